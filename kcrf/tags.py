@@ -1,0 +1,245 @@
+"""Tag schemes: how words and entities become one tag per character, and back. Needs NumPy only.
+
+Spans are half-open `[start, end)`. A segmentation span is `(start, end)`, an entity span `(start, end, label)`.
+"""
+
+from dataclasses import dataclass
+from typing import Callable
+
+import numpy as np
+
+__all__ = ["TagScheme", "bio", "bioes", "bmes", "tags_to_words", "words_to_tags"]
+
+SINGLE, BEGIN, MIDDLE, END = range(4)  # bert4keras' numbers: 0 = s, 1 = b, 2 = m, 3 = e
+
+
+@dataclass(frozen=True, eq=False)
+class TagScheme:
+    """The tags of a task, which tag may follow which, and the way from spans to tags and back.
+
+    Made by `bmes()`, `bio(types)` or `bioes(types)`.
+
+    Attributes:
+        name: "bmes", "bio" or "bioes".
+        types: The entity types, an empty tuple for segmentation.
+        labels: One string per tag; the tag is the index in this tuple.
+        allowed_starts: `(tags,)` bool, True where a sentence may begin with the tag.
+        allowed_transitions: `(tags, tags)` bool, `[i, j]` True where tag j may follow tag i.
+        allowed_ends: `(tags,)` bool, True where a sentence may end with the tag.
+
+    Example:
+
+    >>> scheme = bio(["LOC", "PER"])
+    >>> scheme.labels
+    ('O', 'B-LOC', 'I-LOC', 'B-PER', 'I-PER')
+    >>> scheme.encode([(1, 3, "PER")], length=4)
+    [0, 3, 4, 0]
+    >>> scheme.decode([0, 3, 4, 0])
+    [(1, 3, 'PER')]
+    """
+
+    name: str
+    types: tuple
+    labels: tuple
+    allowed_starts: np.ndarray
+    allowed_transitions: np.ndarray
+    allowed_ends: np.ndarray
+    _inside: Callable
+
+    def __len__(self):
+        return len(self.labels)
+
+    def __eq__(self, other):
+        return isinstance(other, TagScheme) and self.get_config() == other.get_config()
+
+    def __hash__(self):
+        return hash((self.name, self.types))
+
+    def get_config(self):
+        """A dict of plain values from which `TagScheme.from_config` makes the same scheme."""
+        return {"name": self.name, "types": list(self.types)}
+
+    @classmethod
+    def from_config(cls, config):
+        """The scheme that `get_config` described."""
+        makers = {"bmes": lambda types: bmes(), "bio": bio, "bioes": bioes}
+        if config.get("name") not in makers:
+            raise ValueError(f"A tag scheme is one of {sorted(makers)}. Received: name={config.get('name')!r}")
+        return makers[config["name"]](config["types"])
+
+    def encode(self, spans, length):
+        """One tag per position for the spans of a sentence.
+
+        Args:
+            spans: `(start, end)` for segmentation, where they must cover the sentence, or `(start, end, label)` for
+                entities, where the rest is outside. Half-open, in characters, in any order, not overlapping.
+            length: The number of characters of the sentence.
+
+        Returns:
+            A list of `length` ints.
+
+        Raises:
+            ValueError: A span is empty, overlaps another, leaves the sentence or has a label that the scheme lacks; or
+                segmentation spans leave a gap.
+        """
+        tags = [None] * length
+        for span in spans:
+            start, end = span[:2]
+            if not 0 <= start < end <= length:
+                raise ValueError(f"A span needs 0 <= start < end <= {length}. Received: {tuple(span)}")
+            if any(tag is not None for tag in tags[start:end]):
+                raise ValueError(f"Spans must not overlap. Received: {tuple(span)} over another one")
+            tags[start:end] = self._inside(end - start, *span[2:])
+        if self.name == "bmes" and None in tags:
+            raise ValueError(f"Words must cover the sentence. Received: no word at position {tags.index(None)}")
+        return [0 if tag is None else tag for tag in tags]
+
+    def decode(self, tags):
+        """The spans that a tag sequence stands for. Takes any sequence, also an illegal one.
+
+        Segmentation spans always cover the whole sentence: a word begins at s, at b and after s or e. An entity
+        begins at B (or S), and where I (or E) does not continue an entity of its own type, as conlleval reads it.
+        """
+        if self.name == "bmes":
+            starts = word_starts(tags)
+            return list(zip(starts, starts[1:] + [len(tags)]))[: len(starts)]
+        spans, open_start, open_type = [], None, None
+        for position, tag in enumerate([*tags, 0]):
+            prefix, _, label = self.labels[tag].partition("-")
+            if open_type is not None and (prefix in "OBS" or label != open_type):
+                spans.append((open_start, position, open_type))
+                open_type = None
+            if prefix != "O" and open_type is None:
+                open_start, open_type = position, label
+            if prefix in ("E", "S"):
+                spans.append((open_start, position + 1, open_type))
+                open_type = None
+        return spans
+
+    def violations(self, tags):
+        """The positions at which a tag sequence breaks the scheme.
+
+        Returns:
+            A list of `(position, previous label, label)`; the label is None at a forbidden end, the previous label
+            None at a forbidden start. Negative (unknown) tags and their neighbours are not judged.
+
+        >>> bmes().violations([0, 3, 1])
+        [(1, 's', 'e'), (2, 'b', None)]
+        """
+        found = []
+        for position, tag in enumerate(tags):
+            if tag < 0:
+                continue
+            if position == 0 and not self.allowed_starts[tag]:
+                found.append((0, None, self.labels[tag]))
+            previous = tags[position - 1] if position else -1
+            if previous >= 0 and not self.allowed_transitions[previous, tag]:
+                found.append((position, self.labels[previous], self.labels[tag]))
+        if len(tags) and tags[-1] >= 0 and not self.allowed_ends[tags[-1]]:
+            found.append((len(tags) - 1, self.labels[tags[-1]], None))
+        return found
+
+
+def bmes():
+    """The scheme of word segmentation: 0 = s (single), 1 = b (begin), 2 = m (middle), 3 = e (end).
+
+    >>> bmes().encode([(0, 3), (3, 4)], length=4)
+    [1, 2, 3, 0]
+    """
+    closed = np.array([True, False, False, True])  # no word is open after s and e
+    opens = np.array([True, True, False, False])
+    transitions = closed[:, None] == opens[None, :]
+    return TagScheme("bmes", (), ("s", "b", "m", "e"), opens, transitions, closed, _word_tags)
+
+
+def bio(types):
+    """The BIO (IOB2) scheme: 0 = O, then B-type and I-type for each type.
+
+    >>> bio(["PER"]).allowed_transitions.astype(int).tolist()
+    [[1, 1, 0], [1, 1, 1], [1, 1, 1]]
+    """
+    types = _checked_types(types)
+    labels = ("O", *(f"{prefix}-{label}" for label in types for prefix in "BI"))
+    starts = np.array([not label.startswith("I") for label in labels])
+    transitions = np.array([[not b.startswith("I") or a[1:] == b[1:] for b in labels] for a in labels])
+
+    def inside(length, label):
+        begin = 1 + 2 * _type_index(types, label)
+        return [begin] + [begin + 1] * (length - 1)
+
+    return TagScheme("bio", types, labels, starts, transitions, np.ones(len(labels), bool), inside)
+
+
+def bioes(types):
+    """The BIOES scheme: 0 = O, then B-, I-, E- and S-type for each type.
+
+    >>> bioes(["PER"]).encode([(0, 1, "PER"), (1, 4, "PER")], length=5)
+    [4, 1, 2, 3, 0]
+    """
+    types = _checked_types(types)
+    labels = ("O", *(f"{prefix}-{label}" for label in types for prefix in "BIES"))
+    opens = np.array([label[0] in "OBS" for label in labels])
+    closed = np.array([label[0] in "OES" for label in labels])
+    same_type = np.array([[a[1:] == b[1:] for b in labels] for a in labels])
+    transitions = np.where(closed[:, None], opens[None, :], ~opens[None, :] & same_type)
+
+    def inside(length, label):
+        begin = 1 + 4 * _type_index(types, label)
+        return [begin + 3] if length == 1 else [begin] + [begin + 1] * (length - 2) + [begin + 2]
+
+    return TagScheme("bioes", types, labels, opens, transitions, closed, inside)
+
+
+def words_to_tags(words):
+    """The BMES tags of a sentence given as a list of words.
+
+    >>> words_to_tags(["我", "喜欢", "图书馆"])
+    [0, 1, 3, 1, 2, 3]
+    """
+    return [tag for word in words for tag in _word_tags(len(word))]
+
+
+def tags_to_words(text, tags):
+    """The words of a text whose characters carry these BMES tags. Joined, the words are the text again, always.
+
+    Args:
+        text: A string.
+        tags: One int per character of it; an illegal sequence is cut where a word can only begin.
+
+    >>> tags_to_words("我喜欢", [0, 1, 3])
+    ['我', '喜欢']
+    """
+    if len(text) != len(tags):
+        raise ValueError(f"Needs one tag per character. Received: {len(text)} characters, {len(tags)} tags")
+    starts = word_starts(tags)
+    return [text[start:end] for start, end in zip(starts, starts[1:] + [len(text)])]
+
+
+def word_starts(tags):
+    """The positions at which a word begins under any BMES sequence, legal or not.
+
+    >>> word_starts([3, 0, 2, 1, 3])
+    [0, 1, 2, 3]
+    """
+    return [
+        position
+        for position, tag in enumerate(tags)
+        if position == 0 or tag in (SINGLE, BEGIN) or tags[position - 1] in (SINGLE, END)
+    ]
+
+
+def _word_tags(length):
+    return [SINGLE] if length == 1 else ([BEGIN] + [MIDDLE] * (length - 2) + [END])[:length]
+
+
+def _checked_types(types):
+    types = tuple(types)
+    if isinstance(types, str) or not types or len(set(types)) != len(types) or not all(types):
+        raise ValueError(f"Entity types must be distinct, non-empty strings. Received: types={types}")
+    return types
+
+
+def _type_index(types, label):
+    if label not in types:
+        raise ValueError(f"The scheme has the entity types {types}. Received: {label!r}")
+    return types.index(label)

@@ -1,0 +1,28 @@
+import re
+from pathlib import Path
+
+from setuptools import setup
+
+here = Path(__file__).parent
+version = re.search(r'__version__ = "(.+)"', (here / "kcrf/__init__.py").read_text(encoding="utf-8")).group(1)
+
+setup(
+    name="kcrf",
+    version=version,
+    description="Sequence labelling with Keras: a CRF that learns, on top of anything",
+    long_description=(here / "README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    python_requires=">=3.11",
+    packages=["kcrf"],
+    package_data={"kcrf": ["data/*"]},
+    install_requires=["keras>=3.15", "numpy>=2.0", "rich>=13.0"],
+    extras_require={
+        "tensorflow": ["tensorflow>=2.21"],
+        "jax": ["jax>=0.10"],
+        "torch": ["torch>=2.11"],
+        "reports": ["matplotlib>=3.9"],
+        "test": ["hypothesis>=6.100", "pytest>=8.0", "ruff>=0.9"],
+    },
+    entry_points={"console_scripts": ["kcrf=kcrf.cli:main"]},
+)
