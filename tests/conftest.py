@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-TOLERANCE = {"float32": {"rtol": 2e-5, "atol": 2e-5}, "float64": {"rtol": 1e-9, "atol": 1e-9}}
+TOLERANCE = {"float32": {"rtol": 2e-5, "atol": 2e-5}}
 
 
 def pytest_report_header():

@@ -1,0 +1,98 @@
+"""Encoders: from features to one hidden vector per character. Trained from scratch, on top of embeddings.
+
+Every encoder gives a sentence the same vectors whatever it is padded with.
+"""
+
+from kcrf.backend import keras, ops
+
+__all__ = ["ENCODERS", "embed", "encode"]
+
+L = keras.layers
+
+
+def encode(name, vectors, mask, width, depth, dropout):
+    """Hidden vectors of one of the `ENCODERS`.
+
+    Args:
+        name: "cnn", "bilstm" or "transformer".
+        vectors: `(batch, time, features)`, symbolic.
+        mask: `(batch, time)` bool, symbolic.
+        width: Size of a hidden vector, even for the bilstm, a multiple of 64 or below 64 for the transformer.
+        depth: Number of layers.
+        dropout: Share of what is dropped between layers.
+
+    Returns:
+        `(batch, time, width)`, symbolic.
+    """
+    if name not in ENCODERS:
+        raise ValueError(f"The encoder is one of {sorted(ENCODERS)}. Received: {name!r}")
+    return ENCODERS[name](vectors, mask, width, depth, dropout)
+
+
+def embed(characters, bigrams, sizes, widths, dropout, bigram_dropout):
+    """Embeddings of each character and of the pair it forms with the next: `(batch, time, sum of widths)`.
+
+    In training, a share `bigram_dropout` of the pairs is not seen at all: what is known of pairs is soon learnt by heart,
+    and new text is full of new pairs.
+    """
+    characters = L.Embedding(sizes[0], widths[0], name="Embedding-Character")(characters)
+    bigrams = L.Embedding(sizes[1], widths[1], name="Embedding-Bigram")(bigrams)
+    bigrams = L.Dropout(bigram_dropout, noise_shape=(None, None, 1), name="Embedding-Bigram-Dropout")(bigrams)
+    return L.Dropout(dropout, name="Embedding-Dropout")(L.Concatenate()([characters, bigrams]))
+
+
+def _cnn(x, mask, width, depth, dropout):
+    """Residual convolutions over three characters."""
+    real = ops.cast(mask, "float32")[:, :, None]
+    x = L.Dense(width, name="Projection")(x)
+    for i in range(depth):
+        y = L.Conv1D(width, 3, padding="same", activation="relu", name=f"Convolution-{i}")(x * real)
+        x = L.LayerNormalization(name=f"Convolution-{i}-Norm")(x + L.Dropout(dropout)(y))
+    return x
+
+
+def _bilstm(x, mask, width, depth, dropout):
+    """Long short-term memories from both sides; the mask must be right padding."""
+    for i in range(depth):
+        lstm = L.LSTM(width // 2, return_sequences=True)
+        x = L.Bidirectional(lstm, name=f"BiLSTM-{i}")(x, mask=mask)
+        x = L.Dropout(dropout)(x)
+    return x
+
+
+def _transformer(x, mask, width, depth, dropout):
+    """Pre-norm transformer layers with sinusoidal positions."""
+    x = L.Dense(width, name="Projection")(x)
+    x = x + SinusoidalPositions(name="Positions")(x)
+    seen = mask[:, None, :]  # (batch, 1, time): every query sees the real keys
+    for i in range(depth):
+        y = L.LayerNormalization(name=f"Attention-{i}-Norm")(x)
+        heads = max(1, width // 64)
+        y = L.MultiHeadAttention(heads, width // heads, name=f"Attention-{i}")(y, y, attention_mask=seen)
+        x = x + L.Dropout(dropout)(y)
+        y = L.LayerNormalization(name=f"FeedForward-{i}-Norm")(x)
+        y = L.Dense(4 * width, activation="gelu", name=f"FeedForward-{i}-Up")(y)
+        x = x + L.Dropout(dropout)(L.Dense(width, name=f"FeedForward-{i}-Down")(y))
+    return L.LayerNormalization(name="Norm")(x)
+
+
+ENCODERS = {"cnn": _cnn, "bilstm": _bilstm, "transformer": _transformer}
+
+
+@keras.saving.register_keras_serializable(package="kcrf")
+class SinusoidalPositions(L.Layer):
+    """Sines and cosines of the position (Vaswani et al., 2017), `(time, width)` for inputs `(batch, time, width)`.
+
+    >>> SinusoidalPositions()(ops.zeros((1, 2, 4))).shape[1:] == (4,)
+    True
+    """
+
+    def call(self, inputs):
+        time, width = ops.shape(inputs)[1], inputs.shape[-1]
+        rates = ops.exp(ops.arange(0, width, 2, dtype="float32") * (-9.210340 / width))  # log 10,000
+        angles = ops.arange(time, dtype="float32")[:, None] * rates
+        waves = ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)
+        return ops.cast(waves[:, :width], inputs.dtype)
+
+    def compute_output_spec(self, inputs):
+        return keras.KerasTensor(inputs.shape[1:], dtype=inputs.dtype)

@@ -1,0 +1,380 @@
+"""Keras layers: the conditional random field and its learning rate."""
+
+import uuid
+import weakref
+
+from kcrf import crf
+from kcrf.backend import keras, ops
+from kcrf.tags import TagScheme
+
+__all__ = ["ConditionalRandomField", "ViterbiTags", "with_learning_rate_multiplier"]
+
+_LAYERS = weakref.WeakValueDictionary()  # key -> the layer most lately made with it
+
+
+def with_learning_rate_multiplier(stored, multiplier):
+    """The value `multiplier * stored`, with the gradient of `stored` itself.
+
+    A weight that is stored divided by k and read through this learns k times as fast, under SGD as under Adam, and its
+    gradient enters a global norm unscaled.
+    """
+    return stored + ops.stop_gradient((multiplier - 1.0) * stored)
+
+
+@keras.saving.register_keras_serializable(package="kcrf")
+class ConditionalRandomField(keras.layers.Layer):
+    """A linear-chain CRF on top of emission scores, trained by its own loss.
+
+    The layer passes emissions through, in float32 and with masked positions at -inf, which is how its losses and
+    decoders know the mask; it returns no Keras mask. Everything else is a method of the outputs.
+
+    A CRF on top of a pretrained encoder wants a learning rate 100 to 1000 times that of the encoder: see
+    `lr_multiplier`. Source of the idea: Su Jianlin, "Is your CRF's learning rate large enough?", kexue.fm/archives/7196.
+
+    Args:
+        lr_multiplier: How many times faster than the rest the CRF learns, a positive number. Exact under Adam and SGD.
+            Defaults to 1.
+        use_boundary: Whether to learn scores for the first and the last tag of a sentence. Defaults to False.
+        constraints: A `kcrf.tags.TagScheme`, whose forbidden starts, steps and ends get probability 0 in the loss and
+            in decoding; None forbids nothing. Defaults to None.
+        transition_initializer: Initializer of the scores as they act, not as they are stored. "glorot_uniform" is
+            bert4keras' choice; "zeros" prefers nothing at the start. Defaults to "glorot_uniform".
+
+    Shapes:
+        Inputs `(batch, time, tags)` and, by Keras or as `mask=`, a mask `(batch, time)`; outputs as the inputs.
+
+    Weights:
+        `trans (tags, tags)` and with `use_boundary` `start (tags,)`, `end (tags,)`, stored divided by `lr_multiplier`,
+        as bert4keras stores them.
+
+    Example:
+
+    >>> inputs = keras.Input((None,), dtype="int32")
+    >>> x = keras.layers.Embedding(100, 16, mask_zero=True)(inputs)
+    >>> layer = ConditionalRandomField(lr_multiplier=100)
+    >>> model = keras.Model(inputs, layer(keras.layers.Dense(4)(x)))
+    >>> model.compile("adam", loss=layer.sparse_loss, metrics=[layer.sparse_accuracy])
+    """
+
+    def __init__(
+        self,
+        lr_multiplier=1,
+        use_boundary=False,
+        constraints=None,
+        transition_initializer="glorot_uniform",
+        **kwargs,
+    ):
+        key = kwargs.pop("key", None)
+        super().__init__(**kwargs, autocast=False)
+        if not lr_multiplier > 0:
+            raise ValueError(f"`lr_multiplier` must be a positive number. Received: lr_multiplier={lr_multiplier}")
+        if isinstance(constraints, dict):
+            constraints = TagScheme.from_config(constraints)
+        if constraints is not None and not isinstance(constraints, TagScheme):
+            raise ValueError(f"`constraints` must be a kcrf.tags.TagScheme or None. Received: {constraints!r}")
+        self.lr_multiplier = lr_multiplier
+        self.use_boundary = use_boundary
+        self.constraints = constraints
+        self.transition_initializer = keras.initializers.get(transition_initializer)
+        self.supports_masking = True
+        self._key = key or uuid.uuid4().hex
+        _LAYERS[self._key] = self
+
+    def build(self, input_shape):
+        if len(input_shape) != 3 or input_shape[-1] is None:
+            raise ValueError(
+                f"`{self.name}` needs inputs of shape (batch, time, tags). Received: shape={tuple(input_shape)}"
+            )
+        size = input_shape[-1]
+        if self.constraints is not None and len(self.constraints) != size:
+            raise ValueError(
+                f"`{self.name}` needs one score for each of the {len(self.constraints)} tags of its constraints "
+                f"{self.constraints.labels}. Received: shape={tuple(input_shape)}"
+            )
+        self._trans = self._add_scores("trans", (size, size))
+        if self.use_boundary:
+            self._start = self._add_scores("start", (size,), "zeros")
+            self._end = self._add_scores("end", (size,), "zeros")
+        self.built = True
+
+    def _add_scores(self, name, shape, initializer=None):
+        initializer = keras.initializers.get(initializer) or self.transition_initializer
+
+        def divided(shape, dtype=None):
+            return initializer(shape, dtype=dtype) / self.lr_multiplier
+
+        return self.add_weight(name=name, shape=shape, initializer=divided, dtype="float32", autocast=False)
+
+    def call(self, inputs, mask=None):
+        emissions = ops.cast(inputs, "float32")
+        return emissions if mask is None else ops.where(ops.cast(mask, "bool")[:, :, None], emissions, -float("inf"))
+
+    def compute_mask(self, inputs, mask=None):
+        return None  # Keras would multiply a loss per sentence by a mask per token
+
+    def compute_output_shape(self, input_shape):
+        return input_shape
+
+    def compute_output_spec(self, inputs, mask=None):
+        return keras.KerasTensor(inputs.shape, dtype="float32")
+
+    @property
+    def trans(self):
+        """The transition scores in force, `(tags, tags)`, from row to column, `crf.FORBIDDEN` where forbidden."""
+        return self._effective(self._trans, "allowed_transitions")
+
+    @property
+    def start(self):
+        """The scores of the first tag, `(tags,)`, or None without `use_boundary`."""
+        return self._effective(self._start, "allowed_starts") if self.use_boundary else None
+
+    @property
+    def end(self):
+        """The scores of the last tag, `(tags,)`, or None without `use_boundary`."""
+        return self._effective(self._end, "allowed_ends") if self.use_boundary else None
+
+    def _effective(self, stored, allowed):
+        scores = with_learning_rate_multiplier(ops.convert_to_tensor(stored), float(self.lr_multiplier))
+        return scores if self.constraints is None else _forbid(scores, getattr(self.constraints, allowed))
+
+    def _chain(self, y_pred):
+        """The arguments emissions, mask, transitions, start, end of every function of `kcrf.crf`."""
+        y_pred = ops.convert_to_tensor(y_pred)
+        start, end = self.start, self.end
+        if self.constraints is not None and not self.use_boundary:
+            start, end = (_forbid(0.0, x) for x in (self.constraints.allowed_starts, self.constraints.allowed_ends))
+        return {
+            "emissions": y_pred,
+            "mask": ops.any(y_pred > -float("inf"), axis=-1),
+            "transitions": self.trans,
+            "start": start,
+            "end": end,
+        }
+
+    @property
+    def sparse_loss(self):
+        """The loss for tags as ints, `(y_true (batch, time), y_pred) -> (batch,)`: minus the log likelihood.
+
+        Negative tags are unknown: the loss sums over what they may be.
+        """
+        return SparseLoss(layer=self)
+
+    @property
+    def dense_loss(self):
+        """The loss for one-hot tags, `(y_true (batch, time, tags), y_pred) -> (batch,)`. A zero row is unknown."""
+        return DenseLoss(layer=self)
+
+    @property
+    def sparse_accuracy(self):
+        """The share of real positions where the largest emission is the tag: quick, and blind to the transitions."""
+        return SparseAccuracy(layer=self)
+
+    @property
+    def dense_accuracy(self):
+        """`sparse_accuracy` for one-hot tags."""
+        return DenseAccuracy(layer=self)
+
+    @property
+    def viterbi_accuracy(self):
+        """The share of real positions where the best path has the right tag."""
+        return ViterbiAccuracy(layer=self)
+
+    def decode(self, y_pred):
+        """The best path of each sentence, `(batch, time)` int32, -1 where masked."""
+        return crf.viterbi(**self._chain(y_pred))
+
+    def top_k(self, y_pred, k):
+        """The k best paths, `(batch, k, time)`, and their scores `(batch, k)`; see `crf.top_k_paths`."""
+        return crf.top_k_paths(k=k, **self._chain(y_pred))
+
+    def marginals(self, y_pred):
+        """The posterior probability of every tag at every position, `(batch, time, tags)`, 0 where masked."""
+        return crf.marginals(**self._chain(y_pred))
+
+    def entropy(self, y_pred):
+        """The entropy over paths in nats, `(batch,)`."""
+        return crf.entropy(**self._chain(y_pred))
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "lr_multiplier": self.lr_multiplier,
+            "use_boundary": self.use_boundary,
+            "constraints": self.constraints and self.constraints.get_config(),
+            "transition_initializer": keras.initializers.serialize(self.transition_initializer),
+            "key": self._key,
+        }
+
+
+def _forbid(scores, allowed):
+    return ops.where(ops.convert_to_tensor(allowed), scores, crf.FORBIDDEN)
+
+
+class _OfLayer:
+    """What is computed with a layer's weights and saved beside it: knows the layer by a weak reference and by a key.
+
+    A loaded model makes its layers first, each under the key of its config, then its losses and metrics, which find
+    the new layer by that key. (A strong reference would lead Keras' saver in circles.)
+    """
+
+    def _bind(self, layer, key):
+        layer = layer if layer is not None else _LAYERS.get(key)
+        if layer is None:
+            raise ValueError(f"{type(self).__name__} belongs to a ConditionalRandomField, which must be made first.")
+        self._key, self._reference = layer._key, weakref.ref(layer)
+
+    def _of_layer(self):
+        layer = self._reference()
+        if layer is None:
+            raise ValueError(f"The ConditionalRandomField of this {type(self).__name__} no longer exists.")
+        return layer
+
+
+_UNWEIGHTED = object()
+
+
+class _SentenceLoss(_OfLayer, keras.losses.Loss):
+    def __init__(self, layer=None, name=None, reduction="sum_over_batch_size", key=None):
+        super().__init__(name=name, reduction=reduction)
+        self._bind(layer, key)
+
+    def __call__(self, y_true, y_pred, sample_weight=_UNWEIGHTED):
+        """The losses `(batch,)`; with a `sample_weight`, also None, their weighted mean, as Keras' trainer asks."""
+        if sample_weight is _UNWEIGHTED:
+            return self.call(y_true, y_pred)
+        if sample_weight is not None and len(sample_weight.shape) > 1 and sample_weight.shape[1] != 1:
+            raise ValueError(
+                "A CRF has one loss per sentence, so `sample_weight` must have the shape (batch,): a sentence has no "
+                "likelihood that falls into tokens. To leave tokens out, give them the tag -1 (unknown) or mask them. "
+                f"Received: shape={tuple(sample_weight.shape)}"
+            )
+        if sample_weight is not None:
+            sample_weight = ops.reshape(sample_weight, (-1,))
+        return super().__call__(y_true, y_pred, sample_weight)
+
+    def get_config(self):
+        return {**super().get_config(), "key": self._key}
+
+
+@keras.saving.register_keras_serializable(package="kcrf")
+class SparseLoss(_SentenceLoss):
+    """`ConditionalRandomField.sparse_loss`."""
+
+    def call(self, y_true, y_pred):
+        return -crf.log_likelihood(tags=_sparse(y_true), **self._of_layer()._chain(y_pred))
+
+
+@keras.saving.register_keras_serializable(package="kcrf")
+class DenseLoss(_SentenceLoss):
+    """`ConditionalRandomField.dense_loss`."""
+
+    def call(self, y_true, y_pred):
+        return -crf.log_likelihood(tags=_from_one_hot(y_true), **self._of_layer()._chain(y_pred))
+
+
+class _Accuracy(_OfLayer):
+    name = None
+
+    def __init__(self, layer=None, key=None):
+        self._bind(layer, key)
+
+    def __call__(self, y_true, y_pred):
+        layer = self._of_layer()
+        y_pred = ops.convert_to_tensor(y_pred)
+        tags = self._tags(ops.convert_to_tensor(y_true))
+        judged = ops.any(y_pred > -float("inf"), axis=-1) & (tags >= 0)
+        right = judged & (ops.cast(self._predicted(layer, y_pred), "int32") == tags)
+        return ops.sum(ops.cast(right, "float32")) / ops.maximum(ops.sum(ops.cast(judged, "float32")), 1.0)
+
+    def _tags(self, y_true):
+        return _sparse(y_true)
+
+    def _predicted(self, layer, y_pred):
+        return ops.argmax(y_pred, axis=-1)
+
+    def get_config(self):
+        return {"key": self._key}
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(**config)
+
+
+@keras.saving.register_keras_serializable(package="kcrf")
+class SparseAccuracy(_Accuracy):
+    """`ConditionalRandomField.sparse_accuracy`."""
+
+    name = "sparse_accuracy"
+
+
+@keras.saving.register_keras_serializable(package="kcrf")
+class DenseAccuracy(_Accuracy):
+    """`ConditionalRandomField.dense_accuracy`."""
+
+    name = "dense_accuracy"
+
+    def _tags(self, y_true):
+        return _from_one_hot(y_true)
+
+
+@keras.saving.register_keras_serializable(package="kcrf")
+class ViterbiAccuracy(_Accuracy):
+    """`ConditionalRandomField.viterbi_accuracy`."""
+
+    name = "viterbi_accuracy"
+
+    def _predicted(self, layer, y_pred):
+        return layer.decode(y_pred)
+
+
+def _sparse(y_true):
+    """Tags `(batch, time)` int32; Keras hands them over as floats, some scripts with a last axis of 1."""
+    y_true = ops.convert_to_tensor(y_true)
+    if len(y_true.shape) == 3 and y_true.shape[-1] == 1:
+        y_true = y_true[:, :, 0]
+    if len(y_true.shape) != 2:
+        raise ValueError(f"Sparse tags need the shape (batch, time). Received: shape={tuple(y_true.shape)}")
+    return ops.cast(y_true, "int32")
+
+
+def _from_one_hot(y_true):
+    """The tags of `(batch, time, tags)`, -1 for a row of zeros."""
+    y_true = ops.convert_to_tensor(y_true)
+    if len(y_true.shape) != 3:
+        raise ValueError(f"One-hot tags need the shape (batch, time, tags). Received: shape={tuple(y_true.shape)}")
+    return ops.where(ops.any(y_true > 0, axis=-1), ops.cast(ops.argmax(y_true, axis=-1), "int32"), -1)
+
+
+@keras.saving.register_keras_serializable(package="kcrf")
+class ViterbiTags(keras.layers.Layer):
+    """The tags of the best path, as a layer: makes a model that can be served out of one that was trained.
+
+    Args:
+        crf: The trained `ConditionalRandomField`.
+
+    Shapes:
+        Inputs: what `crf` returned, `(batch, time, tags)`. Outputs: int32 `(batch, time)`, -1 where masked.
+
+    Example:
+
+    >>> inputs = keras.Input((None, 4))
+    >>> layer = ConditionalRandomField()
+    >>> tagger = keras.Model(inputs, ViterbiTags(layer)(layer(inputs)))
+    """
+
+    def __init__(self, crf, **kwargs):
+        super().__init__(**kwargs, autocast=False)
+        self.crf = crf
+
+    def call(self, inputs):
+        return self.crf.decode(inputs)
+
+    def compute_output_spec(self, inputs):
+        return keras.KerasTensor(inputs.shape[:2], dtype="int32")
+
+    def get_config(self):
+        return {**super().get_config(), "crf": keras.saving.serialize_keras_object(self.crf)}
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(**{**config, "crf": keras.saving.deserialize_keras_object(config["crf"])})

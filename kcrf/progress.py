@@ -1,0 +1,56 @@
+"""Shows how far long work is: a bar on a terminal's standard error, else a line per epoch."""
+
+import sys
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from kcrf.backend import keras
+
+__all__ = ["TrainingProgress", "bar"]
+
+
+def bar():
+    """A rich progress bar on standard error, invisible where that is no terminal."""
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    return Progress(*columns, console=console, disable=not console.is_terminal)
+
+
+class TrainingProgress(keras.callbacks.Callback):
+    """A bar over all batches of a training run, with loss and held-out F, for `train_segmenter(progress=...)`.
+
+    Args:
+        title: What is trained, the first words of every line.
+    """
+
+    def __init__(self, title):
+        super().__init__()
+        self._title, self._bar, self._task, self._done = title, bar(), None, 0
+
+    def on_train_begin(self, logs=None):
+        total = self.params["epochs"] * self.params["steps"]
+        self._task = self._bar.add_task(f"{self._title}: compiling", total=total)
+        self._bar.start()
+
+    def on_train_batch_end(self, batch, logs=None):
+        self._done += 1
+        if self._done % 5 == 0:
+            self._bar.update(self._task, completed=self._done)
+
+    def report(self, row):
+        """Tells of an epoch: a dict with epoch, loss, valid_f, seconds."""
+        text = "{}: epoch {epoch}, loss {loss:.3f}, held-out F {valid_f:.4f}".format(self._title, **row)
+        self._bar.update(self._task, description=text, completed=self._done)
+        if self._bar.disable:
+            print(f"{text}, {row['seconds']:.0f} s", file=sys.stderr)
+
+    def on_train_end(self, logs=None):
+        self._bar.update(self._task, completed=self._done)
+        self._bar.stop()

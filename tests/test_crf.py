@@ -1,0 +1,349 @@
+"""kcrf.crf against the enumeration of all paths, and against itself."""
+
+import itertools
+
+import numpy as np
+import oracles
+import pytest
+from conftest import TOLERANCE
+from gradients import compiled, value_and_gradients
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from kcrf import crf
+from kcrf.backend import backend_name, ops
+from kcrf.tags import bio, bioes, bmes
+
+MASKS = {
+    "none": lambda batch, time, random: np.ones((batch, time), bool),
+    "right": lambda batch, time, random: np.arange(time) < random.integers(1, time + 1, (batch, 1)),
+    "left": lambda batch, time, random: np.arange(time) >= random.integers(0, time, (batch, 1)),
+    "holes": lambda batch, time, random: random.random((batch, time)) < 0.6,
+    "all masked": lambda batch, time, random: np.arange(batch)[:, None] % 2 * np.ones((1, time)) > 0,
+}
+
+
+class Case:
+    """One drawn problem: arrays, and the oracle's answer per sentence."""
+
+    def __init__(self, seed, time, tags, mask="holes", scale=1.0, boundary=True, forbidden=0, scheme=None, batch=3):
+        random = np.random.default_rng(seed)
+        self.emissions = (random.normal(size=(batch, time, tags)) * scale).astype("float32")
+        self.mask = MASKS[mask](batch, time, random)
+        self.tags = random.integers(0, tags, (batch, time)).astype("int32")
+        self.transitions = (random.normal(size=(tags, tags)) * scale).astype("float32")
+        self.start, self.end = (random.normal(size=(2, tags)) * scale).astype("float32") if boundary else (None, None)
+        self.transitions.flat[random.permutation(tags * tags)[:forbidden]] = crf.FORBIDDEN
+        if scheme is not None:
+            self.transitions[~scheme.allowed_transitions] = crf.FORBIDDEN
+            self.start = np.where(scheme.allowed_starts, 0.0, crf.FORBIDDEN).astype("float32")
+            self.end = np.where(scheme.allowed_ends, 0.0, crf.FORBIDDEN).astype("float32")
+
+    @property
+    def rest(self):
+        return self.mask, self.transitions, self.start, self.end
+
+    def oracle(self):
+        wide = [None if x is None else x.astype("float64") for x in (self.transitions, self.start, self.end)]
+        return [oracles.sentence(e, m, *wide) for e, m in zip(self.emissions, self.mask, strict=True)]
+
+    def oracle_likelihood(self):
+        wide = [None if x is None else x.astype("float64") for x in (self.transitions, self.start, self.end)]
+        return [oracles.log_likelihood(*x, *wide) for x in zip(self.emissions, self.tags, self.mask, strict=True)]
+
+
+def numpy(x):
+    return ops.convert_to_numpy(x)
+
+
+def close(actual, expected, scale=1.0):
+    """To float32 rounding of sums of numbers of this scale."""
+    assert_allclose(
+        actual, expected, rtol=TOLERANCE["float32"]["rtol"], atol=TOLERANCE["float32"]["atol"] * max(1.0, scale)
+    )
+
+
+def check_against_oracle(case, scale=1.0):
+    log_z = numpy(crf.log_partition(case.emissions, *case.rest))
+    tags, steps = map(numpy, crf.expected_counts(case.emissions, *case.rest))
+    entropy = numpy(crf.entropy(case.emissions, *case.rest))
+    best = numpy(crf.viterbi(case.emissions, *case.rest))
+    likelihood = numpy(crf.log_likelihood(case.emissions, case.tags, *case.rest))
+    close(likelihood, case.oracle_likelihood(), scale)
+    for b, truth in enumerate(case.oracle()):
+        close(log_z[b], truth["log_z"], scale)
+        assert_allclose(tags[b], truth["marginals"], atol=1e-4)
+        assert_allclose(steps[b], truth["steps"], atol=2e-4)
+        assert_allclose(entropy[b], truth["entropy"], rtol=1e-3, atol=1e-3 * max(1.0, scale / 10))
+        path, score = truth["paths"][0]
+        found = tuple(best[b][case.mask[b]])
+        close(dict(truth["paths"])[found], score, scale)
+        assert (best[b][~case.mask[b]] == -1).all()
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize(("time", "tags"), [(1, 1), (1, 3), (2, 2), (5, 3), (4, 1)])
+def test_everything_equals_the_enumeration_of_paths_under_every_mask(mask, time, tags):
+    check_against_oracle(Case(time * 10 + tags, time, tags, mask))
+
+
+@pytest.mark.parametrize("scale", [1e-3, 30.0, 1e4])
+@pytest.mark.parametrize("forbidden", [0, 2])
+def test_scores_of_any_size_give_the_enumerated_values(scale, forbidden):
+    check_against_oracle(Case(7, 5, 3, "holes", scale, forbidden=forbidden), scale)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    time=st.integers(1, 5),
+    tags=st.integers(1, 4),
+    mask=st.sampled_from(sorted(MASKS)),
+    scale=st.sampled_from([0.0, 0.1, 1.0, 10.0, 100.0, 1e4]),
+    boundary=st.booleans(),
+)
+def test_any_drawn_problem_equals_the_enumeration(seed, time, tags, mask, scale, boundary):
+    check_against_oracle(Case(seed, time, tags, mask, scale, boundary), scale)
+
+
+@pytest.mark.parametrize("scheme", [bmes(), bio(["X"]), bioes(["X"])], ids=lambda scheme: scheme.name)
+@pytest.mark.parametrize("scale", [1.0, 60.0, 1e4])
+def test_constraints_hold_whatever_the_emissions_say(scheme, scale):
+    check_against_oracle(Case(3, 5, len(scheme), "right", scale, scheme=scheme), scale)
+
+
+def test_a_tag_of_vanishing_probability_that_alone_can_go_on_is_not_lost():
+    # Tag 1 leads by 60 + 60 nats, then only tag 0, which never meets tag 1, gains 400: beyond a float's reach.
+    emissions = np.array([[[0, 60], [0, 60], [400, 0], [0, 60]]], "float32")
+    transitions = np.array([[0, crf.FORBIDDEN], [crf.FORBIDDEN, 0]], "float32")
+    assert numpy(crf.viterbi(emissions, None, transitions)).tolist() == [[0, 0, 0, 0]]
+    close(numpy(crf.log_partition(emissions, None, transitions)), [400.0])
+    assert_allclose(numpy(crf.marginals(emissions, None, transitions))[0], [[1, 0]] * 4, atol=1e-6)
+
+
+def test_the_gradient_of_the_loss_is_expected_minus_observed_counts():
+    case = Case(11, 5, 3, "holes")
+    case.tags = np.where(case.mask, case.tags, 0)
+    weights = np.array([1.0, 2.0, -0.5], "float32")
+
+    def loss(emissions, transitions, start, end):
+        return -ops.sum(ops.convert_to_tensor(weights) * crf.log_likelihood(emissions, case.tags, case.mask, transitions, start, end))
+
+    _, found = value_and_gradients(loss, case.emissions, case.transitions, case.start, case.end)
+    emissions, transitions, start, end = (np.zeros(g.shape) for g in found)
+    for b, truth in enumerate(case.oracle()):
+        at = np.flatnonzero(case.mask[b])
+        gold = np.zeros_like(truth["marginals"])
+        gold[at, case.tags[b, at]] = 1
+        emissions[b] = weights[b] * (truth["marginals"] - gold)
+        path = case.tags[b, at]
+        transitions += weights[b] * truth["steps"]
+        for i, j in itertools.pairwise(path):
+            transitions[i, j] -= weights[b]
+        start += weights[b] * (truth["marginals"] - gold)[at[0]]
+        end += weights[b] * (truth["marginals"] - gold)[at[-1]]
+    for actual, expected in zip(found, (emissions, transitions, start, end), strict=True):
+        assert_allclose(actual, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("unknown", [False, True])
+def test_gradients_equal_finite_differences_in_float64(mask, unknown):
+    case = Case(5, 4, 2, mask, batch=2)
+    if unknown:
+        case.tags[:, 1::2] = -1
+
+    def loss(emissions, transitions, start, end):
+        return -ops.sum(crf.log_likelihood(emissions, case.tags, case.mask, transitions, start, end))
+
+    arrays = [case.emissions, case.transitions, case.start, case.end]
+    _, found = value_and_gradients(loss, *arrays)
+
+    def exact(arrays):
+        return -sum(
+            oracles.log_likelihood(e, t, m, *arrays[1:])
+            for e, t, m in zip(arrays[0], case.tags, case.mask, strict=True)
+        )
+
+    for which, gradient in enumerate(found):
+        for index in np.ndindex(gradient.shape):
+            moved = []
+            for step in (1e-5, -1e-5):
+                wide = [x.astype("float64") for x in arrays]
+                wide[which][index] += step
+                moved.append(exact(wide))
+            assert_allclose(gradient[index], (moved[0] - moved[1]) / 2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("scheme", [None, bio(["X"])], ids=["free", "bio"])
+@pytest.mark.parametrize("boundary", [False, True])
+def test_the_probabilities_of_all_tag_sequences_sum_to_one(mask, scheme, boundary):
+    case = Case(2, 4, 3, mask, boundary=boundary, scheme=scheme)
+    for b in range(len(case.mask)):
+        rows = case.mask[b].sum()
+        paths = list(itertools.product(range(3), repeat=int(rows)))
+        tags = np.zeros((len(paths), 4), "int32")
+        tags[:, case.mask[b]] = paths
+        emissions, masks = (np.repeat(x[b : b + 1], len(paths), axis=0) for x in (case.emissions, case.mask))
+        log = crf.log_likelihood(emissions, tags, masks, case.transitions, case.start, case.end)
+        close(np.exp(numpy(log).astype("float64")).sum(), 1.0)
+
+
+def test_masked_positions_may_be_cut_out_and_may_hold_anything():
+    case = Case(13, 6, 3, "holes")
+    case.mask[0] = [False, True, False, False, True, True]
+    whole = numpy(crf.log_likelihood(case.emissions, case.tags, *case.rest))
+    cut = (case.emissions[:1, case.mask[0]], case.tags[:1, case.mask[0]], None, *case.rest[1:])
+    close(whole[:1], numpy(crf.log_likelihood(*cut)))
+    for junk in (np.nan, np.inf, -np.inf, 1e30):
+        emissions = np.where(case.mask[:, :, None], case.emissions, np.float32(junk))
+        tags = np.where(case.mask, case.tags, 99)
+        close(numpy(crf.log_likelihood(emissions, tags, *case.rest)), whole)
+        assert_array_equal(numpy(crf.viterbi(emissions, *case.rest)), numpy(crf.viterbi(case.emissions, *case.rest)))
+
+
+def test_a_batch_equals_its_sentences_one_by_one():
+    case = Case(17, 6, 4, "right")
+    whole = numpy(crf.log_likelihood(case.emissions, case.tags, *case.rest))
+    best = numpy(crf.viterbi(case.emissions, *case.rest))
+    for b in range(3):
+        one = slice(b, b + 1)
+        rest = (case.mask[one], *case.rest[1:])
+        close(numpy(crf.log_likelihood(case.emissions[one], case.tags[one], *rest)), whole[one])
+        assert_array_equal(numpy(crf.viterbi(case.emissions[one], *rest)), best[one])
+
+
+def test_renaming_the_tags_renames_the_results():
+    case, order = Case(19, 5, 4, "holes"), [2, 0, 3, 1]
+    renamed = (case.mask, case.transitions[np.ix_(order, order)], case.start[order], case.end[order])
+    marginals = numpy(crf.marginals(case.emissions, *case.rest))
+    assert_allclose(numpy(crf.marginals(case.emissions[..., order], *renamed)), marginals[..., order], atol=1e-5)
+    best = numpy(crf.viterbi(case.emissions[..., order], *renamed))
+    assert_array_equal(np.where(best < 0, -1, np.array(order)[best]), numpy(crf.viterbi(case.emissions, *case.rest)))
+
+
+def test_marginals_are_the_derivative_of_log_z():
+    case = Case(23, 5, 3, "holes")
+    _, (found,) = value_and_gradients(lambda e: ops.sum(crf.log_partition(e, *case.rest)), case.emissions)
+    assert_allclose(numpy(crf.marginals(case.emissions, *case.rest)), found, atol=1e-5)
+
+
+def test_without_transitions_a_crf_is_a_softmax():
+    case = Case(29, 5, 3, "right")
+    nothing = np.zeros((3, 3), "float32")
+    shifted = case.emissions - case.emissions.max(-1, keepdims=True)
+    softmax = np.exp(shifted) / np.exp(shifted).sum(-1, keepdims=True)
+    expected = np.where(case.mask[..., None], softmax, 0)
+    assert_allclose(numpy(crf.marginals(case.emissions, case.mask, nothing)), expected, atol=1e-6)
+    best = np.where(case.mask, case.emissions.argmax(-1), -1)
+    assert_array_equal(numpy(crf.viterbi(case.emissions, case.mask, nothing)), best)
+
+
+@pytest.mark.parametrize("mask", MASKS)
+def test_the_k_best_paths_are_the_enumerated_ones_in_order(mask):
+    case = Case(31, 4, 3, mask)
+    tags, scores = map(numpy, crf.top_k_paths(case.emissions, 5, *case.rest))
+    for b, truth in enumerate(case.oracle()):
+        expected = truth["paths"][:5]
+        close(scores[b][: len(expected)], [score for _, score in expected])
+        assert [tuple(row[case.mask[b]]) for row in tags[b][: len(expected)]] == [path for path, _ in expected]
+        assert (scores[b][len(expected) :] == -np.inf).all() and (tags[b][len(expected) :] == -1).all()
+    assert_array_equal(tags[:, 0], numpy(crf.viterbi(case.emissions, *case.rest)))
+
+
+def test_paths_that_are_forbidden_are_not_among_the_k_best():
+    scheme = bmes()
+    case = Case(37, 2, 4, "none", scheme=scheme)
+    tags, scores = map(numpy, crf.top_k_paths(case.emissions, 4, *case.rest))
+    assert {tuple(path) for path in tags[0, :2]} == {(0, 0), (1, 3)}
+    assert np.isfinite(scores[:, :2]).all() and (scores[:, 2:] == -np.inf).all()
+
+
+def test_unknown_tags_are_summed_over_and_all_unknown_costs_nothing():
+    case = Case(41, 5, 3, "holes")
+    case.tags[0, ::2], case.tags[1] = -1, -100
+    found = numpy(crf.log_likelihood(case.emissions, case.tags, *case.rest))
+    close(found, case.oracle_likelihood())
+    close(found[1], 0.0)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_low_precision_scores_are_summed_in_float32(dtype):
+    random = np.random.default_rng(0)
+    emissions = ops.convert_to_tensor(random.normal(size=(2, 512, 9)).astype("float32") * 3)
+    emissions = ops.cast(emissions, dtype)
+    transitions = random.normal(size=(9, 9)).astype("float32")
+    tags = random.integers(0, 9, (2, 512)).astype("int32")
+    exact = numpy(ops.cast(emissions, "float32")).astype("float64")
+    expected = []
+    for rows, path in zip(exact, tags, strict=True):
+        alpha = rows[0]
+        for row in rows[1:]:
+            scores = alpha[:, None] + transitions.astype("float64")
+            alpha = scores.max(0) + np.log(np.exp(scores - scores.max(0)).sum(0)) + row
+        log_z = alpha.max() + np.log(np.exp(alpha - alpha.max()).sum())
+        expected.append(
+            oracles.score(rows, list(path), transitions.astype("float64"), np.zeros(9), np.zeros(9)) - log_z
+        )
+    found = numpy(crf.log_likelihood(emissions, tags, None, transitions))
+    assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_compiled_code_gives_the_same_as_eager_code():
+    case = Case(47, 6, 3, "holes")
+    case.tags[0, 1] = -1
+    jitted = compiled(lambda e, t: (crf.log_likelihood(e, t, *case.rest), crf.viterbi(e, *case.rest)))
+    likelihood, best = jitted(*map(ops.convert_to_tensor, (case.emissions, case.tags)))
+    close(numpy(likelihood), case.oracle_likelihood())
+    assert_array_equal(numpy(best), numpy(crf.viterbi(case.emissions, *case.rest)))
+
+
+@pytest.mark.skipif(backend_name() != "tensorflow", reason="only TensorFlow has graphs of unknown length")
+def test_a_graph_of_unknown_batch_and_length_serves_all_of_them():
+    import tensorflow as tf
+
+    case = Case(53, 6, 3, "holes")
+    signature = [
+        tf.TensorSpec([None, None, 3]),
+        tf.TensorSpec([None, None], tf.bool),
+        tf.TensorSpec([None, None], tf.int32),
+    ]
+
+    @tf.function(input_signature=signature)
+    def served(emissions, mask, tags):
+        rest = (mask, *case.rest[1:])
+        return crf.log_likelihood(emissions, tags, *rest), crf.viterbi(emissions, *rest)
+
+    for batch, time in ((3, 6), (1, 1), (2, 4)):
+        arrays = [x[:batch, :time] for x in (case.emissions, case.mask, case.tags)]
+        likelihood, best = served(*map(tf.constant, arrays))
+        rest = (arrays[1], *case.rest[1:])
+        close(likelihood.numpy(), numpy(crf.log_likelihood(arrays[0], arrays[2], *rest)))
+        assert_array_equal(best.numpy(), numpy(crf.viterbi(arrays[0], *rest)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            (np.zeros((4, 9)), None, np.zeros((9, 9))),
+            r"emissions of shape \(batch, time, tags\). Received: shape=.*4, 9",
+        ),
+        ((np.zeros((1, 4, 9)), np.ones(4), np.zeros((9, 9))), r"mask of shape \(batch, time\). Received: shape=.*4"),
+        ((np.zeros((1, 4, 9)), None, np.zeros((9, 8))), r"`transitions` of shape \(9, 9\). Received: shape=\(9, 8\)"),
+        (
+            (np.zeros((1, 4, 2)), None, np.zeros((2, 2)), np.zeros(3)),
+            r"`start` of shape \(2,\). Received: shape=\(3,\)",
+        ),
+    ],
+)
+def test_wrong_shapes_are_told_by_name(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        crf.log_partition(*arguments)
+
+
+def test_k_below_one_is_refused():
+    with pytest.raises(ValueError, match="k of at least 1. Received: k=0"):
+        crf.top_k_paths(np.zeros((1, 2, 2), "float32"), 0, None, np.zeros((2, 2), "float32"))
