@@ -176,7 +176,7 @@ class ConditionalRandomField(keras.layers.Layer):
 
     @property
     def viterbi_accuracy(self):
-        """The share of real positions where the best path has the right tag."""
+        """The share of real positions where the best path has the right tag. On JAX it cannot be a compiled metric."""
         return ViterbiAccuracy(layer=self)
 
     def decode(self, y_pred):
@@ -324,6 +324,11 @@ class ViterbiAccuracy(_Accuracy):
     name = "viterbi_accuracy"
 
     def _predicted(self, layer, y_pred):
+        if getattr(layer._trans, "_value", self) is None:  # `fit` on JAX has taken the weights out of the model
+            raise ValueError(
+                "On JAX, Keras computes compiled metrics apart from the weights, which `viterbi_accuracy` needs. Compile "
+                "`sparse_accuracy`, or call `viterbi_accuracy` on predictions."
+            )
         return layer.decode(y_pred)
 
 
@@ -346,11 +351,11 @@ def _from_one_hot(y_true):
 
 
 @keras.saving.register_keras_serializable(package="kcrf")
-class ViterbiTags(keras.layers.Layer):
+class ViterbiTags(_OfLayer, keras.layers.Layer):
     """The tags of the best path, as a layer: makes a model that can be served out of one that was trained.
 
     Args:
-        crf: The trained `ConditionalRandomField`.
+        crf: The `ConditionalRandomField` whose outputs this layer gets, in the same model.
 
     Shapes:
         Inputs: what `crf` returned, `(batch, time, tags)`. Outputs: int32 `(batch, time)`, -1 where masked.
@@ -362,19 +367,15 @@ class ViterbiTags(keras.layers.Layer):
     >>> tagger = keras.Model(inputs, ViterbiTags(layer)(layer(inputs)))
     """
 
-    def __init__(self, crf, **kwargs):
+    def __init__(self, crf=None, key=None, **kwargs):
         super().__init__(**kwargs, autocast=False)
-        self.crf = crf
+        self._bind(crf, key)
 
     def call(self, inputs):
-        return self.crf.decode(inputs)
+        return self._of_layer().decode(inputs)
 
     def compute_output_spec(self, inputs):
         return keras.KerasTensor(inputs.shape[:2], dtype="int32")
 
     def get_config(self):
-        return {**super().get_config(), "crf": keras.saving.serialize_keras_object(self.crf)}
-
-    @classmethod
-    def from_config(cls, config):
-        return cls(**{**config, "crf": keras.saving.deserialize_keras_object(config["crf"])})
+        return {**super().get_config(), "key": self._key}

@@ -1,0 +1,201 @@
+"""What the arrays of a checkpoint are called, by Google and by Hugging Face, and which layer they belong to."""
+
+import re
+from collections.abc import Mapping
+
+__all__ = ["NAME_MAPS", "google_names", "huggingface_names", "layer_owner"]
+
+ENDINGS = {
+    "dense": (("/kernel", ".weight", True), ("/bias", ".bias", False)),
+    "norm": (("/gamma", ".weight", False), ("/beta", ".bias", False)),
+    "table": (("", ".weight", False),),
+    "array": (("", "", False),),
+    "early dense": (("/kernel", "/kernel", False), ("/bias", "/bias", False)),
+    "early norm": (("/gamma", "/gamma", False), ("/beta", "/beta", False)),
+}
+
+
+def _rows(kind, *pairs):
+    return [(google + a, theirs + b, turned) for google, theirs in pairs for a, b, turned in ENDINGS[kind]]
+
+
+def _body(google, theirs):
+    """Embeddings and layers, whose names differ only in their separators."""
+    tables = ("word_embeddings", "position_embeddings", "token_type_embeddings")
+    layer, layers = f"{google}/encoder/layer_{{}}", f"{theirs}.encoder.layer.{{}}"
+    dense = ("attention/self/query", "attention/self/key", "attention/self/value")
+    dense += ("attention/output/dense", "intermediate/dense", "output/dense")
+    norms = ("attention/output/LayerNorm", "output/LayerNorm")
+    return [
+        *_rows("table", *((f"{google}/embeddings/{name}", f"{theirs}.embeddings.{name}") for name in tables)),
+        *_rows("norm", (f"{google}/embeddings/LayerNorm", f"{theirs}.embeddings.LayerNorm")),
+        *_rows("dense", *((f"{layer}/{name}", f"{layers}.{name.replace('/', '.')}") for name in dense)),
+        *_rows("norm", *((f"{layer}/{name}", f"{layers}.{name.replace('/', '.')}") for name in norms)),
+    ]
+
+
+POOLER_AND_HEADS = [
+    *_rows("dense", ("bert/pooler/dense", "bert.pooler.dense")),
+    *_rows("dense", ("cls/predictions/transform/dense", "cls.predictions.transform.dense")),
+    *_rows("norm", ("cls/predictions/transform/LayerNorm", "cls.predictions.transform.LayerNorm")),
+    *_rows("array", ("cls/predictions/output_bias", "cls.predictions.bias")),
+    *_rows("array", ("cls/seq_relationship/output_weights", "cls.seq_relationship.weight")),
+    *_rows("array", ("cls/seq_relationship/output_bias", "cls.seq_relationship.bias")),
+]
+ALBERT_BLOCK = "bert/encoder/transformer/group_0/inner_group_0"
+ALBERT_LAYER = "albert.encoder.albert_layer_groups.0.albert_layers.0"
+EARLY_ALBERT = "bert/encoder/layer_shared"  # albert_zh before Google's release: other names, a wider embedding sum
+ALBERT_PARTS = (
+    ("dense", f"{ALBERT_BLOCK}/attention_1/self/query", "attention.query", "attention/self/query"),
+    ("dense", f"{ALBERT_BLOCK}/attention_1/self/key", "attention.key", "attention/self/key"),
+    ("dense", f"{ALBERT_BLOCK}/attention_1/self/value", "attention.value", "attention/self/value"),
+    ("dense", f"{ALBERT_BLOCK}/attention_1/output/dense", "attention.dense", "attention/output/dense"),
+    ("norm", f"{ALBERT_BLOCK}/LayerNorm", "attention.LayerNorm", "attention/output/LayerNorm"),
+    ("dense", f"{ALBERT_BLOCK}/ffn_1/intermediate/dense", "ffn", "intermediate/dense"),
+    ("dense", f"{ALBERT_BLOCK}/ffn_1/intermediate/output/dense", "ffn_output", "output/dense"),
+    ("norm", f"{ALBERT_BLOCK}/LayerNorm_1", "full_layer_layer_norm", "output/LayerNorm"),
+)
+EMBEDDING_MAPPING = "encoder/embedding_hidden_mapping_in"
+
+NAME_MAPS = {
+    "bert": _body("bert", "bert") + POOLER_AND_HEADS,
+    "roberta": _body("bert", "bert") + POOLER_AND_HEADS,  # RoBERTa-wwm and MacBERT carry BERT's names
+    "nezha": _body("bert", "nezha") + [(a, b.replace("bert.", "nezha."), turned) for a, b, turned in POOLER_AND_HEADS],
+    "electra": [
+        *_body("electra", "electra"),
+        *_rows("dense", ("electra/embeddings_project", "electra.embeddings_project")),
+        *_rows("dense", ("discriminator_predictions/dense", "discriminator_predictions.dense")),
+        *_rows("dense", ("discriminator_predictions/dense_1", "discriminator_predictions.dense_prediction")),
+        *_rows("dense", ("generator_predictions/dense", "generator_predictions.dense")),
+        *_rows("norm", ("generator_predictions/LayerNorm", "generator_predictions.LayerNorm")),
+        *_rows("array", ("generator_predictions/output_bias", "generator_lm_head.bias")),
+    ],
+    "albert": [
+        *(row for row in _body("bert", "albert") if "layer_{}" not in row[0]),
+        *(row for kind, name, theirs, _ in ALBERT_PARTS for row in _rows(kind, (name, f"{ALBERT_LAYER}.{theirs}"))),
+        *_rows("dense", (f"bert/{EMBEDDING_MAPPING}", f"albert.{EMBEDDING_MAPPING.replace('/', '.')}")),
+        *_rows("dense", ("bert/pooler/dense", "albert.pooler")),
+        *_rows("dense", ("cls/predictions/transform/dense", "predictions.dense")),
+        *_rows("norm", ("cls/predictions/transform/LayerNorm", "predictions.LayerNorm")),
+        *_rows("array", ("cls/predictions/output_bias", "predictions.bias")),
+        *_rows("array", ("cls/seq_relationship/output_weights", "sop_classifier.classifier.weight")),
+        *_rows("array", ("cls/seq_relationship/output_bias", "sop_classifier.classifier.bias")),
+        *(row for kind, a, _, b in ALBERT_PARTS for row in _rows(f"early {kind}", (a, f"{EARLY_ALBERT}/{b}"))),
+        *_rows("array", (f"bert/{EMBEDDING_MAPPING}/kernel", "bert/embeddings/word_embeddings_2")),
+    ],
+}
+TIED = re.compile(r"(^|\.)(position_ids|positions_encoding|predictions\.decoder\.(weight|bias))$")  # copies, buffers
+
+
+def google_names(mapping, model="bert"):
+    """Shows the arrays of any checkpoint under Google's names and in Google's shapes, kernels as (in, out).
+
+    Args:
+        mapping: A mapping from names to arrays, such as `open_checkpoint` returns: Google's names, or Hugging Face's
+            with or without the prefix of the model, `LayerNorm.weight` or `LayerNorm.gamma`.
+        model: "bert", "roberta", "albert", "electra" or "nezha".
+
+    Returns:
+        A lazy mapping with `shape(name)`. A name that the tables lack stays as it is; tied copies and buffers are left
+        out.
+
+    Raises:
+        ValueError: `model` is none of these, or the names are those of an English RoBERTa.
+
+    >>> list(google_names({"encoder.layer.3.output.dense.weight": None, "bert.embeddings.LayerNorm.beta": None}))
+    ['bert/encoder/layer_3/output/dense/kernel', 'bert/embeddings/LayerNorm/beta']
+    """
+    table = {theirs: (google, turned) for google, theirs, turned in _name_map(model)}
+    prefixes = ["", *sorted({theirs.split(".")[0] + "." for theirs in table if ".embeddings." in theirs})]
+    english = [name for name in mapping if name.startswith("roberta.")]
+    if english:
+        raise ValueError(
+            "RoBERTa needs the names of BERT, as RoBERTa-wwm and MacBERT have them; the English RoBERTa has another "
+            f"vocabulary, and its padding is token 1. Received: {english[0]!r}"
+        )
+    renamed = {}
+    for name in mapping:
+        plain = re.sub(r"\.gamma$", ".weight", re.sub(r"\.beta$", ".bias", name.removeprefix("module.")))
+        known = [prefix + plain for prefix in prefixes if _template(prefix + plain)[0] in table]
+        if known:
+            template, number = _template(known[0])
+            renamed[table[template][0].format(number)] = (name, table[template][1])
+        elif not TIED.search(name):
+            renamed[name] = (name, False)
+    return _RenamedArrays(mapping, renamed)
+
+
+def huggingface_names(mapping, model="bert"):
+    """The way back from `google_names`: Google's names become Hugging Face's, kernels (out, in).
+
+    >>> list(huggingface_names({"bert/pooler/dense/bias": None}))
+    ['bert.pooler.dense.bias']
+    """
+    table = {google: (theirs, turned) for google, theirs, turned in reversed(_name_map(model))}
+    renamed = {}
+    for name in mapping:
+        template, number = _template(name)
+        theirs, turned = table.get(template, (template, False))
+        renamed[theirs.format(number)] = (name, turned)
+    return _RenamedArrays(mapping, renamed)
+
+
+def _name_map(model):
+    if model not in NAME_MAPS:
+        raise ValueError(f"`model` is one of {', '.join(NAME_MAPS)}. Received: model={model!r}")
+    return NAME_MAPS[model]
+
+
+def _template(name):
+    """A name with {} for the number of its layer, and the number."""
+    found = re.search(r"(?<=\blayer[._])\d+(?=[./])", name)
+    return (name[: found.start()] + "{}" + name[found.end() :], found.group()) if found else (name, "")
+
+
+class _RenamedArrays(Mapping):
+    """Arrays of another mapping under other names, transposed where their table says so."""
+
+    def __init__(self, mapping, renamed):
+        self._mapping, self._renamed = mapping, renamed
+
+    def __getitem__(self, name):
+        source, turned = self._renamed[name]
+        return self._mapping[source].T if turned else self._mapping[source]
+
+    def shape(self, name):
+        """The shape of an array, without reading it if the source can tell."""
+        source, turned = self._renamed[name]
+        shape = self._mapping.shape(source) if hasattr(self._mapping, "shape") else self._mapping[source].shape
+        return tuple(shape[::-1] if turned else shape)
+
+    def source(self, name):
+        """The name of an array in the file."""
+        return self._renamed[name][0]
+
+    def __contains__(self, name):
+        return name in self._renamed
+
+    def __iter__(self):
+        return iter(self._renamed)
+
+    def __len__(self):
+        return len(self._renamed)
+
+
+def layer_owner(name):
+    """The part of the model that an array belongs to, by its name in Google's or Hugging Face's way.
+
+    Returns:
+        The transformer layer as an int, from 0; "shared" for ALBERT's only one; "embeddings", "pooler" or "head".
+
+    >>> layer_owner("bert/encoder/layer_10/output/dense/kernel"), layer_owner("bert.pooler.dense.weight")
+    (10, 'pooler')
+    """
+    number = _template(name)[1]
+    if number:
+        return int(number)
+    if re.search(r"inner_group_|albert_layers|layer_shared", name):
+        return "shared"
+    if re.search(r"(^|[/.])(embeddings|embeddings_project|embedding_hidden_mapping_in)[/.]", name):
+        return "embeddings"
+    return "pooler" if re.search(r"(^|[/.])pooler[/.]", name) else "head"

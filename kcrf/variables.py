@@ -1,0 +1,270 @@
+"""Which variable gets what: patterns over variable paths, learning rates by depth, and the table that shows both.
+
+A pattern is a regex searched in `variable.path`, the same text on every backend.
+"""
+
+import re
+from math import prod
+
+from kcrf.backend import keras, ops
+
+__all__ = [
+    "USUAL_EXCLUSIONS",
+    "PathAware",
+    "as_patterns",
+    "copy_of",
+    "layerwise_decay",
+    "load_report",
+    "matches_any",
+    "multipliers",
+    "path_of",
+    "variable_table",
+]
+
+USUAL_EXCLUSIONS = ("Norm", "bias")  # of bert4keras scripts; may match nothing, as in a model without LayerNorm
+
+# (numbered layers, what lies below them) of bert4keras and of keras-hub. Anchored: layer 1 is not layer 10.
+STACKS = (
+    (r"(^|/)Transformer-(\d+)-", r"(^|/)Embedding-"),
+    (
+        r"(^|/)transformer_layer_(\d+)/",
+        r"(^|/)(token|position|segment|token_and_position)_embedding/|(^|/)(embeddings_layer_norm|embedding_projection)/",
+    ),
+)
+
+
+class PathAware:
+    """Mixin for optimizers: schedules count optimizer steps, gradients are dense, `variable_table` can ask."""
+
+    def apply(self, grads, trainable_variables=None):
+        """Keras' `apply` on dense gradients.
+
+        TensorFlow sends the gradient of an embedding as slices, one per token. Keras would clip by the norm of the
+        slices, which is not that of the gradient where a token occurs twice.
+        """
+        return super().apply([_dense(gradient) for gradient in grads], trainable_variables)
+
+    def finalize_variable_values(self, var_list):
+        """Keras' end of `fit`: with `use_ema` the averages become the weights, as copies."""
+        super().finalize_variable_values(var_list)
+        if self.use_ema:  # on JAX they would share buffers, and the next `fit` fails
+            for variable in var_list:
+                variable.assign(ops.copy(variable))
+
+    def _get_current_learning_rate(self):
+        # Keras counts batches here, also while gradients are only being accumulated.
+        if isinstance(self._learning_rate, keras.optimizers.schedules.LearningRateSchedule):
+            return self._learning_rate(self.iterations)
+        return super()._get_current_learning_rate()
+
+    def _rate_of(self, index):
+        return 1.0
+
+    def variable_settings(self, paths):
+        """One dict per path: `multiplier` of the learning rate, `decayed`, and `prior`, whether it is pulled back."""
+        return self._settings(paths)
+
+    def _settings(self, paths):
+        return [{"multiplier": 1.0, "decayed": bool(self.weight_decay), "prior": False} for _ in paths]
+
+
+def _dense(gradient):
+    return ops.add(gradient, 0.0) if hasattr(gradient, "dense_shape") else gradient
+
+
+def path_of(variable):
+    """The path of a Keras variable; the name of anything else."""
+    return getattr(variable, "path", variable.name)
+
+
+def as_patterns(patterns):
+    """A tuple of patterns from a list of them, from one alone, or from None."""
+    return (patterns,) if isinstance(patterns, str) else tuple(patterns or ())
+
+
+def matches_any(patterns, paths, argument, may_miss=()):
+    """For each path, whether any pattern is found in it.
+
+    Raises:
+        ValueError: A pattern is not a regex, or occurs in no path and is not in `may_miss`. Names `argument`.
+    """
+    found = [_found(pattern, paths, argument, may_miss) for pattern in patterns]
+    return [any(row[i] for row in found) for i in range(len(paths))]
+
+
+def multipliers(factors, paths, argument="lr_multipliers"):
+    """For each path, the product of the factors of all patterns found in it. Raises as `matches_any`."""
+    found = [(_found(pattern, paths, argument), factor) for pattern, factor in factors.items()]
+    return [prod(factor for row, factor in found if row[i]) * 1.0 for i in range(len(paths))]
+
+
+def _found(pattern, paths, argument, may_miss=()):
+    try:
+        found = [re.search(pattern, path) is not None for path in paths]
+    except re.error as error:
+        raise ValueError(f"`{argument}` needs regular expressions. Received: {pattern!r} ({error})") from None
+    if not any(found) and pattern not in may_miss:
+        listing = "".join(f"\n  {path}" for path in paths)
+        raise ValueError(
+            f"`{argument}` needs patterns that occur in the path of a trainable variable. "
+            f"Received: {pattern!r}, which occurs in none of:{listing}"
+        )
+    return found
+
+
+def layerwise_decay(model, decay, decay_top=True):
+    """Learning-rate multipliers that fall with depth, for `lr_multipliers`.
+
+    With n layers, counted from the bottom as 0 to n - 1:
+
+    | | head (CRF, pooler, MLM, ...) | layer i | embeddings |
+    |---|---|---|---|
+    | `decay_top=True`, as timm and Zhang et al. | 1 | decay ** (n - i) | decay ** (n + 1) |
+    | `decay_top=False`: the top layer at the full rate | 1 | decay ** (n - 1 - i) | decay ** n |
+
+    `print(variable_table(model, optimizer))` shows what each variable got.
+
+    Args:
+        model: A model with the layer names of bert4keras (`build_transformer_model`) or of keras-hub; or a list of
+            groups from the bottom (embeddings) to the top layer. A group is a regex, a layer, or a list of these.
+        decay: Factor from one layer to the next one below, in (0, 1].
+        decay_top: Whether the top layer already gets `decay`. Defaults to True.
+
+    Returns:
+        A dict of pattern to factor. What no pattern matches is the head and keeps 1. Add to it as you like:
+        `{**layerwise_decay(model, 0.9), "CRF": 100}`.
+
+    Raises:
+        ValueError: `decay` is out of range, or the names show no numbered layers, as with ALBERT, whose layers share
+            one set of weights.
+
+    Reference: Zhang et al., Revisiting Few-sample BERT Fine-tuning, https://arxiv.org/abs/2006.05987
+
+    Example:
+
+    >>> layerwise_decay(["Embedding", "Block-0-", "Block-1-"], 0.5)
+    {'Embedding': 0.125, 'Block-0-': 0.25, 'Block-1-': 0.5}
+    """
+    if not 0 < decay <= 1:
+        raise ValueError(f"`decay` must be in (0, 1]. Received: decay={decay}")
+    groups = model if isinstance(model, (list, tuple)) else _depth_groups(model)
+    top = 1 if decay_top else 0
+    factors = {}
+    for depth, group in enumerate(reversed(groups), start=top):
+        for member in group if isinstance(group, (list, tuple)) else [group]:
+            factors[_pattern(member)] = decay**depth
+    return dict(reversed(factors.items()))
+
+
+def _pattern(member):
+    return member if isinstance(member, str) else f"(^|/){re.escape(member.name)}/"
+
+
+def _depth_groups(model):
+    """Patterns from the embeddings up to the top layer; a group without trainable variables is an empty list."""
+    paths = [v.path for v in model.weights]
+    trained = [v.path for v in model.trainable_variables]
+    for layer_pattern, below in STACKS:
+        hits = (re.search(layer_pattern, path) for path in paths)
+        numbers = {int(hit.group(2)) for hit in hits if hit}
+        if numbers:
+            layers = [layer_pattern.replace(r"(\d+)", str(number)) for number in sorted(numbers)]
+            return [[p] if any(re.search(p, path) for path in trained) else [] for p in (below, *layers)]
+    listing = "".join(f"\n  {path}" for path in paths)
+    raise ValueError(
+        "`layerwise_decay` needs numbered layers, `Transformer-0-...` or `transformer_layer_0/...` (ALBERT has none: "
+        f"its layers share one set of weights), or a list of groups. Received a model with the variables:{listing}"
+    )
+
+
+class VariableTable(list):
+    """Rows of `variable_table`: a list of dicts that `print` and `rich.print` show as a table."""
+
+    caption = None
+
+    def __rich__(self):
+        from rich.table import Table
+
+        table = Table(caption=self.caption, caption_justify="left")
+        for name, justify in (("path", "left"), ("shape", "left"), ("multiplier", "right")):
+            table.add_column(name, justify=justify, overflow="fold")
+        for name in ("decayed", "prior", "origin"):
+            table.add_column(name)
+        for row in self:
+            rate = "frozen" if row["multiplier"] is None else f"{row['multiplier']:.4g}"
+            flags = ["yes" if row[name] else "" for name in ("decayed", "prior")]
+            table.add_row(row["path"], str(row["shape"]), rate, *flags, row["origin"] or "")
+        return table
+
+    def __str__(self):
+        from rich.console import Console
+
+        console = Console(width=120)
+        with console.capture() as capture:
+            console.print(self)
+        return capture.get()
+
+
+def variable_table(model, optimizer=None):
+    """What each variable of a model gets from the optimizer, and where its values came from.
+
+    Args:
+        model: A built Keras model.
+        optimizer: An optimizer of `kcrf.optimizers`. Defaults to the one the model was compiled with.
+
+    Returns:
+        A list with one dict per variable: `path`, `shape` (tuple), `multiplier` of the learning rate (None where the
+        variable is frozen), `decayed`, `prior` (whether it is pulled towards its start), and `origin`: "loaded",
+        "re-initialised" or "new", None for a model that no checkpoint was loaded into. `print` shows it as a table.
+
+    Raises:
+        ValueError: There is no optimizer, or a pattern of the optimizer matches nothing.
+
+    Example:
+
+    ```python
+    print(variable_table(model))
+    [row["path"] for row in variable_table(model) if not row["decayed"]]
+    ```
+    """
+    optimizer = optimizer or getattr(model, "optimizer", None)
+    optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # mixed_float16 wraps it
+    if not isinstance(optimizer, PathAware):
+        raise ValueError(f"`variable_table` needs an optimizer of kcrf.optimizers. Received: optimizer={optimizer}")
+    trained = [path_of(v) for v in model.trainable_variables]
+    settings = dict(zip(trained, optimizer.variable_settings(trained), strict=True))
+    frozen = {"multiplier": None, "decayed": False, "prior": False}
+    report = load_report(model)
+    rows = VariableTable(
+        {"path": v.path, "shape": tuple(v.shape), **settings.get(v.path, frozen), "origin": _origin(v.path, report)}
+        for v in model.weights
+    )
+    factors = getattr(optimizer, "lr_multipliers", None) or {}
+    rows.caption = "\n".join(f"x{factor:.4g}  {pattern}" for pattern, factor in factors.items()) or None
+    return rows
+
+
+def _origin(path, report):
+    if report is None:
+        return None
+    if path in report["loaded"]:
+        return "loaded"
+    return "re-initialised" if path in report["reinitialized"] else "new"
+
+
+def load_report(model):
+    """Paths of the variables that were `loaded` and `reinitialized`, as sets in a dict; None if nothing was loaded.
+
+    A report stands on the model that a checkpoint was loaded into, and on a layer of it that goes along into models
+    around that one.
+    """
+    layers = [model, *model._flatten_layers()]
+    reports = [r for r in (getattr(layer, "kcrf_load_report", None) for layer in layers) if r is not None]
+    names = ("loaded", "reinitialized")
+    return {name: set().union(*(getattr(r, name, ()) for r in reports)) for name in names} if reports else None
+
+
+def copy_of(variable):
+    """An initializer that starts an optimizer variable at the present value of a model variable."""
+    # A true copy: JAX gives the buffers of model and optimizer away together and refuses to see one twice.
+    return lambda shape, dtype=None: ops.stop_gradient(ops.copy(variable))

@@ -1,0 +1,266 @@
+"""kcrf.layers.ConditionalRandomField in the hands of Keras: training, masks, learning rates, saving."""
+
+import gc
+
+import numpy as np
+import oracles
+import pytest
+from gradients import value_and_gradients
+from numpy.testing import assert_allclose, assert_array_equal
+
+from kcrf import crf
+from kcrf.backend import backend_name, keras, ops
+from kcrf.layers import ConditionalRandomField, ViterbiTags, with_learning_rate_multiplier
+from kcrf.tags import bio, bmes
+
+random = np.random.default_rng(0)
+EMISSIONS = random.normal(size=(3, 5, 4)).astype("float32")
+MASK = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0], [0, 1, 0, 1, 1]], bool)
+TAGS = random.integers(0, 4, (3, 5))
+
+
+def numpy(x):
+    return ops.convert_to_numpy(x)
+
+
+def built(**arguments):
+    layer = ConditionalRandomField(**arguments)
+    layer.build((None, None, 4))
+    return layer
+
+
+def small_model(**arguments):
+    """A model from word numbers to scores, and data whose tags depend on the words and on the tag before."""
+    keras.utils.set_random_seed(3)
+    inputs = keras.Input((None,), dtype="int32")
+    x = keras.layers.Embedding(20, 8, mask_zero=True)(inputs)
+    layer = ConditionalRandomField(name="CRF", **arguments)
+    model = keras.Model(inputs, layer(keras.layers.Dense(4, name="Emissions")(x)))
+    words = np.random.default_rng(1).integers(1, 20, (16, 6))
+    words[::2, 4:] = 0
+    return model, layer, words, words % 4
+
+
+def test_outputs_are_the_emissions_with_masked_positions_at_minus_infinity():
+    layer = built()
+    outputs = numpy(layer(EMISSIONS, mask=MASK))
+    assert_array_equal(outputs[MASK], EMISSIONS[MASK])
+    assert (outputs[~MASK] == -np.inf).all()
+    assert_array_equal(numpy(layer(EMISSIONS)), EMISSIONS)
+
+
+@pytest.mark.parametrize("boundary", [False, True])
+def test_losses_are_minus_the_enumerated_log_likelihoods_per_sentence(boundary):
+    layer = built(use_boundary=boundary, lr_multiplier=10)
+    if boundary:
+        layer._start.assign(np.array([0.1, -0.2, 0.3, 0.0], "float32"))
+        layer._end.assign(np.array([0.0, 0.2, -0.1, 0.1], "float32"))
+    y_pred = layer(EMISSIONS, mask=MASK)
+    scores = [None if x is None else numpy(x).astype("float64") for x in (layer.trans, layer.start, layer.end)]
+    expected = [-oracles.log_likelihood(e, t, m, *scores) for e, t, m in zip(EMISSIONS, TAGS, MASK, strict=True)]
+    assert_allclose(numpy(layer.sparse_loss(TAGS.astype("float32"), y_pred)), expected, rtol=1e-4)
+    assert_allclose(numpy(layer.sparse_loss(TAGS[:, :, None], y_pred)), expected, rtol=1e-4)
+    assert_allclose(numpy(layer.dense_loss(np.eye(4, dtype="float32")[TAGS], y_pred)), expected, rtol=1e-4)
+
+
+def test_one_tag_at_minus_infinity_masks_nothing():
+    layer = built()
+    emissions = EMISSIONS.copy()
+    emissions[0, 2, 1] = -np.inf
+    marginals = numpy(layer.marginals(emissions))
+    assert_allclose(marginals.sum(-1), np.ones((3, 5)), atol=1e-5)
+    assert marginals[0, 2, 1] == 0
+    _, (gradient,) = value_and_gradients(lambda e: ops.sum(layer.sparse_loss(np.zeros((3, 5)), e)), emissions)
+    assert np.isfinite(gradient).all() and gradient[0, 2, 1] == 0
+
+
+def test_decoders_use_the_layers_scores():
+    layer = built(use_boundary=True)
+    y_pred = layer(EMISSIONS, mask=MASK)
+    rest = (MASK, numpy(layer.trans), numpy(layer.start), numpy(layer.end))
+    assert_array_equal(numpy(layer.decode(y_pred)), numpy(crf.viterbi(EMISSIONS, *rest)))
+    assert_allclose(numpy(layer.marginals(y_pred)), numpy(crf.marginals(EMISSIONS, *rest)), atol=1e-6)
+    assert_allclose(numpy(layer.entropy(y_pred)), numpy(crf.entropy(EMISSIONS, *rest)), atol=1e-5)
+    for found, expected in zip(layer.top_k(y_pred, 3), crf.top_k_paths(EMISSIONS, 3, *rest), strict=True):
+        assert_allclose(numpy(found), numpy(expected), rtol=1e-5)
+
+
+@pytest.mark.parametrize("boundary", [False, True])
+def test_constraints_forbid_in_loss_and_decoding(boundary):
+    scheme = bmes()
+    layer = built(constraints=scheme, use_boundary=boundary)
+    y_pred = layer(EMISSIONS * 30, mask=MASK)
+    for tags, mask in zip(numpy(layer.decode(y_pred)), MASK, strict=True):
+        assert scheme.violations(tags[mask].tolist()) == []
+    legal = np.array([[1, 2, 3, 0, 0]] * 3)
+    illegal = np.array([[2, 2, 3, 0, 0]] * 3)
+    loss = numpy(layer.sparse_loss(legal, layer(EMISSIONS)))
+    assert np.isfinite(loss).all() and (loss < 100).all()
+    assert (numpy(layer.sparse_loss(illegal, layer(EMISSIONS))) > 1e8).all()
+    assert (numpy(layer.trans)[~scheme.allowed_transitions] == crf.FORBIDDEN).all()
+
+
+def test_start_and_end_are_there_with_a_boundary_only():
+    assert built().start is None and built().end is None
+    assert built(use_boundary=True).start.shape == (4,)
+
+
+def test_accuracies_count_real_known_positions():
+    layer = built(transition_initializer="zeros")
+    layer._trans.assign(np.where(np.arange(4)[:, None] == np.arange(4), 50.0, 0.0).astype("float32"))
+    y_pred = layer(EMISSIONS, mask=MASK)
+    tags = TAGS.copy()
+    tags[0, 0] = -1
+    judged = MASK & (tags >= 0)
+    argmax = (EMISSIONS.argmax(-1) == tags)[judged].mean()
+    viterbi = (numpy(layer.decode(y_pred)) == tags)[judged].mean()
+    assert argmax != viterbi
+    assert_allclose(float(layer.sparse_accuracy(tags, y_pred)), argmax, rtol=1e-6)
+    assert_allclose(float(layer.dense_accuracy(np.eye(5)[tags][:, :, :4], y_pred)), argmax, rtol=1e-6)
+    assert_allclose(float(layer.viterbi_accuracy(tags, y_pred)), viterbi, rtol=1e-6)
+
+
+@pytest.mark.parametrize("optimizer", ["SGD", "Adam"])
+@pytest.mark.parametrize("k", [1, 10, 1000])
+def test_the_multiplier_is_exactly_k_times_the_rate_of_the_effective_scores(optimizer, k):
+    def moved(multiplier):
+        layer = built(lr_multiplier=multiplier, transition_initializer=keras.initializers.Constant(0.3))
+        before = numpy(layer.trans)
+        gradient = value_and_gradients(
+            lambda stored: ops.sum(
+                -crf.log_likelihood(EMISSIONS, TAGS, MASK, with_learning_rate_multiplier(stored, float(multiplier)))
+            ),
+            numpy(layer._trans),
+        )[1][0]
+        rule = getattr(keras.optimizers, optimizer)(1e-4, **({"epsilon": 1e-12} if optimizer == "Adam" else {}))
+        rule.build([layer._trans])
+        rule.apply([ops.convert_to_tensor(gradient)])
+        return numpy(layer.trans).astype("float64") - before, gradient
+
+    one, gradient_one = moved(1)
+    many, gradient_many = moved(k)
+    assert_allclose(many, k * one, rtol=2e-3, atol=1e-6)
+    assert_allclose(gradient_many, gradient_one, rtol=1e-4, atol=1e-6)  # so a global norm does not depend on k
+
+
+def test_stored_weights_are_the_scores_divided_by_k():
+    layer = built(lr_multiplier=100, transition_initializer=keras.initializers.Constant(2.0))
+    assert_allclose(numpy(layer._trans), np.full((4, 4), 0.02), rtol=1e-6)
+    assert_allclose(numpy(layer.trans), np.full((4, 4), 2.0), rtol=1e-6)
+    assert [w.name for w in layer.weights] == ["trans"]
+
+
+def test_fit_learns_and_a_loaded_model_trains_on_identically(tmp_path):
+    model, layer, words, tags = small_model(lr_multiplier=10, use_boundary=True)
+    model.compile(keras.optimizers.Adam(0.05), loss=layer.sparse_loss, metrics=[layer.sparse_accuracy])
+    losses = model.fit(words, tags, epochs=15, batch_size=8, verbose=0).history["loss"]
+    assert losses[-1] < 0.2 * losses[0]
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    on, again = (m.fit(words, tags, epochs=3, batch_size=8, verbose=0, shuffle=False).history for m in (model, loaded))
+    assert on.keys() == again.keys() and set(on) == {"loss", "sparse_accuracy"}
+    for name in on:
+        assert_allclose(again[name], on[name], rtol=1e-6)
+    assert loaded.get_layer("CRF") is not layer
+    assert_allclose(numpy(loaded.get_layer("CRF").trans), numpy(layer.trans), rtol=1e-5)
+
+
+def test_weights_come_back_from_a_weight_file(tmp_path):
+    model, layer, words, _ = small_model(lr_multiplier=100)
+    model.save_weights(tmp_path / "model.weights.h5")
+    other, other_layer, _, _ = small_model(lr_multiplier=100)
+    other_layer._trans.assign(np.zeros((4, 4), "float32"))
+    other.load_weights(tmp_path / "model.weights.h5")
+    assert_array_equal(numpy(other_layer.trans), numpy(layer.trans))
+
+
+def test_dense_targets_train_too():
+    model, layer, words, tags = small_model()
+    model.compile("sgd", loss=layer.dense_loss, metrics=[layer.dense_accuracy])
+    sparse, sparse_layer, _, _ = small_model()
+    sparse.compile("sgd", loss=sparse_layer.sparse_loss, metrics=[sparse_layer.sparse_accuracy])
+    one_hot = np.eye(4, dtype="float32")[tags]
+    dense_result = model.fit(words, one_hot, epochs=2, verbose=0, shuffle=False).history
+    sparse_result = sparse.fit(words, tags, epochs=2, verbose=0, shuffle=False).history
+    assert_allclose(dense_result["loss"], sparse_result["loss"], rtol=1e-6)
+    assert_allclose(dense_result["dense_accuracy"], sparse_result["sparse_accuracy"])
+
+
+def test_the_compiled_loss_is_the_mean_and_sentence_weights_weigh_it():
+    model, layer, words, tags = small_model()
+    model.compile("sgd", loss=layer.sparse_loss)
+    each = numpy(layer.sparse_loss(tags, model.predict(words, verbose=0)))
+    assert_allclose(model.evaluate(words, tags, verbose=0), each.mean(), rtol=1e-5)
+    weights = np.linspace(0, 2, len(each)).astype("float32")
+    weighted = model.evaluate(words, tags, sample_weight=weights, verbose=0)
+    assert_allclose(weighted, (weights * each).mean(), rtol=1e-5)
+
+
+def test_token_weights_are_refused_with_the_reason():
+    model, layer, words, tags = small_model()
+    model.compile("sgd", loss=layer.sparse_loss)
+    with pytest.raises(ValueError, match="one loss per sentence, so `sample_weight` must have the shape"):
+        model.fit(words, tags, sample_weight=np.ones(tags.shape), verbose=0)
+
+
+@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+def test_mixed_precision_leaves_scores_and_losses_in_float32(policy):
+    keras.config.set_dtype_policy(policy)
+    try:
+        model, layer, words, tags = small_model(lr_multiplier=10)
+        model.compile("adam", loss=layer.sparse_loss)
+        assert model.output.dtype == "float32" and str(layer._trans.dtype) == "float32"
+        assert np.isfinite(model.fit(words, tags, verbose=0).history["loss"]).all()
+        y_pred = model.predict(words, verbose=0)
+        scores = numpy(layer.trans).astype("float64")
+        expected = [-oracles.log_likelihood(e, t, e[:, 0] > -np.inf, scores) for e, t in zip(y_pred, tags, strict=True)]
+        assert_allclose(numpy(layer.sparse_loss(tags, y_pred)), expected, rtol=1e-4)
+    finally:
+        keras.config.set_dtype_policy("float32")
+
+
+def test_a_tagger_layer_returns_the_best_paths_and_can_be_saved(tmp_path):
+    model, layer, words, _ = small_model(lr_multiplier=10)
+    tagger = keras.Model(model.input, ViterbiTags(layer)(model.output))
+    expected = numpy(layer.decode(model.predict(words, verbose=0)))
+    assert_array_equal(tagger.predict(words, verbose=0), expected)
+    assert ((expected == -1) == (words == 0)).all()
+    tagger.save(tmp_path / "tagger.keras")
+    loaded = keras.saving.load_model(tmp_path / "tagger.keras")
+    assert_array_equal(loaded.predict(words[:3], verbose=0), expected[:3])
+    shorter = numpy(layer.decode(model.predict(words[:5, :5], verbose=0)))
+    assert_array_equal(loaded.predict(words[:5, :5], verbose=0), shorter)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ConditionalRandomField(lr_multiplier=0), "must be a positive number. Received: lr_multiplier=0"),
+        (lambda: ConditionalRandomField(constraints="bmes"), "must be a kcrf.tags.TagScheme or None. Received: 'bmes'"),
+        (lambda: built().build((None, 4)), r"needs inputs of shape \(batch, time, tags\). Received: shape=\(None, 4\)"),
+        (lambda: built(constraints=bio("AB")), "one score for each of the 5 tags of its constraints"),
+        (
+            lambda: built().sparse_loss(np.zeros((1, 2, 3)), EMISSIONS),
+            r"shape \(batch, time\). Received: shape=\(1, 2, 3\)",
+        ),
+        (lambda: built().dense_loss(TAGS, EMISSIONS), r"shape \(batch, time, tags\). Received: shape=\(3, 5\)"),
+    ],
+)
+def test_what_cannot_work_is_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_a_loss_outlives_its_layer_no_further_than_saying_so():
+    loss = built().sparse_loss
+    gc.collect()
+    with pytest.raises(ValueError, match="no longer exists"):
+        loss(TAGS, EMISSIONS)
+
+
+@pytest.mark.skipif(backend_name() != "jax", reason="only JAX keeps weights away from metrics")
+def test_on_jax_a_metric_that_needs_weights_says_why_it_cannot_be_compiled():
+    model, layer, words, tags = small_model()
+    model.compile("sgd", loss=layer.sparse_loss, metrics=[layer.viterbi_accuracy])
+    with pytest.raises(ValueError, match="JAX"):
+        model.fit(words, tags, verbose=0)

@@ -1,0 +1,347 @@
+"""From a training file to words: the run folder, the tagger and the command line, with a model of a few seconds."""
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from kcrf import cli
+from kcrf.backend import backend_name, keras, ops
+from kcrf.corpora import load_mini
+from kcrf.encoders import ENCODERS
+from kcrf.runs import RunFolder
+from kcrf.taggers import WordSegmenter
+from kcrf.training import Batches, Settings, build_tagger, load_tagger, train_segmenter, training_rows
+
+TINY = {"width": 16, "depth": 1, "batch_size": 8, "epochs": 2, "learning_rate": 0.01, "seed": 5}
+
+
+def write_words(path, sentences):
+    path.write_text("".join("  ".join(words) + "\n" for words in sentences), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory):
+    """A run folder that the command line made, with its training and test files."""
+    folder, corpus = tmp_path_factory.mktemp("trained"), load_mini()
+    train = write_words(folder / "train.txt", corpus.train[:160])
+    test = write_words(folder / "test.txt", corpus.test[:20])
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in TINY.items()]
+    arguments = ["train", "--task", "cws", "--train", train, "--test", test, "--out", str(folder / "run"), *options]
+    assert cli.main(arguments) == 0
+    return folder
+
+
+@pytest.fixture(scope="session")
+def segmenter(trained):
+    return WordSegmenter(trained / "run")
+
+
+def test_a_run_folder_holds_the_model_its_settings_its_scores_and_the_log(trained):
+    run = trained / "run"
+    assert {p.name for p in run.iterdir()} == {
+        "config.json",
+        "vocabulary.json",
+        "model.weights.h5",
+        "scores.json",
+        "log.csv",
+    }
+    assert json.loads((run / "config.json").read_text())["settings"]["seed"] == 5
+    scores = json.loads((run / "scores.json").read_text())
+    rows = (run / "log.csv").read_text().splitlines()
+    assert rows[0].startswith("epoch,loss,valid_f") and len(rows) == 3
+    best = max(float(row.split(",")[2]) for row in rows[1:])
+    assert_allclose(scores["valid"]["f"], best, atol=1e-3)  # the weights kept are those of the best epoch
+    assert 0.2 < scores["test"]["f"] < 1 and scores["test"]["true_words"] > 100
+
+
+def test_the_scores_in_the_run_are_those_of_its_output(trained, tmp_path, capsys):
+    text = (trained / "test.txt").read_text(encoding="utf-8")
+    plain = tmp_path / "plain.txt"
+    plain.write_text("".join("".join(line.split()) + "\n" for line in text.splitlines()), encoding="utf-8")
+    run = subprocess.run(
+        [sys.executable, "-m", "kcrf", "segment", "--model", str(trained / "run"), "--batch-size", "3", str(plain)],
+        check=True,
+        capture_output=True,
+    )
+    predicted = tmp_path / "predicted.txt"
+    predicted.write_bytes(run.stdout)
+    assert cli.main(["score", "--json", "--gold", str(trained / "test.txt"), "--pred", str(predicted)]) == 0
+    scores = json.loads(capsys.readouterr().out)
+    kept = json.loads((trained / "run" / "scores.json").read_text())["test"]
+    assert {key: scores[key] for key in scores} == {key: kept[key] for key in scores}
+
+
+def test_standard_input_gives_one_line_for_one_line(trained):
+    text = "今天天气真好。\r\n\n \u3000\n他 说：Ａ１\u2028好\x00的\nlast"
+    run = subprocess.run(
+        [sys.executable, "-m", "kcrf", "segment", "--model", str(trained / "run")],
+        input=text.encode(),
+        check=True,
+        capture_output=True,
+    )
+    lines = run.stdout.decode().split("\n")
+    assert lines[-1] == "" and len(lines) == 6
+    for source, line in zip(text.split("\n"), lines[:-1], strict=True):
+        assert "".join(source.split()) == "".join(line.split(" "))
+    assert lines[1] == lines[2] == ""
+
+
+TEXTS = [
+    "",
+    "   \t\u3000",
+    "好",
+    "👨\u200d👩\u200d👧\u200d👦是一家",
+    "１２３，456。",
+    "a\x00b\x1b\x7f\u0301é",
+    "\ud800lone",
+    "\ufeff开头",
+    "甲乙丙丁" * 5000,
+    "一句话。" * 5000,
+]
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
+def test_no_character_is_lost(segmenter, text):
+    words = segmenter.segment(text)
+    assert "".join(words) == "".join(text.split())
+    assert all(word and not any(c.isspace() for c in word) for word in words)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.text(st.characters(exclude_categories=()), max_size=40), max_size=4))
+def test_no_character_of_any_unicode_text_is_lost(segmenter, texts):
+    found = segmenter.segment_batch(texts, batch_size=3)
+    assert ["".join(words) for words in found] == ["".join(text.split()) for text in texts]
+
+
+def test_a_batch_is_segmented_as_its_texts_one_by_one(segmenter):
+    texts = ["".join(words) for words in load_mini().valid[:12]]
+    assert segmenter.segment_batch(texts, batch_size=5) == [segmenter.segment(text) for text in texts]
+
+
+@pytest.mark.parametrize("encoder", sorted(ENCODERS))
+@pytest.mark.parametrize("head", ["crf", "softmax"])
+def test_padding_changes_no_score_under_any_encoder(encoder, head):
+    keras.utils.set_random_seed(0)
+    model = build_tagger(Settings(encoder=encoder, head=head, width=16, depth=2), (30, 30))
+    short = {
+        name: np.random.default_rng(0).integers(2, 30, (2, 6)).astype("int32") for name in ("characters", "bigrams")
+    }
+    long = {name: np.pad(x, [[0, 0], [0, 5]]) for name, x in short.items()}
+    scores, padded = (ops.convert_to_numpy(model(x)) for x in (short, long))
+    assert_allclose(padded[:, :6], scores, atol=1e-5)
+    if head == "crf":
+        assert (padded[:, 6:] == -np.inf).all()
+
+
+@pytest.mark.parametrize("encoder", sorted(ENCODERS))
+def test_every_encoder_learns_the_training_text(encoder, tmp_path):
+    sentences = load_mini().train[:24]
+    chosen = Settings(
+        encoder=encoder,
+        width=32,
+        depth=1,
+        batch_size=4,
+        epochs=12,
+        learning_rate=0.01,
+        dropout=0.0,
+        bigram_dropout=0.0,
+        min_bigrams=1,
+    )
+    _, scores = train_segmenter(chosen, sentences, sentences, out=tmp_path / "run")
+    assert scores["valid"]["f"] > 0.9
+
+
+def test_the_same_seed_trains_the_same_model_and_another_does_not(tmp_path):
+    corpus = load_mini()
+    weights = []
+    for number, seed in enumerate((1, 1, 2)):
+        chosen = Settings(**{**TINY, "seed": seed, "epochs": 1})
+        tagger, _ = train_segmenter(chosen, corpus.train[:40], corpus.valid[:5], out=tmp_path / str(number))
+        weights.append(np.concatenate([w.ravel() for w in tagger.model.get_weights()]))
+    assert_allclose(weights[0], weights[1], atol=1e-6)
+    assert np.abs(weights[0] - weights[2]).max() > 0.01
+
+
+def test_batches_are_full_of_one_length_and_drawn_anew_each_epoch():
+    rows = training_rows(load_mini().train[:50], load_tagger_vocabulary())
+    batches = Batches(rows, batch_size=8, seed=0)
+    seen, lengths = [], []
+    for inputs, tags in (batches[i] for i in range(len(batches))):
+        assert inputs["characters"].shape == inputs["bigrams"].shape == tags.shape and len(tags) == 8
+        assert ((tags == -1) == (inputs["characters"] == 0)).all()
+        seen += [row[row > 0].tolist() for row in inputs["characters"]]
+        lengths.append(tags.shape[1])
+    assert {tuple(row) for row in seen} == {tuple(row[0]) for row in rows}
+    assert lengths[0] != lengths[1]
+    before = batches[0][0]["characters"]
+    batches.on_epoch_end()
+    assert before.shape != batches[0][0]["characters"].shape or (before != batches[0][0]["characters"]).any()
+
+
+def load_tagger_vocabulary():
+    from kcrf.features import Vocabulary
+
+    return Vocabulary.of(["".join(words) for words in load_mini().train])
+
+
+def run_cli(capsys, *arguments):
+    """Exit status and what stood on standard error."""
+    return cli.main(list(map(str, arguments))), capsys.readouterr().err
+
+
+def test_errors_of_the_user_are_told_in_one_line(trained, tmp_path, capsys):
+    empty = tmp_path / "empty.txt"
+    empty.write_text("")
+    good = trained / "train.txt"
+    assert run_cli(capsys, "train", "--train", tmp_path / "none.txt", "--out", tmp_path / "x") == (
+        2,
+        f"kcrf train: {tmp_path}/none.txt: no such file\n",
+    )
+    status, told = run_cli(capsys, "train", "--train", empty, "--out", tmp_path / "x")
+    assert status == 2 and "needs at least one line of words" in told
+    status, told = run_cli(capsys, "train", "--train", good, "--out", tmp_path)
+    assert status == 2 and "is not a run folder" in told and empty.exists()
+    status, told = run_cli(capsys, "train", "--train", good, "--out", empty)
+    assert status == 2 and "needs a folder to write the run into. Received: a file" in told
+    status, told = run_cli(capsys, "train", "--train", good, "--out", tmp_path / "x", "--epochs", "0")
+    assert status == 2 and "`epochs` must be positive. Received: 0" in told
+    status, told = run_cli(capsys, "segment", "--model", tmp_path, good)
+    assert status == 2 and "config.json: no such file; a run folder" in told
+    status, told = run_cli(capsys, "segment", "--model", trained / "run", tmp_path / "none.txt")
+    assert status == 2 and "none.txt" in told
+
+
+def test_a_score_of_different_texts_names_the_line_and_the_column(tmp_path, capsys):
+    gold, pred = write_words(tmp_path / "gold.txt", [["我", "们"], ["好"]]), tmp_path / "pred.txt"
+    write_words(pred, [["我们"], ["坏"]])
+    status, told = run_cli(capsys, "score", "--gold", gold, "--pred", pred)
+    assert status == 2 and f"{pred}:2: line 2, column 1: gold and prediction must be the same text" in told
+
+
+def test_score_prints_a_table_or_json(tmp_path, capsys):
+    gold, pred = (
+        write_words(tmp_path / "gold.txt", [["我们", "好"]]),
+        write_words(tmp_path / "pred.txt", [["我", "们", "好"]]),
+    )
+    words = write_words(tmp_path / "words.txt", [["好"]])
+    assert cli.main(["score", "--gold", gold, "--pred", pred, "--words", words]) == 0
+    table = capsys.readouterr().out
+    assert "0.3333" in table and "OOV recall" in table
+    assert cli.main(["score", "--gold", gold, "--pred", pred, "--words", words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["iv_recall"] == 1.0
+
+
+@pytest.mark.parametrize("missing", ["config.json", "vocabulary.json", "model.weights.h5"])
+def test_a_run_folder_that_misses_a_file_names_it(trained, tmp_path, missing):
+    copy = shutil.copytree(trained / "run", tmp_path / "run")
+    (copy / missing).unlink()
+    with pytest.raises(FileNotFoundError, match=f"{missing}: no such file; a run folder"):
+        load_tagger(copy)
+
+
+def test_damaged_and_newer_run_folders_are_refused(trained, tmp_path):
+    copy = shutil.copytree(trained / "run", tmp_path / "run")
+    (copy / "model.weights.h5").write_bytes(b"nonsense")
+    with pytest.raises(ValueError, match="model.weights.h5: cannot be read as the weights of this run"):
+        load_tagger(copy)
+    (copy / "vocabulary.json").write_text("{")
+    with pytest.raises(ValueError, match="vocabulary.json: needs JSON as `kcrf train` writes it"):
+        load_tagger(copy)
+    (copy / "config.json").write_text(json.dumps({"format": 99, "kcrf": "9.0"}))
+    with pytest.raises(ValueError, match="needs run format 1 or older.* Received: format 99, written by kcrf 9.0"):
+        load_tagger(copy)
+
+
+def test_training_into_a_run_folder_replaces_it_when_done_and_not_before(trained, tmp_path):
+    copy, corpus = shutil.copytree(trained / "run", tmp_path / "run"), load_mini()
+    chosen = Settings(**{**TINY, "epochs": 1})
+    with pytest.raises(RuntimeError, match="stop"):
+        train_segmenter(chosen, corpus.train[:20], corpus.valid[:5], out=copy, progress=StopsAtOnce())
+    assert (copy / "log.csv").read_text() == (trained / "run" / "log.csv").read_text()
+    assert [p.name for p in tmp_path.iterdir()] == ["run"]
+    train_segmenter(chosen, corpus.train[:20], corpus.valid[:5], out=copy)
+    assert len((copy / "log.csv").read_text().splitlines()) == 2
+    assert [p.name for p in tmp_path.iterdir()] == ["run"]
+
+
+class StopsAtOnce(keras.callbacks.Callback):
+    def on_train_batch_end(self, batch, logs=None):
+        raise RuntimeError("stop")
+
+    def report(self, row):
+        pass
+
+
+@pytest.mark.skipif(backend_name() != "torch", reason="the file system is the same under every backend")
+def test_a_full_disk_leaves_the_old_model_as_it_was(trained, tmp_path):
+    copy = shutil.copytree(trained / "run", tmp_path / "run")
+    before = {p.name: p.read_bytes() for p in copy.iterdir()}
+
+    def no_file_above_20_kilobytes():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+
+    run = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "kcrf",
+            "train",
+            "--train",
+            trained / "train.txt",
+            "--out",
+            copy,
+            "--epochs",
+            "1",
+            "--width",
+            "16",
+            "--depth",
+            "1",
+        ],
+        capture_output=True,
+        text=True,
+        preexec_fn=no_file_above_20_kilobytes,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+    )
+    assert run.returncode == 2 and "kcrf train:" in run.stderr
+    assert {p.name: p.read_bytes() for p in copy.iterdir()} == before
+    assert [p.name for p in tmp_path.iterdir()] == ["run"]
+    assert WordSegmenter(copy).segment("好的")
+
+
+def test_a_first_save_that_fails_leaves_nothing_half_written(tmp_path):
+    folder = RunFolder.create(tmp_path / "run")
+
+    class Broken:
+        def save_weights(self, path):
+            Path(path).write_bytes(b"half")
+            raise OSError("No space left on device")
+
+    with pytest.raises(OSError, match="No space left"):
+        folder.save_weights(Broken())
+    assert list(folder.path.iterdir()) == []
+
+
+def test_help_tells_a_newcomer_what_to_do(capsys):
+    for command, words in {
+        "demo": "--text",
+        "train": "--crf-lr-multiplier",
+        "segment": "standard input",
+        "score": "SIGHAN",
+    }.items():
+        with pytest.raises(SystemExit) as stopped:
+            cli.main([command, "--help"])
+        assert stopped.value.code == 0
+        text = capsys.readouterr().out
+        assert words in text and "example:" in text

@@ -1,0 +1,105 @@
+"""kcrf.tags against literal tables and round trips."""
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcrf.tags import TagScheme, bio, bioes, bmes, tags_to_words, words_to_tags
+
+
+def allowed(scheme):
+    labels = scheme.labels
+    pairs = itertools.product(range(len(labels)), repeat=2)
+    return {f"{labels[i]}>{labels[j]}" for i, j in pairs if scheme.allowed_transitions[i, j]}
+
+
+def test_bmes_has_bert4keras_numbers_and_the_eight_legal_steps():
+    scheme = bmes()
+    assert scheme.labels == ("s", "b", "m", "e")
+    assert allowed(scheme) == {"s>s", "s>b", "b>m", "b>e", "m>m", "m>e", "e>s", "e>b"}
+    assert scheme.allowed_starts.tolist() == [True, True, False, False]
+    assert scheme.allowed_ends.tolist() == [True, False, False, True]
+
+
+def test_bio_lets_an_inside_tag_follow_its_own_type_only():
+    forbidden = {"O>I-A", "O>I-B", "B-A>I-B", "I-A>I-B", "B-B>I-A", "I-B>I-A"}
+    scheme = bio(["A", "B"])
+    every = {f"{a}>{b}" for a in scheme.labels for b in scheme.labels}
+    assert allowed(scheme) == every - forbidden
+    assert scheme.allowed_starts.tolist() == [True, True, False, True, False]
+    assert scheme.allowed_ends.all()
+
+
+def test_bioes_closes_what_it_opens():
+    scheme = bioes(["A"])
+    assert scheme.labels == ("O", "B-A", "I-A", "E-A", "S-A")
+    opened = {f"{a}>{b}" for a in ("B-A", "I-A") for b in ("I-A", "E-A")}
+    assert allowed(scheme) == opened | {f"{a}>{b}" for a in ("O", "E-A", "S-A") for b in ("O", "B-A", "S-A")}
+    assert scheme.allowed_starts.tolist() == [True, True, False, False, True]
+    assert scheme.allowed_ends.tolist() == [True, False, False, True, True]
+
+
+spans = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 4), st.sampled_from("AB")), max_size=5)
+
+
+@given(spans, st.integers(0, 3))
+def test_entity_spans_come_back_from_their_tags_which_are_legal(gaps, tail):
+    placed, position = [], 0
+    for gap, length, label in gaps:
+        placed.append((position + gap, position + gap + length, label))
+        position += gap + length
+    for scheme in (bio("AB"), bioes("AB")):
+        tags = scheme.encode(placed, position + tail)
+        assert scheme.decode(tags) == placed
+        assert scheme.violations(tags) == []
+
+
+@given(st.lists(st.text(min_size=1, max_size=6), max_size=8))
+def test_words_come_back_from_their_tags_which_are_legal(words):
+    tags = words_to_tags(words)
+    assert tags_to_words("".join(words), tags) == words
+    assert bmes().violations(tags) == []
+
+
+@given(st.lists(st.integers(0, 3), max_size=12))
+def test_any_tags_at_all_cut_a_text_without_loss(tags):
+    text = "".join(chr(0x4E00 + i) for i in range(len(tags)))
+    assert "".join(tags_to_words(text, tags)) == text
+    assert [text[a:b] for a, b in bmes().decode(tags)] == tags_to_words(text, tags)
+
+
+def test_illegal_entity_tags_are_read_as_conlleval_reads_them():
+    scheme = bio(["A", "B"])
+    tags = [scheme.labels.index(label) for label in ("I-A", "I-B", "O", "B-A", "I-B", "I-B")]
+    assert scheme.decode(tags) == [(0, 1, "A"), (1, 2, "B"), (3, 4, "A"), (4, 6, "B")]
+
+
+def test_violations_name_the_place_and_skip_unknown_tags():
+    assert bmes().violations([2, 3]) == [(0, None, "m")]
+    assert bmes().violations([1, -1, 1]) == [(2, "b", None)]
+
+
+@pytest.mark.parametrize("scheme", [bmes(), bio(["A"]), bioes(["A", "B"])], ids=lambda s: s.name)
+def test_a_scheme_comes_back_from_its_config(scheme):
+    assert TagScheme.from_config(scheme.get_config()) == scheme
+    assert len(scheme) == len(scheme.labels)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: bmes().encode([(0, 1)], 2), "Words must cover the sentence. Received: no word at position 1"),
+        (lambda: bio(["A"]).encode([(0, 2, "A"), (1, 3, "A")], 4), r"must not overlap. Received: \(1, 3, 'A'\)"),
+        (lambda: bio(["A"]).encode([(2, 2, "A")], 4), r"0 <= start < end <= 4. Received: \(2, 2, 'A'\)"),
+        (lambda: bio(["A"]).encode([(0, 1, "C")], 4), r"entity types \('A',\). Received: 'C'"),
+        (lambda: bio("AA"), "distinct, non-empty strings. Received: types=.*'A', 'A'"),
+        (lambda: bioes([]), "distinct, non-empty strings"),
+        (lambda: tags_to_words("ab", [0]), "one tag per character. Received: 2 characters, 1 tags"),
+        (lambda: TagScheme.from_config({"name": "iob1"}), "one of .* Received: name='iob1'"),
+    ],
+)
+def test_what_cannot_be_is_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
