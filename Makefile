@@ -7,12 +7,14 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 BACKENDS := tensorflow jax torch
 
+OLD_HOST := .venv-bert4keras
+
 .PHONY: demo test lint clean
 
 demo: $(VENV)/demo.stamp
 	KERAS_BACKEND=tensorflow $(BIN)/kcrf demo
 
-test: $(VENV)/test.stamp
+test: $(VENV)/test.stamp $(OLD_HOST)/test.stamp
 	$(BIN)/ruff check .
 	@set -e; for backend in $(BACKENDS); do \
 		echo "== $$backend"; KERAS_BACKEND=$$backend $(BIN)/python -m pytest; \
@@ -34,5 +36,12 @@ $(VENV)/test.stamp: $(VENV)/demo.stamp
 	$(PIP) --editable ".[tensorflow,jax,torch,reports,test]"
 	touch $@
 
+# The real bert4keras, which the tests compare with. It pins a Keras of 2020, hence --no-deps.
+$(OLD_HOST)/test.stamp:
+	$(PYTHON) -m venv $(OLD_HOST)
+	$(OLD_HOST)/bin/python -m pip install --quiet --disable-pip-version-check tensorflow-cpu==2.21.0 tf_keras==2.21.0
+	$(OLD_HOST)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps bert4keras==0.11.5
+	touch $@
+
 clean:
-	rm -rf $(VENV) build dist *.egg-info
+	rm -rf $(VENV) $(OLD_HOST) build dist *.egg-info

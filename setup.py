@@ -22,7 +22,17 @@ setup(
         "jax": ["jax>=0.10"],
         "torch": ["torch>=2.11"],
         "reports": ["matplotlib>=3.9"],
-        "test": ["hypothesis>=6.100", "pytest>=8.0", "ruff>=0.9"],
+        "transformers": ["tokenizers>=0.20"],
+        "test": [
+            "hypothesis>=6.100",
+            "jieba>=0.42.1",
+            "pytest>=8.0",
+            "pytorch-crf>=0.7.2",
+            "ruff>=0.9",
+            "safetensors>=0.4",
+            "tokenizers>=0.20",
+            "transformers>=4.50",
+        ],
     },
     entry_points={"console_scripts": ["kcrf=kcrf.cli:main"]},
 )

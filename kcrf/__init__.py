@@ -1,6 +1,17 @@
 """kcrf: sequence labelling with Keras.
 
-`import kcrf` registers the layers, losses and optimizers with Keras, so that saved models load without `custom_objects`.
+`import kcrf` registers its layers, losses and optimizers with Keras: saved models load without `custom_objects`.
+Where Keras cannot run, what needs no Keras works all the same: tags, metrics, corpora, tokenizers, checkpoints.
 """
 
 __version__ = "0.1.0"
+
+try:
+    from kcrf import layers as _layers
+    from kcrf import models as _models
+    from kcrf import optimizers as _optimizers
+except ModuleNotFoundError as error:
+    if error.name not in ("keras", "tensorflow", "jax", "torch"):
+        raise
+else:
+    del _layers, _models, _optimizers

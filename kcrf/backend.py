@@ -1,7 +1,7 @@
 """The only file that knows which Keras runs underneath.
 
-Every other module imports `keras`, `ops` and the helpers below and never asks about the host. Today the host is Keras 3 on the
-backend that `KERAS_BACKEND` names (TensorFlow, JAX or PyTorch).
+Every other module imports `keras`, `ops` and the helpers below and never asks about the host. Today the host is Keras 3
+on the backend that `KERAS_BACKEND` names (TensorFlow, JAX or PyTorch).
 """
 
 from functools import wraps
@@ -50,7 +50,7 @@ def _compiled(function):
     return function
 
 
-# TensorFlow's graphs take any shape as they are, XLA compiles each new one for seconds; JAX without it is no graph at all.
+# TensorFlow's graphs take any shape as they are, XLA compiles each new one for seconds; JAX has no graph without it.
 JIT_PAYS_FOR_INFERENCE = backend_name() == "jax"
 
 

@@ -10,8 +10,8 @@ from kcrf.corpora import load_mini
 from kcrf.metrics import transition_report
 from kcrf.progress import TrainingProgress
 from kcrf.reports import score_table, transition_heat_map, transition_table
-from kcrf.tags import bmes
 from kcrf.taggers import WordSegmenter
+from kcrf.tags import bmes
 from kcrf.training import Settings, train_segmenter
 
 __all__ = ["run_demo"]
@@ -58,14 +58,15 @@ def run_demo(out, texts=(), contenders=CONTENDERS):
             matrices[contender.name] = ops.convert_to_numpy(tagger.crf.trans)
             report = transition_report(matrices[contender.name], scheme, tagger.emissions(sample))
             illegal = f"{report['illegal_above_legal']} of {report['illegal']}"
-            rows.append([*row, illegal, f"{report['size']:.2f} / {report['gap']:.2f} = {report['ratio']:.2f}"])
+            rows.append([*row, illegal, f"{report['size']:.2f} / {report['gap']:.2f}"])
         else:
             rows.append([*row, None, None])
-    columns = ["head", "precision", "recall", "F1", "OOV recall", "illegal above legal", "size / gap = ratio"]
+    columns = ["head", "precision", "recall", "F1", "OOV recall", "illegal > legal", "size / gap"]
     console.print(score_table("Test part of the built-in corpus", columns, rows))
     console.print(
-        "illegal above legal: illegal transitions that score above a legal one out of the same tag. size: standard\n"
-        "deviation of the transitions; gap: median distance of a character's best two emission scores.",
+        "illegal > legal: illegal transitions that score above a legal one out of the same tag.\n"
+        "size / gap: standard deviation of the transitions beside the median distance of a\n"
+        "character's best two emission scores.",
         highlight=False,
     )
     for name, matrix in matrices.items():

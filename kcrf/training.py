@@ -227,7 +227,7 @@ def train_segmenter(settings, train, valid, test=None, out="runs/segmenter", pro
     Args:
         settings: `Settings`.
         train, valid: Lists of sentences, each a list of words.
-        test: As `valid`, scored once at the end, or None. OOV counts against the words of `train` and `valid`.
+        test: As `valid`, scored once at the end, or None. Its OOV counts against `train` and `valid`.
         out: The run folder; made, or replaced when training is done if it is one already.
         progress: A Keras callback that shows progress and whose `report(row)` is called after each epoch, or None.
 
@@ -254,9 +254,10 @@ def train_segmenter(settings, train, valid, test=None, out="runs/segmenter", pro
         callbacks = [averaged, keep_best, *([progress] if progress else [])]
         model.fit(batches, epochs=settings.epochs, verbose=0, shuffle=False, callbacks=callbacks)
         folder.load_weights(model)
-        words = {word for part in (train, valid) for sentence in part for word in sentence}
-        parts = {"valid": valid} if test is None else {"valid": valid, "test": test}
-        scores = {name: tagger.scores(part, words) for name, part in parts.items()}
+        words = {word for sentence in train for word in sentence}
+        scores = {"valid": tagger.scores(valid, words)}
+        if test is not None:
+            scores["test"] = tagger.scores(test, words.union(*valid))
         folder.save_scores(scores)
     return tagger, scores
 

@@ -13,7 +13,6 @@ PACKAGE = Path(kcrf.__file__).parent
 
 FLOORS = [
     {
-        "__init__",
         "tags",
         "metrics",
         "corpora",
@@ -25,11 +24,13 @@ FLOORS = [
         "array_files",
     },
     {"backend"},
-    {"crf"},
-    {"layers", "encoders", "embeddings", "transformer", "optimizers", "schedules", "extensions", "variables"},
+    {"crf", "learning_rates"},
+    {"layers", "memm", "crf_weights", "encoders", "embeddings", "transformer"}
+    | {"optimizers", "schedules", "extensions", "variables"},
     {"models", "pretrained"},
     {"training", "taggers", "snippets", "progress"},
     {"reports", "demo", "cli", "__main__"},
+    {"__init__"},  # registers with Keras what a saved model may hold
 ]
 FLOOR = {module: number for number, floor in enumerate(FLOORS) for module in floor}
 NEEDED_EVERYWHERE = {"keras", "numpy", "rich", "kcrf"}

@@ -128,7 +128,10 @@ def test_the_gradient_of_the_loss_is_expected_minus_observed_counts():
     weights = np.array([1.0, 2.0, -0.5], "float32")
 
     def loss(emissions, transitions, start, end):
-        return -ops.sum(ops.convert_to_tensor(weights) * crf.log_likelihood(emissions, case.tags, case.mask, transitions, start, end))
+        return -ops.sum(
+            ops.convert_to_tensor(weights)
+            * crf.log_likelihood(emissions, case.tags, case.mask, transitions, start, end)
+        )
 
     _, found = value_and_gradients(loss, case.emissions, case.transitions, case.start, case.end)
     emissions, transitions, start, end = (np.zeros(g.shape) for g in found)

@@ -1,0 +1,176 @@
+"""Embeddings of tokens and positions, as bert4keras cuts them into layers."""
+
+import numpy as np
+
+from kcrf.backend import keras, ops
+
+__all__ = ["Embedding", "PositionEmbedding", "RelativePositionEmbedding"]
+
+HIERARCHY = 0.4  # bert4keras' share of the coarse position
+
+register = keras.saving.register_keras_serializable(package="kcrf")
+
+
+@register
+class Embedding(keras.layers.Embedding):
+    """Token embeddings whose table also turns hidden states back into scores of tokens.
+
+    Token 0 is padding and masked, except in first place, so that a row is never masked as a whole (as in bert4keras).
+    `layer(hidden, reverse=True)` multiplies by the transposed table: `(batch, time, output_dim)` to
+    `(batch, time, input_dim)`.
+
+    Args:
+        input_dim: The number of tokens.
+        output_dim: The width of an embedding.
+        transformer_config: A dict that describes the encoder the table belongs to. It travels with saved models, and
+            `save_pretrained` and `reinitialize` read it. Defaults to `None`.
+
+    Example:
+
+    >>> embed = Embedding(input_dim=10, output_dim=4)
+    >>> hidden = embed(np.array([[2, 3, 0]]))
+    >>> tuple(embed(hidden, reverse=True).shape)
+    (1, 3, 10)
+    """
+
+    def __init__(self, input_dim, output_dim, transformer_config=None, **kwargs):
+        super().__init__(input_dim, output_dim, **{"mask_zero": True, **kwargs})
+        self.transformer_config = transformer_config
+        self.kcrf_load_report = None  # set where a checkpoint is loaded; neither travels with saved models
+        self.kcrf_vocab_path = None
+
+    def call(self, inputs, reverse=False):
+        if reverse:
+            return ops.matmul(inputs, ops.transpose(ops.cast(self.embeddings, inputs.dtype)))
+        return super().call(inputs)
+
+    def compute_mask(self, inputs, mask=None):
+        if len(inputs.shape) != 2:  # hidden states: a reverse call
+            return mask
+        real = ops.not_equal(inputs, 0)
+        return ops.concatenate([ops.ones_like(real[:, :1]), real[:, 1:]], axis=1)
+
+    def compute_output_shape(self, input_shape, reverse=False):
+        return (*input_shape[:-1], self.input_dim) if reverse else (*input_shape, self.output_dim)
+
+    def compute_output_spec(self, inputs, reverse=False):
+        return keras.KerasTensor(self.compute_output_shape(inputs.shape, reverse), dtype=self.compute_dtype)
+
+    def get_config(self):
+        config = self.transformer_config
+        return {**super().get_config(), "transformer_config": None if config is None else dict(config)}
+
+
+@register
+class PositionEmbedding(keras.layers.Layer):
+    """Adds one trained vector per position.
+
+    Args:
+        input_dim: The number of positions in the table.
+        output_dim: The width of an embedding.
+        hierarchical: Takes positions beyond the table as a pair (coarse, fine) of positions in it; a number is the
+            share of the coarse one, `True` means 0.4. Source: https://kexue.fm/archives/7947. Defaults to `None`.
+        custom_position_ids: Whether a second input `(batch, time)` holds the positions. Defaults to `False`.
+        embeddings_initializer: Defaults to zeros.
+
+    Example:
+
+    >>> tuple(PositionEmbedding(input_dim=8, output_dim=4)(np.zeros((2, 5, 4))).shape)
+    (2, 5, 4)
+    """
+
+    def __init__(
+        self,
+        input_dim,
+        output_dim,
+        hierarchical=None,
+        custom_position_ids=False,
+        embeddings_initializer="zeros",
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.input_dim = input_dim
+        self.output_dim = output_dim
+        self.hierarchical = hierarchical
+        self.custom_position_ids = custom_position_ids
+        self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
+        self.supports_masking = True
+
+    def build(self, input_shape):
+        self.embeddings = self.add_weight(
+            name="embeddings", shape=(self.input_dim, self.output_dim), initializer=self.embeddings_initializer
+        )
+
+    def call(self, inputs):
+        hidden, positions = inputs if self.custom_position_ids else (inputs, None)
+        length = hidden.shape[1] or ops.shape(hidden)[1]
+        if positions is None and not self.hierarchical and isinstance(length, int) and length > self.input_dim:
+            raise ValueError(
+                f"`{self.name}` has {self.input_dim} positions; hierarchical_position=True makes more of them. "
+                f"Received: length={length}"
+            )
+        if positions is None and not self.hierarchical:
+            return hidden + ops.convert_to_tensor(self.embeddings)[:length]
+        positions = ops.arange(length) if positions is None else ops.cast(positions, "int32")
+        return hidden + self._vectors(positions)
+
+    def _vectors(self, positions):
+        if not self.hierarchical:
+            return ops.take(self.embeddings, positions, axis=0)
+        share = HIERARCHY if self.hierarchical is True else self.hierarchical
+        base = (self.embeddings - share * self.embeddings[:1]) / (1 - share)
+        coarse, fine = positions // self.input_dim, positions % self.input_dim
+        return share * ops.take(base, coarse, axis=0) + (1 - share) * ops.take(base, fine, axis=0)
+
+    def compute_mask(self, inputs, mask=None):
+        return mask[0] if self.custom_position_ids and mask else mask
+
+    def compute_output_shape(self, input_shape):
+        return tuple(input_shape[0] if self.custom_position_ids else input_shape)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "input_dim": self.input_dim,
+            "output_dim": self.output_dim,
+            "hierarchical": self.hierarchical,
+            "custom_position_ids": self.custom_position_ids,
+            "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
+        }
+
+
+@register
+class RelativePositionEmbedding(keras.layers.Layer):
+    """NEZHA's fixed vectors of relative positions: `(time, time, output_dim)`, `[j, k]` for key k seen from query j.
+
+    Sine and cosine alternate along the last axis. Source: Wei et al. 2019, https://arxiv.org/abs/1909.00204.
+
+    Args:
+        output_dim: The width of an attention head, an even number.
+        max_distance: Keys further away than this share a vector. Defaults to 64.
+    """
+
+    def __init__(self, output_dim, max_distance=64, **kwargs):
+        super().__init__(**kwargs)
+        if output_dim % 2:
+            raise ValueError(f"`output_dim` must be even: sines and cosines come in pairs. Received: {output_dim}")
+        self.output_dim = output_dim
+        self.max_distance = max_distance
+        self.supports_masking = True
+        angles = np.arange(2 * max_distance + 1)[:, None] / 10000 ** (np.arange(0, output_dim, 2) / output_dim)
+        self._table = np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(len(angles), output_dim)
+
+    def call(self, inputs):
+        positions = ops.arange(inputs.shape[1] or ops.shape(inputs)[1])
+        distances = ops.clip(positions[None, :] - positions[:, None], -self.max_distance, self.max_distance)
+        table = ops.convert_to_tensor(self._table, dtype=self.compute_dtype)
+        return ops.take(table, distances + self.max_distance, axis=0)
+
+    def compute_mask(self, inputs, mask=None):
+        return None
+
+    def compute_output_shape(self, input_shape):
+        return (input_shape[1], input_shape[1], self.output_dim)
+
+    def get_config(self):
+        return {**super().get_config(), "output_dim": self.output_dim, "max_distance": self.max_distance}
