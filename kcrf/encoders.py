@@ -32,8 +32,8 @@ def encode(name, vectors, mask, width, depth, dropout):
 def embed(characters, bigrams, sizes, widths, dropout, bigram_dropout):
     """Embeddings of each character and of the pair it forms with the next: `(batch, time, sum of widths)`.
 
-    In training, a share `bigram_dropout` of the pairs is not seen at all: what is known of pairs is soon learnt by heart,
-    and new text is full of new pairs.
+    In training, a share `bigram_dropout` of the pairs is not seen at all: pairs are soon learnt by heart, and new text
+    is full of new ones.
     """
     characters = L.Embedding(sizes[0], widths[0], name="Embedding-Character")(characters)
     bigrams = L.Embedding(sizes[1], widths[1], name="Embedding-Bigram")(bigrams)

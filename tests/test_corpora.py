@@ -22,7 +22,7 @@ def test_lines_are_sentences_and_blanks_separate_words(tmp_path):
 
 
 def test_a_last_line_without_an_end_is_read(tmp_path):
-    assert read_segmented(write(tmp_path, "a b\nc".encode())) == [["a", "b"], ["c"]]
+    assert read_segmented(write(tmp_path, b"a b\nc")) == [["a", "b"], ["c"]]
 
 
 @pytest.mark.parametrize("data", [b"", b"\n\n", b" \t\n"])
