@@ -4,6 +4,7 @@ Every other module imports `keras`, `ops` and the helpers below and never asks a
 on the backend that `KERAS_BACKEND` names (TensorFlow, JAX or PyTorch).
 """
 
+from collections import defaultdict
 from functools import wraps
 from inspect import signature
 
@@ -21,7 +22,7 @@ def backend_name():
 
 
 def graph(function):
-    """Makes a function of tensors run as one graph when called eagerly, traced once per shape.
+    """Makes `function(emissions, ...)` of tensors run as one graph when called eagerly, traced once per shape.
 
     Without it, JAX would compile the loops inside anew at every call, and TensorFlow would run them step by step. Takes
     whatever converts to a tensor; an int `k` and None stay what they are.
@@ -31,8 +32,8 @@ def graph(function):
         return value if value is None or isinstance(value, int) else ops.convert_to_tensor(value)
 
     @wraps(function)
-    def call(*args, **kwargs):
-        return run(*map(tensor, args), **{name: tensor(value) for name, value in kwargs.items()})
+    def call(emissions, *args, **kwargs):
+        return run(tensor(emissions), *map(tensor, args), **{name: tensor(value) for name, value in kwargs.items()})
 
     run = _compiled(function)
     return call
@@ -46,7 +47,9 @@ def _compiled(function):
     if backend_name() == "tensorflow":
         import tensorflow as tf
 
-        return tf.function(function, autograph=False, reduce_retracing=True)
+        # Retracing less, TensorFlow takes every size that changes for unknown; the number of tags must stay known.
+        by_tags = defaultdict(lambda: tf.function(function, autograph=False, reduce_retracing=True))
+        return lambda emissions, *args, **kwargs: by_tags[emissions.shape[-1]](emissions, *args, **kwargs)
     return function
 
 

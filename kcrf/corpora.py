@@ -29,25 +29,22 @@ def read_lines(path):
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file")
-    data = path.read_bytes()
-    return list(decode_lines(data.removeprefix(_BOM).split(b"\n"), path)) if data else []
+    lines = path.read_bytes().removeprefix(_BOM).split(b"\n")
+    if not lines[-1]:
+        lines.pop()  # what follows the last line end is no line
+    return list(decode_lines(lines, path))
 
 
 def decode_lines(lines, name):
-    """Yields the lines of bytes as strings; `name` is what errors call the file. An empty last line is left out."""
-    pending = None
+    """Yields lines of bytes as strings without their ends; `name` is what errors call the file."""
     for number, line in enumerate(lines, 1):
-        if pending is not None:
-            yield pending
         try:
-            pending = line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
+            yield line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
         except UnicodeDecodeError as error:
             raise ValueError(
                 f"{name}:{number}: needs UTF-8 text. Received: byte 0x{line[error.start]:02x} at byte "
                 f"{error.start + 1} of the line ({error.reason})"
             ) from None
-    if pending:
-        yield pending
 
 
 def read_segmented(path):

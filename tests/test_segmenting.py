@@ -83,7 +83,7 @@ def test_the_scores_in_the_run_are_those_of_its_output(trained, tmp_path, capsys
 
 
 def test_standard_input_gives_one_line_for_one_line(trained):
-    text = "今天天气真好。\r\n\n \u3000\n他 说：Ａ１\u2028好\x00的\nlast"
+    text = "今天天气真好。\r\n\n \u3000\n他 说：Ａ１\u2028好\x00的\nlast\n"
     run = subprocess.run(
         [sys.executable, "-m", "kcrf", "segment", "--model", str(trained / "run")],
         input=text.encode(),
@@ -91,10 +91,17 @@ def test_standard_input_gives_one_line_for_one_line(trained):
         capture_output=True,
     )
     lines = run.stdout.decode().split("\n")
-    assert lines[-1] == "" and len(lines) == 6
-    for source, line in zip(text.split("\n"), lines[:-1], strict=True):
+    assert len(lines) == 6
+    for source, line in zip(text.split("\n"), lines, strict=True):
         assert "".join(source.split()) == "".join(line.split(" "))
     assert lines[1] == lines[2] == ""
+
+
+def test_a_blank_last_line_and_a_last_line_without_an_end_count(trained, tmp_path, capfdbinary):
+    for text, expected in ((b"\xe5\xa5\xbd\n\n", 2), (b"\xe5\xa5\xbd\n\xe5\xa5\xbd", 2), (b"", 0)):
+        (tmp_path / "text.txt").write_bytes(text)
+        assert cli.main(["segment", "--model", str(trained / "run"), str(tmp_path / "text.txt")]) == 0
+        assert capfdbinary.readouterr().out.count(b"\n") == expected
 
 
 TEXTS = [
