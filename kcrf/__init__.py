@@ -7,7 +7,7 @@ Where Keras cannot run, what needs no Keras works all the same: tags, metrics, c
 __version__ = "0.1.0"
 
 try:
-    from kcrf import layers as _layers
+    from kcrf import memm as _layers
     from kcrf import models as _models
     from kcrf import optimizers as _optimizers
 except ModuleNotFoundError as error:

@@ -24,6 +24,7 @@ __all__ = [
     "expected_counts",
     "log_likelihood",
     "log_partition",
+    "log_probability_within",
     "marginals",
     "path_score",
     "top_k_paths",
@@ -455,3 +456,28 @@ def _best(x, k):
         return ops.max(x, axis=-1, keepdims=True), ops.cast(ops.argmax(x, axis=-1, keepdims=True), "int32")
     values, indices = ops.top_k(x, k)
     return values, ops.cast(indices, "int32")
+
+
+@graph
+def log_probability_within(emissions, allowed, mask, transitions, start=None, end=None):
+    """The log probability that every tag is one of those allowed at its position: log Z of those paths minus log Z.
+
+    Args:
+        emissions: `(batch, time, tags)`.
+        allowed: `(batch, time, tags)` bool; what stands at masked positions is ignored.
+        mask: `(batch, time)` bool or None.
+        transitions: `(tags, tags)`, from row to column.
+        start: `(tags,)` or None.
+        end: `(tags,)` or None.
+
+    Returns:
+        `(batch,)`, at most 0 but for rounding; below -1e8 where the transitions forbid all that is allowed.
+
+    >>> log_p = log_probability_within([[[0.0, 0.0]]], [[[True, False]]], None, [[0.0, 0.0], [0.0, 0.0]])
+    >>> round(float(log_p[0]), 4)  # -log 2
+    -0.6931
+    """
+    chain = _Chain(emissions, mask, transitions, start, end).centred()
+    free = ops.cast(allowed, "bool") | ~chain.mask[:, :, None]
+    within = chain.replace(emissions=ops.where(free, chain.emissions, FORBIDDEN))
+    return _log_partition(within) - _log_partition(chain)

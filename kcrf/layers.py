@@ -2,38 +2,48 @@
 
 import uuid
 import weakref
+from importlib import import_module
+
+import numpy as np
 
 from kcrf import crf
 from kcrf.backend import keras, ops
+from kcrf.learning_rates import (
+    AutoLearningRate,
+    LayerWithMultiplier,
+    SetLearningRate,
+    suggest_lr_multiplier,
+    with_learning_rate_multiplier,
+)
 from kcrf.tags import TagScheme
 
-__all__ = ["ConditionalRandomField", "ViterbiTags", "with_learning_rate_multiplier"]
+__all__ = [
+    "AutoLearningRate",
+    "ConditionalRandomField",
+    "SetLearningRate",
+    "ViterbiTags",
+    "suggest_lr_multiplier",
+    "with_learning_rate_multiplier",
+]
 
 _LAYERS = weakref.WeakValueDictionary()  # key -> the layer most lately made with it
-
-
-def with_learning_rate_multiplier(stored, multiplier):
-    """The value `multiplier * stored`, with the gradient of `stored` itself.
-
-    A weight that is stored divided by k and read through this learns k times as fast, under SGD as under Adam, and its
-    gradient enters a global norm unscaled.
-    """
-    return stored + ops.stop_gradient((multiplier - 1.0) * stored)
+_SPANS_AT_ONCE = 256
 
 
 @keras.saving.register_keras_serializable(package="kcrf")
-class ConditionalRandomField(keras.layers.Layer):
+class ConditionalRandomField(LayerWithMultiplier):
     """A linear-chain CRF on top of emission scores, trained by its own loss.
 
     The layer passes emissions through, in float32 and with masked positions at -inf, which is how its losses and
     decoders know the mask; it returns no Keras mask. Everything else is a method of the outputs.
 
     A CRF on top of a pretrained encoder wants a learning rate 100 to 1000 times that of the encoder: see
-    `lr_multiplier`. Source of the idea: Su Jianlin, "Is your CRF's learning rate large enough?", kexue.fm/archives/7196.
+    `lr_multiplier`. Source of the idea: Su Jianlin, "Is your CRF's learning rate big enough?", kexue.fm/archives/7196.
 
     Args:
         lr_multiplier: How many times faster than the rest the CRF learns, a positive number. Exact under Adam and SGD.
-            Defaults to 1.
+            Or "auto": it is 1 until the callback `AutoLearningRate(layer)` gives `fit` a number that suits the
+            optimizer and the length of the run. Defaults to 1.
         use_boundary: Whether to learn scores for the first and the last tag of a sentence. Defaults to False.
         constraints: A `kcrf.tags.TagScheme`, whose forbidden starts, steps and ends get probability 0 in the loss and
             in decoding; None forbids nothing. Defaults to None.
@@ -45,7 +55,7 @@ class ConditionalRandomField(keras.layers.Layer):
 
     Weights:
         `trans (tags, tags)` and with `use_boundary` `start (tags,)`, `end (tags,)`, stored divided by `lr_multiplier`,
-        as bert4keras stores them.
+        as bert4keras stores them; with "auto" also `lr_multiplier ()`, the number in force.
 
     Example:
 
@@ -57,22 +67,14 @@ class ConditionalRandomField(keras.layers.Layer):
     """
 
     def __init__(
-        self,
-        lr_multiplier=1,
-        use_boundary=False,
-        constraints=None,
-        transition_initializer="glorot_uniform",
-        **kwargs,
+        self, lr_multiplier=1, use_boundary=False, constraints=None, transition_initializer="glorot_uniform", **kwargs
     ):
         key = kwargs.pop("key", None)
-        super().__init__(**kwargs, autocast=False)
-        if not lr_multiplier > 0:
-            raise ValueError(f"`lr_multiplier` must be a positive number. Received: lr_multiplier={lr_multiplier}")
+        super().__init__(lr_multiplier, **kwargs, autocast=False)
         if isinstance(constraints, dict):
             constraints = TagScheme.from_config(constraints)
         if constraints is not None and not isinstance(constraints, TagScheme):
             raise ValueError(f"`constraints` must be a kcrf.tags.TagScheme or None. Received: {constraints!r}")
-        self.lr_multiplier = lr_multiplier
         self.use_boundary = use_boundary
         self.constraints = constraints
         self.transition_initializer = keras.initializers.get(transition_initializer)
@@ -98,12 +100,7 @@ class ConditionalRandomField(keras.layers.Layer):
         self.built = True
 
     def _add_scores(self, name, shape, initializer=None):
-        initializer = keras.initializers.get(initializer) or self.transition_initializer
-
-        def divided(shape, dtype=None):
-            return initializer(shape, dtype=dtype) / self.lr_multiplier
-
-        return self.add_weight(name=name, shape=shape, initializer=divided, dtype="float32", autocast=False)
+        return self._add_divided_weight(name, shape, keras.initializers.get(initializer) or self.transition_initializer)
 
     def call(self, inputs, mask=None):
         emissions = ops.cast(inputs, "float32")
@@ -134,7 +131,7 @@ class ConditionalRandomField(keras.layers.Layer):
         return self._effective(self._end, "allowed_ends") if self.use_boundary else None
 
     def _effective(self, stored, allowed):
-        scores = with_learning_rate_multiplier(ops.convert_to_tensor(stored), float(self.lr_multiplier))
+        scores = with_learning_rate_multiplier(ops.convert_to_tensor(stored), self.multiplier)
         return scores if self.constraints is None else _forbid(scores, getattr(self.constraints, allowed))
 
     def _chain(self, y_pred):
@@ -195,15 +192,80 @@ class ConditionalRandomField(keras.layers.Layer):
         """The entropy over paths in nats, `(batch,)`."""
         return crf.entropy(**self._chain(y_pred))
 
+    def span_confidence(self, y_pred, spans, scheme=None):
+        """The posterior probability that exactly this span is a word, or an entity of its type.
+
+        It sums over all paths in which the span carries its tags, whatever stands around it: a forward pass with the
+        other tags forbidden. A BIO entity begins with B, also where no constraints forbid I, and ends with the span.
+
+        Args:
+            y_pred: What the layer returned, `(batch, time, tags)`.
+            spans: For each sentence a list of `(start, end)` under BMES, of `(start, end, label)` under BIO and BIOES;
+                half-open, in time steps of `y_pred`. Masked steps inside a span are no part of it. Spans may overlap.
+            scheme: A `kcrf.tags.TagScheme`. Defaults to the constraints of the layer.
+
+        Returns:
+            For each sentence a NumPy array with one probability per span.
+
+        Raises:
+            ValueError: No scheme of that many tags, or no list for each sentence; or a span is empty or all masked,
+                leaves the sentence, or has a label that the scheme lacks.
+
+        Example:
+
+        >>> from kcrf.tags import bmes
+        >>> layer = ConditionalRandomField(constraints=bmes(), transition_initializer="zeros")
+        >>> layer.span_confidence(layer(ops.zeros((1, 2, 4))), [[(0, 2), (0, 1)]])  # "be" or "ss"
+        [array([0.5, 0.5], dtype=float32)]
+        """
+        y_pred, scheme = ops.convert_to_numpy(y_pred), scheme or self.constraints
+        if scheme is None or len(scheme) != y_pred.shape[-1]:
+            raise ValueError(f"`scheme` must have {y_pred.shape[-1]} tags. Received: {scheme and scheme.labels}")
+        if len(spans) != len(y_pred):
+            raise ValueError(f"`spans` needs a list for each of {len(y_pred)} sentences. Received: {len(spans)} lists")
+        mask = np.any(y_pred > -np.inf, axis=-1)
+        jobs = [(row, span) for row, those in enumerate(spans) for span in those]
+        found = [np.zeros(0, "float32")]
+        for at in range(0, len(jobs), _SPANS_AT_ONCE):
+            some = jobs[at : at + _SPANS_AT_ONCE]
+            allowed = np.stack([_tags_with_span(scheme, span, mask[row]) for row, span in some])
+            found.append(self._probabilities(y_pred[[row for row, _ in some]], allowed))
+        return np.split(np.concatenate(found), np.cumsum([len(those) for those in spans])[:-1])
+
+    def _probabilities(self, y_pred, allowed):
+        """That all tags of a row are among the `allowed`, `(rows, time, tags)`; `(rows,)`."""
+        rows = len(y_pred)
+        fill = [(0, (1 << (rows - 1).bit_length()) - rows), (0, 0), (0, 0)]  # powers of 2: few graphs to compile
+        y_pred, allowed = (np.pad(x, fill, mode="edge") for x in (y_pred, allowed))
+        logs = crf.log_probability_within(allowed=allowed, **self._chain(y_pred))
+        return np.exp(np.minimum(ops.convert_to_numpy(logs)[:rows], 0.0))
+
     def get_config(self):
         return {
             **super().get_config(),
-            "lr_multiplier": self.lr_multiplier,
             "use_boundary": self.use_boundary,
             "constraints": self.constraints and self.constraints.get_config(),
             "transition_initializer": keras.initializers.serialize(self.transition_initializer),
             "key": self._key,
         }
+
+
+def _tags_with_span(scheme, span, mask):
+    """Which tags each position may have if `span` is a word or an entity; `(time, tags)` bool."""
+    start, end, *label = span
+    if len(label) != bool(scheme.types):
+        raise ValueError(f"A {scheme.name} span has {2 + bool(scheme.types)} members. Received: {tuple(span)}")
+    if not 0 <= start < end <= len(mask) or not mask[start:end].any():
+        raise ValueError(f"A span needs 0 <= start < end <= {len(mask)} and a real position. Received: {tuple(span)}")
+    inside, behind = start + np.flatnonzero(mask[start:end]), end + np.flatnonzero(mask[end:])
+    length = len(inside)
+    tags, longer = (scheme.encode([(0, n, *label)], n) for n in (length, length + 1))
+    allowed = np.ones((len(mask), len(scheme)), bool)
+    allowed[inside] = False
+    allowed[inside, tags] = True
+    if longer[:length] == tags and len(behind):  # as in BIO: only what comes next tells where the span ends
+        allowed[behind[0], longer[length]] = False
+    return allowed
 
 
 def _forbid(scores, allowed):
@@ -326,8 +388,8 @@ class ViterbiAccuracy(_Accuracy):
     def _predicted(self, layer, y_pred):
         if getattr(layer._trans, "_value", self) is None:  # `fit` on JAX has taken the weights out of the model
             raise ValueError(
-                "On JAX, Keras computes compiled metrics apart from the weights, which `viterbi_accuracy` needs. Compile "
-                "`sparse_accuracy`, or call `viterbi_accuracy` on predictions."
+                "On JAX, Keras computes compiled metrics apart from the weights, which `viterbi_accuracy` needs. "
+                "Compile `sparse_accuracy`, or call `viterbi_accuracy` on predictions."
             )
         return layer.decode(y_pred)
 
@@ -356,9 +418,11 @@ class ViterbiTags(_OfLayer, keras.layers.Layer):
 
     Args:
         crf: The `ConditionalRandomField` whose outputs this layer gets, in the same model.
+        confidences: Whether to return, too, the posterior probability of each tag of the path. Defaults to False.
 
     Shapes:
-        Inputs: what `crf` returned, `(batch, time, tags)`. Outputs: int32 `(batch, time)`, -1 where masked.
+        Inputs: what `crf` returned, `(batch, time, tags)`. Outputs: int32 `(batch, time)`, -1 where masked; with
+        `confidences` also float32 `(batch, time)`, 0 where masked.
 
     Example:
 
@@ -367,15 +431,39 @@ class ViterbiTags(_OfLayer, keras.layers.Layer):
     >>> tagger = keras.Model(inputs, ViterbiTags(layer)(layer(inputs)))
     """
 
-    def __init__(self, crf=None, key=None, **kwargs):
+    def __init__(self, crf=None, confidences=False, key=None, **kwargs):
         super().__init__(**kwargs, autocast=False)
         self._bind(crf, key)
+        self.confidences = confidences
 
     def call(self, inputs):
-        return self._of_layer().decode(inputs)
+        tags = self._of_layer().decode(inputs)
+        if not self.confidences:
+            return tags
+        chosen = ops.one_hot(tags, inputs.shape[-1], dtype="float32")  # a row of zeros for -1
+        return tags, ops.sum(chosen * self._of_layer().marginals(inputs), axis=-1)
 
     def compute_output_spec(self, inputs):
-        return keras.KerasTensor(inputs.shape[:2], dtype="int32")
+        tags = keras.KerasTensor(inputs.shape[:2], dtype="int32")
+        return (tags, keras.KerasTensor(inputs.shape[:2], dtype="float32")) if self.confidences else tags
 
     def get_config(self):
-        return {**super().get_config(), "key": self._key}
+        return {**super().get_config(), "confidences": self.confidences, "key": self._key}
+
+
+_OF_OTHER_MODULES = {
+    "MaximumEntropyMarkovModel": "memm",
+    "LayerPooling": "transformer",
+    "MixoutDense": "transformer",
+    "MultiHeadAttention": "transformer",
+    "FeedForward": "transformer",
+    "PositionEmbedding": "embeddings",
+    "RelativePositionEmbedding": "embeddings",
+}
+
+
+def __getattr__(name):
+    """All layers go by `kcrf.layers`, as in bert4keras; some build on this module and live in files of their own."""
+    if name not in _OF_OTHER_MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"kcrf.{_OF_OTHER_MODULES[name]}"), name)

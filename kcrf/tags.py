@@ -3,14 +3,15 @@
 Spans are half-open `[start, end)`. A segmentation span is `(start, end)`, an entity span `(start, end, label)`.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Callable
 
 import numpy as np
 
-__all__ = ["TagScheme", "bio", "bioes", "bmes", "tags_to_words", "words_to_tags"]
+__all__ = ["TagScheme", "bio", "bioes", "bmes", "check_tags", "tags_to_words", "words_to_tags"]
 
 SINGLE, BEGIN, MIDDLE, END = range(4)  # bert4keras' numbers: 0 = s, 1 = b, 2 = m, 3 = e
+_SHOWN = 5  # violations that an error spells out
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +103,7 @@ class TagScheme:
         """
         if self.name == "bmes":
             starts = word_starts(tags)
-            return list(zip(starts, starts[1:] + [len(tags)]))[: len(starts)]
+            return list(zip(starts, starts[1:] + [len(tags)], strict=False))[: len(starts)]
         spans, open_start, open_type = [], None, None
         for position, tag in enumerate([*tags, 0]):
             prefix, _, label = self.labels[tag].partition("-")
@@ -138,6 +139,24 @@ class TagScheme:
         if len(tags) and tags[-1] >= 0 and not self.allowed_ends[tags[-1]]:
             found.append((len(tags) - 1, self.labels[tags[-1]], None))
         return found
+
+    def repair(self, tags):
+        """The legal tags of the spans that `decode` reads from a sequence; a legal sequence comes back as it is.
+
+        So IOB1 files become BIO, and a word or an entity that is not closed or not opened ends or begins where it does.
+
+        Raises:
+            ValueError: A tag is unknown (negative): what stands beside it cannot be judged.
+
+        >>> scheme = bio(["PER"])
+        >>> [scheme.labels[tag] for tag in scheme.repair([2, 2, 0, 2])]  # I-PER I-PER O I-PER, as IOB1 writes it
+        ['B-PER', 'I-PER', 'O', 'B-PER']
+        """
+        tags = [int(tag) for tag in tags]
+        if min(tags, default=0) < 0:
+            at = next(position for position, tag in enumerate(tags) if tag < 0)
+            raise ValueError(f"`repair` needs tags that are known. Received: tag {tags[at]} at position {at}")
+        return self.encode(self.decode(tags), len(tags))
 
 
 def bmes():
@@ -190,6 +209,72 @@ def bioes(types):
     return TagScheme("bioes", types, labels, opens, transitions, closed, inside)
 
 
+def check_tags(sentences, scheme, lengths=None, repair=False):
+    """The gold tags of sentences, checked before they are trained on: a graph could not say what is wrong.
+
+    Args:
+        sentences: One sequence of ints per sentence; negative ones are unknown and, with their neighbours, not judged.
+        scheme: The `TagScheme` that they should follow.
+        lengths: How many characters each sentence has, or None. Defaults to None.
+        repair: Whether sentences that break the scheme are repaired by `TagScheme.repair` (IOB1 files want it) instead
+            of refused. Defaults to False.
+
+    Returns:
+        A list of lists of ints, which follow the scheme.
+
+    Raises:
+        ValueError: A sentence has another length or a tag that the scheme lacks, or without `repair` breaks the scheme;
+            names the first sentences, positions and labels, all counted from 0, and how many there are.
+
+    >>> check_tags([[0, 1, 3], [1, 2]], bmes(), repair=True)
+    [[0, 1, 3], [1, 3]]
+    """
+    sentences = [[int(tag) for tag in tags] for tags in sentences]
+    _check_ranges(sentences, scheme, lengths)
+    broken = {number: found for number, tags in enumerate(sentences) if (found := scheme.violations(tags))}
+    if not repair and broken:
+        total = sum(map(len, broken.values()))
+        first = [(number, *violation) for number, found in broken.items() for violation in found][:_SHOWN]
+        raise ValueError(
+            f"Tags must follow the scheme {scheme.name}; `repair=True` mends them. Received: {total} violations in "
+            f"{len(broken)} of {len(sentences)} sentences, first {'; '.join(_told(*item) for item in first)}"
+        )
+    for number in broken:
+        try:
+            sentences[number] = scheme.repair(sentences[number])
+        except ValueError as error:
+            raise ValueError(f"sentence {number}: {error}") from None
+    return sentences
+
+
+def _check_ranges(sentences, scheme, lengths):
+    if lengths is not None and len(lengths) != len(sentences):
+        raise ValueError(f"Needs one length per sentence. Received: {len(sentences)} sentences, {len(lengths)} lengths")
+    for number, tags in enumerate(sentences):
+        if lengths is not None and len(tags) != lengths[number]:
+            raise ValueError(
+                f"Needs one tag per character. Received: sentence {number} with {lengths[number]} characters, "
+                f"{len(tags)} tags"
+            )
+        for position, tag in enumerate(tags):
+            if tag >= len(scheme):
+                raise ValueError(
+                    f"Tags must be below {len(scheme)}, the number of labels. Received: tag {tag} in sentence {number} "
+                    f"at position {position}"
+                )
+
+
+def _told(number, position, previous, label):
+    """One violation in words."""
+    if label is None:
+        what = f"{previous} at the end"
+    elif previous is None:
+        what = f"{label} at the start"
+    else:
+        what = f"{label} after {previous}"
+    return f"sentence {number}, position {position}: {what}"
+
+
 def words_to_tags(words):
     """The BMES tags of a sentence given as a list of words.
 
@@ -212,7 +297,7 @@ def tags_to_words(text, tags):
     if len(text) != len(tags):
         raise ValueError(f"Needs one tag per character. Received: {len(text)} characters, {len(tags)} tags")
     starts = word_starts(tags)
-    return [text[start:end] for start, end in zip(starts, starts[1:] + [len(text)])]
+    return [text[start:end] for start, end in zip(starts, starts[1:] + [len(text)], strict=False)]
 
 
 def word_starts(tags):

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from kcrf import crf
 from kcrf.backend import backend_name, keras, ops
 from kcrf.layers import ConditionalRandomField, ViterbiTags, with_learning_rate_multiplier
-from kcrf.tags import bio, bmes
+from kcrf.tags import bio, bioes, bmes
 
 random = np.random.default_rng(0)
 EMISSIONS = random.normal(size=(3, 5, 4)).astype("float32")
@@ -98,6 +98,111 @@ def test_constraints_forbid_in_loss_and_decoding(boundary):
     assert np.isfinite(loss).all() and (loss < 100).all()
     assert (numpy(layer.sparse_loss(illegal, layer(EMISSIONS))) > 1e8).all()
     assert (numpy(layer.trans)[~scheme.allowed_transitions] == crf.FORBIDDEN).all()
+
+
+def spans_of(scheme, length):
+    labels = [(label,) for label in scheme.types] or [()]
+    return [(s, e, *label) for s in range(length) for e in range(s + 1, length + 1) for label in labels]
+
+
+def enumerated_confidence(layer, scheme, emissions, mask, span):
+    """The share of all legal paths whose spans, read by the scheme, hold this one; positions count real ones."""
+    scores = numpy(layer.trans).astype("float64")
+    size = len(scheme)
+    start, end = (np.zeros(size) if x is None else numpy(x).astype("float64") for x in (layer.start, layer.end))
+    positions = np.flatnonzero(mask)
+    real = [int(p) for p in positions if span[0] <= p < span[1]]
+    first = int(np.searchsorted(positions, real[0]))
+    wanted = (first, first + len(real), *span[2:])
+    found, total = 0.0, 0.0
+    for path, value in oracles.paths(oracles.cut(emissions, mask), scores, start, end):
+        if scheme.violations(list(path)) == []:
+            total += np.exp(value)
+            found += np.exp(value) * (wanted in scheme.decode(list(path)))
+    return found / total
+
+
+@pytest.mark.parametrize("boundary", [False, True])
+@pytest.mark.parametrize("scheme", [bmes(), bio(["A", "B"]), bioes(["A"])], ids=["bmes", "bio", "bioes"])
+def test_span_confidence_is_the_share_of_the_paths_that_hold_the_span(scheme, boundary):
+    size = len(scheme)
+    layer = ConditionalRandomField(constraints=scheme, use_boundary=boundary, lr_multiplier=10)
+    layer.build((None, None, size))
+    if boundary:
+        layer._start.assign(random.normal(size=size).astype("float32") / 10)
+        layer._end.assign(random.normal(size=size).astype("float32") / 10)
+    emissions = random.normal(size=(4, 5, size)).astype("float32") * 2
+    mask = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0], [0, 0, 1, 1, 1], [0, 1, 0, 1, 1]], bool)
+    spans = [[s for s in spans_of(scheme, 5) if row[s[0] : s[1]].any()] for row in mask]
+    found = layer.span_confidence(layer(emissions, mask=mask), spans)
+    assert [len(row) for row in found] == [len(row) for row in spans]
+    for e, m, row, probabilities in zip(emissions, mask, spans, found, strict=True):
+        expected = [enumerated_confidence(layer, scheme, e, m, span) for span in row]
+        assert_allclose(probabilities, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_span_confidence_of_a_free_layer_reads_tags_by_the_scheme_it_is_given():
+    """Without constraints, P(B-A I-A and then no I-A) among all paths, legal or not."""
+    scheme = bio(["A"])
+    layer = ConditionalRandomField()
+    layer.build((None, None, 3))
+    emissions = random.normal(size=(1, 4, 3)).astype("float32")
+    scored = oracles.sentence(emissions[0], np.ones(4), numpy(layer.trans).astype("float64"))
+    fits = [value for path, value in scored["paths"] if path[1:3] == (1, 2) and path[3] != 2]
+    (found,) = layer.span_confidence(layer(emissions), [[(1, 3, "A")]], scheme=scheme)
+    assert_allclose(found, [np.exp(oracles.log_sum(fits) - scored["log_z"])], rtol=1e-5)
+
+
+def test_span_confidences_of_many_spans_and_of_none():
+    layer = built(constraints=bmes())
+    emissions = random.normal(size=(3, 30, 4)).astype("float32")
+    spans = [spans_of(bmes(), 30), [], [(0, 1)]]
+    found = layer.span_confidence(layer(emissions), spans)
+    assert [len(row) for row in found] == [465, 0, 1]
+    covered = np.zeros(30)
+    for (start, end), probability in zip(spans[0], found[0], strict=True):
+        covered[start:end] += probability
+    assert_allclose(covered, np.ones(30), atol=1e-4)  # each position is in exactly one word
+    assert layer.span_confidence(layer(emissions), [[], [], []])[1].shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("spans", "message"),
+    [
+        ([[], []], "a list for each of 3 sentences. Received: 2 lists"),
+        ([[(2, 2)], [], []], r"0 <= start < end <= 5 and a real position. Received: \(2, 2\)"),
+        ([[(0, 6)], [], []], r"Received: \(0, 6\)"),
+        ([[], [(3, 5)], []], r"a real position. Received: \(3, 5\)"),
+        ([[(0, 1, "PER")], [], []], r"A bmes span has 2 members. Received: \(0, 1, 'PER'\)"),
+    ],
+)
+def test_spans_that_cannot_be_are_refused(spans, message):
+    layer = built(constraints=bmes())
+    with pytest.raises(ValueError, match=message):
+        layer.span_confidence(layer(EMISSIONS, mask=MASK), spans)
+
+
+def test_span_confidence_needs_a_scheme_of_the_right_size():
+    with pytest.raises(ValueError, match="`scheme` must have 4 tags. Received: None"):
+        built().span_confidence(EMISSIONS, [[], [], []])
+    with pytest.raises(ValueError, match=r"`scheme` must have 4 tags. Received: \('O', 'B-A', 'I-A'\)"):
+        built().span_confidence(EMISSIONS, [[], [], []], scheme=bio(["A"]))
+
+
+def test_a_tagger_layer_with_confidences_returns_the_marginals_of_its_tags(tmp_path):
+    model, layer, words, _ = small_model(lr_multiplier=10, use_boundary=True)
+    tagger = keras.Model(model.input, ViterbiTags(layer, confidences=True)(model.output))
+    tags, confidences = tagger.predict(words, verbose=0)
+    y_pred = model.predict(words, verbose=0)
+    assert_array_equal(tags, numpy(layer.decode(y_pred)))
+    marginals = numpy(layer.marginals(y_pred))
+    expected = np.take_along_axis(marginals, np.maximum(tags, 0)[:, :, None], axis=2)[:, :, 0]
+    assert_allclose(confidences, np.where(words > 0, expected, 0.0), rtol=1e-5)
+    tagger.save(tmp_path / "tagger.keras")
+    for found, wanted in zip(
+        keras.saving.load_model(tmp_path / "tagger.keras").predict(words, verbose=0), (tags, confidences), strict=True
+    ):
+        assert_allclose(found, wanted, rtol=1e-5)
 
 
 def test_start_and_end_are_there_with_a_boundary_only():
@@ -235,7 +340,7 @@ def test_a_tagger_layer_returns_the_best_paths_and_can_be_saved(tmp_path):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ConditionalRandomField(lr_multiplier=0), "must be a positive number. Received: lr_multiplier=0"),
+        (lambda: ConditionalRandomField(lr_multiplier=0), 'a positive number or "auto". Received: lr_multiplier=0'),
         (lambda: ConditionalRandomField(constraints="bmes"), "must be a kcrf.tags.TagScheme or None. Received: 'bmes'"),
         (lambda: built().build((None, 4)), r"needs inputs of shape \(batch, time, tags\). Received: shape=\(None, 4\)"),
         (lambda: built(constraints=bio("AB")), "one score for each of the 5 tags of its constraints"),
@@ -264,3 +369,12 @@ def test_on_jax_a_metric_that_needs_weights_says_why_it_cannot_be_compiled():
     model.compile("sgd", loss=layer.sparse_loss, metrics=[layer.viterbi_accuracy])
     with pytest.raises(ValueError, match="JAX"):
         model.fit(words, tags, verbose=0)
+
+
+def test_layers_of_other_modules_go_by_this_one_too():
+    from kcrf import layers, memm, transformer
+
+    assert layers.MaximumEntropyMarkovModel is memm.MaximumEntropyMarkovModel
+    assert layers.LayerPooling is transformer.LayerPooling
+    with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
+        _ = layers.Nothing

@@ -2,11 +2,12 @@
 
 import itertools
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcrf.tags import TagScheme, bio, bioes, bmes, tags_to_words, words_to_tags
+from kcrf.tags import TagScheme, bio, bioes, bmes, check_tags, tags_to_words, words_to_tags
 
 
 def allowed(scheme):
@@ -81,6 +82,52 @@ def test_violations_name_the_place_and_skip_unknown_tags():
     assert bmes().violations([1, -1, 1]) == [(2, "b", None)]
 
 
+def indices(scheme, text):
+    return [scheme.labels.index(label) for label in text.split()]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "tags", "repaired"),
+    [
+        (bio("AB"), "I-A I-A B-A I-A O I-B I-B I-A", "B-A I-A B-A I-A O B-B I-B B-A"),  # IOB1
+        (bio("AB"), "B-A I-B O", "B-A B-B O"),
+        (bioes("A"), "B-A O I-A I-A E-A E-A B-A", "S-A O B-A I-A E-A S-A S-A"),
+        (bioes("AB"), "B-A E-B", "S-A S-B"),
+        (bmes(), "m e b b m s", "b e s b e s"),
+        (bmes(), "s m m b", "s b e s"),
+    ],
+)
+def test_a_repaired_sequence_is_the_legal_one_of_the_same_spans(scheme, tags, repaired):
+    assert scheme.repair(indices(scheme, tags)) == indices(scheme, repaired)
+
+
+@given(st.sampled_from([bmes(), bio("AB"), bioes("AB")]), st.lists(st.integers(0, 99), max_size=9))
+def test_repairing_makes_legal_keeps_spans_and_leaves_legal_tags_alone(scheme, numbers):
+    tags = [number % len(scheme) for number in numbers]
+    repaired = scheme.repair(tags)
+    assert scheme.violations(repaired) == []
+    assert scheme.decode(repaired) == scheme.decode(tags)
+    assert scheme.repair(repaired) == repaired
+    assert scheme.violations(tags) or repaired == tags
+
+
+def test_checked_tags_come_back_as_lists_repaired_where_asked():
+    assert check_tags([np.array([1, 3]), (0,), []], bmes(), lengths=[2, 1, 0]) == [[1, 3], [0], []]
+    assert check_tags([[1, -1, 3], [-100]], bmes(), repair=True) == [[1, -1, 3], [-100]]
+    assert check_tags([[0, 1, 3], [1, 2]], bmes(), repair=True) == [[0, 1, 3], [1, 3]]
+
+
+def test_violations_are_told_by_sentence_position_and_labels_and_counted():
+    sentences = [[0, 0], [2, 3], [1, 1, 3], [0, 1]] + [[3]] * 3 + [[3, 3]]
+    with pytest.raises(ValueError) as error:
+        check_tags(sentences, bmes())
+    assert str(error.value) == (
+        "Tags must follow the scheme bmes; `repair=True` mends them. Received: 8 violations in 7 of 8 sentences, first "
+        "sentence 1, position 0: m at the start; sentence 2, position 1: b after b; sentence 3, position 1: b at the "
+        "end; sentence 4, position 0: e at the start; sentence 5, position 0: e at the start"
+    )
+
+
 @pytest.mark.parametrize("scheme", [bmes(), bio(["A"]), bioes(["A", "B"])], ids=lambda s: s.name)
 def test_a_scheme_comes_back_from_its_config(scheme):
     assert TagScheme.from_config(scheme.get_config()) == scheme
@@ -97,6 +144,12 @@ def test_a_scheme_comes_back_from_its_config(scheme):
         (lambda: bio("AA"), "distinct, non-empty strings. Received: types=.*'A', 'A'"),
         (lambda: bioes([]), "distinct, non-empty strings"),
         (lambda: tags_to_words("ab", [0]), "one tag per character. Received: 2 characters, 1 tags"),
+        (lambda: check_tags([[0], [0, 4]], bmes()), "below 4, .* Received: tag 4 in sentence 1 at position 1"),
+        (lambda: check_tags([[0], [4]], bmes(), repair=True), "Received: tag 4 in sentence 1 at position 0"),
+        (lambda: check_tags([[0], [0]], bmes(), [1, 2]), "Received: sentence 1 with 2 characters, 1 tags"),
+        (lambda: check_tags([[0]], bmes(), [1, 2]), "one length per sentence. Received: 1 sentences, 2 lengths"),
+        (lambda: check_tags([[0], [3, -1]], bmes(), repair=True), "sentence 1: .* Received: tag -1 at position 1"),
+        (lambda: bmes().repair([0, -100]), "tags that are known. Received: tag -100 at position 1"),
         (lambda: TagScheme.from_config({"name": "iob1"}), "one of .* Received: name='iob1'"),
     ],
 )

@@ -1,0 +1,79 @@
+"""Training on two devices is training on one: same losses, same gradients. Runs in a process of its own, with two."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from numpy.testing import assert_allclose
+
+from kcrf.backend import backend_name
+
+# Plain gradient descent at rate 1: what the weights lose is the gradient.
+COMMON = """
+import json
+import numpy as np
+from kcrf.backend import keras, ops
+from kcrf.layers import ConditionalRandomField
+
+words = np.random.default_rng(0).integers(1, 20, (16, 6)).astype("int32")
+words[::2, 4:] = 0
+words[3, 1] = 0
+tags = np.where(words % 2, 3, 1)
+tags[1::4, 2] = -1  # unknown
+
+def train(model_layer):
+    model, layer = model_layer
+    model.compile(keras.optimizers.SGD(1.0), loss=layer.sparse_loss, metrics=[layer.sparse_accuracy], jit_compile=JIT)
+    before = [ops.convert_to_numpy(w) for w in model.weights]
+    losses = model.fit(words, tags, batch_size=16, epochs=1, shuffle=False, verbose=0).history["loss"]
+    gradients = [(old - ops.convert_to_numpy(new)).tolist() for old, new in zip(before, model.weights)]
+    losses += model.fit(words, tags, batch_size=8, epochs=2, shuffle=False, verbose=0).history["loss"]
+    return {"losses": losses + [model.evaluate(words, tags, batch_size=16, verbose=0)[0]], "gradients": gradients}
+
+def small():
+    keras.utils.set_random_seed(1)
+    inputs = keras.Input((None,), dtype="int32")
+    x = keras.layers.Embedding(20, 8, mask_zero=True)(inputs)
+    layer = ConditionalRandomField(10, use_boundary=True)
+    return keras.Model(inputs, layer(keras.layers.Dense(4)(x))), layer
+"""
+
+TENSORFLOW = """
+JIT = False
+import tensorflow as tf
+cpu = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+one = train(small())
+strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+assert strategy.num_replicas_in_sync == 2
+with strategy.scope():
+    two = train(small())
+"""
+
+JAX = """
+JIT = True
+import jax
+assert len(jax.devices()) == 2
+one = train(small())
+keras.distribution.set_distribution(keras.distribution.DataParallel(devices=keras.distribution.list_devices()))
+model_layer = small()
+assert len(model_layer[1]._trans._value.sharding.device_set) == 2
+two = train(model_layer)
+"""
+
+
+@pytest.mark.skipif(backend_name() == "torch", reason="Keras distributes on TensorFlow and JAX only")
+def test_two_devices_have_the_losses_and_gradients_of_one():
+    body = {"tensorflow": TENSORFLOW, "jax": JAX}[backend_name()]
+    code = COMMON + body + 'print("RESULT", json.dumps([one, two]))'
+    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr[-3000:]
+    line = next(line for line in done.stdout.splitlines() if line.startswith("RESULT"))
+    one, two = json.loads(line.removeprefix("RESULT"))
+    assert_allclose(two["losses"], one["losses"], rtol=1e-4)
+    assert len(one["gradients"]) == 6  # embedding, kernel, bias, trans, start, end
+    for on_two, on_one in zip(two["gradients"], one["gradients"], strict=True):
+        assert_allclose(on_two, on_one, rtol=1e-3, atol=2e-5)

@@ -1,0 +1,40 @@
+"""`model.export` of a tagger: a SavedModel that serves Viterbi tags and confidences for any batch and length."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from kcrf.backend import backend_name, keras
+from kcrf.layers import ConditionalRandomField, SetLearningRate, ViterbiTags
+from kcrf.tags import bmes
+
+pytestmark = pytest.mark.skipif(backend_name() != "tensorflow", reason="a SavedModel is TensorFlow's own format")
+
+
+def tagger(lr_multiplier=100):
+    keras.utils.set_random_seed(5)
+    inputs = keras.Input((None,), dtype="int32")
+    x = keras.layers.Embedding(20, 8, mask_zero=True)(inputs)
+    layer = ConditionalRandomField(lr_multiplier, use_boundary=True, constraints=bmes())
+    outputs = layer(SetLearningRate(keras.layers.Dense(4), 10)(x))
+    return keras.Model(inputs, ViterbiTags(layer, confidences=True)(outputs)), layer
+
+
+@pytest.mark.parametrize("lr_multiplier", [100, "auto"])
+def test_a_saved_model_serves_other_batches_and_lengths_as_the_model_itself(tmp_path, lr_multiplier):
+    import tensorflow as tf
+
+    model, layer = tagger(lr_multiplier)
+    layer.set_lr_multiplier(50)
+    words = np.random.default_rng(0).integers(1, 20, (3, 6)).astype("int32")
+    model.predict(words, verbose=0)
+    model.export(str(tmp_path / "served"), verbose=False)
+    served = tf.saved_model.load(str(tmp_path / "served"))
+    for batch, length in ((3, 6), (1, 1), (5, 40), (2, 9)):
+        words = np.random.default_rng(batch).integers(1, 20, (batch, length)).astype("int32")
+        words[-1, length // 2 + 1 :] = 0
+        tags, confidences = served.serve(words)
+        expected, sure = model(words)
+        assert_array_equal(tags.numpy(), expected.numpy())
+        assert_allclose(confidences.numpy(), sure.numpy(), rtol=1e-5, atol=1e-6)
+        assert ((tags.numpy() == -1) == (words == 0)).all() and ((confidences.numpy() > 0) == (words > 0)).all()
