@@ -432,8 +432,7 @@ def _best_prefixes(chain, k):
 
     def step(state, inputs):
         emission, link = inputs  # (batch, tags), (batch, 1)
-        candidates = state[:, None] + ops.transpose(chain.transitions)[:, :, None]  # (batch, to, from, k)
-        arrived = ops.where(link[:, :, None], _best(_merge(candidates), k)[0], state)
+        arrived = ops.where(link[:, :, None], _best_arrivals(state, chain.transitions, k), state)
         state = arrived + emission[:, :, None]
         state = state - ops.max(state, axis=(1, 2), keepdims=True)
         return state, state
@@ -443,6 +442,14 @@ def _best_prefixes(chain, k):
     state, history = scan(step, state, inputs)
     values, picked = _best(_merge(state + chain.end[:, None]), k)
     return history, values - values[:, :1], picked // k, picked % k
+
+
+def _best_arrivals(state, transitions, k):
+    """The k best scores with which each tag is reached from `state (batch, tags, k)`; the same shape."""
+    if k == 1:  # the maximum over `from` with `to` innermost: several times faster, processors take `to` in strides
+        return ops.max(state + transitions, axis=1)[:, :, None]  # of (batch, from, to)
+    candidates = state[:, None] + ops.transpose(transitions)[:, :, None]  # (batch, to, from, k)
+    return _best(_merge(candidates), k)[0]
 
 
 def _merge(x):
