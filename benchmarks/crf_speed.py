@@ -479,7 +479,7 @@ def run(arguments):
 PARTS = {
     "shapes": lambda arguments: [(shape, ["c", *arguments.backends]) for shape in arguments.shapes],
     "long": lambda arguments: [(shape, ["c", *without(arguments, "bert4keras")]) for shape in LONG],
-    "memory": lambda arguments: [(shape, ["jax"]) for shape in LONG if "jax" in arguments.backends],
+    "memory": lambda arguments: [(shape, ["jax"]) for shape in (*LONG, "8,1024,36") if "jax" in arguments.backends],
     "transformer": lambda arguments: [("32,128", [name]) for name in without(arguments, "bert4keras", "torch")],
 }
 

@@ -122,6 +122,33 @@ def test_a_tag_of_vanishing_probability_that_alone_can_go_on_is_not_lost():
     assert_allclose(numpy(crf.marginals(emissions, None, transitions))[0], [[1, 0]] * 4, atol=1e-6)
 
 
+@pytest.mark.parametrize("gap", [crf.FORBIDDEN, -150.0])
+def test_a_path_that_sinks_below_a_float_at_both_ends_is_not_lost(gap):
+    # Tag 0 is 120 nats behind when it starts to gain and falls as far again: each recursion alone has lost it by then.
+    emissions = np.array([[[0, 60]] * 2 + [[80, 0]] * 5 + [[0, 60]] * 2], "float32")
+    transitions = np.array([[0, gap], [gap, 0]], "float32")
+    close(numpy(crf.log_partition(emissions, None, transitions)), [400.0])
+
+
+def test_a_constant_added_to_every_score_costs_no_digits():
+    random = np.random.default_rng(5)
+    emissions = (random.integers(-128, 128, (2, 512, 4)) / 64).astype("float32")  # exact with 8192 added, too
+    transitions, tags = random.normal(size=(4, 4)).astype("float32"), random.integers(0, 4, (2, 512))
+    plain = numpy(crf.log_likelihood(emissions, tags, None, transitions))
+    assert_allclose(numpy(crf.log_likelihood(emissions + 8192, tags, None, transitions)), plain, rtol=1e-5)
+
+
+def test_ties_go_to_the_smaller_tag():
+    nothing = np.zeros((3, 3), "float32")
+    assert (numpy(crf.viterbi(np.zeros((2, 4, 3), "float32"), None, nothing)) == 0).all()
+
+
+def test_chains_of_different_numbers_of_tags_live_in_one_process():
+    for time, tags in ((4, 3), (5, 3), (4, 5), (6, 2)):
+        zeros = np.zeros((2, time, tags), "float32")
+        close(numpy(crf.log_partition(zeros, None, zeros[0, :1].T * zeros[0, :1])), [time * np.log(tags)] * 2)
+
+
 def test_the_gradient_of_the_loss_is_expected_minus_observed_counts():
     case = Case(11, 5, 3, "holes")
     case.tags = np.where(case.mask, case.tags, 0)

@@ -324,6 +324,11 @@ def test_mixed_precision_leaves_scores_and_losses_in_float32(policy):
         keras.config.set_dtype_policy("float32")
 
 
+def test_scores_given_in_float32_keep_their_digits_under_a_half_policy():
+    layer = ConditionalRandomField(dtype="mixed_bfloat16")
+    assert_array_equal(numpy(layer(EMISSIONS)), EMISSIONS)
+
+
 def test_a_tagger_layer_returns_the_best_paths_and_can_be_saved(tmp_path):
     model, layer, words, _ = small_model(lr_multiplier=10)
     tagger = keras.Model(model.input, ViterbiTags(layer)(model.output))
