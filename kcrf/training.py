@@ -149,7 +149,8 @@ class Tagger:
     """
 
     def __init__(self, model, vocabulary):
-        self.model, self.vocabulary, self.crf = model, vocabulary, crf_of(model)
+        self.vocabulary, self.crf = vocabulary, crf_of(model)
+        self.model = keras.Model(model.input, model.output)  # the same layers without an optimizer, to be saved
         tags = ops.argmax(model.output, axis=-1) if self.crf is None else ViterbiTags(self.crf)(model.output)
         self._decoder = keras.Model(model.input, tags)
         self._decoder.compile(jit_compile=JIT_PAYS_FOR_INFERENCE)
@@ -253,7 +254,7 @@ def train_segmenter(settings, train, valid, test=None, out="runs/segmenter", pro
         averaged = keras.callbacks.SwapEMAWeights(swap_on_epoch=True)  # first, so that the others see averaged weights
         callbacks = [averaged, keep_best, *([progress] if progress else [])]
         model.fit(batches, epochs=settings.epochs, verbose=0, shuffle=False, callbacks=callbacks)
-        folder.load_weights(model)
+        folder.load_weights(tagger.model)
         words = {word for sentence in train for word in sentence}
         scores = {"valid": tagger.scores(valid, words)}
         if test is not None:
