@@ -7,11 +7,11 @@ Where Keras cannot run, what needs no Keras works all the same: tags, metrics, c
 __version__ = "0.1.0"
 
 try:
-    from kcrf import memm as _layers
+    from kcrf import memm as _memm  # and with it kcrf.layers, on which it builds
     from kcrf import models as _models
     from kcrf import optimizers as _optimizers
 except ModuleNotFoundError as error:
     if error.name not in ("keras", "tensorflow", "jax", "torch"):
         raise
 else:
-    del _layers, _models, _optimizers
+    del _memm, _models, _optimizers
