@@ -8,6 +8,9 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 BACKENDS := tensorflow jax torch
 
 OLD_HOST := .venv-bert4keras
+OLD_PIP := $(OLD_HOST)/bin/python -m pip install --quiet --disable-pip-version-check
+ON_OLD_HOST := $(patsubst %,tests/test_%.py,\
+	crf layers learning_rates memm crf_weights optimizers schedules extensions variables old_host)
 
 .PHONY: demo test lint clean
 
@@ -19,6 +22,7 @@ test: $(VENV)/test.stamp $(OLD_HOST)/test.stamp
 	@set -e; for backend in $(BACKENDS); do \
 		echo "== $$backend"; KERAS_BACKEND=$$backend $(BIN)/python -m pytest; \
 	done
+	@echo "== bert4keras on tf_keras"; TF_KERAS=1 TF_USE_LEGACY_KERAS=1 $(OLD_HOST)/bin/python -m pytest $(ON_OLD_HOST)
 
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .
@@ -36,11 +40,14 @@ $(VENV)/test.stamp: $(VENV)/demo.stamp
 	$(PIP) --editable ".[tensorflow,jax,torch,reports,test]"
 	touch $@
 
-# The real bert4keras, which the tests compare with. It pins a Keras of 2020, hence --no-deps.
-$(OLD_HOST)/test.stamp:
+# The real bert4keras, which the tests compare with and run in. It pins a Keras of 2020, hence --no-deps.
+$(OLD_HOST)/bin/python:
 	$(PYTHON) -m venv $(OLD_HOST)
-	$(OLD_HOST)/bin/python -m pip install --quiet --disable-pip-version-check tensorflow-cpu==2.21.0 tf_keras==2.21.0
-	$(OLD_HOST)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps bert4keras==0.11.5
+
+$(OLD_HOST)/test.stamp: $(OLD_HOST)/bin/python setup.py
+	$(OLD_PIP) tensorflow-cpu==2.21.0 tf_keras==2.21.0 rich pytest hypothesis safetensors
+	$(OLD_PIP) --no-deps bert4keras==0.11.5
+	$(OLD_PIP) --no-deps --editable .
 	touch $@
 
 clean:

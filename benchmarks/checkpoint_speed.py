@@ -1,13 +1,15 @@
 """How long reading every array of a BERT-base takes, beside reading the same bytes into memory.
 
-    python benchmarks/checkpoint_speed.py [--folder FOLDER] [--rounds 7]
+    KERAS_BACKEND=jax python benchmarks/checkpoint_speed.py [--folder FOLDER] [--rounds 7]
 
 Makes a checkpoint of BERT-base's size (412 MB of random numbers) in three formats, where TensorFlow and torch are
-installed, and reads each after the bytes of its file, in turn; files are in the page cache. The best round counts.
-Memory is the greatest sum of NumPy's arrays while all are read and kept, in a round of its own.
+installed. In every round each is read three times: its bytes into one array, all its arrays, and into a model of the
+backend, which stands already; files are in the page cache. The best round counts. Memory is the greatest sum of
+NumPy's arrays while all are read and kept, in a round of its own.
 """
 
 import argparse
+import contextlib
 import sys
 import tempfile
 import time
@@ -18,9 +20,14 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from kcrf.backend import backend_name
 from kcrf.checkpoints import huggingface_names, open_checkpoint, write_safetensors, write_tf_checkpoint
+from kcrf.models import build_transformer_model
+from kcrf.pretrained import load_checkpoint
 
 SQUARE, WIDE, VOCABULARY = 768, 3072, 21128
+BASE = {"vocab_size": VOCABULARY, "hidden_size": SQUARE, "intermediate_size": WIDE, "with_pool": True}
+BASE |= {"num_hidden_layers": 12, "num_attention_heads": 12}
 
 
 def main():
@@ -30,12 +37,14 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(options.folder or name)
+        model = build_transformer_model(**BASE)
         for kind, path, file in written(folder):
-            bytes_alone, arrays = measured(path, file, options.rounds)
+            bytes_alone, arrays, loaded = measured(path, file, model, options.rounds)
             size = file.stat().st_size / 1e6
             print(
                 f"{kind:12s}{size:6.0f} MB  bytes {bytes_alone * 1e3:6.0f} ms  arrays {arrays * 1e3:6.0f} ms"
                 f"  {arrays / bytes_alone:5.2f} x  memory {memory(path) / 1e6:.0f} MB"
+                f"  into {backend_name()} {loaded * 1e3:6.0f} ms  {loaded / bytes_alone:5.2f} x"
             )
 
 
@@ -52,9 +61,13 @@ def memory(path):
 def shapes():
     yield from (
         ("bert/embeddings/word_embeddings", (VOCABULARY, SQUARE)),
+        ("bert/embeddings/position_embeddings", (512, SQUARE)),
+        ("bert/embeddings/token_type_embeddings", (2, SQUARE)),
+        ("bert/embeddings/LayerNorm/beta", (SQUARE,)),
+        ("bert/embeddings/LayerNorm/gamma", (SQUARE,)),
         ("bert/pooler/dense/kernel", (SQUARE, SQUARE)),
+        ("bert/pooler/dense/bias", (SQUARE,)),
     )
-    yield "bert/embeddings/position_embeddings", (512, SQUARE)
     for layer in (f"bert/encoder/layer_{number}" for number in range(12)):
         for part in ("attention/self/query", "attention/self/key", "attention/self/value", "attention/output/dense"):
             yield from ((f"{layer}/{part}/kernel", (SQUARE, SQUARE)), (f"{layer}/{part}/bias", (SQUARE,)))
@@ -87,22 +100,33 @@ def written(folder):
         print("torch is not installed")
 
 
-def measured(path, file, rounds):
-    """Seconds to read the bytes of a file into one array, and to read all arrays of the checkpoint."""
-    alone, arrays = [], []
+def measured(path, file, model, rounds):
+    """Seconds to read the bytes of a file into one array, all arrays of the checkpoint, and the model."""
+    best = [float("inf")] * 3
     for _ in range(rounds):
-        start = time.perf_counter()
-        memory = np.empty(file.stat().st_size, np.uint8)
-        with open(file, "rb", buffering=0) as opened:
-            opened.readinto(memory)
-        alone.append(time.perf_counter() - start)
-        del memory
-        start = time.perf_counter()
-        checkpoint = open_checkpoint(path)
-        kept = {name: checkpoint[name] for name in checkpoint}
-        arrays.append(time.perf_counter() - start)
-        del kept
-    return min(alone), min(arrays)
+        for place, read in enumerate((lambda: bytes_of(file), lambda: arrays_of(path), lambda: into(model, path))):
+            start = time.perf_counter()
+            kept = read()
+            best[place] = min(best[place], time.perf_counter() - start)
+            del kept
+    return best
+
+
+def bytes_of(file):
+    memory = np.empty(file.stat().st_size, np.uint8)
+    with open(file, "rb", buffering=0) as opened:
+        opened.readinto(memory)
+    return memory
+
+
+def arrays_of(path):
+    checkpoint = open_checkpoint(path)
+    return {name: checkpoint[name] for name in checkpoint}
+
+
+def into(model, path):
+    with contextlib.redirect_stdout(None):
+        load_checkpoint(model, path, keep_old=False)
 
 
 if __name__ == "__main__":

@@ -1,17 +1,19 @@
 """Tokens a second of BERT encoders, forward and training step, ours beside others' on the same machine.
 
-    python benchmarks/encoder_speed.py                        every contender that is installed, both sizes
-    python benchmarks/encoder_speed.py --only kcrf-torch hf-torch --sizes 4x256 --seconds 10
+    python benchmarks/encoder_speed.py                                  every contender that is installed, both sizes
+    python benchmarks/encoder_speed.py --hosts jax torch --sizes 4x256 --rounds 9
 
-Every contender runs in a process of its own, float32, batches of full length, dropout 0.1 in training (attention
-included), Adam, mean squared error on the last hidden state. The best of several timed rounds counts. bert4keras runs
-under the interpreter named by BERT4KERAS_PYTHON (default: .venv-bert4keras beside the package). keras-hub always takes
-the tanh formula of GELU, the others erf.
+Float32, batches of full length, dropout 0.1 in training (attention included), Adam, mean squared error on the last
+hidden state. The contenders of one host share a process and take turns there, so that other load on the machine hits
+them alike: the best round of each counts, and the ratio is the median of the rounds' ratios to kcrf. keras-hub always
+takes the tanh formula of GELU, the others erf; "kcrf, tanh" is there for the comparison with it. bert4keras runs under
+the interpreter named by BERT4KERAS_PYTHON (default: .venv-bert4keras beside the package).
 """
 
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import time
@@ -26,74 +28,79 @@ SIZES = {  # layers, width, heads
     "2x768": (2, 768, 12),
 }
 VOCABULARY, LENGTH = 21128, 128
-CONTENDERS = {  # interpreter, environment
-    "kcrf-tensorflow": (sys.executable, {"KERAS_BACKEND": "tensorflow"}),
-    "kcrf-jax": (sys.executable, {"KERAS_BACKEND": "jax"}),
-    "kcrf-torch": (sys.executable, {"KERAS_BACKEND": "torch"}),
-    "hub-tensorflow": (sys.executable, {"KERAS_BACKEND": "tensorflow"}),
-    "hub-jax": (sys.executable, {"KERAS_BACKEND": "jax"}),
-    "hub-torch": (sys.executable, {"KERAS_BACKEND": "torch"}),
-    "hf-torch": (sys.executable, {}),
-    "bert4keras": (BERT4KERAS, {"TF_KERAS": "1", "TF_USE_LEGACY_KERAS": "1"}),
+OLD_HOST = {"TF_KERAS": "1", "TF_USE_LEGACY_KERAS": "1"}
+HOSTS = {  # interpreter, environment, contenders
+    "tensorflow": (sys.executable, {"KERAS_BACKEND": "tensorflow"}, ("kcrf", "kcrf, tanh", "keras-hub")),
+    "jax": (sys.executable, {"KERAS_BACKEND": "jax"}, ("kcrf", "kcrf, tanh", "keras-hub")),
+    "torch": (sys.executable, {"KERAS_BACKEND": "torch"}, ("kcrf", "kcrf, tanh", "keras-hub", "Hugging Face")),
+    "tf_keras": (BERT4KERAS, OLD_HOST, ("bert4keras",)),
 }
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="+", choices=CONTENDERS, default=list(CONTENDERS))
+    parser.add_argument("--hosts", nargs="+", choices=HOSTS, default=list(HOSTS))
     parser.add_argument("--sizes", nargs="+", choices=SIZES, default=list(SIZES))
     parser.add_argument("--batch", type=int, default=8)
-    parser.add_argument("--seconds", type=float, default=4.0, help="measured time per contender, size and mode")
+    parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.worker:
         return work(arguments)
-    print(f"{'':16} {'size':6} {'forward':>12} {'training':>12}   tokens a second")
+    print(f"{'':28} {'size':6} {'forward':>16} {'training':>16}   tokens a second (times kcrf's)")
     for size in arguments.sizes:
-        for name in arguments.only:
-            print(f"{name:16} {size:6} {in_own_process(name, size, arguments)}", flush=True)
+        for host in arguments.hosts:
+            in_own_process(host, size, arguments)
 
 
-def in_own_process(name, size, arguments):
-    """One line of the table."""
-    interpreter, environment = CONTENDERS[name]
-    command = [interpreter, __file__, "--worker", name, "--sizes", size]
-    command += ["--batch", str(arguments.batch), "--seconds", str(arguments.seconds)]
-    environment = {**os.environ, **environment, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(ROOT)}
+def in_own_process(host, size, arguments):
+    """Prints the lines of one host."""
+    interpreter, environment, _ = HOSTS[host]
+    command = [interpreter, __file__, "--worker", host, "--sizes", size]
+    command += ["--batch", str(arguments.batch), "--rounds", str(arguments.rounds)]
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    environment = {**os.environ, **environment, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": path}
     try:
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
     except FileNotFoundError:
-        return f"not here: no {interpreter}"
+        return print(f"{host:28} not here: no {interpreter}")
     if done.returncode:
-        return "not here: " + (done.stderr.strip().splitlines() or ["no reason given"])[-1][:90]
-    result = json.loads(done.stdout.strip().splitlines()[-1])
-    return f"{result['forward']:12,.0f} {result['training']:12,.0f}"
+        return print(f"{host:28} failed: {(done.stderr.strip().splitlines() or ['no reason given'])[-1][:90]}")
+    for name, modes in json.loads(done.stdout.strip().splitlines()[-1]).items():
+        told = modes if isinstance(modes, str) else " ".join(f"{r:9,.0f} ({q:.2f})" for r, q in modes)
+        print(f"{host + ' ' + name:28} {size:6} {told}", flush=True)
 
 
 def work(arguments):
-    family = arguments.worker.split("-")[0]
+    """All contenders of a host: (best rate, ratio to the first) of forward and training."""
     tokens = np.random.default_rng(0).integers(1, VOCABULARY, (arguments.batch, LENGTH)).astype("int32")
-    makers = {"kcrf": kcrf_steps, "hub": hub_steps, "hf": hf_steps, "bert4keras": bert4keras_steps}
-    forward, train = makers[family](*SIZES[arguments.sizes[0]], tokens)
-    rates = {
-        name: rate(step, tokens.size, arguments.seconds) for name, step in (("forward", forward), ("training", train))
-    }
-    print(json.dumps(rates))
+    makers = {"kcrf": kcrf_steps, "kcrf, tanh": tanh_steps, "keras-hub": hub_steps}
+    makers |= {"Hugging Face": hf_steps, "bert4keras": bert4keras_steps}
+    steps, results = {}, {}
+    for name in HOSTS[arguments.worker][2]:
+        try:
+            steps[name] = makers[name](*SIZES[arguments.sizes[0]], tokens)
+        except ImportError as error:
+            results[name] = f"not here: {error}"
+    modes = [seconds({name: both[mode] for name, both in steps.items()}, arguments.rounds) for mode in (0, 1)]
+    for name in steps:
+        ratios = [statistics.median(a / b for a, b in zip(mode[next(iter(steps))], mode[name])) for mode in modes]
+        results[name] = [(tokens.size / min(mode[name]), ratio) for mode, ratio in zip(modes, ratios)]
+    print(json.dumps(results))
 
 
-def rate(step, tokens, seconds, rounds=4):
-    """Tokens a second, the best of several rounds, after two calls that compile."""
-    step()
-    started = time.perf_counter()
-    step()
-    repeats = max(1, int(seconds / rounds / (time.perf_counter() - started)))
-    best = float("inf")
-    for _ in range(rounds):
-        started = time.perf_counter()
-        for _ in range(repeats):
-            step()
-        best = min(best, (time.perf_counter() - started) / repeats)
-    return tokens / best
+def seconds(steps, rounds, repeats=3):
+    """Seconds a step in every round of each contender, who take turns; two calls before that compile."""
+    for step in steps.values():
+        step(), step()
+    times = {name: [] for name in steps}
+    for number in range(rounds):
+        for name in list(steps)[:: 1 if number % 2 else -1]:
+            started = time.perf_counter()
+            for _ in range(repeats):
+                steps[name]()
+            times[name].append((time.perf_counter() - started) / repeats)
+    return times
 
 
 def keras_steps(model, inputs, shape):
@@ -102,12 +109,16 @@ def keras_steps(model, inputs, shape):
     return lambda: model.predict_on_batch(inputs), lambda: model.train_on_batch(inputs, target)
 
 
-def kcrf_steps(layers, width, heads, tokens):
+def kcrf_steps(layers, width, heads, tokens, **options):
     from kcrf.models import build_transformer_model
 
-    model = build_transformer_model(**sizes(layers, width, heads))
+    model = build_transformer_model(**{**sizes(layers, width, heads), **options})
     model.compile(optimizer="adam", loss="mse")
     return keras_steps(model, [tokens, np.zeros_like(tokens)], (*tokens.shape, width))
+
+
+def tanh_steps(*arguments):
+    return kcrf_steps(*arguments, hidden_act="gelu_tanh")
 
 
 def bert4keras_steps(layers, width, heads, tokens):

@@ -15,6 +15,9 @@ import numpy as np
 __all__ = ["Crc32c", "NotCovered", "RawArray", "existing", "parsed_json", "read_safetensors", "read_tensor_bundle"]
 
 
+ALIGNMENT = 64  # bytes; what JAX and TensorFlow ask of memory that is to become a tensor without a copy
+
+
 @dataclass
 class RawArray:
     """An array that lies in a file as plain little-endian bytes.
@@ -36,10 +39,12 @@ class RawArray:
     checksum: int = None
 
     def read(self):
-        """The array; bfloat16 comes as float32."""
+        """The array, in memory of its own that a backend can take over; bfloat16 comes as float32."""
         stored = np.dtype("uint16" if self.dtype == "bfloat16" else self.dtype).newbyteorder("<")
-        array = np.empty(self.shape, stored)
-        self._fill(array.reshape(-1).view(np.uint8))
+        raw = np.empty(self.nbytes + ALIGNMENT, np.uint8)
+        raw = raw[-raw.ctypes.data % ALIGNMENT :][: self.nbytes]
+        self._fill(raw)
+        array = raw.view(stored).reshape(self.shape)
         return _bfloat16_to_float32(array) if self.dtype == "bfloat16" else array
 
     def _fill(self, raw):
@@ -346,7 +351,7 @@ class Crc32c:
             places = words.view(np.uint8).reshape(-1, 32) + np.arange(32) * 256
             words = np.bitwise_xor.reduce(_fold_table(level).take(places), axis=1)
             level += 1
-        register = int(_zero_bits(words, 32)[0])
+        register = int(_mapped(_shift_table(0), words)[0])
         for byte in self._tail:
             register = int(_zero_bits(np.uint32(register ^ byte), 8))
         return register ^ 0xFFFFFFFF

@@ -1,24 +1,69 @@
 """The only file that knows which Keras runs underneath.
 
-Every other module imports `keras`, `ops` and the helpers below and never asks about the host. Today the host is Keras 3
-on the backend that `KERAS_BACKEND` names (TensorFlow, JAX or PyTorch).
+Every other module imports `keras`, `ops` and the helpers below and never asks about the host. That is Keras 3 on the
+backend that `KERAS_BACKEND` names (TensorFlow, JAX or PyTorch), or Keras 2, `tf_keras`, where `TF_KERAS=1` (which
+bert4keras reads) or `TF_USE_LEGACY_KERAS=1` (which TensorFlow reads) is set.
 """
 
+import os
 from collections import defaultdict
 from functools import wraps
+from importlib import import_module
 from inspect import signature
 
-import keras
-from keras import ops, tree
+import numpy as np
 
-__all__ = ["JIT_PAYS_FOR_INFERENCE", "Optimizer", "backend_name", "graph", "keras", "ops", "scan"]
+OLD_HOST = any(os.environ.get(name) in ("1", "true", "True") for name in ("TF_KERAS", "TF_USE_LEGACY_KERAS"))
+os.environ.update({"TF_KERAS": "1", "TF_USE_LEGACY_KERAS": "1"} if OLD_HOST else {})  # one alone would split the house
+if OLD_HOST:
+    from kcrf import tf_keras_host as _host
+else:
+    from kcrf import keras_host as _host
 
-Optimizer = keras.optimizers.Optimizer
+Layer = _host.Layer
+Optimizer = _host.Optimizer
+Wrapper = _host.Wrapper
+batch_stream = _host.batch_stream
+call_with = _host.call_with
+extensible = _host.extensible
+keras = _host.keras
+made_trainable = _host.made_trainable
+open_scope = _host.open_scope
+ops = _host.ops
+path_of = _host.path_of
+tree = _host.tree
+
+__all__ = [
+    "JIT_PAYS_FOR_INFERENCE",
+    "Layer",
+    "Optimizer",
+    "Wrapper",
+    "backend_name",
+    "batch_stream",
+    "call_with",
+    "extensible",
+    "graph",
+    "keras",
+    "made_trainable",
+    "on_old_host",
+    "open_scope",
+    "ops",
+    "path_of",
+    "random_state",
+    "scan",
+    "set_random_state",
+    "tensor_of",
+]
 
 
 def backend_name():
     """The name of the running backend: "tensorflow", "jax" or "torch"."""
-    return keras.backend.backend()
+    return "tensorflow" if OLD_HOST else keras.backend.backend()
+
+
+def on_old_host(module):
+    """Decorates a function that has another of the same name and arguments in a module for the old host."""
+    return lambda function: getattr(import_module(module), function.__name__) if OLD_HOST else function
 
 
 def graph(function):
@@ -53,6 +98,40 @@ def _compiled(function):
     return function
 
 
+def tensor_of(array):
+    """A tensor of a NumPy array that nobody else will write to, in the same memory where its alignment allows that."""
+    if backend_name() == "torch":
+        import torch
+
+        return torch.from_numpy(array)
+    if backend_name() == "jax":
+        import jax
+
+        return jax.device_put(array)
+    import tensorflow as tf
+
+    if array.ctypes.data % 64 or not array.flags.c_contiguous:  # TensorFlow takes anything and crashes on it later
+        return tf.convert_to_tensor(array)
+    return tf.experimental.dlpack.from_dlpack(array.__dlpack__())
+
+
+def random_state():
+    """The state of PyTorch's random numbers, which dropout draws from there, as uint8; empty on other backends."""
+    if backend_name() != "torch":
+        return np.zeros(0, "uint8")
+    import torch
+
+    return torch.get_rng_state().numpy()
+
+
+def set_random_state(state):
+    """Goes back to what `random_state` returned."""
+    if len(state):
+        import torch
+
+        torch.set_rng_state(torch.from_numpy(state))
+
+
 # TensorFlow's graphs take any shape as they are, XLA compiles each new one for seconds; JAX has no graph without it.
 JIT_PAYS_FOR_INFERENCE = backend_name() == "jax"
 
@@ -63,7 +142,8 @@ def _tensorflow_scan(step, state, inputs, reverse=False):
 
     first = tree.flatten(inputs)[0]
     length = first.shape[0] if first.shape[0] is not None else tf.shape(first)[0]
-    outputs = tree.map_structure(lambda x: tf.TensorArray(x.dtype, size=length, element_shape=x.shape), state)
+    _, kind = step(state, tree.map_structure(lambda x: x[0], inputs))  # only its types; the graph drops the rest
+    outputs = tree.map_structure(lambda x: tf.TensorArray(x.dtype, size=length, element_shape=x.shape), kind)
 
     def body(count, state, outputs):
         t = length - 1 - count if reverse else count
@@ -77,4 +157,31 @@ def _tensorflow_scan(step, state, inputs, reverse=False):
     return state, tree.map_structure(lambda array: array.stack(), outputs)
 
 
-scan = _tensorflow_scan if backend_name() == "tensorflow" else ops.scan
+def _torch_scan(step, state, inputs, reverse=False):
+    """`ops.scan` for torch, where it is a loop in Python and each operation of Keras costs more than torch's own."""
+    import torch
+
+    rows = list(zip(*(x.unbind(0) for x in inputs), strict=True))
+    outputs = []
+    for row in reversed(rows) if reverse else rows:
+        state, output = step(state, row)
+        outputs.append(output)
+    outputs = outputs[::-1] if reverse else outputs
+    return state, tree.map_structure(lambda *x: torch.stack(x), *outputs)
+
+
+scan = {"tensorflow": _tensorflow_scan, "torch": _torch_scan}.get(backend_name(), ops.scan)
+
+
+def __getattr__(name):
+    """`K` and the functions that scripts import from bert4keras' module of this name; its own on the old host."""
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if OLD_HOST:
+        return _host.K if name == "K" else getattr(import_module("bert4keras.backend"), name)
+    if name == "K":
+        return import_module("kcrf.keras2")
+    named = import_module("kcrf.bert4keras_backend")
+    if name not in named.__all__:
+        raise import_module("kcrf.bert4keras_names").explain("backend", name)
+    return getattr(named, name)

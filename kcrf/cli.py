@@ -1,4 +1,4 @@
-"""The command line: kcrf demo | train | segment | score."""
+"""The command line: kcrf demo | train | segment | tag | score | report | download."""
 
 import argparse
 import json
@@ -7,6 +7,7 @@ import sys
 from dataclasses import fields
 
 from kcrf import __version__
+from kcrf.training_options import TRAINING_OPTIONS
 
 __all__ = ["main"]
 
@@ -43,7 +44,7 @@ def _parser():
     )
     parser.add_argument("--version", action="version", version=f"kcrf {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for add in (_add_demo, _add_train, _add_segment, _add_score):
+    for add in (_add_demo, _add_train, _add_segment, _add_tag, _add_score, _add_report, _add_download):
         add(commands)
     return parser
 
@@ -83,53 +84,106 @@ def _add_train(commands):
         commands,
         "train",
         _train,
-        "Train a word segmenter on segmented text.",
-        "FILE is UTF-8 text, one sentence a line, words separated by blanks.\n\n"
-        "example:\n  kcrf train --task cws --train words.txt --out runs/mine\n"
-        "  kcrf segment --model runs/mine text.txt",
+        "Train a tagger: a word segmenter (cws) or a recogniser of entities (ner).",
+        "FILE is UTF-8 text. For cws: one sentence a line, words separated by blanks. For ner: CoNLL, a token and its\n"
+        "tag a line, a blank line between sentences; or JSON lines as `kcrf tag` writes them.\n\n"
+        "examples:\n  kcrf train --train words.txt --out runs/words\n"
+        "  kcrf train --task ner --train train.conll --valid dev.conll --out runs/people\n"
+        "  kcrf train --task ner --train train.conll --bert MiniLM-L6 --skip-top-layers 1 --out runs/bert\n"
+        "  kcrf train --resume runs/people",
     )
-    # The defaults of the options below are those of kcrf.training.Settings, which imports Keras: too slow for --help.
-    parser.add_argument("--task", choices=["cws"], help="cws: Chinese word segmentation [cws]")
-    parser.add_argument("--train", required=True, metavar="FILE", help="segmented text to learn from")
-    parser.add_argument("--valid", metavar="FILE", help="to choose the best epoch by [a tenth of --train, by seed]")
-    parser.add_argument("--test", metavar="FILE", help="to score once at the end")
-    parser.add_argument("--out", required=True, metavar="RUN_DIR", help="folder for the model, its scores and the log")
-    parser.add_argument("--encoder", choices=["cnn", "bilstm", "transformer"], help="what reads the text [cnn]")
-    parser.add_argument("--head", choices=["crf", "softmax"], help="what scores the tags [crf]")
-    parser.add_argument(
-        "--crf-lr-multiplier",
-        type=float,
-        metavar="N",
-        help="how many times faster the CRF learns than the rest: about 1e-2 / learning rate [10]",
-    )
-    parser.add_argument("--learning-rate", type=float, metavar="X", help="of Adam, at its peak [1e-3]")
-    parser.add_argument("--epochs", type=int, metavar="N", help="times through --train [8]")
-    parser.add_argument("--batch-size", type=int, metavar="N", help="windows of up to 128 characters a step [64]")
-    parser.add_argument("--width", type=int, metavar="N", help="size of a hidden vector [256]")
-    parser.add_argument("--depth", type=int, metavar="N", help="layers of the encoder [4]")
-    parser.add_argument("--dropout", type=float, metavar="X", help="share of hidden values dropped in training [0.4]")
-    parser.add_argument("--seed", type=int, metavar="N", help="draws weights, batches and the held-out tenth [0]")
+    data = parser.add_argument_group("data")
+    data.add_argument("--task", choices=["cws", "ner"], help="cws: word segmentation; ner: named entities [cws]")
+    data.add_argument("--train", metavar="FILE", help="what to learn from")
+    data.add_argument("--valid", metavar="FILE", help="to choose the best epoch by [a tenth of --train, by seed]")
+    data.add_argument("--test", metavar="FILE", help="to score once at the end")
+    _add_conll(data)
+    data.add_argument("--out", metavar="RUN_DIR", help="folder for the model, its scores and the log")
+    data.add_argument("--resume", metavar="RUN_DIR", help="go on with an interrupted run; takes no other option")
+    for title, options in TRAINING_OPTIONS.items():
+        group = parser.add_argument_group(title)
+        for flag, arguments in options.items():
+            group.add_argument(flag, **arguments)
+
+
+def _add_conll(parser):
+    parser.add_argument("--column", type=int, default=-1, metavar="N", help="of CoNLL: where tags are [%(default)s]")
+    parser.add_argument("--repair", action="store_true", help="of CoNLL: read illegal tags as conlleval does")
 
 
 def _train(options):
-    from kcrf.corpora import read_segmented, split
     from kcrf.progress import TrainingProgress
-    from kcrf.reports import score_table
-    from kcrf.training import Settings, train_segmenter
+    from kcrf.training import resume_tagger, train_tagger
 
+    progress = TrainingProgress("training")
+    if options.resume is not None:
+        _refuse_beside_resume(options)
+        settings, sources = _begun(options.resume)
+        _, scores = resume_tagger(options.resume, *_read_parts(settings, sources), progress=progress)
+    else:
+        settings, sources = _asked(options)
+        _, scores = train_tagger(settings, *_read_parts(settings, sources), options.out, progress, sources)
+    _print_scores(options.resume or options.out, scores)
+
+
+def _refuse_beside_resume(options):
+    names = ("task", "train", "valid", "test", "out", *(f.name for f in _settings_fields()))
+    given = sorted(name for name in names if getattr(options, name, None) is not None)
+    if given:
+        raise ValueError(f"--resume goes on with the settings of the run. Received: also {', '.join(given)}")
+
+
+def _settings_fields():
+    from kcrf.settings import Settings
+
+    return fields(Settings)
+
+
+def _asked(options):
+    """The settings and the sources of the data that the options ask for."""
+    from kcrf.settings import Settings
+
+    absent = [f"--{name}" for name in ("train", "out") if getattr(options, name) is None]
+    if absent:
+        raise ValueError(f"needs {' and '.join(absent)}, or --resume RUN_DIR")
     given = {field.name: getattr(options, field.name, None) for field in fields(Settings)}
+    if given["bert"] is not None:
+        given["bert"] = os.path.abspath(given["bert"])
     settings = Settings(**{name: value for name, value in given.items() if value is not None})
-    train = [words for words in read_segmented(options.train) if words]
-    valid, test = (
-        path and [words for words in read_segmented(path) if words] for path in (options.valid, options.test)
-    )
+    files = {name: getattr(options, name) for name in ("train", "valid", "test")}
+    sources = {name: path and os.path.abspath(path) for name, path in files.items()}
+    return settings, {**sources, "column": options.column, "repair": options.repair}
+
+
+def _begun(run_dir):
+    """The settings and the sources of an interrupted run."""
+    from kcrf.runs import RunFolder
+    from kcrf.settings import Settings
+
+    config = RunFolder.interrupted(run_dir).read_config()
+    sources = (config["data"] or {}).get("sources")
+    if sources is None:
+        raise ValueError(f"{run_dir}: needs a run of `kcrf train`, which notes its files. Received: one from a script")
+    return Settings.of(config["settings"]), sources
+
+
+def _read_parts(settings, sources):
+    """The parts train, valid and test."""
+    from kcrf.corpora import read_segmented, split
+    from kcrf.entity_files import read_entities
+
+    def read(path):
+        if settings.task == "cws":
+            return [words for words in read_segmented(path) if words]
+        return read_entities(path, sources["column"], sources["repair"])
+
+    train, valid, test = (sources[name] and read(sources[name]) for name in ("train", "valid", "test"))
     if valid is None:
         train, valid = split(train, 0.1, settings.seed)
-    _, scores = train_segmenter(settings, train, valid, test, options.out, TrainingProgress("training"))
-    _print(score_table(f"{options.out}", *_columns_and_rows(scores)))
+    return train, valid, test
 
 
-_SCORES = {
+_WORD_SCORES = {
     "recall": "recall",
     "precision": "precision",
     "f": "F1",
@@ -137,10 +191,29 @@ _SCORES = {
     "oov_recall": "OOV recall",
     "iv_recall": "IV recall",
 }
+_ENTITY_SCORES = {
+    "precision": "precision",
+    "recall": "recall",
+    "f": "F1",
+    "true_entities": "gold",
+    "found_entities": "found",
+    "correct": "correct",
+}
 
 
-def _columns_and_rows(parts):
-    return ["part", *_SCORES.values()], [[name, *(s.get(key) for key in _SCORES)] for name, s in parts.items()]
+def _print_scores(title, parts):
+    """Prints the scores of parts, each from `segmentation_scores` or from `entity_scores`, as a table."""
+    from kcrf.reports import score_table
+
+    has_types = any("types" in scores for scores in parts.values())
+    columns, rows = _ENTITY_SCORES if has_types else _WORD_SCORES, []
+    for name, scores in parts.items():
+        rows.append([name, *(scores.get(key) for key in columns)])
+        for label, figures in scores.get("types", {}).items():
+            rows.append([f"  {label}", *(figures.get(key) for key in columns)])
+        if has_types:
+            rows.append(["  macro", *(scores["macro"].get(key) for key in columns)])
+    _print(score_table(f"{title}", ["part", *columns.values()], rows))
 
 
 def _print(table):
@@ -157,6 +230,65 @@ def _add_segment(commands):
         "Segment text: one line in, one line out, words separated by one blank.",
         "example:\n  echo 今天天气真好 | kcrf segment --model runs/mine",
     )
+    parser.add_argument("--confidence", action="store_true", help="write word/probability, as in 天气/0.987")
+    _add_input(parser)
+
+
+def _segment(options):
+    from kcrf.taggers import WordSegmenter
+
+    segmenter = WordSegmenter(options.model)
+
+    def write(lines, on_batch):
+        found = segmenter.segment_batch(lines, options.batch_size, on_batch, options.confidence)
+        if options.confidence:
+            found = [[f"{word}/{probability:.3f}" for word, probability in words] for words in found]
+        return [" ".join(words) for words in found]
+
+    _over_lines(options, write)
+
+
+def _add_tag(commands):
+    parser = _add_command(
+        commands,
+        "tag",
+        _tag,
+        "Find entities: one line of text in, one JSON object out, with the text and its entities.",
+        "With --top-k the object has, too, `alternatives`: the k most probable analyses with their probability.\n\n"
+        "example:\n  echo 李雷住在上海。 | kcrf tag --model runs/people",
+    )
+    parser.add_argument("--top-k", type=int, metavar="K", help="list the K most probable analyses of each line too")
+    _add_input(parser)
+
+
+def _tag(options):
+    from dataclasses import asdict
+
+    from kcrf.entity_files import entity_line
+    from kcrf.taggers import EntityRecognizer
+
+    if options.top_k is not None and options.top_k < 1:
+        raise ValueError(f"--top-k must be at least 1. Received: {options.top_k}")
+    recognizer = EntityRecognizer(options.model)
+
+    def write(lines, on_batch):
+        found = recognizer.recognize_batch(lines, options.batch_size, on_batch)
+        if options.top_k is None:
+            return [entity_line(text, list(map(asdict, entities))) for text, entities in zip(lines, found)]
+        best = recognizer.top_k_batch(lines, options.top_k, options.batch_size)
+        return [
+            entity_line(
+                text,
+                list(map(asdict, entities)),
+                alternatives=[{"probability": p, "entities": list(map(asdict, those))} for p, those in alternatives],
+            )
+            for text, entities, alternatives in zip(lines, found, best)
+        ]
+
+    _over_lines(options, write)
+
+
+def _add_input(parser):
     parser.add_argument("--model", required=True, metavar="RUN_DIR", help="a folder that `kcrf train` wrote")
     parser.add_argument("file", nargs="?", metavar="FILE", help="UTF-8 text [standard input]")
     parser.add_argument("--batch-size", type=int, default=64, metavar="N", help="windows at a time [%(default)s]")
@@ -165,30 +297,23 @@ def _add_segment(commands):
 _LINES_AT_A_TIME = 1000
 
 
-def _segment(options):
+def _over_lines(options, process):
+    """Writes what `process(lines, on_batch)` makes of the lines of the input, a list of as many lines."""
+    from itertools import islice
+
     from kcrf.corpora import decode_lines
     from kcrf.progress import bar
-    from kcrf.taggers import WordSegmenter
 
     if options.batch_size < 1:
         raise ValueError(f"--batch-size must be at least 1. Received: {options.batch_size}")
     source = open(options.file, "rb") if options.file else sys.stdin.buffer
     with source, bar() as progress:
-        segmenter = WordSegmenter(options.model)
         task = progress.add_task("characters", total=None)
-        chunk = []
-        for line in decode_lines(source, options.file or "<stdin>"):
-            chunk.append(line)
-            if len(chunk) == _LINES_AT_A_TIME:
-                _write_segmented(segmenter, chunk, options.batch_size, progress, task)
-                chunk = []
-        _write_segmented(segmenter, chunk, options.batch_size, progress, task)
-
-
-def _write_segmented(segmenter, lines, batch_size, progress, task):
-    found = segmenter.segment_batch(lines, batch_size, on_batch=lambda count: progress.advance(task, count))
-    sys.stdout.buffer.write("".join(" ".join(words) + "\n" for words in found).encode("utf-8"))
-    sys.stdout.buffer.flush()
+        lines = decode_lines(source, options.file or "<stdin>")
+        while chunk := list(islice(lines, _LINES_AT_A_TIME)):
+            made = process(chunk, lambda count: progress.advance(task, count))
+            sys.stdout.buffer.write("".join(f"{line}\n" for line in made).encode("utf-8"))
+            sys.stdout.buffer.flush()
 
 
 def _add_score(commands):
@@ -196,28 +321,93 @@ def _add_score(commands):
         commands,
         "score",
         _score,
-        "Score a segmentation by SIGHAN's measure.",
-        "Both files hold the same text, line by line, words separated by blanks.\n\n"
-        "example:\n  kcrf score --gold gold.txt --pred mine.txt --words training_words.txt",
+        "Score words by SIGHAN's measure (cws), entities by conlleval's (ner).",
+        "Both files hold the same text. For cws line by line, words separated by blanks; for ner as CoNLL or as JSON\n"
+        "lines, each file in its own way.\n\n"
+        "examples:\n  kcrf score --gold gold.txt --pred mine.txt --words training_words.txt\n"
+        "  kcrf score --task ner --gold test.conll --pred tagged.jsonl",
     )
-    parser.add_argument("--gold", required=True, metavar="FILE", help="the right words")
-    parser.add_argument("--pred", required=True, metavar="FILE", help="the words to judge")
-    parser.add_argument("--words", metavar="FILE", help="the words of the training text, for the OOV and IV figures")
+    parser.add_argument("--task", choices=["cws", "ner"], default="cws", help="what is scored [%(default)s]")
+    parser.add_argument("--gold", required=True, metavar="FILE", help="what is right")
+    parser.add_argument("--pred", required=True, metavar="FILE", help="what is judged")
+    parser.add_argument("--words", metavar="FILE", help="cws: the words of the training text, for OOV and IV figures")
+    _add_conll(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
 
 
 def _score(options):
+    scores = _entity_scores(options) if options.task == "ner" else _word_scores(options)
+    if options.json:
+        print(json.dumps(scores))
+    else:
+        _print_scores(options.pred, {"all": scores})
+
+
+def _word_scores(options):
     from kcrf.corpora import read_lines, read_segmented
     from kcrf.metrics import TextMismatch, segmentation_scores
-    from kcrf.reports import score_table
 
     gold, predicted = read_segmented(options.gold), [line.split() for line in read_lines(options.pred)]
     words = options.words and {word for line in read_lines(options.words) for word in line.split()}
     try:
-        scores = segmentation_scores(gold, predicted, words)
+        return segmentation_scores(gold, predicted, words)
     except TextMismatch as error:
         raise ValueError(f"{options.pred}:{error.line}: {error}") from None
-    if options.json:
-        print(json.dumps(scores))
-    else:
-        _print(score_table(f"{options.pred}", *_columns_and_rows({"all": scores})))
+
+
+def _entity_scores(options):
+    from kcrf.entity_files import read_entities
+    from kcrf.metrics import entity_scores
+
+    gold, predicted = (read_entities(path, options.column, options.repair) for path in (options.gold, options.pred))
+    for number, (right, judged) in enumerate(zip(gold, predicted), 1):
+        if right.text != judged.text:
+            raise ValueError(
+                f"{options.pred}: gold and prediction must have the same sentences. Received: sentence {number} "
+                f"{judged.text[:40]!r}, in the gold {right.text[:40]!r}"
+            )
+    return entity_scores([sentence.spans for sentence in gold], [sentence.spans for sentence in predicted])
+
+
+def _add_report(commands):
+    parser = _add_command(
+        commands,
+        "report",
+        _report,
+        "Write one HTML page about training runs, side by side.",
+        "The page holds settings, scores, learning curves, transitions by epoch, the most frequent mistakes and the\n"
+        "calibration of the confidences. It needs no other file.\n\n"
+        "example:\n  kcrf report runs/crf_x1 runs/crf_x100 --out compared.html",
+    )
+    parser.add_argument("runs", nargs="+", metavar="RUN_DIR", help="a folder that `kcrf train` wrote")
+    parser.add_argument("--out", metavar="FILE.html", help="where to [report.html in the first RUN_DIR]")
+
+
+def _report(options):
+    from kcrf.reports import write_report
+
+    path = options.out or os.path.join(options.runs[0], "report.html")
+    write_report(options.runs, path)
+    print(path)
+
+
+def _add_download(commands):
+    from kcrf.downloads import CORPORA
+
+    parser = _add_command(
+        commands,
+        "download",
+        _download,
+        "Fetch a public corpus and check that it is whole.",
+        "corpora:\n" + "".join(f"  {name}: {corpus.summary}\n" for name, corpus in CORPORA.items())
+        + "\nexample:\n  kcrf download weibo data/weibo",
+    )
+    parser.add_argument("name", choices=sorted(CORPORA), help="which one")
+    parser.add_argument("directory", metavar="DIR", help="the folder to put it into")
+
+
+def _download(options):
+    from kcrf.downloads import download
+
+    for path in download(options.name, options.directory):
+        print(path)

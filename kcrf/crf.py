@@ -7,11 +7,11 @@ A masked position is not in the chain: its neighbours meet. So right padding, le
 every result equals that of the sentence with the masked positions cut out. A sentence without a real position has the
 empty path alone: score 0, log Z 0. A forbidden tag or step has the score `FORBIDDEN`, or anything below it.
 
-How it is computed. One loop over time carries the forward and the backward recursion, stacked. It works on normalised
-probabilities, one matrix product a step, which is exact as long as nothing that matters is too small for a float; where
-that cannot be excluded (`_underflows`), the same loop runs once more on logarithms. Nothing differentiates through the
-loops: the gradient of log Z is the expected counts (the marginals), which both recursions give at once. So first
-derivatives are right and second derivatives are not available.
+How it is computed. A loop over time filters from the left (the probability of each tag, given what stands up to its
+position); a second loop smooths what it left from the right. They work on probabilities, one matrix product a step,
+which is exact as long as nothing that matters is too small for a float; where that cannot be excluded (`_underflows`),
+both run once more on logarithms. Nothing differentiates through the loops: the gradient of log Z is the expected counts
+(the marginals), which the second loop gives. So first derivatives are right and second derivatives are not available.
 """
 
 from copy import copy
@@ -57,7 +57,7 @@ def path_score(emissions, tags, mask, transitions, start=None, end=None):
     >>> float(path_score([[[1.0, 0.0], [0.0, 2.0]]], [[0, 1]], None, [[0.0, 5.0], [0.0, 0.0]])[0])
     8.0
     """
-    return _path_score(_Chain(emissions, mask, transitions, start, end), ops.cast(tags, "int32"))
+    return _path_counts(_Chain(emissions, mask, transitions, start, end), ops.cast(tags, "int32"))[0]
 
 
 @graph
@@ -87,9 +87,13 @@ def log_likelihood(emissions, tags, mask, transitions, start=None, end=None):
     """
     chain = _Chain(emissions, mask, transitions, start, end).centred()
     tags = ops.cast(tags, "int32")
-    unknown = ops.any(chain.mask & (tags < 0), axis=1)  # (batch,)
-    numerator = ops.where(unknown, _partial_score(chain, tags, ops.any(unknown)), _path_score(chain, tags))
-    return numerator - _log_partition(chain)
+    unknown = ops.any(chain.mask & (tags < 0))
+    observed = ops.cond(
+        unknown,
+        lambda: _counts(chain.replace(emissions=_restrict(chain, tags))),
+        lambda: _path_counts(chain.detached(), tags),
+    )
+    return _with_gradient(chain, [o - e for o, e in zip(observed, _counts(chain), strict=True)])
 
 
 def marginals(emissions, mask, transitions, start=None, end=None):
@@ -124,9 +128,7 @@ def viterbi(emissions, mask, transitions, start=None, end=None):
     >>> ops.convert_to_numpy(viterbi([[[1.0, 0.0], [0.0, 0.9]]], None, [[1.0, 0.0], [0.0, 0.0]])).tolist()
     [[0, 0]]
     """
-    chain = _Chain(emissions, mask, transitions, start, end).detached()
-    tags, _ = _best_paths(chain, 1)
-    return tags[:, 0]
+    return _best_path(_Chain(emissions, mask, transitions, start, end).detached())
 
 
 @graph
@@ -143,7 +145,7 @@ def top_k_paths(emissions, k, mask, transitions, start=None, end=None):
     chain = _Chain(emissions, mask, transitions, start, end).detached()
     tags, exists = _best_paths(chain, k)
     flat = chain.repeat(k)
-    scores = ops.reshape(_path_score(flat, ops.reshape(tags, (-1, ops.shape(tags)[2]))), (-1, k))
+    scores = ops.reshape(_path_counts(flat, ops.reshape(tags, (-1, ops.shape(tags)[2])))[0], (-1, k))
     return ops.where(exists[:, :, None], tags, -1), ops.where(exists, scores, -float("inf"))
 
 
@@ -213,31 +215,16 @@ class _Chain:
         return ops.zeros_like(self.no_rows()[:, :, None] + self.transitions)
 
 
-def _path_score(chain, tags):
-    tags = ops.where(chain.mask, ops.maximum(tags, 0), 0)
-    one_hot = ops.one_hot(tags, chain.size, dtype="float32")  # (batch, time, tags)
-    emitted = ops.sum(one_hot * chain.emissions, axis=(1, 2))
-    pairs = _previous(tags, chain.mask) * chain.size + tags  # (batch, time), meant where `linked`
-    pairs = ops.where(chain.linked, pairs, 0)
-    steps = ops.take(ops.reshape(chain.transitions, (-1,)), pairs)
-    moved = ops.sum(ops.where(chain.linked, steps, 0.0), axis=1)
-    return emitted + moved + _boundary_score(chain, one_hot)
+def _path_counts(chain, tags):
+    """What `_counts` gives, of the one path `tags (batch, time)`: its score, its tags and its steps."""
+    here = ops.cast(_known(chain, tags), "float32")
+    before = ops.where(chain.linked[:, :, None], ops.one_hot(_previous(tags, chain.mask), chain.size), 0.0)
+    steps = ops.matmul(ops.swapaxes(before, 1, 2), here)
+    return _expected_score(chain, here, steps), here, steps
 
 
 def _log_partition(chain):
     return _with_gradient(chain, _counts(chain))
-
-
-def _partial_score(chain, tags, needed):
-    """log Z of the paths that agree with the tags that are known; `(batch,)`, computed only where `needed`."""
-
-    def counts():
-        return _counts(chain.replace(emissions=_restrict(chain, tags)))
-
-    def nothing():
-        return chain.no_rows()[:, 0], ops.zeros_like(chain.emissions), chain.no_steps()
-
-    return _with_gradient(chain, ops.cond(needed, counts, nothing))
 
 
 def _with_gradient(chain, counts):
@@ -262,8 +249,13 @@ def _boundary_score(chain, weights):
 
 def _restrict(chain, tags):
     """The emissions with every tag forbidden but the known one; (batch, time, tags)."""
-    known = ops.one_hot(ops.maximum(tags, 0), chain.size, dtype="bool")
-    return ops.where(known | (tags < 0)[:, :, None] | ~chain.mask[:, :, None], chain.emissions, FORBIDDEN)
+    free = (tags < 0)[:, :, None] | ~chain.mask[:, :, None]
+    return ops.where(_known(chain, tags) | free, chain.emissions, FORBIDDEN)
+
+
+def _known(chain, tags):
+    """Whether it is this tag that a real position is known to have; (batch, time, tags) bool."""
+    return (tags[:, :, None] == ops.arange(chain.size, dtype="int32")) & chain.mask[:, :, None]
 
 
 def _shift(x, by=1, fill=0):
@@ -297,90 +289,65 @@ def _counts_by_probabilities(chain):
     matrix, start, end = (
         ops.exp(x - top) for x, top in zip((chain.transitions, chain.start, chain.end), tops, strict=True)
     )
-    both = ops.stack([matrix, ops.transpose(matrix)])  # (2, tags, tags)
+    back = ops.transpose(matrix)
+    weight, linked = _time_first(ops.exp(chain.emissions - peaks)), _time_first(chain.linked)[:, :, None]
 
-    def step(state, inputs):
+    def filtered(state, inputs):
         weight, link = inputs
-        arrived = ops.where(link, ops.matmul(state, both), state)
-        state = arrived * weight
-        return state / ops.maximum(ops.sum(state, axis=-1, keepdims=True), _TINY), arrived
+        arrived = ops.where(link, state @ matrix, state)
+        reached = arrived * weight
+        return reached / (ops.sum(reached, axis=-1, keepdims=True) + _TINY), (state, arrived)
 
-    weight = ops.exp(chain.emissions - peaks)
-    last, left, right = _run_both_ways(chain, step, weight, start, end)
-    reached = left * weight
-    sums = ops.sum(reached, axis=-1, keepdims=True)
-    before = _shift(reached / ops.maximum(sums, _TINY))  # what each step left from, meant where `linked`
-    after = weight * right
-    norms = ops.sum(left * after, axis=-1, keepdims=True)
-    norm = ops.maximum(norms, _TINY)
-    leaving = ops.where(chain.linked[:, :, None], before / norm, 0.0)
-    steps = matrix * ops.matmul(ops.transpose(leaving, (0, 2, 1)), after)
-    closing = ops.sum(last * end, axis=-1)
-    scales = ops.sum(ops.log(ops.maximum(sums, _TINY)) + peaks, axis=(1, 2))
+    last, (before, arrived) = scan(filtered, chain.no_rows() + start, (weight, linked))  # (time, batch, tags)
+    reached = arrived * weight
+    norms = ops.sum(reached, axis=-1, keepdims=True)
+    last = last * end
+    closing = ops.sum(last, axis=-1, keepdims=True)
+
+    def smoothed(tags, inputs):
+        before, arrived, link = inputs
+        return ops.where(link, before * ((tags / (arrived + _TINY)) @ back), tags), tags
+
+    _, tags = scan(smoothed, last / ops.maximum(closing, _TINY), (before, arrived, linked), reverse=True)
+    onward = ops.where(linked, tags / (arrived + _TINY), 0.0)
+    steps = matrix * ops.matmul(ops.transpose(before, (1, 2, 0)), _time_first(onward))
+    scales = ops.sum(ops.log(ops.maximum(norms, _TINY)), axis=(0, 2)) + ops.sum(peaks, axis=(1, 2))
     crossed = ops.sum(ops.cast(chain.linked, "float32"), axis=1)
-    log_z = scales + ops.log(ops.maximum(closing, _TINY)) + tops[0] * crossed + tops[1] + tops[2]
+    log_z = scales + ops.log(ops.maximum(closing[:, 0], _TINY)) + tops[0] * crossed + tops[1] + tops[2]
     empty = ops.any(norms <= _TINY) | ops.any(closing <= _TINY)
-    return log_z, left * after / norm, steps, empty | _underflows(chain, (left, right), weight)
+    vanishes = (arrived > 0) & (reached <= _SMALLEST_SHARE * norms)
+    return log_z, _time_first(tags), steps, empty | _underflows(chain, _time_first(vanishes))
 
 
 def _counts_by_logarithms(chain):
     """log Z, tags and steps of `_counts`, whatever the size of the scores."""
-    both = ops.stack([chain.transitions, ops.transpose(chain.transitions)])[:, None]  # (2, 1, tags, tags)
+    emissions, linked = _time_first(chain.emissions), _time_first(chain.linked)[:, :, None]
 
-    def step(state, inputs):
+    def filtered(state, inputs):
         emission, link = inputs
-        arrived = ops.where(link, ops.logsumexp(state[:, :, :, None] + both, axis=2), state)
-        state = arrived + emission
-        return state - ops.max(state, axis=-1, keepdims=True), arrived
+        arrived = ops.where(link, ops.logsumexp(state[:, :, None] + chain.transitions, axis=1), state)
+        reached = arrived + emission
+        top = ops.max(reached, axis=-1, keepdims=True)
+        return reached - top, (state, top)
 
-    last, left, right = _run_both_ways(chain, step, chain.emissions, chain.start, chain.end)
-    reached = left + chain.emissions
-    tops = ops.max(reached, axis=-1, keepdims=True)
-    after = chain.emissions + right
-    steps = _steps_by_logarithms(chain, _shift(reached - tops), after)
-    log_z = ops.sum(tops, axis=(1, 2)) + ops.logsumexp(last + chain.end, axis=-1)
-    scores = left + after
-    return log_z, ops.exp(scores - ops.logsumexp(scores, axis=-1, keepdims=True)), steps
+    last, (before, tops) = scan(filtered, chain.no_rows() + chain.start, (emissions, linked))
+    last = last + chain.end
 
+    def smoothed(carry, inputs):
+        (tags, steps), (before, link) = carry, inputs
+        share = ops.softmax(before[:, :, None] + chain.transitions, axis=1) * tags[:, None]  # (batch, from, to)
+        steps = steps + ops.where(link[:, :, None], share, 0.0)
+        return (ops.where(link, ops.sum(share, axis=2), tags), steps), tags
 
-def _steps_by_logarithms(chain, before, after):
-    before, after, linked = (_time_first(x) for x in (before, after, chain.linked))
-
-    def add(t, total):
-        scores = before[t][:, :, None] + chain.transitions + after[t][:, None, :]  # (batch, tags, tags)
-        scores = scores - ops.max(scores, axis=(1, 2), keepdims=True)
-        weights = ops.exp(scores)
-        share = weights / ops.sum(weights, axis=(1, 2), keepdims=True)
-        return total + ops.where(linked[t][:, None, None], share, 0.0)
-
-    return ops.fori_loop(0, ops.shape(before)[0], add, chain.no_steps())
+    (_, steps), tags = scan(smoothed, (ops.softmax(last), chain.no_steps()), (before, linked), reverse=True)
+    return ops.sum(tops, axis=(0, 2)) + ops.logsumexp(last, axis=-1), _time_first(tags), steps
 
 
 def _time_first(x):
     return ops.swapaxes(x, 0, 1)
 
 
-def _run_both_ways(chain, step, weights, start, end):
-    """Runs `step` over time from the left and, stacked with it, from the right.
-
-    `step(state, (weight, link))` gets the state `(2, batch, tags)`, weights `(2, batch, tags)` and the link
-    `(2, batch, 1)`, whether a step arrives here; it returns the new state and what arrived.
-
-    Returns:
-        The last state from the left `(batch, tags)`, and what arrived from the left and from the right, each
-        `(batch, time, tags)`.
-    """
-
-    def stacked(forward, backward):
-        return ops.stack([_time_first(forward), ops.flip(_time_first(backward), axis=0)], axis=1)
-
-    rows = chain.no_rows()
-    links = stacked(chain.linked[:, :, None], chain.continues[:, :, None])
-    state, arrived = scan(step, ops.stack([rows + start, rows + end]), (stacked(weights, weights), links))
-    return state[0], _time_first(arrived[:, 0]), _time_first(ops.flip(arrived[:, 1], axis=0))
-
-
-def _underflows(chain, messages, weight):
+def _underflows(chain, vanishes):
     """Whether a path that counts may have become too small for a float.
 
     With every transition within 30 nats of the best one, what is too small beside its rivals at a step stays too
@@ -394,12 +361,32 @@ def _underflows(chain, messages, weight):
         steep = steep | (top - ops.min(ops.where(legal, scores, top)) > _LARGEST_GAP)
         forbidden = forbidden | ops.any(~legal)
     legal = (chain.emissions > _IS_FORBIDDEN) & chain.mask[:, :, None]
-    lost = False
-    for arrived in messages:
-        share = arrived * weight
-        vanishes = share < _SMALLEST_SHARE * ops.sum(share, axis=-1, keepdims=True)
-        lost = lost | ops.any(legal & (arrived > 0) & vanishes)
-    return steep | (forbidden & lost)
+    return steep | (forbidden & ops.any(legal & vanishes))
+
+
+def _best_path(chain):
+    """Tags of the best path `(batch, time)`, -1 where masked."""
+
+    def forward(state, inputs):
+        emission, link = inputs
+        # with `to` innermost: XLA takes this maximum several times faster than one over the last axis
+        arrived = ops.where(link, ops.max(state[:, :, None] + chain.transitions, axis=1), state)
+        state = arrived + emission
+        return state - ops.max(state, axis=-1, keepdims=True), state
+
+    emissions, linked, continues = map(_time_first, (chain.emissions, chain.linked, chain.continues))
+    last, history = scan(forward, chain.no_rows() + chain.start, (emissions, linked[:, :, None]))
+    onward = ops.transpose(chain.transitions)
+
+    def backward(tag, inputs):
+        state, go_on = inputs
+        scores = state + ops.take(onward, tag, axis=0)
+        tag = ops.where(go_on, ops.cast(ops.argmax(scores, axis=-1), "int32"), tag)
+        return tag, tag
+
+    tag = ops.cast(ops.argmax(last + chain.end, axis=-1), "int32")
+    _, tags = scan(backward, tag, (history, continues), reverse=True)
+    return ops.where(chain.mask, _time_first(tags), -1)
 
 
 def _best_paths(chain, k):
@@ -431,25 +418,18 @@ def _best_prefixes(chain, k):
     """
 
     def step(state, inputs):
-        emission, link = inputs  # (batch, tags), (batch, 1)
-        arrived = ops.where(link[:, :, None], _best_arrivals(state, chain.transitions, k), state)
+        emission, link = inputs  # (batch, tags), (batch, 1); the candidates are (batch, to, from * k)
+        arrived = ops.where(link[:, :, None], _best(_merge(state[:, None] + moves[..., None]), k)[0], state)
         state = arrived + emission[:, :, None]
         state = state - ops.max(state, axis=(1, 2), keepdims=True)
         return state, state
 
+    moves = ops.transpose(chain.transitions)
     state = (chain.no_rows() + chain.start)[:, :, None] + ops.where(ops.arange(k) == 0, 0.0, -float("inf"))
     inputs = (_time_first(chain.emissions), _time_first(chain.linked)[:, :, None])
     state, history = scan(step, state, inputs)
     values, picked = _best(_merge(state + chain.end[:, None]), k)
     return history, values - values[:, :1], picked // k, picked % k
-
-
-def _best_arrivals(state, transitions, k):
-    """The k best scores with which each tag is reached from `state (batch, tags, k)`; the same shape."""
-    if k == 1:  # the maximum over `from` with `to` innermost: several times faster, processors take `to` in strides
-        return ops.max(state + transitions, axis=1)[:, :, None]  # of (batch, from, to)
-    candidates = state[:, None] + ops.transpose(transitions)[:, :, None]  # (batch, to, from, k)
-    return _best(_merge(candidates), k)[0]
 
 
 def _merge(x):

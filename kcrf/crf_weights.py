@@ -1,4 +1,4 @@
-"""Weights of other people's CRFs, read into a `ConditionalRandomField`: bert4keras, TensorFlow Addons, pytorch-crf."""
+"""Weights of other people's CRFs and MEMMs, read into a layer: bert4keras, TensorFlow Addons, pytorch-crf."""
 
 import re
 from collections.abc import Mapping
@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from kcrf.checkpoints import open_checkpoint
+from kcrf.memm import MaximumEntropyMarkovModel
 
 __all__ = ["KINDS", "load_crf_weights"]
 
@@ -16,10 +17,12 @@ KINDS = {
     "tfa": ("chain_kernel", "left_boundary", "right_boundary"),
     "pytorch-crf": ("transitions", "start_transitions", "end_transitions"),
 }
-_NAMES = {name for names in KINDS.values() for name in names if name}
+_LOW_RANK = ("l_trans", "r_trans")  # bert4keras' MEMM with a `hidden_dim`
+_NUMBERED = {"trans": "vars/0", "l_trans": "vars/0", "r_trans": "vars/1"}  # in ".weights.h5", for bert4keras' layers
+_NAMES = {*_LOW_RANK, *_NUMBERED.values(), *(name for names in KINDS.values() for name in names if name)}
 _HDF5 = b"\x89HDF\r\n\x1a\n"  # how such a file begins
 _SUFFIX = re.compile(r"(:0|/\.ATTRIBUTES/VARIABLE_VALUE)$")  # of TensorFlow's names
-_BY_ORDER = re.compile(r"(^|/)conditional_random_field(_\d+)?/vars/0$")  # ".weights.h5" numbers a layer's arrays
+_BY_ORDER = re.compile(r"(?:^|/)(?:conditional_random_field|maximum_entropy_markov_model)(?:_\d+)?/(vars/\d+)$")
 
 
 def load_crf_weights(layer, source, kind, lr_multiplier=None, prefix=""):
@@ -29,7 +32,8 @@ def load_crf_weights(layer, source, kind, lr_multiplier=None, prefix=""):
     TensorFlow Addons does), that is a `Dense` layer here.
 
     Args:
-        layer: A built `ConditionalRandomField` with as many tags. Its own `lr_multiplier` may be any.
+        layer: A built `ConditionalRandomField` with as many tags or, for bert4keras' weights of its own, a
+            `MaximumEntropyMarkovModel` of the same `hidden_dim`. Its own `lr_multiplier` may be any.
         source: A mapping from names to arrays (a torch `state_dict` is one), or a path: what `save_weights` of Keras 2
             wrote (HDF5, or a checkpoint of TensorFlow), or whatever `kcrf.checkpoints.open_checkpoint` opens.
         kind: Who wrote it: "bert4keras", "tfa" or "pytorch-crf".
@@ -38,9 +42,10 @@ def load_crf_weights(layer, source, kind, lr_multiplier=None, prefix=""):
         prefix: Only names that begin with this count, where there are several CRFs. Defaults to "".
 
     Raises:
-        ValueError: An array is missing, ambiguous or of another shape; or the source has scores of first and last tags
-            and the layer has no `use_boundary`, or the reverse. bert4keras has none; a layer with `use_boundary` gets
-            zeros, which is the same model.
+        ValueError: An array is missing, ambiguous or of another shape; the source has scores of first and last tags
+            and the layer has no `use_boundary`, or the reverse; or the layer is a `MaximumEntropyMarkovModel` and the
+            kind another than "bert4keras". bert4keras has no scores of first and last tags; a layer with `use_boundary`
+            gets zeros, which is the same model.
 
     >>> from kcrf.backend import ops
     >>> from kcrf.layers import ConditionalRandomField
@@ -59,11 +64,17 @@ def load_crf_weights(layer, source, kind, lr_multiplier=None, prefix=""):
             "`lr_multiplier` must say what bert4keras' layer was made with (1 if with nothing), and is for its weights "
             f"alone. Received: kind={kind!r}, lr_multiplier={lr_multiplier}"
         )
+    if isinstance(layer, MaximumEntropyMarkovModel) and kind != "bert4keras":
+        raise ValueError(f"`{layer.name}` is a MEMM, and its weights are of kind 'bert4keras'. Received: kind={kind!r}")
     arrays = source if isinstance(source, Mapping) else _open(Path(source))
-    names = [_only(arrays, name, prefix) for name in KINDS[kind]]
-    _check_boundary(layer, names[1:], kind)
+    low_rank = getattr(layer, "hidden_dim", None) is not None
+    names = [_only(arrays, name, prefix) for name in (_LOW_RANK if low_rank else KINDS[kind])]
+    if low_rank:
+        variables = [layer._trans, layer._r_trans]
+    else:
+        _check_boundary(layer, names[1:], kind)
+        variables = [layer._trans] + ([layer._start, layer._end] if layer.use_boundary else [])
     scores = [None if name is None else _numpy(arrays[name]) * (lr_multiplier or 1) for name in names]
-    variables = [layer._trans] + ([layer._start, layer._end] if layer.use_boundary else [])
     for name, score, variable in zip(names, scores, variables, strict=False):
         if score is not None and score.shape != tuple(variable.shape):
             raise ValueError(
@@ -78,17 +89,19 @@ def _only(arrays, name, prefix):
     """The one full name whose last part is `name`, or None where the kind has no such array or the source lacks it."""
     if name is None:
         return None
-    found = [x for x in arrays if x.startswith(prefix) and _last_part(x) == name]
+    wanted = (name, _NUMBERED.get(name))
+    found = [x for x in arrays if x.startswith(prefix) and _last_part(x) in wanted]
     if len(found) > 1:
         raise ValueError(f"The source must have one {name!r}; choose by `prefix`. Received: {sorted(found)}")
-    if not found and name in {names[0] for names in KINDS.values()}:
+    if not found and name in {*_LOW_RANK, *(names[0] for names in KINDS.values())}:
         raise ValueError(f"The source must have an array {name!r}. Received: {_few(sorted(arrays))}, prefix={prefix!r}")
     return found[0] if found else None
 
 
 def _last_part(name):
-    """What an array is called in its own layer."""
-    return "trans" if _BY_ORDER.search(name) else re.split("[/.]", _SUFFIX.sub("", name))[-1].lstrip("_")
+    """What an array is called in its own layer, or its number among them."""
+    number = _BY_ORDER.search(name)
+    return number[1] if number else re.split("[/.]", _SUFFIX.sub("", name))[-1].lstrip("_")
 
 
 def _check_boundary(layer, names, kind):

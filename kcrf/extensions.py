@@ -11,7 +11,7 @@ Keras optimizer can be extended, and models compiled with the result save and lo
 import re
 from functools import cache
 
-from kcrf.backend import Optimizer, keras, ops
+from kcrf.backend import extensible, keras, ops
 from kcrf.schedules import PiecewiseLinear
 from kcrf.variables import USUAL_EXCLUSIONS, PathAware, as_patterns, copy_of, matches_any, multipliers, path_of
 
@@ -56,8 +56,9 @@ class Extension(PathAware):
 
 def extend(BaseOptimizer, extension, name=None):
     """The class that does what `BaseOptimizer` and then `extension` do."""
-    if not (isinstance(BaseOptimizer, type) and issubclass(BaseOptimizer, Optimizer)):
+    if not (isinstance(BaseOptimizer, type) and issubclass(BaseOptimizer, keras.optimizers.Optimizer)):
         raise ValueError(f"`extend_with_*` extends optimizer classes. Received: BaseOptimizer={BaseOptimizer}")
+    BaseOptimizer = extensible(BaseOptimizer)
     if issubclass(BaseOptimizer, extension) or getattr(BaseOptimizer, "decays", False) and extension is WeightDecay:
         raise ValueError(f"{BaseOptimizer.__name__} does this already. Received: {extension.__name__} on top of it")
     return _made(BaseOptimizer, extension, name or f"{BaseOptimizer.__name__}With{extension.__name__}")

@@ -8,6 +8,16 @@ import numpy as np
 
 from kcrf import crf
 from kcrf.backend import keras, ops
+from kcrf.bert4keras_names import explain
+from kcrf.crf_losses import (
+    LAYERS,
+    DenseAccuracy,
+    DenseLoss,
+    OfLayer,
+    SparseAccuracy,
+    SparseLoss,
+    ViterbiAccuracy,
+)
 from kcrf.learning_rates import (
     AutoLearningRate,
     LayerWithMultiplier,
@@ -26,7 +36,6 @@ __all__ = [
     "with_learning_rate_multiplier",
 ]
 
-_LAYERS = weakref.WeakValueDictionary()  # key -> the layer most lately made with it
 _SPANS_AT_ONCE = 256
 
 
@@ -80,7 +89,8 @@ class ConditionalRandomField(LayerWithMultiplier):
         self.transition_initializer = keras.initializers.get(transition_initializer)
         self.supports_masking = True
         self._key = key or uuid.uuid4().hex
-        _LAYERS[self._key] = self
+        self._accuracies = weakref.WeakSet()  # those `ViterbiAccuracy` that want a copy of the scores
+        LAYERS[self._key] = self
 
     def build(self, input_shape):
         if len(input_shape) != 3 or input_shape[-1] is None:
@@ -134,19 +144,19 @@ class ConditionalRandomField(LayerWithMultiplier):
         scores = with_learning_rate_multiplier(ops.convert_to_tensor(stored), self.multiplier)
         return scores if self.constraints is None else _forbid(scores, getattr(self.constraints, allowed))
 
-    def _chain(self, y_pred):
-        """The arguments emissions, mask, transitions, start, end of every function of `kcrf.crf`."""
-        y_pred = ops.convert_to_tensor(y_pred)
+    def _scores(self):
+        """The transitions, starts and ends in force; the latter two None where all tags are alike."""
         start, end = self.start, self.end
         if self.constraints is not None and not self.use_boundary:
             start, end = (_forbid(0.0, x) for x in (self.constraints.allowed_starts, self.constraints.allowed_ends))
-        return {
-            "emissions": y_pred,
-            "mask": ops.any(y_pred > -float("inf"), axis=-1),
-            "transitions": self.trans,
-            "start": start,
-            "end": end,
-        }
+        return self.trans, start, end
+
+    def _chain(self, y_pred, scores=None):
+        """The arguments emissions, mask, transitions, start, end of every function of `kcrf.crf`."""
+        y_pred = ops.convert_to_tensor(y_pred)
+        transitions, start, end = scores or self._scores()
+        mask = ops.any(y_pred > -float("inf"), axis=-1)
+        return {"emissions": y_pred, "mask": mask, "transitions": transitions, "start": start, "end": end}
 
     @property
     def sparse_loss(self):
@@ -173,7 +183,10 @@ class ConditionalRandomField(LayerWithMultiplier):
 
     @property
     def viterbi_accuracy(self):
-        """The share of real positions where the best path has the right tag. On JAX it cannot be a compiled metric."""
+        """The share of real positions where the best path has the right tag, sparse or one-hot: a `keras.Metric`.
+
+        On JAX a compiled one needs a loss of this layer beside it.
+        """
         return ViterbiAccuracy(layer=self)
 
     def decode(self, y_pred):
@@ -272,148 +285,8 @@ def _forbid(scores, allowed):
     return ops.where(ops.convert_to_tensor(allowed), scores, crf.FORBIDDEN)
 
 
-class _OfLayer:
-    """What is computed with a layer's weights and saved beside it: knows the layer by a weak reference and by a key.
-
-    A loaded model makes its layers first, each under the key of its config, then its losses and metrics, which find
-    the new layer by that key. (A strong reference would lead Keras' saver in circles.)
-    """
-
-    def _bind(self, layer, key):
-        layer = layer if layer is not None else _LAYERS.get(key)
-        if layer is None:
-            raise ValueError(f"{type(self).__name__} belongs to a ConditionalRandomField, which must be made first.")
-        self._key, self._reference = layer._key, weakref.ref(layer)
-
-    def _of_layer(self):
-        layer = self._reference()
-        if layer is None:
-            raise ValueError(f"The ConditionalRandomField of this {type(self).__name__} no longer exists.")
-        return layer
-
-
-_UNWEIGHTED = object()
-
-
-class _SentenceLoss(_OfLayer, keras.losses.Loss):
-    def __init__(self, layer=None, name=None, reduction="sum_over_batch_size", key=None):
-        super().__init__(name=name, reduction=reduction)
-        self._bind(layer, key)
-
-    def __call__(self, y_true, y_pred, sample_weight=_UNWEIGHTED):
-        """The losses `(batch,)`; with a `sample_weight`, also None, their weighted mean, as Keras' trainer asks."""
-        if sample_weight is _UNWEIGHTED:
-            return self.call(y_true, y_pred)
-        if sample_weight is not None and len(sample_weight.shape) > 1 and sample_weight.shape[1] != 1:
-            raise ValueError(
-                "A CRF has one loss per sentence, so `sample_weight` must have the shape (batch,): a sentence has no "
-                "likelihood that falls into tokens. To leave tokens out, give them the tag -1 (unknown) or mask them. "
-                f"Received: shape={tuple(sample_weight.shape)}"
-            )
-        if sample_weight is not None:
-            sample_weight = ops.reshape(sample_weight, (-1,))
-        return super().__call__(y_true, y_pred, sample_weight)
-
-    def get_config(self):
-        return {**super().get_config(), "key": self._key}
-
-
 @keras.saving.register_keras_serializable(package="kcrf")
-class SparseLoss(_SentenceLoss):
-    """`ConditionalRandomField.sparse_loss`."""
-
-    def call(self, y_true, y_pred):
-        return -crf.log_likelihood(tags=_sparse(y_true), **self._of_layer()._chain(y_pred))
-
-
-@keras.saving.register_keras_serializable(package="kcrf")
-class DenseLoss(_SentenceLoss):
-    """`ConditionalRandomField.dense_loss`."""
-
-    def call(self, y_true, y_pred):
-        return -crf.log_likelihood(tags=_from_one_hot(y_true), **self._of_layer()._chain(y_pred))
-
-
-class _Accuracy(_OfLayer):
-    name = None
-
-    def __init__(self, layer=None, key=None):
-        self._bind(layer, key)
-
-    def __call__(self, y_true, y_pred):
-        layer = self._of_layer()
-        y_pred = ops.convert_to_tensor(y_pred)
-        tags = self._tags(ops.convert_to_tensor(y_true))
-        judged = ops.any(y_pred > -float("inf"), axis=-1) & (tags >= 0)
-        right = judged & (ops.cast(self._predicted(layer, y_pred), "int32") == tags)
-        return ops.sum(ops.cast(right, "float32")) / ops.maximum(ops.sum(ops.cast(judged, "float32")), 1.0)
-
-    def _tags(self, y_true):
-        return _sparse(y_true)
-
-    def _predicted(self, layer, y_pred):
-        return ops.argmax(y_pred, axis=-1)
-
-    def get_config(self):
-        return {"key": self._key}
-
-    @classmethod
-    def from_config(cls, config):
-        return cls(**config)
-
-
-@keras.saving.register_keras_serializable(package="kcrf")
-class SparseAccuracy(_Accuracy):
-    """`ConditionalRandomField.sparse_accuracy`."""
-
-    name = "sparse_accuracy"
-
-
-@keras.saving.register_keras_serializable(package="kcrf")
-class DenseAccuracy(_Accuracy):
-    """`ConditionalRandomField.dense_accuracy`."""
-
-    name = "dense_accuracy"
-
-    def _tags(self, y_true):
-        return _from_one_hot(y_true)
-
-
-@keras.saving.register_keras_serializable(package="kcrf")
-class ViterbiAccuracy(_Accuracy):
-    """`ConditionalRandomField.viterbi_accuracy`."""
-
-    name = "viterbi_accuracy"
-
-    def _predicted(self, layer, y_pred):
-        if getattr(layer._trans, "_value", self) is None:  # `fit` on JAX has taken the weights out of the model
-            raise ValueError(
-                "On JAX, Keras computes compiled metrics apart from the weights, which `viterbi_accuracy` needs. "
-                "Compile `sparse_accuracy`, or call `viterbi_accuracy` on predictions."
-            )
-        return layer.decode(y_pred)
-
-
-def _sparse(y_true):
-    """Tags `(batch, time)` int32; Keras hands them over as floats, some scripts with a last axis of 1."""
-    y_true = ops.convert_to_tensor(y_true)
-    if len(y_true.shape) == 3 and y_true.shape[-1] == 1:
-        y_true = y_true[:, :, 0]
-    if len(y_true.shape) != 2:
-        raise ValueError(f"Sparse tags need the shape (batch, time). Received: shape={tuple(y_true.shape)}")
-    return ops.cast(y_true, "int32")
-
-
-def _from_one_hot(y_true):
-    """The tags of `(batch, time, tags)`, -1 for a row of zeros."""
-    y_true = ops.convert_to_tensor(y_true)
-    if len(y_true.shape) != 3:
-        raise ValueError(f"One-hot tags need the shape (batch, time, tags). Received: shape={tuple(y_true.shape)}")
-    return ops.where(ops.any(y_true > 0, axis=-1), ops.cast(ops.argmax(y_true, axis=-1), "int32"), -1)
-
-
-@keras.saving.register_keras_serializable(package="kcrf")
-class ViterbiTags(_OfLayer, keras.layers.Layer):
+class ViterbiTags(OfLayer, keras.layers.Layer):
     """The tags of the best path, as a layer: makes a model that can be served out of one that was trained.
 
     Args:
@@ -457,13 +330,16 @@ _OF_OTHER_MODULES = {
     "MixoutDense": "transformer",
     "MultiHeadAttention": "transformer",
     "FeedForward": "transformer",
+    "Embedding": "embeddings",
     "PositionEmbedding": "embeddings",
     "RelativePositionEmbedding": "embeddings",
 }
 
 
 def __getattr__(name):
-    """All layers go by `kcrf.layers`, as in bert4keras; some build on this module and live in files of their own."""
-    if name not in _OF_OTHER_MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"kcrf.{_OF_OTHER_MODULES[name]}"), name)
+    """All layers go by `kcrf.layers`, as in bert4keras, Keras' own too; some of ours live in files of their own."""
+    if name in _OF_OTHER_MODULES:
+        return getattr(import_module(f"kcrf.{_OF_OTHER_MODULES[name]}"), name)
+    if name.startswith("_") or not hasattr(keras.layers, name):
+        raise explain("layers", name)
+    return getattr(keras.layers, name)

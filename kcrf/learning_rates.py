@@ -4,9 +4,12 @@ A weight w is stored as w / k and read as `stored + stop_gradient((k - 1) * stor
 what is stored is that of w. So a step moves w by k times what it would have, and a global norm sees the true gradient.
 """
 
+import warnings
 from inspect import signature
 
-from kcrf.backend import keras, ops
+import numpy as np
+
+from kcrf.backend import Layer, Wrapper, call_with, keras, made_trainable, ops
 
 __all__ = [
     "AutoLearningRate",
@@ -18,6 +21,7 @@ __all__ = [
 
 LONG_RUN_RATE = 1e-2  # what 1e-5 x 1000 and 1e-3 x 10 share
 LARGEST_RATE = 1e-1
+_SAVED_AS = "lr_multiplier"
 TRAVEL = 2.5  # nats: about the size of a learnt transition score
 
 
@@ -64,7 +68,7 @@ def suggest_lr_multiplier(learning_rate, steps):
     return float(f"{max(1.0, rate / learning_rate):.2g}")
 
 
-class LayerWithMultiplier(keras.layers.Layer):
+class LayerWithMultiplier(Layer):
     """Base of layers whose own trainable weights are all stored divided by a multiplier, which may be "auto".
 
     With "auto" the number in force is one more weight: it may change without a new compilation of what uses it, and is
@@ -106,7 +110,7 @@ class LayerWithMultiplier(keras.layers.Layer):
         _check_multiplier(k, "k", "")
         if not self.built:
             raise ValueError(f"`set_lr_multiplier` needs a layer that is built. Received: `{self.name}`, not built")
-        for stored in self._trainable_variables:
+        for stored in made_trainable(self):
             stored.assign(ops.convert_to_tensor(stored) * (self.multiplier / k))
         if self.lr_multiplier == "auto":
             self._multiplier.assign(k)
@@ -120,6 +124,26 @@ class LayerWithMultiplier(keras.layers.Layer):
             )
         divided = _divided(initializer, self.multiplier)
         return self.add_weight(name=name, shape=shape, initializer=divided, dtype="float32", autocast=False)
+
+    def save_own_variables(self, store):
+        """Saves the multiplier beside the weights, which mean nothing without it."""
+        super().save_own_variables(store)
+        if self.lr_multiplier != "auto":
+            store[_SAVED_AS] = np.float32(self.lr_multiplier)
+
+    def load_own_variables(self, store):
+        """Loads what `save_own_variables` saved; under another multiplier too, the weights in force are the file's."""
+        super().load_own_variables({name: store[name] for name in store.keys() if name != _SAVED_AS})
+        saved = float(np.asarray(store[_SAVED_AS])) if _SAVED_AS in store.keys() else None
+        if saved is None or saved == np.float32(self.multiplier):  # bert4keras' files do not tell
+            return
+        for stored in made_trainable(self):
+            stored.assign(ops.convert_to_tensor(stored) * (saved / self.multiplier))
+        warnings.warn(
+            f"`{self.name}` was saved with lr_multiplier={saved:g} and has {self.multiplier:g} now: what is stored was "
+            "rescaled, and the layer computes what it did when it was saved.",
+            stacklevel=2,
+        )
 
     def get_config(self):
         return {**super().get_config(), "lr_multiplier": self.lr_multiplier}
@@ -154,10 +178,10 @@ class AutoLearningRate(keras.callbacks.Callback):
         if self._steps is None and self.params["steps"] is None:
             raise ValueError("`AutoLearningRate` needs `steps` where the data has no length. Received: steps=None")
         steps = self._steps or self.params["steps"] * self.params["epochs"]
-        self._layer.set_lr_multiplier(suggest_lr_multiplier(_highest_rate(self.model.optimizer, steps), steps))
+        self._layer.set_lr_multiplier(suggest_lr_multiplier(highest_rate(self.model.optimizer, steps), steps))
 
 
-def _highest_rate(optimizer, steps):
+def highest_rate(optimizer, steps):
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # under mixed_float16 Keras wraps it
     schedule = optimizer._learning_rate
     if not isinstance(schedule, keras.optimizers.schedules.LearningRateSchedule):
@@ -167,7 +191,7 @@ def _highest_rate(optimizer, steps):
 
 
 @keras.saving.register_keras_serializable(package="kcrf")
-class SetLearningRate(keras.layers.Wrapper):
+class SetLearningRate(Wrapper):
     """Lets a layer learn `multiplier` times as fast as the rest of the model.
 
     Source of name and idea: Su Jianlin, kexue.fm/archives/6418; there the gradient is scaled as well, here it is not.
@@ -206,33 +230,25 @@ class SetLearningRate(keras.layers.Wrapper):
 
     def _divide(self):
         for variable in self._faster():
-            if variable._value is None:  # in a symbolic call Keras makes variables now and fills them later
+            # in a symbolic call Keras 3 makes variables now and fills them later
+            if getattr(variable, "_value", variable) is None:
                 variable._initializer = _divided(variable._initializer, self.multiplier)
             else:
                 variable.assign(variable / self.multiplier)
 
     def _faster(self):
         """The variables that are made to be trained, also while they are frozen."""
-        return [v for layer in self.layer._flatten_layers() for v in layer._trainable_variables]
+        return [v for layer in self.layer._flatten_layers() for v in made_trainable(layer)]
 
     def call(self, inputs, mask=None, **kwargs):
         if mask is not None and "mask" in signature(self.layer.call).parameters:
             kwargs["mask"] = mask
-        values = {id(v): v.value for v in self.layer.variables}
-        for v in self._faster():
-            values[id(v)] = with_learning_rate_multiplier(v.value, float(self.multiplier))
-        state = [v for v in self.layer.variables if id(v) in values]
-        with keras.StatelessScope([(v, values[id(v)]) for v in state], collect_losses=True) as scope:
-            before = [scope.get_current_value(v) for v in state]
-            outputs = self.layer(inputs, **kwargs)
-        for v, old in zip(state, before, strict=True):
-            if scope.get_current_value(v) is not old:
-                v.assign(scope.get_current_value(v))
-        if scope.original_scope is None:
-            self.add_loss(scope.losses)
-        elif scope.original_scope.collect_losses:
-            for loss in scope.losses:  # the layer inside has claimed it
-                scope.original_scope.add_loss(loss)
+
+        def faster(stored):
+            return with_learning_rate_multiplier(stored, float(self.multiplier))
+
+        outputs, losses = call_with(self.layer, self._faster(), faster, inputs, **kwargs)
+        self.add_loss(losses)
         return outputs
 
     def compute_mask(self, inputs, mask=None):

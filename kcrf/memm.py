@@ -11,7 +11,8 @@ model then is a CRF (`equal_crf`), whose Viterbi and marginals decode it exactly
 
 from kcrf import crf
 from kcrf.backend import graph, keras, ops, scan
-from kcrf.layers import ConditionalRandomField, _from_one_hot, _SentenceLoss, _sparse
+from kcrf.crf_losses import SentenceLoss, from_one_hot, sparse
+from kcrf.layers import ConditionalRandomField
 
 __all__ = ["MaximumEntropyMarkovModel", "equal_crf"]
 
@@ -102,7 +103,8 @@ class MaximumEntropyMarkovModel(ConditionalRandomField):
                 f"`{self.name}` needs inputs of shape (batch, time, tags). Received: shape={tuple(input_shape)}"
             )
         shape = (input_shape[-1], self.hidden_dim)
-        another = self.transition_initializer.clone()  # the same one would draw the same numbers again
+        # the same one would draw the same numbers again
+        another = keras.initializers.get(keras.initializers.serialize(self.transition_initializer))
         self._trans, self._r_trans = self._add_scores("l_trans", shape), self._add_scores("r_trans", shape, another)
         self.built = True
 
@@ -133,7 +135,7 @@ class MaximumEntropyMarkovModel(ConditionalRandomField):
         mask = ops.any(y_pred > -float("inf"), axis=-1)
         order = _real_first(mask)
         emissions = _take(_finite(y_pred, mask), order)
-        tags = _take(ops.where(mask, _sparse(y_true), -1), order)
+        tags = _take(ops.where(mask, sparse(y_true), -1), order)
         beside = _shift(tags, -1 if go_backwards else 1, -1)  # the neighbour's tag, negative: none or unknown
         history = self._history(ops.maximum(beside, 0), go_backwards)
         scores = ops.where((beside >= 0)[:, :, None], (emissions + history) / 2.0, emissions)
@@ -147,8 +149,8 @@ class MaximumEntropyMarkovModel(ConditionalRandomField):
         factors = (self.r_trans, self.l_trans) if go_backwards else (self.l_trans, self.r_trans)
         return ops.matmul(ops.take(factors[0], tags, axis=0), ops.transpose(factors[1]))
 
-    def _chain(self, y_pred):
-        chain = super()._chain(y_pred)
+    def _chain(self, y_pred, scores=None):
+        chain = super()._chain(y_pred, scores)
         names = ("emissions", "transitions")
         folded = equal_crf(chain["emissions"], chain["mask"], chain["transitions"])
         return {**chain, **dict(zip(names, folded, strict=True))}
@@ -169,7 +171,7 @@ class MaximumEntropyMarkovModel(ConditionalRandomField):
 
 
 @keras.saving.register_keras_serializable(package="kcrf")
-class MarkovSparseLoss(_SentenceLoss):
+class MarkovSparseLoss(SentenceLoss):
     """`MaximumEntropyMarkovModel.sparse_loss`."""
 
     def call(self, y_true, y_pred):
@@ -182,7 +184,7 @@ class MarkovDenseLoss(MarkovSparseLoss):
     """`MaximumEntropyMarkovModel.dense_loss`."""
 
     def call(self, y_true, y_pred):
-        return super().call(_from_one_hot(y_true), y_pred)
+        return super().call(from_one_hot(y_true), y_pred)
 
 
 def _finite(emissions, mask):

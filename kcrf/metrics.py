@@ -1,8 +1,17 @@
-"""Scores: SIGHAN's of word segmentation, and what a transition matrix has learnt. Needs NumPy only."""
+"""Scores: SIGHAN's of words, conlleval's of entities, calibration, what transitions have learnt. Needs NumPy only."""
+
+from collections import Counter
 
 import numpy as np
 
-__all__ = ["TextMismatch", "segmentation_scores", "transition_report"]
+__all__ = [
+    "TextMismatch",
+    "calibration",
+    "entity_scores",
+    "is_forbidden",
+    "segmentation_scores",
+    "transition_report",
+]
 
 
 class TextMismatch(ValueError):
@@ -91,18 +100,132 @@ def _share(part, whole):
     return part / whole if whole else None
 
 
-def transition_report(transitions, scheme, emissions):
+def entity_scores(gold, predicted):
+    """conlleval's figures for entities (Tjong Kim Sang and De Meulder, 2003): both ends and the type must be right.
+
+    Args:
+        gold: One list of spans `(start, end, label)` per sentence.
+        predicted: As `gold`.
+
+    Returns:
+        A dict of `true_entities`, `found_entities` and `correct`, which count, `precision`, `recall` and `f` of all
+        entities together (micro); `types`, a dict of the same six by label; and `macro`, the plain mean of
+        `precision`, `recall` and `f` over the types that occur in gold or prediction. A share of nothing is 0.0, as
+        conlleval has it.
+
+    Raises:
+        ValueError: Gold and prediction have not as many sentences, or a sentence has a span twice.
+
+    >>> scores = entity_scores([[(0, 2, "PER"), (4, 6, "LOC")]], [[(0, 2, "PER"), (4, 7, "LOC"), (8, 9, "LOC")]])
+    >>> scores["correct"], scores["precision"], scores["recall"], scores["f"]
+    (1, 0.3333333333333333, 0.5, 0.4)
+    >>> scores["types"]["LOC"]["f"], scores["macro"]["f"]
+    (0.0, 0.5)
+    """
+    if len(gold) != len(predicted):
+        raise ValueError(
+            "Gold and prediction must have one sentence for each other. "
+            f"Received: {len(gold)} sentences of gold, {len(predicted)} of prediction"
+        )
+    true, found, correct = Counter(), Counter(), Counter()
+    for number, (spans, guesses) in enumerate(zip(gold, predicted, strict=True), 1):
+        spans, guesses = _distinct(spans, number, "gold"), _distinct(guesses, number, "prediction")
+        for counter, counted in ((true, spans), (found, guesses), (correct, spans & guesses)):
+            counter.update(label for _, _, label in counted)
+    types = {label: _entity_figures(true[label], found[label], correct[label]) for label in sorted(true | found)}
+    return {
+        **_entity_figures(true.total(), found.total(), correct.total()),
+        "types": types,
+        "macro": {
+            name: sum(figures[name] for figures in types.values()) / max(1, len(types))
+            for name in ("precision", "recall", "f")
+        },
+    }
+
+
+def _distinct(spans, number, name):
+    distinct = {tuple(span) for span in spans}
+    if len(distinct) < len(spans):
+        raise ValueError(f"A span may occur once in a sentence. Received: {spans} in sentence {number} of the {name}")
+    return distinct
+
+
+def _entity_figures(true, found, correct):
+    return {
+        "true_entities": true,
+        "found_entities": found,
+        "correct": correct,
+        "precision": _share(correct, found) or 0.0,
+        "recall": _share(correct, true) or 0.0,
+        "f": _share(2 * correct, true + found) or 0.0,
+    }
+
+
+def calibration(confidences, right, bins=10):
+    """Whether confidences mean what they say: of those near 0.8, eight in ten should be right.
+
+    Args:
+        confidences: Probabilities, `(items,)`.
+        right: `(items,)` bool, whether each item was right.
+        bins: How many intervals of equal width [0, 1] is cut into. Defaults to 10. A confidence on a border belongs to
+            the interval above it, 1 to the last one.
+
+    Returns:
+        rows: For each interval `(low, high, count, mean confidence, share right)`; the last two are None where it is
+            empty.
+        error: The expected calibration error (Naeini et al., 2015): the mean distance of confidence and share right,
+            weighted by count. None without items.
+
+    Raises:
+        ValueError: The lengths differ, or a confidence is not in [0, 1].
+
+    >>> rows, error = calibration([0.6, 0.9, 0.9, 0.9], [True, True, True, False], bins=2)
+    >>> [(low, high, count, round(mean, 3), share) for low, high, count, mean, share in rows if count]
+    [(0.5, 1.0, 4, 0.825, 0.75)]
+    >>> round(error, 3)
+    0.075
+    """
+    confidences, right = np.asarray(confidences, "float64"), np.asarray(right, bool)
+    if confidences.ndim != 1 or confidences.shape != right.shape or bins < 1:
+        raise ValueError(
+            "`calibration` needs a confidence for each item, and a bin. "
+            f"Received: confidences of shape {confidences.shape}, right of shape {right.shape}, bins={bins}"
+        )
+    outside = ~((confidences >= 0) & (confidences <= 1))
+    if outside.any():
+        raise ValueError(f"Confidences must be from 0 to 1. Received: {confidences[outside][0]}")
+    borders = np.arange(bins + 1) / bins
+    places = np.minimum(np.searchsorted(borders, confidences, side="right") - 1, bins - 1)
+    rows, error = [], 0.0
+    for place, (low, high) in enumerate(zip(borders[:-1].tolist(), borders[1:].tolist())):
+        inside = places == place
+        count, mean, share = int(inside.sum()), None, None
+        if count:
+            mean, share = float(confidences[inside].mean()), float(right[inside].mean())
+            error += count / len(right) * abs(mean - share)
+        rows.append((low, high, count, mean, share))
+    return rows, error if len(right) else None
+
+
+def is_forbidden(transitions):
+    """Which scores stand for "never", as `kcrf.crf.FORBIDDEN` does: bool, of the same shape."""
+    return np.asarray(transitions, "float64") < -1e8  # no score that was learnt is that low
+
+
+def transition_report(transitions, scheme, emissions, decoded=None):
     """Whether a CRF's transition matrix has learnt anything.
 
     Args:
-        transitions: `(tags, tags)`, `[i, j]` from tag i to tag j.
-        scheme: The `TagScheme` that says which transitions are legal.
+        transitions: `(tags, tags)`, `[i, j]` from tag i to tag j. Forbidden scores count for nothing but as illegal.
+        scheme: The `TagScheme` that says which transitions are legal, or None where nobody knows.
         emissions: `(positions, tags)` scores of real positions.
+        decoded: `(positions,)`, the tags of the best paths there, or None.
 
     Returns:
         A dict of `illegal_above_legal`, how many illegal transitions score above a legal one out of the same tag;
-        `illegal`, how many there are; `size`, the standard deviation of the transitions; `gap`, the median distance of
-        a position's best two emission scores; `ratio`, size / gap.
+        `illegal`, how many there are (both missing without a scheme); `size`, the standard deviation of the
+        transitions; `gap`, the median distance of a position's best two emission scores; `ratio`, size / gap; and with
+        `decoded`, `differs`: the share of positions whose decoded tag is not the one with the largest emission.
 
     >>> from kcrf.tags import bio
     >>> report = transition_report([[0, 0, 9], [0, 0, 0], [0, 0, 0]], bio(["X"]), [[3.0, 1.0, 0.0]])
@@ -110,14 +233,15 @@ def transition_report(transitions, scheme, emissions):
     (1, 1, 2.0)
     """
     transitions, emissions = np.asarray(transitions, "float64"), np.asarray(emissions, "float64")
-    legal = scheme.allowed_transitions
-    lowest_legal = np.min(np.where(legal, transitions, np.inf), axis=1, keepdims=True)
+    report = {}
+    if scheme is not None:
+        legal = scheme.allowed_transitions
+        lowest_legal = np.min(np.where(legal, transitions, np.inf), axis=1, keepdims=True)
+        report["illegal_above_legal"] = int(np.sum(~legal & (transitions > lowest_legal)))
+        report["illegal"] = int(np.sum(~legal))
     best, second = -np.sort(-emissions, axis=1)[:, :2].T
-    size, gap = float(np.std(transitions)), float(np.median(best - second))
-    return {
-        "illegal_above_legal": int(np.sum(~legal & (transitions > lowest_legal))),
-        "illegal": int(np.sum(~legal)),
-        "size": size,
-        "gap": gap,
-        "ratio": size / gap if gap else None,
-    }
+    size, gap = float(np.std(transitions[~is_forbidden(transitions)])), float(np.median(best - second))
+    report.update(size=size, gap=gap, ratio=size / gap if gap else None)
+    if decoded is not None:
+        report["differs"] = float(np.mean(np.argmax(emissions, axis=1) != np.asarray(decoded)))
+    return report

@@ -3,13 +3,14 @@
 Credit for the recipe, the names of layers and arguments: bert4keras, https://github.com/bojone/bert4keras (Apache-2.0).
 """
 
-import json
-from dataclasses import dataclass
 from pathlib import Path
 
 from kcrf import pretrained
-from kcrf.backend import keras
+from kcrf.backend import keras, on_old_host
+from kcrf.bert4keras_names import explain
+from kcrf.configs import ACTIVATIONS, FAMILIES, settings_of
 from kcrf.embeddings import Embedding, PositionEmbedding, RelativePositionEmbedding
+from kcrf.keras2_weights import load_bert4keras_weights
 from kcrf.pretrained import LoadReport, reinitialize, save_pretrained, save_weights_as_checkpoint, variable_mapping
 from kcrf.transformer import (
     BiasAdd,
@@ -19,13 +20,13 @@ from kcrf.transformer import (
     ResidualAdd,
     TruncatedNormal,
     dense,
-    gelu_tanh,
 )
 
 __all__ = [
     "LoadReport",
     "Transformer",
     "build_transformer_model",
+    "load_bert4keras_weights",
     "reinitialize",
     "save_pretrained",
     "save_weights_as_checkpoint",
@@ -33,88 +34,10 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class Family:
-    """What sets a family of models apart."""
-
-    shared: bool = False  # one block for all layers
-    relative: bool = False  # fixed relative positions instead of trained absolute ones
-    heads: tuple = ("with_pool", "with_nsp", "with_mlm")
+NO_OTHERS = "kcrf has encoders alone; bert4keras, beside kcrf (PORTING.md, The old host), or keras-hub have others"
 
 
-FAMILIES = {
-    "bert": Family(),
-    "roberta": Family(),  # wwm, MacBERT, brightmart's roberta_zh: BERT but for the name
-    "albert": Family(shared=True),
-    "electra": Family(heads=("with_discriminator",)),
-    "nezha": Family(relative=True),
-}
-
-# What a configuration file or an argument may say, and what holds where neither does.
-ARCHITECTURE = {
-    "vocab_size": None,
-    "hidden_size": None,
-    "num_hidden_layers": None,
-    "num_attention_heads": None,
-    "intermediate_size": None,
-    "hidden_act": "gelu",
-    "max_position": 512,
-    "segment_vocab_size": 2,
-    "embedding_size": None,
-    "embedding_mapping": None,  # whether a Dense widens embeddings; where they are narrower it must
-    "attention_head_size": None,
-    "attention_key_size": None,
-    "dropout_rate": 0.0,
-    "attention_dropout_rate": 0.0,
-    "layer_norm_eps": 1e-12,
-    "initializer_range": 0.02,
-}
-ALIASES = {  # as configuration files write it
-    "max_position_embeddings": "max_position",
-    "type_vocab_size": "segment_vocab_size",
-    "hidden_dropout_prob": "dropout_rate",
-    "attention_probs_dropout_prob": "attention_dropout_rate",
-}
-OPTIONS = {
-    "with_pool": False,
-    "with_nsp": False,
-    "with_mlm": False,
-    "with_discriminator": False,
-    "keep_tokens": None,
-    "compound_tokens": None,
-    "sequence_length": None,
-    "hierarchical_position": None,
-    "custom_position_ids": False,
-    "shared_segment_embeddings": False,
-    "mixout": 0.0,
-    "output_layers": None,
-    "layers": None,
-    "prefix": "",
-    "name": None,
-}
-# What a file may ask for and we would compute wrongly: the key, the only value we can do.
-ONLY = {
-    "pad_token_id": 0,
-    "position_embedding_type": "absolute",
-    "num_hidden_groups": 1,
-    "inner_group_num": 1,
-    "ln_type": "postln",
-    "max_relative_position": 64,
-}
-ACTIVATIONS = {
-    "gelu": "gelu",
-    "gelu_erf": "gelu",
-    "gelu_tanh": gelu_tanh,
-    "gelu_new": gelu_tanh,
-    "gelu_fast": gelu_tanh,
-    "gelu_pytorch_tanh": gelu_tanh,
-    "relu": "relu",
-    "silu": "silu",
-    "swish": "silu",
-    "tanh": "tanh",
-}
-
-
+@on_old_host("kcrf.bert4keras_models")
 def build_transformer_model(
     config_path=None,
     checkpoint_path=None,
@@ -168,10 +91,10 @@ def build_transformer_model(
     (None, None, 4)
     """
     if application != "encoder":
-        raise ValueError(f"`application` must be 'encoder'. Received: application={application!r}")
+        raise ValueError(f"`application` must be 'encoder': {NO_OTHERS}. Received: application={application!r}")
     if model not in FAMILIES:
-        raise ValueError(f"`model` must be one of {sorted(FAMILIES)}. Received: model={model!r}")
-    transformer = Transformer(model, **_settings(config_path, model, options))
+        raise ValueError(f"`model` must be one of {sorted(FAMILIES)}: {NO_OTHERS}. Received: model={model!r}")
+    transformer = Transformer(model, **settings_of(config_path, model, options))
     transformer.remember_vocab(config_path)
     if checkpoint_path is not None:
         transformer.load_weights_from_checkpoint(
@@ -246,11 +169,13 @@ class Transformer:
             self.layers[name] = layer(name=name, **arguments)
         return self.layers[name](inputs)
 
-    def _initializer(self):
+    @property
+    def initializer(self):
+        """A new initializer like that of the encoder, for the layers on top of it."""
         return TruncatedNormal(stddev=self.config["initializer_range"])
 
     def _dense(self, inputs, units, name, activation=None):
-        arguments = {"mixout": self.config["mixout"], "kernel_initializer": self._initializer()}
+        arguments = {"mixout": self.config["mixout"], "kernel_initializer": self.initializer}
         return self.apply(dense, inputs, name, units=units, activation=activation, **arguments)
 
     def _norm(self, inputs, name):
@@ -275,12 +200,12 @@ class Transformer:
             "Embedding-Token",
             input_dim=config["vocab_size"],
             output_dim=width,
-            embeddings_initializer=self._initializer(),
+            embeddings_initializer=self.initializer,
             transformer_config=config,
         )
         if config["segment_vocab_size"] > 0:
             name = "Embedding-Token" if config["shared_segment_embeddings"] else "Embedding-Segment"
-            arguments = {"input_dim": config["segment_vocab_size"], "embeddings_initializer": self._initializer()}
+            arguments = {"input_dim": config["segment_vocab_size"], "embeddings_initializer": self.initializer}
             segments = self.apply(keras.layers.Embedding, inputs.pop(0), name, output_dim=width, **arguments)
             x = self.apply(ResidualAdd, [x, segments], "Embedding-Token-Segment")
         if not self.family.relative:
@@ -292,7 +217,7 @@ class Transformer:
                 output_dim=width,
                 hierarchical=config["hierarchical_position"],
                 custom_position_ids=config["custom_position_ids"],
-                embeddings_initializer=self._initializer(),
+                embeddings_initializer=self.initializer,
             )
         x = self._dropout(self._norm(x, "Embedding-Norm"), "Embedding-Dropout")
         return self._dense(x, config["hidden_size"], "Embedding-Mapping") if config["embedding_mapping"] else x
@@ -309,7 +234,7 @@ class Transformer:
             out_dim=config["hidden_size"],
             attention_dropout=config["attention_dropout_rate"],
             mixout=config["mixout"],
-            kernel_initializer=self._initializer(),
+            kernel_initializer=self.initializer,
         )
         x = self._residual(x, attended, block + "MultiHeadSelfAttention")
         transformed = self.apply(
@@ -319,7 +244,7 @@ class Transformer:
             units=config["intermediate_size"],
             activation=ACTIVATIONS[config["hidden_act"]],
             mixout=config["mixout"],
-            kernel_initializer=self._initializer(),
+            kernel_initializer=self.initializer,
         )
         return self._residual(x, transformed, block + "FeedForward")
 
@@ -377,71 +302,5 @@ def _head(usual, asked):
     return usual if asked is True else asked
 
 
-def _settings(config_path, model, options):
-    """Every setting of an encoder, out of a configuration file and the arguments, which go before it."""
-    heads = ("with_pool", "with_nsp", "with_mlm", "with_discriminator")
-    lacks = [name for name in heads if name not in FAMILIES[model].heads]
-    known = [name for name in (*OPTIONS, *ARCHITECTURE, *ALIASES) if name not in lacks]
-    unknown = sorted(set(options) - set(known))
-    if unknown:
-        raise ValueError(f"`build_transformer_model` has for model={model!r} {known}. Received: {', '.join(unknown)}")
-    written = _read_config(config_path, model)
-    settings = {**ARCHITECTURE, **OPTIONS}
-    for source in (written, options):
-        found = {ALIASES.get(name, name): value for name, value in source.items()}
-        settings.update({name: value for name, value in found.items() if name in settings})
-    _fill(settings, config_path, given={ALIASES.get(name, name) for name in options})
-    return settings
-
-
-def _fill(settings, config_path, given):
-    """Puts in what follows from other settings, and refuses what does not fit."""
-    absent = [name for name in list(ARCHITECTURE)[:5] if settings[name] is None]
-    if absent:
-        raise ValueError(
-            f"A transformer needs {', '.join(absent)}. Received: neither in {config_path} nor as arguments"
-        )
-    if settings["hidden_act"] not in ACTIVATIONS:
-        raise ValueError(f"`hidden_act` must be one of {sorted(ACTIVATIONS)}. Received: {settings['hidden_act']!r}")
-    hidden, heads = settings["hidden_size"], settings["num_attention_heads"]
-    if settings["attention_head_size"] is None and hidden % heads:
-        raise ValueError(f"`hidden_size` must be a multiple of `num_attention_heads`. Received: {hidden} and {heads}")
-    if settings["mixout"]:  # it stands in for dropout
-        settings.update({name: 0.0 for name in ("dropout_rate", "attention_dropout_rate") if name not in given})
-    for name, value in (
-        ("embedding_size", hidden),
-        ("attention_head_size", hidden // heads),
-        ("dropout_rate", 0.0),
-        ("attention_dropout_rate", 0.0),
-        ("prefix", ""),
-    ):
-        settings[name] = value if settings[name] is None else settings[name]
-    settings["embedding_mapping"] = settings["embedding_mapping"] or settings["embedding_size"] != hidden
-    settings["attention_key_size"] = settings["attention_key_size"] or settings["attention_head_size"]
-    settings["with_pool"] = settings["with_pool"] or bool(settings["with_nsp"])
-    if settings["keep_tokens"] is not None:
-        settings["keep_tokens"] = [int(token) for token in settings["keep_tokens"]]
-        settings["vocab_size"] = len(settings["keep_tokens"])
-    settings["vocab_size"] += len(settings["compound_tokens"] or [])
-
-
-def _read_config(config_path, model):
-    """The entries of a configuration file, refused where they ask for another model or for what is not here."""
-    if config_path is None:
-        return {}
-    path = Path(config_path)
-    if path.is_dir():
-        found = [path / name for name in ("config.json", "bert_config.json") if (path / name).is_file()]
-        path = found[0] if found else path / "config.json"
-    config = json.loads(path.read_text(encoding="utf-8"))
-    named = config.get("model_type", model)
-    if named != model and {named, model} != {"bert", "roberta"}:
-        raise ValueError(f"{path}: model_type is {named!r}, expected model={named!r}. Received: model={model!r}")
-    for name, value in ONLY.items():
-        if config.get(name, value) != value:
-            raise ValueError(f"{path}: {name} must be {value!r}. Received: {config[name]!r}")
-    if "ln_type" in config:  # the first albert_zh, see `pretrained._Arrays`
-        config["embedding_size"] = config["hidden_size"]
-    if config.get("model_type") == "albert":  # Hugging Face's always maps
-        config["embedding_mapping"] = True
-    return config
+def __getattr__(name):
+    raise explain("models", name)

@@ -8,6 +8,7 @@ import math
 import re
 
 from kcrf.backend import Optimizer, backend_name, keras, ops
+from kcrf.bert4keras_names import explain
 from kcrf.extensions import (
     extend_with_exponential_moving_average,
     extend_with_gradient_accumulation,
@@ -227,7 +228,8 @@ class AdamWeightDecay(Adam):
     spares LayerNorm and biases. keras-hub names its layers in lower case: exclude `("norm", "bias")` there.
 
     On several devices under `tf.distribute` Keras clips on each device, before the gradients are added up: with two
-    devices and a norm of .05 at a gradient of .56 the step was 1.7 times as long as on one. JAX clips the sum.
+    devices and a norm of .05 at a gradient of .56 the step was 1.7 times as long as on one. JAX and tf_keras clip the
+    sum.
 
     Args:
         learning_rate, beta_1, beta_2, epsilon, bias_correction, lr_multipliers: As for `Adam`.
@@ -342,3 +344,7 @@ def _prior_choice(chosen):
             f"Received: prior_variables={chosen}"
         )
     return {"loaded": sorted(loaded)}
+
+
+def __getattr__(name):
+    raise explain("optimizers", name)

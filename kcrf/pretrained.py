@@ -8,15 +8,18 @@ import json
 import os
 import re
 import shutil
+from collections import deque
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from kcrf import checkpoints
-from kcrf.backend import keras
-from kcrf.embeddings import Embedding
+from kcrf.backend import ops, path_of, tensor_of
+from kcrf.configs import huggingface_config
 from kcrf.transformer import TruncatedNormal
 
 __all__ = [
@@ -161,7 +164,7 @@ def load_checkpoint(
     changed; without it the arrays go in one by one, in half the memory, and a file that breaks off spoils the model.
     """
     config, variables = _encoder(model, prefix), _variables(model)
-    names = {ours: theirs for ours, theirs in variable_mapping(config).items() if ours in variables}
+    names = {ours: theirs for ours, theirs in _google_names(model, prefix).items() if ours in variables}
     left_out = _left_out(names, config, skip_top_layers, skip_pooler) | _matching(names, skip)
     arrays = checkpoints.google_names(checkpoints.open_checkpoint(path), config["model"])
     source = _Arrays(arrays, keep_tokens, compound_tokens)
@@ -180,9 +183,9 @@ def load_checkpoint(
     report.unused = source.unused(names.values())
     if not ignore_invalid_weights:
         report.check()
-    values = ((ours, source.read(theirs, variables[ours].shape)) for ours, theirs in found.items())
-    for ours, value in list(values) if keep_old else values:
-        _assign(variables, ours, value)
+    values = _read_ahead(lambda ours: source.read(found[ours], variables[ours].shape), found)
+    for ours, value in zip(found, list(values) if keep_old else values):
+        _assign(variables, ours, tensor_of(value))
         report.loaded.add(ours)
     _attach(model, prefix, report)
     print(report.summary())
@@ -208,7 +211,7 @@ def reinitialize(model, top_layers=0, pooler=None, prefix=""):
         ValueError: More layers than there are, any layer of ALBERT, or nothing to draw.
     """
     config, variables = _encoder(model, prefix), _variables(model)
-    names = {ours: theirs for ours, theirs in variable_mapping(config).items() if ours in variables}
+    names = {ours: theirs for ours, theirs in _google_names(model, prefix).items() if ours in variables}
     paths = sorted(_left_out(names, config, top_layers, pooler))
     if not paths:
         raise ValueError(f"Nothing to draw anew. Received: top_layers={top_layers}, pooler={pooler}")
@@ -239,12 +242,13 @@ def save_pretrained(model, folder, vocab=None, prefix=""):
         arrays |= {f"{MAPPING}/kernel": np.eye(width, dtype="float32"), f"{MAPPING}/bias": np.zeros(width, "float32")}
     arrays = checkpoints.huggingface_names(arrays, config["model"])
     checkpoints.write_safetensors(folder / "model.safetensors", arrays)
-    _write(folder / "config.json", json.dumps(_huggingface_config(config), indent=2) + "\n")
+    _write(folder / "config.json", json.dumps(huggingface_config(config), indent=2) + "\n")
     vocab = _embedding(model, prefix).kcrf_vocab_path if vocab is None else vocab
     if isinstance(vocab, Mapping):
         vocab = sorted(vocab, key=vocab.get)
     if isinstance(vocab, (str, os.PathLike)):
-        shutil.copyfile(vocab, folder / "vocab.txt")
+        with suppress(shutil.SameFileError):  # saved where it was loaded from
+            shutil.copyfile(vocab, folder / "vocab.txt")
     elif vocab is not None:
         _write(folder / "vocab.txt", "".join(f"{token}\n" for token in vocab))
 
@@ -303,6 +307,18 @@ class _Arrays:
         return sorted(set(self.arrays) - set(names) - ({f"{MAPPING}/kernel"} if self.factors else set()))
 
 
+def _read_ahead(read, items):
+    """`read(item)` of each item in order, by two threads that are no more than two items ahead."""
+    with ThreadPoolExecutor(2) as threads:
+        waiting = deque()
+        for item in items:
+            waiting.append(threads.submit(read, item))
+            if len(waiting) > 2:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
 def _left_out(names, config, top_layers, pooler):
     """The paths of the variables of the top layers, and of the pooler where it goes with them."""
     depth, prefix = config["num_hidden_layers"], config["prefix"]
@@ -340,13 +356,13 @@ def _assign(variables, path, value):
     variables[path].assign(value)
     prior = path.removesuffix("kernel") + "prior"
     if prior != path + "prior" and prior in variables:
-        variables[prior].assign(value)
+        variables[prior].assign(ops.copy(value))  # JAX hands the memory of each variable on by itself
 
 
 def _embedding(model, prefix):
     """The layer that knows what encoder it belongs to."""
     for layer in model._flatten_layers():
-        if isinstance(layer, Embedding) and layer.name == f"{prefix}Embedding-Token" and layer.transformer_config:
+        if layer.name == f"{prefix}Embedding-Token" and getattr(layer, "transformer_config", None):
             return layer
     raise ValueError(
         f"Needs a model of `build_transformer_model`. Received: none with prefix={prefix!r} in {model.name}"
@@ -357,8 +373,14 @@ def _encoder(model, prefix):
     return _embedding(model, prefix).transformer_config
 
 
+def _google_names(model, prefix):
+    """`variable_mapping` of an encoder; bert4keras' encoders bring their own."""
+    layer = _embedding(model, prefix)
+    return getattr(layer, "kcrf_google_names", None) or variable_mapping(layer.transformer_config)
+
+
 def _variables(model):
-    return {variable.path: variable for variable in model.variables}
+    return {path_of(variable): variable for variable in model.variables}
 
 
 def _attach(model, prefix, report):
@@ -370,34 +392,11 @@ def _attach(model, prefix, report):
 def _google_arrays(model, prefix):
     """The weights of an encoder under Google's names and in Google's shapes."""
     variables, arrays = _variables(model), {}
-    for ours, theirs in variable_mapping(_encoder(model, prefix)).items():
+    for ours, theirs in _google_names(model, prefix).items():
         if ours in variables:
-            array = keras.ops.convert_to_numpy(variables[ours])
+            array = ops.convert_to_numpy(variables[ours])
             arrays[theirs] = array.T if theirs == TRANSPOSED else array
     return arrays
-
-
-def _huggingface_config(config):
-    """A configuration with Hugging Face's names, from which both they and we build the same encoder."""
-    classes = {"bert": "Bert", "roberta": "Bert", "albert": "Albert", "electra": "Electra", "nezha": "Nezha"}
-    return {
-        "model_type": classes[config["model"]].lower(),
-        "architectures": [classes[config["model"]] + "Model"],
-        "vocab_size": config["vocab_size"],
-        "hidden_size": config["hidden_size"],
-        "embedding_size": config["embedding_size"],
-        "num_hidden_layers": config["num_hidden_layers"],
-        "num_attention_heads": config["num_attention_heads"],
-        "intermediate_size": config["intermediate_size"],
-        "hidden_act": {"gelu_erf": "gelu", "gelu_tanh": "gelu_new"}.get(config["hidden_act"], config["hidden_act"]),
-        "hidden_dropout_prob": config["dropout_rate"],
-        "attention_probs_dropout_prob": config["attention_dropout_rate"],
-        "max_position_embeddings": config["max_position"],
-        "type_vocab_size": config["segment_vocab_size"],
-        "layer_norm_eps": config["layer_norm_eps"],
-        "initializer_range": config["initializer_range"],
-        "pad_token_id": 0,
-    }
 
 
 def _write(path, text):

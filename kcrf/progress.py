@@ -24,7 +24,7 @@ def bar():
 
 
 class TrainingProgress(keras.callbacks.Callback):
-    """A bar over all batches of a training run, with loss and held-out F, for `train_segmenter(progress=...)`.
+    """A bar over all batches of a training run, with loss and held-out F, for `train_tagger(progress=...)`.
 
     Args:
         title: What is trained, the first words of every line.
@@ -38,6 +38,9 @@ class TrainingProgress(keras.callbacks.Callback):
         total = self.params["epochs"] * self.params["steps"]
         self._task = self._bar.add_task(f"{self._title}: compiling", total=total)
         self._bar.start()
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self._done = epoch * self.params["steps"]  # a run that goes on does not begin at 0
 
     def on_train_batch_end(self, batch, logs=None):
         self._done += 1

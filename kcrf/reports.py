@@ -1,72 +1,17 @@
-"""Pictures and tables: transition matrices as heat maps and as text, scores as a table."""
+"""Reports: scores as a table in the terminal; training runs, side by side, as one HTML page that needs nothing else."""
 
-import numpy as np
+import os
+from html import escape
+from pathlib import Path
+
 from rich.table import Table
-from rich.text import Text
 
-__all__ = ["score_table", "transition_heat_map", "transition_table"]
+from kcrf import __version__
+from kcrf.pictures import transition_heat_map, transition_table
+from kcrf.report_sections import SECTIONS, anchor, cards, figure
+from kcrf.run_records import read_run
 
-
-def transition_table(title, transitions, scheme):
-    """A transition matrix as a rich table, from row to column; illegal cells carry a cross.
-
-    Args:
-        title: What stands above it.
-        transitions: `(tags, tags)`.
-        scheme: The `TagScheme` whose labels and rules it follows.
-    """
-    table = Table(title=title, title_justify="left", caption="x: illegal")
-    table.add_column("from \\ to")
-    for label in scheme.labels:
-        table.add_column(label, justify="right")
-    transitions = np.asarray(transitions)
-    for label, row, legal in zip(scheme.labels, transitions, scheme.allowed_transitions, strict=True):
-        table.add_row(
-            label, *(_cell(score, allowed, row[legal].min()) for score, allowed in zip(row, legal, strict=True))
-        )
-    return table
-
-
-def _cell(score, legal, lowest_legal):
-    if legal:
-        return Text(f"{score:+.2f}  ")
-    return Text(f"{score:+.2f} x", style="red" if score > lowest_legal else "dim")
-
-
-def transition_heat_map(matrices, scheme, path):
-    """Draws transition matrices side by side, illegal cells crossed out, into a picture.
-
-    Args:
-        matrices: A dict of titles and `(tags, tags)` arrays. Each gets its own scale, symmetric around 0.
-        scheme: The `TagScheme` whose labels and rules they follow.
-        path: The file; its ending tells the format, as in "matrix.png".
-    """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError("Drawing needs matplotlib: pip install 'kcrf[reports]'") from None
-    figure = Figure(figsize=(1.2 + 4.0 * len(matrices), 4.4), layout="constrained")
-    for axes, (title, matrix) in zip(
-        figure.subplots(1, len(matrices), squeeze=False)[0], matrices.items(), strict=True
-    ):
-        _draw(figure, axes, title, np.asarray(matrix), scheme)
-    figure.savefig(path, dpi=150)
-
-
-def _draw(figure, axes, title, matrix, scheme):
-    limit = max(np.abs(matrix).max(), 1e-6)
-    image = axes.imshow(matrix, cmap="RdBu_r", vmin=-limit, vmax=limit)
-    figure.colorbar(image, ax=axes, shrink=0.8)
-    ticks = range(len(scheme.labels))
-    axes.set(title=title, xlabel="to", ylabel="from", xticks=ticks, yticks=ticks)
-    axes.set_xticklabels(scheme.labels)
-    axes.set_yticklabels(scheme.labels)
-    for i, j in np.argwhere(~scheme.allowed_transitions):
-        axes.plot([j - 0.4, j + 0.4], [i - 0.4, i + 0.4], [j - 0.4, j + 0.4], [i + 0.4, i - 0.4], color="0.5", lw=0.8)
-    if len(scheme.labels) <= 10:
-        for (i, j), score in np.ndenumerate(matrix):
-            color = "white" if abs(score) > 0.6 * limit else "black"
-            axes.text(j, i, f"{score:.2f}", ha="center", va="center", fontsize=9, color=color)
+__all__ = ["score_table", "transition_heat_map", "transition_table", "write_report"]
 
 
 def score_table(title, columns, rows):
@@ -81,11 +26,61 @@ def score_table(title, columns, rows):
     for number, column in enumerate(columns):
         table.add_column(column, justify="right" if number else "left")
     for row in rows:
-        table.add_row(*(_figure(value) for value in row))
+        table.add_row(*(figure(value) for value in row))
     return table
 
 
-def _figure(value):
-    if value is None:
-        return "-"
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
+def write_report(run_dirs, path):
+    """Writes a page about training runs, side by side: settings, scores, curves, transitions, mistakes, calibration.
+
+    The page holds all it shows, text and pictures: no other file, no script, no network. A file that a run folder does
+    not have is a section that says so.
+
+    Args:
+        run_dirs: Folders that `kcrf train` wrote, in the order in which they are shown.
+        path: The HTML file.
+
+    Raises:
+        FileNotFoundError: One of them is no run folder.
+        ValueError: There is none; or a file in one is damaged, which the message names with its line.
+
+    Example:
+
+    >>> write_report(["runs/crf_x1", "runs/crf_x100"], "report.html")  # doctest: +SKIP
+    """
+    if not run_dirs:
+        raise ValueError("A report needs at least one run folder. Received: none")
+    runs = dict(zip(_names(run_dirs), map(read_run, run_dirs), strict=True))
+    style = (Path(__file__).parent / "data" / "report.css").read_text(encoding="utf-8")
+    sections = {title: section(runs) for title, section in SECTIONS.items()}
+    links = "".join(f'<a href="#{anchor(title)}">{title}</a>' for title in sections)
+    body = "".join(f'<section id="{anchor(t)}"><h2>{t}</h2>{content}</section>' for t, content in sections.items())
+    page = (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>kcrf report: {escape(', '.join(runs))}</title><style>{style}</style></head><body><main>"
+        '<header><h1>Training report</h1>'
+        f'<p class="soft">kcrf {__version__}, {len(runs)} run{"s" * (len(runs) > 1)}</p>'
+        f"<nav>{links}</nav></header>{cards(runs)}{body}</main></body></html>\n"
+    )
+    _write_aside(Path(path), page)
+
+
+def _write_aside(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_name(f"new.{path.name}")
+    try:
+        aside.write_text(text, encoding="utf-8", errors="replace")  # a lone surrogate becomes a question mark
+        os.replace(aside, path)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def _names(run_dirs):
+    """The last part of each path, as many parts as it takes to tell them apart."""
+    parts = [Path(run_dir).resolve().parts for run_dir in run_dirs]
+    for count in range(1, max(map(len, parts)) + 1):
+        names = ["/".join(part[-count:]) for part in parts]
+        if len(set(names)) == len(names):
+            return names
+    return [f"{name} ({number})" for number, name in enumerate(names, 1)]

@@ -1,38 +1,43 @@
 """The run folder: what a training run leaves behind, and all that using its model takes. Imports no Keras.
 
-    config.json         format, version of kcrf, settings
-    vocabulary.json     characters and bigrams, in the order of their numbers
+    config.json         format, version of kcrf, settings, where the data came from and its fingerprint
+    vocabulary.json     characters and bigrams, in the order of their numbers; with a BERT in its place
+                        vocab.txt and bert_config.json
     model.weights.h5    the best weights
     log.csv             one row per epoch
+    transitions.json    a CRF's labels, scheme, and transitions after each epoch
+    predictions.jsonl   held-out sentences with their gold spans and those found, and their confidence
     scores.json         of the best weights, written last
+    state.npz           all that going on after an interruption takes; gone when the run is complete
 
 Files are written aside and renamed, so each is whole or not there. Training into a folder that is a run already works
 in `<folder>.new` and takes its place when done: until then, the old model stays as it was.
 """
 
 import csv
+import io
 import json
 import os
+import re
 import shutil
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
+
 from kcrf import __version__
 
-__all__ = ["RunFolder"]
+__all__ = ["RunFolder", "json_line", "locked", "read_json"]
 
-FORMAT = 1
-_CONFIG, _VOCABULARY, _WEIGHTS, _LOG, _SCORES = (
-    "config.json",
-    "vocabulary.json",
-    "model.weights.h5",
-    "log.csv",
-    "scores.json",
-)
+FORMAT = 2
+_CONFIG, _WEIGHTS, _STATE, _SCORES = "config.json", "model.weights.h5", "state.npz", "scores.json"
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_SETUP = {"vocabulary.json", "vocab.txt", "bert_config.json"}  # all there is before config.json
 
 
 class RunFolder:
-    """Reads a run folder; `RunFolder.create` is a context in which one is written.
+    """Reads a run folder; `RunFolder.create` and `RunFolder.resume` are contexts in which one is written.
 
     Args:
         path: The folder.
@@ -42,96 +47,180 @@ class RunFolder:
         self.path = self._final = Path(path)
 
     @classmethod
+    @contextmanager
     def create(cls, path):
-        """The folder to write a run into.
+        """The folder to write a run into. What an error leaves behind of an unfinished one is what can be resumed.
 
         Raises:
             FileExistsError: Something that is not a run folder is there.
+            BlockingIOError: Another process trains into it.
         """
         folder = cls(path)
         if folder.path.exists() and not folder.path.is_dir():
             raise FileExistsError(f"{path}: needs a folder to write the run into. Received: a file")
-        if folder.path.is_dir() and any(folder.path.iterdir()):
-            if not (folder.path / _CONFIG).is_file():
-                raise FileExistsError(f"{path}: is there and is not a run folder (it has no {_CONFIG}); not touched")
-            folder.path = folder.path.with_name(folder.path.name + ".new")
-            shutil.rmtree(folder.path, ignore_errors=True)
-        folder.path.mkdir(parents=True, exist_ok=True)
+        with locked(folder.path):
+            if folder.path.is_dir() and not folder._names() <= _SETUP:
+                if not folder._is_run():
+                    raise FileExistsError(f"{path}: is there and is not a run folder (no {_CONFIG}); not touched")
+                folder.path = folder._aside
+                shutil.rmtree(folder.path, ignore_errors=True)
+            folder.path.mkdir(parents=True, exist_ok=True)
+            yield from folder._written()
+
+    @classmethod
+    @contextmanager
+    def resume(cls, path):
+        """The folder of a run that was interrupted.
+
+        Raises:
+            FileNotFoundError: There is none.
+            BlockingIOError: Its process is still at work.
+        """
+        with locked(Path(path)):
+            yield from cls.interrupted(path)._written()
+
+    @classmethod
+    def interrupted(cls, path):
+        """The `RunFolder` of the interrupted run at `path`, to be read. Raises as `resume`."""
+        folder = cls(path)
+        if (folder._aside / _CONFIG).is_file():
+            folder.path = folder._aside
+        elif (folder.path / _SCORES).is_file():
+            raise FileNotFoundError(f"{path}: needs a run that was interrupted. Received: one that is complete")
+        elif not (folder.path / _CONFIG).is_file():
+            raise FileNotFoundError(f"{path}: needs a run that was interrupted. Received: a folder without {_CONFIG}")
         return folder
 
-    def __enter__(self):
-        return self
+    def _names(self):
+        """The files there, those written aside under their final names."""
+        return {path.name.removeprefix("new.") for path in self.path.iterdir()}
 
-    def __exit__(self, kind, error, trace):
-        if self.path == self._final:
-            return
-        if kind is not None:
-            shutil.rmtree(self.path, ignore_errors=True)
-            return
-        old = self._final.with_name(self._final.name + ".old")
-        shutil.rmtree(old, ignore_errors=True)
-        os.rename(self._final, old)
-        os.rename(self.path, self._final)
-        shutil.rmtree(old, ignore_errors=True)
-        self.path = self._final
+    def _is_run(self):
+        path = self.path / _CONFIG
+        return path.is_file() and "settings" in read_json(path)  # a BERT's folder may have a config.json too
 
-    def save_setup(self, settings, vocabulary):
-        """Writes what the model is made of; `config.json`, which makes the folder a run, comes last."""
-        self._save_json(_VOCABULARY, {"characters": vocabulary.characters, "bigrams": vocabulary.bigrams})
-        self._save_json(_CONFIG, {"format": FORMAT, "kcrf": __version__, "settings": asdict(settings)})
+    @property
+    def _aside(self):
+        return self._final.with_name(self._final.name + ".new")
 
-    def save_weights(self, model):
-        """Writes the weights of a Keras model."""
-        self._write_aside(_WEIGHTS, model.save_weights)
+    def _written(self):
+        for leftover in self.path.glob("new.*"):  # of a process that was killed
+            leftover.unlink()
+        try:
+            yield self
+        except BaseException:
+            if not self.has_state() and (self.path != self._final or not any(self.path.iterdir())):
+                shutil.rmtree(self.path, ignore_errors=True)
+            raise
+        if self.path != self._final:
+            old = self._final.with_name(self._final.name + ".old")
+            shutil.rmtree(old, ignore_errors=True)
+            if self._final.exists():  # unless a run stopped between the next two lines
+                os.rename(self._final, old)
+            os.rename(self.path, self._final)
+            shutil.rmtree(old, ignore_errors=True)
+            self.path = self._final
+        (self.path / _STATE).unlink(missing_ok=True)
 
-    def save_scores(self, scores):
-        """Writes the scores of the kept weights."""
-        self._save_json(_SCORES, scores)
+    # -- what the model is made of
 
-    def log(self, row):
-        """Adds a row, a dict, to the log."""
-        path = self.path / _LOG
-        is_new = not path.exists()
-        with open(path, "a", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, row)
-            if is_new:
-                writer.writeheader()
-            writer.writerow(row)
+    def save_setup(self, settings, reader, data):
+        """Writes what the model is made of; `config.json`, which makes the folder a run, comes last.
 
-    def read_setup(self):
-        """A dict of `settings` and `vocabulary`, each a dict."""
-        config = self._read_json(_CONFIG)
+        Args:
+            settings: `Settings`.
+            reader: The `CharacterReader` or `PieceReader` of the model.
+            data: A dict of plain values, kept beside the settings.
+        """
+        reader.save(self._save_text)
+        config = {"format": FORMAT, "kcrf": __version__, "settings": asdict(settings), "data": data}
+        self._save_json(_CONFIG, config)
+
+    def read_config(self):
+        """A dict of `settings`, a dict, and `data`, what `save_setup` was given, None in old runs."""
+        config = read_json(self.existing(_CONFIG))
         if config.get("format", 0) > FORMAT:
             raise ValueError(
                 f"{self.path / _CONFIG}: needs run format {FORMAT} or older, which kcrf {__version__} reads. "
                 f"Received: format {config['format']}, written by kcrf {config.get('kcrf')}; please upgrade"
             )
-        return {"settings": config["settings"], "vocabulary": self._read_json(_VOCABULARY)}
+        if not isinstance(config.get("settings"), dict):
+            raise ValueError(f"{self.path / _CONFIG}: needs the settings of a run. Received: {sorted(config)}")
+        return {"settings": config["settings"], "data": config.get("data")}
 
-    def load_weights(self, model):
-        """Reads the weights into a Keras model of the same settings."""
-        path = self._existing(_WEIGHTS)
-        try:
-            model.load_weights(path)
-        except Exception as error:  # whatever h5py and Keras raise: the user needs the name of the file
-            raise ValueError(f"{path}: cannot be read as the weights of this run ({error})") from error
-
-    def _existing(self, name):
+    def existing(self, name):
+        """The path of a file in the folder, which must be there."""
         path = self.path / name
         if not path.is_file():
             raise FileNotFoundError(f"{path}: no such file; a run folder, as `kcrf train` writes it, has it")
         return path
 
-    def _read_json(self, name):
-        path = self._existing(name)
+    # -- weights and the state of training
+
+    def save_weights(self, model):
+        """Writes the weights of a Keras model."""
+        self._write_aside(_WEIGHTS, model.save_weights)
+
+    def load_weights(self, model):
+        """Reads the weights into a Keras model of the same settings."""
+        path = self.existing(_WEIGHTS)
         try:
-            return json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise ValueError(f"{path}: needs JSON as `kcrf train` writes it. Received: {error}") from None
+            model.load_weights(path)
+        except Exception as error:  # whatever h5py and Keras raise: the user needs the name of the file
+            raise ValueError(f"{path}: cannot be read as the weights of this run ({error})") from error
+
+    def save_state(self, progress, arrays):
+        """Writes the state of training: `progress`, plain values, and a list of arrays."""
+        text = np.frombuffer(json.dumps(progress).encode(), np.uint8)
+        numbered = {str(number): array for number, array in enumerate(arrays)}
+        self._write_aside(_STATE, lambda path: np.savez(path, progress=text, **numbered))
+
+    def has_state(self):
+        """Whether there is a state of training to go on from."""
+        return (self.path / _STATE).is_file()
+
+    def read_state(self):
+        """What `save_state` was given."""
+        path = self.existing(_STATE)
+        try:
+            with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
+                progress = json.loads(arrays["progress"].tobytes())
+                return progress, [arrays[str(number)] for number in range(len(arrays.files) - 1)]
+        except Exception as error:  # zipfile's, NumPy's and JSON's
+            raise ValueError(
+                f"{path}: cannot be read as the state of a training run ({error}); without the file, it starts anew"
+            ) from error
+
+    # -- what is told about the run
+
+    def save_log(self, rows):
+        """Writes the log: a list of dicts, one per epoch."""
+        text = io.StringIO()
+        writer = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        self._save_text("log.csv", text.getvalue())
+
+    def save_transitions(self, scheme, epochs):
+        """Writes the transitions: a list of `[epoch, matrix]`, matrices as nested lists."""
+        described = {"labels": list(scheme.labels), "scheme": scheme.get_config(), "epochs": epochs}
+        self._save_text("transitions.json", json.dumps(described, ensure_ascii=False))
+
+    def save_predictions(self, predictions):
+        """Writes what was found in held-out sentences, a list of dicts."""
+        self._save_text("predictions.jsonl", "".join(f"{json_line(prediction)}\n" for prediction in predictions))
+
+    def save_scores(self, scores):
+        """Writes the scores of the kept weights."""
+        self._save_json(_SCORES, scores)
+
+    # -- files
 
     def _save_json(self, name, value):
-        text = json.dumps(value, ensure_ascii=False, indent=1)
-        self._write_aside(name, lambda path: path.write_text(text, encoding="utf-8"))
+        self._save_text(name, json.dumps(value, ensure_ascii=False, indent=1))
+
+    def _save_text(self, name, text):
+        self._write_aside(name, lambda path: path.write_bytes(text.encode("utf-8", "surrogatepass")))
 
     def _write_aside(self, name, write):
         aside = self.path / f"new.{name}"
@@ -140,3 +229,57 @@ class RunFolder:
             os.replace(aside, self.path / name)
         finally:
             aside.unlink(missing_ok=True)
+
+
+def json_line(value):
+    """A value as JSON on one line, readable where it can be: lone surrogates, which UTF-8 has not, are escaped."""
+    line = json.dumps(value, ensure_ascii=False)
+    return json.dumps(value) if _SURROGATE.search(line) else line
+
+
+def read_json(path):
+    """The object in a JSON file, a dict. Lone surrogates, which vocabularies may have, are read."""
+    try:
+        value = json.loads(Path(path).read_bytes().decode("utf-8", "surrogatepass"))
+    except ValueError as error:
+        raise ValueError(f"{path}: needs a JSON object. Received: {error}") from None
+    if not isinstance(value, dict):
+        raise ValueError(f"{path}: needs a JSON object. Received: a {type(value).__name__}")
+    return value
+
+
+@contextmanager
+def locked(path):
+    """Keeps other processes from writing a run folder, by the file `.<folder>.lock` beside it.
+
+    The lock ends with its process, however that ends. Windows has no such locks: there nothing is locked.
+
+    Raises:
+        BlockingIOError: Another process holds the lock.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    path = Path(path)
+    name = path.with_name(f".{path.name}.lock")
+    name.parent.mkdir(parents=True, exist_ok=True)
+    while True:
+        with open(name, "a+", encoding="ascii") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                file.seek(0)
+                message = f"{path}: another process trains into this folder. Received: process {file.read() or '?'}"
+                raise BlockingIOError(message) from None
+            if not name.exists() or not os.path.samestat(os.stat(name), os.fstat(file.fileno())):
+                continue  # its owner removed the file between our opening and locking it
+            file.truncate(0)
+            file.write(str(os.getpid()))
+            file.flush()
+            try:
+                yield
+            finally:
+                name.unlink(missing_ok=True)
+            return

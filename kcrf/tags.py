@@ -265,14 +265,14 @@ def _check_ranges(sentences, scheme, lengths):
 
 
 def _told(number, position, previous, label):
-    """One violation in words."""
+    return f"sentence {number}, position {position}: {violation_in_words(previous, label)}"
+
+
+def violation_in_words(previous, label):
+    """What `TagScheme.violations` found, told: "m at the start", "b after b" or "b at the end"."""
     if label is None:
-        what = f"{previous} at the end"
-    elif previous is None:
-        what = f"{label} at the start"
-    else:
-        what = f"{label} after {previous}"
-    return f"sentence {number}, position {position}: {what}"
+        return f"{previous} at the end"
+    return f"{label} at the start" if previous is None else f"{label} after {previous}"
 
 
 def words_to_tags(words):

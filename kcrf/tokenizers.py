@@ -5,7 +5,6 @@ Words become pieces in the Rust library `tokenizers`, once for each distinct wor
 the library's own normalizers, whose Unicode tables also differ from Python's.
 """
 
-import os
 import re
 import unicodedata
 from itertools import chain, repeat
@@ -13,23 +12,26 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kcrf.bert4keras_names import explain
+from kcrf.characters import (
+    CJK_PUNCTUATION,
+    DROPPED,
+    END,
+    SPACED,
+    START,
+    is_cjk_character,
+    is_control,
+    is_punctuation,
+    is_space,
+    kinds_of,
+    lowered,
+)
+from kcrf.vocabularies import load_vocab, save_vocab, stem
+from kcrf.word_pieces import WordPieces
+
 __all__ = ["Encoding", "Tokenizer", "load_vocab", "save_vocab"]
 
-WORD, ALONE, SPACE, DROPPED = range(1, 5)  # what a character is to the tokenizer; 0 = not looked up yet
-START, END = 0x110000, 0x110001  # behind Unicode: the start and the end token in a row of code points
-KINDS = {lower: np.zeros(END + 1, np.uint8) for lower in (False, True)}  # accents are characters, or dropped
-CACHED_WORDS = 1 << 18
 BATCH = 256  # texts whose arrays fit the processor's cache
-
-CJK_RANGES = (
-    *((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F)),
-    *((0x2B740, 0x2B81F), (0x2B820, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F)),
-)
-CJK_PUNCTUATION = (
-    "＂＃＄％＆＇（）＊＋，－／：；＜＝＞＠［＼］＾＿｀｛｜｝～｟｠｢｣､\u3000、〃〈〉《》「」『』【】〔〕〖〗〘〙〚〛〜〝〞〟〰〾〿"
-    "–—‘’‛“”„‟…‧﹏﹑﹔·！？｡。"
-)
-
 
 class Encoding(NamedTuple):
     """A text as a model reads it.
@@ -43,50 +45,6 @@ class Encoding(NamedTuple):
     token_ids: list
     segment_ids: list
     offsets: np.ndarray
-
-
-def load_vocab(dict_path, encoding="utf-8", simplified=False, startswith=None):
-    """Reads a vocabulary file, one token a line.
-
-    Args:
-        dict_path: The file.
-        encoding: Of the file; bytes that do not fit are left out.
-        simplified: Whether to drop tokens of several characters with a Chinese character or punctuation among them,
-            and the "##" forms of such characters, which Chinese text never gives.
-        startswith: With `simplified`, the tokens that come first, such as ["[PAD]", "[UNK]", "[CLS]", "[SEP]"].
-
-    Returns:
-        A dict from token to id, the number of its line. With `simplified` a dict with new ids and the list
-        `keep_tokens` of the old id of each, for `build_transformer_model(keep_tokens=...)`.
-
-    Raises:
-        ValueError: A token of `startswith` is not in the file.
-    """
-    token_dict = {}
-    with open(dict_path, encoding=encoding, errors="ignore") as file:
-        for number, line in enumerate(file):
-            token_dict[(line.split() or [line.strip()])[0]] = number
-    if not simplified:
-        return token_dict
-    first = list(startswith or [])
-    unknown = [token for token in first if token not in token_dict]
-    if unknown:
-        raise ValueError(f"{dict_path}: `startswith` needs tokens of the vocabulary. Received: {', '.join(unknown)}")
-    others = sorted((token for token in token_dict if token not in first), key=token_dict.get)
-    kept = first + [token for token in others if _worth_keeping(token)]
-    return {token: place for place, token in enumerate(kept)}, [token_dict[token] for token in kept]
-
-
-def _worth_keeping(token):
-    return len(token) <= 1 or not any(_kind(char) == ALONE for char in Tokenizer.stem(token))
-
-
-def save_vocab(dict_path, token_dict, encoding="utf-8"):
-    """Writes a vocabulary file, one token a line in the order of their ids."""
-    aside = f"{dict_path}.writing"
-    with open(aside, "w", encoding=encoding) as file:
-        file.writelines(f"{token}\n" for token in sorted(token_dict, key=token_dict.get))
-    os.replace(aside, dict_path)
 
 
 class Tokenizer:
@@ -134,21 +92,9 @@ class Tokenizer:
         for name in ("pad", "unk", "mask", "start", "end"):
             if getattr(self, f"_token_{name}") in token_dict:
                 setattr(self, f"_token_{name}_id", token_dict[getattr(self, f"_token_{name}")])
-        self._word_piece = _word_piece_model(token_dict, word_maxlen)
-        self._forget()
-
-    def __getstate__(self):
-        return {name: value for name, value in vars(self).items() if name not in ("_pieces", "_lone_ids", "_numbers")}
-
-    def __setstate__(self, state):
-        vars(self).update(state)
-        self._forget()
-
-    def _forget(self):
-        self._pieces = {}  # word -> its tokens, their ids, their lengths in characters
-        self._lone_ids = np.zeros(END + 1, np.int32)  # code point -> id + 1 of the character, 0 = not looked up yet
+        self._pieces = WordPieces(token_dict, word_maxlen, self._id_in_place)
         # the ids as Python's ints, made once and not for every token
-        self._numbers = np.array(range(max(self._token_dict.values(), default=0) + 1), object)
+        self._numbers = np.array(range(max(token_dict.values(), default=0) + 1), object)
 
     # -- one text
 
@@ -176,30 +122,14 @@ class Tokenizer:
             words = self._pre_tokenize(text)
             return [t for word in words for t in ([word] if word in self._token_dict else self._tokenize(word, False))]
         words = text.translate(SPACED[bool(self._do_lower_case)]).split()
-        known, cut = self._pieces.get, self._pieces_of
-        return [token for word in words for token in (known(word) or cut(word))[0]]
+        return [token for tokens, _, _ in self._pieces.of(words) for token in tokens]
 
     def _is_dropped_mark(self, char):
         return self._do_lower_case and unicodedata.category(char) == "Mn"
 
-    def _pieces_of(self, word):
-        """Tokens, ids and lengths of a word, cut by the library the first time it comes."""
-        pieces = self._pieces.get(word)
-        if pieces is None:
-            if len(self._pieces) >= CACHED_WORDS:
-                self._pieces.clear()
-            tokens = self._word_piece_tokenize(word)
-            ids = [self.token_to_id(self._token_translate.get(token) or token) for token in tokens]
-            lengths = [len(token) - 2 * (place > 0) for place, token in enumerate(tokens)]
-            pieces = self._pieces[word] = (tokens, ids, lengths)
-        return pieces
-
-    def _word_piece_tokenize(self, word):
-        try:
-            tokens = [piece.value for piece in self._word_piece.tokenize(word)]
-        except UnicodeEncodeError:  # half of a surrogate pair: in no vocabulary, and not to be handed to Rust
-            return [word]
-        return [word] if len(tokens) == 1 else tokens  # the library says [UNK] where bert4keras leaves the word
+    def _id_in_place(self, token):
+        """The id of a token, or of the one that `token_translate` puts in its place."""
+        return self.token_to_id(self._token_translate.get(token) or token)
 
     def token_to_id(self, token):
         """The id of a token, of [UNK] where the vocabulary lacks it."""
@@ -306,9 +236,9 @@ class Tokenizer:
         return chain.from_iterable(self._cut_texts(texts[i : i + BATCH]) for i in range(0, len(texts), BATCH))
 
     def _cut_texts(self, texts):
-        joined, origin = self._plain(_joined(texts))
+        joined, origin = self._lowered(_joined(texts))
         if origin is not None:  # some text changes its length: each by itself
-            texts, origins = zip(*map(self._plain, texts))
+            texts, origins = zip(*map(self._lowered, texts))
             joined = _joined(texts)
         codes = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.uint32).copy()
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
@@ -316,11 +246,12 @@ class Tokenizer:
         for places, token, code in ((ends - lengths - 1, self._token_start, START), (ends, self._token_end, END)):
             if token is not None:
                 codes[places] = code
-                self._lone_ids[code] = self.token_to_id(token) + 1
-        ids, offsets = self._cut_characters(codes, _kinds(codes, self._do_lower_case))
+                self._pieces.name(code, self.token_to_id(token))
+        ids, offsets = self._pieces.row(codes, kinds_of(codes, self._do_lower_case))
         stops = np.searchsorted(offsets[:, 1], ends + 1, side="right")
-        starts = np.append(0, stops[:-1])
-        offsets -= np.repeat(ends - lengths, stops - starts)[:, None]
+        starts = np.zeros_like(stops)
+        starts[1:] = stops[:-1]
+        offsets.T[:] -= np.repeat(ends - lengths, stops - starts)
         offsets[starts[: len(texts) if self._token_start is not None else 0]] = 0
         offsets[stops[: len(texts) if self._token_end is not None else 0] - 1] = 0
         ids, slices = self._numbers[ids].tolist(), list(map(slice, starts.tolist(), stops.tolist()))
@@ -329,41 +260,9 @@ class Tokenizer:
             places = map(_in_original, places, origins)
         return zip(map(ids.__getitem__, slices), places)
 
-    def _cut_characters(self, codes, kinds):
-        """The ids of the tokens that a row of code points makes, and their offsets `(tokens, 2)` in it."""
-        solid = np.flatnonzero(kinds <= ALONE)  # the characters that tokens are made of
-        in_word, spaces = kinds[solid] == WORD, np.cumsum(kinds == SPACE)[solid]
-        glued = in_word[1:] & in_word[:-1] & (spaces[1:] == spaces[:-1])
-        starts = np.flatnonzero(np.append(True, ~glued)) if len(solid) else solid  # of words
-        is_word = in_word[starts]
-        words = (
-            np.where(kinds == WORD, codes, ord(" "))[kinds != DROPPED].tobytes().decode("utf-32-le", "surrogatepass")
-        )
-        known, cut = self._pieces.get, self._pieces_of
-        pieces = [known(word) or cut(word) for word in words.split()]
-        counts = np.ones(len(starts), np.int64)
-        counts[np.flatnonzero(is_word)] = [len(tokens) for tokens, _, _ in pieces]
-        of_word = np.flatnonzero(np.repeat(is_word, counts))
-        ids = np.repeat(self._ids_of_characters(codes[solid[starts]], ~is_word), counts)
-        ids[of_word] = list(chain.from_iterable(numbers for _, numbers, _ in pieces))
-        lengths = np.ones(len(ids), np.int64)
-        lengths[of_word] = list(chain.from_iterable(sizes for _, _, sizes in pieces))
-        ends = np.cumsum(lengths)
-        return ids, np.stack([solid[ends - lengths], solid[ends - 1] + 1], axis=1)
-
-    def _ids_of_characters(self, codes, alone):
-        """The ids of the characters that stand alone; anything for the others."""
-        ids = self._lone_ids[codes]
-        unknown = codes[(ids == 0) & alone]
-        if len(unknown):
-            for code in set(unknown.tolist()):
-                self._lone_ids[code] = self._pieces_of(chr(code))[1][0] + 1
-            ids = self._lone_ids[codes]
-        return ids - 1
-
     def _cut_words(self, text):
         """The ids and the offsets of a text that `pre_tokenize` cuts into words first."""
-        plain, origin = self._plain(text)
+        plain, origin = self._lowered(text)
         origin = np.arange(len(plain)) if origin is None else origin
         kept = [place for place, char in enumerate(plain) if not self._is_dropped_mark(char)]
         plain, place = "".join(plain[place] for place in kept), 0
@@ -387,23 +286,11 @@ class Tokenizer:
         if word in self._token_dict:
             return [word], [(0, len(word))]
         codes = np.array([ord(char) for char in word], np.uint32)
-        _, offsets = self._cut_characters(codes, _kinds(codes, self._do_lower_case))
+        _, offsets = self._pieces.row(codes, kinds_of(codes, self._do_lower_case))
         return self._tokenize(word, False), offsets.tolist()
 
-    def _plain(self, text):
-        """The text as it is cut, and the place in the original of each of its characters (None: the same places)."""
-        if not self._do_lower_case:
-            return text, None
-        lowered = text.lower()
-        if len(lowered) == len(text) and unicodedata.is_normalized("NFD", lowered):
-            return lowered, None
-        chars, start = [], 0
-        for place, char in enumerate(text):  # lowered as a whole: a final sigma differs from the others
-            end = start + len(char.lower())
-            chars += [(c, place) for c in unicodedata.normalize("NFD", lowered[start:end])]
-            start = end
-        chars = _marks_in_order(chars)
-        return "".join(char for char, _ in chars), np.array([place for _, place in chars], np.int64)
+    def _lowered(self, text):
+        return lowered(text) if self._do_lower_case else (text, None)
 
     # -- the way back
 
@@ -423,9 +310,10 @@ class Tokenizer:
         >>> Tokenizer({"[UNK]": 0, "ab": 1, "##c": 2}).rematch("x abc", ["[CLS]", "ab", "##c"])
         [[], [2, 3], [4]]
         """
-        plain, origin = self._plain(text)
+        plain, origin = self._lowered(text)
         origin = range(len(plain)) if origin is None else origin.tolist()
-        dropped = (_kinds(np.array([ord(char) for char in plain], np.uint32), self._do_lower_case) == DROPPED).tolist()
+        codes = np.array([ord(char) for char in plain], np.uint32)
+        dropped = (kinds_of(codes, self._do_lower_case) == DROPPED).tolist()
         origin = [place for place, out in zip(origin, dropped) if not out]
         plain = "".join(char for char, out in zip(plain, dropped) if not out)
         places, offset = [], 0
@@ -464,87 +352,19 @@ class Tokenizer:
 
     # -- characters
 
-    @staticmethod
-    def stem(token):
-        """A token without its leading "##"."""
-        return token.removeprefix("##")
-
-    @staticmethod
-    def _is_space(ch):
-        return ch in " \n\r\t" or unicodedata.category(ch) == "Zs"
-
-    @staticmethod
-    def _is_punctuation(ch):
-        """Also the ASCII signs that Unicode calls symbols, such as "$" and "+"."""
-        code = ord(ch)
-        in_ascii = 33 <= code <= 47 or 58 <= code <= 64 or 91 <= code <= 96 or 123 <= code <= 126
-        return in_ascii or unicodedata.category(ch).startswith("P")
+    stem = staticmethod(stem)
+    _is_space = staticmethod(is_space)
+    _is_punctuation = staticmethod(is_punctuation)
+    _is_cjk_character = staticmethod(is_cjk_character)
+    _is_control = staticmethod(is_control)
 
     @staticmethod
     def _cjk_punctuation():
         return CJK_PUNCTUATION
 
     @staticmethod
-    def _is_cjk_character(ch):
-        return any(first <= ord(ch) <= last for first, last in CJK_RANGES)
-
-    @staticmethod
-    def _is_control(ch):
-        return unicodedata.category(ch) in ("Cc", "Cf")
-
-    @staticmethod
     def _is_special(ch):
         return bool(ch) and ch[0] == "[" and ch[-1] == "]"
-
-
-def _kind(char, lower=False):
-    """What a character is to the tokenizer."""
-    if Tokenizer._is_punctuation(char) or Tokenizer._is_cjk_character(char):
-        return ALONE
-    if Tokenizer._is_space(char) or unicodedata.category(char) in ("Zl", "Zp"):
-        return SPACE
-    dropped = char in "\0\ufffd" or Tokenizer._is_control(char) or (lower and unicodedata.category(char) == "Mn")
-    return DROPPED if dropped else WORD
-
-
-def _kinds(codes, lower):
-    """The kinds of code points, looked up in a table that grows with the characters that come."""
-    table = KINDS[bool(lower)]
-    table[START:] = ALONE
-    kinds = table[codes]
-    if kinds.all():
-        return kinds
-    for code in set(codes[kinds == 0].tolist()):
-        table[code] = _kind(chr(code), lower)
-    return table[codes]
-
-
-class _Spaced(dict):
-    """For `str.translate`: blanks around characters that stand alone, and nothing for those that are dropped."""
-
-    def __init__(self, lower):
-        self._lower = lower
-
-    def __missing__(self, code):
-        char = chr(code)
-        self[code] = {WORD: char, ALONE: f" {char} ", SPACE: " ", DROPPED: ""}[_kind(char, self._lower)]
-        return self[code]
-
-
-SPACED = {lower: _Spaced(lower) for lower in (False, True)}
-
-
-def _marks_in_order(chars):
-    """Unicode's canonical order of combining marks, for a list of (character, place)."""
-    ordered, marks = [], []
-    for item in [*chars, ("\0", 0)]:
-        if unicodedata.combining(item[0]):
-            marks.append(item)
-            continue
-        ordered += sorted(marks, key=lambda mark: unicodedata.combining(mark[0]))
-        ordered.append(item)
-        marks = []
-    return ordered[:-1]
 
 
 def _joined(texts):
@@ -581,12 +401,5 @@ def _cuts(maxlen, index, *lengths):
     return cuts
 
 
-def _word_piece_model(token_dict, word_maxlen):
-    try:
-        from tokenizers.models import WordPiece
-    except ImportError:
-        raise ImportError("Tokenizer needs the package tokenizers: pip install kcrf[transformers]") from None
-    vocabulary = (
-        token_dict if "[UNK]" in token_dict else {**token_dict, "[UNK]": 0}
-    )  # the library needs the word itself
-    return WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=word_maxlen)
+def __getattr__(name):
+    raise explain("tokenizers", name)

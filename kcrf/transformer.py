@@ -9,6 +9,7 @@ import random
 import numpy as np
 
 from kcrf.backend import keras, ops
+from kcrf.bert4keras_backend import gelu_tanh
 
 __all__ = [
     "BiasAdd",
@@ -25,12 +26,6 @@ __all__ = [
 MASKED_SCORE = {"float16": -3e4, "bfloat16": -1e9, "float32": -1e9, "float64": -1e9}  # its exponential is 0
 
 register = keras.saving.register_keras_serializable(package="kcrf")
-
-
-@register
-def gelu_tanh(x):
-    """GELU by the tanh formula of Google's first BERT; plain "gelu" is the exact one, by erf."""
-    return keras.activations.gelu(x, approximate=True)
 
 
 @register

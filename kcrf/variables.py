@@ -6,7 +6,7 @@ A pattern is a regex searched in `variable.path`, the same text on every backend
 import re
 from math import prod
 
-from kcrf.backend import keras, ops
+from kcrf.backend import keras, ops, path_of
 
 __all__ = [
     "USUAL_EXCLUSIONS",
@@ -70,11 +70,6 @@ class PathAware:
 
 def _dense(gradient):
     return ops.add(gradient, 0.0) if hasattr(gradient, "dense_shape") else gradient
-
-
-def path_of(variable):
-    """The path of a Keras variable; the name of anything else."""
-    return getattr(variable, "path", variable.name)
 
 
 def as_patterns(patterns):
@@ -162,8 +157,8 @@ def _pattern(member):
 
 def _depth_groups(model):
     """Patterns from the embeddings up to the top layer; a group without trainable variables is an empty list."""
-    paths = [v.path for v in model.weights]
-    trained = [v.path for v in model.trainable_variables]
+    paths = [path_of(v) for v in model.weights]
+    trained = [path_of(v) for v in model.trainable_variables]
     for layer_pattern, below in STACKS:
         hits = (re.search(layer_pattern, path) for path in paths)
         numbers = {int(hit.group(2)) for hit in hits if hit}
@@ -236,8 +231,8 @@ def variable_table(model, optimizer=None):
     frozen = {"multiplier": None, "decayed": False, "prior": False}
     report = load_report(model)
     rows = VariableTable(
-        {"path": v.path, "shape": tuple(v.shape), **settings.get(v.path, frozen), "origin": _origin(v.path, report)}
-        for v in model.weights
+        {"path": path, "shape": tuple(v.shape), **settings.get(path, frozen), "origin": _origin(path, report)}
+        for path, v in zip(map(path_of, model.weights), model.weights, strict=True)
     )
     factors = getattr(optimizer, "lr_multipliers", None) or {}
     rows.caption = "\n".join(f"x{factor:.4g}  {pattern}" for pattern, factor in factors.items()) or None

@@ -13,7 +13,21 @@ TOLERANCE = {"float32": {"rtol": 2e-5, "atol": 2e-5}}
 
 
 def pytest_report_header():
-    return f"keras backend: {os.environ['KERAS_BACKEND']}"
+    from kcrf.backend import OLD_HOST
+
+    return "tf_keras, the old host" if OLD_HOST else f"keras backend: {os.environ['KERAS_BACKEND']}"
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "keras_3(reason): what the old host has not, and why")
+    config.addinivalue_line("markers", "old_host(reason): what only the old host has, and why")
+
+
+def pytest_runtest_setup(item):
+    from kcrf.backend import OLD_HOST
+
+    for marker in item.iter_markers("keras_3" if OLD_HOST else "old_host"):
+        pytest.skip(marker.args[0])
 
 
 @pytest.fixture(scope="session")

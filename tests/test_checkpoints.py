@@ -172,6 +172,13 @@ def test_arrays_longer_than_one_part_are_read_and_checked_while_they_come(tmp_pa
         entry.read()
 
 
+def test_arrays_come_in_memory_that_a_backend_can_take_over(tmp_path):
+    write_bundle(tmp_path / "x", {f"{size}": np.arange(size, dtype="float32") for size in range(1, 40)})
+    checkpoint = open_checkpoint(tmp_path / "x")
+    arrays = [checkpoint[name] for name in checkpoint]
+    assert all(array.ctypes.data % 64 == 0 and array.flags.writeable and array.flags.c_contiguous for array in arrays)
+
+
 def test_moments_and_counters_of_the_optimizer_are_left_out(tmp_path):
     slots = ("a/kernel/adam_m", "a/kernel/adam_v", "a/kernel/lamb_m", "a/kernel/Adam", "a/kernel/Adam_1", "global_step")
     slots += ("beta1_power", "a/kernel/AdamWeightDecayOptimizer_1", "a/kernel/shadow", "loss_scale", "good_steps")

@@ -130,6 +130,35 @@ def test_a_path_that_sinks_below_a_float_at_both_ends_is_not_lost(gap):
     close(numpy(crf.log_partition(emissions, None, transitions)), [400.0])
 
 
+def test_a_tag_is_not_lost_where_all_that_can_be_reached_is_unlikely():
+    # Tag 2 has the best emission but is out of reach: beside it, both others are next to nothing, one more than a float
+    # can hold, and that one gains 400.
+    emissions = np.array([[[0, 0, 0], [-46, -100, 0], [0, 400, 0]]], "float32")
+    transitions = np.full((3, 3), crf.FORBIDDEN, "float32")
+    np.fill_diagonal(transitions, 0)
+    start = np.array([0, 0, crf.FORBIDDEN], "float32")
+    close(numpy(crf.log_partition(emissions, None, transitions, start)), [300.0])
+    assert_allclose(numpy(crf.marginals(emissions, None, transitions, start))[0], [[0, 1, 0]] * 3, atol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [2.0, 100.0])  # on probabilities, on logarithms
+def test_counts_of_long_sentences_equal_a_recursion_in_float64(scale):
+    random = np.random.default_rng(3)
+    emissions, transitions = random.normal(size=(400, 5)) * scale, random.normal(size=(5, 5)) * scale
+    left, right = np.zeros((400, 5)), np.zeros((400, 5))
+    for t in range(1, 400):
+        left[t] = np.logaddexp.reduce((left[t - 1] + emissions[t - 1])[:, None] + transitions, axis=0)
+        right[-t - 1] = np.logaddexp.reduce(transitions + right[-t] + emissions[-t], axis=1)
+    log_z = np.logaddexp.reduce(left[-1] + emissions[-1])
+    after = emissions + right
+    steps = np.exp((left + emissions)[:-1, :, None] + transitions + after[1:, None, :] - log_z).sum(axis=0)
+    arrays = emissions[None].astype("float32"), None, transitions.astype("float32")
+    found = list(map(numpy, crf.expected_counts(*arrays)))
+    assert_allclose(found[0][0], np.exp(left + after - log_z), atol=2e-3 if scale > 10 else 1e-5)
+    assert_allclose(found[1][0], steps, rtol=1e-4, atol=2e-2 if scale > 10 else 1e-3)
+    assert_allclose(found[0].sum(axis=-1), 1.0, atol=1e-4)
+
+
 def test_a_constant_added_to_every_score_costs_no_digits():
     random = np.random.default_rng(5)
     emissions = (random.integers(-128, 128, (2, 512, 4)) / 64).astype("float32")  # exact with 8192 added, too

@@ -9,6 +9,7 @@ from kcrf.backend import ops
 from kcrf.checkpoints import write_safetensors
 from kcrf.crf_weights import load_crf_weights
 from kcrf.layers import ConditionalRandomField
+from kcrf.memm import MaximumEntropyMarkovModel
 
 random = np.random.default_rng(0)
 EMISSIONS = random.normal(size=(4, 6, 4)).astype("float32")
@@ -138,6 +139,63 @@ def test_bert4keras_weight_files_of_all_kinds_give_its_losses_and_its_tags(tmp_p
         losses, tags = losses_and_tags(layer)
         assert_allclose(losses, theirs["losses"], rtol=1e-4)
         assert_array_equal(tags, theirs["paths"])
+
+
+MEMM = """
+import tf_keras as keras
+from bert4keras.backend import K
+from bert4keras.layers import MaximumEntropyMarkovModel
+for rank in (None, 2):
+    x = keras.layers.Input((None, 4))
+    layer = MaximumEntropyMarkovModel(lr_multiplier=100, hidden_dim=rank)
+    model = keras.Model(x, layer(keras.layers.Masking(-7.0)(x)))
+    layer.set_weights([w / 100 for w in ([inputs["full"]] if rank is None else [inputs["left"], inputs["right"]])])
+    y_pred = model.predict(inputs["emissions"], verbose=0)
+    outputs[f"loss_{rank}"] = K.eval(layer.sparse_loss(K.constant(inputs["tags"]), K.constant(y_pred)))[None]
+    for name in inputs["names"]:
+        model.save_weights(f"{inputs['folder']}/{rank}_{name}")
+"""
+
+
+def memm(**arguments):
+    layer = MaximumEntropyMarkovModel(name="MEMM", **arguments)
+    layer.build((None, None, 4))
+    return layer
+
+
+def test_bert4keras_memm_weights_of_full_and_low_rank_give_its_losses(tmp_path, bert4keras_python):  # noqa: F811
+    pytest.importorskip("tensorflow")
+    left, right = random.normal(size=(2, 4, 2)).astype("float32")
+    names = ["best_model.weights", "best_model.h5", "best_model.weights.h5"]
+    padded = np.where(MASK[:, :, None], EMISSIONS, np.float32(-7.0))
+    weights = {"full": TRANSITIONS, "left": left, "right": right}
+    theirs = bert4keras_python(MEMM, names=names, folder=str(tmp_path), emissions=padded, tags=TAGS, **weights)
+    for rank, transitions in ((None, TRANSITIONS), (2, left @ right.T)):
+        for name, k in zip(names, (1, 100, 10), strict=True):
+            layer = memm(lr_multiplier=k, hidden_dim=rank)
+            load_crf_weights(layer, tmp_path / f"{rank}_{name}", "bert4keras", lr_multiplier=100)
+            assert_allclose(numpy(layer.trans), transitions, rtol=1e-5, atol=1e-6)
+            losses = numpy(layer.sparse_loss(TAGS, layer(EMISSIONS, mask=MASK)))
+            assert_allclose(losses.sum() / MASK.sum(), theirs[f"loss_{rank}"][0], rtol=1e-5)  # theirs: per token
+
+
+@pytest.mark.parametrize(
+    ("arguments", "source", "kind", "message"),
+    [
+        ({}, TFA, "tfa", "`MEMM` is a MEMM, .* of kind 'bert4keras'. Received: kind='tfa'"),
+        ({"hidden_dim": 2}, {"trans": TRANSITIONS}, "bert4keras", r"an array 'l_trans'. Received: \['trans'\]"),
+        ({}, {"l_trans": TRANSITIONS}, "bert4keras", r"an array 'trans'. Received: \['l_trans'\]"),
+        (
+            {"hidden_dim": 2},
+            {"l_trans": TRANSITIONS[:, :2], "r_trans": TRANSITIONS},
+            "bert4keras",
+            r"needs 'r_trans' of shape \(4, 2\). Received: shape=\(4, 4\)",
+        ),
+    ],
+)
+def test_weights_that_a_memm_cannot_take_are_refused(arguments, source, kind, message):
+    with pytest.raises(ValueError, match=message):
+        load_crf_weights(memm(**arguments), source, kind, lr_multiplier=1 if kind == "bert4keras" else None)
 
 
 def test_an_h5_file_is_read_without_what_an_optimizer_left_there(tmp_path):

@@ -25,12 +25,13 @@ tags[1::4, 2] = -1  # unknown
 
 def train(model_layer):
     model, layer = model_layer
-    model.compile(keras.optimizers.SGD(1.0), loss=layer.sparse_loss, metrics=[layer.sparse_accuracy], jit_compile=JIT)
+    model.compile(keras.optimizers.SGD(1.0), loss=layer.sparse_loss, metrics=[layer.viterbi_accuracy], jit_compile=JIT)
     before = [ops.convert_to_numpy(w) for w in model.weights]
     losses = model.fit(words, tags, batch_size=16, epochs=1, shuffle=False, verbose=0).history["loss"]
     gradients = [(old - ops.convert_to_numpy(new)).tolist() for old, new in zip(before, model.weights)]
     losses += model.fit(words, tags, batch_size=8, epochs=2, shuffle=False, verbose=0).history["loss"]
-    return {"losses": losses + [model.evaluate(words, tags, batch_size=16, verbose=0)[0]], "gradients": gradients}
+    loss, accuracy = model.evaluate(words, tags, batch_size=16, verbose=0)
+    return {"losses": losses + [loss], "accuracy": accuracy, "gradients": gradients}
 
 def small():
     keras.utils.set_random_seed(1)
@@ -74,6 +75,7 @@ def test_two_devices_have_the_losses_and_gradients_of_one():
     line = next(line for line in done.stdout.splitlines() if line.startswith("RESULT"))
     one, two = json.loads(line.removeprefix("RESULT"))
     assert_allclose(two["losses"], one["losses"], rtol=1e-4)
+    assert_allclose(two["accuracy"], one["accuracy"], rtol=1e-6)
     assert len(one["gradients"]) == 6  # embedding, kernel, bias, trans, start, end
     for on_two, on_one in zip(two["gradients"], one["gradients"], strict=True):
         assert_allclose(on_two, on_one, rtol=1e-3, atol=2e-5)

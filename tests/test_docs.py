@@ -2,14 +2,19 @@
 
 import doctest
 import importlib
+import re
 from pathlib import Path
 
 import pytest
 
 import kcrf
+from kcrf.backend import OLD_HOST, backend_name
 
 PACKAGE = Path(kcrf.__file__).parent
-MODULES = sorted(path.stem for path in PACKAGE.glob("*.py") if not path.stem.startswith("__"))
+ROOT = PACKAGE.parent
+CODE = re.compile(r"^```python *(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)  # perhaps of one backend, the code
+ABSENT = {"keras_host" if OLD_HOST else "tf_keras_host", "__init__", "__main__"}  # the other host has another Keras
+MODULES = sorted(path.stem for path in PACKAGE.glob("*.py") if path.stem not in ABSENT)
 
 
 def public(module):
@@ -40,6 +45,30 @@ def test_public_names_exist_and_are_documented(name):
             assert thing.__doc__, f"kcrf.{name}.{label} has no docstring"
 
 
+def run(blocks, text, name):
+    """Runs code blocks of a document one after the other, but for those of another backend."""
+    names = {"__name__": "__main__"}
+    for block in blocks:
+        if block[1] in ("", backend_name()):
+            above = "\n" * text.count("\n", 0, block.start(2))  # so that an error tells the line of the document
+            exec(compile(above + block[2], name, "exec"), names)
+
+
+@pytest.mark.parametrize("document", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.name)
+def test_the_code_of_a_guide_runs_from_top_to_bottom(document, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = document.read_text(encoding="utf-8")
+    blocks = list(CODE.finditer(text))
+    assert blocks and {block[1] for block in blocks} <= {"", "tensorflow", "jax", "torch"}
+    run(blocks, text, str(document))
+
+
+@pytest.mark.parametrize("name", ["README.md", "README.zh.md"])
+def test_the_ten_lines_of_the_readme_run(name):
+    text = (ROOT / name).read_text(encoding="utf-8")
+    run([CODE.search(text)], text, name)
+
+
 def test_the_version_stands_in_the_changelog():
-    changelog = (PACKAGE.parent / "CHANGELOG.md").read_text(encoding="utf-8")
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert f"## {kcrf.__version__}" in changelog

@@ -9,7 +9,19 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 ARGUMENTS = {"basic_segment": ["run", "1"]}  # one epoch
-EXPECTED = {"basic_segment": "F1 on the test part: 0.", "basic_optimizer": "CRF"}
+EXPECTED = {
+    "basic_segment": "F1 on the test part: 0.",
+    "basic_optimizer": "CRF",
+    "basic_extract_features": "the largest difference is 0.0e+00",
+    "basic_masked_language_model": "answered: 的花",
+}
+AT_LEAST = {  # what stands before the last number of the output, and how large that is
+    "task_sequence_labeling_cws_crf": ("F1 on the test part: ", 0.7),
+    "task_sequence_labeling_ner_crf": ("best F1: ", 0.9),
+    "task_sentiment_albert": ("accuracy at last: ", 0.9),
+    "task_sentence_similarity_lcqmc": ("accuracy at last: ", 0.9),
+    "task_bilstm_crf_two_learning_rates": ("F1: ", 0.8),
+}
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.py")))
@@ -18,3 +30,5 @@ def test_an_example_runs_and_says_what_it_promises(name, tmp_path):
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "COLUMNS": "120"})
     assert run.returncode == 0, run.stderr
     assert EXPECTED.get(name, "").lower() in run.stdout.lower()
+    before, least = AT_LEAST.get(name, ("", None))
+    assert least is None or float(run.stdout.rpartition(before)[2].split()[0]) >= least, run.stdout

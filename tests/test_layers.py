@@ -1,6 +1,7 @@
 """kcrf.layers.ConditionalRandomField in the hands of Keras: training, masks, learning rates, saving."""
 
 import gc
+import itertools
 
 import numpy as np
 import oracles
@@ -12,6 +13,7 @@ from kcrf import crf
 from kcrf.backend import backend_name, keras, ops
 from kcrf.layers import ConditionalRandomField, ViterbiTags, with_learning_rate_multiplier
 from kcrf.tags import bio, bioes, bmes
+from kcrf.variables import path_of
 
 random = np.random.default_rng(0)
 EMISSIONS = random.normal(size=(3, 5, 4)).astype("float32")
@@ -61,6 +63,59 @@ def test_losses_are_minus_the_enumerated_log_likelihoods_per_sentence(boundary):
     assert_allclose(numpy(layer.sparse_loss(TAGS.astype("float32"), y_pred)), expected, rtol=1e-4)
     assert_allclose(numpy(layer.sparse_loss(TAGS[:, :, None], y_pred)), expected, rtol=1e-4)
     assert_allclose(numpy(layer.dense_loss(np.eye(4, dtype="float32")[TAGS], y_pred)), expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("scheme", [None, bmes()], ids=["free", "bmes"])
+@pytest.mark.parametrize("boundary", [False, True])
+def test_the_probabilities_of_all_tag_sequences_sum_to_one(boundary, scheme):
+    layer = built(use_boundary=boundary, constraints=scheme, lr_multiplier=10)
+    if boundary:
+        layer._start.assign(np.array([0.1, -0.2, 0.3, 0.0], "float32"))
+        layer._end.assign(np.array([0.0, 0.2, -0.1, 0.1], "float32"))
+    mask = np.array([[0, 1, 0, 1, 1]], bool)
+    paths = np.zeros((64, 5), int)
+    paths[:, mask[0]] = list(itertools.product(range(4), repeat=3))
+    y_pred = layer(EMISSIONS[:1].repeat(64, axis=0), mask=mask.repeat(64, axis=0))
+    probabilities = np.exp(-numpy(layer.sparse_loss(paths, y_pred)).astype("float64"))
+    assert_allclose(probabilities.sum(), 1.0, rtol=1e-5)
+    if scheme is not None:
+        legal = [scheme.violations(path[mask[0]].tolist()) == [] for path in paths]
+        assert (probabilities[legal] > 0).all() and (probabilities[np.invert(legal)] == 0).all()
+
+
+def test_a_sentence_without_a_real_position_costs_nothing_and_teaches_nothing():
+    layer = built(use_boundary=True, constraints=bmes())
+    mask = np.array([[0, 0, 0, 0, 0], [0, 0, 1, 0, 0], [1, 1, 1, 1, 1]], bool)
+    y_pred = layer(EMISSIONS, mask=mask)
+    tags = np.zeros((3, 5), int)
+    assert numpy(layer.sparse_loss(tags, y_pred))[0] == 0
+    assert_array_equal(numpy(layer.decode(y_pred))[:2], [[-1] * 5, [-1, -1, 0, -1, -1]])
+
+    def loss(emissions):
+        return ops.sum(layer.sparse_loss(tags, layer(emissions, mask=ops.convert_to_tensor(mask))))
+
+    _, (gradient,) = value_and_gradients(loss, EMISSIONS)
+    assert np.isfinite(gradient).all() and (gradient[~mask] == 0).all() and np.abs(gradient[2]).max() > 0
+
+
+@pytest.mark.parametrize("policy", ["float32", "mixed_float16", "mixed_bfloat16"])
+def test_at_512_positions_the_loss_is_that_of_float64_under_every_policy(policy):
+    draw = np.random.default_rng(0)
+    layer = ConditionalRandomField(use_boundary=True, dtype=policy)
+    half = ops.cast(3 * draw.normal(size=(2, 512, 9)).astype("float32"), layer.compute_dtype)
+    tags = draw.integers(0, 9, (2, 512))
+    y_pred = layer(half, mask=np.arange(512) >= np.array([[0], [100]]))
+    for stored in (layer._trans, layer._start, layer._end):
+        stored.assign(draw.normal(size=stored.shape))
+    trans, start, end = (numpy(x).astype("float64") for x in (layer.trans, layer.start, layer.end))
+    for loss, rows, path in zip(numpy(layer.sparse_loss(tags, y_pred)), numpy(y_pred), tags, strict=True):
+        real = rows[:, 0] > -np.inf
+        rows, path = rows[real].astype("float64"), path[real].tolist()
+        alpha = start + rows[0]
+        for row in rows[1:]:
+            alpha = np.logaddexp.reduce(alpha[:, None] + trans, axis=0) + row
+        expected = np.logaddexp.reduce(alpha + end) - oracles.score(rows, path, trans, start, end)
+        assert_allclose(loss, expected, rtol=1e-5)
 
 
 def test_one_tag_at_minus_infinity_masks_nothing():
@@ -239,7 +294,7 @@ def test_the_multiplier_is_exactly_k_times_the_rate_of_the_effective_scores(opti
         )[1][0]
         rule = getattr(keras.optimizers, optimizer)(1e-4, **({"epsilon": 1e-12} if optimizer == "Adam" else {}))
         rule.build([layer._trans])
-        rule.apply([ops.convert_to_tensor(gradient)])
+        rule.apply_gradients([(ops.convert_to_tensor(gradient), layer._trans)])
         return numpy(layer.trans).astype("float64") - before, gradient
 
     one, gradient_one = moved(1)
@@ -252,7 +307,7 @@ def test_stored_weights_are_the_scores_divided_by_k():
     layer = built(lr_multiplier=100, transition_initializer=keras.initializers.Constant(2.0))
     assert_allclose(numpy(layer._trans), np.full((4, 4), 0.02), rtol=1e-6)
     assert_allclose(numpy(layer.trans), np.full((4, 4), 2.0), rtol=1e-6)
-    assert [w.name for w in layer.weights] == ["trans"]
+    assert [path_of(w).split("/")[-1] for w in layer.weights] == ["trans"]
 
 
 def test_fit_learns_and_a_loaded_model_trains_on_identically(tmp_path):
@@ -277,6 +332,11 @@ def test_weights_come_back_from_a_weight_file(tmp_path):
     other_layer._trans.assign(np.zeros((4, 4), "float32"))
     other.load_weights(tmp_path / "model.weights.h5")
     assert_array_equal(numpy(other_layer.trans), numpy(layer.trans))
+    losses = []
+    for each, loss in ((model, layer.sparse_loss), (other, other_layer.sparse_loss)):
+        each.compile(keras.optimizers.SGD(0.01), loss=loss)
+        losses.append(each.fit(words, words % 4, epochs=3, verbose=0, shuffle=False).history["loss"])
+    assert_allclose(*losses, rtol=1e-6)
 
 
 def test_dense_targets_train_too():
@@ -301,6 +361,18 @@ def test_the_compiled_loss_is_the_mean_and_sentence_weights_weigh_it():
     assert_allclose(weighted, (weights * each).mean(), rtol=1e-5)
 
 
+def test_in_fit_a_sentence_of_weight_zero_teaches_nothing():
+    weights = np.arange(16) % 2 * 1.0
+    losses = []
+    for rows, each in ((slice(None), weights[:, None]), (slice(1, None, 2), None)):
+        model, layer, words, tags = small_model(lr_multiplier=10)
+        # Keras takes the mean over the batch, so half of the sentences at twice the rate are the same step
+        model.compile(keras.optimizers.SGD(0.01 if each is None else 0.02), loss=layer.sparse_loss)
+        model.fit(words[rows], tags[rows], sample_weight=each, batch_size=16, epochs=2, shuffle=False, verbose=0)
+        losses.append(numpy(layer.sparse_loss(tags, model.predict(words, verbose=0))))
+    assert_allclose(*losses, rtol=1e-5)
+
+
 def test_token_weights_are_refused_with_the_reason():
     model, layer, words, tags = small_model()
     model.compile("sgd", loss=layer.sparse_loss)
@@ -314,7 +386,7 @@ def test_mixed_precision_leaves_scores_and_losses_in_float32(policy):
     try:
         model, layer, words, tags = small_model(lr_multiplier=10)
         model.compile("adam", loss=layer.sparse_loss)
-        assert model.output.dtype == "float32" and str(layer._trans.dtype) == "float32"
+        assert model.output.dtype == "float32" and layer._trans.dtype == "float32"
         assert np.isfinite(model.fit(words, tags, verbose=0).history["loss"]).all()
         y_pred = model.predict(words, verbose=0)
         scores = numpy(layer.trans).astype("float64")
@@ -342,6 +414,10 @@ def test_a_tagger_layer_returns_the_best_paths_and_can_be_saved(tmp_path):
     assert_array_equal(loaded.predict(words[:5, :5], verbose=0), shorter)
 
 
+def loss_of(layer, name, tags):
+    return getattr(layer, name)(tags, EMISSIONS)  # a loss does not keep its layer, the argument does
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -350,10 +426,10 @@ def test_a_tagger_layer_returns_the_best_paths_and_can_be_saved(tmp_path):
         (lambda: built().build((None, 4)), r"needs inputs of shape \(batch, time, tags\). Received: shape=\(None, 4\)"),
         (lambda: built(constraints=bio("AB")), "one score for each of the 5 tags of its constraints"),
         (
-            lambda: built().sparse_loss(np.zeros((1, 2, 3)), EMISSIONS),
+            lambda: loss_of(built(), "sparse_loss", np.zeros((1, 2, 3))),
             r"shape \(batch, time\). Received: shape=\(1, 2, 3\)",
         ),
-        (lambda: built().dense_loss(TAGS, EMISSIONS), r"shape \(batch, time, tags\). Received: shape=\(3, 5\)"),
+        (lambda: loss_of(built(), "dense_loss", TAGS), r"shape \(batch, time, tags\). Received: shape=\(3, 5\)"),
     ],
 )
 def test_what_cannot_work_is_refused(make, message):
@@ -368,12 +444,68 @@ def test_a_loss_outlives_its_layer_no_further_than_saying_so():
         loss(TAGS, EMISSIONS)
 
 
+@pytest.mark.parametrize("jit", ["auto"] if backend_name() == "jax" else ["auto", False])
+def test_viterbi_accuracy_is_a_compiled_metric_that_follows_the_weights(jit):
+    model, layer, words, tags = small_model(lr_multiplier=2, use_boundary=True, constraints=bmes())
+    tags = np.random.default_rng(9).integers(-1, 4, tags.shape)
+    judged = (words > 0) & (tags >= 0)
+    settings = {"metrics": [layer.viterbi_accuracy], "jit_compile": jit}
+    model.compile(keras.optimizers.SGD(0.0), layer.sparse_loss, **settings)
+
+    def right():
+        return (numpy(layer.decode(model.predict(words, verbose=0))) == tags)[judged].mean()
+
+    shares = []
+    for seed in range(2):  # the same compiled steps, other weights
+        draw = np.random.default_rng(seed)
+        model.set_weights([draw.normal(size=w.shape) for w in model.get_weights()])
+        shares.append(right())
+        epoch = model.fit(words, tags, batch_size=6, verbose=0, validation_data=(words, tags)).history
+        assert_allclose(epoch["viterbi_accuracy"], [shares[-1]], rtol=1e-6)
+        assert_allclose(epoch["val_viterbi_accuracy"], [shares[-1]], rtol=1e-6)
+        assert_allclose(model.evaluate(words, tags, verbose=0)[1], shares[-1], rtol=1e-6)
+    assert len(set(shares)) > 1
+
+
+def test_viterbi_accuracy_of_a_loaded_model_of_one_hot_tags_and_weighed(tmp_path):
+    model, layer, words, tags = small_model(lr_multiplier=10)
+    one_hot = np.eye(4, dtype="float32")[tags]
+    accuracy = layer.viterbi_accuracy
+    model.compile("adam", layer.dense_loss, metrics=[accuracy], weighted_metrics=[layer.viterbi_accuracy])
+    weights = np.linspace(0, 2, len(words)).astype("float32")
+    model.fit(words, one_hot, verbose=0)
+    right, judged = numpy(layer.decode(model.predict(words, verbose=0))) == tags, words > 0
+    found = model.evaluate(words, one_hot, sample_weight=weights, return_dict=True, verbose=0)
+    weighed = ((right & judged) * weights[:, None]).sum() / (judged * weights[:, None]).sum()
+    assert_allclose(sorted(found.values())[:2], sorted([right[judged].mean(), weighed]), rtol=1e-5)
+    by_hand = float(layer.viterbi_accuracy(one_hot, model.predict(words, verbose=0)))
+    assert_allclose(by_hand, right[judged].mean(), rtol=1e-6)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    again = loaded.evaluate(words, one_hot, sample_weight=weights, return_dict=True, verbose=0)
+    assert again.keys() == found.keys()
+    assert_allclose([again[name] for name in found], list(found.values()), rtol=1e-6)
+
+
+def test_a_model_that_is_built_by_its_data_counts_viterbi_accuracy_too():
+    keras.utils.set_random_seed(3)
+    layer = ConditionalRandomField(lr_multiplier=10)
+    model = keras.Sequential([keras.layers.Embedding(20, 8, mask_zero=True), keras.layers.Dense(4), layer])
+    model.compile("sgd", layer.sparse_loss, metrics=[layer.viterbi_accuracy])
+    words = np.random.default_rng(1).integers(0, 20, (16, 6))
+    model.fit(words, words % 4, verbose=0)
+    best = numpy(layer.decode(model.predict(words, verbose=0)))
+    expected = (best == words % 4)[words > 0].mean()
+    assert_allclose(model.evaluate(words, words % 4, verbose=0)[1], expected, rtol=1e-6)
+
+
 @pytest.mark.skipif(backend_name() != "jax", reason="only JAX keeps weights away from metrics")
-def test_on_jax_a_metric_that_needs_weights_says_why_it_cannot_be_compiled():
-    model, layer, words, tags = small_model()
-    model.compile("sgd", loss=layer.sparse_loss, metrics=[layer.viterbi_accuracy])
-    with pytest.raises(ValueError, match="JAX"):
-        model.fit(words, tags, verbose=0)
+def test_on_jax_viterbi_accuracy_asks_for_a_loss_of_its_layer():
+    for call in (keras.Model.evaluate, keras.Model.fit):
+        model, layer, words, tags = small_model()
+        model.compile("sgd", "mse", metrics=[layer.viterbi_accuracy])
+        with pytest.raises(ValueError, match="needs a loss of its layer beside it"):
+            call(model, words, np.eye(4)[tags], verbose=0)
 
 
 def test_layers_of_other_modules_go_by_this_one_too():

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from kcrf.backend import keras, ops
-from kcrf.layers import ViterbiTags
+from kcrf.layers import AutoLearningRate, ViterbiTags, suggest_lr_multiplier
 from kcrf.memm import MaximumEntropyMarkovModel, equal_crf
+from kcrf.tags import bmes
 
 random = np.random.default_rng(0)
 EMISSIONS = random.normal(size=(5, 5, 4)).astype("float32")
@@ -131,6 +132,64 @@ def test_the_equal_crf_scores_every_path_as_the_model_does_and_decodes_it():
         assert_allclose(shares[real], np.reshape(each, (-1, 4)), atol=1e-5)
 
 
+def enumerated(emissions, mask):
+    """For each sentence its paths, best first, with the model's log probability of each."""
+    sentences = []
+    for rows, real in zip(emissions.astype("float64"), mask, strict=True):
+        paths = itertools.product(range(4), repeat=int(real.sum()))
+        scored = [(path, reversed_too(rows[real], list(path), TRANSITIONS.astype("float64"))[2]) for path in paths]
+        sentences.append(sorted(scored, key=lambda item: -item[1]))
+    return sentences
+
+
+@pytest.mark.parametrize("hidden_dim", [None, 4])
+def test_the_k_best_entropy_and_spans_are_those_of_the_enumerated_paths(hidden_dim):
+    layer = built(lr_multiplier=10, hidden_dim=hidden_dim, transitions=TRANSITIONS)
+    if hidden_dim is not None:
+        layer._r_trans.assign(np.eye(4) / 10)
+    emissions, mask, spans = EMISSIONS[:, :4], MASK[:, :4], [[(0, 4)], [(0, 1), (1, 3)], [(2, 4)], [(1, 4)], []]
+    y_pred = layer(emissions, mask=mask)
+    tags, scores = map(numpy, layer.top_k(y_pred, 3))
+    entropies, found = numpy(layer.entropy(y_pred)), layer.span_confidence(y_pred, spans, scheme=bmes())
+    for row, (real, paths) in enumerate(zip(mask, enumerated(emissions, mask), strict=True)):
+        best = paths[:3]
+        assert_allclose(scores[row, : len(best)], [score for _, score in best], rtol=1e-4, atol=1e-5)
+        assert [tuple(tags[row, n][real]) for n in range(len(best))] == [path for path, _ in best]
+        weights = np.exp([score for _, score in paths])
+        shares = weights / weights.sum()
+        assert_allclose(entropies[row], -(shares * np.log(shares)).sum(), rtol=1e-4, atol=1e-5)
+        at = np.cumsum(real) - real  # the number of real positions before each
+        for (start, end), probability in zip(spans[row], found[row], strict=True):
+            first, length = at[start], real[start:end].sum()
+            holds = [path[first : first + length] == tuple(bmes().encode([(0, length)], length)) for path, _ in paths]
+            assert_allclose(probability, shares[np.array(holds)].sum(), rtol=1e-4, atol=1e-6)
+
+
+def test_viterbi_accuracy_is_a_compiled_metric_of_this_layer_too():
+    layer = MaximumEntropyMarkovModel(lr_multiplier=10, hidden_dim=2)
+    model = keras.Sequential([keras.Input((None, 4)), layer])
+    model.compile(keras.optimizers.SGD(0.0), loss=layer.sparse_loss, metrics=[layer.viterbi_accuracy])
+    layer._trans.assign(random.normal(size=(4, 2)))
+    shares = [(numpy(layer.decode(EMISSIONS)) == TAGS).mean()]
+    shares += model.fit(EMISSIONS, TAGS, verbose=0).history["viterbi_accuracy"]
+    shares += [model.evaluate(EMISSIONS, TAGS, verbose=0)[1], float(layer.viterbi_accuracy(TAGS, EMISSIONS))]
+    assert_allclose(shares, shares[0], rtol=1e-6)
+
+
+def test_auto_gets_its_number_and_keeps_it_in_a_file(tmp_path):
+    layer = MaximumEntropyMarkovModel(lr_multiplier="auto", hidden_dim=2, name="MEMM")
+    model = keras.Sequential([keras.Input((None, 4)), layer])
+    before = numpy(layer.trans)
+    model.compile(keras.optimizers.Adam(1e-6), loss=layer.sparse_loss)
+    model.fit(EMISSIONS, TAGS, verbose=0, callbacks=[AutoLearningRate(layer)])
+    assert float(layer.multiplier) == suggest_lr_multiplier(1e-6, 1)
+    assert 0.01 < np.abs(numpy(layer.trans) - before).max() < 0.5  # a step of 1e-6 would not be seen
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras").get_layer("MEMM")
+    assert float(loaded.multiplier) == float(layer.multiplier)
+    assert_array_equal(numpy(loaded.trans), numpy(layer.trans))
+
+
 @settings(max_examples=12, deadline=None)
 @given(st.sampled_from([(2, 1), (3, 6)]), st.sampled_from([1e-2, 1.0, 1e2, 1e4]), st.integers(0, 10**6))
 def test_any_mask_and_size_of_scores(shape, scale, seed):
@@ -153,7 +212,8 @@ def test_any_mask_and_size_of_scores(shape, scale, seed):
 def test_any_number_of_tags(tags):
     transitions, emissions = (random.normal(size=shape).astype("float32") for shape in ((tags, tags), (2, 3, tags)))
     targets, mask = random.integers(0, tags, (2, 3)), np.array([[1, 1, 1], [0, 1, 1]], bool)
-    losses = built(tags, transitions).sparse_loss(targets, np.where(mask[:, :, None], emissions, -np.inf))
+    layer = built(tags, transitions)
+    losses = layer.sparse_loss(targets, np.where(mask[:, :, None], emissions, -np.inf))
     assert_allclose(numpy(losses), -expected(emissions, targets, mask, transitions)[:, 2], rtol=1e-4, atol=1e-6)
 
 
@@ -224,13 +284,17 @@ def test_fit_learns_and_a_loaded_model_trains_on_identically(tmp_path, hidden_di
     assert_array_equal(tagger.predict(words, verbose=0), numpy(layer.decode(model.predict(words, verbose=0))))
 
 
+def loss_of(layer, tags):
+    return layer.sparse_loss(tags, EMISSIONS)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda: built(hidden_dim=0), "must be at least 1, or None. Received: hidden_dim=0"),
         (lambda: built(lr_multiplier=-1), "Received: lr_multiplier=-1"),
         (lambda: MaximumEntropyMarkovModel(hidden_dim=2).build((None, 3)), r"\(batch, time, tags\). Received: .*3\)"),
-        (lambda: built().sparse_loss(TAGS[0], EMISSIONS), r"shape \(batch, time\). Received: shape=\(5,\)"),
+        (lambda: loss_of(built(), TAGS[0]), r"shape \(batch, time\). Received: shape=\(5,\)"),
     ],
 )
 def test_what_cannot_work_is_refused(make, message):

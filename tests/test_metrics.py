@@ -1,4 +1,4 @@
-"""kcrf.metrics against SIGHAN's printed figures and against counting by hand."""
+"""kcrf.metrics against SIGHAN's printed figures, conlleval's counts and counting by hand."""
 
 import json
 
@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcrf.corpora import read_lines, read_segmented
-from kcrf.metrics import TextMismatch, segmentation_scores, transition_report
-from kcrf.tags import bmes
+from kcrf.metrics import TextMismatch, calibration, entity_scores, segmentation_scores, transition_report
+from kcrf.tags import bio, bmes
 
 
 def test_a_word_counts_when_both_ends_are_right():
@@ -97,6 +97,112 @@ def test_the_official_figures_come_out(shared_data, corpus, segmenter):
     for key in ("recall", "precision", "f", "oov_rate", "oov_recall", "iv_recall"):
         # Half a unit of the last digit, and a few words in 100,000 that the official script's `diff` aligns otherwise.
         assert abs(scores[key] - official[key]) < 0.0005 + 0.0001, key
+
+
+def conlleval_counts(gold, predicted):
+    """What conlleval counts, in its way: one pass over both columns, no spans. {label: [true, found, correct]}.
+
+    An entity begins at B, and at I after O or after another type; it ends before the next B, O or other type. It is
+    correct while both columns began it together and neither ends it alone.
+    """
+    counts = {}
+    for columns in zip(gold, predicted):
+        pairs = list(zip(*columns))
+        before, following = ("O", "O"), None
+        for here, after in zip(pairs, [*pairs[1:], ("O", "O")]):
+            begins = [tag != "O" and (tag[0] == "B" or last[1:] != tag[1:]) for last, tag in zip(before, here)]
+            ends = [tag != "O" and (then[0] in "BO" or then[1:] != tag[1:]) for tag, then in zip(here, after)]
+            for column, (begin, tag) in enumerate(zip(begins, here)):
+                if begin:
+                    counts.setdefault(tag[2:], [0, 0, 0])[column] += 1
+            if any(begins):
+                following = here[0][2:] if all(begins) and here[0][2:] == here[1][2:] else None
+            if following is not None and all(ends):
+                counts[following][2] += 1
+            if any(ends):
+                following = None
+            before = here
+    return counts
+
+
+tag_pairs = st.lists(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=12), max_size=4)
+
+
+@given(tag_pairs)
+def test_entity_scores_equal_conllevals_on_any_tags(sentences):
+    scheme = bio(["A", "B", "C-D"])
+    columns = [[[pair[column] for pair in sentence] for sentence in sentences] for column in (0, 1)]
+    counts = conlleval_counts(*([[scheme.labels[tag] for tag in tags] for tags in column] for column in columns))
+    scores = entity_scores(*([scheme.decode(tags) for tags in column] for column in columns))
+
+    def figures(true, found, correct):
+        precision, recall = correct / found if found else 0.0, correct / true if true else 0.0
+        return {
+            "true_entities": true,
+            "found_entities": found,
+            "correct": correct,
+            "precision": precision,
+            "recall": recall,
+            "f": pytest.approx(2 * precision * recall / (precision + recall) if correct else 0.0),
+        }
+
+    total = [sum(column) for column in zip(*counts.values())] or [0, 0, 0]
+    assert {key: scores[key] for key in figures(0, 0, 0)} == figures(*total)
+    assert scores["types"] == {label: figures(*count) for label, count in counts.items()}
+    for name in ("precision", "recall", "f"):
+        values = [scores["types"][label][name] for label in counts]
+        assert scores["macro"][name] == pytest.approx(np.mean(values) if values else 0.0)
+
+
+def test_an_entity_counts_with_both_ends_and_its_type():
+    gold = [[(0, 2, "A"), (3, 5, "B")], [], [(1, 2, "A")]]
+    predicted = [[(3, 5, "A"), (0, 2, "A")], [(0, 1, "C")], []]
+    scores = entity_scores(gold, predicted)
+    assert [scores[key] for key in ("true_entities", "found_entities", "correct", "precision", "recall", "f")] == [
+        *(3, 3, 1),
+        *(1 / 3, 1 / 3, 1 / 3),
+    ]
+    assert list(scores["types"]) == ["A", "B", "C"] and scores["types"]["A"]["precision"] == 1 / 2
+    assert scores["macro"]["f"] == pytest.approx((1 / 2 + 0 + 0) / 3)  # B is in gold alone, C in the prediction alone
+
+
+@pytest.mark.parametrize(
+    ("gold", "predicted", "message"),
+    [
+        ([[], []], [[]], "one sentence for each other. Received: 2 sentences of gold, 1 of prediction"),
+        ([[]], [[(0, 1, "A"), (0, 1, "A")]], "once in a sentence. Received: .* in sentence 1 of the prediction"),
+    ],
+)
+def test_entities_that_cannot_be_compared_are_refused(gold, predicted, message):
+    with pytest.raises(ValueError, match=message):
+        entity_scores(gold, predicted)
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.booleans()), min_size=1, max_size=40), st.integers(1, 12))
+def test_calibration_equals_a_count_by_hand(items, bins):
+    confidences, right = [number / 20 for number, _ in items], [flag for _, flag in items]
+    rows, error = calibration(confidences, right, bins)
+    assert [row[:2] for row in rows] == [(i / bins, (i + 1) / bins) for i in range(bins)]
+    expected = 0.0
+    for low, high, count, mean, share in rows:
+        inside = [(c, r) for c, r in zip(confidences, right) if low <= c < high or c == high == 1]
+        assert count == len(inside) and (count or mean is share is None)
+        if inside:
+            assert mean == pytest.approx(sum(c for c, _ in inside) / count)
+            assert share == pytest.approx(sum(r for _, r in inside) / count)
+            expected += abs(sum(c - r for c, r in inside)) / len(items)
+    assert error == pytest.approx(expected)
+
+
+def test_calibration_without_items_or_with_impossible_ones():
+    rows, error = calibration([], [])
+    assert error is None and [row[2:] for row in rows] == [(0, None, None)] * 10
+    with pytest.raises(ValueError, match="from 0 to 1. Received: 1.5"):
+        calibration([0.5, 1.5], [True, True])
+    with pytest.raises(ValueError, match="from 0 to 1. Received: nan"):
+        calibration([float("nan")], [True])
+    with pytest.raises(ValueError, match=r"shape \(1,\), right of shape \(2,\), bins=10"):
+        calibration([0.5], [True, False])
 
 
 def test_the_transition_report_counts_and_measures():

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from optimizer_oracles import SHAPES, adam, draw, google_bert, make_variables
 
-from kcrf.backend import backend_name, keras, ops
+from kcrf.backend import OLD_HOST, backend_name, keras, ops
 from kcrf.optimizers import (
     Adam,
     AdamWeightDecay,
@@ -21,6 +21,7 @@ from kcrf.optimizers import (
     extend_with_weight_decay,
     layerwise_decay,
 )
+from kcrf.variables import path_of
 
 CLOSE = {"rtol": 1e-6, "atol": 1e-6}
 FACTORS = {"CRF|Norm": 100, "Transformer-1-": 0.5, "/kernel$": 2}
@@ -38,7 +39,7 @@ def run(optimizer, start, gradients):
     trace = []
     for batch in gradients:
         step([ops.convert_to_tensor(g) for g in batch])
-        trace.append({v.path: ops.convert_to_numpy(v).copy() for v in variables})
+        trace.append({path_of(v): ops.convert_to_numpy(v).copy() for v in variables})
     return trace
 
 
@@ -236,7 +237,7 @@ def test_a_variable_without_gradient_stays_and_the_others_keep_their_settings():
         optimizer.apply([None, *(ops.convert_to_tensor(g) for g in gradients[0][1:])], variables)
     wanted = adam(start, gradients, constant(1e-3), factors=FACTOR_OF, decay=0.01, decayed=DECAYED)[0]
     wanted["Embedding-Token/embeddings"] = start["Embedding-Token/embeddings"]
-    assert_traces_agree([{v.path: ops.convert_to_numpy(v) for v in variables}], [wanted])
+    assert_traces_agree([{path_of(v): ops.convert_to_numpy(v) for v in variables}], [wanted])
 
 
 # Errors and settings
@@ -288,7 +289,7 @@ def test_keras_own_exclusion_method_works_on_paths_and_is_saved():
     optimizer.exclude_from_weight_decay(var_list=[variables[0]], var_names=["Transformer-10"])
     optimizer = AdamWeightDecay.from_config(optimizer.get_config())
     optimizer.apply([ops.zeros(v.shape) for v in variables], variables)
-    decayed = [v.path for v in variables if ops.convert_to_numpy(v).max() < 1]
+    decayed = [path_of(v) for v in variables if ops.convert_to_numpy(v).max() < 1]
     assert decayed == ["Transformer-1-FeedForward/dense/kernel", "CRF/transitions"]
     with pytest.raises(ValueError, match="Exclusions must be made before the optimizer is built"):
         optimizer.exclude_from_weight_decay(var_names=["CRF"])
@@ -332,7 +333,7 @@ def tagger(frozen=False):
     model = keras.Model(inputs, keras.layers.Dense(3, name="CRF", dtype="float32")(hidden))
     rng = np.random.default_rng(0)
     for variable in model.variables:
-        variable.assign(rng.normal(size=variable.shape) * 0.5 + ("gamma" in variable.path))
+        variable.assign(rng.normal(size=variable.shape) * 0.5 + ("gamma" in path_of(variable)))
     return model, rng.integers(0, 20, (16, 6)), rng.integers(0, 3, (16, 6))
 
 
@@ -379,12 +380,12 @@ def test_a_saved_model_goes_on_exactly_where_it_stopped(name, tmp_path):
 
 def test_a_resumed_run_keeps_its_prior(tmp_path):
     model, x, y = tagger()
-    start = {v.path: ops.convert_to_numpy(v).copy() for v in model.variables}
+    start = {path_of(v): ops.convert_to_numpy(v).copy() for v in model.variables}
     model.compile(full_optimizer(model), LOSS)
     fit(model, x, y)
     model.save(tmp_path / "model.keras")
     optimizer = keras.saving.load_model(tmp_path / "model.keras").optimizer
-    priors = {v.path: p for v, p in zip(model.trainable_variables, optimizer._priors, strict=True) if p is not None}
+    priors = {path_of(v): p for v, p in zip(model.trainable_variables, optimizer._priors, strict=True) if p is not None}
     assert set(priors) == {path for path in start if "Norm" not in path and "bias" not in path}
     for path, prior in priors.items():
         np.testing.assert_array_equal(ops.convert_to_numpy(prior), start[path])
@@ -403,7 +404,7 @@ def test_only_loaded_variables_are_pulled_back(on_model):
     optimizer = AdamWeightDecay(prior_weight_decay_rate=0.1, prior_variables=source)
     optimizer = AdamWeightDecay.from_config(optimizer.get_config())
     optimizer.build(model.trainable_variables)
-    pulled = [v.path for v, p in zip(model.trainable_variables, optimizer._priors, strict=True) if p is not None]
+    pulled = [path_of(v) for v, p in zip(model.trainable_variables, optimizer._priors, strict=True) if p is not None]
     assert pulled == ["Embedding-Token/embeddings"]  # the others are frozen, re-initialised or new
 
 
@@ -449,7 +450,7 @@ def test_mixed_float16_scales_the_loss_and_not_the_settings():
     try:
         model, x, y = tagger()
         model.compile(full_optimizer(model), LOSS)
-        assert type(model.optimizer).__name__ == "LossScaleOptimizer"
+        assert "LossScaleOptimizer" in type(model.optimizer).__name__
         losses = fit(model, x, y, epochs=3)
         rates = model.optimizer.inner_optimizer._rates
     finally:
@@ -522,7 +523,7 @@ def test_two_devices_train_as_one():
     assert "RESULT" in done.stdout, done.stderr[-2000:]
     difference = json.loads(done.stdout.split("RESULT")[1])
     assert difference["None"] < 1e-5
-    if name == "jax":
+    if name == "jax" or OLD_HOST:
         assert difference["0.05"] < 1e-5
     else:  # Keras on TensorFlow clips on each device, before the gradients are added up
         assert difference["0.05"] > 1e-3

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("tokenizers", reason="needs the package tokenizers")
 
+from kcrf.characters import lowered
 from kcrf.tokenizers import Encoding, Tokenizer, load_vocab, save_vocab
 
 TOKENS = [
@@ -279,6 +280,15 @@ def is_in_slice(token, piece, lower):
         piece = "".join(c for c in piece if unicodedata.category(c) != "Mn")
         token = token.replace("ς", "σ")
     return token in "".join(c for c in piece if unicodedata.category(c) not in ("Cc", "Cf") and c != "\ufffd")
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(st.sampled_from("aÉİΣ가ﬁ\u0301\u0327\u0345\u302e\u0f71 "), max_size=8))
+def test_lowered_text_is_that_of_unicode_and_every_character_knows_its_place(text):
+    plain, origin = lowered(text)
+    assert plain == unicodedata.normalize("NFD", text.lower())
+    for char, place in zip(plain, range(len(plain)) if origin is None else origin):
+        assert char.replace("ς", "σ") in unicodedata.normalize("NFD", text[place].lower())
 
 
 def test_offsets_of_accents_ligatures_and_hangul_point_at_whole_characters_of_the_original():

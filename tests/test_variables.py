@@ -15,7 +15,7 @@ from kcrf.optimizers import (
     layerwise_decay,
     variable_table,
 )
-from kcrf.variables import multipliers
+from kcrf.variables import multipliers, path_of
 
 
 def model_of(*names, nested=()):
@@ -34,7 +34,7 @@ HUB = ["token_embedding", "embeddings_layer_norm", *(f"transformer_layer_{i}" fo
 
 
 def rates(model, factors):
-    paths = [v.path for v in model.trainable_variables]
+    paths = [path_of(v) for v in model.trainable_variables]
     return {path.split("/")[0]: rate for path, rate in zip(paths, multipliers(factors, paths), strict=True)}
 
 

@@ -1,0 +1,56 @@
+"""Load a BERT without its top layer, look at the report, draw more layers anew, read several layers at once.
+
+    python examples/basic_skip_top_layers.py
+
+Zhang et al. 2021 (https://arxiv.org/abs/2006.05987): the top layers of a pretrained model are too close to its
+pretraining task; with little data, fresh ones learn better. The checkpoint is a tiny one of random numbers that this
+script writes; put your own folder (see pretrained/README.md) in its place.
+"""
+
+import os
+
+os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import tempfile
+
+import keras
+import numpy as np
+
+from kcrf.models import build_transformer_model, reinitialize, save_pretrained
+from kcrf.transformer import LayerPooling
+
+sizes = {
+    "vocab_size": 30,
+    "hidden_size": 16,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+}
+tokens = np.array([[2, 7, 8, 9, 3, 0, 0], [2, 10, 11, 12, 13, 14, 3]])  # token 0 is padding
+segments = np.zeros_like(tokens)
+
+with tempfile.TemporaryDirectory() as folder:
+    pretrained = build_transformer_model(**sizes, with_pool=True)
+    save_pretrained(pretrained, folder)
+
+    # the top layer and the pooler are not read; what became of every weight stands in the report
+    model = build_transformer_model(folder, folder, with_pool=True, skip_top_layers=1)
+    report = model.kcrf_load_report
+    print("fresh:", *sorted({path.split("/")[0] for path in report.reinitialized}))
+    print("not read:", len(report.skipped), "arrays, such as", report.skipped[0])
+
+    # the hidden states of all layers, mixed by trained weights, under a tagger of 3 tags
+    encoder = build_transformer_model(folder, folder, output_layers=[0, 1, 2, 3])
+
+mixed = LayerPooling("weighted")(encoder.outputs)
+tags = keras.layers.Dense(3, activation="softmax")(mixed)
+tagger = keras.Model(encoder.inputs, tags)
+
+# a model that is loaded already, whatever stands on top of it: draw its top two layers anew, for a second try
+changed = reinitialize(tagger, top_layers=2)
+print("drawn anew:", len(changed), "weights of", sorted({path[: len("Transformer-0")] for path in changed}))
+
+tagger.compile(keras.optimizers.Adam(3e-3), "sparse_categorical_crossentropy")
+losses = [float(tagger.train_on_batch([tokens, segments], tokens % 3)) for _ in range(20)]
+print(f"loss {losses[0]:.3f} -> {losses[-1]:.3f}")

@@ -1,0 +1,89 @@
+"""Whether two questions ask the same, with BERT, the way a script for bert4keras does it.
+
+    KERAS_BACKEND=jax python examples/task_sentence_similarity_lcqmc.py [checkpoint folder]
+
+The questions are made up: about four things, each asked in several ways.
+"""
+
+import numpy as np
+from tiny_checkpoint import checkpoint
+
+from kcrf.backend import keras, set_gelu
+from kcrf.models import build_transformer_model
+from kcrf.optimizers import AdamWeightDecay, WarmupLinearDecay
+from kcrf.snippets import DataGenerator, sequence_padding
+from kcrf.tokenizers import Tokenizer
+
+set_gelu("tanh")
+maxlen, batch_size, epochs = 32, 32, 8
+rng = np.random.default_rng(0)
+questions = {
+    "路": ["去车站怎么走", "车站在哪里", "车站远吗"],
+    "价": ["这个多少钱", "价格是多少", "贵不贵"],
+    "时": ["现在几点了", "什么时间了", "表上是几点"],
+    "天": ["明天下雨吗", "明天天气好吗", "要带伞吗"],
+}
+
+
+def pair():
+    """Two texts and whether they ask the same."""
+    one, other = rng.choice(list(questions), 2) if rng.integers(2) else [rng.choice(list(questions))] * 2
+    start = rng.choice(["", "请问", "你好，"])
+    return start + str(rng.choice(questions[one])), str(rng.choice(questions[other])), int(one == other)
+
+
+train_data, valid_data = [pair() for _ in range(960)], [pair() for _ in range(128)]
+config_path, checkpoint_path, dict_path = checkpoint([one + other for one, other, _ in train_data])
+tokenizer = Tokenizer(str(dict_path), do_lower_case=True)
+
+
+class Pairs(DataGenerator):
+    """Batches of two texts with one label."""
+
+    def __iter__(self, random=False):
+        rows = []
+        for is_end, (one, other, label) in self.sample(random):
+            rows.append((*tokenizer.encode(one, other, maxlen=maxlen), [label]))
+            if len(rows) == self.batch_size or is_end:
+                token_ids, segment_ids, labels = zip(*rows)
+                inputs = [sequence_padding(token_ids, maxlen), sequence_padding(segment_ids, maxlen)]
+                yield inputs, sequence_padding(labels)
+                rows = []
+
+
+keras.utils.set_random_seed(0)
+bert = build_transformer_model(config_path, checkpoint_path, with_pool=True, return_keras_model=False)
+pooled = keras.layers.Dropout(rate=0.1)(bert.model.output)
+scores = keras.layers.Dense(2, activation="softmax", kernel_initializer=bert.initializer)(pooled)
+model = keras.models.Model(bert.model.input, scores)
+steps = epochs * len(train_data) // batch_size
+model.compile(
+    loss="sparse_categorical_crossentropy",
+    optimizer=AdamWeightDecay(WarmupLinearDecay(1e-3, warmup=steps // 10, total=steps)),  # with a real BERT 2e-5
+    metrics=["accuracy"],
+)
+train, valid = Pairs(train_data, batch_size), Pairs(valid_data, batch_size)
+
+
+def accuracy(batches):
+    """The share of pairs with the right label."""
+    right = [model.predict(x, verbose=0).argmax(axis=1) == y[:, 0] for x, y in batches]
+    return float(np.concatenate(right).mean())
+
+
+class Evaluator(keras.callbacks.Callback):
+    """Keeps the weights of the best epoch."""
+
+    best = 0.0
+
+    def on_epoch_end(self, epoch, logs=None):
+        score = accuracy(valid)
+        if score >= self.best:
+            self.best = score
+            model.save_weights("best_model.weights.h5")
+        print(f"epoch {epoch + 1}: accuracy {score:.4f}, best {self.best:.4f}")
+
+
+model.fit(train.forfit(), steps_per_epoch=len(train), epochs=epochs, callbacks=[Evaluator()], verbose=2)
+model.load_weights("best_model.weights.h5")
+print(f"accuracy at last: {accuracy(valid):.4f}")

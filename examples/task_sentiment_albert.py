@@ -1,0 +1,86 @@
+"""Sentiment of short reviews with ALBERT, the way a script for bert4keras does it.
+
+    KERAS_BACKEND=jax python examples/task_sentiment_albert.py [checkpoint folder]
+
+The reviews are made up of a few phrases; one "不" turns a sentence round. The learning rate rises, then falls.
+"""
+
+import numpy as np
+from tiny_checkpoint import checkpoint
+
+from kcrf.backend import keras, set_gelu
+from kcrf.models import build_transformer_model
+from kcrf.optimizers import Adam, extend_with_piecewise_linear_lr
+from kcrf.snippets import DataGenerator, sequence_padding
+from kcrf.tokenizers import Tokenizer
+from kcrf.transformer import FirstToken
+
+set_gelu("tanh")
+maxlen, batch_size, epochs = 24, 32, 15
+rng = np.random.default_rng(0)
+
+
+def review():
+    """A text and its label, 1 for praise."""
+    thing = rng.choice(["这家店的菜", "房间", "老板的态度", "这本书", "昨天的电影", "新手机"])
+    label, negated = rng.integers(2), rng.integers(2)
+    word = rng.choice(["好", "漂亮", "舒服", "精彩"] if label != negated else ["差", "难看", "无聊", "糟糕"])
+    return f"{rng.choice(['', '朋友说', '我觉得'])}{thing}{'不' if negated else '很'}{word}。", int(label)
+
+
+train_data, valid_data = [review() for _ in range(640)], [review() for _ in range(128)]
+config_path, checkpoint_path, dict_path = checkpoint([text for text, _ in train_data], model="albert")
+tokenizer = Tokenizer(str(dict_path), do_lower_case=True)
+
+
+class Reviews(DataGenerator):
+    """Batches of reviews with one label each."""
+
+    def __iter__(self, random=False):
+        rows = []
+        for is_end, (text, label) in self.sample(random):
+            rows.append((*tokenizer.encode(text, maxlen=maxlen), [label]))
+            if len(rows) == self.batch_size or is_end:
+                token_ids, segment_ids, labels = zip(*rows)
+                inputs = [sequence_padding(token_ids, maxlen), sequence_padding(segment_ids, maxlen)]
+                yield inputs, sequence_padding(labels)
+                rows = []
+
+
+keras.utils.set_random_seed(0)
+bert = build_transformer_model(config_path, checkpoint_path, model="albert", return_keras_model=False)
+first = FirstToken(name="CLS-token")(bert.model.output)
+scores = keras.layers.Dense(2, activation="softmax", kernel_initializer=bert.initializer)(first)
+model = keras.models.Model(bert.model.input, scores)
+
+AdamLR = extend_with_piecewise_linear_lr(Adam, name="AdamLR")
+model.compile(
+    loss="sparse_categorical_crossentropy",
+    optimizer=AdamLR(learning_rate=2e-3, lr_schedule={20: 1, epochs * len(train_data) // batch_size: 0.1}),
+    metrics=["accuracy"],
+)
+train, valid = Reviews(train_data, batch_size), Reviews(valid_data, batch_size)
+
+
+def accuracy(batches):
+    """The share of texts with the right label."""
+    right = [model.predict(x, verbose=0).argmax(axis=1) == y[:, 0] for x, y in batches]
+    return float(np.concatenate(right).mean())
+
+
+class Evaluator(keras.callbacks.Callback):
+    """Keeps the weights of the best epoch."""
+
+    best = 0.0
+
+    def on_epoch_end(self, epoch, logs=None):
+        score = accuracy(valid)
+        if score >= self.best:
+            self.best = score
+            model.save_weights("best_model.weights.h5")
+        print(f"epoch {epoch + 1}: accuracy {score:.4f}, best {self.best:.4f}")
+
+
+model.fit(train.forfit(), steps_per_epoch=len(train), epochs=epochs, callbacks=[Evaluator()], verbose=2)
+model.load_weights("best_model.weights.h5")
+print(f"accuracy at last: {accuracy(valid):.4f}")

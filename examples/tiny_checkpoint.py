@@ -1,0 +1,47 @@
+"""A BERT small enough to learn an example within seconds: the others fall back on it where no checkpoint is given.
+
+    python examples/tiny_checkpoint.py folder
+
+It has the three files that a real one has, and weights that nobody trained.
+"""
+
+import os
+
+os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import sys
+import tempfile
+from pathlib import Path
+
+from kcrf.models import build_transformer_model, save_pretrained
+
+
+def tiny_checkpoint(texts, model="bert", folder=None, **changes):
+    """Writes a checkpoint with the characters of some texts as its vocabulary.
+
+    Returns:
+        The paths of configuration, weights and vocabulary.
+    """
+    folder = Path(folder or tempfile.mkdtemp())
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *sorted(set("".join(texts)))]
+    sizes = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128}
+    settings = {**sizes, "hidden_dropout_prob": 0.1, "initializer_range": 0.05, "max_position": 128, **changes}
+    encoder = build_transformer_model(model=model, vocab_size=len(tokens), with_pool=True, with_mlm=True, **settings)
+    save_pretrained(encoder, folder, vocab=tokens)
+    return folder / "config.json", folder / "model.safetensors", folder / "vocab.txt"
+
+
+def checkpoint(texts, **settings):
+    """The files of the checkpoint folder on the command line, or of a tiny one where there is none."""
+    if len(sys.argv) < 2:
+        return tiny_checkpoint(texts, **settings)
+    folder = Path(sys.argv[1])
+    config = next(path for path in sorted(folder.glob("*config*.json")))
+    weights = next((path for path in sorted(folder.glob("*.safetensors"))), folder / "bert_model.ckpt")
+    return config, weights, folder / "vocab.txt"
+
+
+if __name__ == "__main__":
+    for path in tiny_checkpoint(["abc"], folder=sys.argv[1] if len(sys.argv) > 1 else None):
+        print(path)

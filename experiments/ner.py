@@ -1,0 +1,89 @@
+"""Named entities on real data, F1 of all types together and of each, by seed.
+
+    python experiments/ner.py people_daily --data people_daily
+    python experiments/ner.py weibo --data weibo
+    python experiments/ner.py wnut17 --data wnut17 --bert all-MiniLM-L6-v2
+
+Every run is `kcrf train --task ner` with its defaults but for the settings in CORPORA and the seed; the epoch is chosen
+on the dev part, and the test part is scored once. `--only NAME` makes the runs of one row, `--dev` leaves the test part
+alone. Results are kept in experiments/ner_<corpus>.json; a stopped experiment goes on behind the last whole epoch.
+"""
+
+import argparse
+import json
+import os
+import time
+from pathlib import Path
+
+HERE = Path(__file__).parent
+CORPORA = {  # its three files, whether they break their scheme, and the settings of each row
+    "people_daily": (("example.train", "example.dev", "example.test"), False, {"cnn": {}}),
+    "weibo": (
+        tuple(f"weiboNER_2nd_conll.{part}" for part in ("train", "dev", "test")),
+        True,
+        {"cnn": {}},
+    ),
+    "wnut17": (
+        ("train/wnut17train.conll", "dev/emerging.dev.conll", "test/emerging.test.annotated"),
+        False,
+        {"all layers": {}, "top layer anew": {"skip_top_layers": 1}},
+    ),
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus", choices=CORPORA)
+    parser.add_argument("--data", required=True, help="the folder of the corpus")
+    parser.add_argument("--bert", help="the folder of a BERT")
+    parser.add_argument("--only", help="one row")
+    parser.add_argument("--dev", action="store_true", help="do not score the test part")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--out", default="runs/ner")
+    options = parser.parse_args()
+    path = HERE / f"ner_{options.corpus}{'_dev' if options.dev else ''}.json"
+    results = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    *_, rows = CORPORA[options.corpus]
+    for seed in options.seeds:
+        for name in [options.only] if options.only else rows:
+            key = f"{name}, seed {seed}"
+            if key not in results:
+                folder = Path(options.out) / options.corpus / key.replace(", ", "-").replace(" ", "-")
+                results[key] = measure(options, {"seed": seed, "bert": options.bert, **rows[name]}, folder)
+                path.write_text(json.dumps(results, ensure_ascii=False, indent=1), encoding="utf-8")
+            print(key, json.dumps(results[key]), flush=True)
+
+
+def measure(options, settings, out):
+    """The scores of one training run, with the seconds it took by the clock and of the processors."""
+    from kcrf.corpora import read_conll
+    from kcrf.runs import RunFolder
+    from kcrf.settings import Settings
+    from kcrf.training import resume_tagger, train_tagger
+
+    began, worked = time.perf_counter(), time.process_time()
+    files, repair, _ = CORPORA[options.corpus]
+    parts = [read_conll(Path(options.data) / name, repair=repair) for name in files]
+    parts = parts[:2] if options.dev else parts
+    goes_on = RunFolder(out).has_state()
+    if goes_on:
+        tagger, scores = resume_tagger(out, *parts)
+    else:
+        tagger, scores = train_tagger(Settings(task="ner", **settings), *parts, out=out)
+    figures = scores.get("test", scores["valid"])
+    return {
+        **{name: round(figures[name], 5) for name in ("f", "precision", "recall")},
+        "macro_f": round(figures["macro"]["f"], 5),
+        "f_by_type": {label: round(of_type["f"], 5) for label, of_type in figures["types"].items()},
+        "valid_f": round(scores["valid"]["f"], 5),
+        "settings": {name: value for name, value in settings.items() if name not in ("seed", "bert")},
+        "parameters": tagger.model.count_params(),
+        "seconds": None if goes_on else round(time.perf_counter() - began),
+        "processor_seconds": None if goes_on else round(time.process_time() - worked),
+        "load": round(os.getloadavg()[1], 1),
+        "backend": os.environ.get("KERAS_BACKEND", "tensorflow"),
+    }
+
+
+if __name__ == "__main__":
+    main()

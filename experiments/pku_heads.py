@@ -1,0 +1,62 @@
+"""What the head is worth on the PKU test set: softmax, CRF at lr_multiplier 1 and "auto", three seeds each.
+
+    python experiments/pku_heads.py --train pfr199801/train.utf8 --test sighan2005/pku_test_gold.utf8
+
+Every run is `kcrf train --task cws` with its defaults but for the head and the seed ("auto" is the default
+multiplier: 1e-2 over the learning rate). Results are kept in experiments/pku_heads.json; a stopped experiment
+goes on where it was.
+"""
+
+import argparse
+import json
+import os
+import time
+from pathlib import Path
+
+RESULTS = Path(__file__).with_suffix(".json")
+HEADS = {
+    "softmax": {"head": "softmax"},
+    "crf x1": {"head": "crf", "crf_lr_multiplier": 1.0},
+    "crf auto": {"head": "crf", "crf_lr_multiplier": 10.0},
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--train", required=True)
+    parser.add_argument("--test", required=True)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--out", default="runs/pku_heads")
+    options = parser.parse_args()
+    results = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    for seed in range(options.seeds):
+        for name, settings in HEADS.items():
+            key = f"{name}, seed {seed}"
+            if key not in results:
+                results[key] = measure(options, seed, settings, Path(options.out) / key.replace(", ", "-"))
+                RESULTS.write_text(json.dumps(results, indent=1), encoding="utf-8")
+            print(key, json.dumps(results[key]))
+
+
+def measure(options, seed, settings, out):
+    """The scores of one training run, with the seconds it took by the clock and of the processors."""
+    from kcrf.corpora import read_segmented, split
+    from kcrf.training import Settings, train_segmenter
+
+    began, worked = time.perf_counter(), time.process_time()
+    train = [words for words in read_segmented(options.train) if words]
+    test = [words for words in read_segmented(options.test) if words]
+    train, valid = split(train, 0.1, seed)
+    _, scores = train_segmenter(Settings(seed=seed, **settings), train, valid, test, out)
+    figures = {name: round(scores["test"][name], 5) for name in ("f", "precision", "recall", "oov_recall")}
+    return {
+        **figures,
+        "valid_f": round(scores["valid"]["f"], 5),
+        "seconds": round(time.perf_counter() - began),
+        "processor_seconds": round(time.process_time() - worked),
+        "backend": os.environ.get("KERAS_BACKEND", "tensorflow"),
+    }
+
+
+if __name__ == "__main__":
+    main()

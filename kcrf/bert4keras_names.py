@@ -1,0 +1,89 @@
+"""Names that bert4keras has and kcrf has not, each with where to go. Needs no Keras."""
+
+__all__ = ["explain"]
+
+_OLD_HOST = "bert4keras itself, beside kcrf on tf_keras (PORTING.md, The old host)"
+_GENERATION = f"kcrf tags and encodes, it does not generate text: {_OLD_HOST}, or keras-hub"
+_MODEL_CLASS = "`build_transformer_model(..., return_keras_model=False)` gives an object with .model, .layers, .inputs"
+_VERSION = "the name without the ending"
+
+_WHERE_TO_GO = {
+    "backend": {
+        "recompute_grad": "`keras.remat`",
+        "sequence_masking": "`ops.where(mask, x, value)`",
+        "piecewise_linear": "`kcrf.optimizers.PiecewiseLinear`",
+        "sinusoidal_embeddings": _OLD_HOST,
+        "apply_rotary_position_embeddings": _OLD_HOST,
+        "attention_normalize": "`ops.softmax`",
+        "sparse_multilabel_categorical_crossentropy": "`multilabel_categorical_crossentropy` with multi-hot labels",
+        "get_available_gpus": "`keras.distribution.list_devices`",
+        "tf": "`import tensorflow as tf`",
+    },
+    "layers": {
+        "GlobalPointer": _OLD_HOST,
+        "EfficientGlobalPointer": _OLD_HOST,
+        "GatedAttentionUnit": _OLD_HOST,
+        "SinusoidalPositionEmbedding": _OLD_HOST,
+        "RelativePositionEmbeddingT5": _GENERATION,
+        "ScaleOffset": "`keras.layers.LayerNormalization` or `keras.layers.Rescaling`",
+        "Concatenate1D": "`keras.layers.Concatenate(axis=1)`",
+        "BatchSplit": "`keras.distribution.DataParallel`",
+        "BatchConcat": "`keras.distribution.DataParallel`",
+        "Loss": "`self.add_loss(...)` in the `call` of a layer of your own",
+    },
+    "models": {
+        **dict.fromkeys(("GPT", "GPT2", "GPT2_ML", "T5", "T5_Base", "T5_Encoder", "T5_Decoder"), _GENERATION),
+        **dict.fromkeys(("LM_Mask", "UniLM_Mask"), _GENERATION),
+        **dict.fromkeys(("extend_with_language_model", "extend_with_unified_language_model"), _GENERATION),
+        **dict.fromkeys(("BERT", "ALBERT", "NEZHA", "ELECTRA"), _MODEL_CLASS),
+        **dict.fromkeys(("ALBERT_Unshared", "RoFormer", "RoFormerV2"), _OLD_HOST),
+        "data_parallel": "`keras.distribution.DataParallel`",
+        "Model": "`keras.models.Model`",
+    },
+    "optimizers": {
+        "Lion": "`keras.optimizers.Lion`",
+        "LionV2": "`keras.optimizers.Lion`",
+        **dict.fromkeys(("AdaFactor", "AdaFactorV1", "AdaFactorV2"), "`keras.optimizers.Adafactor`"),
+        "extend_with_weight_decay_v2": _VERSION,
+        "extend_with_layer_adaptation_v2": _VERSION,
+        "extend_with_piecewise_linear_lr_v2": _VERSION,
+        "extend_with_gradient_accumulation_v2": _VERSION,
+        "extend_with_lookahead_v2": _VERSION,
+        "extend_with_lazy_optimization_v2": _VERSION,
+        "extend_with_exponential_moving_average_v2": _VERSION,
+        "extend_with_parameter_wise_lr_v2": _VERSION,
+    },
+    "snippets": {
+        "AutoRegressiveDecoder": _GENERATION,
+        "WebServing": "any web framework around `model.predict`",
+        "parallel_apply": "`multiprocessing.Pool.imap`",
+        "parallel_apply_generator": "`multiprocessing.Pool.imap_unordered`",
+        "insert_arguments": "arguments in the signature of `__init__`",
+        "delete_arguments": "arguments in the signature of `__init__`",
+        "orthogonally_resize": _OLD_HOST,
+        "longest_common_substring": "`difflib.SequenceMatcher.find_longest_match`",
+        "longest_common_subsequence": "`difflib.SequenceMatcher.get_matching_blocks`",
+        "uniout": "no import at all: Python 3 prints Unicode",
+    },
+    "tokenizers": {
+        "SpTokenizer": _OLD_HOST,
+        "TokenizerBase": "`kcrf.tokenizers.Tokenizer`",
+    },
+}
+
+# What `build_transformer_model` may be asked for there and not here.
+_WHERE_TO_GO["models"]["build_transformer_model"] = _GENERATION
+
+
+def explain(module, name):
+    """The error for a name that a module lacks, to be raised by its `__getattr__`.
+
+    An ImportError where bert4keras has the name: Python passes on its sentence in `from kcrf.x import name`, where an
+    AttributeError's is lost.
+
+    >>> explain("snippets", "parallel_apply")
+    ImportError('kcrf.snippets has no parallel_apply, which bert4keras has. Instead: `multiprocessing.Pool.imap`.')
+    """
+    if name in _WHERE_TO_GO[module]:
+        return ImportError(f"kcrf.{module} has no {name}, which bert4keras has. Instead: {_WHERE_TO_GO[module][name]}.")
+    return AttributeError(f"module 'kcrf.{module}' has no attribute {name!r}")

@@ -1,0 +1,70 @@
+"""What to do about the learning rate of a CRF, in one sentence, from what a `CRFMonitor` measured. Plain Python.
+
+The limits are set by what the built-in corpus shows (`kcrf demo`: CNN, learning rate 2e-4, 924 updates, suggested
+multiplier 50), at the end of training:
+
+| `lr_multiplier` | size / gap | illegal above legal | change since the start / gap | F1, held out |
+|---|---|---|---|---|
+| 1 | 0.20 | 4 of 8 | 0.03 | 0.800 |
+| 10 | 0.43 | 0 of 8 | 0.30 | 0.813 |
+| 100 | 1.30 | 0 of 8 | 1.22 | 0.818 |
+| 1000 | 2.30 | 0 of 8 | 2.24 | 0.809 |
+| 10000 | 4.06 | 0 of 8 | 4.00 | 0.808 |
+
+How often Viterbi differs from argmax tells nothing here: at x1 it is every tenth token, by random preferences that were
+there before training. And in the first epochs the emission gap is still small, so that size / gap is 0.8 for the first
+three; what tells them apart by then is how far the transitions have moved: 0.003, 0.024 and 0.23 of the gap.
+"""
+
+__all__ = ["advice"]
+
+SMALL, LARGE = 0.3, 2.0  # of the transitions, beside the emission gap
+BARELY_MOVED = 0.1  # likewise
+MOST_ILLEGAL = 0.1  # of them may score above a legal one: with many types, some legal transition is always rare
+TOO_SLOW, TOO_FAST = 1 / 2, 5.0  # of the suggested multiplier; x100 is twice that above, and best
+
+
+def advice(row):
+    """One sentence on an epoch: what is wrong with the transitions, and what to do.
+
+    Args:
+        row: A dict with `transition_size`, `emission_gap`, `lr_multiplier` and `suggested_lr_multiplier`, and where
+            they are known `illegal_above_legal` with `illegal`, and `transition_change`, as `CRFMonitor.history` has
+            it.
+
+    Returns:
+        A string. The transitions are too small if they are below 0.3 of the emission gap, if more than a tenth of the
+        illegal ones score above a legal one, or, without a scheme, if they barely moved since training began. Then the
+        multiplier should rise to the suggested one, unless it is about that already. They are too large from twice
+        the gap on, if the multiplier is more than 5 times the suggested one: early on, any gap is small.
+
+    >>> row = {"transition_size": 0.5, "emission_gap": 15.0, "lr_multiplier": 1, "suggested_lr_multiplier": 1000}
+    >>> advice(row)
+    'transitions are 30 times smaller than the emission gap: raise lr_multiplier from 1 to about 1000'
+    """
+    size, gap = row["transition_size"], row["emission_gap"]
+    present, suggested = row["lr_multiplier"], row["suggested_lr_multiplier"]
+    if size >= LARGE * gap and present > TOO_FAST * suggested:
+        fault = f"transitions dwarf the emissions ({size:.2g} beside a gap of {gap:.2g})"
+        return f"{fault}: lower lr_multiplier from {present:g} to about {suggested:g}"
+    fault = " and ".join(_faults(row, size, gap))
+    if not fault:
+        return "transitions look learnt: nothing to do"
+    if present <= TOO_SLOW * suggested:
+        return f"{fault}: raise lr_multiplier from {present:g} to about {suggested:g}"
+    return f"{fault}, at a fair lr_multiplier: train for longer, or forbid what is illegal (`constraints`)"
+
+
+def _faults(row, size, gap):
+    faults = []
+    if size < SMALL * gap:
+        times = f"{gap / size:.0f} times" if size else "infinitely"
+        faults.append(f"transitions are {times} smaller than the emission gap")
+    if "illegal" not in row:
+        change = row.get("transition_change")
+        if not faults and change is not None and change < BARELY_MOVED * gap and size < gap:
+            faults.append(f"transitions moved by only {change:.2g} since training began")
+    elif row["illegal_above_legal"] > MOST_ILLEGAL * row["illegal"]:
+        who = f"{row['illegal_above_legal']:g} of {row['illegal']:g} illegal" + (" ones" if faults else " transitions")
+        faults.append(f"{who} score above a legal one")
+    return faults

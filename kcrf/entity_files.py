@@ -1,0 +1,64 @@
+"""Texts with entities as JSON lines, what `kcrf tag` writes and `kcrf train` and `kcrf score` read beside CoNLL.
+
+One object a line: {"text": "李雷在上海", "entities": [{"start": 0, "end": 2, "label": "PER"}, ...]}. Entities may have
+more members, such as their text and confidence.
+"""
+
+import json
+
+from kcrf.corpora import Sentence, read_conll, read_lines
+from kcrf.runs import json_line
+
+__all__ = ["entity_line", "read_entities", "read_json_lines"]
+
+
+def entity_line(text, entities, **more):
+    """The line, without its end, for a text and its entities, a list of dicts."""
+    return json_line({"text": text, "entities": entities, **more})
+
+
+def read_entities(path, column=-1, repair=False):
+    """Reads sentences from JSON lines, or from CoNLL where the first line does not begin with a brace.
+
+    Args:
+        path: A UTF-8 file.
+        column, repair: As for `kcrf.corpora.read_conll`.
+
+    Returns:
+        A list of `Sentence`s.
+    """
+    lines = read_lines(path)
+    is_json = next((line for line in lines if line.strip()), "").lstrip().startswith("{")
+    return read_json_lines(path) if is_json else read_conll(path, column, repair)
+
+
+def read_json_lines(path):
+    """Reads sentences from JSON lines; blank lines count for nothing.
+
+    Args:
+        path: A UTF-8 file.
+
+    Returns:
+        A list of `Sentence`s.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        ValueError: A line is no such object, or has entities that overlap or leave the text; names the line.
+    """
+    return [_sentence(path, number, line) for number, line in enumerate(read_lines(path), 1) if line.strip()]
+
+
+def _sentence(path, number, line):
+    try:
+        item = json.loads(line)
+        spans = sorted((entity["start"], entity["end"], entity["label"]) for entity in item["entities"])
+        if not all(isinstance(place, int) for span in spans for place in span[:2]):
+            raise TypeError("start and end must be ints")
+        return Sentence(item["text"], spans)
+    except (KeyError, TypeError) as error:
+        raise ValueError(
+            f'{path}:{number}: needs {{"text": ..., "entities": [{{"start": ..., "end": ..., "label": ...}}]}}. '
+            f"Received: {line[:80]!r} ({type(error).__name__} {error})"
+        ) from None
+    except ValueError as error:  # no JSON, or what `Sentence` refuses
+        raise ValueError(f"{path}:{number}: {error}") from None

@@ -1,0 +1,263 @@
+"""Readers: a text as the inputs of a model, cut into windows, and which of their positions carry tags. Needs no Keras.
+
+What carries a tag is a *unit* of the text: a character, or under BERT what its tokenizer takes for a word.
+"""
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from kcrf.features import BUCKETS, Vocabulary, windows
+from kcrf.runs import read_json
+from kcrf.tokenizers import Tokenizer, load_vocab
+
+__all__ = ["BERT_CONFIG", "CharacterReader", "PieceReader", "Reading", "Window", "spans_of_units", "tags_of_units"]
+
+BERT_CONFIG, _VOCAB, _VOCABULARY = "bert_config.json", "vocab.txt", "vocabulary.json"
+_CONFIGS = ("config.json", "bert_config.json", "albert_config.json")
+_FAMILIES = ("bert", "roberta", "albert", "electra", "nezha")
+
+
+class Window(NamedTuple):
+    """A stretch of a text as a model reads it.
+
+    Attributes:
+        inputs: A dict of lists of ints, all of one length.
+        positions: The place in the inputs of each of its units, ascending.
+        first: The number of its first unit in the text.
+        keep: The numbers `(start, stop)` of the units for which this window decides.
+    """
+
+    inputs: dict
+    positions: np.ndarray
+    first: int
+    keep: tuple
+
+
+class Reading(NamedTuple):
+    """A text as a reader sees it.
+
+    Attributes:
+        units: `(units, 2)`, the half-open extents of the units in the text.
+        windows: The `Window`s; what they keep follows each other and covers the units.
+    """
+
+    units: np.ndarray
+    windows: list
+
+
+class CharacterReader:
+    """Every character is a unit, read as its number and that of the pair it forms with the next.
+
+    Args:
+        vocabulary: A `kcrf.features.Vocabulary`.
+
+    >>> reading = CharacterReader(Vocabulary.of(["天大"], min_bigrams=1)).read(["天大"])[0]
+    >>> reading.units.tolist(), reading.windows[0].inputs
+    ([[0, 1], [1, 2]], {'characters': [2, 3], 'bigrams': [2, 3]})
+    """
+
+    def __init__(self, vocabulary):
+        self.vocabulary = vocabulary
+
+    def read(self, texts):
+        """A `Reading` of each text."""
+        return [self._reading(text) for text in texts]
+
+    def _reading(self, text):
+        characters, bigrams = self.vocabulary.encode(text)
+        found = [
+            Window(
+                {"characters": characters[start:end], "bigrams": bigrams[start:end]},
+                np.arange(end - start),
+                start,
+                (keep, stop),
+            )
+            for start, end, keep, stop in windows(text)
+        ]
+        places = np.arange(len(text))
+        return Reading(np.stack([places, places + 1], axis=1), found)
+
+    def save(self, write):
+        """Hands the files from which `load` makes the reader to `write(name, text)`."""
+        vocabulary = {"characters": self.vocabulary.characters, "bigrams": self.vocabulary.bigrams}
+        write(_VOCABULARY, json.dumps(vocabulary, ensure_ascii=False, indent=1))
+
+    @classmethod
+    def load(cls, folder):
+        """The reader of a run folder."""
+        return cls(Vocabulary(**read_json(folder.existing(_VOCABULARY))))
+
+
+class PieceReader:
+    """Words of BERT's tokenizer are the units, each tagged at its first piece.
+
+    The other pieces of a word, [CLS] and [SEP] are read by the model and are no part of the chain of tags.
+
+    Args:
+        config: The configuration of the BERT, a dict.
+        vocabulary: A dict from token to number.
+        lower_case: Whether the text is lowered and loses its accents.
+
+    Raises:
+        ValueError: A special token is not in the vocabulary, or the vocabulary is not that of the configuration.
+    """
+
+    def __init__(self, config, vocabulary, lower_case):
+        absent = [token for token in ("[PAD]", "[UNK]", "[CLS]", "[SEP]") if token not in vocabulary]
+        if absent:
+            raise ValueError(f"The vocabulary of a BERT has {', '.join(absent)}. Received: {len(vocabulary)} others")
+        if max(vocabulary.values()) >= config.get("vocab_size", np.inf):
+            raise ValueError(
+                f"The vocabulary must be that of the BERT, whose vocab_size is {config['vocab_size']}. "
+                f"Received: {max(vocabulary.values()) + 1} tokens"
+            )
+        self.config, self._vocabulary, self.lower_case = config, vocabulary, lower_case
+        self._tokenizer = Tokenizer(vocabulary, lower_case, token_start=None, token_end=None)
+        self._start, self._end = vocabulary["[CLS]"], vocabulary["[SEP]"]
+        self._continues = np.zeros(max(vocabulary.values()) + 1, bool)
+        self._continues[[number for token, number in vocabulary.items() if token.startswith("##")]] = True
+        self._has_segments = config.get("type_vocab_size", 2) > 0
+        positions = config.get("max_position_embeddings", BUCKETS[-1])
+        if positions < BUCKETS[0]:
+            raise ValueError(f"A BERT has {BUCKETS[0]} positions or more. Received: {positions}")
+        self._limit = max(length for length in BUCKETS if length <= positions) - 2
+
+    def read(self, texts):
+        """A `Reading` of each text."""
+        encoded = self._tokenizer.encode_batch(list(texts))
+        return [self._reading(text, e.token_ids, e.offsets) for text, e in zip(texts, encoded, strict=True)]
+
+    def _reading(self, text, ids, offsets):
+        starts, ends = offsets[:, 0], offsets[:, 1]
+        covered = np.maximum.accumulate(np.append(0, ends))
+        first = np.flatnonzero(~self._continues[ids] & (starts >= covered[:-1]))  # the pieces that begin a unit
+        last = np.append(first[1:], len(ids))[: len(first)] - 1
+        units = np.stack([starts[first], ends[last]], axis=1)
+        found = []
+        last_characters = [text[i - 1] for i in ends.tolist()]
+        for start, end, keep, stop in windows(last_characters, self._limit, min(16, self._limit // 4)):
+            before, behind, kept, rest = np.searchsorted(first, [start, end, keep, stop]).tolist()
+            positions = first[before:behind] - start + 1  # behind [CLS]
+            found.append(Window(self._inputs(ids[start:end], positions), positions, before, (kept, rest)))
+        return Reading(units, found)
+
+    def _inputs(self, ids, positions):
+        tagged = np.zeros(len(ids) + 2, "int32")
+        tagged[positions] = 1
+        inputs = {"Input-Token": [self._start, *ids, self._end], "tagged": tagged.tolist()}
+        return {**inputs, "Input-Segment": [0] * len(tagged)} if self._has_segments else inputs
+
+    def save(self, write):
+        """Hands the files from which `load` makes the reader to `write(name, text)`."""
+        lines = [""] * len(self._continues)
+        for token, number in self._vocabulary.items():
+            lines[number] = token
+        write(_VOCAB, "".join(f"{line}\n" for line in lines))
+        write(BERT_CONFIG, json.dumps({**self.config, "lower_case": self.lower_case}, indent=1))
+
+    @classmethod
+    def load(cls, folder):
+        """The reader of a run folder."""
+        config = read_json(folder.existing(BERT_CONFIG))
+        return cls(config, load_vocab(folder.existing(_VOCAB)), config.pop("lower_case"))
+
+    @classmethod
+    def of_bert(cls, folder, layers=None, lower_case=None):
+        """The reader for the BERT of a folder, in Google's or in Hugging Face's format.
+
+        Args:
+            folder: Holds a configuration (`bert_config.json` or `config.json`) and `vocab.txt`.
+            layers: How many transformer layers to use, from the bottom. None: all.
+            lower_case: None takes it from `tokenizer_config.json`, or else from whether the vocabulary has capitals.
+
+        Raises:
+            FileNotFoundError: A file is not there.
+            ValueError: The model is of a family that is not supported, or has fewer layers.
+        """
+        config = _bert_config(Path(folder), layers)
+        vocab = Path(folder) / _VOCAB
+        if not vocab.is_file():
+            raise FileNotFoundError(f"{vocab}: no such file; the folder of a BERT has its vocabulary there")
+        vocabulary = load_vocab(vocab)
+        if lower_case is None:
+            lower_case = _lower_case(Path(folder), vocabulary)
+        try:
+            return cls(config, vocabulary, lower_case)
+        except ValueError as error:
+            raise ValueError(f"{vocab}: {error}") from None
+
+
+def _bert_config(folder, layers):
+    """The configuration of a BERT in a folder, with its family as `model_type` and the number of layers to use."""
+    path = next((folder / name for name in _CONFIGS if (folder / name).is_file()), None)
+    if path is None:
+        raise FileNotFoundError(f"{folder}: no BERT there; its folder has one of {', '.join(_CONFIGS)}")
+    config = read_json(path)
+    shared, relative = "num_hidden_groups" in config, config.get("use_relative_position")
+    config.setdefault("model_type", "albert" if shared else "nezha" if relative else "bert")
+    if config["model_type"] not in _FAMILIES:
+        raise ValueError(f"{path}: model_type must be one of {_FAMILIES}. Received: {config['model_type']!r}")
+    there = config.get("num_hidden_layers")
+    if layers is not None and not (there and layers <= there):
+        raise ValueError(f"{path}: has {there} layers. Received: bert_layers={layers}")
+    return {**config, "num_hidden_layers": layers or there}
+
+
+def _lower_case(folder, vocabulary):
+    path = folder / "tokenizer_config.json"
+    said = read_json(path).get("do_lower_case") if path.is_file() else None
+    if said is not None:
+        return bool(said)
+    return not any(token != token.lower() for token in vocabulary if not token.startswith("["))
+
+
+def tags_of_units(scheme, units, spans):
+    """One tag for each unit of a text.
+
+    Args:
+        scheme: A `TagScheme`.
+        units: `(units, 2)`, their extents.
+        spans: As `scheme.encode` takes them, in characters. A span without any unit leaves no trace.
+
+    Returns:
+        A list of ints, -1 (unknown) where a span begins or ends inside a unit.
+
+    >>> from kcrf.tags import bmes
+    >>> tags_of_units(bmes(), np.array([[0, 4], [4, 5], [5, 6]]), [(0, 2), (2, 5), (5, 6)])
+    [-1, 3, 0]
+    """
+    tags, unknown = [0] * len(units), []
+    firsts = np.searchsorted(units[:, 1], [span[0] for span in spans], side="right").tolist()
+    stops = np.searchsorted(units[:, 0], [span[1] for span in spans], side="left").tolist()
+    inside = cache(lambda length, *label: scheme.encode([(0, length, *label)], length))
+    for (start, end, *label), first, stop in zip(spans, firsts, stops, strict=True):
+        if first < stop:
+            tags[first:stop] = inside(stop - first, *label)
+            unknown += [first] if units[first, 0] < start else []
+            unknown += [stop - 1] if units[stop - 1, 1] > end else []
+    for unit in unknown:
+        tags[unit] = -1
+    return tags
+
+
+def spans_of_units(scheme, units, spans, length):
+    """Spans of units as spans of characters.
+
+    Words cover the text: what lies between two units belongs to the word before it. An entity ends with its last unit.
+
+    Args:
+        scheme: A `TagScheme`.
+        units: `(units, 2)`, their extents.
+        spans: What `scheme.decode` gives, in units.
+        length: Characters of the text.
+    """
+    if scheme.types:
+        return [(int(units[start, 0]), int(units[end - 1, 1]), label) for start, end, label in spans]
+    if not spans:
+        return [(0, length)] if length else []
+    starts = [0, *units[[start for start, _ in spans[1:]], 0].tolist(), length]
+    return list(zip(starts, starts[1:], strict=False))

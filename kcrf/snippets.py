@@ -1,0 +1,336 @@
+"""bert4keras' helpers by their names: padding, batches, Viterbi decoding on NumPy, small functions on text.
+
+Names, arguments and results follow bojone/bert4keras `snippets.py` (Apache-2.0). New code has more direct ways here:
+`ConditionalRandomField.decode` decodes a whole batch, `kcrf.taggers` tags text.
+"""
+
+import builtins
+import re
+import unicodedata
+
+import numpy as np
+
+from kcrf.backend import batch_stream
+from kcrf.bert4keras_names import explain
+
+__all__ = [
+    "DataGenerator",
+    "ViterbiDecoder",
+    "convert_to_str",
+    "convert_to_unicode",
+    "is_one_of",
+    "is_string",
+    "lowercase_and_normalize",
+    "open",
+    "sequence_padding",
+    "softmax",
+    "strQ2B",
+    "string_matching",
+    "text_segmentate",
+    "to_array",
+    "truncate_sequences",
+]
+
+is_py2 = False
+
+
+def to_array(*args):
+    """NumPy arrays of the arguments: one array for one argument, a list for several."""
+    arrays = [np.array(arg) for arg in args]
+    return arrays[0] if len(arrays) == 1 else arrays
+
+
+def is_string(s):
+    """Whether this is a str."""
+    return isinstance(s, str)
+
+
+def is_one_of(x, ys):
+    """Whether one of `ys` is this very object."""
+    return any(x is y for y in ys)
+
+
+def string_matching(s, keywords):
+    """Whether one of the regular expressions occurs in the string.
+
+    >>> string_matching("Transformer-1-Norm", ["bias", "Norm$"])
+    True
+    """
+    return any(re.search(keyword, s) for keyword in keywords)
+
+
+def convert_to_unicode(text, encoding="utf-8", errors="ignore"):
+    """The text of bytes; a str stays as it is."""
+    return text.decode(encoding, errors) if isinstance(text, bytes) else text
+
+
+convert_to_str = convert_to_unicode
+
+
+def lowercase_and_normalize(text):
+    """The text in lower case and without accents.
+
+    >>> lowercase_and_normalize("Café")
+    'cafe'
+    """
+    decomposed = unicodedata.normalize("NFD", text.lower())
+    return "".join(char for char in decomposed if unicodedata.category(char) != "Mn")
+
+
+def strQ2B(ustring):  # noqa: N802 (bert4keras' name)
+    """The text with full-width letters, digits and signs as the usual ones.
+
+    >>> strQ2B("ＡＢ，１")
+    'AB,1'
+    """
+    return ustring.translate({0x3000: " ", **{code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}})
+
+
+def open(name, mode="r", encoding=None, errors="strict", indexable=False):
+    """Python's `open` with bert4keras' arguments. Without `encoding`, text is read and written as UTF-8.
+
+    Args:
+        name, mode, encoding, errors: As Python's.
+        indexable: bert4keras' access to lines by number, which is not here.
+    """
+    if indexable:
+        raise ValueError(f"`indexable` is not here: read the lines into a list. Received: indexable={indexable!r}")
+    if "b" in mode:
+        return builtins.open(name, mode)
+    return builtins.open(name, mode, encoding=encoding or "utf-8", errors=errors)
+
+
+def sequence_padding(inputs, length=None, value=0, seq_dims=1, mode="post"):
+    """Sequences of different lengths as one array.
+
+    Args:
+        inputs: A list of sequences, `(time, ...)` each, or `(time_1, time_2, ...)` with `seq_dims=2`.
+        length: The length, or one for each sequence axis; longer sequences lose their ends. Defaults to the longest.
+        value: What is put in. Defaults to 0.
+        seq_dims: Number of axes, from the first, whose length differs. Defaults to 1.
+        mode: "post" pads behind the sequence, "pre" before it. Defaults to "post".
+
+    Returns:
+        An array `(len(inputs), length, ...)` of the common dtype.
+
+    >>> sequence_padding([[1, 2, 3], [4]]).tolist()
+    [[1, 2, 3], [4, 0, 0]]
+    """
+    if mode not in ("post", "pre"):
+        raise ValueError(f"`mode` must be 'post' or 'pre'. Received: mode={mode!r}")
+    arrays = [np.asarray(x) for x in inputs]
+    if not arrays:
+        raise ValueError("`sequence_padding` needs at least one sequence. Received: inputs=[]")
+    if length is None:
+        length = np.max([x.shape[:seq_dims] for x in arrays], axis=0)
+    length = [int(n) for n in np.atleast_1d(length)[:seq_dims]]
+    shape = (len(arrays), *length, *arrays[0].shape[seq_dims:])
+    padded = np.full(shape, value, dtype=np.result_type(*arrays))
+    for row, x in zip(padded, arrays):
+        x = x[tuple(slice(n) for n in length)]
+        row[tuple(slice(n) if mode == "post" else slice(size - n, None) for n, size in zip(x.shape, length))] = x
+    return padded
+
+
+def truncate_sequences(maxlen, indices, *sequences):
+    """Shortens lists in place, always the longest by one, until all together have `maxlen` entries at most.
+
+    Args:
+        maxlen: The sum of their lengths.
+        indices: Which entry goes, for all or for each of the sequences that are not empty: -1 is the last.
+        *sequences: Lists; None and empty ones are left out.
+
+    Returns:
+        A list of the same lists.
+    """
+    sequences = [x for x in sequences if x]
+    if not isinstance(indices, (list, tuple)):
+        indices = [indices] * len(sequences)
+    while sum(map(len, sequences)) > maxlen:
+        longest = int(np.argmax([len(x) for x in sequences]))
+        sequences[longest].pop(indices[longest])
+    return sequences
+
+
+def text_segmentate(text, maxlen, seps="\n", strips=None):
+    """Cuts a text at separators into parts of about `maxlen` characters.
+
+    Args:
+        text: The text.
+        maxlen: A part is longer only where no separator allows a cut.
+        seps: Separators, the first one tried first. A part keeps the separators at its ends. Defaults to a line end.
+        strips: Characters taken off both ends of every part. Defaults to white space.
+
+    >>> text_segmentate("一二三。四五，六七。", maxlen=5, seps="。，")
+    ['一二三。', '四五，', '六七。']
+    """
+    text = text.strip().strip(strips)
+    if not seps or len(text) <= maxlen:
+        return [text]
+    groups, pieces = [""], text.split(seps[0])
+    for number, piece in enumerate(pieces):
+        if groups[-1] and piece and len(groups[-1]) + len(piece) > maxlen - 1:
+            groups.append("")
+        groups[-1] += piece + (seps[0] if number + 1 < len(pieces) else "")
+    return [part for group in groups if group for part in text_segmentate(group, maxlen, seps[1:], strips)]
+
+
+class DataGenerator:
+    """Batches of data, for subclasses that say in `__iter__(self, random=False)` what a batch is.
+
+    Args:
+        data: A list, or any iterable that can be gone through again.
+        batch_size: Items in a batch. Defaults to 32.
+        buffer_size: Where the data has no length, how many items are shuffled at a time. Defaults to 1000 batches.
+
+    Example:
+
+    >>> class Batches(DataGenerator):
+    ...     def __iter__(self, random=False):
+    ...         rows = []
+    ...         for is_end, row in self.sample(random):
+    ...             rows.append(row)
+    ...             if len(rows) == self.batch_size or is_end:
+    ...                 yield [sequence_padding(rows)], np.zeros(len(rows))
+    ...                 rows = []
+    >>> batches = Batches([[1, 2], [3], [4, 5, 6]], batch_size=2)
+    >>> len(batches), [inputs[0].shape for inputs, _ in batches]
+    (2, [(2, 2), (1, 3)])
+    """
+
+    def __init__(self, data, batch_size=32, buffer_size=None):
+        self.data = data
+        self.batch_size = batch_size
+        self.steps = -(-len(data) // batch_size) if hasattr(data, "__len__") else None
+        self.buffer_size = buffer_size or batch_size * 1000
+
+    def __len__(self):
+        if self.steps is None:
+            raise TypeError("The data has no length, so give `fit` its `steps_per_epoch`.")
+        return self.steps
+
+    def __iter__(self, random=False):
+        raise NotImplementedError("A subclass says what a batch is, in `__iter__(self, random=False)`.")
+
+    def sample(self, random=False):
+        """Yields `(is_end, item)` for every item, in order or shuffled by NumPy's global generator."""
+        items = self._shuffled() if random else iter(self.data)
+        nothing = current = object()
+        for following in items:
+            if current is not nothing:
+                yield False, current
+            current = following
+        if current is not nothing:
+            yield True, current
+
+    def _shuffled(self):
+        if self.steps is not None:
+            yield from (self.data[i] for i in np.random.permutation(len(self.data)))
+            return
+        buffer = []
+        for item in self.data:
+            buffer.append(item)
+            if len(buffer) > self.buffer_size:
+                yield buffer.pop(np.random.randint(len(buffer)))
+        while buffer:
+            yield buffer.pop(np.random.randint(len(buffer)))
+
+    def forfit(self, random=True):
+        """Batches without end, for `model.fit(batches.forfit(), steps_per_epoch=len(batches), ...)`."""
+        return batch_stream(self._endless(random))
+
+    def fortest(self, random=False):
+        """The inputs of the batches without end, for `model.predict(..., steps=len(batches))`."""
+        return batch_stream(batch[0] for batch in self._endless(random))
+
+    def _endless(self, random):
+        while True:
+            yield from self.__iter__(random)
+
+    def to_dataset(self, types, shapes, names=None, padded_batch=False):
+        """A `tf.data.Dataset` without end, for a subclass whose `__iter__` yields single items. Needs TensorFlow.
+
+        Args:
+            types, shapes: Of an item, as `tf.data.Dataset.from_generator` takes them.
+            names: One name, or names nested as the item is, to make dicts of. Defaults to None.
+            padded_batch: Whether items of a batch are padded to `shapes`. Defaults to False.
+        """
+        import tensorflow as tf
+
+        def named(item):
+            if names is None:
+                return item
+            if is_string(names):
+                return {names: item}
+            if is_string(names[0]):
+                return dict(zip(names, item))
+            return tuple(dict(zip(some, part)) for some, part in zip(names, item))
+
+        items = lambda: map(named, self._endless(True))  # noqa: E731
+        types, shapes = named(types), named(shapes)
+        if padded_batch:
+            return tf.data.Dataset.from_generator(items, types).padded_batch(self.batch_size, shapes)
+        return tf.data.Dataset.from_generator(items, types, shapes).batch(self.batch_size)
+
+
+class ViterbiDecoder:
+    """The best path through the scores of one sentence, on NumPy.
+
+    Scores stay as they were given. A row that is -inf throughout is padding, has tag -1 and is not in the chain.
+
+    Args:
+        trans: `(tags, tags)`, from row to column, as `K.eval(crf.trans)`. The attribute of this name may be set anew.
+        starts: Tags that a sentence may begin with. Defaults to None, all.
+        ends: Tags that it may end with. Defaults to None, all.
+
+    >>> decoder = ViterbiDecoder(trans=np.zeros((2, 2)), starts=[0])
+    >>> decoder.decode(np.array([[1.0, 9.0], [1.0, 9.0]])).tolist()
+    [0, 1]
+    """
+
+    def __init__(self, trans, starts=None, ends=None):
+        self.trans = trans
+        self.num_labels = len(trans)
+        self.non_starts = [] if starts is None else [i for i in range(self.num_labels) if i not in starts]
+        self.non_ends = [] if ends is None else [i for i in range(self.num_labels) if i not in ends]
+
+    def decode(self, nodes):
+        """The tags `(time,)` of scores `(time, tags)`.
+
+        Raises:
+            ValueError: The scores have another shape, or no path is allowed.
+        """
+        nodes = np.asarray(nodes)
+        if nodes.ndim != 2 or nodes.shape[1] != self.num_labels:
+            raise ValueError(f"`nodes` must have the shape (time, {self.num_labels}). Received: shape={nodes.shape}")
+        real = np.flatnonzero((nodes > -np.inf).any(axis=1))
+        tags = np.full(len(nodes), -1)
+        if len(real):
+            tags[real] = self._best(nodes[real])
+        return tags
+
+    def _best(self, nodes):
+        nodes[0, self.non_starts] = -np.inf
+        nodes[-1, self.non_ends] = -np.inf
+        score, back = nodes[0], np.empty((len(nodes), self.num_labels), int)
+        for t in range(1, len(nodes)):
+            through = score[:, None] + self.trans + nodes[t]
+            back[t] = through.argmax(axis=0)
+            score = through[back[t], np.arange(self.num_labels)]
+        tag = score.argmax()
+        if score[tag] == -np.inf:
+            raise ValueError("Needs a path that `starts`, `ends` and scores allow. Received: scores that allow none")
+        path = [tag]
+        for pointers in back[:0:-1]:
+            path.append(pointers[path[-1]])
+        return path[::-1]
+
+
+def softmax(x, axis=-1):
+    """The softmax of a NumPy array."""
+    x = np.exp(x - x.max(axis=axis, keepdims=True))
+    return x / x.sum(axis=axis, keepdims=True)
+
+
+def __getattr__(name):
+    raise explain("snippets", name)

@@ -1,0 +1,210 @@
+"""Interrupted training: killed at any moment it goes on and ends with the same weights; what cannot go on says why."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from kcrf import cli
+from kcrf.backend import keras
+from kcrf.corpora import load_mini
+from kcrf.runs import RunFolder, locked
+from kcrf.settings import Settings
+from kcrf.taggers import load_tagger
+from kcrf.training import resume_tagger, train_tagger
+
+TINY = Settings(task="ner", width=8, depth=1, batch_size=16, epochs=4, learning_rate=0.02, seed=3)
+CORPUS = load_mini("ner")
+PARTS = {"train": CORPUS.train[:60], "valid": CORPUS.valid[:10], "test": CORPUS.test[:6]}
+
+
+def weights(run):
+    return load_tagger(run).model.get_weights()
+
+
+def assert_same_weights(one, other):
+    for a, b in zip(one, other, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run that nothing interrupted."""
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    train_tagger(TINY, **PARTS, out=folder)
+    return folder
+
+
+class Stops(keras.callbacks.Callback):
+    """Raises after so many steps."""
+
+    def __init__(self, steps, error=KeyboardInterrupt):
+        super().__init__()
+        self._left, self._error = steps, error
+
+    def on_train_batch_end(self, batch, logs=None):
+        self._left -= 1
+        if self._left == 0:
+            raise self._error("stop")
+
+    def report(self, row):
+        """Nothing to tell."""
+
+
+
+@pytest.mark.parametrize("steps", [1, 7, 13])
+def test_a_run_that_was_stopped_goes_on_to_the_same_weights_log_and_scores(whole, tmp_path, steps):
+    run = tmp_path / "run"
+    with pytest.raises(KeyboardInterrupt):
+        train_tagger(TINY, **PARTS, out=run, progress=Stops(steps))
+    assert not (run / "scores.json").exists()
+    resume_tagger(run, **PARTS)
+    assert_same_weights(weights(run), weights(whole))
+    for name in ("scores.json", "predictions.jsonl", "transitions.json", "vocabulary.json"):
+        assert (run / name).read_bytes() == (whole / name).read_bytes(), name
+    ours, theirs = (log_without_seconds(folder) for folder in (run, whole))
+    assert ours == theirs and len(ours) == 5
+    assert not (run / "state.npz").exists() and [p.name for p in tmp_path.iterdir()] == ["run"]
+
+
+def log_without_seconds(run):
+    rows = [line.split(",") for line in (run / "log.csv").read_text().splitlines()]
+    at = rows[0].index("seconds")
+    return [row[:at] + row[at + 1 :] for row in rows]
+
+
+def test_a_stopped_run_over_an_older_model_leaves_that_in_use_and_takes_its_place_when_resumed(whole, tmp_path):
+    run = shutil.copytree(whole, tmp_path / "run")
+    settings = Settings(**{**TINY.__dict__, "seed": 4})
+    with pytest.raises(KeyboardInterrupt):
+        train_tagger(settings, **PARTS, out=run, progress=Stops(9))
+    assert_same_weights(weights(run), weights(whole))
+    resume_tagger(run, **PARTS)
+    assert json.loads((run / "config.json").read_text())["settings"]["seed"] == 4
+    assert [p.name for p in tmp_path.iterdir()] == ["run"]
+    train_tagger(settings, **PARTS, out=tmp_path / "other")
+    assert_same_weights(weights(run), weights(tmp_path / "other"))
+
+
+def test_other_data_is_refused_and_so_is_a_run_that_is_complete_or_never_began(whole, tmp_path):
+    run = tmp_path / "run"
+    with pytest.raises(KeyboardInterrupt):
+        train_tagger(TINY, **PARTS, out=run, progress=Stops(9))
+    with pytest.raises(ValueError, match="the run began with. Received: train with other sentences"):
+        resume_tagger(run, **{**PARTS, "train": PARTS["train"][:-1]})
+    with pytest.raises(ValueError, match="needs the data that the run began with"):
+        resume_tagger(run, PARTS["train"], PARTS["valid"])
+    with pytest.raises(FileNotFoundError, match="Received: one that is complete"):
+        resume_tagger(whole, **PARTS)
+    with pytest.raises(FileNotFoundError, match="Received: a folder without config.json"):
+        resume_tagger(tmp_path / "nowhere", **PARTS)
+
+
+def test_a_damaged_state_is_told_and_without_it_the_run_starts_anew(whole, tmp_path):
+    run = tmp_path / "run"
+    with pytest.raises(KeyboardInterrupt):
+        train_tagger(TINY, **PARTS, out=run, progress=Stops(9))
+    (run / "state.npz").write_bytes((run / "state.npz").read_bytes()[:1000])
+    with pytest.raises(ValueError, match="state.npz: cannot be read .* without the file, it starts anew"):
+        resume_tagger(run, **PARTS)
+    (run / "state.npz").unlink()
+    resume_tagger(run, **PARTS)
+    assert_same_weights(weights(run), weights(whole))
+
+
+def test_early_stopping_is_remembered(tmp_path):
+    settings = Settings(**{**TINY.__dict__, "learning_rate": 1e-9, "epochs": 9, "patience": 2})
+    with pytest.raises(KeyboardInterrupt):
+        train_tagger(settings, **PARTS, out=tmp_path / "run", progress=Stops(9))
+    resume_tagger(tmp_path / "run", **PARTS)
+    assert len((tmp_path / "run" / "log.csv").read_text().splitlines()) == 4  # the first epoch is best; two more
+
+
+def write_conll(path, sentences):
+    lines = []
+    for sentence in sentences:
+        tags = ["O"] * len(sentence.text)
+        for start, end, label in sentence.spans:
+            tags[start:end] = [f"B-{label}"] + [f"I-{label}"] * (end - start - 1)
+        lines += [f"{character}\t{tag}\n" for character, tag in zip(sentence.text, tags, strict=True)] + ["\n"]
+    path.write_text("".join(lines), encoding="utf-8")
+    return str(path)
+
+
+def killed_when(condition, *arguments):
+    """Runs the command line and kills it by SIGKILL once `condition()` holds; whether it was still at work."""
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    with subprocess.Popen([sys.executable, "-m", "kcrf", *map(str, arguments)], env=environment) as process:
+        while process.poll() is None and not condition():
+            time.sleep(0.0005)
+        process.send_signal(signal.SIGKILL)
+    return process.returncode == -signal.SIGKILL
+
+
+def test_kill_9_at_random_moments_changes_nothing(whole, tmp_path):
+    run, draw = tmp_path / "run", random.Random(int(os.environ.get("KCRF_KILL_SEED", 0)))
+    arguments = ["train"]
+    for name, part in PARTS.items():
+        arguments += [f"--{name}", write_conll(tmp_path / f"{name}.conll", part)]
+    for name in ("task", "width", "depth", "batch_size", "epochs", "learning_rate", "seed"):
+        arguments += [f"--{name.replace('_', '-')}", getattr(TINY, name)]
+    moments = ["vocabulary.json", "new.model.weights.h5", "log.csv", "new.state.npz", "state.npz"]
+    appears = draw.choice(moments)
+    assert killed_when(lambda: (run / appears).exists(), *arguments, "--out", run)
+    if not (run / "config.json").exists():  # killed before there was anything to resume
+        assert killed_when((run / "state.npz").exists, *arguments, "--out", run)
+    known = changes(run)
+    killed_when(lambda: changes(run) - known > draw.choice([0, 1, 2]), "train", "--resume", run)
+    if not (run / "scores.json").exists():
+        assert cli.main(["train", "--resume", str(run)]) == 0
+    assert_same_weights(weights(run), weights(whole))
+    assert (run / "scores.json").read_bytes() == (whole / "scores.json").read_bytes()
+    assert not list(run.glob("new.*"))
+
+
+def changes(run):
+    """How many epochs the log knows."""
+    return len((run / "log.csv").read_bytes().splitlines()) if (run / "log.csv").exists() else 0
+
+
+def test_a_second_process_is_refused_and_the_lock_of_a_dead_one_does_not_count(tmp_path):
+    run = tmp_path / "run"
+    code = f"from kcrf.runs import locked\nwith locked({str(run)!r}):\n    print('locked', flush=True)\n    input()"
+    command = [sys.executable, "-c", f"import sys\nsys.modules['keras'] = None\n{code}"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout.readline() == "locked\n"
+        told = f"another process trains into this folder. Received: process {holder.pid}"
+        with pytest.raises(BlockingIOError, match=told):
+            train_tagger(TINY, **PARTS, out=run)
+        with pytest.raises(BlockingIOError, match=told):
+            resume_tagger(run, **PARTS)
+        holder.kill()
+    assert (tmp_path / ".run.lock").exists()
+    with locked(run):
+        assert (tmp_path / ".run.lock").read_text() == str(os.getpid())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_resume_takes_no_other_option(tmp_path, capsys):
+    assert cli.main(["train", "--resume", str(tmp_path), "--epochs", "3", "--out", "x"]) == 2
+    assert "--resume goes on with the settings of the run. Received: also epochs, out" in capsys.readouterr().err
+    assert cli.main(["train", "--epochs", "3"]) == 2
+    assert "needs --train and --out, or --resume RUN_DIR" in capsys.readouterr().err
+
+
+def test_what_the_state_keeps_is_what_it_gives_back(tmp_path):
+    with RunFolder.create(tmp_path / "run") as folder:
+        arrays = [np.arange(6, dtype="float32").reshape(2, 3), np.zeros(0, "uint8"), np.array(7, "int64")]
+        folder.save_state({"rows": [{"epoch": 1}]}, arrays)
+        progress, found = folder.read_state()
+    assert progress == {"rows": [{"epoch": 1}]}
+    for ours, theirs in zip(found, arrays, strict=True):
+        assert ours.dtype == theirs.dtype
+        np.testing.assert_array_equal(ours, theirs)
