@@ -6,6 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 BACKENDS := tensorflow jax torch
+TESTS := -m pytest -n 2 --dist loadfile
 
 OLD_HOST := .venv-bert4keras
 OLD_PIP := $(OLD_HOST)/bin/python -m pip install --quiet --disable-pip-version-check
@@ -20,9 +21,9 @@ demo: $(VENV)/demo.stamp
 test: $(VENV)/test.stamp $(OLD_HOST)/test.stamp
 	$(BIN)/ruff check .
 	@set -e; for backend in $(BACKENDS); do \
-		echo "== $$backend"; KERAS_BACKEND=$$backend $(BIN)/python -m pytest; \
+		echo "== $$backend"; KERAS_BACKEND=$$backend $(BIN)/python $(TESTS); \
 	done
-	@echo "== bert4keras on tf_keras"; TF_KERAS=1 TF_USE_LEGACY_KERAS=1 $(OLD_HOST)/bin/python -m pytest $(ON_OLD_HOST)
+	@echo "== bert4keras on tf_keras"; TF_KERAS=1 TF_USE_LEGACY_KERAS=1 $(OLD_HOST)/bin/python $(TESTS) $(ON_OLD_HOST)
 
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .
@@ -45,7 +46,7 @@ $(OLD_HOST)/bin/python:
 	$(PYTHON) -m venv $(OLD_HOST)
 
 $(OLD_HOST)/test.stamp: $(OLD_HOST)/bin/python setup.py
-	$(OLD_PIP) tensorflow-cpu==2.21.0 tf_keras==2.21.0 rich pytest hypothesis safetensors
+	$(OLD_PIP) tensorflow-cpu==2.21.0 tf_keras==2.21.0 rich pytest pytest-xdist hypothesis safetensors
 	$(OLD_PIP) --no-deps bert4keras==0.11.5
 	$(OLD_PIP) --no-deps --editable .
 	touch $@

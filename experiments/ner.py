@@ -21,12 +21,12 @@ CORPORA = {  # its three files, whether they break their scheme, and the setting
     "weibo": (
         tuple(f"weiboNER_2nd_conll.{part}" for part in ("train", "dev", "test")),
         True,
-        {"cnn": {}},
+        {"cnn": {"scheme": "bioes", "width": 128, "depth": 3, "batch_size": 16, "epochs": 12}},
     ),
     "wnut17": (
         ("train/wnut17train.conll", "dev/emerging.dev.conll", "test/emerging.test.annotated"),
         False,
-        {"all layers": {}, "top layer anew": {"skip_top_layers": 1}},
+        {"all layers": {"learning_rate": 2e-4}, "top layer anew": {"learning_rate": 2e-4, "skip_top_layers": 1}},
     ),
 }
 

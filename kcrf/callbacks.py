@@ -61,7 +61,8 @@ class Keeper(keras.callbacks.Callback):
             matrix = ops.convert_to_numpy(self._tagger.crf.trans).astype(float).round(6).tolist()
             self._transitions.append([epoch + 1, matrix])
             self._folder.save_transitions(self._tagger.scheme, self._transitions)
-        self._folder.save_state({"rows": self._rows, "transitions": self._transitions}, self._state())
+        arrays = [] if self.is_done() else self._state()  # then no epoch needs them; on JAX some are shared and gone
+        self._folder.save_state({"rows": self._rows, "transitions": self._transitions}, arrays)
         self._report(row)
         self.model.stop_training = self.is_done()
 
@@ -78,7 +79,12 @@ class Keeper(keras.callbacks.Callback):
 
     def restore(self, model):
         """Puts the state in the folder into a compiled model; returns how many epochs are over."""
-        progress, (*values, self._random) = self._folder.read_state()
+        progress, arrays = self._folder.read_state()
+        self._rows, self._transitions = progress["rows"], progress["transitions"]
+        self._seconds_before = self._rows[-1]["seconds"]
+        if self.is_done():
+            return len(self._rows)
+        *values, self._random = arrays
         model.optimizer.build(model.trainable_variables)
         variables = _variables(model)
         shapes = [tuple(variable.shape) for variable in variables]
@@ -89,8 +95,6 @@ class Keeper(keras.callbacks.Callback):
             )
         for variable, value in zip(variables, values, strict=True):
             variable.assign(value)
-        self._rows, self._transitions = progress["rows"], progress["transitions"]
-        self._seconds_before = self._rows[-1]["seconds"]
         return len(self._rows)
 
 

@@ -15,7 +15,7 @@ _SAME = (
     "abs all any binary_crossentropy cast categorical_crossentropy clip cos dot elu equal exp eye greater "
     "greater_equal less less_equal log logsumexp max maximum mean min minimum not_equal one_hot ones ones_like "
     "prod relu reshape round shape sigmoid sign sin softmax softplus softsign sparse_categorical_crossentropy "
-    "sqrt square squeeze stack std stop_gradient sum tanh tile transpose var zeros zeros_like"
+    "sqrt square squeeze stack std stop_gradient sum tanh tile var zeros zeros_like"
 )
 _RENAMED = {"permute_dimensions": "transpose", "pow": "power", "repeat_elements": "repeat", "reverse": "flip"}
 _FUNCTIONS = {
@@ -54,6 +54,11 @@ def set_value(x, value):
 
 
 update = set_value
+
+
+def transpose(x):
+    """All axes in reverse order, of any number of them: torch's own reversal is for matrices."""
+    return ops.transpose(x, tuple(range(len(x.shape)))[::-1])
 
 
 def update_add(x, increment):

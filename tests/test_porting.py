@@ -173,9 +173,9 @@ def test_weight_files_of_a_bert4keras_script_give_its_predictions(tmp_path, bert
 TRAINING = """
 import tf_keras as keras
 from bert4keras.layers import ConditionalRandomField
-x = keras.layers.Input((None,))
-y = keras.layers.Embedding(12, 8, mask_zero=True)(x)
-y = keras.layers.Dense(4)(keras.layers.Bidirectional(keras.layers.LSTM(6, return_sequences=True))(y))
+x = keras.layers.Input((None, 12))
+y = keras.layers.Bidirectional(keras.layers.LSTM(6, return_sequences=True))(keras.layers.Masking()(x))
+y = keras.layers.Dense(4)(y)
 layer = ConditionalRandomField(lr_multiplier=inputs["k"])
 model = keras.Model(x, layer(y))
 model.save_weights(inputs["path"])
@@ -189,18 +189,18 @@ outputs["trans"] = np.array(layer.trans)
 @pytest.mark.parametrize("k", [1, 10])
 def test_fifty_steps_cost_what_they_cost_with_bert4keras(k, tmp_path, bert4keras_python):  # noqa: F811
     words = random.integers(1, 12, (50, 8, 9)) * (np.arange(9) < random.integers(2, 10, (50, 8, 1)))
-    tags = (words + np.roll(words, 1, axis=-1)) % 4
+    tags, words = words % 4, np.eye(12, dtype="float32")[words] * (words > 0)[..., None]
     path = str(tmp_path / "start.h5")
     theirs = bert4keras_python(TRAINING, words=words, tags=tags, k=k, path=path)
-    x = keras.Input((None,))
-    y = keras.layers.Embedding(12, 8, mask_zero=True)(x)
-    y = keras.layers.Dense(4)(keras.layers.Bidirectional(keras.layers.LSTM(6, return_sequences=True))(y))
+    x = keras.Input((None, 12))
+    y = keras.layers.Bidirectional(keras.layers.LSTM(6, return_sequences=True))(keras.layers.Masking()(x))
+    y = keras.layers.Dense(4)(y)
     layer = ConditionalRandomField(lr_multiplier=k)
     model = keras.Model(x, layer(y))
     load_bert4keras_weights(model, path, lr_multiplier=k)
     model.compile(keras.optimizers.Adam(0.01), loss=layer.sparse_loss, jit_compile=K.backend() == "jax")
     losses = [float(model.train_on_batch(*batch)) for batch in zip(words, tags)]
-    assert losses[-1] < losses[0] * 0.8
+    assert np.mean(losses[-10:]) < 0.9 * np.mean(losses[:10])
     assert_allclose(losses, theirs["losses"], rtol=1e-4)
     assert_allclose(K.eval(layer.trans), theirs["trans"], rtol=1e-3, atol=1e-3)
     predictions = model.predict(words[0], verbose=0)

@@ -5,7 +5,7 @@ import numpy as np
 from bert4keras.backend import keras, K
 from bert4keras.snippets import sequence_padding, ViterbiDecoder
 from bert4keras.layers import ConditionalRandomField
-from keras.layers import Embedding, Conv1D, Dense
+from keras.layers import Embedding, Bidirectional, GRU, Dense
 from keras.models import Sequential
 
 np.random.seed(42)
@@ -35,11 +35,11 @@ Y = sequence_padding([encode(s)[1] for s in train_data])
 CRF = ConditionalRandomField(lr_multiplier=10)
 model = Sequential()
 model.add(Embedding(len(chars) + 1, 16, mask_zero=True))
-model.add(Conv1D(16, 3, padding='same', activation='relu'))
+model.add(Bidirectional(GRU(16, return_sequences=True)))
 model.add(Dense(4))
 model.add(CRF)
-model.compile(loss=CRF.sparse_loss, optimizer='adam', metrics=[CRF.sparse_accuracy])
-model.fit(X, Y, batch_size=16, epochs=6, verbose=2)
+model.compile(loss=CRF.sparse_loss, optimizer=keras.optimizers.Adam(1e-2), metrics=[CRF.sparse_accuracy])
+model.fit(X, Y, batch_size=16, epochs=4, verbose=2)
 
 decoder = ViterbiDecoder(trans=K.eval(CRF.trans), starts=[0, 1], ends=[0, 3])
 right = total = 0
