@@ -15,7 +15,7 @@ from kcrf.snippets import DataGenerator, sequence_padding
 from kcrf.tokenizers import Tokenizer
 
 set_gelu("tanh")
-maxlen, batch_size, epochs = 32, 32, 8
+maxlen, batch_size, epochs = 32, 32, 14
 rng = np.random.default_rng(0)
 questions = {
     "路": ["去车站怎么走", "车站在哪里", "车站远吗"],

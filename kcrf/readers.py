@@ -141,7 +141,7 @@ class PieceReader:
         last_characters = [text[i - 1] for i in ends.tolist()]
         for start, end, keep, stop in windows(last_characters, self._limit, min(16, self._limit // 4)):
             before, behind, kept, rest = np.searchsorted(first, [start, end, keep, stop]).tolist()
-            positions = first[before:behind] - start  # behind [CLS]
+            positions = first[before:behind] - start + 1  # behind [CLS]
             found.append(Window(self._inputs(ids[start:end], positions), positions, before, (kept, rest)))
         return Reading(units, found)
 

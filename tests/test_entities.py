@@ -291,8 +291,9 @@ def test_words_come_back_from_their_tags_unless_cut_inside_a_unit(reader, text, 
 def test_a_boundary_inside_a_unit_makes_its_tag_unknown():
     (reading,) = pieces.read(["北2008年"])
     scheme = bioes(["T"])
-    labels = ["?" if tag < 0 else scheme.labels[tag] for tag in tags_of_units(scheme, reading.units, [(3, 6, "T")])]
-    assert labels == ["O", "?", "E-T"]
+    for span, expected in (((3, 6, "T"), ["O", "?", "E-T"]), ((0, 3, "T"), ["B-T", "?", "O"])):
+        tags = tags_of_units(scheme, reading.units, [span])
+        assert ["?" if tag < 0 else scheme.labels[tag] for tag in tags] == expected
     assert tags_of_units(scheme, reading.units, [(2, 3, "T"), (3, 4, "T")]) == [0, -1, 0]
 
 
