@@ -335,12 +335,17 @@ def _counts_by_logarithms(chain):
 
     def smoothed(carry, inputs):
         (tags, steps), (before, link) = carry, inputs
-        share = ops.softmax(before[:, :, None] + chain.transitions, axis=1) * tags[:, None]  # (batch, from, to)
+        share = _softmax(before[:, :, None] + chain.transitions, 1) * tags[:, None]  # (batch, from, to)
         steps = steps + ops.where(link[:, :, None], share, 0.0)
         return (ops.where(link, ops.sum(share, axis=2), tags), steps), tags
 
-    (_, steps), tags = scan(smoothed, (ops.softmax(last), chain.no_steps()), (before, linked), reverse=True)
+    (_, steps), tags = scan(smoothed, (_softmax(last, -1), chain.no_steps()), (before, linked), reverse=True)
     return ops.sum(tops, axis=(0, 2)) + ops.logsumexp(last, axis=-1), _time_first(tags), steps
+
+
+def _softmax(x, axis):
+    """As `ops.softmax`, which warns where there is one tag."""
+    return ops.exp(x - ops.logsumexp(x, axis=axis, keepdims=True))
 
 
 def _time_first(x):
