@@ -10,6 +10,8 @@ TESTS := -m pytest -n 2 --dist loadfile
 ONCE := $(patsubst %,tests/test_%.py,\
 	architecture tags metrics corpora downloads features tokenizers reports peers demo snippets)
 
+SCRIPTS := tests/test_examples.py tests/test_porting.py  # on TensorFlow and JAX
+
 OLD_HOST := .venv-bert4keras
 OLD_PIP := $(OLD_HOST)/bin/python -m pip install --quiet --disable-pip-version-check
 ON_OLD_HOST := $(patsubst %,tests/test_%.py,\
@@ -24,7 +26,7 @@ test: $(VENV)/test.stamp $(OLD_HOST)/test.stamp
 	$(BIN)/ruff check .
 	@echo "== tensorflow"; KERAS_BACKEND=tensorflow $(BIN)/python $(TESTS)
 	@echo "== jax"; KERAS_BACKEND=jax $(BIN)/python $(TESTS) $(addprefix --ignore=,$(ONCE))
-	@echo "== torch"; KERAS_BACKEND=torch $(BIN)/python $(TESTS) $(addprefix --ignore=,$(ONCE) tests/test_examples.py)
+	@echo "== torch"; KERAS_BACKEND=torch $(BIN)/python $(TESTS) $(addprefix --ignore=,$(ONCE) $(SCRIPTS))
 	@echo "== bert4keras on tf_keras"; TF_KERAS=1 TF_USE_LEGACY_KERAS=1 $(OLD_HOST)/bin/python $(TESTS) $(ON_OLD_HOST)
 
 lint: $(VENV)/test.stamp
