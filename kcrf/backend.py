@@ -161,7 +161,8 @@ def _torch_scan(step, state, inputs, reverse=False):
     """`ops.scan` for torch, where it is a loop in Python and each operation of Keras costs more than torch's own."""
     import torch
 
-    rows = list(zip(*(x.unbind(0) for x in inputs), strict=True))
+    single = not isinstance(inputs, tuple)
+    rows = list(inputs.unbind(0) if single else zip(*(x.unbind(0) for x in inputs), strict=True))
     outputs = []
     for row in reversed(rows) if reverse else rows:
         state, output = step(state, row)
