@@ -6,6 +6,7 @@ bert4keras reads) or `TF_USE_LEGACY_KERAS=1` (which TensorFlow reads) is set.
 """
 
 import os
+import sys
 from collections import defaultdict
 from functools import wraps
 from importlib import import_module
@@ -179,7 +180,9 @@ def __getattr__(name):
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if OLD_HOST:
-        return _host.K if name == "K" else getattr(import_module("bert4keras.backend"), name)
+        if name == "K" and "bert4keras.backend" not in sys.modules:
+            return _host.K
+        return getattr(import_module("bert4keras.backend"), name)
     if name == "K":
         return import_module("kcrf.keras2")
     named = import_module("kcrf.bert4keras_backend")
