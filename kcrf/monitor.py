@@ -2,7 +2,6 @@
 
 import csv as csv_files
 import io
-import os
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ from kcrf.diagnosis import advice
 from kcrf.learning_rates import highest_rate, suggest_lr_multiplier
 from kcrf.metrics import is_forbidden, transition_report
 from kcrf.pictures import transition_heat_map
+from kcrf.runs import write_aside
 from kcrf.variables import PathAware
 
 __all__ = ["CRFMonitor"]
@@ -157,7 +157,7 @@ class CRFMonitor(keras.callbacks.Callback):
         transition_heat_map({f"epoch {row['epoch']}": self.transitions[-1]}, self._scheme, picture)
         if self._heat_maps:
             self._heat_maps.mkdir(parents=True, exist_ok=True)
-            _write_aside(self._heat_maps / name, picture.getvalue())
+            write_aside(self._heat_maps / name, lambda path: path.write_bytes(picture.getvalue()))
         if self._board:
             self._board.write(row, picture.getvalue())
 
@@ -166,7 +166,7 @@ class CRFMonitor(keras.callbacks.Callback):
         writer = csv_files.DictWriter(text, self.history[0])
         writer.writeheader()
         writer.writerows(self.history)
-        _write_aside(Path(self._csv), text.getvalue().encode("utf-8"))
+        write_aside(Path(self._csv), lambda path: path.write_bytes(text.getvalue().encode("utf-8")))
 
 
 def _first_sentences(inputs):
@@ -221,15 +221,6 @@ def _told(row):
         "Viterbi differs from argmax at {viterbi_differs:.1%} of tokens, learning rate {learning_rate:.2g} "
         "x {lr_multiplier:g} (suggested x {suggested_lr_multiplier:g}): {advice}"
     ).format(**row)
-
-
-def _write_aside(path, content):
-    aside = path.with_name(f"new.{path.name}")
-    try:
-        aside.write_bytes(content)
-        os.replace(aside, path)
-    finally:
-        aside.unlink(missing_ok=True)
 
 
 class _Board:

@@ -1,6 +1,5 @@
 """Reports: scores as a table in the terminal; training runs, side by side, as one HTML page that needs nothing else."""
 
-import os
 from html import escape
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from kcrf import __version__
 from kcrf.pictures import transition_heat_map, transition_table
 from kcrf.report_sections import SECTIONS, anchor, cards, figure
 from kcrf.run_records import read_run
+from kcrf.runs import write_aside
 
 __all__ = ["score_table", "transition_heat_map", "transition_table", "write_report"]
 
@@ -63,17 +63,10 @@ def write_report(run_dirs, path):
         f'<p class="soft">kcrf {__version__}, {len(runs)} run{"s" * (len(runs) > 1)}</p>'
         f"<nav>{links}</nav></header>{cards(runs)}{body}</main></body></html>\n"
     )
-    _write_aside(Path(path), page)
-
-
-def _write_aside(path, text):
+    path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f"new.{path.name}")
-    try:
-        aside.write_text(text, encoding="utf-8", errors="replace")  # a lone surrogate becomes a question mark
-        os.replace(aside, path)
-    finally:
-        aside.unlink(missing_ok=True)
+    content = page.encode("utf-8", errors="replace")  # a lone surrogate becomes a question mark
+    write_aside(path, lambda aside: aside.write_bytes(content))
 
 
 def _names(run_dirs):

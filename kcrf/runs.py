@@ -28,7 +28,7 @@ import numpy as np
 
 from kcrf import __version__
 
-__all__ = ["RunFolder", "json_line", "locked", "read_json"]
+__all__ = ["RunFolder", "json_line", "locked", "read_json", "write_aside"]
 
 FORMAT = 2
 _CONFIG, _WEIGHTS, _STATE, _SCORES = "config.json", "model.weights.h5", "state.npz", "scores.json"
@@ -223,12 +223,17 @@ class RunFolder:
         self._write_aside(name, lambda path: path.write_bytes(text.encode("utf-8", "surrogatepass")))
 
     def _write_aside(self, name, write):
-        aside = self.path / f"new.{name}"
-        try:
-            write(aside)
-            os.replace(aside, self.path / name)
-        finally:
-            aside.unlink(missing_ok=True)
+        write_aside(self.path / name, write)
+
+
+def write_aside(path, write):
+    """Has `write(aside)` make a file beside `path` and renames it: `path` is whole, or as it was."""
+    aside = path.with_name(f"new.{path.name}")
+    try:
+        write(aside)
+        os.replace(aside, path)
+    finally:
+        aside.unlink(missing_ok=True)
 
 
 def json_line(value):
