@@ -6,14 +6,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 TESTS := -m pytest -n 2 --dist loadfile
-# What asks no backend for anything, runs the peers or whole scripts, is tested once.
-ONCE := $(patsubst %,tests/test_%.py,\
-	architecture tags metrics corpora downloads features tokenizers reports peers demo snippets examples porting)
+# What asks no backend for anything or runs the peers is tested once; whole scripts run where their users are.
+ONCE := $(patsubst %,tests/test_%.py,architecture tags metrics corpora downloads features tokenizers reports peers demo)
+SCRIPTS := $(patsubst %,tests/test_%.py,snippets examples porting)
 
 OLD_HOST := .venv-bert4keras
 OLD_PIP := $(OLD_HOST)/bin/python -m pip install --quiet --disable-pip-version-check
 ON_OLD_HOST := $(patsubst %,tests/test_%.py,\
-	crf layers learning_rates memm crf_weights optimizers schedules extensions variables old_host)
+	crf layers learning_rates memm crf_weights optimizers schedules extensions variables old_host \
+	examples porting)
 
 .PHONY: demo test lint clean
 
@@ -24,7 +25,7 @@ test: $(VENV)/test.stamp $(OLD_HOST)/test.stamp
 	$(BIN)/ruff check .
 	@echo "== tensorflow"; KERAS_BACKEND=tensorflow $(BIN)/python $(TESTS)
 	@echo "== jax"; KERAS_BACKEND=jax $(BIN)/python $(TESTS) $(addprefix --ignore=,$(ONCE))
-	@echo "== torch"; KERAS_BACKEND=torch $(BIN)/python $(TESTS) $(addprefix --ignore=,$(ONCE))
+	@echo "== torch"; KERAS_BACKEND=torch $(BIN)/python $(TESTS) $(addprefix --ignore=,$(ONCE) $(SCRIPTS))
 	@echo "== bert4keras on tf_keras"; TF_KERAS=1 TF_USE_LEGACY_KERAS=1 $(OLD_HOST)/bin/python $(TESTS) $(ON_OLD_HOST)
 
 lint: $(VENV)/test.stamp

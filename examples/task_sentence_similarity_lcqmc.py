@@ -60,7 +60,7 @@ steps = epochs * len(train_data) // batch_size
 model.compile(
     loss="sparse_categorical_crossentropy",
     optimizer=AdamWeightDecay(WarmupLinearDecay(1e-3, warmup=steps // 10, total=steps)),  # with a real BERT 2e-5
-    metrics=["accuracy"],
+    metrics=["sparse_categorical_accuracy"],
 )
 train, valid = Pairs(train_data, batch_size), Pairs(valid_data, batch_size)
 

@@ -57,7 +57,7 @@ AdamLR = extend_with_piecewise_linear_lr(Adam, name="AdamLR")
 model.compile(
     loss="sparse_categorical_crossentropy",
     optimizer=AdamLR(learning_rate=2e-3, lr_schedule={20: 1, epochs * len(train_data) // batch_size: 0.1}),
-    metrics=["accuracy"],
+    metrics=["sparse_categorical_accuracy"],
 )
 train, valid = Reviews(train_data, batch_size), Reviews(valid_data, batch_size)
 

@@ -11,6 +11,7 @@ from collections import defaultdict
 from functools import wraps
 from importlib import import_module
 from inspect import signature
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -35,6 +36,7 @@ path_of = _host.path_of
 tree = _host.tree
 
 __all__ = [
+    "FEW_TAGS",
     "JIT_PAYS_FOR_INFERENCE",
     "Layer",
     "Optimizer",
@@ -45,6 +47,7 @@ __all__ = [
     "extensible",
     "graph",
     "keras",
+    "loop_ops",
     "made_trainable",
     "on_old_host",
     "open_scope",
@@ -137,6 +140,10 @@ def set_random_state(state):
 JIT_PAYS_FOR_INFERENCE = backend_name() == "jax"
 
 
+# A product with a matrix of so few tags is written out: XLA fuses it with what stands around it, a call takes longer.
+FEW_TAGS = 12 if backend_name() == "jax" else 0
+
+
 def _tensorflow_scan(step, state, inputs, reverse=False):
     """`ops.scan` for TensorFlow, whose own (3.15) fails on several inputs of a length not known beforehand."""
     import tensorflow as tf
@@ -146,9 +153,14 @@ def _tensorflow_scan(step, state, inputs, reverse=False):
     _, kind = step(state, tree.map_structure(lambda x: x[0], inputs))  # only its types; the graph drops the rest
     outputs = tree.map_structure(lambda x: tf.TensorArray(x.dtype, size=length, element_shape=x.shape), kind)
 
+    def unstacked(x):  # reading a row of it is one operation of the graph, slicing a tensor at t is five
+        return tf.TensorArray(x.dtype, size=length, element_shape=x.shape[1:]).unstack(x)
+
+    rows = tree.map_structure(unstacked, inputs)
+
     def body(count, state, outputs):
         t = length - 1 - count if reverse else count
-        state, output = step(state, tree.map_structure(lambda x: x[t], inputs))
+        state, output = step(state, tree.map_structure(lambda x: x.read(t), rows))
         return count + 1, state, tree.map_structure(lambda array, x: array.write(t, x), outputs, output)
 
     def unfinished(count, state, outputs):
@@ -162,16 +174,31 @@ def _torch_scan(step, state, inputs, reverse=False):
     """`ops.scan` for torch, where it is a loop in Python and each operation of Keras costs more than torch's own."""
     import torch
 
-    single = not isinstance(inputs, tuple)
-    rows = list(inputs.unbind(0) if single else zip(*(x.unbind(0) for x in inputs), strict=True))
+    rows = list(zip(*(x.unbind(0) for x in inputs), strict=True)) if isinstance(inputs, tuple) else inputs.unbind(0)
     outputs = []
     for row in reversed(rows) if reverse else rows:
         state, output = step(state, row)
         outputs.append(output)
     outputs = outputs[::-1] if reverse else outputs
-    return state, tree.map_structure(lambda *x: torch.stack(x), *outputs)
+    several = isinstance(outputs[0], tuple)
+    return state, tuple(map(torch.stack, zip(*outputs, strict=True))) if several else torch.stack(outputs)
 
 
+def _torch_loop_ops():
+    import torch
+
+    return SimpleNamespace(
+        argmax=lambda x, axis: torch.argmax(x, axis),
+        matmul=torch.matmul,
+        max=lambda x, axis, keepdims=False: torch.amax(x, axis, keepdims),
+        sum=lambda x, axis, keepdims=False: torch.sum(x, axis, keepdims),
+        take=lambda x, indices, axis: torch.index_select(x, axis, indices),
+        where=torch.where,
+    )
+
+
+# What the steps of loops call: `ops`, whose checks cost several times the operation where Python runs the loop.
+loop_ops = _torch_loop_ops() if backend_name() == "torch" else ops
 scan = {"tensorflow": _tensorflow_scan, "torch": _torch_scan}.get(backend_name(), ops.scan)
 
 

@@ -16,7 +16,7 @@ both run once more on logarithms. Nothing differentiates through the loops: the 
 
 from copy import copy
 
-from kcrf.backend import graph, ops, scan
+from kcrf.backend import FEW_TAGS, graph, loop_ops, ops, scan
 
 __all__ = [
     "FORBIDDEN",
@@ -36,6 +36,7 @@ _IS_FORBIDDEN = FORBIDDEN / 2  # what was added to a forbidden score does not ma
 _TINY = 1e-37  # the smallest normal float32 is 1.2e-38
 _SMALLEST_SHARE = 1e-22  # of a reachable tag's probability; times the smallest transition it is still above _TINY
 _LARGEST_GAP = 30.0  # nats between transitions, exp(-30) = 1e-13
+_MANY_TAGS = 64  # from here on, a table (batch, tags, tags) leaves the processor's cache
 _LONGEST = 2**20  # positions, where the length is not known before the graph runs
 
 
@@ -90,7 +91,7 @@ def log_likelihood(emissions, tags, mask, transitions, start=None, end=None):
     unknown = ops.any(chain.mask & (tags < 0))
     observed = ops.cond(
         unknown,
-        lambda: _counts(chain.replace(emissions=_restrict(chain, tags))),
+        lambda: _counts(chain.with_emissions(_restrict(chain, tags))),
         lambda: _path_counts(chain.detached(), tags),
     )
     return _with_gradient(chain, [o - e for o, e in zip(observed, _counts(chain), strict=True)])
@@ -158,6 +159,7 @@ class _Chain:
             raise ValueError(f"`crf` needs emissions of shape (batch, time, tags). Received: shape={emissions.shape}")
         self.size = emissions.shape[-1]
         self.transitions = self._scores(transitions, "transitions", (self.size, self.size))
+        self.bounded = start is not None or end is not None
         self.start = self._scores(start, "start", (self.size,))
         self.end = self._scores(end, "end", (self.size,))
         if mask is None:
@@ -174,6 +176,7 @@ class _Chain:
         self.last = self.mask & (seen == total)
         self.linked = self.mask & (seen > 1)  # a step arrives here from the real position before
         self.continues = self.mask & (seen < total)  # a step leaves from here
+        self.offset = None  # (batch,), once centred: what every path's score has lost
 
     def _scores(self, value, name, shape):
         if value is None:
@@ -194,12 +197,21 @@ class _Chain:
         names = ("emissions", "transitions", "start", "end")
         return self.replace(**{name: ops.stop_gradient(getattr(self, name)) for name in names})
 
+    def with_emissions(self, emissions):
+        """The same chain with other emissions, 0 where masked."""
+        return self.replace(emissions=emissions, offset=None)
+
     def centred(self):
         """The same distribution over paths with the best score everywhere 0, so that differences keep their digits."""
-        peaks = ops.max(self.emissions, axis=-1, keepdims=True)
-        tops = {name: ops.max(getattr(self, name)) for name in ("transitions", "start", "end")}
-        shifted = {name: getattr(self, name) - ops.stop_gradient(top) for name, top in tops.items()}
-        return self.replace(emissions=self.emissions - ops.stop_gradient(peaks), **shifted)
+        if self.offset is not None:
+            return self
+        peaks = ops.stop_gradient(ops.max(self.emissions, axis=-1, keepdims=True))
+        tops = {name: ops.stop_gradient(ops.max(getattr(self, name))) for name in ("transitions", "start", "end")}
+        steps = ops.sum(ops.cast(self.linked, "float32"), axis=1)
+        ends = ops.where(self.occupied, tops["start"] + tops["end"], 0.0)
+        offset = ops.sum(peaks, axis=(1, 2)) + tops["transitions"] * steps + ends
+        shifted = {name: getattr(self, name) - top for name, top in tops.items()}
+        return self.replace(emissions=self.emissions - peaks, offset=offset, **shifted)
 
     def repeat(self, k):
         """Every sentence k times in a row."""
@@ -218,7 +230,7 @@ class _Chain:
 def _path_counts(chain, tags):
     """What `_counts` gives, of the one path `tags (batch, time)`: its score, its tags and its steps."""
     here = ops.cast(_known(chain, tags), "float32")
-    before = ops.where(chain.linked[:, :, None], ops.one_hot(_previous(tags, chain.mask), chain.size), 0.0)
+    before = ops.one_hot(_previous(tags, chain.mask), chain.size)  # zeros where there is none
     steps = ops.matmul(ops.swapaxes(before, 1, 2), here)
     return _expected_score(chain, here, steps), here, steps
 
@@ -237,7 +249,7 @@ def _with_gradient(chain, counts):
 def _expected_score(chain, tags, steps):
     emitted = ops.sum(tags * chain.emissions, axis=(1, 2))
     moved = ops.sum(steps * chain.transitions, axis=(1, 2))
-    return emitted + moved + _boundary_score(chain, tags)
+    return emitted + moved + _boundary_score(chain, tags) if chain.bounded else emitted + moved
 
 
 def _boundary_score(chain, weights):
@@ -260,8 +272,7 @@ def _known(chain, tags):
 
 def _shift(x, by=1, fill=0):
     """`x (batch, time, ...)` moved to the right by `by` positions."""
-    padding = [[0, 0], [by, 0]] + [[0, 0]] * (len(x.shape) - 2)
-    return ops.pad(x, padding, constant_values=fill)[:, : ops.shape(x)[1]]
+    return ops.concatenate([ops.full_like(x[:, :by], fill), x[:, :-by]], axis=1)
 
 
 def _previous(tags, mask):
@@ -276,51 +287,54 @@ def _previous(tags, mask):
 
 def _counts(chain):
     """log Z `(batch,)`, expected tags `(batch, time, tags)`, expected steps `(batch, tags, tags)`. No gradient."""
-    chain = chain.detached()
-    log_z, tags, steps, underflow = _counts_by_probabilities(chain)
-    log_z, tags, steps = ops.cond(underflow, lambda: _counts_by_logarithms(chain), lambda: (log_z, tags, steps))
-    return ops.where(chain.occupied, log_z, 0.0), ops.where(chain.mask[:, :, None], tags, 0.0), steps
+    centred = chain.detached().centred()
+    log_z, tags, steps, underflow = _counts_by_probabilities(centred)
+    log_z, tags, steps = ops.cond(underflow, lambda: _counts_by_logarithms(centred), lambda: (log_z, tags, steps))
+    log_z = ops.where(chain.occupied, log_z, 0.0)
+    log_z = log_z if chain.offset is not None else log_z + centred.offset
+    return log_z, ops.where(chain.mask[:, :, None], tags, 0.0), steps
 
 
 def _counts_by_probabilities(chain):
-    """log Z, tags and steps of `_counts`, and whether an underflow may have spoilt them."""
-    peaks = ops.max(chain.emissions, axis=-1, keepdims=True)
-    tops = [ops.max(x) for x in (chain.transitions, chain.start, chain.end)]
-    matrix, start, end = (
-        ops.exp(x - top) for x, top in zip((chain.transitions, chain.start, chain.end), tops, strict=True)
-    )
-    back = ops.transpose(matrix)
-    weight, linked = _time_first(ops.exp(chain.emissions - peaks)), _time_first(chain.linked)[:, :, None]
+    """log Z, tags and steps of `_counts` for a centred chain, and whether an underflow may have spoilt them."""
+    matrix, start, end = (ops.exp(x) for x in (chain.transitions, chain.start, chain.end))
+    step, step_back = _product(ops.transpose(matrix)), _product(matrix)
+    weight, linked = _tags_first(ops.exp(chain.emissions)), _time_first(chain.linked)[:, None]
 
     def filtered(state, inputs):
         weight, link = inputs
-        arrived = ops.where(link, state @ matrix, state)
-        reached = arrived * weight
-        return reached / (ops.sum(reached, axis=-1, keepdims=True) + _TINY), (state, arrived)
+        total = loop_ops.sum(state, axis=0, keepdims=True)
+        before = state / total  # after a total of 0 both are NaN, and `spoilt` is true
+        arrived = loop_ops.where(link, step(before), before)
+        return arrived * weight, (before, arrived, total)
 
-    last, (before, arrived) = scan(filtered, chain.no_rows() + start, (weight, linked))  # (time, batch, tags)
-    reached = arrived * weight
-    norms = ops.sum(reached, axis=-1, keepdims=True)
-    last = last * end
-    closing = ops.sum(last, axis=-1, keepdims=True)
+    first = ops.transpose(chain.no_rows() + start)
+    last, (before, arrived, totals) = scan(filtered, first, (weight, linked))  # (time, tags, batch)
+    total = ops.sum(last, axis=0, keepdims=True)
+    last = last / (total + _TINY) * end[:, None]
+    closing = ops.sum(last, axis=0, keepdims=True)
+    totals = ops.concatenate([totals, total[None], closing[None]], axis=0)[:, 0]  # (time + 2, batch)
+    onward = 1 / (arrived + _TINY)
 
     def smoothed(tags, inputs):
-        before, arrived, link = inputs
-        return ops.where(link, before * ((tags / (arrived + _TINY)) @ back), tags), tags
+        before, onward, link = inputs
+        return loop_ops.where(link, before * step_back(tags * onward), tags), tags
 
-    _, tags = scan(smoothed, last / ops.maximum(closing, _TINY), (before, arrived, linked), reverse=True)
-    onward = ops.where(linked, tags / (arrived + _TINY), 0.0)
-    steps = matrix * ops.matmul(ops.transpose(before, (1, 2, 0)), _time_first(onward))
-    scales = ops.sum(ops.log(ops.maximum(norms, _TINY)), axis=(0, 2)) + ops.sum(peaks, axis=(1, 2))
-    crossed = ops.sum(ops.cast(chain.linked, "float32"), axis=1)
-    log_z = scales + ops.log(ops.maximum(closing[:, 0], _TINY)) + tops[0] * crossed + tops[1] + tops[2]
-    empty = ops.any(norms <= _TINY) | ops.any(closing <= _TINY)
-    vanishes = (arrived > 0) & (reached <= _SMALLEST_SHARE * norms)
-    return log_z, _time_first(tags), steps, empty | _underflows(chain, _time_first(vanishes))
+    _, tags = scan(smoothed, last / ops.maximum(closing, _TINY), (before, onward, linked), reverse=True)
+    onward = ops.where(linked, tags * onward, 0.0)
+    steps = matrix * ops.matmul(ops.transpose(before, (2, 1, 0)), ops.transpose(onward, (2, 0, 1)))
+    log_z = ops.sum(ops.log(ops.maximum(totals, _TINY)), axis=0)
+
+    def vanishes():
+        legal = _tags_first((chain.emissions > _IS_FORBIDDEN) & chain.mask[:, :, None])
+        return ops.any(legal & (arrived > 0) & (arrived * weight <= _SMALLEST_SHARE * totals[1:-1, None]))
+
+    spoilt = ops.any(totals <= _TINY) | _underflows(chain, vanishes)
+    return log_z, ops.transpose(tags, (2, 0, 1)), steps, spoilt
 
 
 def _counts_by_logarithms(chain):
-    """log Z, tags and steps of `_counts`, whatever the size of the scores."""
+    """log Z, tags and steps of `_counts` for a centred chain, whatever the size of its scores."""
     emissions, linked = _time_first(chain.emissions), _time_first(chain.linked)[:, :, None]
 
     def filtered(state, inputs):
@@ -348,50 +362,69 @@ def _softmax(x, axis):
     return ops.exp(x - ops.logsumexp(x, axis=axis, keepdims=True))
 
 
+# The step of a recursion, a function of columns `(tags, batch)`: how it is computed fastest depends on their shape.
+
+
+def _product(matrix):
+    """The function `x -> matrix @ x` of columns `(tags, batch)`, as the step of a loop takes it fastest."""
+    if matrix.shape[0] > FEW_TAGS:
+        return lambda columns: loop_ops.matmul(matrix, columns)
+    return lambda columns: loop_ops.sum(matrix[:, :, None] * columns, axis=1)
+
+
+def _max_product(scores):
+    """The function that gives the best `x[from] + scores[from, to]` of columns x, `(to, batch)`."""
+    if scores.shape[0] > _MANY_TAGS:
+        return lambda columns: ops.transpose(loop_ops.max(ops.transpose(columns)[:, :, None] + scores, axis=1))
+    return lambda columns: loop_ops.max(columns[:, None] + scores[:, :, None], axis=0)
+
+
 def _time_first(x):
     return ops.swapaxes(x, 0, 1)
 
 
+def _tags_first(x):
+    """`(batch, time, tags)` as `(time, tags, batch)`: of few tags and many sentences, processors like the last best."""
+    return ops.transpose(x, (1, 2, 0))
+
+
 def _underflows(chain, vanishes):
-    """Whether a path that counts may have become too small for a float.
+    """Whether a path of a centred chain that counts may have become too small for a float.
 
     With every transition within 30 nats of the best one, what is too small beside its rivals at a step stays too
     small, whatever comes: probabilities are exact then. Where a step is forbidden, a tag of vanishing probability may
-    be the only one that can go on, so there no tag that can be reached may vanish.
+    be the only one that can go on, so there no tag that can be reached may vanish, which `vanishes()` tells.
     """
     steep, forbidden = False, False
     for scores in (chain.transitions, chain.start, chain.end):
         legal = scores > _IS_FORBIDDEN
-        top = ops.max(scores)
-        steep = steep | (top - ops.min(ops.where(legal, scores, top)) > _LARGEST_GAP)
+        steep = steep | (ops.min(ops.where(legal, scores, 0.0)) < -_LARGEST_GAP)
         forbidden = forbidden | ops.any(~legal)
-    legal = (chain.emissions > _IS_FORBIDDEN) & chain.mask[:, :, None]
-    return steep | (forbidden & ops.any(legal & vanishes))
+    return steep | ops.cond(forbidden, vanishes, lambda: steep)
 
 
 def _best_path(chain):
     """Tags of the best path `(batch, time)`, -1 where masked."""
+    step = _max_product(chain.transitions)
 
     def forward(state, inputs):
         emission, link = inputs
-        # with `to` innermost: XLA takes this maximum several times faster than one over the last axis
-        arrived = ops.where(link, ops.max(state[:, :, None] + chain.transitions, axis=1), state)
-        state = arrived + emission
-        return state - ops.max(state, axis=-1, keepdims=True), state
+        state = loop_ops.where(link, step(state), state) + emission
+        return state - loop_ops.max(state, axis=0, keepdims=True), state
 
-    emissions, linked, continues = map(_time_first, (chain.emissions, chain.linked, chain.continues))
-    last, history = scan(forward, chain.no_rows() + chain.start, (emissions, linked[:, :, None]))
+    emissions, linked = _tags_first(chain.emissions), _time_first(chain.linked)[:, None]
+    last, history = scan(forward, ops.transpose(chain.no_rows() + chain.start), (emissions, linked))
     onward = ops.transpose(chain.transitions)
 
     def backward(tag, inputs):
         state, go_on = inputs
-        scores = state + ops.take(onward, tag, axis=0)
-        tag = ops.where(go_on, ops.cast(ops.argmax(scores, axis=-1), "int32"), tag)
+        best = loop_ops.argmax(state + loop_ops.take(onward, tag, axis=0), axis=-1)
+        tag = loop_ops.where(go_on, best, tag)
         return tag, tag
 
-    tag = ops.cast(ops.argmax(last + chain.end, axis=-1), "int32")
-    _, tags = scan(backward, tag, (history, continues), reverse=True)
-    return ops.where(chain.mask, _time_first(tags), -1)
+    inputs = (ops.swapaxes(history, 1, 2), _time_first(chain.continues))
+    _, tags = scan(backward, loop_ops.argmax(ops.transpose(last) + chain.end, axis=-1), inputs, reverse=True)
+    return ops.where(chain.mask, ops.cast(_time_first(tags), "int32"), -1)
 
 
 def _best_paths(chain, k):
@@ -471,5 +504,5 @@ def log_probability_within(emissions, allowed, mask, transitions, start=None, en
     """
     chain = _Chain(emissions, mask, transitions, start, end).centred()
     free = ops.cast(allowed, "bool") | ~chain.mask[:, :, None]
-    within = chain.replace(emissions=ops.where(free, chain.emissions, FORBIDDEN))
+    within = chain.with_emissions(ops.where(free, chain.emissions, FORBIDDEN))
     return _log_partition(within) - _log_partition(chain)

@@ -55,12 +55,12 @@ def load_bert4keras_weights(model, path, lr_multiplier=None):
             changes.append((variable, array))
     for variable, array in changes:
         variable.assign(array)
-    for variable in (v for layer in divided for v in layer.weights if v.name in ("start", "end")):
+    for variable in (v for layer in divided for v in layer.weights if _leaf(v.name) in ("start", "end")):
         variable.assign(np.zeros(variable.shape))
 
 
 def _wanted(layer):
-    return [v for v in layer.weights if v.name not in _NOT_THERE]
+    return [v for v in layer.weights if _leaf(v.name) not in _NOT_THERE]
 
 
 def _read(path):
@@ -128,9 +128,9 @@ def _matched(layer, name, weights, path):
     """The variables of a layer with their arrays: equal names in their order, or all in order where names differ."""
     variables = _wanted(layer)
     leaves = [_leaf(weight) for weight, _ in weights]
-    if sorted(leaves) == sorted(v.name for v in variables):
+    if sorted(leaves) == sorted(_leaf(v.name) for v in variables):
         by_leaf = {leaf: iter([array for (_, array), own in zip(weights, leaves) if own == leaf]) for leaf in leaves}
-        pairs = [(variable, next(by_leaf[variable.name])) for variable in variables]
+        pairs = [(variable, next(by_leaf[_leaf(variable.name)])) for variable in variables]
     else:
         pairs = list(zip(variables, (array for _, array in weights)))
     if len(variables) != len(weights) or any(tuple(v.shape) != a.shape for v, a in pairs):

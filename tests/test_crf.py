@@ -88,6 +88,11 @@ def test_everything_equals_the_enumeration_of_paths_under_every_mask(mask, time,
     check_against_oracle(Case(time * 10 + tags, time, tags, mask))
 
 
+@pytest.mark.parametrize(("time", "tags"), [(3, 13), (2, 65)])  # steps of a recursion are computed by size
+def test_tables_of_any_size_give_the_enumerated_values(time, tags):
+    check_against_oracle(Case(tags, time, tags, "none", boundary=True))
+
+
 @pytest.mark.parametrize("scale", [1e-3, 30.0, 1e4])
 @pytest.mark.parametrize("forbidden", [0, 2])
 def test_scores_of_any_size_give_the_enumerated_values(scale, forbidden):

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from kcrf.backend import OLD_HOST, backend_name
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 ARGUMENTS = {"basic_segment": ["run", "1"]}  # one epoch
 EXPECTED = {
@@ -24,7 +26,19 @@ AT_LEAST = {  # what stands before the last number of the output, and how large 
 }
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.py")))
+OF_BERT4KERAS = [  # they stand there under these names; users of every host start from them
+    "basic_extract_features",
+    "basic_masked_language_model",
+    "task_sentence_similarity_lcqmc",
+    "task_sentiment_albert",
+    "task_sequence_labeling_cws_crf",
+    "task_sequence_labeling_ner_crf",
+]
+ELSEWHERE = OLD_HOST or backend_name() != "tensorflow"
+SCRIPTS = OF_BERT4KERAS if ELSEWHERE else sorted(path.stem for path in EXAMPLES.glob("*.py"))
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
 def test_an_example_runs_and_says_what_it_promises(name, tmp_path):
     command = [sys.executable, str(EXAMPLES / f"{name}.py"), *ARGUMENTS.get(name, [])]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "COLUMNS": "120"})

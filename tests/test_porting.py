@@ -30,6 +30,7 @@ IMPORTED = {  # by the six examples of bert4keras that examples/ answers
 random = np.random.default_rng(0)
 
 
+@pytest.mark.keras_3("they import keras, which is Keras 3 wherever it is installed")
 @pytest.mark.parametrize("script", STRANGERS, ids=lambda path: path.stem)
 def test_a_strangers_script_survives_the_swap(script, tmp_path):
     text = script.read_text(encoding="utf-8")
@@ -64,6 +65,7 @@ def test_the_tests_that_a_document_names_exist(document):
         assert f"def {test}(" in (Path(__file__).parent / file).read_text(encoding="utf-8"), f"{file}::{test}"
 
 
+@pytest.mark.keras_3("bert4keras itself answers there")
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
@@ -80,6 +82,7 @@ def test_what_is_not_here_says_so_at_the_import_and_where_to_go(statement, messa
         exec(statement, {})
 
 
+@pytest.mark.keras_3("bert4keras itself answers there")
 def test_what_is_not_here_says_so_at_the_call_and_where_to_go():
     with pytest.raises(ValueError, match="keras-hub have others. Received: model='t5'"):
         build_transformer_model(model="t5")
@@ -100,6 +103,7 @@ def gelu_again():
     set_gelu("erf")
 
 
+@pytest.mark.keras_3("bert4keras itself answers there")
 @pytest.mark.parametrize("version", ["erf", "tanh"])
 def test_set_gelu_says_what_gelu_means_in_models_built_afterwards(version, gelu_again):
     before = build_transformer_model(**SIZES)
