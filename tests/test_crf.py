@@ -146,6 +146,18 @@ def test_a_tag_is_not_lost_where_all_that_can_be_reached_is_unlikely():
     assert_allclose(numpy(crf.marginals(emissions, None, transitions, start))[0], [[0, 1, 0]] * 3, atol=1e-6)
 
 
+def test_a_sentence_that_has_no_legal_path_has_numbers_and_leaves_its_neighbours_alone():
+    case = Case(3, 4, 2, "right", boundary=True, batch=2)
+    case.mask[:] = [[True, False, False, False], [True] * 4]  # the first one takes no step, and all steps are forbidden
+    case.transitions[0], case.start[1] = crf.FORBIDDEN, crf.FORBIDDEN  # out of tag 0, which alone may be the first
+    truth = case.oracle()
+    close(numpy(crf.log_partition(case.emissions, *case.rest))[0], truth[0]["log_z"])
+    assert_allclose(numpy(crf.log_partition(case.emissions, *case.rest))[1], truth[1]["log_z"], rtol=1e-6)
+    tags = numpy(crf.marginals(case.emissions, *case.rest))
+    assert_allclose(tags[0], truth[0]["marginals"], atol=1e-4)
+    assert np.isfinite(tags[1]).all()  # no more: beside -1e9 a float32 holds no digits of the emissions
+
+
 @pytest.mark.parametrize("scale", [2.0, 100.0])  # on probabilities, on logarithms
 def test_counts_of_long_sentences_equal_a_recursion_in_float64(scale):
     random = np.random.default_rng(3)

@@ -5,26 +5,33 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from kcrf.backend import backend_name, keras
-from kcrf.layers import ConditionalRandomField, SetLearningRate, ViterbiTags
+from kcrf.layers import ConditionalRandomField, MaximumEntropyMarkovModel, SetLearningRate, ViterbiTags
 from kcrf.tags import bmes
 
 pytestmark = pytest.mark.skipif(backend_name() != "tensorflow", reason="a SavedModel is TensorFlow's own format")
 
 
-def tagger(lr_multiplier=100):
+LAYERS = {
+    "crf": lambda: ConditionalRandomField(100, use_boundary=True, constraints=bmes()),
+    "crf, auto": lambda: ConditionalRandomField("auto", use_boundary=True, constraints=bmes()),
+    "memm": lambda: MaximumEntropyMarkovModel(100, hidden_dim=3),
+}
+
+
+def tagger(layer):
     keras.utils.set_random_seed(5)
     inputs = keras.Input((None,), dtype="int32")
     x = keras.layers.Embedding(20, 8, mask_zero=True)(inputs)
-    layer = ConditionalRandomField(lr_multiplier, use_boundary=True, constraints=bmes())
     outputs = layer(SetLearningRate(keras.layers.Dense(4), 10)(x))
-    return keras.Model(inputs, ViterbiTags(layer, confidences=True)(outputs)), layer
+    return keras.Model(inputs, ViterbiTags(layer, confidences=True)(outputs))
 
 
-@pytest.mark.parametrize("lr_multiplier", [100, "auto"])
-def test_a_saved_model_serves_other_batches_and_lengths_as_the_model_itself(tmp_path, lr_multiplier):
+@pytest.mark.parametrize("kind", LAYERS)
+def test_a_saved_model_serves_other_batches_and_lengths_as_the_model_itself(tmp_path, kind):
     import tensorflow as tf
 
-    model, layer = tagger(lr_multiplier)
+    layer = LAYERS[kind]()
+    model = tagger(layer)
     layer.set_lr_multiplier(50)
     words = np.random.default_rng(0).integers(1, 20, (3, 6)).astype("int32")
     model.predict(words, verbose=0)
