@@ -5,10 +5,11 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-TESTS := -m pytest -n 2 --dist loadfile
-# What asks no backend for anything or runs the peers is tested once; whole scripts run where their users are.
-ONCE := $(patsubst %,tests/test_%.py,architecture tags metrics corpora downloads features tokenizers reports peers demo)
-SCRIPTS := $(patsubst %,tests/test_%.py,snippets examples porting)
+TESTS := -m pytest -n 2 --dist worksteal
+# What asks no backend for anything or runs the peers is tested once; the scripts run where their users are.
+ONCE := $(patsubst %,tests/test_%.py,\
+	architecture tags metrics corpora downloads features tokenizers reports peers demo porting)
+SCRIPTS := $(patsubst %,tests/test_%.py,snippets examples)
 
 OLD_HOST := .venv-bert4keras
 OLD_PIP := $(OLD_HOST)/bin/python -m pip install --quiet --disable-pip-version-check

@@ -7,7 +7,7 @@ more members, such as their text and confidence.
 import json
 
 from kcrf.corpora import Sentence, read_conll, read_lines
-from kcrf.runs import json_line
+from kcrf.files import json_line
 
 __all__ = ["entity_line", "read_entities", "read_json_lines"]
 

@@ -9,10 +9,10 @@ import numpy as np
 from kcrf import crf
 from kcrf.backend import JIT_PAYS_FOR_INFERENCE, keras, ops, path_of
 from kcrf.diagnosis import advice
+from kcrf.files import write_aside
 from kcrf.learning_rates import highest_rate, suggest_lr_multiplier
 from kcrf.metrics import is_forbidden, transition_report
 from kcrf.pictures import transition_heat_map
-from kcrf.runs import write_aside
 from kcrf.variables import PathAware
 
 __all__ = ["CRFMonitor"]

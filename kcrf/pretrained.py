@@ -20,6 +20,7 @@ import numpy as np
 from kcrf import checkpoints
 from kcrf.backend import ops, path_of, tensor_of
 from kcrf.configs import huggingface_config
+from kcrf.files import write_aside
 from kcrf.transformer import TruncatedNormal
 
 __all__ = [
@@ -400,9 +401,7 @@ def _google_arrays(model, prefix):
 
 
 def _write(path, text):
-    aside = path.with_name(path.name + ".part")
-    aside.write_text(text, encoding="utf-8")
-    os.replace(aside, path)
+    write_aside(path, lambda aside: aside.write_text(text, encoding="utf-8"))
 
 
 def _listed(names):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kcrf.features import BUCKETS, Vocabulary, windows
-from kcrf.runs import read_json
+from kcrf.files import read_json
 from kcrf.tokenizers import Tokenizer, load_vocab
 
 __all__ = ["BERT_CONFIG", "CharacterReader", "PieceReader", "Reading", "Window", "spans_of_units", "tags_of_units"]

@@ -6,10 +6,10 @@ from pathlib import Path
 from rich.table import Table
 
 from kcrf import __version__
+from kcrf.files import write_aside
 from kcrf.pictures import transition_heat_map, transition_table
 from kcrf.report_sections import SECTIONS, anchor, cards, figure
 from kcrf.run_records import read_run
-from kcrf.runs import write_aside
 
 __all__ = ["score_table", "transition_heat_map", "transition_table", "write_report"]
 

@@ -18,7 +18,6 @@ import csv
 import io
 import json
 import os
-import re
 import shutil
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -27,12 +26,12 @@ from pathlib import Path
 import numpy as np
 
 from kcrf import __version__
+from kcrf.files import json_line, read_json, write_aside
 
-__all__ = ["RunFolder", "json_line", "locked", "read_json", "write_aside"]
+__all__ = ["RunFolder", "locked"]
 
 FORMAT = 2
 _CONFIG, _WEIGHTS, _STATE, _SCORES = "config.json", "model.weights.h5", "state.npz", "scores.json"
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _SETUP = {"vocabulary.json", "vocab.txt", "bert_config.json"}  # all there is before config.json
 
 
@@ -224,33 +223,6 @@ class RunFolder:
 
     def _write_aside(self, name, write):
         write_aside(self.path / name, write)
-
-
-def write_aside(path, write):
-    """Has `write(aside)` make a file beside `path` and renames it: `path` is whole, or as it was."""
-    aside = path.with_name(f"new.{path.name}")
-    try:
-        write(aside)
-        os.replace(aside, path)
-    finally:
-        aside.unlink(missing_ok=True)
-
-
-def json_line(value):
-    """A value as JSON on one line, readable where it can be: lone surrogates, which UTF-8 has not, are escaped."""
-    line = json.dumps(value, ensure_ascii=False)
-    return json.dumps(value) if _SURROGATE.search(line) else line
-
-
-def read_json(path):
-    """The object in a JSON file, a dict. Lone surrogates, which vocabularies may have, are read."""
-    try:
-        value = json.loads(Path(path).read_bytes().decode("utf-8", "surrogatepass"))
-    except ValueError as error:
-        raise ValueError(f"{path}: needs a JSON object. Received: {error}") from None
-    if not isinstance(value, dict):
-        raise ValueError(f"{path}: needs a JSON object. Received: a {type(value).__name__}")
-    return value
 
 
 @contextmanager

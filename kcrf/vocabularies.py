@@ -1,8 +1,9 @@
 """Vocabularies of BERT: files of one token a line, and dicts from token to id."""
 
-import os
+from pathlib import Path
 
 from kcrf.characters import ALONE, kind_of
+from kcrf.files import write_aside
 
 __all__ = ["load_vocab", "save_vocab", "stem"]
 
@@ -45,10 +46,8 @@ def _worth_keeping(token):
 
 def save_vocab(dict_path, token_dict, encoding="utf-8"):
     """Writes a vocabulary file, one token a line in the order of their ids."""
-    aside = f"{dict_path}.writing"
-    with open(aside, "w", encoding=encoding) as file:
-        file.writelines(f"{token}\n" for token in sorted(token_dict, key=token_dict.get))
-    os.replace(aside, dict_path)
+    text = "".join(f"{token}\n" for token in sorted(token_dict, key=token_dict.get))
+    write_aside(Path(dict_path), lambda aside: aside.write_text(text, encoding=encoding))
 
 
 def stem(token):

@@ -24,6 +24,7 @@ FLOORS = [
         "downloads",
         "features",
         "runs",
+        "files",
         "readers",
         "settings",
         "entity_files",

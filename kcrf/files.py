@@ -1,0 +1,37 @@
+"""Files that are whole or not there, and JSON in them."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+__all__ = ["json_line", "read_json", "write_aside"]
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def write_aside(path, write):
+    """Has `write(aside)` make a file beside `path` and renames it: `path` is whole, or as it was."""
+    aside = path.with_name(f"new.{path.name}")
+    try:
+        write(aside)
+        os.replace(aside, path)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def json_line(value):
+    """A value as JSON on one line, readable where it can be: lone surrogates, which UTF-8 has not, are escaped."""
+    line = json.dumps(value, ensure_ascii=False)
+    return json.dumps(value) if _SURROGATE.search(line) else line
+
+
+def read_json(path):
+    """The object in a JSON file, a dict. Lone surrogates, which vocabularies may have, are read."""
+    try:
+        value = json.loads(Path(path).read_bytes().decode("utf-8", "surrogatepass"))
+    except ValueError as error:
+        raise ValueError(f"{path}: needs a JSON object. Received: {error}") from None
+    if not isinstance(value, dict):
+        raise ValueError(f"{path}: needs a JSON object. Received: a {type(value).__name__}")
+    return value
