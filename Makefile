@@ -22,6 +22,8 @@ ON_OLD_HOST := $(patsubst %,tests/test_%.py,\
 demo: $(VENV)/demo.stamp
 	KERAS_BACKEND=tensorflow $(BIN)/kcrf demo
 
+# Two workers with two threads of torch each wait for one another: a BiLSTM took twelve times as long.
+test: export OMP_NUM_THREADS := 1
 test: $(VENV)/test.stamp $(OLD_HOST)/test.stamp
 	$(BIN)/ruff check .
 	@echo "== tensorflow"; KERAS_BACKEND=tensorflow $(BIN)/python $(TESTS)
