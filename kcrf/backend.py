@@ -188,10 +188,10 @@ def _torch_loop_ops():
     import torch
 
     return SimpleNamespace(
-        argmax=lambda x, axis: torch.argmax(x, axis),
+        argmax=torch.argmax,  # torch takes NumPy's names of arguments, `axis` and `keepdims`, as well
         matmul=torch.matmul,
-        max=lambda x, axis, keepdims=False: torch.amax(x, axis, keepdims),
-        sum=lambda x, axis, keepdims=False: torch.sum(x, axis, keepdims),
+        max=torch.amax,
+        sum=torch.sum,
         take=lambda x, indices, axis: torch.index_select(x, axis, indices),
         where=torch.where,
     )

@@ -249,7 +249,7 @@ def _with_gradient(chain, counts):
 def _expected_score(chain, tags, steps):
     emitted = ops.sum(tags * chain.emissions, axis=(1, 2))
     moved = ops.sum(steps * chain.transitions, axis=(1, 2))
-    return emitted + moved + _boundary_score(chain, tags) if chain.bounded else emitted + moved
+    return emitted + moved + (_boundary_score(chain, tags) if chain.bounded else 0.0)
 
 
 def _boundary_score(chain, weights):
