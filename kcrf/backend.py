@@ -47,6 +47,7 @@ __all__ = [
     "extensible",
     "graph",
     "keras",
+    "linear",
     "loop_ops",
     "made_trainable",
     "on_old_host",
@@ -117,6 +118,17 @@ def tensor_of(array):
     if array.ctypes.data % 64 or not array.flags.c_contiguous:  # TensorFlow takes anything and crashes on it later
         return tf.convert_to_tensor(array)
     return tf.experimental.dlpack.from_dlpack(array.__dlpack__())
+
+
+def linear(inputs, kernel, bias):
+    """`inputs @ kernel + bias`, or without a bias that is None; on torch in one operation that spares a copy."""
+    if backend_name() != "torch":
+        outputs = ops.matmul(inputs, kernel)
+        return outputs if bias is None else outputs + bias
+    import torch
+
+    kernel, bias = ops.convert_to_tensor(kernel), None if bias is None else ops.convert_to_tensor(bias)
+    return torch.nn.functional.linear(inputs, kernel.t(), bias)
 
 
 def random_state():

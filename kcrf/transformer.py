@@ -8,7 +8,7 @@ import random
 
 import numpy as np
 
-from kcrf.backend import keras, ops
+from kcrf.backend import keras, linear, ops
 from kcrf.bert4keras_backend import gelu_tanh
 
 __all__ = [
@@ -37,7 +37,22 @@ class ResidualAdd(keras.layers.Add):
 
 
 @register
-class MixoutDense(keras.layers.Dense):
+class Dense(keras.layers.Dense):
+    """The stock Dense layer, whose bias joins its product in one operation where the backend has one."""
+
+    def call(self, inputs, training=False):
+        return self._project(inputs, self.kernel)
+
+    def quantize(self, mode=None, type_check=False, config=None):
+        super().quantize(mode, type_check=False, config=config)  # Keras refuses subclasses, whose call may be another
+
+    def _project(self, inputs, kernel):
+        outputs = linear(inputs, kernel, self.bias)
+        return outputs if self.activation is None else self.activation(outputs)
+
+
+@register
+class MixoutDense(Dense):
     """A Dense layer that, while training, takes a random part of its kernel from a prior.
 
     One draw per input unit: with probability `mixout` the unit's row of the kernel is the prior's, and the rest is
@@ -87,10 +102,7 @@ class MixoutDense(keras.layers.Dense):
             return super().call(inputs)
         ones = ops.ones((self.kernel.shape[0], 1), dtype=self.compute_dtype)
         kept = keras.random.dropout(ones, self.mixout, seed=self.seed_generator)  # mask / (1 - mixout)
-        kernel = self.prior + kept * (self.kernel - self.prior)
-        outputs = ops.matmul(inputs, kernel)
-        outputs = outputs if self.bias is None else outputs + self.bias
-        return outputs if self.activation is None else self.activation(outputs)
+        return self._project(inputs, self.prior + kept * (self.kernel - self.prior))
 
     def get_config(self):
         return {**super().get_config(), "mixout": self.mixout, "seed": self.seed}
@@ -131,8 +143,8 @@ class TruncatedNormal(keras.initializers.Initializer):
 
 
 def dense(units, mixout=0.0, **kwargs):
-    """A stock Dense layer, or one with mixout where there is some."""
-    return MixoutDense(units, mixout=mixout, **kwargs) if mixout else keras.layers.Dense(units, **kwargs)
+    """A Dense layer, with mixout where there is some."""
+    return MixoutDense(units, mixout=mixout, **kwargs) if mixout else Dense(units, **kwargs)
 
 
 def fresh(initializer):

@@ -9,6 +9,7 @@ from kcrf.backend import keras, ops
 from kcrf.embeddings import Embedding, PositionEmbedding, RelativePositionEmbedding
 from kcrf.transformer import (
     BiasAdd,
+    Dense,
     FeedForward,
     FirstToken,
     LayerPooling,
@@ -232,6 +233,28 @@ def test_a_position_beyond_the_table_is_refused():
 def test_odd_relative_positions_are_refused():
     with pytest.raises(ValueError, match="`output_dim` must be even: sines and cosines come in pairs. Received: 5"):
         RelativePositionEmbedding(5)
+
+
+# ---- Dense
+
+
+@pytest.mark.parametrize("use_bias", [True, False])
+def test_dense_is_the_stock_layer(use_bias):
+    stock, ours = (cls(5, activation="tanh", use_bias=use_bias) for cls in (keras.layers.Dense, Dense))
+    x = array(2, 3, 4)
+    stock(x), ours(x)
+    randomize(ours)
+    stock.set_weights(ours.get_weights())
+    assert_close(ours(x), number(stock(x)))
+
+
+def test_dense_can_be_quantized_as_the_stock_layer():
+    model = keras.Sequential([keras.Input((3, 16)), Dense(8, name="projection")])
+    x = array(2, 3, 16)
+    exact = number(model(x))
+    model.quantize("int8", filters="projection")
+    assert model.layers[0].kernel.dtype == "int8"
+    np.testing.assert_allclose(number(model(x)), exact, atol=0.05)
 
 
 # ---- mixout
