@@ -5,11 +5,13 @@
 Makes a checkpoint of BERT-base's size (412 MB of random numbers) in three formats, where TensorFlow and torch are
 installed. In every round each is read three times: its bytes into one array, all its arrays, and into a model of the
 backend, which stands already; files are in the page cache. The best round counts. Memory is the greatest sum of
-NumPy's arrays while all are read and kept, in a round of its own.
+NumPy's arrays while all are read and kept, in a round of its own. The peak is that of building and loading a model in a
+fresh process, above what the process held before (Linux only: VmHWM).
 """
 
 import argparse
 import contextlib
+import subprocess
 import sys
 import tempfile
 import time
@@ -34,7 +36,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--folder")
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--worker", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.worker:
+        return print(peak(options.worker))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(options.folder or name)
         model = build_transformer_model(**BASE)
@@ -45,7 +50,29 @@ def main():
                 f"{kind:12s}{size:6.0f} MB  bytes {bytes_alone * 1e3:6.0f} ms  arrays {arrays * 1e3:6.0f} ms"
                 f"  {arrays / bytes_alone:5.2f} x  memory {memory(path) / 1e6:.0f} MB"
                 f"  into {backend_name()} {loaded * 1e3:6.0f} ms  {loaded / bytes_alone:5.2f} x"
+                f"  peak {in_own_process(path) / size:.2f} x"
             )
+
+
+def in_own_process(path):
+    """`peak`, in megabytes, of a fresh process."""
+    command = [sys.executable, __file__, "--worker", str(path)]
+    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[-1])
+
+
+def peak(path):
+    """Megabytes that building a model and loading it needs at its worst."""
+    build_transformer_model(**{**BASE, "num_hidden_layers": 1})  # the backend's own memory
+    Path("/proc/self/clear_refs").write_text("5")
+    before = resident("VmRSS")
+    model = build_transformer_model(checkpoint_path=path, **BASE)
+    return (resident("VmHWM") - before) / 1e3 if model else None
+
+
+def resident(name):
+    """Kilobytes of this process in memory: now (VmRSS), or at most (VmHWM)."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith(name)).split()[1])
 
 
 def memory(path):

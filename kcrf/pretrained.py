@@ -8,9 +8,7 @@ import json
 import os
 import re
 import shutil
-from collections import deque
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -184,7 +182,7 @@ def load_checkpoint(
     report.unused = source.unused(names.values())
     if not ignore_invalid_weights:
         report.check()
-    values = _read_ahead(lambda ours: source.read(found[ours], variables[ours].shape), found)
+    values = (source.read(theirs, variables[ours].shape) for ours, theirs in found.items())
     for ours, value in zip(found, list(values) if keep_old else values):
         _assign(variables, ours, tensor_of(value))
         report.loaded.add(ours)
@@ -306,18 +304,6 @@ class _Arrays:
     def unused(self, names):
         """The names that are not among these, nor a factor of one of them."""
         return sorted(set(self.arrays) - set(names) - ({f"{MAPPING}/kernel"} if self.factors else set()))
-
-
-def _read_ahead(read, items):
-    """`read(item)` of each item in order, by two threads that are no more than two items ahead."""
-    with ThreadPoolExecutor(2) as threads:
-        waiting = deque()
-        for item in items:
-            waiting.append(threads.submit(read, item))
-            if len(waiting) > 2:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
 
 
 def _left_out(names, config, top_layers, pooler):
