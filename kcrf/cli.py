@@ -228,18 +228,25 @@ def _add_segment(commands):
         "segment",
         _segment,
         "Segment text: one line in, one line out, words separated by one blank.",
+        "With --top-k a line gives up to K lines, each a probability, a tab and the words; an empty one ends them.\n\n"
         "example:\n  echo 今天天气真好 | kcrf segment --model runs/mine",
     )
-    parser.add_argument("--confidence", action="store_true", help="write word/probability, as in 天气/0.987")
+    kinds = parser.add_mutually_exclusive_group()
+    kinds.add_argument("--confidence", action="store_true", help="write word/probability, as in 天气/0.987")
+    kinds.add_argument("--top-k", type=int, metavar="K", help="write the K most probable segmentations of each line")
     _add_input(parser)
 
 
 def _segment(options):
     from kcrf.taggers import WordSegmenter
 
+    _check_top_k(options)
     segmenter = WordSegmenter(options.model)
 
     def write(lines, on_batch):
+        if options.top_k is not None:
+            best = segmenter.top_k_batch(lines, options.top_k, options.batch_size, on_batch)
+            return ["".join(f"{p:.4f}\t{' '.join(words)}\n" for p, words in ways) for ways in best]
         found = segmenter.segment_batch(lines, options.batch_size, on_batch, options.confidence)
         if options.confidence:
             found = [[f"{word}/{probability:.3f}" for word, probability in words] for words in found]
@@ -267,8 +274,7 @@ def _tag(options):
     from kcrf.entity_files import entity_line
     from kcrf.taggers import EntityRecognizer
 
-    if options.top_k is not None and options.top_k < 1:
-        raise ValueError(f"--top-k must be at least 1. Received: {options.top_k}")
+    _check_top_k(options)
     recognizer = EntityRecognizer(options.model)
 
     def write(lines, on_batch):
@@ -286,6 +292,11 @@ def _tag(options):
         ]
 
     _over_lines(options, write)
+
+
+def _check_top_k(options):
+    if options.top_k is not None and options.top_k < 1:
+        raise ValueError(f"--top-k must be at least 1. Received: {options.top_k}")
 
 
 def _add_input(parser):

@@ -68,7 +68,7 @@ class Tagger:
                 tags[number][start:stop] = _kept(window, path)
             if confidence:
                 batches.append((jobs, emissions))
-            on_batch(sum(_characters(readings[number], window, texts[number]) for number, window in jobs))
+            on_batch(_settled(jobs, readings, texts))
         found = [self.scheme.decode(row) for row in tags]
         spans = [
             spans_of_units(self.scheme, reading.units, row, len(text))
@@ -84,7 +84,7 @@ class Tagger:
         found = self.spans(texts, batch_size, on_batch)
         return [[text[start:end] for start, end in spans] for text, spans in zip(texts, found, strict=True)]
 
-    def top_k(self, texts, k, batch_size=64):
+    def top_k(self, texts, k, batch_size=64, on_batch=_ignore):
         """What the k most probable tag sequences of each text say, best first; those that say the same are one.
 
         Returns:
@@ -96,6 +96,7 @@ class Tagger:
             for (number, window), tags, logs in zip(jobs, *self._best(emissions, k)):
                 exist = np.flatnonzero(logs > -np.inf)
                 paths[number, window.first] = [(logs[i], tuple(_kept(window, tags[i]))) for i in exist]
+            on_batch(_settled(jobs, readings, texts))
         found = []
         for number, (text, reading) in enumerate(zip(texts, readings, strict=True)):
             beams = {(): 0.0}
@@ -177,6 +178,11 @@ def _kept(window, path):
     """The tags of the units for which a window decides, from a path over its positions."""
     start, stop = window.keep
     return path[window.positions[start - window.first : stop - window.first]].tolist()
+
+
+def _settled(jobs, readings, texts):
+    """For how many characters the windows of a batch decide."""
+    return sum(_characters(readings[number], window, texts[number]) for number, window in jobs)
 
 
 def _characters(reading, window, text):
@@ -295,12 +301,23 @@ class WordSegmenter:
         >>> segmenter.top_k("研究生命的起源", k=2)                  # doctest: +SKIP
         [(0.81, ['研究', '生命', '的', '起源']), (0.13, ['研究生', '命', '的', '起源'])]
         """
-        pieces = re.findall(r"\S+", text)
-        best = [(1.0, [])]
-        for piece, found in zip(pieces, self._tagger.top_k(pieces, k), strict=True):
-            longer = [(p * q, [*words, *(piece[a:b] for a, b in spans)]) for p, words in best for q, spans in found]
-            best = sorted(longer, key=lambda item: -item[0])[:k]
-        return best
+        return self.top_k_batch([text], k)[0]
+
+    def top_k_batch(self, texts, k=5, batch_size=64, on_batch=_ignore):
+        """`top_k` of several texts, one list each; arguments as for `segment_batch`."""
+        rows = [re.findall(r"\S+", text) for text in texts]
+        found = iter(self._tagger.top_k([piece for row in rows for piece in row], k, batch_size, on_batch))
+        return [_best_rows(row, found, k) for row in rows]
+
+
+def _best_rows(pieces, found, k):
+    """The k best `(probability, words)` of a text out of those of its pieces, which come one after the other."""
+    best = [(1.0, [])]
+    for piece in pieces:
+        ways = [(q, [piece[start:end] for start, end in spans]) for q, spans in next(found)]
+        longer = [(p * q, words + more) for p, words in best for q, more in ways]
+        best = sorted(longer, key=lambda item: -item[0])[:k]
+    return best
 
 
 @dataclass(frozen=True)
@@ -362,9 +379,9 @@ class EntityRecognizer:
         """The k most probable analyses of a text, best first, each `(probability, entities)`."""
         return self.top_k_batch([text], k)[0]
 
-    def top_k_batch(self, texts, k=5, batch_size=64):
-        """`top_k` of several texts, one list each."""
-        found = self._tagger.top_k(texts, k, batch_size)
+    def top_k_batch(self, texts, k=5, batch_size=64, on_batch=_ignore):
+        """`top_k` of several texts, one list each; arguments as for `recognize_batch`."""
+        found = self._tagger.top_k(texts, k, batch_size, on_batch)
         return [[(p, _entities(text, spans)) for p, spans in best] for text, best in zip(texts, found, strict=True)]
 
 

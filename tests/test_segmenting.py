@@ -143,6 +143,34 @@ def test_a_batch_is_segmented_as_its_texts_one_by_one(segmenter):
     assert segmenter.segment_batch(texts, batch_size=5) == [segmenter.segment(text) for text in texts]
 
 
+def test_the_best_segmentations_come_in_order_as_one_by_one_and_sum_to_at_most_one(segmenter):
+    texts = ["他说今天 天气真好", "", "长" * 150, "好"]
+    settled = []
+    found = segmenter.top_k_batch(texts, 3, batch_size=2, on_batch=settled.append)
+    for text, ways in zip(texts, found, strict=True):
+        assert ways == segmenter.top_k(text, 3)
+        probabilities = [p for p, _ in ways]
+        assert probabilities == sorted(probabilities, reverse=True) and sum(probabilities) <= 1 + 1e-5
+        assert len({tuple(words) for _, words in ways}) == len(ways) <= 3
+        assert all("".join(words) == "".join(text.split()) for _, words in ways)
+        assert ways[0][1] == segmenter.segment(text)
+    assert found[1] == [(1.0, [])] and sum(settled) == sum(len("".join(text.split())) for text in texts)
+
+
+def test_the_command_writes_the_best_segmentations_of_each_line(trained, segmenter, tmp_path, capfdbinary):
+    (tmp_path / "text.txt").write_text("今天天气\n\n真好\n", encoding="utf-8")
+    command = ["segment", "--model", str(trained / "run"), str(tmp_path / "text.txt"), "--top-k"]
+    assert cli.main([*command, "2"]) == 0
+    blocks = capfdbinary.readouterr().out.decode().split("\n\n")
+    expected = [
+        "\n".join(f"{p:.4f}\t{' '.join(words)}" for p, words in segmenter.top_k(text, 2))
+        for text in ("今天天气", "", "真好")
+    ]
+    assert blocks == [*expected, ""]
+    assert cli.main([*command, "0"]) == 2
+    assert b"--top-k must be at least 1. Received: 0" in capfdbinary.readouterr().err
+
+
 @pytest.mark.parametrize("encoder", sorted(ENCODERS))
 @pytest.mark.parametrize("head", ["crf", "softmax"])
 def test_padding_changes_no_score_under_any_encoder(encoder, head):
