@@ -88,14 +88,14 @@ class MixoutDense(Dense):
         self.prior = self.add_weight(
             name="prior",
             shape=self.kernel.shape,
-            initializer=lambda shape, dtype: ops.copy(ops.convert_to_tensor(self.kernel)),
+            initializer=lambda shape, dtype: ops.cast(ops.copy(ops.convert_to_tensor(self.kernel)), dtype),
             trainable=False,
         )
 
     @property
     def variable_serialization_spec(self):
         """What Dense saves, and the prior."""
-        return {**super().variable_serialization_spec, None: ["kernel", "bias", "prior"]}
+        return {mode: [*names, "prior"] for mode, names in super().variable_serialization_spec.items()}
 
     def call(self, inputs, training=False):
         if not training or not self.mixout:

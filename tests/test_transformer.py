@@ -248,13 +248,17 @@ def test_dense_is_the_stock_layer(use_bias):
     assert_close(ours(x), number(stock(x)))
 
 
-def test_dense_can_be_quantized_as_the_stock_layer():
-    model = keras.Sequential([keras.Input((3, 16)), Dense(8, name="projection")])
+@pytest.mark.parametrize("layer", [Dense, lambda units, name: MixoutDense(units, mixout=0.3, name=name)])
+def test_dense_can_be_quantized_and_saved_as_the_stock_layer(layer, tmp_path):
+    model = keras.Sequential([keras.Input((3, 16)), layer(8, name="projection")])
     x = array(2, 3, 16)
     exact = number(model(x))
     model.quantize("int8", filters="projection")
     assert model.layers[0].kernel.dtype == "int8"
-    np.testing.assert_allclose(number(model(x)), exact, atol=0.05)
+    quantized = number(model(x))
+    np.testing.assert_allclose(quantized, exact, atol=0.05)
+    model.save(tmp_path / "model.keras")
+    assert_close(keras.models.load_model(tmp_path / "model.keras")(x), quantized)
 
 
 # ---- mixout
