@@ -43,16 +43,20 @@ def main():
     parser.add_argument("--out", default="runs/ner")
     options = parser.parse_args()
     path = HERE / f"ner_{options.corpus}{'_dev' if options.dev else ''}.json"
-    results = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     *_, rows = CORPORA[options.corpus]
     for seed in options.seeds:
         for name in [options.only] if options.only else rows:
             key = f"{name}, seed {seed}"
-            if key not in results:
+            if key not in known(path):
                 folder = Path(options.out) / options.corpus / key.replace(", ", "-").replace(" ", "-")
-                results[key] = measure(options, {"seed": seed, "bert": options.bert, **rows[name]}, folder)
-                path.write_text(json.dumps(results, ensure_ascii=False, indent=1), encoding="utf-8")
-            print(key, json.dumps(results[key]), flush=True)
+                result = measure(options, {"seed": seed, "bert": options.bert, **rows[name]}, folder)
+                path.write_text(json.dumps({**known(path), key: result}, indent=1), encoding="utf-8")
+            print(key, json.dumps(known(path)[key]), flush=True)
+
+
+def known(path):
+    """The results so far, those of a process beside this one included."""
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
 def measure(options, settings, out):

@@ -4,8 +4,8 @@
 
 Every run is `kcrf train --task cws` with its defaults but for the head and the seed ("auto" is the default
 multiplier: 1e-2 over the learning rate). `--sentences N` draws so many from the training text, by the seed, for an
-answer in a fraction of the time. Results are kept in experiments/pku_heads.json; a stopped experiment goes on where it
-was.
+answer in a fraction of the time. `--only NAME` makes the runs of one head, `--seeds` names the seeds. Results are kept
+in experiments/pku_heads.json; a stopped experiment goes on behind the last whole epoch.
 """
 
 import argparse
@@ -27,25 +27,31 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--train", required=True)
     parser.add_argument("--test", required=True)
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--only", choices=HEADS, help="one head")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--sentences", type=int, help="train on so many sentences only")
     parser.add_argument("--out", default="runs/pku_heads")
     options = parser.parse_args()
-    results = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
-    for seed in range(options.seeds):
-        for name, settings in HEADS.items():
+    for seed in options.seeds:
+        for name in [options.only] if options.only else HEADS:
             key = f"{name}, seed {seed}" + (f", {options.sentences} sentences" if options.sentences else "")
-            if key not in results:
+            if key not in known():
                 folder = Path(options.out) / key.replace(", ", "-").replace(" ", "-")
-                results[key] = measure(options, seed, settings, folder)
-                RESULTS.write_text(json.dumps(results, indent=1), encoding="utf-8")
-            print(key, json.dumps(results[key]))
+                result = measure(options, seed, HEADS[name], folder)
+                RESULTS.write_text(json.dumps({**known(), key: result}, indent=1), encoding="utf-8")
+            print(key, json.dumps(known()[key]), flush=True)
+
+
+def known():
+    """The results so far, those of a process beside this one included."""
+    return json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
 
 
 def measure(options, seed, settings, out):
     """The scores of one training run, with the seconds it took by the clock and of the processors."""
     from kcrf.corpora import read_segmented, split
-    from kcrf.training import Settings, train_segmenter
+    from kcrf.runs import RunFolder
+    from kcrf.training import Settings, resume_tagger, train_segmenter
 
     began, worked = time.perf_counter(), time.process_time()
     train = [words for words in read_segmented(options.train) if words]
@@ -53,13 +59,17 @@ def measure(options, seed, settings, out):
     if options.sentences:
         train = random.Random(seed).sample(train, options.sentences)
     train, valid = split(train, 0.1, seed)
-    _, scores = train_segmenter(Settings(seed=seed, **settings), train, valid, test, out)
+    goes_on = RunFolder(out).has_state()
+    if goes_on:
+        _, scores = resume_tagger(out, train, valid, test)
+    else:
+        _, scores = train_segmenter(Settings(seed=seed, **settings), train, valid, test, out)
     figures = {name: round(scores["test"][name], 5) for name in ("f", "precision", "recall", "oov_recall")}
     return {
         **figures,
         "valid_f": round(scores["valid"]["f"], 5),
-        "seconds": round(time.perf_counter() - began),
-        "processor_seconds": round(time.process_time() - worked),
+        "seconds": None if goes_on else round(time.perf_counter() - began),
+        "processor_seconds": None if goes_on else round(time.process_time() - worked),
         "backend": os.environ.get("KERAS_BACKEND", "tensorflow"),
     }
 

@@ -2,11 +2,11 @@
 refused where it cannot be built, and written for Hugging Face.
 """
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from kcrf.bert4keras_backend import gelu_erf, gelu_tanh, hidden_activation
+from kcrf.files import read_json
 
 __all__ = ["ACTIVATIONS", "FAMILIES", "Family", "huggingface_config", "read_config", "settings_of"]
 
@@ -150,7 +150,7 @@ def read_config(config_path, model):
     if path.is_dir():
         found = [path / name for name in ("config.json", "bert_config.json") if (path / name).is_file()]
         path = found[0] if found else path / "config.json"
-    config = json.loads(path.read_text(encoding="utf-8"))
+    config = read_json(path)
     named = config.get("model_type", model)
     if named != model and {named, model} != {"bert", "roberta"}:
         raise ValueError(f"{path}: model_type is {named!r}, expected model={named!r}. Received: model={model!r}")

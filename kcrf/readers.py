@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kcrf.checkpoint_names import NAME_MAPS
 from kcrf.features import BUCKETS, Vocabulary, windows
 from kcrf.files import read_json
 from kcrf.tokenizers import Tokenizer, load_vocab
@@ -18,7 +19,6 @@ __all__ = ["BERT_CONFIG", "CharacterReader", "PieceReader", "Reading", "Window",
 
 BERT_CONFIG, _VOCAB, _VOCABULARY = "bert_config.json", "vocab.txt", "vocabulary.json"
 _CONFIGS = ("config.json", "bert_config.json", "albert_config.json")
-_FAMILIES = ("bert", "roberta", "albert", "electra", "nezha")
 
 
 class Window(NamedTuple):
@@ -199,8 +199,8 @@ def _bert_config(folder, layers):
     config = read_json(path)
     shared, relative = "num_hidden_groups" in config, config.get("use_relative_position")
     config.setdefault("model_type", "albert" if shared else "nezha" if relative else "bert")
-    if config["model_type"] not in _FAMILIES:
-        raise ValueError(f"{path}: model_type must be one of {_FAMILIES}. Received: {config['model_type']!r}")
+    if config["model_type"] not in NAME_MAPS:
+        raise ValueError(f"{path}: model_type must be one of {tuple(NAME_MAPS)}. Received: {config['model_type']!r}")
     there = config.get("num_hidden_layers")
     if layers is not None and not (there and layers <= there):
         raise ValueError(f"{path}: has {there} layers. Received: bert_layers={layers}")

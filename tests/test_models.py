@@ -371,6 +371,13 @@ def test_a_configuration_of_something_else_is_refused(entries, text, tmp_path):
         build_transformer_model(path)
 
 
+def test_a_configuration_that_is_no_json_is_named(tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(SIZES)[:-1])
+    with pytest.raises(ValueError, match=re.escape(f"{path}: needs a JSON object. Received: Expecting")):
+        build_transformer_model(path)
+
+
 def test_positions_beyond_the_table_are_refused_unless_hierarchical():
     model = build_transformer_model(**{**SIZES, "max_position": 4})
     with pytest.raises(ValueError, match="has 4 positions; hierarchical_position=True makes more of them"):
