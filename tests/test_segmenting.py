@@ -144,11 +144,13 @@ def test_a_batch_is_segmented_as_its_texts_one_by_one(segmenter):
 
 
 def test_the_best_segmentations_come_in_order_as_one_by_one_and_sum_to_at_most_one(segmenter):
-    texts = ["他说今天 天气真好", "", "长" * 150, "好"]
+    texts = ["他说今天 天气真好", "", "".join(map("".join, load_mini().valid[:8])), "好"]
     settled = []
     found = segmenter.top_k_batch(texts, 3, batch_size=2, on_batch=settled.append)
     for text, ways in zip(texts, found, strict=True):
-        assert ways == segmenter.top_k(text, 3)
+        alone = segmenter.top_k(text, 3)
+        assert [words for _, words in ways] == [words for _, words in alone]
+        assert_allclose([p for p, _ in ways], [p for p, _ in alone], rtol=1e-3)
         probabilities = [p for p, _ in ways]
         assert probabilities == sorted(probabilities, reverse=True) and sum(probabilities) <= 1 + 1e-5
         assert len({tuple(words) for _, words in ways}) == len(ways) <= 3
