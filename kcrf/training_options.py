@@ -60,7 +60,7 @@ TRAINING_OPTIONS = {
         "--bert-layers": {**_COUNT, "help": "use its N lowest layers: faster, and a little worse [all]"},
         "--skip-top-layers": {
             **_COUNT,
-            "help": "do not load its top N layers but draw them anew: 1 or 2 steady runs on under 10,000 sentences [0]",
+            "help": "do not load its top N layers but draw them anew: 1 or 2 of 12 steady runs on few sentences [0]",
         },
         "--lower-case": {
             "action": BooleanOptionalAction,
@@ -73,8 +73,7 @@ TRAINING_OPTIONS = {
         },
         "--layerwise-decay": {
             **_SHARE,
-            "help": "factor on the learning rate from each layer to the one below: 0.9 to 0.95 where the text is like "
-            "that of pretraining and the data small [1]",
+            "help": "factor on the learning rate from each layer to the one below: 0.8 to 0.95 for small data [1]",
         },
         "--weight-decay": {**_SHARE, "help": "share of the weights that goes per step, times the rate [0.01]"},
         "--bias-correction": {
