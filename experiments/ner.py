@@ -12,8 +12,10 @@ alone. Results are kept in experiments/ner_<corpus>.json; a stopped experiment g
 import argparse
 import json
 import os
-import time
+from functools import partial
 from pathlib import Path
+
+from results import kept, trained
 
 HERE = Path(__file__).parent
 SMALL_BERT = {"learning_rate": 3e-4, "layerwise_decay": 0.8, "epochs": 3}  # chosen on the dev part, seed 0
@@ -47,34 +49,20 @@ def main():
     for seed in options.seeds:
         for name in [options.only] if options.only else rows:
             key = f"{name}, seed {seed}"
-            if key not in known(path):
-                folder = Path(options.out) / options.corpus / key.replace(", ", "-").replace(" ", "-")
-                result = measure(options, {"seed": seed, "bert": options.bert, **rows[name]}, folder)
-                path.write_text(json.dumps({**known(path), key: result}, indent=1), encoding="utf-8")
-            print(key, json.dumps(known(path)[key]), flush=True)
-
-
-def known(path):
-    """The results so far, those of a process beside this one included."""
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+            folder = Path(options.out) / options.corpus / key.replace(", ", "-").replace(" ", "-")
+            settings = {"seed": seed, "bert": options.bert, **rows[name]}
+            print(key, json.dumps(kept(path, key, partial(measure, options, settings, folder))), flush=True)
 
 
 def measure(options, settings, out):
     """The scores of one training run, with the seconds it took by the clock and of the processors."""
     from kcrf.corpora import read_conll
-    from kcrf.runs import RunFolder
     from kcrf.settings import Settings
-    from kcrf.training import resume_tagger, train_tagger
 
-    began, worked = time.perf_counter(), time.process_time()
     files, repair, _ = CORPORA[options.corpus]
     parts = [read_conll(Path(options.data) / name, repair=repair) for name in files]
     parts = parts[:2] if options.dev else parts
-    goes_on = RunFolder(out).has_state()
-    if goes_on:
-        tagger, scores = resume_tagger(out, *parts)
-    else:
-        tagger, scores = train_tagger(Settings(task="ner", **settings), *parts, out=out)
+    tagger, scores, taken = trained(Settings(task="ner", **settings), parts, out)
     figures = scores.get("test", scores["valid"])
     return {
         **{name: round(figures[name], 5) for name in ("f", "precision", "recall")},
@@ -83,10 +71,8 @@ def measure(options, settings, out):
         "valid_f": round(scores["valid"]["f"], 5),
         "settings": {name: value for name, value in settings.items() if name not in ("seed", "bert")},
         "parameters": tagger.model.count_params(),
-        "seconds": None if goes_on else round(time.perf_counter() - began),
-        "processor_seconds": None if goes_on else round(time.process_time() - worked),
         "load": round(os.getloadavg()[1], 1),
-        "backend": os.environ.get("KERAS_BACKEND", "tensorflow"),
+        **taken,
     }
 
 

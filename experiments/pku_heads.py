@@ -10,10 +10,11 @@ in experiments/pku_heads.json; a stopped experiment goes on behind the last whol
 
 import argparse
 import json
-import os
 import random
-import time
+from functools import partial
 from pathlib import Path
+
+from results import kept, trained
 
 RESULTS = Path(__file__).with_suffix(".json")
 HEADS = {
@@ -35,43 +36,23 @@ def main():
     for seed in options.seeds:
         for name in [options.only] if options.only else HEADS:
             key = f"{name}, seed {seed}" + (f", {options.sentences} sentences" if options.sentences else "")
-            if key not in known():
-                folder = Path(options.out) / key.replace(", ", "-").replace(" ", "-")
-                result = measure(options, seed, HEADS[name], folder)
-                RESULTS.write_text(json.dumps({**known(), key: result}, indent=1), encoding="utf-8")
-            print(key, json.dumps(known()[key]), flush=True)
-
-
-def known():
-    """The results so far, those of a process beside this one included."""
-    return json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+            folder = Path(options.out) / key.replace(", ", "-").replace(" ", "-")
+            print(key, json.dumps(kept(RESULTS, key, partial(measure, options, seed, HEADS[name], folder))), flush=True)
 
 
 def measure(options, seed, settings, out):
     """The scores of one training run, with the seconds it took by the clock and of the processors."""
     from kcrf.corpora import read_segmented, split
-    from kcrf.runs import RunFolder
-    from kcrf.training import Settings, resume_tagger, train_segmenter
+    from kcrf.settings import Settings
 
-    began, worked = time.perf_counter(), time.process_time()
     train = [words for words in read_segmented(options.train) if words]
     test = [words for words in read_segmented(options.test) if words]
     if options.sentences:
         train = random.Random(seed).sample(train, options.sentences)
     train, valid = split(train, 0.1, seed)
-    goes_on = RunFolder(out).has_state()
-    if goes_on:
-        _, scores = resume_tagger(out, train, valid, test)
-    else:
-        _, scores = train_segmenter(Settings(seed=seed, **settings), train, valid, test, out)
+    _, scores, taken = trained(Settings(seed=seed, **settings), (train, valid, test), out)
     figures = {name: round(scores["test"][name], 5) for name in ("f", "precision", "recall", "oov_recall")}
-    return {
-        **figures,
-        "valid_f": round(scores["valid"]["f"], 5),
-        "seconds": None if goes_on else round(time.perf_counter() - began),
-        "processor_seconds": None if goes_on else round(time.process_time() - worked),
-        "backend": os.environ.get("KERAS_BACKEND", "tensorflow"),
-    }
+    return {**figures, "valid_f": round(scores["valid"]["f"], 5), **taken}
 
 
 if __name__ == "__main__":

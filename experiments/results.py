@@ -1,0 +1,35 @@
+"""What the experiments share: results that are kept by key, and training runs that go on where they were stopped."""
+
+import json
+import os
+import time
+
+
+def kept(path, key, measure):
+    """The result under a key of a JSON file, measured and added where it is not there yet.
+
+    The file is read anew before it is written: another process may have added results meanwhile.
+    """
+    if key not in _read(path):
+        result = measure()
+        path.write_text(json.dumps({**_read(path), key: result}, indent=1), encoding="utf-8")
+    return _read(path)[key]
+
+
+def _read(path):
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def trained(settings, parts, out):
+    """A tagger, its scores, and what the training took: seconds are None for a run that was stopped before."""
+    from kcrf.runs import RunFolder
+    from kcrf.training import resume_tagger, train_tagger
+
+    began, worked = time.perf_counter(), time.process_time()
+    goes_on = RunFolder(out).has_state()
+    tagger, scores = resume_tagger(out, *parts) if goes_on else train_tagger(settings, *parts, out=out)
+    return tagger, scores, {
+        "seconds": None if goes_on else round(time.perf_counter() - began),
+        "processor_seconds": None if goes_on else round(time.process_time() - worked),
+        "backend": os.environ.get("KERAS_BACKEND", "tensorflow"),
+    }
