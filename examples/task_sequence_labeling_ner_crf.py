@@ -30,16 +30,15 @@ rng = np.random.default_rng(0)
 
 def name(category, part):
     """A made-up name; the two parts of the data share the characters, not the names."""
-    first, last, ending = parts_of_names[category]
-    choices = [a + b + ending for i, a in enumerate(first) for j, b in enumerate(last) if (i + j) % 2 == part]
-    return str(rng.choice(choices))
+    first, last, end = parts_of_names[category]
+    return str(rng.choice([first[i] + last[j] + end for i in range(4) for j in range(4) if (i + j) % 2 == part]))
 
 
 def sentence(part):
     """A text and its entities, `(start, end, category)`, half-open."""
     text, entities, rest = "", [], str(rng.choice(patterns))
     while rest:
-        category = next((c for c in categories if rest.startswith(c)), None)
+        category = next(filter(rest.startswith, categories), None)
         word = name(category, part) if category else rest[0]
         if category:
             entities.append((len(text), len(text) + len(word), category))

@@ -1,5 +1,6 @@
 """What happens after each epoch of training a tagger: the best weights are kept, and all that going on takes."""
 
+import math
 import time
 
 from kcrf.backend import keras, ops, random_state, set_random_state
@@ -48,6 +49,11 @@ class Keeper(keras.callbacks.Callback):
             self._random = None
 
     def on_epoch_end(self, epoch, logs=None):
+        if not math.isfinite(logs["loss"]):
+            raise ValueError(
+                f"Training needs a loss that is a number. Received: {logs['loss']} in epoch {epoch + 1}; a lower "
+                "learning rate, or more warmup, keeps it from diverging"
+            )
         valid = self._tagger.scores(self._valid)["f"] or 0.0
         seconds = self._seconds_before + time.perf_counter() - self._began
         row = {"epoch": epoch + 1, "loss": float(logs["loss"]), "valid_f": valid, "seconds": round(seconds, 1)}

@@ -4,10 +4,9 @@ import argparse
 import json
 import os
 import sys
-from dataclasses import fields
 
 from kcrf import __version__
-from kcrf.training_options import TRAINING_OPTIONS
+from kcrf.training_options import TRAINING_OPTIONS, asked, conll, refuse_beside_resume
 
 __all__ = ["main"]
 
@@ -23,8 +22,8 @@ def main(arguments=None):
     except (OSError, ValueError, ImportError) as error:
         print(f"kcrf {options.command}: {_told(error)}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        print(f"kcrf {options.command}: stopped", file=sys.stderr)
+    except KeyboardInterrupt as interruption:
+        print(f"kcrf {options.command}: stopped", *filter(None, interruption.args), sep="; ", file=sys.stderr)
         return 130
     return 0
 
@@ -90,7 +89,8 @@ def _add_train(commands):
         "examples:\n  kcrf train --train words.txt --out runs/words\n"
         "  kcrf train --task ner --train train.conll --valid dev.conll --out runs/people\n"
         "  kcrf train --task ner --train train.conll --bert MiniLM-L6 --skip-top-layers 1 --out runs/bert\n"
-        "  kcrf train --resume runs/people",
+        "  kcrf train --resume runs/people\n\n"
+        "Defaults stand in brackets; of two, the first is for training from scratch, the second for --bert.",
     )
     data = parser.add_argument_group("data")
     data.add_argument("--task", choices=["cws", "ner"], help="cws: word segmentation; ner: named entities [cws]")
@@ -107,64 +107,51 @@ def _add_train(commands):
 
 
 def _add_conll(parser):
-    parser.add_argument("--column", type=int, default=-1, metavar="N", help="of CoNLL: where tags are [%(default)s]")
-    parser.add_argument("--repair", action="store_true", help="of CoNLL: read illegal tags as conlleval does")
+    parser.add_argument("--column", type=int, metavar="N", help="of CoNLL: where tags are, from 0 on [-1, the last]")
+    parser.add_argument(
+        "--repair", action="store_true", default=None, help="of CoNLL: read illegal tags as conlleval does"
+    )
 
 
 def _train(options):
     from kcrf.progress import TrainingProgress
+    from kcrf.run_records import read_run
     from kcrf.training import resume_tagger, train_tagger
 
-    progress = TrainingProgress("training")
-    if options.resume is not None:
-        _refuse_beside_resume(options)
-        settings, sources = _begun(options.resume)
-        _, scores = resume_tagger(options.resume, *_read_parts(settings, sources), progress=progress)
-    else:
-        settings, sources = _asked(options)
-        _, scores = train_tagger(settings, *_read_parts(settings, sources), options.out, progress, sources)
-    _print_scores(options.resume or options.out, scores)
+    progress, out = TrainingProgress("training"), options.resume or options.out
+    try:
+        if options.resume is not None:
+            refuse_beside_resume(options)
+            settings, sources = _begun(out)
+            _, scores = resume_tagger(out, *_read_parts(settings, sources), progress=progress)
+        else:
+            settings, sources = asked(options)
+            _, scores = train_tagger(settings, *_read_parts(settings, sources), out, progress, sources)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"go on with: kcrf train --resume {out}" if _can_go_on(out) else "") from None
+    _print_scores(out, scores)
+    if advice := read_run(out).advice:
+        print("CRF", advice.replace("lr_multiplier", "--crf-lr-multiplier").replace("`constraints`", "--constraints"))
 
 
-def _refuse_beside_resume(options):
-    names = ("task", "train", "valid", "test", "out", *(f.name for f in _settings_fields()))
-    given = sorted(name for name in names if getattr(options, name, None) is not None)
-    if given:
-        raise ValueError(f"--resume goes on with the settings of the run. Received: also {', '.join(given)}")
+def _can_go_on(run_dir):
+    from kcrf.runs import RunFolder
 
-
-def _settings_fields():
-    from kcrf.settings import Settings
-
-    return fields(Settings)
-
-
-def _asked(options):
-    """The settings and the sources of the data that the options ask for."""
-    from kcrf.settings import Settings
-
-    absent = [f"--{name}" for name in ("train", "out") if getattr(options, name) is None]
-    if absent:
-        raise ValueError(f"needs {' and '.join(absent)}, or --resume RUN_DIR")
-    given = {field.name: getattr(options, field.name, None) for field in fields(Settings)}
-    if given["bert"] is not None:
-        given["bert"] = os.path.abspath(given["bert"])
-    settings = Settings(**{name: value for name, value in given.items() if value is not None})
-    files = {name: getattr(options, name) for name in ("train", "valid", "test")}
-    sources = {name: path and os.path.abspath(path) for name, path in files.items()}
-    return settings, {**sources, "column": options.column, "repair": options.repair}
+    try:
+        return RunFolder.interrupted(run_dir) is not None
+    except FileNotFoundError:
+        return False
 
 
 def _begun(run_dir):
     """The settings and the sources of an interrupted run."""
     from kcrf.runs import RunFolder
-    from kcrf.settings import Settings
 
-    config = RunFolder.interrupted(run_dir).read_config()
-    sources = (config["data"] or {}).get("sources")
+    folder = RunFolder.interrupted(run_dir)
+    sources = (folder.read_config()["data"] or {}).get("sources")
     if sources is None:
         raise ValueError(f"{run_dir}: needs a run of `kcrf train`, which notes its files. Received: one from a script")
-    return Settings.of(config["settings"]), sources
+    return folder.read_settings(), sources
 
 
 def _read_parts(settings, sources):
@@ -178,48 +165,19 @@ def _read_parts(settings, sources):
         return read_entities(path, sources["column"], sources["repair"])
 
     train, valid, test = (sources[name] and read(sources[name]) for name in ("train", "valid", "test"))
+    if valid is None and len(train) < 2:
+        raise ValueError(f"{sources['train']}: one sentence, so none can be held out. Received: no --valid FILE")
     if valid is None:
         train, valid = split(train, 0.1, settings.seed)
     return train, valid, test
 
 
-_WORD_SCORES = {
-    "recall": "recall",
-    "precision": "precision",
-    "f": "F1",
-    "oov_rate": "OOV rate",
-    "oov_recall": "OOV recall",
-    "iv_recall": "IV recall",
-}
-_ENTITY_SCORES = {
-    "precision": "precision",
-    "recall": "recall",
-    "f": "F1",
-    "true_entities": "gold",
-    "found_entities": "found",
-    "correct": "correct",
-}
-
-
 def _print_scores(title, parts):
-    """Prints the scores of parts, each from `segmentation_scores` or from `entity_scores`, as a table."""
-    from kcrf.reports import score_table
-
-    has_types = any("types" in scores for scores in parts.values())
-    columns, rows = _ENTITY_SCORES if has_types else _WORD_SCORES, []
-    for name, scores in parts.items():
-        rows.append([name, *(scores.get(key) for key in columns)])
-        for label, figures in scores.get("types", {}).items():
-            rows.append([f"  {label}", *(figures.get(key) for key in columns)])
-        if has_types:
-            rows.append(["  macro", *(scores["macro"].get(key) for key in columns)])
-    _print(score_table(f"{title}", ["part", *columns.values()], rows))
-
-
-def _print(table):
     from rich.console import Console
 
-    Console().print(table)
+    from kcrf.reports import scores_table
+
+    Console().print(scores_table(title, parts))
 
 
 def _add_segment(commands):
@@ -370,7 +328,7 @@ def _entity_scores(options):
     from kcrf.entity_files import read_entities
     from kcrf.metrics import entity_scores
 
-    gold, predicted = (read_entities(path, options.column, options.repair) for path in (options.gold, options.pred))
+    gold, predicted = (read_entities(path, **conll(options)) for path in (options.gold, options.pred))
     for number, (right, judged) in enumerate(zip(gold, predicted), 1):
         if right.text != judged.text:
             raise ValueError(

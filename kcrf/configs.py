@@ -3,6 +3,7 @@ refused where it cannot be built, and written for Hugging Face.
 """
 
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
 
 from kcrf.bert4keras_backend import gelu_erf, gelu_tanh, hidden_activation
@@ -112,11 +113,15 @@ def settings_of(config_path, model, options):
 
 def _fill(settings, config_path, given):
     """Puts in what follows from other settings, and refuses what does not fit."""
-    absent = [name for name in list(ARCHITECTURE)[:5] if settings[name] is None]
+    needed = list(ARCHITECTURE)[:5]
+    absent = [name for name in needed if settings[name] is None]
     if absent:
         raise ValueError(
             f"A transformer needs {', '.join(absent)}. Received: neither in {config_path} nor as arguments"
         )
+    wrong = [f"{name}={settings[name]!r}" for name in needed if not isinstance(settings[name], Integral)]
+    if wrong:
+        raise ValueError(f"A transformer needs ints for {', '.join(needed)}. Received: {', '.join(wrong)}")
     settings["hidden_act"] = hidden_activation(settings["hidden_act"])
     if settings["hidden_act"] not in ACTIVATIONS:
         raise ValueError(f"`hidden_act` must be one of {sorted(ACTIVATIONS)}. Received: {settings['hidden_act']!r}")

@@ -80,9 +80,12 @@ def read_lines(path):
 
     Raises:
         FileNotFoundError: There is no such file.
+        IsADirectoryError: It is a folder.
         ValueError: A line is not UTF-8; the message names the line and the byte.
     """
     path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(f"{path}: needs a file. Received: a folder")
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file")
     lines = path.read_bytes().removeprefix(_BOM).split(b"\n")
@@ -123,8 +126,8 @@ def read_segmented(path):
 
     Raises:
         FileNotFoundError: There is no such file.
-        ValueError: The file is not UTF-8, has no word, has a lone `\\r` in a line, or carries a word class on every
-            word, as in 充满/v.
+        ValueError: The file is not UTF-8, has no word, has a lone `\\r` in a line, carries a word class on every
+            word, as in 充满/v, or holds entities, as CoNLL columns or JSON lines.
     """
     sentences = [line.split() for line in _gold_lines(path)]
     if not any(sentences):
@@ -134,7 +137,18 @@ def read_segmented(path):
     if all(_WITH_WORD_CLASS.fullmatch(word) for words in sentences for word in words):
         number, words = next((number, words) for number, words in enumerate(sentences, 1) if words)
         raise ValueError(f"{path}:{number}: needs words without their classes. Received: {' '.join(words[:3])}")
+    if all(_holds_entities(words) for words in sentences if words):
+        raise ValueError(
+            f"{path}: needs a sentence of words a line. Received: what looks like entities, which --task ner and "
+            "`kcrf.entity_files.read_entities` read"
+        )
     return sentences
+
+
+def _holds_entities(words):
+    """Whether a line is a token with its tag, or a JSON object, rather than words."""
+    is_json = words[0].startswith('{"') and words[-1].endswith("}")
+    return is_json or words[0] == "-DOCSTART-" or len(words) > 1 and _TAG.fullmatch(words[-1]) is not None
 
 
 def read_conll(path, column=-1, repair=False):
@@ -277,7 +291,7 @@ def _check_order(path, sentences, tags, scheme):
     else:
         what = violation_in_words(rows[position - 1][2] if position else None, tag)
     raise ValueError(
-        f"{path}:{number}: tags must follow their scheme; `repair=True` reads them as conlleval does. "
+        f"{path}:{number}: tags must follow their scheme; `repair=True`, --repair, reads them as conlleval does. "
         f"Received: {what}, the first of {len(broken)}"
     )
 

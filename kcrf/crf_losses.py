@@ -178,9 +178,17 @@ class ViterbiAccuracy(OfLayer, keras.metrics.Metric):
 
 def _judge(predicted, tags, y_pred):
     """Which positions are right, and which are judged: real ones of known tags; both float32 `(batch, time)`."""
-    judged = ops.any(y_pred > -float("inf"), axis=-1) & (tags >= 0)
+    judged = real_positions(y_pred) & (tags >= 0)
     right = judged & (ops.cast(predicted, "int32") == tags)
     return ops.cast(right, "float32"), ops.cast(judged, "float32")
+
+
+def real_positions(y_pred):
+    """Which positions of a layer's outputs are real, `(batch, time)`: those that are not -inf throughout.
+
+    What is NaN is real, and makes the loss NaN: training that diverged is to be seen.
+    """
+    return ops.any(ops.not_equal(y_pred, -float("inf")), axis=-1)
 
 
 def _share(right, judged):

@@ -16,6 +16,8 @@ there before training. And in the first epochs the emission gap is still small, 
 three; what tells them apart by then is how far the transitions have moved: 0.003, 0.024 and 0.23 of the gap.
 """
 
+import math
+
 __all__ = ["advice"]
 
 SMALL, LARGE = 0.3, 2.0  # of the transitions, beside the emission gap
@@ -43,6 +45,8 @@ def advice(row):
     'transitions are 30 times smaller than the emission gap: raise lr_multiplier from 1 to about 1000'
     """
     size, gap = row["transition_size"], row["emission_gap"]
+    if not math.isfinite(size + gap):
+        return "training diverged, scores are no numbers any more: lower the learning rate, or warm up for longer"
     present, suggested = row["lr_multiplier"], row["suggested_lr_multiplier"]
     if size >= LARGE * gap and present > TOO_FAST * suggested:
         fault = f"transitions dwarf the emissions ({size:.2g} beside a gap of {gap:.2g})"

@@ -51,10 +51,9 @@ def read_json_lines(path):
 def _sentence(path, number, line):
     try:
         item = json.loads(line)
-        spans = sorted((entity["start"], entity["end"], entity["label"]) for entity in item["entities"])
-        if not all(isinstance(place, int) for span in spans for place in span[:2]):
-            raise TypeError("start and end must be ints")
-        return Sentence(item["text"], spans)
+        if not isinstance(item["text"], str):
+            raise TypeError("text must be a string")
+        return Sentence(item["text"], sorted(map(_span, item["entities"])))
     except (KeyError, TypeError) as error:
         raise ValueError(
             f'{path}:{number}: needs {{"text": ..., "entities": [{{"start": ..., "end": ..., "label": ...}}]}}. '
@@ -62,3 +61,12 @@ def _sentence(path, number, line):
         ) from None
     except ValueError as error:  # no JSON, or what `Sentence` refuses
         raise ValueError(f"{path}:{number}: {error}") from None
+
+
+def _span(entity):
+    start, end, label = entity["start"], entity["end"], entity["label"]
+    if type(start) is not int or type(end) is not int:  # no bool
+        raise TypeError("start and end must be ints")
+    if not isinstance(label, str) or not label.isprintable() or not label:
+        raise TypeError("label must be a string that can be printed, and not empty")
+    return start, end, label

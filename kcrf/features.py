@@ -1,15 +1,17 @@
 """From text to numbers: windows of a text, a vocabulary of characters and pairs, padded batches. Needs NumPy only."""
 
+import re
 import unicodedata
 from collections import Counter
 from itertools import pairwise
 
 import numpy as np
 
-__all__ = ["BUCKETS", "Vocabulary", "bucket", "pad", "windows"]
+__all__ = ["BUCKETS", "Vocabulary", "bucket", "pad", "windows", "with_stops"]
 
 BUCKETS = (8, 16, 32, 64, 128)  # the lengths batches come in, few, since each is compiled once
 _SENTENCE_ENDS, _PAUSES = frozenset("。！？；!?;…"), frozenset("，、：,:")
+_FULL_STOP = re.compile(r"\.(?=\s)")
 _PAD, _UNKNOWN = 0, 1
 
 
@@ -17,7 +19,7 @@ def windows(text, limit=BUCKETS[-1], overlap=16):
     """Cuts a text into windows of at most `limit` characters: at sentence ends, else at pauses, else overlapping.
 
     Args:
-        text: A string.
+        text: A string, or a list of characters: of pieces, their last.
         limit: Characters of a window at most, more than twice `overlap`. Defaults to 128.
         overlap: Characters that windows share where there is no place to cut; what is tagged nearest to an end of a
             window then comes from its neighbour. Defaults to 16.
@@ -29,6 +31,7 @@ def windows(text, limit=BUCKETS[-1], overlap=16):
     >>> windows("雨停了。天晴了。", limit=5, overlap=1)
     [(0, 4, 0, 4), (4, 8, 4, 8)]
     """
+    text = with_stops(text) if isinstance(text, str) else text
     found, start, keep = [], 0, 0
     while len(text) - start > limit:
         cut = _last(text, start, start + limit, _SENTENCE_ENDS) or _last(text, start, start + limit, _PAUSES)
@@ -37,6 +40,15 @@ def windows(text, limit=BUCKETS[-1], overlap=16):
         found.append((start, end, keep, kept))
         start, keep = cut or end - overlap, kept
     return [*found, (start, len(text), keep, len(text))] if text else []
+
+
+def with_stops(text):
+    """The text with 。 for each full stop before white space: for `windows` both end a sentence, a decimal point not.
+
+    >>> with_stops("It is 1.5 km. Go.")
+    'It is 1.5 km。 Go.'
+    """
+    return _FULL_STOP.sub("。", text)
 
 
 def _last(text, start, end, marks):

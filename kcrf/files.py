@@ -10,14 +10,36 @@ __all__ = ["json_line", "read_json", "write_aside"]
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def write_aside(path, write):
-    """Has `write(aside)` make a file beside `path` and renames it: `path` is whole, or as it was."""
+def write_aside(path, write, room=0):
+    """Has `write(aside)` make a file beside `path` and renames it: `path` is whole, or as it was.
+
+    Args:
+        path: A `pathlib.Path`.
+        write: Called with the path of the file to make.
+        room: How many bytes must be there before `write` is called, for one that does not survive a full disk.
+            Defaults to 0.
+
+    Raises:
+        OSError: The file cannot be written; names it.
+    """
     aside = path.with_name(f"new.{path.name}")
     try:
+        if room:
+            _fill(aside, room)
         write(aside)
         os.replace(aside, path)
+    except OSError as error:
+        if error.errno is not None and error.filename is None:
+            error.filename = str(path)
+        raise
     finally:
         aside.unlink(missing_ok=True)
+
+
+def _fill(path, size, chunk=1 << 20):
+    with open(path, "wb") as file:
+        for start in range(0, size, chunk):
+            file.write(bytes(min(chunk, size - start)))
 
 
 def json_line(value):

@@ -17,6 +17,7 @@ from kcrf.crf_losses import (
     SparseAccuracy,
     SparseLoss,
     ViterbiAccuracy,
+    real_positions,
 )
 from kcrf.learning_rates import (
     AutoLearningRate,
@@ -155,7 +156,7 @@ class ConditionalRandomField(LayerWithMultiplier):
         """The arguments emissions, mask, transitions, start, end of every function of `kcrf.crf`."""
         y_pred = ops.convert_to_tensor(y_pred)
         transitions, start, end = scores or self._scores()
-        mask = ops.any(y_pred > -float("inf"), axis=-1)
+        mask = real_positions(y_pred)
         return {"emissions": y_pred, "mask": mask, "transitions": transitions, "start": start, "end": end}
 
     @property
@@ -236,7 +237,7 @@ class ConditionalRandomField(LayerWithMultiplier):
             raise ValueError(f"`scheme` must have {y_pred.shape[-1]} tags. Received: {scheme and scheme.labels}")
         if len(spans) != len(y_pred):
             raise ValueError(f"`spans` needs a list for each of {len(y_pred)} sentences. Received: {len(spans)} lists")
-        mask = np.any(y_pred > -np.inf, axis=-1)
+        mask = ops.convert_to_numpy(real_positions(y_pred))
         jobs = [(row, span) for row, those in enumerate(spans) for span in those]
         found = [np.zeros(0, "float32")]
         for at in range(0, len(jobs), _SPANS_AT_ONCE):

@@ -11,7 +11,7 @@ model then is a CRF (`equal_crf`), whose Viterbi and marginals decode it exactly
 
 from kcrf import crf
 from kcrf.backend import graph, keras, ops, scan
-from kcrf.crf_losses import SentenceLoss, from_one_hot, sparse
+from kcrf.crf_losses import SentenceLoss, from_one_hot, real_positions, sparse
 from kcrf.layers import ConditionalRandomField
 
 __all__ = ["MaximumEntropyMarkovModel", "equal_crf"]
@@ -132,7 +132,7 @@ class MaximumEntropyMarkovModel(ConditionalRandomField):
             go_backwards: Whether each tag is given the tag behind it instead of the one before. Defaults to False.
         """
         y_pred = ops.convert_to_tensor(y_pred)
-        mask = ops.any(y_pred > -float("inf"), axis=-1)
+        mask = real_positions(y_pred)
         order = _real_first(mask)
         emissions = _take(_finite(y_pred, mask), order)
         tags = _take(ops.where(mask, sparse(y_true), -1), order)

@@ -8,6 +8,7 @@ import numpy as np
 
 from kcrf import crf
 from kcrf.backend import JIT_PAYS_FOR_INFERENCE, keras, ops, path_of
+from kcrf.crf_losses import real_positions
 from kcrf.diagnosis import advice
 from kcrf.files import write_aside
 from kcrf.learning_rates import highest_rate, suggest_lr_multiplier
@@ -74,9 +75,9 @@ class CRFMonitor(keras.callbacks.Callback):
             raise ValueError(f"`layer` needs `trans` and `lr_multiplier`, as a CRF layer has them. Received: {layer!r}")
         inputs, tags = data if isinstance(data, tuple) else (data, None)
         self._inputs = _first_sentences(inputs)
-        self._tags = None if tags is None else np.asarray(tags)[:MOST_SENTENCES]
+        self._tags = None if tags is None else _tags(tags)
         self._layer, self._scheme = layer, scheme or getattr(layer, "constraints", None)
-        self._csv, self._heat_maps, self._verbose = csv, heat_maps and Path(heat_maps), verbose
+        self._csv, self._heat_maps, self._verbose = csv and Path(csv), heat_maps and Path(heat_maps), verbose
         self._board = _Board(log_dir) if log_dir else None
         if heat_maps or log_dir:
             transition_heat_map({"": np.zeros((1, 1))}, None, io.BytesIO())  # fails now rather than after an epoch
@@ -115,7 +116,12 @@ class CRFMonitor(keras.callbacks.Callback):
                 f"`CRFMonitor` needs a model that gives the emissions of `{self._layer.name}`, (batch, time, "
                 f"{len(self.transitions[-1])}). Received: outputs of shape {np.shape(emissions)}"
             )
-        real = np.any(emissions > -np.inf, axis=-1)
+        if self._tags is not None and self._tags.shape != emissions.shape[:2]:
+            raise ValueError(
+                f"`data` needs a tag, or -1, for each of {emissions.shape[:2]} (sentences, time). "
+                f"Received: shape={self._tags.shape}"
+            )
+        real = ops.convert_to_numpy(real_positions(emissions))
         if not real.any():
             raise ValueError(f"`data` needs a token that is not masked. Received: {len(real)} sentences without any")
         decoded = _best_paths(self._layer, emissions, real)
@@ -123,10 +129,9 @@ class CRFMonitor(keras.callbacks.Callback):
         row = {"transition_size": report["size"], "emission_gap": report["gap"], "viterbi_differs": report["differs"]}
         if self._first is not None:
             learnt = ~is_forbidden(self._first)
-            row["transition_change"] = float(np.std((self.transitions[-1] - self._first)[learnt]))
+            row["transition_change"] = float(np.std((self.transitions[-1] - self._first)[learnt], dtype="float64"))
         row.update({name: report[name] for name in ("illegal_above_legal", "illegal") if name in report})
-        if self._tags is not None:
-            known = real & (self._tags >= 0)
+        if self._tags is not None and (known := real & (self._tags >= 0)).any():
             right = {"argmax_accuracy": np.argmax(emissions, axis=-1), "viterbi_accuracy": decoded}
             row.update({name: float(np.mean((found == self._tags)[known])) for name, found in right.items()})
         return row
@@ -166,7 +171,8 @@ class CRFMonitor(keras.callbacks.Callback):
         writer = csv_files.DictWriter(text, self.history[0])
         writer.writeheader()
         writer.writerows(self.history)
-        write_aside(Path(self._csv), lambda path: path.write_bytes(text.getvalue().encode("utf-8")))
+        self._csv.parent.mkdir(parents=True, exist_ok=True)
+        write_aside(self._csv, lambda path: path.write_bytes(text.getvalue().encode("utf-8")))
 
 
 def _first_sentences(inputs):
@@ -176,6 +182,13 @@ def _first_sentences(inputs):
     if isinstance(inputs, list):
         return [_first_sentences(part) for part in inputs]
     return np.asarray(inputs)[:MOST_SENTENCES]
+
+
+def _tags(tags):
+    tags = np.asarray(tags)[:MOST_SENTENCES]
+    if tags.ndim != 2:
+        raise ValueError(f"`data` needs tags of shape (sentences, time). Received: shape={tags.shape}")
+    return tags
 
 
 def _model_of_emissions(model, layer):

@@ -55,5 +55,6 @@ class TrainingProgress(keras.callbacks.Callback):
             print(f"{text}, {row['seconds']:.0f} s", file=sys.stderr)
 
     def on_train_end(self, logs=None):
-        self._bar.update(self._task, completed=self._done)
+        if self._task is not None:
+            self._bar.update(self._task, completed=self._done)
         self._bar.stop()

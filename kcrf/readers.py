@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kcrf.checkpoint_names import NAME_MAPS
-from kcrf.features import BUCKETS, Vocabulary, windows
+from kcrf.features import BUCKETS, Vocabulary, windows, with_stops
 from kcrf.files import read_json
 from kcrf.tokenizers import Tokenizer, load_vocab
 
@@ -89,7 +89,12 @@ class CharacterReader:
     @classmethod
     def load(cls, folder):
         """The reader of a run folder."""
-        return cls(Vocabulary(**read_json(folder.existing(_VOCABULARY))))
+        path = folder.existing(_VOCABULARY)
+        content = read_json(path)
+        lists = [content.get(name) for name in ("characters", "bigrams")]
+        if not all(isinstance(items, list) and all(isinstance(item, str) for item in items) for items in lists):
+            raise ValueError(f"{path}: needs lists of strings, characters and bigrams. Received: {str(content)[:80]}")
+        return cls(Vocabulary(*lists))
 
 
 class PieceReader:
@@ -138,7 +143,8 @@ class PieceReader:
         last = np.append(first[1:], len(ids))[: len(first)] - 1
         units = np.stack([starts[first], ends[last]], axis=1)
         found = []
-        last_characters = [text[i - 1] for i in ends.tolist()]
+        marked = with_stops(text)
+        last_characters = [marked[i - 1] for i in ends.tolist()]
         for start, end, keep, stop in windows(last_characters, self._limit, min(16, self._limit // 4)):
             before, behind, kept, rest = np.searchsorted(first, [start, end, keep, stop]).tolist()
             positions = first[before:behind] - start + 1  # behind [CLS]
@@ -163,7 +169,10 @@ class PieceReader:
     def load(cls, folder):
         """The reader of a run folder."""
         config = read_json(folder.existing(BERT_CONFIG))
-        return cls(config, load_vocab(folder.existing(_VOCAB)), config.pop("lower_case"))
+        lower_case = config.pop("lower_case", None)
+        if lower_case is None:
+            raise ValueError(f"{folder.path / BERT_CONFIG}: needs lower_case, as a run has it. Received: none")
+        return cls(config, load_vocab(folder.existing(_VOCAB)), lower_case)
 
     @classmethod
     def of_bert(cls, folder, layers=None, lower_case=None):
@@ -201,6 +210,9 @@ def _bert_config(folder, layers):
     config.setdefault("model_type", "albert" if shared else "nezha" if relative else "bert")
     if config["model_type"] not in NAME_MAPS:
         raise ValueError(f"{path}: model_type must be one of {tuple(NAME_MAPS)}. Received: {config['model_type']!r}")
+    for name in ("num_hidden_layers", "vocab_size", "max_position_embeddings"):
+        if type(config.get(name, 1)) is not int:
+            raise ValueError(f"{path}: {name} must be an int. Received: {config[name]!r}")
     there = config.get("num_hidden_layers")
     if layers is not None and not (there and layers <= there):
         raise ValueError(f"{path}: has {there} layers. Received: bert_layers={layers}")

@@ -6,7 +6,6 @@ from html import escape
 import numpy as np
 
 from kcrf.charts import heat_map, line_chart, reliability_diagram, run_color
-from kcrf.diagnosis import advice
 from kcrf.metrics import calibration, is_forbidden
 from kcrf.mistakes import frequent_mistakes
 
@@ -56,9 +55,8 @@ def cards(runs):
 
 
 def _card(number, name, run):
-    part = next((part for part in ("test", "valid") if part in (run.scores or {})), None)
-    f = run.scores[part].get("f") if part else None
-    about = [f"F1 on the {part} part" if part else "not scored yet"]
+    f = run.scores[run.part].get("f") if run.part else None
+    about = [f"F1 on the {run.part} part" if run.part else "not scored yet"]
     if run.log:
         about.append(f"{len(run.log)} epoch{'s' * (len(run.log) > 1)}")
         seconds = run.log[-1].get("seconds")
@@ -173,13 +171,7 @@ def _heat_maps(run):
 
 
 def _diagnosis(run):
-    """What a CRFMonitor would say of the last epoch, where it was there."""
-    last = run.log[-1] if run.log else {}
-    if not {"transition_size", "emission_gap", "lr_multiplier", "suggested_lr_multiplier"} <= last.keys():
-        return ""
-    if "illegal_above_legal" in last and run.allowed is not None:
-        last = {**last, "illegal": int(np.sum(~run.allowed))}
-    return f'<p class="advice">After epoch {last["epoch"]:.0f}: {advice(last)}.</p>'
+    return f'<p class="advice">{run.advice[0].upper()}{run.advice[1:]}.</p>' if run.advice else ""
 
 
 def _mistakes(runs):
@@ -190,8 +182,9 @@ def _mistakes_of(run, is_open):
     if run.predictions is None:
         return _missing("predictions.jsonl", "predictions")
     mistakes = frequent_mistakes(run.predictions)
+    where = f"{len(run.predictions)} sentences{_of_part(run)}"
     if not mistakes:
-        return f"<p>No mistakes in {len(run.predictions)} sentences.</p>"
+        return f"<p>No mistakes in {where}.</p>"
     kinds = Counter()
     for mistake in mistakes:
         kinds[mistake.kind] += mistake.count
@@ -201,11 +194,15 @@ def _mistakes_of(run, is_open):
     )
     shown = mistakes[:MOST_MISTAKES]
     table = _table(["gold", "found", "times", "confidence", "the surest one"], map(_mistake_row, shown), "mistakes")
-    total = f"{kinds.total()} mistakes of {len(mistakes)} sorts in {len(run.predictions)} sentences"
+    total = f"{kinds.total()} mistakes of {len(mistakes)} sorts in {where}"
     return (
         f'<p class="soft">{total}.</p><ul class="kinds">{bars}</ul>'
         f"<details {is_open}><summary>The most frequent {len(shown)}</summary>{table}</details>"
     )
+
+
+def _of_part(run):
+    return f" of the {run.part} part" if run.part else ""
 
 
 def _mistake_row(mistake):
@@ -254,8 +251,9 @@ def _calibration_of(run):
     ]
     head = ["confidence", "found", "mean", "right"]
     return (
-        f'<p>Expected calibration error <b>{error:.4f}</b> <span class="soft">over {len(found)} spans: the mean '
-        "distance of confidence and share right, 0 where confidence tells the truth.</span></p>"
+        f'<p>Expected calibration error <b>{error:.4f}</b> <span class="soft">over {len(found)} spans'
+        f"{_of_part(run)}: the mean distance of confidence and share right, 0 where confidence tells the truth."
+        "</span></p>"
         f'<div class="pair">{reliability_diagram("Share right by confidence", rows)}{_table(head, told)}</div>'
     )
 

@@ -4,6 +4,7 @@ from html import escape
 from pathlib import Path
 
 from rich.table import Table
+from rich.text import Text
 
 from kcrf import __version__
 from kcrf.files import write_aside
@@ -11,7 +12,25 @@ from kcrf.pictures import transition_heat_map, transition_table
 from kcrf.report_sections import SECTIONS, anchor, cards, figure
 from kcrf.run_records import read_run
 
-__all__ = ["score_table", "transition_heat_map", "transition_table", "write_report"]
+__all__ = ["score_table", "scores_table", "transition_heat_map", "transition_table", "write_report"]
+
+# The figures that a terminal has room for, and what they are called.
+WORD_SCORES = {
+    "recall": "recall",
+    "precision": "precision",
+    "f": "F1",
+    "oov_rate": "OOV rate",
+    "oov_recall": "OOV recall",
+    "iv_recall": "IV recall",
+}
+ENTITY_SCORES = {
+    "precision": "precision",
+    "recall": "recall",
+    "f": "F1",
+    "true_entities": "gold",
+    "found_entities": "found",
+    "correct": "correct",
+}
 
 
 def score_table(title, columns, rows):
@@ -22,12 +41,30 @@ def score_table(title, columns, rows):
         columns: The headings.
         rows: Lists of as many values.
     """
-    table = Table(title=title, title_justify="left")
+    table = Table(title=Text(title), title_justify="left")  # as text: brackets in names are no markup
     for number, column in enumerate(columns):
         table.add_column(column, justify="right" if number else "left")
     for row in rows:
-        table.add_row(*(figure(value) for value in row))
+        table.add_row(*(Text(figure(value)) for value in row))
     return table
+
+
+def scores_table(title, parts):
+    """A rich table of the scores of parts.
+
+    Args:
+        title: What stands above it.
+        parts: A dict from name to what `segmentation_scores` or `entity_scores` returns.
+    """
+    has_types = any("types" in scores for scores in parts.values())
+    columns, rows = ENTITY_SCORES if has_types else WORD_SCORES, []
+    for name, scores in parts.items():
+        rows.append([name, *(scores.get(key) for key in columns)])
+        for label, figures in scores.get("types", {}).items():
+            rows.append([f"  {label}", *(figures.get(key) for key in columns)])
+        if has_types:
+            rows.append(["  macro", *(scores["macro"].get(key) for key in columns)])
+    return score_table(title, ["part", *columns.values()], rows)
 
 
 def write_report(run_dirs, path):
@@ -42,6 +79,7 @@ def write_report(run_dirs, path):
 
     Raises:
         FileNotFoundError: One of them is no run folder.
+        IsADirectoryError: `path` is a folder.
         ValueError: There is none; or a file in one is damaged, which the message names with its line.
 
     Example:
@@ -64,6 +102,8 @@ def write_report(run_dirs, path):
         f"<nav>{links}</nav></header>{cards(runs)}{body}</main></body></html>\n"
     )
     path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(f"{path}: needs the name of a file for the report. Received: a folder")
     path.parent.mkdir(parents=True, exist_ok=True)
     content = page.encode("utf-8", errors="replace")  # a lone surrogate becomes a question mark
     write_aside(path, lambda aside: aside.write_bytes(content))

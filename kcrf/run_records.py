@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from kcrf.corpora import read_lines
+from kcrf.diagnosis import advice
+from kcrf.runs import RunFolder
 from kcrf.tags import TagScheme
 
 __all__ = ["RunRecord", "read_run"]
@@ -38,19 +40,31 @@ class RunRecord:
     transitions: list | None
     predictions: list | None
 
+    @property
+    def part(self):
+        """The part that was scored last and that the predictions are of, "test" or "valid"; None before."""
+        return next((part for part in ("test", "valid") if part in (self.scores or {})), None)
+
+    @property
+    def advice(self):
+        """What a `kcrf.monitor.CRFMonitor` says of the last epoch, or None where there was none."""
+        last = self.log[-1] if self.log else {}
+        if not {"transition_size", "emission_gap", "lr_multiplier", "suggested_lr_multiplier"} <= last.keys():
+            return None
+        if "illegal_above_legal" in last and self.allowed is not None:
+            last = {**last, "illegal": int(np.sum(~self.allowed))}
+        return f"after epoch {last['epoch']:.0f}: {advice(last)}"
+
 
 def read_run(path):
     """Reads a run folder.
 
     Raises:
         FileNotFoundError: It is no run folder: it has no `config.json`.
-        ValueError: A file is damaged; names file and line.
+        ValueError: A file is damaged, or of a newer version; names file and line.
     """
     folder = Path(path)
-    config = folder / "config.json"
-    if not config.is_file():
-        raise FileNotFoundError(f"{config}: no such file; a run folder, as `kcrf train` writes it, has it")
-    settings = _read(config, lambda path: dict(_json(path)["settings"]))
+    settings = RunFolder(folder).read_config()["settings"]
     labels, allowed, transitions = _read(folder / "transitions.json", _transitions) or (None, None, None)
     return RunRecord(
         folder,

@@ -27,11 +27,13 @@ import numpy as np
 
 from kcrf import __version__
 from kcrf.files import json_line, read_json, write_aside
+from kcrf.settings import Settings
 
 __all__ = ["RunFolder", "locked"]
 
 FORMAT = 2
 _CONFIG, _WEIGHTS, _STATE, _SCORES = "config.json", "model.weights.h5", "state.npz", "scores.json"
+_HDF5_ITEM = 4096  # bytes, more than an array takes beside its values
 _SETUP = {"vocabulary.json", "vocab.txt", "bert_config.json"}  # all there is before config.json
 
 
@@ -43,12 +45,15 @@ class RunFolder:
     """
 
     def __init__(self, path):
-        self.path = self._final = Path(path)
+        self.path = self._final = _named(path)
 
     @classmethod
     @contextmanager
     def create(cls, path):
-        """The folder to write a run into. What an error leaves behind of an unfinished one is what can be resumed.
+        """The folder to write a run into.
+
+        What an error leaves behind of an unfinished run is what can be resumed, after its first epoch; what an
+        interruption leaves behind is that from the beginning.
 
         Raises:
             FileExistsError: Something that is not a run folder is there.
@@ -60,11 +65,12 @@ class RunFolder:
         with locked(folder.path):
             if folder.path.is_dir() and not folder._names() <= _SETUP:
                 if not folder._is_run():
-                    raise FileExistsError(f"{path}: is there and is not a run folder (no {_CONFIG}); not touched")
+                    raise FileExistsError(f"{path}: is there and is not a run folder (no run's {_CONFIG}); not touched")
                 folder.path = folder._aside
                 shutil.rmtree(folder.path, ignore_errors=True)
+            is_new = not folder.path.exists() or not any(folder.path.iterdir())
             folder.path.mkdir(parents=True, exist_ok=True)
-            yield from folder._written()
+            yield from folder._written(is_new)
 
     @classmethod
     @contextmanager
@@ -75,7 +81,7 @@ class RunFolder:
             FileNotFoundError: There is none.
             BlockingIOError: Its process is still at work.
         """
-        with locked(Path(path)):
+        with locked(path):
             yield from cls.interrupted(path)._written()
 
     @classmethod
@@ -102,13 +108,14 @@ class RunFolder:
     def _aside(self):
         return self._final.with_name(self._final.name + ".new")
 
-    def _written(self):
+    def _written(self, is_new=False):
         for leftover in self.path.glob("new.*"):  # of a process that was killed
             leftover.unlink()
         try:
             yield self
-        except BaseException:
-            if not self.has_state() and (self.path != self._final or not any(self.path.iterdir())):
+        except BaseException as error:
+            would_fail_again = is_new and isinstance(error, Exception)  # other than one that was interrupted
+            if not self.has_state() and (would_fail_again or self.path != self._final or not any(self.path.iterdir())):
                 shutil.rmtree(self.path, ignore_errors=True)
             raise
         if self.path != self._final:
@@ -123,20 +130,21 @@ class RunFolder:
 
     # -- what the model is made of
 
-    def save_setup(self, settings, reader, data):
+    def save_setup(self, settings, reader, data, backend):
         """Writes what the model is made of; `config.json`, which makes the folder a run, comes last.
 
         Args:
             settings: `Settings`.
             reader: The `CharacterReader` or `PieceReader` of the model.
             data: A dict of plain values, kept beside the settings.
+            backend: The name of the Keras backend that trains.
         """
         reader.save(self._save_text)
-        config = {"format": FORMAT, "kcrf": __version__, "settings": asdict(settings), "data": data}
-        self._save_json(_CONFIG, config)
+        about = {"format": FORMAT, "kcrf": __version__, "backend": backend}
+        self._save_json(_CONFIG, {**about, "settings": asdict(settings), "data": data})
 
     def read_config(self):
-        """A dict of `settings`, a dict, and `data`, what `save_setup` was given, None in old runs."""
+        """A dict of `settings`, a dict, and of `data` and `backend`, as `save_setup` was given; None in old runs."""
         config = read_json(self.existing(_CONFIG))
         if config.get("format", 0) > FORMAT:
             raise ValueError(
@@ -145,7 +153,15 @@ class RunFolder:
             )
         if not isinstance(config.get("settings"), dict):
             raise ValueError(f"{self.path / _CONFIG}: needs the settings of a run. Received: {sorted(config)}")
-        return {"settings": config["settings"], "data": config.get("data")}
+        return {"settings": config["settings"], "data": config.get("data"), "backend": config.get("backend")}
+
+    def read_settings(self):
+        """The `Settings` of the run."""
+        values = self.read_config()["settings"]
+        try:
+            return Settings.of(values)
+        except (TypeError, ValueError) as error:  # a value of another kind, or out of its range
+            raise ValueError(f"{self.path / _CONFIG}: needs the settings of a run. Received: {error}") from None
 
     def existing(self, name):
         """The path of a file in the folder, which must be there."""
@@ -157,8 +173,9 @@ class RunFolder:
     # -- weights and the state of training
 
     def save_weights(self, model):
-        """Writes the weights of a Keras model."""
-        self._write_aside(_WEIGHTS, model.save_weights)
+        """Writes the weights of a Keras model. HDF5 crashes on a full disk, so the room is made sure of before."""
+        room = sum(4 * int(np.prod(variable.shape)) + _HDF5_ITEM for variable in model.variables)
+        self._write_aside(_WEIGHTS, model.save_weights, room)
 
     def load_weights(self, model):
         """Reads the weights into a Keras model of the same settings."""
@@ -221,8 +238,14 @@ class RunFolder:
     def _save_text(self, name, text):
         self._write_aside(name, lambda path: path.write_bytes(text.encode("utf-8", "surrogatepass")))
 
-    def _write_aside(self, name, write):
-        write_aside(self.path / name, write)
+    def _write_aside(self, name, write, room=0):
+        write_aside(self.path / name, write, room)
+
+
+def _named(path):
+    """The path of a folder, with a name even where it is ".", so that there are names beside it."""
+    path = Path(path)
+    return path if path.name not in ("", "..") else path.resolve()
 
 
 @contextmanager
@@ -239,7 +262,7 @@ def locked(path):
     except ImportError:
         yield
         return
-    path = Path(path)
+    path = _named(path)
     name = path.with_name(f".{path.name}.lock")
     name.parent.mkdir(parents=True, exist_ok=True)
     while True:

@@ -13,7 +13,6 @@ from kcrf.metrics import entity_scores, segmentation_scores
 from kcrf.networks import build_network, crf_of, mask_of
 from kcrf.readers import CharacterReader, PieceReader, spans_of_units
 from kcrf.runs import RunFolder
-from kcrf.settings import Settings
 
 __all__ = ["Entity", "EntityRecognizer", "Tagger", "WordSegmenter", "load_setup", "load_tagger"]
 
@@ -234,7 +233,7 @@ def load_tagger(path):
 
 def load_setup(folder):
     """The `Settings` and the reader in a `RunFolder`."""
-    settings = Settings.of(folder.read_config()["settings"])
+    settings = folder.read_settings()
     return settings, (CharacterReader if settings.bert is None else PieceReader).load(folder)
 
 
@@ -381,6 +380,7 @@ class EntityRecognizer:
 
     def top_k_batch(self, texts, k=5, batch_size=64, on_batch=_ignore):
         """`top_k` of several texts, one list each; arguments as for `recognize_batch`."""
+        texts = list(texts)
         found = self._tagger.top_k(texts, k, batch_size, on_batch)
         return [[(p, _entities(text, spans)) for p, spans in best] for text, best in zip(texts, found, strict=True)]
 

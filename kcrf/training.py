@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from kcrf.backend import keras
+from kcrf.backend import backend_name, keras
 from kcrf.batches import Batches, padded, training_rows
 from kcrf.callbacks import Averages, Keeper
 from kcrf.corpora import Sentence, entity_types
@@ -47,7 +47,7 @@ def train_tagger(settings, train, valid, test=None, out="runs/tagger", progress=
         FileExistsError: `out` exists and is not a run folder.
         FileNotFoundError: The folder of the BERT misses a file.
         BlockingIOError: Another process trains into `out`.
-        ValueError: A part has no text, or `train` no entity.
+        ValueError: A part has no text, or `train` no entity; or the loss is no number any more.
     """
     parts = _parts(train, valid, test)
     data = {"sources": sources, "sha256": _fingerprints(parts)}
@@ -56,7 +56,7 @@ def train_tagger(settings, train, valid, test=None, out="runs/tagger", progress=
         settings, reader = _prepared(settings, parts)
         batches = _batches(settings, reader, parts["train"])
         settings = _with_number(settings, len(batches) * settings.epochs)
-        folder.save_setup(settings, reader, data)
+        folder.save_setup(settings, reader, data, backend_name())
         return _train(folder, settings, reader, batches, parts, progress)
 
 
@@ -76,12 +76,19 @@ def resume_tagger(out, train, valid, test=None, progress=None):
     Raises:
         FileNotFoundError: There is no run that was interrupted.
         BlockingIOError: Its process still trains.
-        ValueError: The sentences are not the same, or a file in the folder is damaged.
+        ValueError: The sentences or the Keras backend are not the same, a file in the folder is damaged, or the loss
+            is no number.
     """
     parts = _parts(train, valid, test)
     with RunFolder.resume(out) as folder:
         settings, reader = load_setup(folder)
-        known = (folder.read_config()["data"] or {}).get("sha256")
+        config = folder.read_config()
+        if config["backend"] not in (None, backend_name()):
+            raise ValueError(
+                f"{folder.path}: needs the backend that the run began with, for the same weights: KERAS_BACKEND="
+                f"{config['backend']}. Received: {backend_name()}"
+            )
+        known = (config["data"] or {}).get("sha256")
         changed = [name for name, sha256 in _fingerprints(parts).items() if not known or known.get(name) != sha256]
         if changed or len(parts) != len(known):
             raise ValueError(
@@ -115,7 +122,12 @@ def _train(folder, settings, reader, batches, parts, progress):
         callbacks.insert(0, Averages(resumed))  # first: the others see averaged weights
     if not keeper.is_done():
         fit = {"epochs": settings.epochs, "initial_epoch": done, "verbose": 0, "shuffle": False}
-        model.fit(batches, callbacks=callbacks, **fit)
+        try:
+            model.fit(batches, callbacks=callbacks, **fit)
+        except BaseException:
+            if progress:
+                progress.on_train_end()  # Keras calls it only where nothing went wrong: a bar hides the cursor
+            raise
     folder.load_weights(tagger.model)
     scores = _scored(folder, tagger, parts)
     folder.save_scores(scores)

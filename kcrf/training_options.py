@@ -1,17 +1,24 @@
-"""The options of `kcrf train` that become `Settings`: when to use which. Imports no Keras.
+"""The options of `kcrf train` that become `Settings`: when to use which, and how. Imports no Keras.
 
 None is given where an option is left out: `kcrf.settings` has the defaults, which the texts repeat in brackets; two of
 them stand for training from scratch and for a BERT.
 """
 
-from argparse import BooleanOptionalAction
+import os
+from argparse import ArgumentTypeError, BooleanOptionalAction
+from dataclasses import fields
 
-__all__ = ["TRAINING_OPTIONS"]
+from kcrf.settings import Settings
+
+__all__ = ["TRAINING_OPTIONS", "asked", "conll", "refuse_beside_resume"]
 
 
 def _rate(text):
     """The type of a number or "auto"."""
-    return text if text == "auto" else float(text)
+    try:
+        return text if text == "auto" else float(text)
+    except ValueError:
+        raise ArgumentTypeError(f"needs a number or auto. Received: {text}") from None
 
 
 _COUNT, _SHARE = {"type": int, "metavar": "N"}, {"type": float, "metavar": "X"}
@@ -92,3 +99,30 @@ TRAINING_OPTIONS = {
         },
     },
 }
+
+
+def asked(options):
+    """The settings and the sources of the data that parsed options ask for."""
+    absent = [f"--{name}" for name in ("train", "out") if getattr(options, name) is None]
+    if absent:
+        raise ValueError(f"needs {' and '.join(absent)}, or --resume RUN_DIR")
+    given = {field.name: getattr(options, field.name, None) for field in fields(Settings)}
+    if given["bert"] is not None:
+        given["bert"] = os.path.abspath(given["bert"])
+    settings = Settings(**{name: value for name, value in given.items() if value is not None})
+    files = {name: getattr(options, name) for name in ("train", "valid", "test")}
+    sources = {name: path and os.path.abspath(path) for name, path in files.items()}
+    return settings, {**sources, **conll(options)}
+
+
+def conll(options):
+    """The arguments of `kcrf.entity_files.read_entities` beside the path."""
+    return {"column": -1 if options.column is None else options.column, "repair": bool(options.repair)}
+
+
+def refuse_beside_resume(options):
+    """Raises ValueError if there is any option beside --resume."""
+    names = ("task", "train", "valid", "test", "out", "column", "repair", *(field.name for field in fields(Settings)))
+    given = sorted(name for name in names if getattr(options, name, None) is not None)
+    if given:
+        raise ValueError(f"--resume goes on with the settings of the run. Received: also {', '.join(given)}")

@@ -37,6 +37,8 @@ def test_a_file_without_words_is_refused_by_name(tmp_path, data):
     [
         ("我  爱\n北京\r上海\r\n", r"text.txt:2: .* Received: a \\r inside the line"),
         ("\n充满/v  希望/n\n[中国/ns  人民/n]nt\n", "text.txt:2: needs words without .* Received: 充满/v 希望/n"),
+        ("-DOCSTART- O\n\n李\tB-PER\n雷\tI-PER\n\n好 O\n", "text.txt: .* what looks like entities, which --task ner"),
+        ('{"text": "李雷好", "entities": []}\n', "text.txt: .* what looks like entities, which --task ner"),
     ],
 )
 def test_gold_that_would_be_misread_is_refused_by_line(tmp_path, data, message):
@@ -46,6 +48,15 @@ def test_gold_that_would_be_misread_is_refused_by_line(tmp_path, data, message):
 
 def test_a_slash_in_a_word_is_no_word_class(tmp_path):
     assert read_segmented(write(tmp_path, b"km/h 100\n")) == [["km/h", "100"]]
+
+
+def test_a_letter_at_the_end_of_one_line_is_no_tag(tmp_path):
+    assert read_segmented(write(tmp_path, b"vitamin O\nvitamins\n")) == [["vitamin", "O"], ["vitamins"]]
+
+
+def test_a_folder_is_no_file(tmp_path):
+    with pytest.raises(IsADirectoryError, match="needs a file. Received: a folder"):
+        read_segmented(tmp_path)
 
 
 def test_a_missing_file_is_named():

@@ -44,6 +44,7 @@ def test_a_transition_table_marks_the_illegal_cells():
 
 
 def test_a_score_table_shows_four_digits_and_dashes():
+    assert "a[/b]" in rendered(score_table("a[/b]", ["[x]"], [["[red]"]]))
     assert "0.1235" in (text := rendered(score_table("t", ["a", "b"], [["x", 0.12345], ["y", None]]))) and " - " in text
 
 

@@ -118,6 +118,7 @@ def test_alternatives_of_a_long_document_multiply_those_of_its_windows(recognize
     windows = recognizer._tagger.reader.read([document])[0].windows
     parts = [recognizer.top_k(document[w.keep[0] : w.keep[1]], 1)[0][0] for w in windows]
     best = recognizer.top_k(document, 4)
+    assert recognizer.top_k_batch(iter([document]), 4) == [best]
     assert len(best) == 4 and [p for p, _ in best] == sorted((p for p, _ in best), reverse=True)
     assert_allclose(np.log(best[0][0]), np.sum(np.log(parts)), atol=0.01)
 
@@ -165,6 +166,13 @@ BAD_LINES = {
     '{"text": "ab", "entities": [{"start": 0, "end": 3, "label": "X"}]}': "within its 2 characters",
     '{"text": "abc", "entities": [%s, %s]}' % (('{"start": 0, "end": 2, "label": "X"}',) * 2): "apart",
     '{"text": "ab"}': "KeyError 'entities'",
+    '{"text": 7, "entities": []}': "text must be a string",
+    '{"text": ["a", "b"], "entities": []}': "text must be a string",
+    '{"text": "ab", "entities": [{"start": false, "end": 1, "label": "X"}]}': "must be ints",
+    '{"text": "ab", "entities": [{"start": 0, "end": 1, "label": null}]}': "label must be a string",
+    '{"text": "ab", "entities": [{"start": 0, "end": 1, "label": ["X"]}]}': "label must be a string",
+    '{"text": "ab", "entities": [{"start": 0, "end": 1, "label": ""}]}': "and not empty",
+    '{"text": "ab", "entities": [{"start": 0, "end": 1, "label": "\\ud800"}]}': "that can be printed",
     '{"text": "ab", "entities": [{"start": "0", "end": 1, "label": "X"}]}': "must be ints",
     "{broken": "Expecting property name",
 }
@@ -207,6 +215,13 @@ def test_a_type_that_the_held_out_part_lacks_and_one_training_sentence(tmp_path)
     assert EntityRecognizer(tmp_path / "run").recognize_batch(["", one.text])[0] == []
 
 
+def test_a_single_sentence_needs_a_part_to_choose_the_epoch_by(tmp_path, capsys):
+    path = tmp_path / "one.conll"
+    path.write_text("李 B-PER\n雷 I-PER\n来 O\n")
+    assert cli.main(["train", "--task", "ner", "--train", str(path), "--out", str(tmp_path / "run")]) == 2
+    assert f"{path}: one sentence, so none can be held out. Received: no --valid FILE" in capsys.readouterr().err
+
+
 def test_parts_that_cannot_be_trained_on_are_refused(tmp_path):
     plain = [Sentence("没有实体", [])]
     with pytest.raises(ValueError, match="`train` needs at least one entity"):
@@ -223,7 +238,7 @@ def test_a_run_of_the_other_task_is_refused_and_a_damaged_one_named(run, tmp_pat
     config = json.loads((copy / "config.json").read_text())
     config["settings"]["magic"] = 1
     (copy / "config.json").write_text(json.dumps(config))
-    with pytest.raises(ValueError, match="Settings have no magic"):
+    with pytest.raises(ValueError, match="config.json: .*Settings have no magic"):
         EntityRecognizer(copy)
     (copy / "config.json").write_text("[]")
     with pytest.raises(ValueError, match="config.json: needs a JSON object. Received: a list"):

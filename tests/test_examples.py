@@ -38,6 +38,11 @@ ELSEWHERE = OLD_HOST or backend_name() != "tensorflow"
 SCRIPTS = OF_BERT4KERAS if ELSEWHERE else sorted(path.stem for path in EXAMPLES.glob("*.py"))
 
 
+@pytest.mark.parametrize("name", [name for name in AT_LEAST if "crf" in name])
+def test_an_example_of_sequence_labelling_is_short(name):
+    assert len((EXAMPLES / f"{name}.py").read_text(encoding="utf-8").splitlines()) < 120
+
+
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_an_example_runs_and_says_what_it_promises(name, tmp_path):
     command = [sys.executable, str(EXAMPLES / f"{name}.py"), *ARGUMENTS.get(name, [])]

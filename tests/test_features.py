@@ -26,6 +26,12 @@ def test_windows_cut_at_sentence_ends_before_pauses_before_anything():
     assert [w[:2] for w in windows("天天天天天。，天天天天", limit=8, overlap=2)] == [(0, 6), (6, 11)]
 
 
+def test_a_full_stop_before_white_space_ends_a_sentence_and_a_decimal_point_does_not():
+    assert [w[:2] for w in windows("It is 1.5 km. Go on, then.", limit=16, overlap=2)] == [(0, 13), (13, 26)]
+    text = "This is a sentence about the town of Leeds. " * 8
+    assert all(text[start:end].strip().endswith("Leeds.") for start, end, *_ in windows(text))
+
+
 def test_windows_without_a_place_to_cut_overlap():
     assert windows("天" * 10, limit=6, overlap=2) == [(0, 6, 0, 5), (4, 10, 5, 10)]
 

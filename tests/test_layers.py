@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from kcrf import crf
 from kcrf.backend import backend_name, keras, ops
 from kcrf.layers import ConditionalRandomField, ViterbiTags, with_learning_rate_multiplier
+from kcrf.memm import MaximumEntropyMarkovModel
 from kcrf.tags import bio, bioes, bmes
 from kcrf.variables import path_of
 
@@ -116,6 +117,19 @@ def test_at_512_positions_the_loss_is_that_of_float64_under_every_policy(policy)
             alpha = np.logaddexp.reduce(alpha[:, None] + trans, axis=0) + row
         expected = np.logaddexp.reduce(alpha + end) - oracles.score(rows, path, trans, start, end)
         assert_allclose(loss, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("layer", [ConditionalRandomField(), MaximumEntropyMarkovModel()], ids=["crf", "memm"])
+def test_a_score_that_is_no_number_makes_the_loss_of_its_sentence_none_either(layer):
+    emissions, tags = np.random.default_rng(0).normal(size=(3, 4, 3)).astype("float32"), np.zeros((3, 4), "int32")
+    whole = ops.convert_to_numpy(layer.sparse_loss(tags, layer(emissions)))
+    emissions[1, 2] = np.nan
+    for loss, gold in ((layer.sparse_loss, tags), (layer.dense_loss, np.eye(3)[tags])):
+        found = ops.convert_to_numpy(loss(gold, layer(emissions)))
+        assert np.isnan(found[1])
+        np.testing.assert_allclose(found[[0, 2]], whole[[0, 2]], rtol=1e-6)
+    emissions[1] = np.nan
+    assert np.isnan(ops.convert_to_numpy(layer.sparse_loss(tags, layer(emissions)))[1])
 
 
 def test_one_tag_at_minus_infinity_masks_nothing():

@@ -43,12 +43,12 @@ def build(layer, optimizer=None):
     return model
 
 
-def watched(layer, sentences, model=None, epochs=2, callbacks=(), **settings):
+def watched(layer, sentences, model=None, epochs=2, callbacks=(), fitted=None, **settings):
     """A monitor that has seen a `fit` of three updates an epoch, and what `fit` returned."""
     keras.utils.set_random_seed(5)
     model = model or build(layer)
     monitor = CRFMonitor(layer, sentences, **{"verbose": 0, **settings})
-    return monitor, model.fit(*sentences, 2, epochs, verbose=0, callbacks=[monitor, *callbacks])
+    return monitor, model.fit(*(fitted or sentences), 2, epochs, verbose=0, callbacks=[monitor, *callbacks])
 
 
 def definitions(emissions, tags, transitions, start=None, end=None):
@@ -197,11 +197,12 @@ def test_in_training_a_slow_crf_is_told_to_be_faster_and_a_fast_one_left_alone(c
 def test_what_stands_behind_sees_the_numbers(sentences, tmp_path):
     logger = keras.callbacks.CSVLogger(str(tmp_path / "keras.csv"))
     layer = ConditionalRandomField()
-    monitor, history = watched(layer, sentences, callbacks=[logger], scheme=SCHEME, csv=tmp_path / "mine.csv")
+    path = tmp_path / "logs" / "mine.csv"
+    monitor, history = watched(layer, sentences, callbacks=[logger], scheme=SCHEME, csv=path)
     names = set(monitor.history[0]) - {"epoch", "illegal", "advice"}
     with open(tmp_path / "keras.csv", newline="") as file:
         seen = list(csv.DictReader(file))
-    with open(tmp_path / "mine.csv", newline="", encoding="utf-8") as file:
+    with open(path, newline="", encoding="utf-8") as file:
         mine = list(csv.DictReader(file))
     assert len(seen) == len(mine) == 2
     for number, row in enumerate(monitor.history):
@@ -318,6 +319,10 @@ def test_what_cannot_be_watched_is_refused(sentences, monkeypatch):
     layer = ConditionalRandomField()
     with pytest.raises(ValueError, match="`data` needs a token that is not masked. Received: 6 sentences"):
         watched(layer, (np.zeros_like(sentences[0]), sentences[1]), build(layer))
+    with pytest.raises(ValueError, match=r"needs tags of shape \(sentences, time\). Received: shape=\(6,\)"):
+        CRFMonitor(layer, (sentences[0], sentences[1][:, 0]))
+    with pytest.raises(ValueError, match=r"a tag, or -1, for each of \(6, 5\) .* Received: shape=\(6, 4\)"):
+        watched(layer, (sentences[0], sentences[1][:, :4]), build(layer), fitted=sentences)
     other, layer = ConditionalRandomField(), ConditionalRandomField()
     layer(np.zeros((1, 2, 4), "float32"))
     with pytest.raises(ValueError, match=r"gives the emissions of `.*`, \(batch, time, 4\). Received: .* \(6, 5, 3\)"):
@@ -328,6 +333,22 @@ def test_what_cannot_be_watched_is_refused(sentences, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match="Drawing needs matplotlib"):
         CRFMonitor(layer, sentences[0], heat_maps="never")
+
+
+@pytest.mark.parametrize("constraints", [None, SCHEME])
+def test_training_that_diverged_is_told_and_not_stopped(sentences, constraints, tmp_path):
+    layer = ConditionalRandomField(constraints=constraints)
+    model = build(layer)
+    model.layers[1].set_weights([np.full((WORDS, 8), np.nan, "float32")])
+    monitor, history = watched(layer, sentences, model, csv=tmp_path / "rows.csv", heat_maps=tmp_path / "maps")
+    assert np.isnan(history.history["loss"][-1]) and len(monitor.history) == 2
+    assert monitor.history[-1]["advice"].startswith("training diverged")
+
+
+def test_tags_that_nobody_knows_give_no_accuracies(sentences):
+    layer = ConditionalRandomField()
+    monitor, _ = watched(layer, (sentences[0], np.full_like(sentences[1], -1)), fitted=sentences)
+    assert "viterbi_accuracy" not in monitor.history[0] and monitor.history[0]["emission_gap"] > 0
 
 
 def test_only_the_first_sentences_are_looked_at(sentences):

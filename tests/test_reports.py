@@ -219,7 +219,7 @@ def test_entities_have_scores_by_type_and_large_heat_maps(run_dir):
     [
         ("scores.json", '{\n"test": {', r"scores.json:2: needs JSON. Received: "),
         ("scores.json", "[1]", r"scores.json:1: needs what `kcrf train` writes. Received: "),
-        ("config.json", "{}", r"config.json:1: needs what `kcrf train` writes. Received: no 'settings'"),
+        ("config.json", "{}", r"config.json: needs the settings of a run. Received: \[\]"),
         ("log.csv", "epoch,loss\n1,2.5\n2\n", r"log.csv:3: needs a value for each of the columns"),
         ("log.csv", "epoch,loss\n1,2.5\nx,1\n", r"log.csv:3: needs the number of an epoch"),
         ("log.csv", b"epoch,loss\n1,\xff\n", r"log.csv:2: needs UTF-8 text. Received: byte 0xff"),
@@ -247,6 +247,21 @@ def test_a_damaged_file_is_named_with_its_line(run_dir, name, content, message):
     assert not (run_dir / "page.html").exists()
 
 
+def test_a_run_of_a_newer_version_is_refused(run_dir):
+    (run_dir / "config.json").write_text(json.dumps({"format": 99, "kcrf": "9.0", "settings": {}}))
+    with pytest.raises(ValueError, match="config.json: needs run format 2 or older"):
+        write_report([run_dir], run_dir / "page.html")
+
+
+def test_mistakes_and_calibration_name_their_part(run_dir):
+    write_report([run_dir], run_dir / "page.html")
+    source = (run_dir / "page.html").read_text(encoding="utf-8")
+    assert source.count("3 sentences of the test part") == 1 and "over 5 spans of the test part" in source
+    (run_dir / "scores.json").write_text(json.dumps({"valid": SCORES["valid"]}))
+    write_report([run_dir], run_dir / "page.html")
+    assert "of the valid part" in (run_dir / "page.html").read_text(encoding="utf-8")
+
+
 def test_the_command_writes_into_the_first_run_or_where_it_is_told(run_dir, capsys):
     assert main(["report", str(run_dir), str(run_dir)]) == 0
     assert capsys.readouterr().out == f"{run_dir / 'report.html'}\n"
@@ -255,6 +270,8 @@ def test_the_command_writes_into_the_first_run_or_where_it_is_told(run_dir, caps
     assert (run_dir / "new" / "other.html").is_file()
     assert main(["report", str(run_dir.parent / "nothing")]) == 2
     assert "nothing/config.json: no such file; a run folder" in capsys.readouterr().err
+    assert main(["report", str(run_dir), "--out", str(run_dir)]) == 2
+    assert f"{run_dir}: needs the name of a file for the report. Received: a folder" in capsys.readouterr().err
     with pytest.raises(ValueError, match="at least one run folder. Received: none"):
         write_report([], "never.html")
 

@@ -112,6 +112,34 @@ def test_other_data_is_refused_and_so_is_a_run_that_is_complete_or_never_began(w
 
 
 @by_one_backend
+def test_a_run_of_another_backend_is_refused(tmp_path):
+    run = tmp_path / "run"
+    with pytest.raises(KeyboardInterrupt):
+        train_tagger(TINY, **PARTS, out=run, progress=Stops(5))
+    config = json.loads((run / "config.json").read_text())
+    assert config["backend"] == "torch"
+    (run / "config.json").write_text(json.dumps({**config, "backend": "jax"}))
+    with pytest.raises(ValueError, match="the backend that the run began with, .*KERAS_BACKEND=jax. Received: torch"):
+        resume_tagger(run, **PARTS)
+
+
+@by_one_backend
+def test_an_error_before_the_first_state_leaves_nothing_and_ends_the_progress(tmp_path):
+    class Watched(Stops):
+        ends = 0
+
+        def on_train_end(self, logs=None):
+            self.ends += 1
+
+    progress = Watched(2, RuntimeError)
+    with pytest.raises(RuntimeError, match="stop"):
+        train_tagger(TINY, **PARTS, out=tmp_path / "run", progress=progress)
+    assert list(tmp_path.iterdir()) == [] and progress.ends == 1
+    train_tagger(TINY, **PARTS, out=tmp_path / "run", progress=(progress := Watched(-1)))
+    assert progress.ends == 1
+
+
+@by_one_backend
 def test_a_damaged_state_is_told_and_without_it_the_run_starts_anew(whole, tmp_path):
     run = tmp_path / "run"
     with pytest.raises(KeyboardInterrupt):
@@ -176,6 +204,20 @@ def test_kill_9_at_random_moments_changes_nothing(whole, tmp_path):
     assert not list(run.glob("new.*"))
 
 
+@by_one_backend
+def test_an_interruption_from_the_keyboard_says_how_to_go_on(tmp_path):
+    run, data = tmp_path / "run", write_conll(tmp_path / "train.conll", PARTS["train"])
+    command = [sys.executable, "-m", "kcrf", "train", "--task", "ner", "--train", data, "--out", str(run)]
+    command += ["--width", "8", "--depth", "1", "--epochs", "999"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        while process.poll() is None and not (run / "state.npz").exists():
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        told = process.communicate()[1]
+    assert process.returncode == 130, told
+    assert told.splitlines()[-1] == f"kcrf train: stopped; go on with: kcrf train --resume {run}"
+
+
 def changes(run):
     """How many epochs the log knows."""
     return len((run / "log.csv").read_bytes().splitlines()) if (run / "log.csv").exists() else 0
@@ -202,6 +244,8 @@ def test_a_second_process_is_refused_and_the_lock_of_a_dead_one_does_not_count(t
 def test_resume_takes_no_other_option(tmp_path, capsys):
     assert cli.main(["train", "--resume", str(tmp_path), "--epochs", "3", "--out", "x"]) == 2
     assert "--resume goes on with the settings of the run. Received: also epochs, out" in capsys.readouterr().err
+    assert cli.main(["train", "--resume", str(tmp_path), "--column", "0", "--repair"]) == 2
+    assert "Received: also column, repair" in capsys.readouterr().err
     assert cli.main(["train", "--epochs", "3"]) == 2
     assert "needs --train and --out, or --resume RUN_DIR" in capsys.readouterr().err
 

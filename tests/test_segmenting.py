@@ -1,11 +1,13 @@
 """From a training file to words: the run folder, the tagger and the command line, with a model of a few seconds."""
 
+import io
 import json
 import os
 import resource
 import shutil
 import subprocess
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import numpy as np
@@ -21,11 +23,13 @@ from kcrf.encoders import ENCODERS
 from kcrf.features import Vocabulary
 from kcrf.networks import build_network
 from kcrf.readers import CharacterReader
+from kcrf.run_records import read_run
 from kcrf.runs import RunFolder
 from kcrf.settings import Settings
 from kcrf.taggers import WordSegmenter, load_tagger
 from kcrf.training import train_segmenter
 
+by_one_backend = pytest.mark.skipif(backend_name() != "torch", reason="files are the same under every backend")
 TINY = {"width": 16, "depth": 1, "batch_size": 8, "epochs": 2, "learning_rate": 0.01, "seed": 5}
 
 
@@ -42,7 +46,9 @@ def trained(tmp_path_factory):
     test = write_words(folder / "test.txt", corpus.test[:20])
     options = [f"--{name.replace('_', '-')}={value}" for name, value in TINY.items()]
     arguments = ["train", "--task", "cws", "--train", train, "--test", test, "--out", str(folder / "run"), *options]
-    assert cli.main(arguments) == 0
+    with redirect_stdout(io.StringIO()) as told:
+        assert cli.main(arguments) == 0
+    (folder / "told.txt").write_text(told.getvalue(), encoding="utf-8")
     return folder
 
 
@@ -69,6 +75,31 @@ def test_a_run_folder_holds_the_model_its_settings_its_scores_and_the_log(traine
     best = max(float(row.split(",")[2]) for row in rows[1:])
     assert_allclose(scores["valid"]["f"], best, atol=1e-3)  # the weights kept are those of the best epoch
     assert 0.2 < scores["test"]["f"] < 1 and scores["test"]["true_words"] > 100
+
+
+def test_training_ends_with_its_scores_and_with_what_to_do_about_the_crf(trained):
+    *table, last = (trained / "told.txt").read_text(encoding="utf-8").splitlines()
+    scores = json.loads((trained / "run" / "scores.json").read_text())
+    assert any(f"{scores['test']['f']:.4f}" in line for line in table)
+    assert last == f"CRF {read_run(trained / 'run').advice}".replace("lr_multiplier", "--crf-lr-multiplier")
+    assert last.startswith("CRF after epoch 2: transitions ")
+
+
+@pytest.mark.parametrize("head", ["crf", "softmax"])
+def test_training_that_diverges_says_so_and_leaves_nothing(head, tmp_path):
+    wild = Settings(**{**TINY, "learning_rate": 1e30}, head=head)
+    with pytest.raises(ValueError, match="a loss that is a number. Received: .* in epoch 1; a lower learning rate"):
+        train_segmenter(wild, [["今天", "天气", "好"]] * 160, [["天气", "好"]], out=tmp_path / "run")
+    assert list(tmp_path.iterdir()) == []
+
+
+@by_one_backend
+def test_a_run_may_be_made_and_used_in_the_folder_it_is(trained, tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    arguments = ["--train", str(trained / "train.txt"), "--out", ".", "--epochs", "1", "--width", "8"]
+    assert cli.main(["train", *arguments]) == 0
+    assert WordSegmenter(".").segment("好的") and [p.name for p in tmp_path.iterdir()] == ["here"]
 
 
 def test_the_scores_in_the_run_are_those_of_its_output(trained, tmp_path, capsys):
@@ -281,6 +312,15 @@ def test_damaged_and_newer_run_folders_are_refused(trained, tmp_path):
     (copy / "vocabulary.json").write_text("{")
     with pytest.raises(ValueError, match="vocabulary.json: needs a JSON object"):
         load_tagger(copy)
+    for content in ({"characters": ["a"]}, {"characters": 5, "bigrams": ["b"]}, {"characters": [], "bigrams": [1]}):
+        (copy / "vocabulary.json").write_text(json.dumps(content))
+        with pytest.raises(ValueError, match="vocabulary.json: needs lists of strings, characters and bigrams"):
+            load_tagger(copy)
+    config = json.loads((copy / "config.json").read_text())
+    for name, value in {"types": None, "crf_lr_multiplier": [1], "width": "16", "epochs": 0}.items():
+        (copy / "config.json").write_text(json.dumps({**config, "settings": {**config["settings"], name: value}}))
+        with pytest.raises(ValueError, match="config.json: needs the settings of a run. Received: "):
+            load_tagger(copy)
     (copy / "config.json").write_text(json.dumps({"format": 99, "kcrf": "9.0"}))
     with pytest.raises(ValueError, match="needs run format 2 or older.* Received: format 99, written by kcrf 9.0"):
         load_tagger(copy)
@@ -306,44 +346,37 @@ class StopsAtOnce(keras.callbacks.Callback):
         pass
 
 
-@pytest.mark.skipif(backend_name() != "torch", reason="the file system is the same under every backend")
-def test_a_full_disk_leaves_the_old_model_as_it_was(trained, tmp_path):
-    copy = shutil.copytree(trained / "run", tmp_path / "run")
-    before = {p.name: p.read_bytes() for p in copy.iterdir()}
+@by_one_backend
+@pytest.mark.parametrize("has_model", [True, False])
+def test_a_full_disk_is_told_and_leaves_the_old_model_as_it_was(has_model, trained, tmp_path):
+    run = tmp_path / "run"
+    if has_model:
+        shutil.copytree(trained / "run", run)
+    before = {p.name: p.read_bytes() for p in run.glob("*")}
+    arguments = ["--train", trained / "train.txt", "--out", run, "--epochs", "1", "--width", "16", "--depth", "1"]
 
-    def no_file_above_20_kilobytes():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+    def no_file_above_50_kilobytes():  # room for all but the weights
+        resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
 
-    run = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "kcrf",
-            "train",
-            "--train",
-            trained / "train.txt",
-            "--out",
-            copy,
-            "--epochs",
-            "1",
-            "--width",
-            "16",
-            "--depth",
-            "1",
-        ],
+    command = subprocess.run(
+        [sys.executable, "-m", "kcrf", "train", *arguments],
         capture_output=True,
         text=True,
-        preexec_fn=no_file_above_20_kilobytes,
+        preexec_fn=no_file_above_50_kilobytes,
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
     )
-    assert run.returncode != 0 and "File too large" in run.stderr  # told, though HDF5 may crash when the process ends
-    assert {p.name: p.read_bytes() for p in copy.iterdir()} == before
-    assert [p.name for p in tmp_path.iterdir()] == ["run"]
-    assert WordSegmenter(copy).segment("好的")
+    assert command.returncode == 2, command.stderr
+    told = command.stderr.splitlines()[-1]
+    assert told.startswith("kcrf train: [Errno 27] File too large: ") and "model.weights.h5" in told
+    assert {p.name: p.read_bytes() for p in run.glob("*")} == before
+    assert [p.name for p in tmp_path.iterdir()] == ["run"] * has_model
+    assert not has_model or WordSegmenter(run).segment("好的")
 
 
 def test_a_first_save_that_fails_leaves_nothing_half_written(tmp_path):
     class Broken:
+        variables = []
+
         def save_weights(self, path):
             Path(path).write_bytes(b"half")
             raise OSError("No space left on device")
