@@ -95,7 +95,7 @@ def multilabel_categorical_crossentropy(y_true, y_pred):
         `(...)`.
     """
     y_true = ops.cast(y_true, y_pred.dtype)
-    is_class = y_pred > -float("inf")
+    is_class = ops.not_equal(y_pred, -float("inf"))
     scores = ops.where(is_class, y_pred, 0.0)
 
     def one_side(scores, weights):

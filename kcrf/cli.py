@@ -14,7 +14,7 @@ __all__ = ["main"]
 def main(arguments=None):
     """Runs a command; returns the exit status, 2 after an error that the user can mend, told on standard error."""
     options = _parser().parse_args(arguments)
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # TensorFlow's notes on its own start-up
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # TensorFlow's notes, where it is not the backend
     try:
         options.run(options)
     except BrokenPipeError:

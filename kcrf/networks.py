@@ -4,11 +4,12 @@ from kcrf.backend import keras, ops
 from kcrf.encoders import embed, encode
 from kcrf.layers import ConditionalRandomField
 from kcrf.models import build_transformer_model
-from kcrf.readers import BERT_CONFIG
+from kcrf.readers import BERT_CONFIG, CASES
 
 __all__ = ["HEAD", "build_network", "crf_of", "mask_of"]
 
-HEAD = "^(BiLSTM-|Emissions)"  # the paths of the variables above a BERT, the CRF's apart
+HEAD = "^(BiLSTM-|Case|Emissions)"  # the paths of the variables above a BERT, the CRF's apart
+_CASE_WIDTH = 16
 
 
 def build_network(settings, reader, folder, pretrained=False):
@@ -54,11 +55,16 @@ def _on_top_of_bert(settings, reader, folder, pretrained):
         mixout=settings.mixout,
     )
     tagged = keras.Input((None,), dtype="int32", name="tagged")
+    inputs = {tensor.name: tensor for tensor in (*bert.inputs, tagged)}
     hidden = keras.layers.Dropout(settings.dropout, name="Dropout")(bert.output)
+    if settings.word_case:
+        inputs["case"] = keras.Input((None,), dtype="int32", name="case")
+        case = keras.layers.Embedding(len(CASES) + 1, _CASE_WIDTH, name="Case")(inputs["case"])
+        hidden = keras.layers.Concatenate()([hidden, case])
     if settings.encoder == "bilstm":
         real = ops.not_equal(bert.inputs[0], 0)
         hidden = encode("bilstm", hidden, real, settings.width, settings.depth, settings.dropout)
-    return {tensor.name: tensor for tensor in (*bert.inputs, tagged)}, hidden
+    return inputs, hidden
 
 
 def mask_of(inputs):

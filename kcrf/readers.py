@@ -15,9 +15,20 @@ from kcrf.features import BUCKETS, Vocabulary, windows, with_stops
 from kcrf.files import read_json
 from kcrf.tokenizers import Tokenizer, load_vocab
 
-__all__ = ["BERT_CONFIG", "CharacterReader", "PieceReader", "Reading", "Window", "spans_of_units", "tags_of_units"]
+__all__ = [
+    "BERT_CONFIG",
+    "CASES",
+    "CharacterReader",
+    "PieceReader",
+    "Reading",
+    "Window",
+    "case_of",
+    "spans_of_units",
+    "tags_of_units",
+]
 
 BERT_CONFIG, _VOCAB, _VOCABULARY = "bert_config.json", "vocab.txt", "vocabulary.json"
+CASES = ("lower", "Capitalised", "CAPITALS", "miXed")  # of words, numbered from 1; 0 is a word without any
 _CONFIGS = ("config.json", "bert_config.json", "albert_config.json")
 
 
@@ -106,12 +117,13 @@ class PieceReader:
         config: The configuration of the BERT, a dict.
         vocabulary: A dict from token to number.
         lower_case: Whether the text is lowered and loses its accents.
+        word_case: Whether there is an input "case", the number of a word in `CASES`. Defaults to False.
 
     Raises:
         ValueError: A special token is not in the vocabulary, or the vocabulary is not that of the configuration.
     """
 
-    def __init__(self, config, vocabulary, lower_case):
+    def __init__(self, config, vocabulary, lower_case, word_case=False):
         absent = [token for token in ("[PAD]", "[UNK]", "[CLS]", "[SEP]") if token not in vocabulary]
         if absent:
             raise ValueError(f"The vocabulary of a BERT has {', '.join(absent)}. Received: {len(vocabulary)} others")
@@ -120,7 +132,8 @@ class PieceReader:
                 f"The vocabulary must be that of the BERT, whose vocab_size is {config['vocab_size']}. "
                 f"Received: {max(vocabulary.values()) + 1} tokens"
             )
-        self.config, self._vocabulary, self.lower_case = config, vocabulary, lower_case
+        self.config, self._vocabulary = config, vocabulary
+        self.lower_case, self.word_case = lower_case, word_case
         self._tokenizer = Tokenizer(vocabulary, lower_case, token_start=None, token_end=None)
         self._start, self._end = vocabulary["[CLS]"], vocabulary["[SEP]"]
         self._continues = np.zeros(max(vocabulary.values()) + 1, bool)
@@ -142,20 +155,25 @@ class PieceReader:
         first = np.flatnonzero(~self._continues[ids] & (starts >= covered[:-1]))  # the pieces that begin a unit
         last = np.append(first[1:], len(ids))[: len(first)] - 1
         units = np.stack([starts[first], ends[last]], axis=1)
+        cases = [case_of(text[start:end]) for start, end in units.tolist()] if self.word_case else []
         found = []
         marked = with_stops(text)
         last_characters = [marked[i - 1] for i in ends.tolist()]
         for start, end, keep, stop in windows(last_characters, self._limit, min(16, self._limit // 4)):
             before, behind, kept, rest = np.searchsorted(first, [start, end, keep, stop]).tolist()
             positions = first[before:behind] - start + 1  # behind [CLS]
-            found.append(Window(self._inputs(ids[start:end], positions), positions, before, (kept, rest)))
+            inputs = self._inputs(ids[start:end], positions, cases[before:behind])
+            found.append(Window(inputs, positions, before, (kept, rest)))
         return Reading(units, found)
 
-    def _inputs(self, ids, positions):
-        tagged = np.zeros(len(ids) + 2, "int32")
-        tagged[positions] = 1
-        inputs = {"Input-Token": [self._start, *ids, self._end], "tagged": tagged.tolist()}
-        return {**inputs, "Input-Segment": [0] * len(tagged)} if self._has_segments else inputs
+    def _inputs(self, ids, positions, cases):
+        length = len(ids) + 2
+        inputs = {"Input-Token": [self._start, *ids, self._end], "tagged": _at(positions, 1, length)}
+        if self._has_segments:
+            inputs["Input-Segment"] = [0] * length
+        if self.word_case:
+            inputs["case"] = _at(positions, cases, length)
+        return inputs
 
     def save(self, write):
         """Hands the files from which `load` makes the reader to `write(name, text)`."""
@@ -163,25 +181,27 @@ class PieceReader:
         for token, number in self._vocabulary.items():
             lines[number] = token
         write(_VOCAB, "".join(f"{line}\n" for line in lines))
-        write(BERT_CONFIG, json.dumps({**self.config, "lower_case": self.lower_case}, indent=1))
+        about = {"lower_case": self.lower_case, "word_case": self.word_case}
+        write(BERT_CONFIG, json.dumps({**self.config, **about}, indent=1))
 
     @classmethod
     def load(cls, folder):
         """The reader of a run folder."""
         config = read_json(folder.existing(BERT_CONFIG))
-        lower_case = config.pop("lower_case", None)
+        lower_case, word_case = config.pop("lower_case", None), config.pop("word_case", False)
         if lower_case is None:
             raise ValueError(f"{folder.path / BERT_CONFIG}: needs lower_case, as a run has it. Received: none")
-        return cls(config, load_vocab(folder.existing(_VOCAB)), lower_case)
+        return cls(config, load_vocab(folder.existing(_VOCAB)), lower_case, word_case)
 
     @classmethod
-    def of_bert(cls, folder, layers=None, lower_case=None):
+    def of_bert(cls, folder, layers=None, lower_case=None, word_case=False):
         """The reader for the BERT of a folder, in Google's or in Hugging Face's format.
 
         Args:
             folder: Holds a configuration (`bert_config.json` or `config.json`) and `vocab.txt`.
             layers: How many transformer layers to use, from the bottom. None: all.
             lower_case: None takes it from `tokenizer_config.json`, or else from whether the vocabulary has capitals.
+            word_case: As for the class.
 
         Raises:
             FileNotFoundError: A file is not there.
@@ -195,9 +215,32 @@ class PieceReader:
         if lower_case is None:
             lower_case = _lower_case(Path(folder), vocabulary)
         try:
-            return cls(config, vocabulary, lower_case)
+            return cls(config, vocabulary, lower_case, word_case)
         except ValueError as error:
             raise ValueError(f"{vocab}: {error}") from None
+
+
+def _at(positions, values, length):
+    """A list of as many ints, with the values at their positions and 0 elsewhere."""
+    row = np.zeros(length, int)
+    row[positions] = values
+    return row.tolist()
+
+
+def case_of(word):
+    """The number of a word in `CASES`, 0 for one without case, such as Chinese or digits.
+
+    >>> [case_of(word) for word in ("1998", "leeds", "Leeds", "NASA", "iPhone")]
+    [0, 1, 2, 3, 4]
+    """
+    lower, upper = word.lower(), word.upper()
+    if lower == upper:
+        return 0
+    if word == lower:
+        return 1
+    if word[0] != lower[0] and word[1:] == word[1:].lower():
+        return 2
+    return 3 if word == upper else 4
 
 
 def _bert_config(folder, layers):

@@ -35,6 +35,7 @@ OF_BERT = {  # what means nothing without a BERT: its value without one
     "bert_layers": None,
     "skip_top_layers": 0,
     "lower_case": None,
+    "word_case": False,
     "head_lr_multiplier": 10.0,
     "layerwise_decay": 1.0,
     "weight_decay": 0.01,
@@ -58,6 +59,7 @@ class Settings:
         types: The entity types, in the order of their tags; `train_tagger` takes them from the training part.
         bert: The folder of a pretrained BERT, or None.
         lower_case: Whether BERT's tokenizer lowers the text. None: as its folder says.
+        word_case: Whether the head sees which words have capitals.
 
     Raises:
         ValueError: A value is out of its range, or says something about a BERT where there is none.
@@ -91,6 +93,7 @@ class Settings:
     bert_layers: int | None = None
     skip_top_layers: int = 0
     lower_case: bool | None = None
+    word_case: bool = False
     head_lr_multiplier: float = 10.0
     layerwise_decay: float = 1.0
     weight_decay: float = 0.01

@@ -197,7 +197,9 @@ def _prepared(settings, parts):
             told = ", ".join(f"{label} ({count})" for label, count in sorted(unseen.items()))
             print(f"{name}: entities of types that the training part lacks count as missed: {told}", file=sys.stderr)
     if settings.bert is not None:
-        return settings, PieceReader.of_bert(settings.bert, settings.bert_layers, settings.lower_case)
+        return settings, PieceReader.of_bert(
+            settings.bert, settings.bert_layers, settings.lower_case, settings.word_case
+        )
     texts = (sentence.text for sentence in parts["train"])
     return settings, CharacterReader(Vocabulary.of(texts, min_bigrams=settings.min_bigrams))
 

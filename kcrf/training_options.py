@@ -74,6 +74,11 @@ TRAINING_OPTIONS = {
             "default": None,
             "help": "whether its tokenizer lowers the text, where its folder does not tell",
         },
+        "--word-case": {
+            "action": BooleanOptionalAction,
+            "default": None,
+            "help": "let the head see which words have capitals: for names, where its tokenizer lowers the text [no]",
+        },
         "--head-lr-multiplier": {
             **_SHARE,
             "help": "how many times faster what is on top learns: 10 to 100 for a BiLSTM [10]",

@@ -10,7 +10,7 @@ import pytest
 from kcrf import cli
 from kcrf.backend import backend_name, keras, ops
 from kcrf.batches import Batches, training_rows
-from kcrf.corpora import load_mini
+from kcrf.corpora import Sentence, load_mini
 from kcrf.learning_rates import suggest_lr_multiplier
 from kcrf.models import build_transformer_model, save_pretrained
 from kcrf.networks import build_network
@@ -76,6 +76,19 @@ def test_a_bert_learns_the_training_text_under_every_head(bert, head, encoder, t
 
 
 @by_one_backend
+@pytest.mark.parametrize("word_case", [True, False])
+def test_capitals_are_seen_where_the_tokenizer_lowers_the_text(word_case, bert, tmp_path):
+    part = [Sentence("Anna went", [(0, 4, "NAME")]), Sentence("anna Went", [(5, 9, "NAME")])] * 8  # alike but for case
+    settings = Settings(
+        **{**QUICK, "epochs": 20, "learning_rate": 3e-3}, bert=str(bert), lower_case=True, word_case=word_case
+    )
+    _, scores = train_tagger(settings, part, part, out=tmp_path / "run")
+    assert (scores["valid"]["f"] == 1) is word_case
+    found = EntityRecognizer(tmp_path / "run").recognize("anna Went")
+    assert not word_case or [entity.text for entity in found] == ["Went"]
+
+
+@by_one_backend
 def test_words_are_segmented_on_a_bert_and_none_is_lost(bert, tmp_path):
     settings = Settings(**{**QUICK, "task": "cws", "epochs": 1}, bert=str(bert))
     train_tagger(settings, WORDS.train[:32], WORDS.valid[:6], out=tmp_path / "run")
@@ -120,12 +133,12 @@ def compiled(settings, bert, tmp_path, steps=100):
 def test_every_variable_gets_the_rate_and_the_decay_it_should(bert, tmp_path):
     settings = Settings(
         task="ner", types=("X",), bert=str(bert), encoder="bilstm", crf_lr_multiplier=50.0, head_lr_multiplier=20.0,
-        layerwise_decay=0.5, prior_decay=0.1, skip_top_layers=1,
+        layerwise_decay=0.5, prior_decay=0.1, skip_top_layers=1, word_case=True,
     )
     model = compiled(settings, bert, tmp_path)
     rows = {row["path"]: row for row in variable_table(model)}
     expected = {"Embedding-": 0.125, "Transformer-0-": 0.25, "Transformer-1-": 0.5}
-    expected |= {"BiLSTM-": 20, "Emissions": 20, "CRF": 1}
+    expected |= {"BiLSTM-": 20, "Case": 20, "Emissions": 20, "CRF": 1}
     for path, row in rows.items():
         part = next(part for part in expected if path.startswith(part))
         assert row["multiplier"] == expected[part]
@@ -221,13 +234,13 @@ def test_the_command_line_trains_on_a_bert_by_its_flags(bert, tmp_path, capsys):
     sentences = ["".join(f"{c} {'B-X' if i == 0 else 'O'}\n" for i, c in enumerate(s.text)) for s in PARTS["train"]]
     (tmp_path / "train.conll").write_text("\n".join(sentences), encoding="utf-8")
     flags = "--epochs 1 --batch-tokens 512 --crf-lr-multiplier auto --no-bias-correction --layerwise-decay 0.9"
-    flags += " --scheme bioes --constraints --no-lower-case --weight-decay 0 --patience 2 --warmup 0.2"
+    flags += " --scheme bioes --constraints --no-lower-case --word-case --weight-decay 0 --patience 2 --warmup 0.2"
     arguments = ["train", "--task", "ner", "--train", str(tmp_path / "train.conll"), "--bert", str(bert)]
     assert cli.main([*arguments, "--out", str(tmp_path / "run"), *flags.split()]) == 0
     config = json.loads((tmp_path / "run" / "config.json").read_text())
     kept = config["settings"]
-    assert (kept["batch_tokens"], kept["bias_correction"], kept["constraints"], kept["lower_case"]) == (
-        512, False, True, False
-    )
+    expected = {"batch_tokens": 512, "bias_correction": False, "constraints": True, "lower_case": False}
+    expected["word_case"] = True
+    assert {name: kept[name] for name in expected} == expected
     assert config["data"]["sources"]["train"] == str(tmp_path / "train.conll")
     assert "macro" in capsys.readouterr().out
