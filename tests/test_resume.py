@@ -209,7 +209,11 @@ def test_an_interruption_from_the_keyboard_says_how_to_go_on(tmp_path):
     run, data = tmp_path / "run", write_conll(tmp_path / "train.conll", PARTS["train"])
     command = [sys.executable, "-m", "kcrf", "train", "--task", "ner", "--train", data, "--out", str(run)]
     command += ["--width", "8", "--depth", "1", "--epochs", "999"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+
+    def heed_interruptions():  # what a shell starts in the background would ignore them
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interruptions) as process:
         while process.poll() is None and not (run / "state.npz").exists():
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
