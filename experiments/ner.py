@@ -15,7 +15,7 @@ import os
 from functools import partial
 from pathlib import Path
 
-from results import kept, trained
+from results import kept, run_folder, trained
 
 HERE = Path(__file__).parent
 SMALL_BERT = {"learning_rate": 3e-4, "layerwise_decay": 0.8, "epochs": 3}  # chosen on the dev part, seed 0
@@ -49,7 +49,7 @@ def main():
     for seed in options.seeds:
         for name in [options.only] if options.only else rows:
             key = f"{name}, seed {seed}"
-            folder = Path(options.out) / options.corpus / key.replace(", ", "-").replace(" ", "-")
+            folder = run_folder(Path(options.out) / options.corpus, key)
             settings = {"seed": seed, "bert": options.bert, **rows[name]}
             print(key, json.dumps(kept(path, key, partial(measure, options, settings, folder))), flush=True)
 

@@ -14,7 +14,7 @@ import random
 from functools import partial
 from pathlib import Path
 
-from results import kept, trained
+from results import kept, run_folder, trained
 
 RESULTS = Path(__file__).with_suffix(".json")
 HEADS = {
@@ -36,7 +36,7 @@ def main():
     for seed in options.seeds:
         for name in [options.only] if options.only else HEADS:
             key = f"{name}, seed {seed}" + (f", {options.sentences} sentences" if options.sentences else "")
-            folder = Path(options.out) / key.replace(", ", "-").replace(" ", "-")
+            folder = run_folder(options.out, key)
             print(key, json.dumps(kept(RESULTS, key, partial(measure, options, seed, HEADS[name], folder))), flush=True)
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import time
+from pathlib import Path
 
 
 def kept(path, key, measure):
@@ -18,6 +19,11 @@ def kept(path, key, measure):
 
 def _read(path):
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def run_folder(out, key):
+    """The folder of the training run whose result has this key."""
+    return Path(out) / key.replace(", ", "-").replace(" ", "-")
 
 
 def trained(settings, parts, out):
