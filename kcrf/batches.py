@@ -9,21 +9,20 @@ from kcrf.readers import tags_of_units
 __all__ = ["Batches", "padded", "training_rows"]
 
 
-def training_rows(sentences, reader, scheme, whole_spans=False):
+def training_rows(sentences, readings, scheme, whole_spans=False):
     """What is trained on: `(inputs, tags)` of every window of every sentence.
 
     Args:
         sentences: List of `kcrf.corpora.Sentence`.
-        reader: A `CharacterReader` or a `PieceReader`.
+        readings: The `kcrf.readers.Reading` of each.
         scheme: A `TagScheme`.
         whole_spans: Whether tags of a span that a window cuts are unknown, as a CRF with constraints needs it: there
             no window may begin inside a word. Defaults to False.
 
     Returns:
-        A list of pairs: a dict of lists of ints, and a list of as many tags, -1 where there is none or none is known.
+        A list of pairs: a dict of rows of ints, and a list of as many tags, -1 where there is none or none is known.
     """
     rows = []
-    readings = reader.read([sentence.text for sentence in sentences])
     for sentence, reading in zip(sentences, readings, strict=True):
         tags = tags_of_units(scheme, reading.units, sentence.spans)
         for window in reading.windows:
@@ -48,7 +47,7 @@ def _without_cut_spans(scheme, tags):
 
 
 def padded(rows, length):
-    """The inputs of a batch: a dict of arrays `(rows, length)` from dicts of lists, filled up with 0 on the right."""
+    """The inputs of a batch: a dict of arrays `(rows, length, ...)` from dicts of rows, filled with 0 on the right."""
     return {name: pad([row[name] for row in rows], length) for name in rows[0]}
 
 

@@ -5,9 +5,10 @@ Every encoder gives a sentence the same vectors whatever it is padded with.
 
 from kcrf.backend import keras, ops
 
-__all__ = ["ENCODERS", "embed", "encode"]
+__all__ = ["ENCODERS", "embed", "embed_words", "encode"]
 
 L = keras.layers
+_WORD_WIDTH = 8
 
 
 def encode(name, vectors, mask, width, depth, dropout):
@@ -29,7 +30,7 @@ def encode(name, vectors, mask, width, depth, dropout):
     return ENCODERS[name](vectors, mask, width, depth, dropout)
 
 
-def embed(characters, bigrams, sizes, widths, dropout, bigram_dropout):
+def embed(characters, bigrams, sizes, widths, bigram_dropout):
     """Embeddings of each character and of the pair it forms with the next: `(batch, time, sum of widths)`.
 
     In training, a share `bigram_dropout` of the pairs is not seen at all: pairs are soon learnt by heart, and new text
@@ -38,7 +39,13 @@ def embed(characters, bigrams, sizes, widths, dropout, bigram_dropout):
     characters = L.Embedding(sizes[0], widths[0], name="Embedding-Character")(characters)
     bigrams = L.Embedding(sizes[1], widths[1], name="Embedding-Bigram")(bigrams)
     bigrams = L.Dropout(bigram_dropout, noise_shape=(None, None, 1), name="Embedding-Bigram-Dropout")(bigrams)
-    return L.Dropout(dropout, name="Embedding-Dropout")(L.Concatenate()([characters, bigrams]))
+    return L.Concatenate()([characters, bigrams])
+
+
+def embed_words(words, size):
+    """Embeddings of the `width` numbers, below `size`, that a `Lexicon` gives a character: side by side."""
+    vectors = L.Embedding(size, _WORD_WIDTH, name="Embedding-Words")(words)
+    return L.Reshape((-1, words.shape[-1] * _WORD_WIDTH), name="Embedding-Words-Flat")(vectors)
 
 
 def _cnn(x, mask, width, depth, dropout):

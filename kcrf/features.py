@@ -3,13 +3,14 @@
 import re
 import unicodedata
 from collections import Counter
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
 
 __all__ = ["BUCKETS", "Vocabulary", "bucket", "pad", "windows", "with_stops"]
 
-BUCKETS = (8, 16, 32, 64, 128)  # the lengths batches come in, few, since each is compiled once
+BUCKETS = (8, 16, 32, 64, 96, 128)  # the lengths batches come in, few, since each is compiled once
 _SENTENCE_ENDS, _PAUSES = frozenset("。！？；!?;…"), frozenset("，、：,:")
 _FULL_STOP = re.compile(r"\.(?=\s)")
 _PAD, _UNKNOWN = 0, 1
@@ -56,6 +57,7 @@ def _last(text, start, end, marks):
     return next((i + 1 for i in range(end - 1, (start + end) // 2, -1) if text[i] in marks), None)
 
 
+@cache
 def fold(character):
     """What the vocabulary sees of a character: compatibility forms and case folded, all digits 0.
 
@@ -123,8 +125,9 @@ def bucket(length):
 
 
 def pad(rows, length, value=_PAD):
-    """Lists of ints as one array `(rows, length)`, filled up on the right."""
-    array = np.full((len(rows), length), value, "int32")
+    """Rows of ints, or of vectors of ints, as one array `(rows, length, ...)`, filled up on the right."""
+    array = np.full((len(rows), length, *np.shape(rows[0])[1:]), value, "int32")
     for target, row in zip(array, rows, strict=True):
-        target[: len(row)] = row
+        if len(row):
+            target[: len(row)] = row
     return array

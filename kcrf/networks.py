@@ -1,7 +1,7 @@
 """The network of a tagger: what a reader gives in, emission scores of tags out."""
 
 from kcrf.backend import keras, ops
-from kcrf.encoders import embed, encode
+from kcrf.encoders import embed, embed_words, encode
 from kcrf.layers import ConditionalRandomField
 from kcrf.models import build_transformer_model
 from kcrf.readers import BERT_CONFIG, CASES
@@ -41,7 +41,11 @@ def _from_scratch(settings, reader, folder, pretrained):
     inputs = {"characters": characters, "bigrams": bigrams}
     widths = (settings.character_width, settings.bigram_width)
     sizes = reader.vocabulary.sizes
-    vectors = embed(characters, bigrams, sizes, widths, settings.dropout, settings.bigram_dropout)
+    vectors = embed(characters, bigrams, sizes, widths, settings.bigram_dropout)
+    if reader.lexicon is not None:
+        inputs["words"] = keras.Input((None, reader.lexicon.width), dtype="int32", name="words")
+        vectors = keras.layers.Concatenate()([vectors, embed_words(inputs["words"], reader.lexicon.size)])
+    vectors = keras.layers.Dropout(settings.dropout, name="Embedding-Dropout")(vectors)
     hidden = encode(settings.encoder, vectors, mask_of(inputs), settings.width, settings.depth, settings.dropout)
     return inputs, hidden
 

@@ -13,6 +13,7 @@ import numpy as np
 from kcrf.checkpoint_names import NAME_MAPS
 from kcrf.features import BUCKETS, Vocabulary, windows, with_stops
 from kcrf.files import read_json
+from kcrf.lexicon import Lexicon, cross_fitted
 from kcrf.tokenizers import Tokenizer, load_vocab
 
 __all__ = [
@@ -36,7 +37,7 @@ class Window(NamedTuple):
     """A stretch of a text as a model reads it.
 
     Attributes:
-        inputs: A dict of lists of ints, all of one length.
+        inputs: A dict of rows of ints or of vectors of ints, all of one length.
         positions: The place in the inputs of each of its units, ascending.
         first: The number of its first unit in the text.
         keep: The numbers `(start, stop)` of the units for which this window decides.
@@ -61,32 +62,36 @@ class Reading(NamedTuple):
 
 
 class CharacterReader:
-    """Every character is a unit, read as its number and that of the pair it forms with the next.
+    """Every character is a unit, read as its number, that of the pair it forms with the next, and the words around it.
 
     Args:
         vocabulary: A `kcrf.features.Vocabulary`.
+        lexicon: A `kcrf.lexicon.Lexicon` for the input "words", or None for none. Defaults to None.
 
     >>> reading = CharacterReader(Vocabulary.of(["天大"], min_bigrams=1)).read(["天大"])[0]
     >>> reading.units.tolist(), reading.windows[0].inputs
     ([[0, 1], [1, 2]], {'characters': [2, 3], 'bigrams': [2, 3]})
     """
 
-    def __init__(self, vocabulary):
-        self.vocabulary = vocabulary
+    def __init__(self, vocabulary, lexicon=None):
+        self.vocabulary, self.lexicon = vocabulary, lexicon
 
     def read(self, texts):
         """A `Reading` of each text."""
-        return [self._reading(text) for text in texts]
+        return [self._reading(text, self.lexicon) for text in texts]
 
-    def _reading(self, text):
-        characters, bigrams = self.vocabulary.encode(text)
+    def read_training(self, sentences):
+        """A `Reading` of each `Sentence` of the text that the lexicon was counted in: with the words of the others."""
+        if self.lexicon is None:
+            return self.read([sentence.text for sentence in sentences])
+        return [self._reading(sentence.text, others) for sentence, others in cross_fitted(self.lexicon, sentences)]
+
+    def _reading(self, text, lexicon):
+        rows = dict(zip(("characters", "bigrams"), self.vocabulary.encode(text), strict=True))
+        if lexicon is not None:
+            rows["words"] = lexicon.encode(text)
         found = [
-            Window(
-                {"characters": characters[start:end], "bigrams": bigrams[start:end]},
-                np.arange(end - start),
-                start,
-                (keep, stop),
-            )
+            Window({name: row[start:end] for name, row in rows.items()}, np.arange(end - start), start, (keep, stop))
             for start, end, keep, stop in windows(text)
         ]
         places = np.arange(len(text))
@@ -94,8 +99,10 @@ class CharacterReader:
 
     def save(self, write):
         """Hands the files from which `load` makes the reader to `write(name, text)`."""
-        vocabulary = {"characters": self.vocabulary.characters, "bigrams": self.vocabulary.bigrams}
-        write(_VOCABULARY, json.dumps(vocabulary, ensure_ascii=False, indent=1))
+        content = {"characters": self.vocabulary.characters, "bigrams": self.vocabulary.bigrams}
+        if self.lexicon is not None:
+            content["words"], content["strings"] = self.lexicon.words, self.lexicon.strings
+        write(_VOCABULARY, json.dumps(content, ensure_ascii=False, indent=1))
 
     @classmethod
     def load(cls, folder):
@@ -105,7 +112,18 @@ class CharacterReader:
         lists = [content.get(name) for name in ("characters", "bigrams")]
         if not all(isinstance(items, list) and all(isinstance(item, str) for item in items) for items in lists):
             raise ValueError(f"{path}: needs lists of strings, characters and bigrams. Received: {str(content)[:80]}")
-        return cls(Vocabulary(*lists))
+        return cls(Vocabulary(*lists), _lexicon(path, content) if "words" in content else None)
+
+
+def _lexicon(path, content):
+    """The `Lexicon` in the content of a vocabulary file."""
+    words, strings = content["words"], content.get("strings")
+    counts = [words, strings]
+    if not all(isinstance(c, dict) and all(type(n) is int for n in c.values()) for c in counts) or not all(
+        0 < count <= strings.get(word, 0) for word, count in words.items()
+    ):
+        raise ValueError(f"{path}: needs words and strings with their counts. Received: {str(counts)[:80]}")
+    return Lexicon(words, strings)
 
 
 class PieceReader:
@@ -148,6 +166,10 @@ class PieceReader:
         """A `Reading` of each text."""
         encoded = self._tokenizer.encode_batch(list(texts))
         return [self._reading(text, e.token_ids, e.offsets) for text, e in zip(texts, encoded, strict=True)]
+
+    def read_training(self, sentences):
+        """A `Reading` of each `Sentence`."""
+        return self.read([sentence.text for sentence in sentences])
 
     def _reading(self, text, ids, offsets):
         starts, ends = offsets[:, 0], offsets[:, 1]

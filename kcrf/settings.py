@@ -16,6 +16,7 @@ RECIPES = {
         "batch_size": 64,
         "depth": 4,
         "dropout": 0.4,
+        "lexicon": True,
         "warmup": 0.05,
     },
     "bert": {
@@ -26,6 +27,7 @@ RECIPES = {
         "batch_size": 32,
         "depth": 1,
         "dropout": 0.1,
+        "lexicon": False,
         "warmup": 0.1,
     },
 }
@@ -57,6 +59,7 @@ class Settings:
 
     Attributes:
         types: The entity types, in the order of their tags; `train_tagger` takes them from the training part.
+        lexicon: Whether the model sees how often what stands at a place was a word elsewhere in the training text.
         bert: The folder of a pretrained BERT, or None.
         lower_case: Whether BERT's tokenizer lowers the text. None: as its folder says.
         word_case: Whether the head sees which words have capitals.
@@ -89,6 +92,7 @@ class Settings:
     dropout: float | None = None
     bigram_dropout: float = 0.3
     min_bigrams: int = 3
+    lexicon: bool | None = None
     bert: str | None = None
     bert_layers: int | None = None
     skip_top_layers: int = 0
@@ -116,6 +120,8 @@ class Settings:
         for name, value in OF_BERT.items() if self.bert is None else ():
             if getattr(self, name) != value:
                 raise ValueError(f"`{name}` needs `bert`. Received: {name}={getattr(self, name)!r} and no BERT")
+        if self.lexicon and self.bert is not None:
+            raise ValueError(f"`lexicon` is for training from scratch. Received: lexicon=True and bert={self.bert!r}")
 
     def _choose(self, name, allowed):
         if getattr(self, name) not in allowed:

@@ -13,6 +13,7 @@ from kcrf.callbacks import Averages, Keeper
 from kcrf.corpora import Sentence, entity_types
 from kcrf.features import Vocabulary, bucket, pad
 from kcrf.learning_rates import suggest_lr_multiplier
+from kcrf.lexicon import Lexicon
 from kcrf.monitor import CRFMonitor
 from kcrf.networks import HEAD, build_network, crf_of
 from kcrf.optimizers import AdamWeightDecay, WarmupLinearDecay, layerwise_decay
@@ -201,11 +202,13 @@ def _prepared(settings, parts):
             settings.bert, settings.bert_layers, settings.lower_case, settings.word_case
         )
     texts = (sentence.text for sentence in parts["train"])
-    return settings, CharacterReader(Vocabulary.of(texts, min_bigrams=settings.min_bigrams))
+    lexicon = Lexicon.of(parts["train"]) if settings.lexicon else None
+    return settings, CharacterReader(Vocabulary.of(texts, min_bigrams=settings.min_bigrams), lexicon)
 
 
 def _batches(settings, reader, sentences):
-    rows = training_rows(sentences, reader, settings.tag_scheme(), whole_spans=settings.constraints)
+    readings = reader.read_training(sentences)
+    rows = training_rows(sentences, readings, settings.tag_scheme(), whole_spans=settings.constraints)
     return Batches(rows, settings.batch_size, settings.seed, settings.batch_tokens)
 
 
@@ -221,7 +224,8 @@ def _watched(tagger, sentences):
     types = tagger.scheme.types
     spans = [[span for span in s.spans if not types or span[2] in types] for s in sentences[:_WATCHED]]
     known = [Sentence(s.text, those) for s, those in zip(sentences, spans)]
-    rows = training_rows(known, tagger.reader, tagger.scheme)[:_WATCHED]
+    readings = tagger.reader.read([s.text for s in known])
+    rows = training_rows(known, readings, tagger.scheme)[:_WATCHED]
     inputs, tags = zip(*rows)
     length = bucket(max(map(len, tags)))
     return padded(inputs, length), pad(tags, length, value=-1)

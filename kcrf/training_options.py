@@ -40,6 +40,12 @@ TRAINING_OPTIONS = {
             "default": None,
             "help": "forbid illegal tags in training and use: for small data or many types [no]",
         },
+        "--lexicon": {
+            "action": BooleanOptionalAction,
+            "default": None,
+            "help": "let the model see how often what stands at a place is a word, or an entity, in the rest of "
+            "--train: better from a few hundred sentences on; without a BERT only [yes]",
+        },
         "--width": {**_COUNT, "help": "size of a hidden vector, of the encoder and not of a BERT [256]"},
         "--depth": {**_COUNT, "help": "layers of the encoder [4, 1]"},
         "--dropout": {**_SHARE, "help": "share of hidden values dropped in training; more for less data [0.4, 0.1]"},

@@ -23,6 +23,7 @@ FLOORS = [
         "corpora",
         "downloads",
         "features",
+        "lexicon",
         "runs",
         "files",
         "readers",

@@ -313,7 +313,7 @@ def test_a_boundary_inside_a_unit_makes_its_tag_unknown():
 
 
 def test_batches_follow_from_seed_and_epoch_and_hold_every_row():
-    rows = training_rows(CORPUS.train[:90], characters, bio(["LOC", "ORG", "PER"]))
+    rows = training_rows(CORPUS.train[:90], characters.read_training(CORPUS.train[:90]), bio(["LOC", "ORG", "PER"]))
     batches, same = (Batches(rows, 8, seed=5) for _ in range(2))
     same.draw(3), same.draw(1)  # noqa: B018
     batches.draw(1)
@@ -333,7 +333,7 @@ def test_batches_follow_from_seed_and_epoch_and_hold_every_row():
 
 
 def test_batches_by_tokens_have_about_as_many_positions_each():
-    rows = training_rows(CORPUS.train[:90], characters, bio(["LOC", "ORG", "PER"]))
+    rows = training_rows(CORPUS.train[:90], characters.read_training(CORPUS.train[:90]), bio(["LOC", "ORG", "PER"]))
     batches = Batches(rows, 8, seed=0, batch_tokens=256)
     shapes = {batches[i][1].shape for i in range(len(batches))}
     assert {rows * length for rows, length in shapes} == {256} and len(shapes) > 1

@@ -21,6 +21,7 @@ from kcrf.backend import backend_name, keras, ops
 from kcrf.corpora import load_mini
 from kcrf.encoders import ENCODERS
 from kcrf.features import Vocabulary
+from kcrf.lexicon import Lexicon
 from kcrf.networks import build_network
 from kcrf.readers import CharacterReader
 from kcrf.run_records import read_run
@@ -208,16 +209,28 @@ def test_the_command_writes_the_best_segmentations_of_each_line(trained, segment
 @pytest.mark.parametrize("head", ["crf", "softmax"])
 def test_padding_changes_no_score_under_any_encoder(encoder, head):
     keras.utils.set_random_seed(0)
-    reader = CharacterReader(Vocabulary([chr(i) for i in range(28)], [chr(i) for i in range(28)]))
+    letters = [chr(i) for i in range(28)]
+    reader = CharacterReader(Vocabulary(letters, letters), Lexicon({}, {}))
     model = build_network(Settings(encoder=encoder, head=head, width=16, depth=2), reader, None)
-    short = {
-        name: np.random.default_rng(0).integers(2, 30, (2, 6)).astype("int32") for name in ("characters", "bigrams")
-    }
-    long = {name: np.pad(x, [[0, 0], [0, 5]]) for name, x in short.items()}
+    random = np.random.default_rng(0)
+    short = {name: random.integers(2, 30, (2, 6)).astype("int32") for name in ("characters", "bigrams")}
+    short["words"] = random.integers(0, Lexicon.size, (2, 6, Lexicon.width)).astype("int32")
+    long = {name: np.pad(x, [[0, 0], [0, 5], [0, 0]][: x.ndim]) for name, x in short.items()}
     scores, padded = (ops.convert_to_numpy(model(x)) for x in (short, long))
     assert_allclose(padded[:, :6], scores, atol=1e-5)
     if head == "crf":
         assert (padded[:, 6:] == -np.inf).all()
+
+
+def test_without_a_lexicon_a_model_reads_characters_and_pairs_alone(trained, tmp_path):
+    data = ["--train", str(trained / "train.txt"), "--test", str(trained / "test.txt")]
+    options = ["--no-lexicon", "--epochs=1", "--width=8", "--depth=1"]
+    with redirect_stdout(io.StringIO()):
+        assert cli.main(["train", *data, "--out", str(tmp_path / "run"), *options]) == 0
+    assert set(load_tagger(tmp_path / "run").model.input) == {"characters", "bigrams"}
+    assert set(load_tagger(trained / "run").model.input) == {"characters", "bigrams", "words"}
+    content = json.loads((tmp_path / "run" / "vocabulary.json").read_text(encoding="utf-8"))
+    assert set(content) == {"characters", "bigrams"}
 
 
 @pytest.mark.parametrize("encoder", sorted(ENCODERS))

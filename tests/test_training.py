@@ -60,7 +60,8 @@ def test_a_run_on_a_bert_stands_alone(run):
         [span[:3] for span in line["found"]] for line in lines
     ]
     settings = json.loads((run / "config.json").read_text())["settings"]
-    rows = training_rows(PARTS["train"], load_tagger(run).reader, bio(settings["types"]))
+    readings = load_tagger(run).reader.read_training(PARTS["train"])
+    rows = training_rows(PARTS["train"], readings, bio(settings["types"]))
     assert settings["crf_lr_multiplier"] == suggest_lr_multiplier(1e-3, 2 * len(Batches(rows, 16, seed=2)))
     assert {"vocab.txt", "bert_config.json"} <= {path.name for path in run.iterdir()}
 
@@ -213,6 +214,7 @@ def test_whether_a_bert_lowers_text_is_read_from_its_folder(vocab, said, lower, 
         ({"encoder": "none"}, "`encoder` is one of"),
         ({"bert": "x", "encoder": "cnn"}, "`encoder` is one of"),
         ({"mixout": 0.5}, "`mixout` needs `bert`. Received: mixout=0.5 and no BERT"),
+        ({"lexicon": True, "bert": "x"}, "`lexicon` is for training from scratch. Received: lexicon=True and bert='x'"),
         ({"patience": 0}, "`patience` must be positive"),
         ({"layerwise_decay": 1.5, "bert": "x"}, "`layerwise_decay` must be above 0 and at most 1"),
         ({"crf_lr_multiplier": "fast"}, '`crf_lr_multiplier` must be positive or "auto"'),
