@@ -47,7 +47,7 @@ TRAINING_OPTIONS = {
             "--train: better from a few hundred sentences on; without a BERT only [yes]",
         },
         "--width": {**_COUNT, "help": "size of a hidden vector, of the encoder and not of a BERT [256]"},
-        "--depth": {**_COUNT, "help": "layers of the encoder [4, 1]"},
+        "--depth": {**_COUNT, "help": "layers of the encoder [3, 1]"},
         "--dropout": {**_SHARE, "help": "share of hidden values dropped in training; more for less data [0.4, 0.1]"},
     },
     "training": {
@@ -59,7 +59,7 @@ TRAINING_OPTIONS = {
             "short runs. 1 is what others do, and leaves transitions as they began [10, auto]",
         },
         "--warmup": {**_SHARE, "help": "share of the steps in which the rate rises; more if it diverges [0.05, 0.1]"},
-        "--epochs": {**_COUNT, "help": "times through --train; more for less data [8, 5]"},
+        "--epochs": {**_COUNT, "help": "times through --train; 10 or more for less than a thousand sentences [5]"},
         "--patience": {**_COUNT, "help": "stop after N epochs without a better one: for small data [never]"},
         "--batch-size": {**_COUNT, "help": "windows of up to 128 positions a step; 16 for small data [64, 32]"},
         "--batch-tokens": {**_COUNT, "help": "positions a step instead, when sentences differ much in length"},
