@@ -223,6 +223,12 @@ def _add_tag(commands):
         "example:\n  echo 李雷住在上海。 | kcrf tag --model runs/people",
     )
     parser.add_argument("--top-k", type=int, metavar="K", help="list the K most probable analyses of each line too")
+    parser.add_argument(
+        "--min-confidence",
+        type=float,
+        metavar="X",
+        help="find all entities whose posterior is at least X; less finds more [as the run was trained]",
+    )
     _add_input(parser)
 
 
@@ -233,7 +239,7 @@ def _tag(options):
     from kcrf.taggers import EntityRecognizer
 
     _check_top_k(options)
-    recognizer = EntityRecognizer(options.model)
+    recognizer = EntityRecognizer(options.model, options.min_confidence)
 
     def write(lines, on_batch):
         found = recognizer.recognize_batch(lines, options.batch_size, on_batch)

@@ -60,6 +60,7 @@ class Settings:
     Attributes:
         types: The entity types, in the order of their tags; `train_tagger` takes them from the training part.
         lexicon: Whether the model sees how often what stands at a place was a word elsewhere in the training text.
+        min_confidence: The posterior from which on an entity counts as found; None takes those of the best path.
         bert: The folder of a pretrained BERT, or None.
         lower_case: Whether BERT's tokenizer lowers the text. None: as its folder says.
         word_case: Whether the head sees which words have capitals.
@@ -93,6 +94,7 @@ class Settings:
     bigram_dropout: float = 0.3
     min_bigrams: int = 3
     lexicon: bool | None = None
+    min_confidence: float | None = None
     bert: str | None = None
     bert_layers: int | None = None
     skip_top_layers: int = 0
@@ -120,6 +122,8 @@ class Settings:
         for name, value in OF_BERT.items() if self.bert is None else ():
             if getattr(self, name) != value:
                 raise ValueError(f"`{name}` needs `bert`. Received: {name}={getattr(self, name)!r} and no BERT")
+        if self.min_confidence is not None and self.task != "ner":
+            raise ValueError(f"`min_confidence` is for ner. Received: {self.min_confidence} and task={self.task!r}")
         if self.lexicon and self.bert is not None:
             raise ValueError(f"`lexicon` is for training from scratch. Received: lexicon=True and bert={self.bert!r}")
 
@@ -132,6 +136,7 @@ class Settings:
         rules += [(name, lambda x: x is None or x > 0, "positive") for name in POSITIVE_OR_NONE]
         rules += [(name, lambda x: 0 <= x < 1, "at least 0 and below 1") for name in SHARES]
         rules += [(name, lambda x: x >= 0, "at least 0") for name in NOT_NEGATIVE]
+        rules.append(("min_confidence", lambda x: x is None or 0 < x < 1, "above 0 and below 1"))
         rules.append(("layerwise_decay", lambda x: 0 < x <= 1, "above 0 and at most 1"))
         rules.append(("crf_lr_multiplier", lambda x: x == "auto" or x > 0, 'positive or "auto"'))
         for name, holds, what in rules:

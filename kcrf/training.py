@@ -108,7 +108,7 @@ def train_segmenter(settings, train, valid, test=None, out="runs/segmenter", pro
 def _train(folder, settings, reader, batches, parts, progress):
     model = build_network(settings, reader, folder.path, pretrained=True)
     _compile(model, settings, len(batches) * settings.epochs)
-    tagger = Tagger(model, reader, settings.tag_scheme())
+    tagger = Tagger(model, reader, settings.tag_scheme(), settings.min_confidence)
     report = progress.report if progress else lambda row: None
     keeper = Keeper(tagger, parts["valid"], folder, batches, settings, report)
     callbacks = [keeper, *([progress] if progress else [])]

@@ -74,6 +74,46 @@ def path_probabilities(tagger, text):
     return dict(zip(paths, scores / scores.sum(), strict=True))
 
 
+def posterior(probabilities, scheme, start, end, label):
+    """The probability of an entity, summed over the sequences that have it."""
+    tags, inside = tuple(scheme.encode([(0, end - start, label)], end - start)), scheme.labels.index(f"I-{label}")
+    return sum(p for path, p in probabilities.items() if path[start:end] == tags and path[end : end + 1] != (inside,))
+
+
+@pytest.mark.parametrize("limit", [0.02, 0.1, 0.3, 0.6])
+def test_all_entities_above_a_confidence_are_found_the_surest_where_they_overlap(limit, run):
+    tagger = load_tagger(run)
+    tagger.min_confidence = limit
+    texts = [sentence.text[:5] for sentence in CORPUS.test[:6]]
+    for text, found in zip(texts, tagger.spans(texts, confidence=True), strict=True):
+        probabilities, scheme, expected = path_probabilities(tagger, text), tagger.scheme, {}
+        spans = [(a, b, label) for a in range(5) for b in range(a + 1, 6) for label in scheme.types]
+        by_posterior = {span: posterior(probabilities, scheme, *span) for span in spans}
+        for span in sorted(by_posterior, key=by_posterior.get, reverse=True):
+            if by_posterior[span] >= limit and all(span[1] <= other[0] or span[0] >= other[1] for other in expected):
+                expected[span] = by_posterior[span]
+        assert [span[:3] for span in found] == sorted(expected)
+        assert_allclose([span[3] for span in found], [expected[span[:3]] for span in found], atol=1e-5)
+
+
+def test_a_run_keeps_its_confidence_and_a_user_may_ask_for_another(run, tmp_path, capsys):
+    settings = Settings(**{**TINY, "epochs": 2}, scheme="bioes", min_confidence=0.05)
+    tagger, scores = train_tagger(settings, **DATA, test=CORPUS.test[:12], out=tmp_path / "run")
+    texts = [sentence.text for sentence in CORPUS.test[:12]]
+    found = EntityRecognizer(tmp_path / "run").recognize_batch(texts)
+    assert scores["test"]["found_entities"] == sum(map(len, found)) == sum(map(len, tagger.spans(texts)))
+    assert all(e.confidence >= 0.05 for row in found for e in row)
+    assert any(e.confidence < 0.5 for row in found for e in row)
+    more = EntityRecognizer(run, min_confidence=0.01).recognize_batch(texts)
+    assert sum(map(len, more)) > sum(map(len, EntityRecognizer(run, min_confidence=0.9).recognize_batch(texts)))
+    (tmp_path / "text.txt").write_text("\n".join(texts), encoding="utf-8")
+    assert cli.main(["tag", "--model", str(run), "--min-confidence", "0.01", str(tmp_path / "text.txt")]) == 0
+    lines = [json.loads(line)["entities"] for line in capsys.readouterr().out.splitlines()]
+    assert [[e["text"] for e in line] for line in lines] == [[e.text for e in row] for row in more]
+    assert cli.main(["tag", "--model", str(run), "--min-confidence", "1.5"]) == 2
+    assert "`min_confidence` must be above 0 and below 1. Received: 1.5" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("head", ["crf", "softmax"] if backend_name() == "torch" else ["crf"])
 def test_confidences_and_alternatives_are_those_of_all_paths(head, run, tmp_path):
     if head == "softmax":
@@ -85,10 +125,7 @@ def test_confidences_and_alternatives_are_those_of_all_paths(head, run, tmp_path
     (found,) = tagger.spans([text], confidence=True)
     assert [span[:3] for span in found] == tagger.scheme.decode(best)
     for start, end, label, confidence in found:
-        tags = tuple(tagger.scheme.encode([(0, end - start, label)], end - start))
-        inside = tagger.scheme.labels.index(f"I-{label}")
-        those = (p for path, p in probabilities.items() if path[start:end] == tags and path[end : end + 1] != (inside,))
-        assert_allclose(confidence, sum(those), atol=1e-5)
+        assert_allclose(confidence, posterior(probabilities, tagger.scheme, start, end, label), atol=1e-5)
     by_spans = {}
     for path in sorted(probabilities, key=probabilities.get)[-6:]:
         spans = tuple(tagger.scheme.decode(path))
