@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 TESTS := -m pytest -n 2 --dist worksteal
 # What asks no backend for anything or runs the peers is tested once; the scripts run where their users are.
 ONCE := $(patsubst %,tests/test_%.py,\
-	architecture tags metrics corpora downloads features tokenizers reports peers demo porting)
+	architecture tags metrics corpora downloads features lexicon tokenizers reports peers demo porting)
 SCRIPTS := $(patsubst %,tests/test_%.py,snippets examples)
 
 OLD_HOST := .venv-bert4keras
