@@ -175,9 +175,9 @@ def _read_parts(settings, sources):
 def _print_scores(title, parts):
     from rich.console import Console
 
-    from kcrf.reports import scores_table
+    from kcrf.reports import table_of_parts
 
-    Console().print(scores_table(title, parts))
+    Console().print(table_of_parts(title, parts))
 
 
 def _add_segment(commands):

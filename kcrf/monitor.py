@@ -87,7 +87,7 @@ class CRFMonitor(keras.callbacks.Callback):
         """Makes the model that gives the emissions; called by Keras."""
         self._emissions = _model_of_emissions(self.model, self._layer)
         self._updates_before, self._epochs_before = self._updates(), len(self.history)
-        self._highest_rate = 0.0
+        self._steps, self._highest_rate = None, 0.0
         if self._first is None and self._layer.built:
             self._first = self._scores()
 
@@ -141,10 +141,13 @@ class CRFMonitor(keras.callbacks.Callback):
         optimizer, layer = self.model.optimizer, self._layer
         epochs = len(self.history) - self._epochs_before + 1
         steps = max(1, (self._updates() - self._updates_before) // epochs * self.params["epochs"])
-        self._highest_rate = max(self._highest_rate, highest_rate(optimizer, steps))
+        rate = _rate_in_force(optimizer)
+        if steps != self._steps:  # a schedule takes a hundred calls to look at
+            self._steps, self._highest_rate = steps, max(self._highest_rate, highest_rate(optimizer, steps))
+        self._highest_rate = max(self._highest_rate, rate)
         multiplier = getattr(layer, "multiplier", layer.lr_multiplier)  # for "auto" the number is a tensor
         return {
-            "learning_rate": _rate_in_force(optimizer),
+            "learning_rate": rate,
             "lr_multiplier": float(ops.convert_to_numpy(multiplier)) * _factor_of(optimizer, self.model, layer),
             "suggested_lr_multiplier": suggest_lr_multiplier(self._highest_rate, steps),
         }

@@ -12,7 +12,7 @@ from kcrf.pictures import transition_heat_map, transition_table
 from kcrf.report_sections import SECTIONS, anchor, cards, figure
 from kcrf.run_records import read_run
 
-__all__ = ["score_table", "scores_table", "transition_heat_map", "transition_table", "write_report"]
+__all__ = ["score_table", "table_of_parts", "transition_heat_map", "transition_table", "write_report"]
 
 # The figures that a terminal has room for, and what they are called.
 WORD_SCORES = {
@@ -49,7 +49,7 @@ def score_table(title, columns, rows):
     return table
 
 
-def scores_table(title, parts):
+def table_of_parts(title, parts):
     """A rich table of the scores of parts.
 
     Args:

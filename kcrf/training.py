@@ -20,7 +20,7 @@ from kcrf.optimizers import AdamWeightDecay, WarmupLinearDecay, layerwise_decay
 from kcrf.readers import CharacterReader, PieceReader
 from kcrf.runs import RunFolder
 from kcrf.settings import Settings
-from kcrf.taggers import Tagger, load_setup, load_tagger
+from kcrf.tagging import Tagger, load_setup, load_tagger
 
 __all__ = ["Settings", "load_tagger", "resume_tagger", "train_segmenter", "train_tagger"]
 

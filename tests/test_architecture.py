@@ -43,7 +43,7 @@ FLOORS = [
     {"layers", "crf_losses", "memm", "crf_weights", "encoders", "embeddings", "transformer"}
     | {"optimizers", "schedules", "extensions", "variables"},
     {"models", "bert4keras_models", "pretrained", "monitor", "keras2_weights"},
-    {"training", "batches", "callbacks", "networks", "taggers", "snippets", "progress"},
+    {"training", "batches", "callbacks", "networks", "tagging", "taggers", "snippets", "progress"},
     {"reports", "report_sections", "demo", "cli", "training_options", "__main__"},
     {"__init__"},  # registers with Keras what a saved model may hold
 ]

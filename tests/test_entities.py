@@ -19,7 +19,8 @@ from kcrf.features import Vocabulary
 from kcrf.metrics import entity_scores
 from kcrf.readers import CharacterReader, PieceReader, spans_of_units, tags_of_units
 from kcrf.settings import Settings
-from kcrf.taggers import Entity, EntityRecognizer, WordSegmenter, load_tagger
+from kcrf.taggers import Entity, EntityRecognizer, WordSegmenter
+from kcrf.tagging import load_tagger
 from kcrf.tags import bio, bioes, bmes
 from kcrf.training import train_tagger
 

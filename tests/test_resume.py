@@ -17,7 +17,7 @@ from kcrf.backend import backend_name, keras
 from kcrf.corpora import load_mini
 from kcrf.runs import RunFolder, locked
 from kcrf.settings import Settings
-from kcrf.taggers import load_tagger
+from kcrf.tagging import load_tagger
 from kcrf.training import resume_tagger, train_tagger
 
 TINY = Settings(task="ner", width=8, depth=1, batch_size=16, epochs=4, learning_rate=0.02, seed=3)

@@ -27,7 +27,8 @@ from kcrf.readers import CharacterReader
 from kcrf.run_records import read_run
 from kcrf.runs import RunFolder
 from kcrf.settings import Settings
-from kcrf.taggers import WordSegmenter, load_tagger
+from kcrf.taggers import WordSegmenter
+from kcrf.tagging import load_tagger
 from kcrf.training import train_segmenter
 
 by_one_backend = pytest.mark.skipif(backend_name() != "torch", reason="files are the same under every backend")

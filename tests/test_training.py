@@ -17,7 +17,8 @@ from kcrf.networks import build_network
 from kcrf.readers import PieceReader
 from kcrf.runs import RunFolder
 from kcrf.settings import RECIPES, Settings
-from kcrf.taggers import EntityRecognizer, WordSegmenter, load_tagger
+from kcrf.taggers import EntityRecognizer, WordSegmenter
+from kcrf.tagging import load_tagger
 from kcrf.tags import bio
 from kcrf.training import _compile, resume_tagger, train_tagger
 from kcrf.variables import variable_table
