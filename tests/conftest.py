@@ -7,6 +7,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 TOLERANCE = {"float32": {"rtol": 2e-5, "atol": 2e-5}}
@@ -28,6 +29,23 @@ def pytest_runtest_setup(item):
 
     for marker in item.iter_markers("keras_3" if OLD_HOST else "old_host"):
         pytest.skip(marker.args[0])
+
+
+def pytest_fixture_setup():
+    _seed()
+
+
+def pytest_runtest_call(item):
+    _seed()
+    if isinstance(getattr(item.module, "random", None), np.random.Generator):
+        item.module.random = np.random.default_rng(0)
+
+
+def _seed():
+    """Every fixture and every test draws the same numbers, whatever ran before it in the same process."""
+    from kcrf.backend import keras
+
+    keras.utils.set_random_seed(0)
 
 
 @pytest.fixture(scope="session")

@@ -209,7 +209,6 @@ def test_the_command_writes_the_best_segmentations_of_each_line(trained, segment
 @pytest.mark.parametrize("encoder", sorted(ENCODERS))
 @pytest.mark.parametrize("head", ["crf", "softmax"])
 def test_padding_changes_no_score_under_any_encoder(encoder, head):
-    keras.utils.set_random_seed(0)
     letters = [chr(i) for i in range(28)]
     reader = CharacterReader(Vocabulary(letters, letters), Lexicon({}, {}))
     model = build_network(Settings(encoder=encoder, head=head, width=16, depth=2), reader, None)

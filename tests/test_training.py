@@ -34,7 +34,6 @@ QUICK = {"task": "ner", "epochs": 2, "batch_size": 16, "learning_rate": 1e-3, "d
 def bert(tmp_path_factory):
     """The folder of a BERT of two small layers that knows the characters of the corpus."""
     folder = tmp_path_factory.mktemp("bert")
-    keras.utils.set_random_seed(0)
     characters = sorted({c for part in PARTS.values() for sentence in part for c in sentence.text.lower()} - {" "})
     vocab = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *characters, "##a"]
     sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
