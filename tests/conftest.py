@@ -1,4 +1,4 @@
-"""What all tests share: the backend's name in the header and tolerances, which stand here alone."""
+"""What all tests share: seeds, the backend's name in the header, and tolerances, which stand here alone."""
 
 import os
 
@@ -7,8 +7,14 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 from pathlib import Path
 
+import hypothesis
 import numpy as np
 import pytest
+
+# The same examples at each run, which a busy machine may take its time for.
+_SLOW = [hypothesis.HealthCheck.too_slow]
+hypothesis.settings.register_profile("kcrf", derandomize=True, deadline=None, suppress_health_check=_SLOW)
+hypothesis.settings.load_profile("kcrf")
 
 TOLERANCE = {"float32": {"rtol": 2e-5, "atol": 2e-5}}
 

@@ -114,7 +114,7 @@ def same(mapping, arrays):
 # ---- The checksum
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.binary(max_size=300), st.integers(0, 310))
 def test_the_checksum_is_crc_32c_of_any_bytes_however_they_are_cut(data, cut):
     checksum = Crc32c()

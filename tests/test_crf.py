@@ -99,7 +99,7 @@ def test_scores_of_any_size_give_the_enumerated_values(scale, forbidden):
     check_against_oracle(Case(7, 5, 3, "holes", scale, forbidden=forbidden), scale)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 10**6),
     time=st.integers(1, 5),

@@ -190,7 +190,7 @@ def test_auto_gets_its_number_and_keeps_it_in_a_file(tmp_path):
     assert_array_equal(numpy(loaded.trans), numpy(layer.trans))
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(st.sampled_from([(2, 1), (3, 6)]), st.sampled_from([1e-2, 1.0, 1e2, 1e4]), st.integers(0, 10**6))
 def test_any_mask_and_size_of_scores(shape, scale, seed):
     draw = np.random.default_rng(seed)

@@ -212,7 +212,7 @@ def test_a_multiplier_leaves_the_global_clip_of_the_others_alone():
         np.testing.assert_array_equal(scaled[path], plain[path])
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(first=st.floats(0.01, 100), second=st.floats(0.01, 100), norm=st.none() | st.floats(0.1, 10))
 def test_overlapping_factors_multiply(first, second, norm):
     start, gradients = draw(2, seed=7)

@@ -29,7 +29,7 @@ def test_a_point_at_zero_replaces_the_rise_from_zero():
     assert values(PiecewiseLinear({0: 1, 4: 0}), [0, 1, 4, 9]) == [1.0, 0.75, 0.0, 0.0]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     points=st.dictionaries(st.integers(0, 10**5), st.floats(0, 10), min_size=1, max_size=6),
     step=st.integers(0, 2 * 10**5),

@@ -164,7 +164,7 @@ def test_no_character_is_lost(segmenter, text):
     assert all(word and not any(c.isspace() for c in word) for word in words)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.text(st.characters(exclude_categories=()), max_size=40), max_size=4))
 def test_no_character_of_any_unicode_text_is_lost(segmenter, texts):
     found = segmenter.segment_batch(texts, batch_size=3)

@@ -238,14 +238,14 @@ def greedy_pieces(word, vocabulary):
 texts = st.text(st.sampled_from(ALPHABET), max_size=12)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(texts, st.booleans())
 def test_tokens_are_those_of_a_greedy_tokenizer(text, lower):
     tokenizer = Tokenizer(VOCABULARY, do_lower_case=lower, token_start=None, token_end=None)
     assert tokenizer.tokenize(text) == greedy_tokens(text, VOCABULARY, lower)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(texts, max_size=6), st.booleans(), st.booleans(), st.booleans(), st.booleans())
 def test_a_batch_equals_its_texts_one_by_one_and_offsets_slice_the_original(batch, lower, start, end, hooked):
     tokenizer = Tokenizer(
@@ -282,7 +282,7 @@ def is_in_slice(token, piece, lower):
     return token in "".join(c for c in piece if unicodedata.category(c) not in ("Cc", "Cf") and c != "\ufffd")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text(st.sampled_from("aÉİΣ가ﬁ\u0301\u0327\u0345\u302e\u0f71 "), max_size=8))
 def test_lowered_text_is_that_of_unicode_and_every_character_knows_its_place(text):
     plain, origin = lowered(text)
