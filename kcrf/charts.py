@@ -11,13 +11,14 @@ import numpy as np
 
 from kcrf.metrics import is_forbidden
 
-__all__ = ["heat_map", "line_chart", "reliability_diagram", "run_color"]
+__all__ = ["heat_map", "is_narrow", "line_chart", "reliability_diagram", "run_color"]
 
 WIDTH, HEIGHT = 340, 210
 LEFT, RIGHT, TOP, BOTTOM = 46, 12, 12, 30
 COLORS = 6
-LARGEST_WITH_FIGURES = 8  # tags; there is no room for a number in the cells of larger matrices
-NARROW = 230  # of a heat map with figures: two stand side by side on a phone
+NARROW = 230  # of a heat map with few and short tags: two stand side by side on a phone
+SMALLEST_FIGURE = 8  # pixels; cells with less room for a number go without
+LETTER = 0.62  # widths of a letter in heights of the font
 
 
 def run_color(number):
@@ -54,7 +55,8 @@ def line_chart(title, lines):
 def heat_map(title, matrix, labels, allowed=None, limit=None):
     """A transition matrix, rows from and columns to; warm above 0, cold below.
 
-    Illegal cells are crossed out, and framed where they score above a legal one out of the same tag.
+    Illegal cells are crossed out, and framed where they score above a legal one out of the same tag. Cells tell their
+    scores where there is room; names that are wider than a cell stand upright above it.
 
     Args:
         title: What it shows, for those who hear the page.
@@ -68,27 +70,25 @@ def heat_map(title, matrix, labels, allowed=None, limit=None):
     forbidden = is_forbidden(matrix)
     limit = limit or np.abs(matrix[~forbidden]).max(initial=0.0) or 1.0
     lowest_legal = np.where(allowed, matrix, np.inf).min(axis=1)
-    size, small = len(matrix), len(matrix) > LARGEST_WITH_FIGURES
-    width, font = (WIDTH, max(4.5, min(9.0, 210 / size))) if small else (NARROW, 13)
-    margin = 12 + max(len(label) for label in labels) * font * 0.62
-    cell = (width - margin - 4) / size
-    parts = []
-    for i, label in enumerate(labels):
-        middle = margin + (i + 0.5) * cell
-        turn = f' transform="rotate(-90 {middle + font / 3:.1f} {margin - 6:.1f})" text-anchor="start"' if small else ""
-        anchor = "" if small else ' text-anchor="middle"'
-        side = f'x="{middle + (font / 3 if small else 0):.1f}" y="{margin - 6:.1f}" font-size="{font:.1f}"'
-        parts.append(f'<text class="tick" {side}{turn}{anchor}>{escape(label)}</text>')
-        side = f'x="{margin - 6:.1f}" y="{middle + font / 3:.1f}" font-size="{font:.1f}" text-anchor="end"'
-        parts.append(f'<text class="tick" {side}>{escape(label)}</text>')
+    size = len(matrix)
+    width, font = (NARROW, 13) if is_narrow(labels) else (WIDTH, max(4.5, min(11.0, 210 / size)))
+    longest = max(len(label) for label in labels) * font * LETTER
+    left = 12 + longest
+    cell = (width - left - 4) / size
+    upright = longest > cell - 2
+    top = 12 + (longest if upright else font)
+    figures = {place: f"{score:+.2f}" for place, score in np.ndenumerate(matrix) if not forbidden[place]}
+    room = min(12.5, (cell - 4) / (LETTER * max(map(len, figures.values()), default=1)))
+    parts = _names(labels, font, (left, top), cell, upright)
     for (i, j), score in np.ndenumerate(matrix):
-        corner = margin + j * cell, margin + i * cell
+        corner = left + j * cell, top + i * cell
         told = f"{labels[i]} to {labels[j]}: " + ("forbidden" if forbidden[i, j] else f"{score:+.3f}")
         fill = "var(--middle)" if forbidden[i, j] else _heat(score / limit)
         illegal_wins = not allowed[i, j] and score > lowest_legal[i]
-        figure = None if small or forbidden[i, j] else score
-        parts.append(_square(corner, cell, fill, told, not allowed[i, j], illegal_wins, figure, abs(score) > limit / 2))
-    return _svg(title, width, margin + size * cell + 4, parts)
+        parts.append(_square(corner, cell, fill, told, not allowed[i, j], illegal_wins))
+        if room >= SMALLEST_FIGURE and (i, j) in figures:
+            parts.append(_figure(corner, cell, room, figures[i, j], on_dark=abs(score) > limit / 2))
+    return _svg(title, width, top + size * cell + 4, parts)
 
 
 def reliability_diagram(title, rows):
@@ -165,7 +165,30 @@ def _heat(share):
     return f"color-mix(in oklab, var(--{'warm' if share > 0 else 'cold'}) {abs(share):.0%}, var(--middle))"
 
 
-def _square(corner, side, fill, told, crossed, framed, figure, on_dark):
+def is_narrow(labels):
+    """Whether the heat map of tags with these names takes half a phone only."""
+    return len(labels) * max(map(len, labels)) <= 25
+
+
+def _names(labels, font, corner, cell, upright):
+    """The tags beside the rows and above the columns of a heat map, with the corner of its first cell."""
+    (left, top), parts = corner, []
+    for i, label in enumerate(labels):
+        x, y = left + (i + 0.5) * cell + (font / 3 if upright else 0), top + (i + 0.5) * cell + font / 3
+        above = f'x="{x:.1f}" y="{top - 6:.1f}" text-anchor="{"start" if upright else "middle"}"'
+        turn = f' transform="rotate(-90 {x:.1f} {top - 6:.1f})"' if upright else ""
+        for place in (above + turn, f'x="{left - 6:.1f}" y="{y:.1f}" text-anchor="end"'):
+            parts.append(f'<text class="tick" {place} font-size="{font:.1f}">{escape(label)}</text>')
+    return parts
+
+
+def _figure(corner, side, font, text, on_dark):
+    x, y = corner[0] + side / 2, corner[1] + side / 2 + font / 3
+    kind = "figure on-dark" if on_dark else "figure"
+    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" font-size="{font:.1f}" text-anchor="middle">{text}</text>'
+
+
+def _square(corner, side, fill, told, crossed, framed):
     (x, y), gap = corner, min(1.5, side / 12)
     end_x, end_y = x + side - gap, y + side - gap
     frame = ' class="framed"' if framed else ""
@@ -178,8 +201,4 @@ def _square(corner, side, fill, told, crossed, framed, figure, on_dark):
             f'<path class="cross" d="M{x + gap:.1f},{y + gap:.1f}L{end_x:.1f},{end_y:.1f}'
             f'M{end_x:.1f},{y + gap:.1f}L{x + gap:.1f},{end_y:.1f}"/>'
         )
-    if figure is not None:
-        kind = "figure on-dark" if on_dark else "figure"
-        middle = f'x="{x + side / 2:.1f}" y="{y + side / 2 + 4:.1f}" text-anchor="middle"'
-        parts.append(f'<text class="{kind}" {middle}>{figure:+.2f}</text>')
     return "".join(parts)

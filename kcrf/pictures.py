@@ -55,16 +55,22 @@ def transition_heat_map(matrices, scheme, path):
         from matplotlib.figure import Figure
     except ImportError:
         raise ImportError("Drawing needs matplotlib: pip install 'kcrf[reports]'") from None
-    figure = Figure(figsize=(1.2 + 4.0 * len(matrices), 4.4), layout="constrained")
+    matrices = {title: np.asarray(matrix) for title, matrix in matrices.items()}
+    tags = max(map(len, matrices.values()))
+    labels = scheme.labels if scheme else [str(tag) for tag in range(tags)]
+    side = max(3.2, 0.45 * min(tags, LARGEST_WITH_FIGURES))  # inches: a cell has room for a number
+    names = 0.1 * max(map(len, labels))
+    upright = names * tags > side
+    size = (side + names + 1.1) * len(matrices), side + (names if upright else 0.2) + 0.8
+    figure = Figure(figsize=size, layout="constrained")
     for axes, (title, matrix) in zip(
         figure.subplots(1, len(matrices), squeeze=False)[0], matrices.items(), strict=True
     ):
-        _draw(figure, axes, title, np.asarray(matrix), scheme)
+        _draw(figure, axes, title, matrix, scheme, labels[: len(matrix)], upright)
     figure.savefig(path, dpi=150)
 
 
-def _draw(figure, axes, title, matrix, scheme):
-    labels = scheme.labels if scheme else [str(tag) for tag in range(len(matrix))]
+def _draw(figure, axes, title, matrix, scheme, labels, upright):
     shown = np.ma.masked_where(is_forbidden(matrix), matrix)
     limit = max(np.abs(shown).max(), 1e-6) if shown.count() else 1e-6
     image = axes.imshow(shown, cmap="RdBu_r", vmin=-limit, vmax=limit)
@@ -72,7 +78,7 @@ def _draw(figure, axes, title, matrix, scheme):
     ticks = range(len(labels))
     axes.set(title=title, xlabel="to", ylabel="from", xticks=ticks, yticks=ticks)
     small = len(labels) > LARGEST_WITH_FIGURES
-    axes.set_xticklabels(labels, rotation=90 if small else 0, fontsize=6 if small else None)
+    axes.set_xticklabels(labels, rotation=90 if upright else 0, fontsize=6 if small else None)
     axes.set_yticklabels(labels, fontsize=6 if small else None)
     for i, j in np.argwhere(~scheme.allowed_transitions) if scheme else ():
         axes.plot([j - 0.4, j + 0.4], [i - 0.4, i + 0.4], [j - 0.4, j + 0.4], [i + 0.4, i - 0.4], color="0.5", lw=0.8)

@@ -5,7 +5,7 @@ from html import escape
 
 import numpy as np
 
-from kcrf.charts import heat_map, line_chart, reliability_diagram, run_color
+from kcrf.charts import heat_map, is_narrow, line_chart, reliability_diagram, run_color
 from kcrf.metrics import calibration, is_forbidden
 from kcrf.mistakes import frequent_mistakes
 
@@ -167,7 +167,8 @@ def _heat_maps(run):
     for epoch, matrix in (run.transitions[i] for i in shown):
         picture = heat_map(f"Transitions after epoch {epoch}", matrix, run.labels, run.allowed, limit)
         maps.append(f"<figure><h4>epoch {epoch}</h4>{picture}</figure>")
-    return _diagnosis(run) + f'<div class="grid {"small" if len(run.labels) <= 5 else ""}">{"".join(maps)}</div>'
+    grid = "grid small" if is_narrow(run.labels) else "grid"
+    return _diagnosis(run) + f'<div class="{grid}">{"".join(maps)}</div>'
 
 
 def _diagnosis(run):

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from kcrf.demo import CONTENDERS, SETTINGS, run_demo
 from kcrf.reports import score_table, transition_heat_map, transition_table
-from kcrf.tags import bmes
+from kcrf.tags import bio, bmes
 
 
 def test_the_demo_trains_compares_draws_and_segments(tmp_path, capsys, monkeypatch):
@@ -52,3 +52,20 @@ def test_a_heat_map_is_written_for_any_number_of_matrices(tmp_path):
     pytest.importorskip("matplotlib", reason="needs matplotlib, which is not installed")
     transition_heat_map({"one": np.eye(4), "two": -np.eye(4), "none": np.zeros((4, 4))}, bmes(), tmp_path / "m.png")
     assert (tmp_path / "m.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("types", [["A"], ["LOC", "ORG", "PER"], ["LOCATION", "MISC", "ORGANIZATION", "PER"]])
+def test_nothing_written_in_a_heat_map_overlaps(types, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib", reason="needs matplotlib, which is not installed")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    drawn = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *args, **more: drawn.append(figure))
+    matrix = np.full((2 * len(types) + 1,) * 2, -2.5)
+    transition_heat_map({"one": matrix, "two": matrix}, bio(types), tmp_path / "m.png")
+    FigureCanvasAgg(drawn[0]).draw()
+    for axes in (axes for axes in drawn[0].axes if axes.texts):
+        boxes = [text.get_window_extent() for text in (*axes.texts, *axes.get_xticklabels(), *axes.get_yticklabels())]
+        assert len(axes.texts) == matrix.size
+        assert not any(box.overlaps(other) for i, box in enumerate(boxes) for other in boxes[:i])

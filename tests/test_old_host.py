@@ -231,6 +231,7 @@ def test_what_cannot_work_is_refused(bert, arguments, message):
 
 
 def test_a_whole_script_of_both_packages_learns(bert4keras, bert):
+    keras.utils.set_random_seed(3)
     folder = bert[0]
     numerals = list("一二三四五六七八九十")
     tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *numerals]

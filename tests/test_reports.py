@@ -12,7 +12,7 @@ from kcrf.cli import main
 from kcrf.metrics import calibration
 from kcrf.mistakes import frequent_mistakes
 from kcrf.reports import write_report
-from kcrf.tags import bioes, bmes
+from kcrf.tags import bio, bioes, bmes
 
 SCORES = {
     "valid": {"true_words": 90, "test_words": 91, "recall": 0.87654, "precision": 0.9, "f": 0.88, "oov_recall": None},
@@ -299,6 +299,34 @@ def test_a_heat_map_crosses_out_what_is_illegal_and_frames_what_wins():
     assert heat_map("t", learnt, scheme.labels, scheme.allowed_transitions).count('class="framed"') == 1
     shares = re.findall(r"var\(--(warm|cold)\) (\d+)%", heat_map("t", [[2.0, -1.0], [0.5, 0.0]], "ab"))
     assert shares == [("warm", "100"), ("cold", "50"), ("warm", "25"), ("cold", "0")]
+
+
+TAGS_AND_FIGURES = [
+    (bmes(), True),
+    (bio(["LOC", "PER"]), True),
+    (bio(["LOC", "ORG", "PER"]), True),
+    (bio(["MISC", "ORGANIZATION"]), True),
+    (bioes(["LOC", "ORG", "PER"]), False),
+    (bio("ABCDEFGHIJKL"), False),
+]
+
+
+@pytest.mark.parametrize("scheme, has_figures", TAGS_AND_FIGURES, ids=lambda x: str(len(getattr(x, "labels", ()))))
+@pytest.mark.parametrize("score", [-0.5, 30.0])
+def test_nothing_written_in_a_heat_map_overlaps(scheme, has_figures, score):
+    textpath = pytest.importorskip("matplotlib.textpath", reason="needs matplotlib, which is not installed")
+    svg = heat_map("t", np.full((len(scheme),) * 2, score), scheme.labels)
+    boxes = []
+    for x, y, more, text in re.findall(r'<text class="[^"]*" x="([^"]*)" y="([^"]*)" ([^>]*)>([^<]*)<', svg):
+        size, anchor = (re.search(rf'{name}="([^"]+)"', more)[1] for name in ("font-size", "text-anchor"))
+        extents = textpath.TextPath((0, 0), text, size=float(size)).get_extents()
+        width, height, x, y = extents.width, extents.height, float(x), float(y)
+        x -= {"start": 0, "middle": width / 2, "end": width}[anchor]
+        boxes.append((x - height, y - width, x, y) if "rotate" in more else (x, y - height, x + width, y))
+    assert len(boxes) == 2 * len(scheme) + has_figures * len(scheme) ** 2
+    assert min(map(min, boxes)) >= 0
+    for i, (left, top, right, bottom) in enumerate(boxes):
+        assert all(x1 >= right or x2 <= left or y1 >= bottom or y2 <= top for x1, y1, x2, y2 in boxes[:i])
 
 
 def test_a_reliability_diagram_shows_the_share_that_was_right():
