@@ -14,7 +14,7 @@ SCRIPTS := $(patsubst %,tests/test_%.py,snippets examples)
 OLD_HOST := .venv-bert4keras
 OLD_PIP := $(OLD_HOST)/bin/python -m pip install --quiet --disable-pip-version-check
 ON_OLD_HOST := $(patsubst %,tests/test_%.py,\
-	crf layers learning_rates memm crf_weights optimizers schedules extensions variables old_host \
+	crf layers learning_rates memm crf_weights optimizers schedules extensions variables monitor old_host \
 	examples porting)
 
 .PHONY: demo test lint clean
@@ -52,7 +52,7 @@ $(OLD_HOST)/bin/python:
 	$(PYTHON) -m venv $(OLD_HOST)
 
 $(OLD_HOST)/test.stamp: $(OLD_HOST)/bin/python setup.py
-	$(OLD_PIP) tensorflow-cpu==2.21.0 tf_keras==2.21.0 rich pytest pytest-xdist hypothesis safetensors tokenizers
+	$(OLD_PIP) tensorflow-cpu==2.21.0 tf_keras==2.21.0 rich matplotlib pytest pytest-xdist hypothesis safetensors tokenizers
 	$(OLD_PIP) --no-deps bert4keras==0.11.5
 	$(OLD_PIP) --no-deps --editable .
 	touch $@

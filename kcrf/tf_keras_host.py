@@ -154,8 +154,11 @@ class _Protocol:
 
     @property
     def learning_rate(self):
-        """The learning rate: within a step the one of the step."""
-        return super().learning_rate if self._in_force is None else self._in_force
+        """The learning rate: within a step the one of the step, between two that of the next one."""
+        if self._in_force is not None:
+            return self._in_force
+        has_schedule = isinstance(self._learning_rate, tf_keras.optimizers.schedules.LearningRateSchedule)
+        return self._get_current_learning_rate() if has_schedule else super().learning_rate
 
     @learning_rate.setter
     def learning_rate(self, value):
