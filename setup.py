@@ -31,6 +31,7 @@ setup(
             "pytorch-crf>=0.7.2",
             "ruff>=0.9",
             "safetensors>=0.4",
+            "tensorboard>=2.21",
             "tokenizers>=0.20",
             "transformers>=4.50",
         ],
