@@ -91,6 +91,11 @@ def heat_map(title, matrix, labels, allowed=None, limit=None):
     return _svg(title, width, top + size * cell + 4, parts)
 
 
+def is_narrow(labels):
+    """Whether the heat map of tags with these names takes half a phone only."""
+    return len(labels) * max(map(len, labels)) <= 25
+
+
 def reliability_diagram(title, rows):
     """How often what was found with some confidence was right; on the diagonal, confidence tells the truth.
 
@@ -163,11 +168,6 @@ def _heat(share):
     """A colour between the middle, 0, and the full warm or cold one, 1 or -1."""
     share = max(-1.0, min(1.0, share))
     return f"color-mix(in oklab, var(--{'warm' if share > 0 else 'cold'}) {abs(share):.0%}, var(--middle))"
-
-
-def is_narrow(labels):
-    """Whether the heat map of tags with these names takes half a phone only."""
-    return len(labels) * max(map(len, labels)) <= 25
 
 
 def _names(labels, font, corner, cell, upright):

@@ -55,7 +55,6 @@ def transition_heat_map(matrices, scheme, path):
         from matplotlib.figure import Figure
     except ImportError:
         raise ImportError("Drawing needs matplotlib: pip install 'kcrf[reports]'") from None
-    matrices = {title: np.asarray(matrix) for title, matrix in matrices.items()}
     tags = max(map(len, matrices.values()))
     labels = scheme.labels if scheme else [str(tag) for tag in range(tags)]
     side = max(3.2, 0.45 * min(tags, LARGEST_WITH_FIGURES))  # inches: a cell has room for a number
@@ -66,7 +65,7 @@ def transition_heat_map(matrices, scheme, path):
     for axes, (title, matrix) in zip(
         figure.subplots(1, len(matrices), squeeze=False)[0], matrices.items(), strict=True
     ):
-        _draw(figure, axes, title, matrix, scheme, labels[: len(matrix)], upright)
+        _draw(figure, axes, title, np.asarray(matrix), scheme, labels[: len(matrix)], upright)
     figure.savefig(path, dpi=150)
 
 

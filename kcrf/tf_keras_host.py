@@ -155,10 +155,7 @@ class _Protocol:
     @property
     def learning_rate(self):
         """The learning rate: within a step the one of the step, between two that of the next one."""
-        if self._in_force is not None:
-            return self._in_force
-        has_schedule = isinstance(self._learning_rate, tf_keras.optimizers.schedules.LearningRateSchedule)
-        return self._get_current_learning_rate() if has_schedule else super().learning_rate
+        return self._get_current_learning_rate() if self._in_force is None else self._in_force
 
     @learning_rate.setter
     def learning_rate(self, value):
@@ -228,7 +225,7 @@ class _Protocol:
         tf.cond((self._iterations + 1) % steps == 0, step, wait)
 
     def _step(self, grads, variables):
-        grads, rate = self._clip_gradients(grads), self._get_current_learning_rate()
+        grads, rate = self._clip_gradients(grads), tf.convert_to_tensor(self._get_current_learning_rate())
         if self.weight_decay:
             self._apply_weight_decay(variables)
         self._backend_update_step(grads, variables, rate)
@@ -256,7 +253,7 @@ class _Protocol:
     def _get_current_learning_rate(self):
         if isinstance(self._learning_rate, tf_keras.optimizers.schedules.LearningRateSchedule):
             return self._learning_rate(self._iterations)
-        return tf.convert_to_tensor(self._learning_rate)
+        return self._learning_rate
 
     def _backend_update_step(self, grads, variables, learning_rate):
         def update(strategy, pairs):

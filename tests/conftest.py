@@ -52,7 +52,8 @@ def _seed():
     """Every fixture and every test draws the same numbers, whatever ran before it in the same process.
 
     Keras 3 takes its seeds from Python's generator. TensorFlow's own seed is left alone: setting it throws away all
-    kernels of the process, and once a process that did so before each test was aborted.
+    kernels of the process, and once a process that did so before each test was aborted. Weights of tf_keras come from
+    that one: the tests that learn there set it themselves.
     """
     random.seed(0)
     np.random.seed(0)

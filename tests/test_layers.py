@@ -502,6 +502,7 @@ def test_viterbi_accuracy_of_a_loaded_model_of_one_hot_tags_and_weighed(tmp_path
 
 
 def test_a_model_that_is_built_by_its_data_counts_viterbi_accuracy_too():
+    keras.utils.set_random_seed(3)
     layer = ConditionalRandomField(lr_multiplier=10)
     model = keras.Sequential([keras.layers.Embedding(20, 8, mask_zero=True), keras.layers.Dense(4), layer])
     model.compile("sgd", layer.sparse_loss, metrics=[layer.viterbi_accuracy])
