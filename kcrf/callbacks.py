@@ -1,11 +1,13 @@
-"""What happens after each epoch of training a tagger: the best weights are kept, and all that going on takes."""
+"""The callbacks of training a tagger: the best weights are kept, and all that going on takes; Ctrl-C is heeded."""
 
 import math
+import signal
+import threading
 import time
 
 from kcrf.backend import keras, ops, random_state, set_random_state
 
-__all__ = ["Averages", "Keeper"]
+__all__ = ["Averages", "Interruption", "Keeper"]
 
 
 class Averages(keras.callbacks.SwapEMAWeights):
@@ -18,6 +20,38 @@ class Averages(keras.callbacks.SwapEMAWeights):
     def __init__(self, resumed=False):
         super().__init__(swap_on_epoch=True)
         self._ema_weights_in_model = resumed
+
+
+class Interruption(keras.callbacks.Callback):
+    """Ends training where the user pressed Ctrl-C, also where the `KeyboardInterrupt` met a bare `except:` of Keras.
+
+    Both a callback of `fit` and the context around it. Python hands signals to its main thread only.
+    """
+
+    def __init__(self):
+        super().__init__()
+        self._came = False
+
+    def __enter__(self):
+        unheeded = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        self._heeds = unheeded and threading.current_thread() is threading.main_thread()
+        if self._heeds:
+            signal.signal(signal.SIGINT, self._interrupt)
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if self._heeds:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        if self._came and kind is not KeyboardInterrupt:
+            raise KeyboardInterrupt from error
+
+    def _interrupt(self, number, frame):
+        self._came = True
+        raise KeyboardInterrupt
+
+    def on_train_batch_begin(self, batch, logs=None):
+        if self._came:
+            raise KeyboardInterrupt
 
 
 class Keeper(keras.callbacks.Callback):

@@ -9,7 +9,7 @@ import numpy as np
 
 from kcrf.backend import backend_name, keras
 from kcrf.batches import Batches, padded, training_rows
-from kcrf.callbacks import Averages, Keeper
+from kcrf.callbacks import Averages, Interruption, Keeper
 from kcrf.corpora import Sentence, entity_types
 from kcrf.features import Vocabulary, bucket, pad
 from kcrf.learning_rates import suggest_lr_multiplier
@@ -124,7 +124,8 @@ def _train(folder, settings, reader, batches, parts, progress):
     if not keeper.is_done():
         fit = {"epochs": settings.epochs, "initial_epoch": done, "verbose": 0, "shuffle": False}
         try:
-            model.fit(batches, callbacks=callbacks, **fit)
+            with Interruption() as interruption:
+                model.fit(batches, callbacks=[*callbacks, interruption], **fit)
         except BaseException:
             if progress:
                 progress.on_train_end()  # Keras calls it only where nothing went wrong: a bar hides the cursor

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -220,6 +221,63 @@ def test_an_interruption_from_the_keyboard_says_how_to_go_on(tmp_path):
         told = process.communicate()[1]
     assert process.returncode == 130, told
     assert told.splitlines()[-1] == f"kcrf train: stopped; go on with: kcrf train --resume {run}"
+
+
+class Interrupts(Stops):
+    """Presses Ctrl-C after so many steps, where a library swallows it, or raises something else for it."""
+
+    def __init__(self, steps, instead):
+        super().__init__(steps)
+        self._instead, self.steps = instead, 0
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.steps += 1
+        try:
+            super().on_train_batch_end(batch)
+        except KeyboardInterrupt:
+            self._press()
+
+    def _press(self):
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except BaseException:
+            if self._instead is not None:
+                raise self._instead from None
+
+
+@pytest.fixture
+def handled():
+    """Sets how Ctrl-C is heeded, for one test: pytest-xdist may have it ignored."""
+    before = signal.getsignal(signal.SIGINT)
+    yield lambda handler: signal.signal(signal.SIGINT, handler)
+    signal.signal(signal.SIGINT, before)
+
+
+@by_one_backend
+@pytest.mark.parametrize("steps", [5, 12], ids=["between", "last"])
+@pytest.mark.parametrize("instead", [None, ValueError("structures differ")], ids=["nothing", "an error"])
+def test_an_interruption_that_a_library_swallows_ends_training_all_the_same(whole, tmp_path, handled, steps, instead):
+    run, interrupts = tmp_path / "run", Interrupts(steps, instead)
+    handled(signal.default_int_handler)
+    with pytest.raises(KeyboardInterrupt):
+        train_tagger(TINY, **PARTS, out=run, progress=interrupts)
+    assert interrupts.steps == steps and not (run / "scores.json").exists()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    resume_tagger(run, **PARTS)
+    assert_same_weights(weights(run), weights(whole))
+
+
+@by_one_backend
+def test_a_handler_of_ones_own_stays_and_training_runs_beside_the_main_thread(tmp_path, handled):
+    pressed = []
+    handled(lambda *_: pressed.append(True))
+    train_tagger(TINY, **PARTS, out=tmp_path / "own", progress=Interrupts(5, None))
+    assert pressed == [True]
+    handled(signal.default_int_handler)
+    thread = threading.Thread(target=train_tagger, args=(TINY, *PARTS.values(), tmp_path / "beside"))
+    thread.start()
+    thread.join()
+    assert_same_weights(weights(tmp_path / "own"), weights(tmp_path / "beside"))
 
 
 def changes(run):
