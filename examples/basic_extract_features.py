@@ -1,6 +1,8 @@
 """Vectors of a text from BERT; the model saved, loaded and asked again.
 
     KERAS_BACKEND=jax python examples/basic_extract_features.py [checkpoint folder]
+
+Without a folder, a tiny checkpoint with random weights is made: the vectors then mean nothing.
 """
 
 import numpy as np

@@ -34,8 +34,9 @@ def trained(settings, parts, out):
     began, worked = time.perf_counter(), time.process_time()
     goes_on = RunFolder(out).has_state()
     tagger, scores = resume_tagger(out, *parts) if goes_on else train_tagger(settings, *parts, out=out)
-    return tagger, scores, {
+    taken = {
         "seconds": None if goes_on else round(time.perf_counter() - began),
         "processor_seconds": None if goes_on else round(time.process_time() - worked),
         "backend": os.environ.get("KERAS_BACKEND", "tensorflow"),
     }
+    return tagger, scores, taken

@@ -374,7 +374,8 @@ def _add_download(commands):
         "download",
         _download,
         "Fetch a public corpus and check that it is whole.",
-        "corpora:\n" + "".join(f"  {name}: {corpus.summary}\n" for name, corpus in CORPORA.items())
+        "corpora:\n"
+        + "".join(f"  {name}: {corpus.summary}\n" for name, corpus in CORPORA.items())
         + "\nexample:\n  kcrf download weibo data/weibo",
     )
     parser.add_argument("name", choices=sorted(CORPORA), help="which one")

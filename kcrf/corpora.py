@@ -189,9 +189,7 @@ def read_conll(path, column=-1, repair=False):
     sentences, placed = _without_places(_read_rows(path, column, repair))
     together = placed or all(len(token) == 1 for rows in sentences for _, token, _ in rows)
     found = _entities(path, sentences, repair)
-    return [
-        _sentence([token for _, token, _ in rows], spans, together) for rows, spans in zip(sentences, found)
-    ]
+    return [_sentence([token for _, token, _ in rows], spans, together) for rows, spans in zip(sentences, found)]
 
 
 def _read_rows(path, column, repair):

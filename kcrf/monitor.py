@@ -229,14 +229,12 @@ def _factor_of(optimizer, model, layer):
 
 def _told(row):
     """The line of an epoch."""
-    legality = (
-        "illegal above legal {illegal_above_legal} of {illegal}, ".format(**row) if "illegal" in row else ""
-    )
-    return (
-        "epoch {epoch}: transitions {transition_size:.2f}, emission gap {emission_gap:.2f}, " + legality +
-        "Viterbi differs from argmax at {viterbi_differs:.1%} of tokens, learning rate {learning_rate:.2g} "
-        "x {lr_multiplier:g} (suggested x {suggested_lr_multiplier:g}): {advice}"
-    ).format(**row)
+    told = "epoch {epoch}: transitions {transition_size:.2f}, emission gap {emission_gap:.2f}, "
+    if "illegal" in row:
+        told += "illegal above legal {illegal_above_legal} of {illegal}, "
+    told += "Viterbi differs from argmax at {viterbi_differs:.1%} of tokens, learning rate {learning_rate:.2g} "
+    told += "x {lr_multiplier:g} (suggested x {suggested_lr_multiplier:g}): {advice}"
+    return told.format(**row)
 
 
 class _Board:

@@ -40,8 +40,6 @@ FIGURES = {
 NEITHER_GOOD_NOR_BAD = {"OOV rate", "words in gold", "words found", "entities in gold", "entities found"}
 
 
-
-
 def figure(value):
     """A value as tables show it: floats with four digits, None as a dash."""
     if value is None:

@@ -97,7 +97,7 @@ def write_report(run_dirs, path):
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>kcrf report: {escape(', '.join(runs))}</title><style>{style}</style></head><body><main>"
-        '<header><h1>Training report</h1>'
+        "<header><h1>Training report</h1>"
         f'<p class="soft">kcrf {__version__}, {len(runs)} run{"s" * (len(runs) > 1)}</p>'
         f"<nav>{links}</nav></header>{cards(runs)}{body}</main></body></html>\n"
     )

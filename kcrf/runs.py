@@ -34,7 +34,8 @@ __all__ = ["RunFolder", "locked"]
 FORMAT = 2
 _CONFIG, _WEIGHTS, _STATE, _SCORES = "config.json", "model.weights.h5", "state.npz", "scores.json"
 _HDF5_ITEM = 4096  # bytes, more than an array takes beside its values
-_SETUP = {"vocabulary.json", "vocab.txt", "bert_config.json"}  # all there is before config.json
+_SETUP = {"vocabulary.json", "vocab.txt", "bert_config.json"}
+_BEFORE_CONFIG = _SETUP | {f"new.{name}" for name in (*_SETUP, _CONFIG)}  # all there may be before config.json
 
 
 class RunFolder:
@@ -63,7 +64,7 @@ class RunFolder:
         if folder.path.exists() and not folder.path.is_dir():
             raise FileExistsError(f"{path}: needs a folder to write the run into. Received: a file")
         with locked(folder.path):
-            if folder.path.is_dir() and not folder._names() <= _SETUP:
+            if folder.path.is_dir() and not {path.name for path in folder.path.iterdir()} <= _BEFORE_CONFIG:
                 if not folder._is_run():
                     raise FileExistsError(f"{path}: is there and is not a run folder (no run's {_CONFIG}); not touched")
                 folder.path = folder._aside
@@ -95,10 +96,6 @@ class RunFolder:
         elif not (folder.path / _CONFIG).is_file():
             raise FileNotFoundError(f"{path}: needs a run that was interrupted. Received: a folder without {_CONFIG}")
         return folder
-
-    def _names(self):
-        """The files there, those written aside under their final names."""
-        return {path.name.removeprefix("new.") for path in self.path.iterdir()}
 
     def _is_run(self):
         path = self.path / _CONFIG

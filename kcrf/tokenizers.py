@@ -33,6 +33,7 @@ __all__ = ["Encoding", "Tokenizer", "load_vocab", "save_vocab"]
 
 BATCH = 256  # texts whose arrays fit the processor's cache
 
+
 class Encoding(NamedTuple):
     """A text as a model reads it.
 

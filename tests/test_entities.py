@@ -67,10 +67,12 @@ def path_probabilities(tagger, text):
     emissions = tagger.emissions([text]).astype(float)
     trans = np.zeros((7, 7)) if tagger.crf is None else ops.convert_to_numpy(tagger.crf.trans).astype(float)
     paths = list(product(range(7), repeat=len(text)))
-    scores = np.array([
-        sum(emissions[i, tag] for i, tag in enumerate(path)) + sum(trans[a, b] for a, b in zip(path, path[1:]))
-        for path in paths
-    ])
+    scores = np.array(
+        [
+            sum(emissions[i, tag] for i, tag in enumerate(path)) + sum(trans[a, b] for a, b in zip(path, path[1:]))
+            for path in paths
+        ]
+    )
     scores = np.exp(scores - scores.max())
     return dict(zip(paths, scores / scores.sum(), strict=True))
 
@@ -184,7 +186,11 @@ def test_the_command_line_tags_scores_and_trains_on_what_it_wrote(run, tmp_path,
     assert lines[0]["entities"] == [] and lines[0]["alternatives"] == [{"probability": 1.0, "entities": []}]
     assert all(1 <= len(line["alternatives"]) <= 2 for line in lines[1:])  # two sequences may say the same
     assert set(next(line["entities"][0] for line in lines if line["entities"])) == {
-        "start", "end", "label", "text", "confidence"
+        "start",
+        "end",
+        "label",
+        "text",
+        "confidence",
     }
     gold, pred = tmp_path / "gold.jsonl", tmp_path / "pred.jsonl"
     pred.write_bytes(out.split(b"\n", 1)[1])

@@ -83,8 +83,9 @@ def test_a_run_is_that_of_bert4keras_loss_by_loss_and_its_tags_are_the_same(bert
 
 @pytest.mark.parametrize("file", ["best_model.h5", "best_model.weights", "best_model.weights.h5"])
 def test_weights_that_a_bert4keras_script_saved_load_and_predict_the_same(bert4keras, tmp_path, file):
-    theirs, ours, other = bert4keras.layers.ConditionalRandomField(100, name="CRF"), *(
-        ConditionalRandomField(k, name="CRF") for k in (100, 10)
+    theirs, ours, other = (
+        bert4keras.layers.ConditionalRandomField(100, name="CRF"),
+        *(ConditionalRandomField(k, name="CRF") for k in (100, 10)),
     )
     their_model, our_model = tagger(theirs), tagger(ours)
     train(their_model, theirs, epochs=3)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import random
 import shutil
 import signal
 import subprocess
@@ -59,7 +58,6 @@ class Stops(keras.callbacks.Callback):
 
     def report(self, row):
         """Nothing to tell."""
-
 
 
 @pytest.mark.parametrize("steps", [1, 5, 11] if backend_name() == "torch" else [5])
@@ -173,36 +171,58 @@ def write_conll(path, sentences):
     return str(path)
 
 
-def killed_when(condition, *arguments):
-    """Runs the command line and kills it by SIGKILL once `condition()` holds; whether it was still at work."""
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
-    with subprocess.Popen([sys.executable, "-m", "kcrf", *map(str, arguments)], env=environment) as process:
-        while process.poll() is None and not condition():
-            time.sleep(0.0005)
-        process.send_signal(signal.SIGKILL)
-    return process.returncode == -signal.SIGKILL
+KILLED_BEFORE_A_CHANGE = """
+import os, signal, sys
+from kcrf import cli
+
+folder, left = sys.argv.pop(1), int(sys.argv.pop(1))
+
+def count(event, arguments):
+    global left
+    if event in ("os.rename", "os.remove") and str(arguments[0]).startswith(folder):
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+sys.addaudithook(count)
+sys.exit(cli.main(sys.argv[1:]))
+"""
+
+
+def killed(folder, change, *arguments):
+    """Runs the command line, which kills itself before so many changes in `folder`; whether it came as far as that."""
+    command = [sys.executable, "-c", KILLED_BEFORE_A_CHANGE, folder, change, *arguments]
+    status = subprocess.run(list(map(str, command))).returncode
+    assert status in (0, -signal.SIGKILL)
+    return status != 0
+
+
+def can_go_on(run):
+    """Whether there is a run that was interrupted; one killed before it noted its settings begins anew."""
+    try:
+        return RunFolder.interrupted(run) is not None
+    except FileNotFoundError:
+        return False
 
 
 @by_one_backend
-def test_kill_9_at_random_moments_changes_nothing(whole, tmp_path):
-    run, draw = tmp_path / "run", random.Random(int(os.environ.get("KCRF_KILL_SEED", 0)))
-    arguments = ["train"]
+@pytest.mark.parametrize("first, second", [(1, 11), (3, 26), (16, 19), (35, 2)])
+def test_kill_9_at_any_change_of_a_file_changes_nothing(whole, tmp_path, first, second):
+    """A run changes files 38 times; between two changes it only computes."""
+    run, arguments = tmp_path / "run", ["train"]
     for name, part in PARTS.items():
         arguments += [f"--{name}", write_conll(tmp_path / f"{name}.conll", part)]
     for name in ("task", "width", "depth", "batch_size", "epochs", "learning_rate", "seed"):
         arguments += [f"--{name.replace('_', '-')}", getattr(TINY, name)]
-    moments = ["vocabulary.json", "new.model.weights.h5", "log.csv", "new.state.npz", "state.npz"]
-    appears = draw.choice(moments)
-    assert killed_when(lambda: (run / appears).exists(), *arguments, "--out", run)
-    if not (run / "config.json").exists():  # killed before there was anything to resume
-        assert killed_when((run / "state.npz").exists, *arguments, "--out", run)
-    known = changes(run)
-    killed_when(lambda: changes(run) - known > draw.choice([0, 1, 2]), "train", "--resume", run)
-    if not (run / "scores.json").exists():
-        assert cli.main(["train", "--resume", str(run)]) == 0
+    arguments += ["--out", run]
+    resume = ["train", "--resume", str(run)]
+    assert killed(tmp_path, first, *arguments)
+    if killed(tmp_path, second, *(resume if can_go_on(run) else arguments)):
+        assert cli.main(resume) == 0
     assert_same_weights(weights(run), weights(whole))
-    assert (run / "scores.json").read_bytes() == (whole / "scores.json").read_bytes()
-    assert not list(run.glob("new.*"))
+    for name in ("scores.json", "predictions.jsonl", "transitions.json"):
+        assert (run / name).read_bytes() == (whole / name).read_bytes(), name
+    assert not list(run.glob("new.*")) and not (run / "state.npz").exists()
 
 
 @by_one_backend
@@ -278,11 +298,6 @@ def test_a_handler_of_ones_own_stays_and_training_runs_beside_the_main_thread(tm
     thread.start()
     thread.join()
     assert_same_weights(weights(tmp_path / "own"), weights(tmp_path / "beside"))
-
-
-def changes(run):
-    """How many epochs the log knows."""
-    return len((run / "log.csv").read_bytes().splitlines()) if (run / "log.csv").exists() else 0
 
 
 def test_a_second_process_is_refused_and_the_lock_of_a_dead_one_does_not_count(tmp_path):

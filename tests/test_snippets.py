@@ -30,7 +30,7 @@ ASKED = {
         for _ in range(40)
     ],
 }
-GENERATORS = '''
+GENERATORS = """
 class Batches(DataGenerator):
     def __iter__(self, random=False):
         rows = []
@@ -54,7 +54,7 @@ def batches():
         "forfit": [next(forfit) for _ in range(7)],
         "steps": [len(Batches(list(range(n)), 5)) for n in (1, 5, 6)],
     }
-'''
+"""
 THEIRS = (
     """
 from bert4keras import snippets as s

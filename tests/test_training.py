@@ -133,8 +133,16 @@ def compiled(settings, bert, tmp_path, steps=100):
 
 def test_every_variable_gets_the_rate_and_the_decay_it_should(bert, tmp_path):
     settings = Settings(
-        task="ner", types=("X",), bert=str(bert), encoder="bilstm", crf_lr_multiplier=50.0, head_lr_multiplier=20.0,
-        layerwise_decay=0.5, prior_decay=0.1, skip_top_layers=1, word_case=True,
+        task="ner",
+        types=("X",),
+        bert=str(bert),
+        encoder="bilstm",
+        crf_lr_multiplier=50.0,
+        head_lr_multiplier=20.0,
+        layerwise_decay=0.5,
+        prior_decay=0.1,
+        skip_top_layers=1,
+        word_case=True,
     )
     model = compiled(settings, bert, tmp_path)
     rows = {row["path"]: row for row in variable_table(model)}
