@@ -2,7 +2,7 @@
 
     KERAS_BACKEND=jax python benchmarks/checkpoint_speed.py [--folder FOLDER] [--rounds 7]
 
-Makes a checkpoint of BERT-base's size (412 MB of random numbers) in three formats, where TensorFlow and torch are
+Makes a checkpoint of BERT-base's size (409 MB of random numbers) in three formats, where TensorFlow and torch are
 installed. In every round each is read three times: its bytes into one array, all its arrays, and into a model of the
 backend, which stands already; files are in the page cache. The best round counts. Memory is the greatest sum of
 NumPy's arrays while all are read and kept, in a round of its own. The peak is that of building and loading a model in a

@@ -3,8 +3,9 @@
 import re
 from collections.abc import Mapping
 
-__all__ = ["NAME_MAPS", "google_names", "huggingface_names", "layer_owner"]
+__all__ = ["CONFIG_FILES", "NAME_MAPS", "google_names", "huggingface_names", "layer_owner"]
 
+CONFIG_FILES = ("config.json", "bert_config.json", "albert_config.json")  # a folder's first of these counts
 ENDINGS = {
     "dense": (("/kernel", ".weight", True), ("/bias", ".bias", False)),
     "norm": (("/gamma", ".weight", False), ("/beta", ".bias", False)),

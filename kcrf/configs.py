@@ -7,6 +7,7 @@ from numbers import Integral
 from pathlib import Path
 
 from kcrf.bert4keras_backend import gelu_erf, gelu_tanh, hidden_activation
+from kcrf.checkpoint_names import CONFIG_FILES
 from kcrf.files import read_json
 
 __all__ = ["ACTIVATIONS", "FAMILIES", "Family", "huggingface_config", "read_config", "settings_of"]
@@ -153,7 +154,7 @@ def read_config(config_path, model):
         return {}
     path = Path(config_path)
     if path.is_dir():
-        found = [path / name for name in ("config.json", "bert_config.json") if (path / name).is_file()]
+        found = [path / name for name in CONFIG_FILES if (path / name).is_file()]
         path = found[0] if found else path / "config.json"
     config = read_json(path)
     named = config.get("model_type", model)

@@ -45,7 +45,7 @@ class ConditionalRandomField(LayerWithMultiplier):
     """A linear-chain CRF on top of emission scores, trained by its own loss.
 
     The layer passes emissions through, in float32 and with masked positions at -inf, which is how its losses and
-    decoders know the mask; it returns no Keras mask. Everything else is a method of the outputs.
+    decoders know the mask; it returns no Keras mask. Everything else is a method of the layer that takes these outputs.
 
     A CRF on top of a pretrained encoder wants a learning rate 100 to 1000 times that of the encoder: see
     `lr_multiplier`. Source of the idea: Su Jianlin, "Is your CRF's learning rate big enough?", kexue.fm/archives/7196.

@@ -53,8 +53,8 @@ class CRFMonitor(keras.callbacks.Callback):
             `kcrf.diagnosis.advice`.
         transitions: The transition matrix after each epoch, NumPy `(tags, tags)`.
 
-    All numbers but `epoch` also enter the `logs` of Keras, so `fit` returns them in its history, and callbacks that
-    stand behind this one (CSVLogger, TensorBoard, EarlyStopping) see them.
+    All numbers but `epoch` and `illegal` also enter the `logs` of Keras, so `fit` returns them in its history, and
+    callbacks that stand behind this one (CSVLogger, TensorBoard, EarlyStopping) see them.
 
     Raises:
         ImportError: `log_dir` without TensorFlow, `log_dir` or `heat_maps` without matplotlib; when made.
@@ -66,7 +66,7 @@ class CRFMonitor(keras.callbacks.Callback):
     >>> layer = ConditionalRandomField(lr_multiplier=100)                             # doctest: +SKIP
     >>> monitor = CRFMonitor(layer, (valid_words, valid_tags), scheme=bmes())         # doctest: +SKIP
     >>> model.fit(words, tags, epochs=3, callbacks=[monitor, CSVLogger("log.csv")])   # doctest: +SKIP
-    epoch 1: transitions 0.62, emission gap 3.21, illegal above legal 4 of 8, Viterbi differs from argmax at 0.4 % ...
+    epoch 1: transitions 0.62, emission gap 3.21, illegal above legal 4 of 8, Viterbi differs from argmax at 0.4% ...
     """
 
     def __init__(self, layer, data, scheme=None, log_dir=None, csv=None, heat_maps=None, verbose=1):

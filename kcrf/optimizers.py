@@ -77,7 +77,7 @@ class Adam(PathAware, Optimizer):
         ValueError: A factor is negative; `weight_decay` is given (`AdamWeightDecay` decays); or, at the first step,
             a pattern occurs in no path. The message lists the paths.
 
-    Example: the head learns at 5e-3, BERT at 5e-5, with one schedule and one clip for both.
+    Example: the head, of layers with such names, learns at 5e-3, BERT at 5e-5, with one schedule and one clip for both.
 
     ```python
     Adam(5e-5, lr_multipliers={"CRF|BiLSTM": 100}, global_clipnorm=1.0)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kcrf.checkpoint_names import NAME_MAPS
+from kcrf.checkpoint_names import CONFIG_FILES, NAME_MAPS
 from kcrf.features import BUCKETS, Vocabulary, windows, with_stops
 from kcrf.files import read_json
 from kcrf.lexicon import Lexicon, cross_fitted
@@ -30,7 +30,6 @@ __all__ = [
 
 BERT_CONFIG, _VOCAB, _VOCABULARY = "bert_config.json", "vocab.txt", "vocabulary.json"
 CASES = ("lower", "Capitalised", "CAPITALS", "miXed")  # of words, numbered from 1; 0 is a word without any
-_CONFIGS = ("config.json", "bert_config.json", "albert_config.json")
 
 
 class Window(NamedTuple):
@@ -267,9 +266,9 @@ def case_of(word):
 
 def _bert_config(folder, layers):
     """The configuration of a BERT in a folder, with its family as `model_type` and the number of layers to use."""
-    path = next((folder / name for name in _CONFIGS if (folder / name).is_file()), None)
+    path = next((folder / name for name in CONFIG_FILES if (folder / name).is_file()), None)
     if path is None:
-        raise FileNotFoundError(f"{folder}: no BERT there; its folder has one of {', '.join(_CONFIGS)}")
+        raise FileNotFoundError(f"{folder}: no BERT there; its folder has one of {', '.join(CONFIG_FILES)}")
     config = read_json(path)
     shared, relative = "num_hidden_groups" in config, config.get("use_relative_position")
     config.setdefault("model_type", "albert" if shared else "nezha" if relative else "bert")

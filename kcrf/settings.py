@@ -60,6 +60,9 @@ class Settings:
     Attributes:
         types: The entity types, in the order of their tags; `train_tagger` takes them from the training part.
         lexicon: Whether the model sees how often what stands at a place was a word elsewhere in the training text.
+        character_width, bigram_width: Sizes of the vectors of a character and of a pair of neighbours.
+        bigram_dropout: Share of the pairs that are hidden in training.
+        min_bigrams: How often a pair must occur in the training text to have a vector of its own.
         min_confidence: The posterior from which on an entity counts as found; None takes those of the best path.
         bert: The folder of a pretrained BERT, or None.
         lower_case: Whether BERT's tokenizer lowers the text. None: as its folder says.

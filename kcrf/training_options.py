@@ -28,7 +28,7 @@ TRAINING_OPTIONS = {
         "--encoder": {
             "choices": ["cnn", "bilstm", "transformer", "none"],
             "help": "what reads the text. From scratch: cnn is the fastest and the best on a few million characters. "
-            "With --bert: none, or bilstm on top of it, for few sentences or a frozen style of text [cnn, none]",
+            "With --bert: none, or bilstm on top of it, for few sentences [cnn, none]",
         },
         "--head": {"choices": ["crf", "softmax"], "help": "what scores the tags; softmax to compare with [crf]"},
         "--scheme": {
@@ -61,7 +61,7 @@ TRAINING_OPTIONS = {
             "type": _rate,
             "metavar": "N|auto",
             "help": "how many times faster the CRF learns than the rest; auto: about 1e-2 / learning rate, more for "
-            "short runs. 1 is what others do, and leaves transitions as they began [10, auto]",
+            "short runs. 1: at a BERT's rate transitions stay as they began [10, auto]",
         },
         "--warmup": {**_SHARE, "help": "share of the steps in which the rate rises; more if it diverges [0.05, 0.1]"},
         "--epochs": {**_COUNT, "help": "times through --train; 10 or more for less than a thousand sentences [5]"},
@@ -78,7 +78,8 @@ TRAINING_OPTIONS = {
         "--bert-layers": {**_COUNT, "help": "use its N lowest layers: faster, and a little worse [all]"},
         "--skip-top-layers": {
             **_COUNT,
-            "help": "do not load its top N layers but draw them anew: 1 or 2 of 12 steady runs on few sentences [0]",
+            "help": "do not load its top N layers but draw them anew: 1 or 2 of 12, where with few "
+            "sentences one seed does well and the next fails [0]",
         },
         "--lower-case": {
             "action": BooleanOptionalAction,

@@ -127,7 +127,7 @@ def layerwise_decay(model, decay, decay_top=True):
 
     Returns:
         A dict of pattern to factor. What no pattern matches is the head and keeps 1. Add to it as you like:
-        `{**layerwise_decay(model, 0.9), "CRF": 100}`.
+        `{**layerwise_decay(model, 0.9), "CRF": 100}`, for a layer with that name.
 
     Raises:
         ValueError: `decay` is out of range, or the names show no numbered layers, as with ALBERT, whose layers share
