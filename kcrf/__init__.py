@@ -11,7 +11,10 @@ try:
     from kcrf import models as _models
     from kcrf import optimizers as _optimizers
 except ModuleNotFoundError as error:
-    if error.name not in ("keras", "tensorflow", "jax", "torch"):
+    if error.name not in ("keras", "tensorflow", "jax", "torch", "openvino"):
+        raise
+except ValueError as error:
+    if "Unable to import backend" not in str(error):  # Keras does not know it
         raise
 else:
     del _memm, _models, _optimizers

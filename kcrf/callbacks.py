@@ -25,7 +25,7 @@ class Averages(keras.callbacks.SwapEMAWeights):
 class Interruption(keras.callbacks.Callback):
     """Ends training where the user pressed Ctrl-C, also where the `KeyboardInterrupt` met a bare `except:` of Keras.
 
-    Both a callback of `fit` and the context around it. Python hands signals to its main thread only.
+    A callback of `fit`, and the context around it and what prepares it. Python hands signals to its main thread only.
     """
 
     def __init__(self):
@@ -92,9 +92,9 @@ class Keeper(keras.callbacks.Callback):
         seconds = self._seconds_before + time.perf_counter() - self._began
         row = {"epoch": epoch + 1, "loss": float(logs["loss"]), "valid_f": valid, "seconds": round(seconds, 1)}
         row.update({name: float(value) for name, value in logs.items() if name not in row})
-        is_best = all(valid > earlier["valid_f"] for earlier in self._rows)
+        best = max((earlier["valid_f"] for earlier in self._rows), default=0.0)
         self._rows.append(row)
-        if is_best:
+        if valid > best or not best:  # where nothing is found yet, or nothing is to be found, the last one
             self._folder.save_weights(self._tagger.model)
         self._folder.save_log(self._rows)
         if self._tagger.crf is not None:

@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import shlex
 import sys
 
 from kcrf import __version__
@@ -29,11 +30,14 @@ def main(arguments=None):
 
 
 def _told(error):
+    another = "name another by the environment variable KERAS_BACKEND=tensorflow|jax|torch"
     if isinstance(error, ModuleNotFoundError) and error.name in ("tensorflow", "jax", "torch"):
         return (
             f"the Keras backend {error.name} is not installed. Install one, as in: pip install 'kcrf[{error.name}]', "
-            "or name another by the environment variable KERAS_BACKEND=tensorflow|jax|torch"
+            f"or {another}"
         )
+    if "Unable to import backend" in str(error) or getattr(error, "name", None) == "openvino":
+        return f"{another}. Received: {os.environ.get('KERAS_BACKEND')}"
     return str(error)
 
 
@@ -128,7 +132,8 @@ def _train(options):
             settings, sources = asked(options)
             _, scores = train_tagger(settings, *_read_parts(settings, sources), out, progress, sources)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"go on with: kcrf train --resume {out}" if _can_go_on(out) else "") from None
+        command = f"kcrf train --resume {shlex.quote(str(out))}"
+        raise KeyboardInterrupt(f"go on with: {command}" if _can_go_on(out) else "") from None
     _print_scores(out, scores)
     if advice := read_run(out).advice:
         print("CRF", advice.replace("lr_multiplier", "--crf-lr-multiplier").replace("`constraints`", "--constraints"))

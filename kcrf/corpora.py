@@ -86,7 +86,7 @@ def read_lines(path):
     path = Path(path)
     if path.is_dir():
         raise IsADirectoryError(f"{path}: needs a file. Received: a folder")
-    if not path.is_file():
+    if not path.exists():
         raise FileNotFoundError(f"{path}: no such file")
     lines = path.read_bytes().removeprefix(_BOM).split(b"\n")
     if not lines[-1]:

@@ -18,7 +18,7 @@ def build_network(settings, reader, folder, pretrained=False):
     Args:
         settings: `Settings`, with a number for the CRF's multiplier.
         reader: The `CharacterReader` or `PieceReader` that makes the inputs.
-        folder: The run folder's path, which holds the configuration of a BERT.
+        folder: The `RunFolder`, which holds the configuration of a BERT.
         pretrained: Whether to load the weights of the BERT of the settings. Defaults to False.
 
     Returns:
@@ -52,7 +52,7 @@ def _from_scratch(settings, reader, folder, pretrained):
 
 def _on_top_of_bert(settings, reader, folder, pretrained):
     bert = build_transformer_model(
-        folder / BERT_CONFIG,
+        folder.file(BERT_CONFIG),
         settings.bert if pretrained else None,
         model=reader.config["model_type"],
         skip_top_layers=settings.skip_top_layers if pretrained else 0,

@@ -1,6 +1,7 @@
 """Shows how far long work is: a bar on a terminal's standard error, else a line per epoch."""
 
 import sys
+from contextlib import suppress
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -52,7 +53,8 @@ class TrainingProgress(keras.callbacks.Callback):
         text = "{}: epoch {epoch}, loss {loss:.3f}, held-out F {valid_f:.4f}".format(self._title, **row)
         self._bar.update(self._task, description=text, completed=self._done)
         if self._bar.disable:
-            print(f"{text}, {row['seconds']:.0f} s", file=sys.stderr)
+            with suppress(OSError):  # nobody reads it any more: no reason to stop training
+                print(f"{text}, {row['seconds']:.0f} s", file=sys.stderr)
 
     def on_train_end(self, logs=None):
         if self._task is not None:

@@ -211,7 +211,7 @@ class PieceReader:
         config = read_json(folder.existing(BERT_CONFIG))
         lower_case, word_case = config.pop("lower_case", None), config.pop("word_case", False)
         if lower_case is None:
-            raise ValueError(f"{folder.path / BERT_CONFIG}: needs lower_case, as a run has it. Received: none")
+            raise ValueError(f"{folder.file(BERT_CONFIG)}: needs lower_case, as a run has it. Received: none")
         return cls(config, load_vocab(folder.existing(_VOCAB)), lower_case, word_case)
 
     @classmethod

@@ -63,18 +63,18 @@ def read_run(path):
         FileNotFoundError: It is no run folder: it has no `config.json`.
         ValueError: A file is damaged, or of a newer version; names file and line.
     """
-    folder = Path(path)
-    settings = RunFolder(folder).read_config()["settings"]
-    labels, allowed, transitions = _read(folder / "transitions.json", _transitions) or (None, None, None)
+    folder = RunFolder(path)
+    settings = folder.read_config()["settings"]
+    labels, allowed, transitions = _read(folder.file("transitions.json"), _transitions) or (None, None, None)
     return RunRecord(
-        folder,
+        folder.path,
         settings,
-        _read(folder / "log.csv", _log),
-        _read(folder / "scores.json", _scores),
+        _read(folder.file("log.csv"), _log),
+        _read(folder.file("scores.json"), _scores),
         labels,
         allowed,
         transitions,
-        _read(folder / "predictions.jsonl", _predictions),
+        _read(folder.file("predictions.jsonl"), _predictions),
     )
 
 

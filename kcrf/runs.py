@@ -11,15 +11,15 @@
     state.npz           all that going on after an interruption takes; gone when the run is complete
 
 Files are written aside and renamed, so each is whole or not there. Training into a folder that is a run already works
-in `<folder>.new` and takes its place when done: until then, the old model stays as it was.
+in the folder `new.run` inside it; its files take the places of the old ones when the last of them is there. Until then,
+the old model stays as it was. What else is in the folder is left alone.
 """
 
 import csv
 import io
 import json
 import os
-import shutil
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -34,8 +34,10 @@ __all__ = ["RunFolder", "locked"]
 FORMAT = 2
 _CONFIG, _WEIGHTS, _STATE, _SCORES = "config.json", "model.weights.h5", "state.npz", "scores.json"
 _HDF5_ITEM = 4096  # bytes, more than an array takes beside its values
-_SETUP = {"vocabulary.json", "vocab.txt", "bert_config.json"}
-_BEFORE_CONFIG = _SETUP | {f"new.{name}" for name in (*_SETUP, _CONFIG)}  # all there may be before config.json
+_LOG, _TRANSITIONS, _PREDICTIONS = "log.csv", "transitions.json", "predictions.jsonl"
+_SETUP = ("vocabulary.json", "vocab.txt", "bert_config.json")
+_FILES = (_CONFIG, *_SETUP, _WEIGHTS, _LOG, _TRANSITIONS, _PREDICTIONS, _STATE, _SCORES)  # as they take their places
+_BEFORE_CONFIG = {*_SETUP, *(f"new.{name}" for name in (*_SETUP, _CONFIG))}  # all there may be before config.json
 
 
 class RunFolder:
@@ -46,7 +48,8 @@ class RunFolder:
     """
 
     def __init__(self, path):
-        self.path = self._final = _named(path)
+        self.path = self._home = Path(path)
+        self._aside = self._home / "new.run"
 
     @classmethod
     @contextmanager
@@ -64,11 +67,12 @@ class RunFolder:
         if folder.path.exists() and not folder.path.is_dir():
             raise FileExistsError(f"{path}: needs a folder to write the run into. Received: a file")
         with locked(folder.path):
+            folder._finish()
             if folder.path.is_dir() and not {path.name for path in folder.path.iterdir()} <= _BEFORE_CONFIG:
                 if not folder._is_run():
                     raise FileExistsError(f"{path}: is there and is not a run folder (no run's {_CONFIG}); not touched")
                 folder.path = folder._aside
-                shutil.rmtree(folder.path, ignore_errors=True)
+                folder._clear()
             is_new = not folder.path.exists() or not any(folder.path.iterdir())
             folder.path.mkdir(parents=True, exist_ok=True)
             yield from folder._written(is_new)
@@ -83,15 +87,16 @@ class RunFolder:
             BlockingIOError: Its process is still at work.
         """
         with locked(path):
+            cls(path)._finish()
             yield from cls.interrupted(path)._written()
 
     @classmethod
     def interrupted(cls, path):
         """The `RunFolder` of the interrupted run at `path`, to be read. Raises as `resume`."""
         folder = cls(path)
-        if (folder._aside / _CONFIG).is_file():
+        if (folder._aside / _CONFIG).is_file() and not folder._is_replaced():
             folder.path = folder._aside
-        elif (folder.path / _SCORES).is_file():
+        elif folder.file(_SCORES).is_file():
             raise FileNotFoundError(f"{path}: needs a run that was interrupted. Received: one that is complete")
         elif not (folder.path / _CONFIG).is_file():
             raise FileNotFoundError(f"{path}: needs a run that was interrupted. Received: a folder without {_CONFIG}")
@@ -101,29 +106,49 @@ class RunFolder:
         path = self.path / _CONFIG
         return path.is_file() and "settings" in read_json(path)  # a BERT's folder may have a config.json too
 
-    @property
-    def _aside(self):
-        return self._final.with_name(self._final.name + ".new")
-
     def _written(self, is_new=False):
-        for leftover in self.path.glob("new.*"):  # of a process that was killed
-            leftover.unlink()
+        for name in _FILES:  # of a process that was killed
+            (self.path / f"new.{name}").unlink(missing_ok=True)
         try:
             yield self
         except BaseException as error:
             would_fail_again = is_new and isinstance(error, Exception)  # other than one that was interrupted
-            if not self.has_state() and (would_fail_again or self.path != self._final or not any(self.path.iterdir())):
-                shutil.rmtree(self.path, ignore_errors=True)
+            if not self.has_state() and (would_fail_again or self.path != self._home or not any(self.path.iterdir())):
+                self._clear()
             raise
-        if self.path != self._final:
-            old = self._final.with_name(self._final.name + ".old")
-            shutil.rmtree(old, ignore_errors=True)
-            if self._final.exists():  # unless a run stopped between the next two lines
-                os.rename(self._final, old)
-            os.rename(self.path, self._final)
-            shutil.rmtree(old, ignore_errors=True)
-            self.path = self._final
-        (self.path / _STATE).unlink(missing_ok=True)
+        self.path = self._home
+        self._finish()
+
+    def _clear(self):
+        """Removes the run, and its folder if nothing else is there."""
+        for name in _FILES:
+            for path in (self.path / name, self.path / f"new.{name}"):
+                path.unlink(missing_ok=True)
+        with suppress(OSError):  # it is not there, or not empty
+            self.path.rmdir()
+
+    def _is_replaced(self):
+        """Whether the run aside is complete, so that its files are on their way to the places of the old ones."""
+        return (self._aside / _SCORES).is_file()
+
+    def _finish(self):
+        """Puts a complete run into its place, also where a process was killed while it did, and drops its state."""
+        if self._is_replaced():
+            there = [name for name in _FILES if (self._aside / name).is_file()]
+            if _CONFIG in there:  # nothing has moved yet
+                for name in set(_FILES) - set(there):
+                    (self._home / name).unlink(missing_ok=True)
+            for name in there:
+                os.replace(self._aside / name, self._home / name)
+            with suppress(OSError):
+                self._aside.rmdir()
+        if (self._home / _SCORES).is_file():
+            (self._home / _STATE).unlink(missing_ok=True)
+
+    def file(self, name):
+        """The path of a file of the run, which need not be there."""
+        newer = self._aside / name
+        return newer if self.path == self._home and self._is_replaced() and newer.is_file() else self.path / name
 
     # -- what the model is made of
 
@@ -142,14 +167,15 @@ class RunFolder:
 
     def read_config(self):
         """A dict of `settings`, a dict, and of `data` and `backend`, as `save_setup` was given; None in old runs."""
-        config = read_json(self.existing(_CONFIG))
+        path = self.existing(_CONFIG)
+        config = read_json(path)
         if config.get("format", 0) > FORMAT:
             raise ValueError(
-                f"{self.path / _CONFIG}: needs run format {FORMAT} or older, which kcrf {__version__} reads. "
+                f"{path}: needs run format {FORMAT} or older, which kcrf {__version__} reads. "
                 f"Received: format {config['format']}, written by kcrf {config.get('kcrf')}; please upgrade"
             )
         if not isinstance(config.get("settings"), dict):
-            raise ValueError(f"{self.path / _CONFIG}: needs the settings of a run. Received: {sorted(config)}")
+            raise ValueError(f"{path}: needs the settings of a run. Received: {sorted(config)}")
         return {"settings": config["settings"], "data": config.get("data"), "backend": config.get("backend")}
 
     def read_settings(self):
@@ -158,11 +184,11 @@ class RunFolder:
         try:
             return Settings.of(values)
         except (TypeError, ValueError) as error:  # a value of another kind, or out of its range
-            raise ValueError(f"{self.path / _CONFIG}: needs the settings of a run. Received: {error}") from None
+            raise ValueError(f"{self.file(_CONFIG)}: needs the settings of a run. Received: {error}") from None
 
     def existing(self, name):
         """The path of a file in the folder, which must be there."""
-        path = self.path / name
+        path = self.file(name)
         if not path.is_file():
             raise FileNotFoundError(f"{path}: no such file; a run folder, as `kcrf train` writes it, has it")
         return path
@@ -212,16 +238,16 @@ class RunFolder:
         writer = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-        self._save_text("log.csv", text.getvalue())
+        self._save_text(_LOG, text.getvalue())
 
     def save_transitions(self, scheme, epochs):
         """Writes the transitions: a list of `[epoch, matrix]`, matrices as nested lists."""
         described = {"labels": list(scheme.labels), "scheme": scheme.get_config(), "epochs": epochs}
-        self._save_text("transitions.json", json.dumps(described, ensure_ascii=False))
+        self._save_text(_TRANSITIONS, json.dumps(described, ensure_ascii=False))
 
     def save_predictions(self, predictions):
         """Writes what was found in held-out sentences, a list of dicts."""
-        self._save_text("predictions.jsonl", "".join(f"{json_line(prediction)}\n" for prediction in predictions))
+        self._save_text(_PREDICTIONS, "".join(f"{json_line(prediction)}\n" for prediction in predictions))
 
     def save_scores(self, scores):
         """Writes the scores of the kept weights."""

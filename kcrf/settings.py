@@ -127,6 +127,8 @@ class Settings:
                 raise ValueError(f"`{name}` needs `bert`. Received: {name}={getattr(self, name)!r} and no BERT")
         if self.min_confidence is not None and self.task != "ner":
             raise ValueError(f"`min_confidence` is for ner. Received: {self.min_confidence} and task={self.task!r}")
+        if self.constraints and self.head != "crf":
+            raise ValueError(f"`constraints` needs head='crf'. Received: constraints=True and head={self.head!r}")
         if self.lexicon and self.bert is not None:
             raise ValueError(f"`lexicon` is for training from scratch. Received: lexicon=True and bert={self.bert!r}")
 

@@ -275,7 +275,7 @@ def load_tagger(path):
     """
     folder = RunFolder(path)
     settings, reader = load_setup(folder)
-    model = build_network(settings, reader, folder.path)
+    model = build_network(settings, reader, folder)
     folder.load_weights(model)
     return Tagger(model, reader, settings.tag_scheme(), settings.min_confidence)
 

@@ -106,12 +106,22 @@ def train_segmenter(settings, train, valid, test=None, out="runs/segmenter", pro
 
 
 def _train(folder, settings, reader, batches, parts, progress):
-    model = build_network(settings, reader, folder.path, pretrained=True)
+    with Interruption() as interruption:
+        tagger = _fitted(folder, settings, reader, batches, parts, progress, interruption)
+    folder.load_weights(tagger.model)
+    scores = _scored(folder, tagger, parts)
+    folder.save_scores(scores)
+    return tagger, scores
+
+
+def _fitted(folder, settings, reader, batches, parts, progress, interruption):
+    """The tagger after its last epoch; the folder has the weights of the best."""
+    model = build_network(settings, reader, folder, pretrained=True)
     _compile(model, settings, len(batches) * settings.epochs)
     tagger = Tagger(model, reader, settings.tag_scheme(), settings.min_confidence)
     report = progress.report if progress else lambda row: None
     keeper = Keeper(tagger, parts["valid"], folder, batches, settings, report)
-    callbacks = [keeper, *([progress] if progress else [])]
+    callbacks = [keeper, *([progress] if progress else []), interruption]
     if tagger.crf is not None:
         monitor = CRFMonitor(tagger.crf, _watched(tagger, parts["valid"]), tagger.scheme, verbose=0)
         monitor.set_model(model)
@@ -124,16 +134,12 @@ def _train(folder, settings, reader, batches, parts, progress):
     if not keeper.is_done():
         fit = {"epochs": settings.epochs, "initial_epoch": done, "verbose": 0, "shuffle": False}
         try:
-            with Interruption() as interruption:
-                model.fit(batches, callbacks=[*callbacks, interruption], **fit)
+            model.fit(batches, callbacks=callbacks, **fit)
         except BaseException:
             if progress:
                 progress.on_train_end()  # Keras calls it only where nothing went wrong: a bar hides the cursor
             raise
-    folder.load_weights(tagger.model)
-    scores = _scored(folder, tagger, parts)
-    folder.save_scores(scores)
-    return tagger, scores
+    return tagger
 
 
 def _scored(folder, tagger, parts):
@@ -198,6 +204,8 @@ def _prepared(settings, parts):
         if unseen:
             told = ", ".join(f"{label} ({count})" for label, count in sorted(unseen.items()))
             print(f"{name}: entities of types that the training part lacks count as missed: {told}", file=sys.stderr)
+    if settings.task == "ner" and not any(sentence.spans for sentence in parts["valid"]):
+        print("valid: no entity, so no epoch is better than another: the last one is kept", file=sys.stderr)
     if settings.bert is not None:
         return settings, PieceReader.of_bert(
             settings.bert, settings.bert_layers, settings.lower_case, settings.word_case
@@ -222,8 +230,8 @@ def _with_number(settings, steps):
 
 def _watched(tagger, sentences):
     """Inputs and tags of held-out windows, for the monitor."""
-    types = tagger.scheme.types
-    spans = [[span for span in s.spans if not types or span[2] in types] for s in sentences[:_WATCHED]]
+    types, sentences = tagger.scheme.types, [sentence for sentence in sentences if sentence.text][:_WATCHED]
+    spans = [[span for span in s.spans if not types or span[2] in types] for s in sentences]
     known = [Sentence(s.text, those) for s, those in zip(sentences, spans)]
     readings = tagger.reader.read([s.text for s in known])
     rows = training_rows(known, readings, tagger.scheme)[:_WATCHED]

@@ -84,7 +84,7 @@ TRAINING_OPTIONS = {
         "--lower-case": {
             "action": BooleanOptionalAction,
             "default": None,
-            "help": "whether its tokenizer lowers the text, where its folder does not tell",
+            "help": "whether its tokenizer lowers the text [as its folder says, else as its vocabulary does]",
         },
         "--word-case": {
             "action": BooleanOptionalAction,

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -179,7 +180,7 @@ folder, left = sys.argv.pop(1), int(sys.argv.pop(1))
 
 def count(event, arguments):
     global left
-    if event in ("os.rename", "os.remove") and str(arguments[0]).startswith(folder):
+    if event in ("os.rename", "os.remove") and str(arguments[0]).startswith(folder) and os.path.exists(arguments[0]):
         left -= 1
         if left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -205,10 +206,33 @@ def can_go_on(run):
         return False
 
 
+@pytest.fixture(scope="module")
+def older(tmp_path_factory):
+    """Another complete run, with a file of the user's in its folder."""
+    folder = tmp_path_factory.mktemp("older") / "run"
+    train_tagger(replace(TINY, seed=4, epochs=1), **PARTS, out=folder)
+    (folder / "notes.txt").write_text("mine")
+    return folder
+
+
 @by_one_backend
-@pytest.mark.parametrize("first, second", [(1, 11), (3, 26), (16, 19), (35, 2)])
+@pytest.mark.parametrize("first, second", [(1, 5), (2, 12), (9, 10), (19, 1)])
 def test_kill_9_at_any_change_of_a_file_changes_nothing(whole, tmp_path, first, second):
-    """A run changes files 38 times; between two changes it only computes."""
+    """A run changes files 20 times; between two changes it only computes."""
+    assert_killed_twice_is_as_good(whole, tmp_path, first, second)
+
+
+@by_one_backend
+@pytest.mark.parametrize("first, second", [(5, 9), (19, 5), (21, 2), (25, 3)])
+def test_kill_9_while_an_older_run_is_replaced_leaves_one_of_the_two(whole, older, tmp_path, first, second):
+    """From the 20th change on the new files take the places of the old ones."""
+    run = shutil.copytree(older, tmp_path / "run")
+    assert_killed_twice_is_as_good(whole, tmp_path, first, second, older)
+    assert (run / "notes.txt").read_text() == "mine"
+
+
+def assert_killed_twice_is_as_good(whole, tmp_path, first, second, older=None):
+    """Trains, is killed, goes on (or begins anew, where nothing was begun), is killed, goes on to the end."""
     run, arguments = tmp_path / "run", ["train"]
     for name, part in PARTS.items():
         arguments += [f"--{name}", write_conll(tmp_path / f"{name}.conll", part)]
@@ -217,12 +241,21 @@ def test_kill_9_at_any_change_of_a_file_changes_nothing(whole, tmp_path, first, 
     arguments += ["--out", run]
     resume = ["train", "--resume", str(run)]
     assert killed(tmp_path, first, *arguments)
-    if killed(tmp_path, second, *(resume if can_go_on(run) else arguments)):
+    if older is not None:
+        assert_same_weights(weights(run), weights(older if can_go_on(run) else whole))
+    if can_go_on(run) or older is None:
+        killed(tmp_path, second, *(resume if can_go_on(run) else arguments))
+    if can_go_on(run):
         assert cli.main(resume) == 0
     assert_same_weights(weights(run), weights(whole))
-    for name in ("scores.json", "predictions.jsonl", "transitions.json"):
-        assert (run / name).read_bytes() == (whole / name).read_bytes(), name
-    assert not list(run.glob("new.*")) and not (run / "state.npz").exists()
+    complete = RunFolder(run)
+    for name in ("config.json", "log.csv", "scores.json", "predictions.jsonl", "transitions.json"):
+        ours, theirs = complete.file(name).read_bytes(), (whole / name).read_bytes()
+        assert ours == theirs or name in ("config.json", "log.csv"), name  # paths and seconds
+    with pytest.raises(FileNotFoundError, match="one that is complete"), RunFolder.resume(run):
+        pass  # puts right what was left behind
+    left = {path.name for path in run.iterdir()} - {"notes.txt"}
+    assert left == {path.name for path in whole.iterdir()}
 
 
 @by_one_backend

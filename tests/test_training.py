@@ -126,7 +126,7 @@ def compiled(settings, bert, tmp_path, steps=100):
     reader = PieceReader.of_bert(bert, settings.bert_layers)
     with RunFolder.create(tmp_path / "made") as folder:
         folder.save_setup(settings, reader, {}, backend_name())
-        model = build_network(settings, reader, folder.path, pretrained=True)
+        model = build_network(settings, reader, folder, pretrained=True)
     _compile(model, settings, steps)
     return model
 
