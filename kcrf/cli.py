@@ -167,7 +167,7 @@ def _read_parts(settings, sources):
     def read(path):
         if settings.task == "cws":
             return [words for words in read_segmented(path) if words]
-        return read_entities(path, sources["column"], sources["repair"])
+        return [sentence for sentence in read_entities(path, sources["column"], sources["repair"]) if sentence.text]
 
     train, valid, test = (sources[name] and read(sources[name]) for name in ("train", "valid", "test"))
     if valid is None and len(train) < 2:
@@ -286,6 +286,8 @@ def _over_lines(options, process):
 
     if options.batch_size < 1:
         raise ValueError(f"--batch-size must be at least 1. Received: {options.batch_size}")
+    if not options.file and sys.stdin is None:
+        raise ValueError("needs FILE, or text on standard input. Received: neither")
     source = open(options.file, "rb") if options.file else sys.stdin.buffer
     with source, bar() as progress:
         task = progress.add_task("characters", total=None)

@@ -88,15 +88,16 @@ def read_lines(path):
         raise IsADirectoryError(f"{path}: needs a file. Received: a folder")
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file")
-    lines = path.read_bytes().removeprefix(_BOM).split(b"\n")
+    lines = path.read_bytes().split(b"\n")
     if not lines[-1]:
         lines.pop()  # what follows the last line end is no line
     return list(decode_lines(lines, path))
 
 
 def decode_lines(lines, name):
-    """Yields lines of bytes as strings without their ends; `name` is what errors call the file."""
+    """Yields lines of bytes as strings without their ends and the first one's BOM; errors call the file `name`."""
     for number, line in enumerate(lines, 1):
+        line = line.removeprefix(_BOM) if number == 1 else line
         try:
             yield line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
         except UnicodeDecodeError as error:
@@ -106,9 +107,9 @@ def decode_lines(lines, name):
             ) from None
 
 
-def _gold_lines(path):
+def _gold_lines(path, lines=None):
     """The lines of a file of gold, where a `\\r` alone (old Macintosh) would make one sentence of many."""
-    lines = [line.rstrip("\r") for line in read_lines(path)]
+    lines = [line.rstrip("\r") for line in (read_lines(path) if lines is None else lines)]
     for number, line in enumerate(lines, 1):
         if "\r" in line:
             raise ValueError(f"{path}:{number}: needs lines that end in \\n or \\r\\n. Received: a \\r inside the line")
@@ -151,7 +152,7 @@ def _holds_entities(words):
     return is_json or words[0] == "-DOCSTART-" or len(words) > 1 and _TAG.fullmatch(words[-1]) is not None
 
 
-def read_conll(path, column=-1, repair=False):
+def read_conll(path, column=-1, repair=False, lines=None):
     """Reads entities from CoNLL columns: a token a line, its tag in one of the columns, a blank line after a sentence.
 
     Columns are separated by tabs, in lines that have one, or else by blanks; the token is the first one. Lines that
@@ -170,6 +171,7 @@ def read_conll(path, column=-1, repair=False):
         repair: Whether to read what breaks the rules as conlleval reads it, instead of refusing it: an entity begins
             where I- continues none, and is closed where it ends. A tag that cannot be read, or is missing, becomes O.
             Defaults to False.
+        lines: Those of the file, where they were read before. Defaults to None.
 
     Returns:
         A list of `Sentence`s, none of them empty; their spans are in characters of the text, `tokens` as in the file.
@@ -186,15 +188,14 @@ def read_conll(path, column=-1, repair=False):
     ...     read_conll(file.name)
     [Sentence(text='李雷在', spans=[(0, 2, 'PER')], tokens=[(0, 1), (1, 2), (2, 3)])]
     """
-    sentences, placed = _without_places(_read_rows(path, column, repair))
+    sentences, placed = _without_places(_read_rows(path, _gold_lines(path, lines), column, repair))
     together = placed or all(len(token) == 1 for rows in sentences for _, token, _ in rows)
     found = _entities(path, sentences, repair)
     return [_sentence([token for _, token, _ in rows], spans, together) for rows, spans in zip(sentences, found)]
 
 
-def _read_rows(path, column, repair):
+def _read_rows(path, lines, column, repair):
     """The sentences of a CoNLL file, each a list of (line number, token, tag)."""
-    lines = _gold_lines(path)
     widths = Counter(len(_columns(line)) for line in lines)
     width = max(2, max(widths, key=lambda width: widths[width] if width else 0, default=2))
     if column not in range(-width, width) or column % width == 0:

@@ -5,11 +5,14 @@ more members, such as their text and confidence.
 """
 
 import json
+import re
 
 from kcrf.corpora import Sentence, read_conll, read_lines
 from kcrf.files import json_line
 
-__all__ = ["entity_line", "read_entities", "read_json_lines"]
+__all__ = ["entity_line", "read_entities"]
+
+_OBJECT = re.compile(r'\s*\{\s*["}]')  # CoNLL may begin with a brace as well
 
 
 def entity_line(text, entities, **more):
@@ -18,34 +21,25 @@ def entity_line(text, entities, **more):
 
 
 def read_entities(path, column=-1, repair=False):
-    """Reads sentences from JSON lines, or from CoNLL where the first line does not begin with a brace.
+    """Reads sentences from JSON lines, or from CoNLL where the first line does not begin as a JSON object does.
 
     Args:
         path: A UTF-8 file.
         column, repair: As for `kcrf.corpora.read_conll`.
 
     Returns:
-        A list of `Sentence`s.
-    """
-    lines = read_lines(path)
-    is_json = next((line for line in lines if line.strip()), "").lstrip().startswith("{")
-    return read_json_lines(path) if is_json else read_conll(path, column, repair)
-
-
-def read_json_lines(path):
-    """Reads sentences from JSON lines; blank lines count for nothing.
-
-    Args:
-        path: A UTF-8 file.
-
-    Returns:
-        A list of `Sentence`s.
+        A list of `Sentence`s. Blank lines among JSON lines count for nothing.
 
     Raises:
         FileNotFoundError: There is no such file.
-        ValueError: A line is no such object, or has entities that overlap or leave the text; names the line.
+        ValueError: A line is no such object, or has entities that overlap or leave the text; or as for `read_conll`.
+            Names the line.
     """
-    return [_sentence(path, number, line) for number, line in enumerate(read_lines(path), 1) if line.strip()]
+    lines = read_lines(path)
+    first = next((line for line in lines if line.strip()), "")
+    if _OBJECT.match(first) is None:
+        return read_conll(path, column, repair, lines)
+    return [_sentence(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
 
 
 def _sentence(path, number, line):
@@ -59,7 +53,7 @@ def _sentence(path, number, line):
             f'{path}:{number}: needs {{"text": ..., "entities": [{{"start": ..., "end": ..., "label": ...}}]}}. '
             f"Received: {line[:80]!r} ({type(error).__name__} {error})"
         ) from None
-    except ValueError as error:  # no JSON, or what `Sentence` refuses
+    except (ValueError, RecursionError) as error:  # no JSON, too deep, or what `Sentence` refuses
         raise ValueError(f"{path}:{number}: {error}") from None
 
 

@@ -22,6 +22,9 @@ def write_aside(path, write, room=0):
     Raises:
         OSError: The file cannot be written; names it.
     """
+    if path.exists() and not path.is_file():
+        return write(path)  # a device or a pipe, as /dev/stdout
+    path = path.resolve()  # a link stays one
     aside = path.with_name(f"new.{path.name}")
     try:
         if room:

@@ -235,11 +235,10 @@ def _calibration(runs):
 
 
 def _calibration_of(run):
-    found = [
-        (span[3], tuple(span[:3]) in {tuple(gold) for gold in sentence["gold"]})
-        for sentence in run.predictions or ()
-        for span in sentence["found"]
-    ]
+    found = []
+    for sentence in run.predictions or ():
+        gold = set(map(tuple, sentence["gold"]))
+        found += [(span[3], tuple(span[:3]) in gold) for span in sentence["found"]]
     if not found:
         return _missing("predictions.jsonl", "confidences")
     rows, error = calibration(*zip(*found, strict=True))

@@ -72,7 +72,7 @@ class RunFolder:
                 if not folder._is_run():
                     raise FileExistsError(f"{path}: is there and is not a run folder (no run's {_CONFIG}); not touched")
                 folder.path = folder._aside
-                folder._clear()
+                _clear(folder.path)
             is_new = not folder.path.exists() or not any(folder.path.iterdir())
             folder.path.mkdir(parents=True, exist_ok=True)
             yield from folder._written(is_new)
@@ -114,25 +114,19 @@ class RunFolder:
         except BaseException as error:
             would_fail_again = is_new and isinstance(error, Exception)  # other than one that was interrupted
             if not self.has_state() and (would_fail_again or self.path != self._home or not any(self.path.iterdir())):
-                self._clear()
+                _clear(self.path)
             raise
         self.path = self._home
         self._finish()
-
-    def _clear(self):
-        """Removes the run, and its folder if nothing else is there."""
-        for name in _FILES:
-            for path in (self.path / name, self.path / f"new.{name}"):
-                path.unlink(missing_ok=True)
-        with suppress(OSError):  # it is not there, or not empty
-            self.path.rmdir()
 
     def _is_replaced(self):
         """Whether the run aside is complete, so that its files are on their way to the places of the old ones."""
         return (self._aside / _SCORES).is_file()
 
     def _finish(self):
-        """Puts a complete run into its place, also where a process was killed while it did, and drops its state."""
+        """Puts a complete run into its place and drops its state, and what a process left that was killed too early."""
+        if not self._is_run():
+            return
         if self._is_replaced():
             there = [name for name in _FILES if (self._aside / name).is_file()]
             if _CONFIG in there:  # nothing has moved yet
@@ -140,8 +134,8 @@ class RunFolder:
                     (self._home / name).unlink(missing_ok=True)
             for name in there:
                 os.replace(self._aside / name, self._home / name)
-            with suppress(OSError):
-                self._aside.rmdir()
+        if not (self._aside / _CONFIG).is_file():
+            _clear(self._aside)
         if (self._home / _SCORES).is_file():
             (self._home / _STATE).unlink(missing_ok=True)
 
@@ -263,6 +257,15 @@ class RunFolder:
 
     def _write_aside(self, name, write, room=0):
         write_aside(self.path / name, write, room)
+
+
+def _clear(path):
+    """Removes a run, and its folder if nothing else is there."""
+    for name in _FILES:
+        for file in (path / name, path / f"new.{name}"):
+            file.unlink(missing_ok=True)
+    with suppress(OSError):  # it is not there, or not empty
+        path.rmdir()
 
 
 def _named(path):

@@ -1,5 +1,9 @@
 """Decodes text with a trained model: spans, their probabilities, the next best alternatives, scores."""
 
+from bisect import bisect_left
+from itertools import chain
+from operator import itemgetter
+
 import numpy as np
 
 from kcrf.backend import JIT_PAYS_FOR_INFERENCE, keras, ops
@@ -93,7 +97,7 @@ class Tagger:
                 marginals[number][slice(*window.keep)] = _kept(window, rows)
             batches.append((jobs, emissions))
             on_batch(_settled(jobs, readings, texts))
-        places = [_possible_spans(self.scheme, rows >= self.min_confidence) for rows in marginals]
+        places = [sorted(_possible_spans(self.scheme, rows >= self.min_confidence)) for rows in marginals]
         sure = self._confidences(places, batches)
         found = []
         for text, reading, row, ps in zip(texts, readings, places, sure, strict=True):
@@ -118,15 +122,14 @@ class Tagger:
         paths = {}
         for jobs, emissions, _ in self._decoded(readings, batch_size):
             for (number, window), tags, logs in zip(jobs, *self._best(emissions, k)):
-                exist = np.flatnonzero(logs > -np.inf)
-                paths[number, window.first] = [(logs[i], tuple(_kept(window, tags[i]))) for i in exist]
+                ways = paths.setdefault((number, window.keep), {})
+                for i in np.flatnonzero(logs > -np.inf):  # from the best on: of those alike where it counts, the first
+                    ways.setdefault(tuple(_kept(window, tags[i])), logs[i])
             on_batch(_settled(jobs, readings, texts))
         found = []
         for number, (text, reading) in enumerate(zip(texts, readings, strict=True)):
-            beams = {(): 0.0}
-            for window in reading.windows:
-                beams = _joined(beams, paths[number, window.first], k)
-            found.append(self._analyses(text, reading, beams))
+            keeps = [window.keep for window in reading.windows if window.keep[0] < window.keep[1]]
+            found.append(self._analyses(text, reading, _joined([paths[number, keep] for keep in keeps], k)))
         return found
 
     def _best(self, emissions, k):
@@ -136,10 +139,10 @@ class Tagger:
         tags, scores = ops.convert_to_numpy(tags), ops.convert_to_numpy(scores)
         return tags, np.minimum(first[:, None] + scores - scores[:, :1], 0.0)
 
-    def _analyses(self, text, reading, beams):
-        """`(probability, spans)` of tag sequences; those that say the same are one."""
+    def _analyses(self, text, reading, sequences):
+        """`(probability, spans)` of tag sequences with their logs; those that say the same are one."""
         found = {}
-        for tags, log in beams.items():
+        for tags, log in sequences:
             spans = tuple(spans_of_units(self.scheme, reading.units, self.scheme.decode(tags), len(text)))
             found[spans] = found.get(spans, 0.0) + float(np.exp(log))
         return sorted(((p, list(spans)) for spans, p in found.items()), key=lambda item: -item[0])
@@ -221,9 +224,10 @@ def _possible_spans(scheme, likely):
 
 def _without_overlaps(likely):
     """Of pairs of a probability and a span the surest that do not overlap, from left to right."""
-    chosen = []
+    chosen, taken = [], np.zeros(max(end for _, (_, end, *_) in likely), bool)
     for p, span in sorted(likely, key=lambda pair: -pair[0]):
-        if all(span[1] <= other[0] or span[0] >= other[1] for _, other in chosen):
+        if not taken[span[0] : span[1]].any():
+            taken[span[0] : span[1]] = True
             chosen.append((p, span))
     return sorted(chosen, key=lambda pair: pair[1])
 
@@ -241,28 +245,40 @@ def _characters(reading, window, text):
 
 
 def _places(window, spans):
-    """`(index, (start, end[, label]))` in positions of the window for the spans that begin where it decides."""
+    """`(index, (start, end[, label]))` in positions of the window for those of sorted spans that begin in its part."""
     (start, stop), first, places = window.keep, window.first, window.positions
+    low, high = (bisect_left(spans, unit, key=itemgetter(0)) for unit in (start, stop))
     return [
         (index, (int(places[begin - first]), int(places[min(end - first, len(places)) - 1]) + 1, *label))
-        for index, (begin, end, *label) in enumerate(spans)
-        if start <= begin < stop
+        for index, (begin, end, *label) in enumerate(spans[low:high], low)
     ]
 
 
-def _joined(beams, paths, k):
-    """The k best sequences that go on with one of the paths; beams are tags and their log probability."""
-    longer = {}
-    for tags, log in beams.items():
-        for more, path in paths:
-            longer[tags + path] = max(log + more, longer.get(tags + path, -np.inf))
-    return dict(sorted(longer.items(), key=lambda item: -item[1])[:k])
+def _joined(windows, k):
+    """The k best sequences of one of the ways through each window, a dict of tags and log probability.
+
+    Returns:
+        `(tags, log probability)` pairs, best first.
+    """
+    beams = [(0.0, None)]  # log probability, and the last way with what was before it
+    for ways in windows:
+        longer = [(log + more, (before, tags)) for log, before in beams for tags, more in ways.items()]
+        beams = sorted(longer, key=lambda beam: -beam[0])[:k]
+    return [(_unrolled(last), log) for log, last in beams]
+
+
+def _unrolled(last):
+    tags = []
+    while last is not None:
+        last, way = last
+        tags.append(way)
+    return list(chain.from_iterable(reversed(tags)))
 
 
 def _inference_batch(rows, batch_size):
-    """Padded inputs; the number of rows is filled up to 1, 8 or `batch_size`, so that few shapes occur."""
+    """Padded inputs; the number of rows is filled up to 1, 8, 64, ... or `batch_size`, so that few shapes occur."""
     length = bucket(max(map(_length, rows)))
-    count = next(size for size in (1, 8, max(batch_size, len(rows))) if size >= len(rows))
+    count = min(next(8**power for power in range(99) if 8**power >= len(rows)), max(batch_size, len(rows)))
     return padded(rows + [{name: [] for name in rows[0]}] * (count - len(rows)), length)
 
 

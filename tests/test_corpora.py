@@ -1,5 +1,7 @@
 """kcrf.corpora: what is read, what is refused, and what the built-in corpus promises."""
 
+import os
+import threading
 from collections import Counter
 from pathlib import Path
 
@@ -8,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcrf.corpora import Sentence, entity_types, load_mini, read_conll, read_segmented, split
+from kcrf.entity_files import read_entities
+from kcrf.files import write_aside
 from kcrf.tags import bio, bioes
 
 
@@ -20,6 +24,36 @@ def write(tmp_path, data):
 def test_lines_are_sentences_and_blanks_separate_words(tmp_path):
     path = write(tmp_path, "\ufeff我  爱 北京\r\n\n一\u2028二\u3000三\n".encode())
     assert read_segmented(path) == [["我", "爱", "北京"], [], ["一", "二", "三"]]
+
+
+def test_a_pipe_is_read_as_a_file_is(tmp_path):
+    for content, expected in (("李\tB-PER\n{\tO\n", "李{"), ('{"text": "李雷", "entities": []}\n', "李雷")):
+        path = tmp_path / f"pipe-{expected}"
+        os.mkfifo(path)
+        thread = threading.Thread(target=path.write_bytes, args=(content.encode(),))
+        thread.start()
+        assert [sentence.text for sentence in read_entities(path)] == [expected]
+        thread.join()
+
+
+def test_columns_may_begin_with_a_brace_and_json_that_nests_too_deep_is_told_by_its_line(tmp_path):
+    path = write(tmp_path, b"{ O\nab B-PER\n} O\n")
+    assert [(s.text, s.spans) for s in read_entities(path)] == [("{ ab }", [(2, 4, "PER")])]
+    path = write(tmp_path, b'{"text": "a", "entities": []}\n{"text": ' + b"[" * 100_000 + b"\n")
+    with pytest.raises(ValueError, match="text.txt:2: maximum recursion depth"):
+        read_entities(path)
+
+
+def test_a_file_written_aside_keeps_links_and_pipes_as_they_are(tmp_path):
+    link, pipe = tmp_path / "link", tmp_path / "pipe"
+    (tmp_path / "file").write_text("old")
+    link.symlink_to(tmp_path / "file")
+    write_aside(link, lambda path: path.write_text("new"))
+    assert link.is_symlink() and (tmp_path / "file").read_text() == "new"
+    os.mkfifo(pipe)
+    with open(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)) as end:
+        write_aside(pipe, lambda path: path.write_text("new"))
+        assert end.read() == "new" and pipe.is_fifo()
 
 
 def test_a_last_line_without_an_end_is_read(tmp_path):

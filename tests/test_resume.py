@@ -13,9 +13,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kcrf import cli
+from kcrf import cli, training
 from kcrf.backend import backend_name, keras
-from kcrf.corpora import load_mini
+from kcrf.corpora import Sentence, load_mini
+from kcrf.networks import build_network
 from kcrf.runs import RunFolder, locked
 from kcrf.settings import Settings
 from kcrf.tagging import load_tagger
@@ -94,6 +95,43 @@ def test_a_stopped_run_over_an_older_model_leaves_that_in_use_and_takes_its_plac
     assert [p.name for p in tmp_path.iterdir()] == ["run"]
     train_tagger(settings, **PARTS, out=tmp_path / "other")
     assert_same_weights(weights(run), weights(tmp_path / "other"))
+
+
+@by_one_backend
+def test_the_folder_may_be_a_link_and_what_else_is_in_it_or_beside_it_stays(whole, tmp_path):
+    run, link = tmp_path / "big" / "run", tmp_path / "current"
+    (tmp_path / "run.new").mkdir(), (tmp_path / "run.old").mkdir()
+    train_tagger(replace(TINY, seed=4, epochs=1), **PARTS, out=run)
+    (run / "new.corpus.txt").write_text("mine"), (run / "eval").mkdir()
+    link.symlink_to(run)
+    train_tagger(replace(TINY, head="softmax", epochs=1), **PARTS, out=link)
+    assert not (run / "transitions.json").exists()  # softmax has none
+    train_tagger(TINY, **PARTS, out=link)
+    assert_same_weights(weights(run), weights(whole))
+    assert link.is_symlink() and (run / "new.corpus.txt").read_text() == "mine" and (run / "eval").is_dir()
+    assert {path.name for path in tmp_path.iterdir()} == {"big", "current", "run.new", "run.old"}
+
+
+@by_one_backend
+def test_a_held_out_part_without_entities_keeps_the_last_epoch_and_says_so(tmp_path, capsys):
+    class Remembers(Stops):
+        def on_epoch_end(self, epoch, logs=None):
+            self.weights = self.model.get_weights()
+
+    progress, plain = Remembers(-1), [Sentence("", [])] * 300 + [Sentence(s.text, []) for s in PARTS["valid"]]
+    train_tagger(TINY, PARTS["train"], plain, out=tmp_path / "run", progress=progress)
+    assert_same_weights(weights(tmp_path / "run"), progress.weights)
+    assert "valid: no entity, so no epoch is better than another: the last one is kept" in capsys.readouterr().err
+
+
+@by_one_backend
+def test_training_goes_on_when_nobody_reads_its_progress(tmp_path):
+    data = write_conll(tmp_path / "train.conll", PARTS["train"])
+    command = [sys.executable, "-m", "kcrf", "train", "--task", "ner", "--train", data, "--out", tmp_path / "run"]
+    command += ["--width", "8", "--depth", "1", "--epochs", "2"]
+    with subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        process.stderr.close()
+    assert process.returncode == 0 and (tmp_path / "run" / "scores.json").exists()
 
 
 @by_one_backend
@@ -318,6 +356,19 @@ def test_an_interruption_that_a_library_swallows_ends_training_all_the_same(whol
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     resume_tagger(run, **PARTS)
     assert_same_weights(weights(run), weights(whole))
+
+
+@by_one_backend
+def test_an_interruption_swallowed_before_the_first_step_counts_too(tmp_path, handled, monkeypatch):
+    def build(*arguments, **options):
+        Interrupts(0, None)._press()
+        return build_network(*arguments, **options)
+
+    handled(signal.default_int_handler)
+    monkeypatch.setattr(training, "build_network", build)
+    with pytest.raises(KeyboardInterrupt):
+        train_tagger(TINY, **PARTS, out=tmp_path / "run")
+    assert not (tmp_path / "run" / "log.csv").exists()
 
 
 @by_one_backend

@@ -206,6 +206,33 @@ def test_the_command_writes_the_best_segmentations_of_each_line(trained, segment
     assert b"--top-k must be at least 1. Received: 0" in capfdbinary.readouterr().err
 
 
+def test_the_command_drops_a_byte_order_mark_and_says_where_text_is_missing(trained, segmenter, tmp_path, capfdbinary):
+    (tmp_path / "text.txt").write_bytes("\ufeff今天天气\n".encode())
+    assert cli.main(["segment", "--model", str(trained / "run"), str(tmp_path / "text.txt")]) == 0
+    assert capfdbinary.readouterr().out.decode() == " ".join(segmenter.segment("今天天气")) + "\n"
+    command = [sys.executable, "-m", "kcrf", "segment", "--model", str(trained / "run")]
+    done = subprocess.run(["sh", "-c", '"$@" <&-', "sh", *command], capture_output=True, text=True)
+    assert done.returncode == 2 and "needs FILE, or text on standard input. Received: neither" in done.stderr
+
+
+@by_one_backend
+@pytest.mark.parametrize("backend", ["pytorch", "openvino"])
+def test_a_backend_that_keras_cannot_run_is_named_and_scores_need_none(backend, tmp_path):
+    (tmp_path / "words.txt").write_text("今天 好\n", encoding="utf-8")
+    environment = {**os.environ, "KERAS_BACKEND": backend}
+    for arguments, status, told in (
+        (["score", "--gold", "words.txt", "--pred", "words.txt", "--json"], 0, '"f": 1.0'),
+        (
+            ["train", "--train", "words.txt", "--out", "run"],
+            2,
+            f"KERAS_BACKEND=tensorflow|jax|torch. Received: {backend}",
+        ),
+    ):
+        command = [sys.executable, "-m", "kcrf", *arguments]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert done.returncode == status and told in done.stdout + done.stderr and "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize("encoder", sorted(ENCODERS))
 @pytest.mark.parametrize("head", ["crf", "softmax"])
 def test_padding_changes_no_score_under_any_encoder(encoder, head):

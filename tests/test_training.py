@@ -102,6 +102,15 @@ def test_words_are_segmented_on_a_bert_and_none_is_lost(bert, tmp_path):
     assert "2008" in "|".join(segmenter.segment("在2008年")) and segmenter.top_k("李雷在", 2)[0][0] <= 1
 
 
+def test_the_best_analysis_of_a_text_with_a_word_longer_than_a_window_is_what_is_found(run):
+    """Between windows inside one word no unit begins: such a window decides nothing."""
+    tagger = load_tagger(run)
+    for text in ("李" * 20 + "a" * 200 + "雷住在上海。" * 8, "a" * 200 + "雷住在上海" * 30 + "a" * 300):
+        (best, *_), *_ = tagger.top_k([text], 3)
+        (found,) = tagger.spans([text])
+        assert best[1] == found and max(end for _, end, _ in found) > 220
+
+
 def test_an_interrupted_run_on_a_bert_goes_on_to_the_same_weights(bert, tmp_path):
     settings = Settings(**{**QUICK, "dropout": 0.3, "epochs": 3}, bert=str(bert), prior_decay=0.1, mixout=0.3)
     train_tagger(settings, **PARTS, out=tmp_path / "whole")
@@ -223,6 +232,7 @@ def test_whether_a_bert_lowers_text_is_read_from_its_folder(vocab, said, lower, 
         ({"bert": "x", "encoder": "cnn"}, "`encoder` is one of"),
         ({"mixout": 0.5}, "`mixout` needs `bert`. Received: mixout=0.5 and no BERT"),
         ({"lexicon": True, "bert": "x"}, "`lexicon` is for training from scratch. Received: lexicon=True and bert='x'"),
+        ({"constraints": True, "head": "softmax"}, "`constraints` needs head='crf'. Received: .* head='softmax'"),
         ({"min_confidence": 0.3}, "`min_confidence` is for ner. Received: 0.3 and task='cws'"),
         ({"task": "ner", "min_confidence": 1.0}, "`min_confidence` must be above 0 and below 1. Received: 1.0"),
         ({"patience": 0}, "`patience` must be positive"),
