@@ -14,6 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from kcrf.backend import keras
 from kcrf.models import build_transformer_model, save_pretrained
 
 
@@ -23,6 +24,7 @@ def tiny_checkpoint(texts, model="bert", folder=None, **changes):
     Returns:
         The paths of configuration, weights and vocabulary.
     """
+    keras.utils.set_random_seed(0)
     folder = Path(folder or tempfile.mkdtemp())
     tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *sorted(set("".join(texts)))]
     sizes = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128}

@@ -30,7 +30,7 @@ def test_a_pipe_is_read_as_a_file_is(tmp_path):
     for content, expected in (("李\tB-PER\n{\tO\n", "李{"), ('{"text": "李雷", "entities": []}\n', "李雷")):
         path = tmp_path / f"pipe-{expected}"
         os.mkfifo(path)
-        thread = threading.Thread(target=path.write_bytes, args=(content.encode(),))
+        thread = threading.Thread(target=path.write_bytes, args=(content.encode(),), daemon=True)
         thread.start()
         assert [sentence.text for sentence in read_entities(path)] == [expected]
         thread.join()

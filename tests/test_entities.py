@@ -232,11 +232,11 @@ def test_json_lines_that_cannot_be_gold_are_told_by_line(line, tmp_path):
 
 def test_illegal_gold_is_refused_before_training_by_file_and_line(tmp_path, capsys):
     path = tmp_path / "gold.conll"
-    path.write_text("李 B-PER\n雷 I-PER\n\n在 O\n上 I-LOC\n")
+    path.write_text("李 B-PER\n雷 I-PER\n\n在 O\n上 I-LOC\n", encoding="utf-8")
     arguments = ["train", "--task", "ner", "--train", str(path), "--out", str(tmp_path / "run")]
     assert cli.main(arguments) == 2
     assert f"{path}:5: " in capsys.readouterr().err and not (tmp_path / "run").exists()
-    path.write_text("李 PER\n")
+    path.write_text("李 PER\n", encoding="utf-8")
     assert cli.main(arguments) == 2
     assert f"{path}:1: needs O or a tag like B-PER" in capsys.readouterr().err
 
@@ -261,7 +261,7 @@ def test_a_type_that_the_held_out_part_lacks_and_one_training_sentence(tmp_path)
 
 def test_a_single_sentence_needs_a_part_to_choose_the_epoch_by(tmp_path, capsys):
     path = tmp_path / "one.conll"
-    path.write_text("李 B-PER\n雷 I-PER\n来 O\n")
+    path.write_text("李 B-PER\n雷 I-PER\n来 O\n", encoding="utf-8")
     assert cli.main(["train", "--task", "ner", "--train", str(path), "--out", str(tmp_path / "run")]) == 2
     assert f"{path}: one sentence, so none can be held out. Received: no --valid FILE" in capsys.readouterr().err
 

@@ -46,7 +46,8 @@ def test_an_example_of_sequence_labelling_is_short(name):
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_an_example_runs_and_says_what_it_promises(name, tmp_path):
     command = [sys.executable, str(EXAMPLES / f"{name}.py"), *ARGUMENTS.get(name, [])]
-    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "COLUMNS": "120"})
+    environment = {**os.environ, "COLUMNS": "120", "TMPDIR": str(tmp_path)}
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment)
     assert run.returncode == 0, run.stderr
     assert EXPECTED.get(name, "").lower() in run.stdout.lower()
     before, least = AT_LEAST.get(name, ("", None))

@@ -191,7 +191,8 @@ def test_a_run_of_which_little_is_left_has_a_page_too(tmp_path):
     page = report(tmp_path)
     for name in ("scores.json", "log.csv", "transitions.json", "predictions.jsonl"):
         assert name in page.texts
-    (tmp_path / "predictions.jsonl").write_text('{"text": "甲", "gold": [[0, 1, ""]], "found": [[0, 1, "", 1.0]]}\n')
+    line = '{"text": "甲", "gold": [[0, 1, ""]], "found": [[0, 1, "", 1.0]]}\n'
+    (tmp_path / "predictions.jsonl").write_text(line, encoding="utf-8")
     (tmp_path / "log.csv").write_text("epoch,loss,valid_f\n1,nan,\n")
     (tmp_path / "scores.json").write_text("{}")
     assert "No mistakes in 1 sentences." in report(tmp_path).text

@@ -214,11 +214,13 @@ KILLED_BEFORE_A_CHANGE = """
 import os, signal, sys
 from kcrf import cli
 
-folder, left = sys.argv.pop(1), int(sys.argv.pop(1))
+folder, change = sys.argv.pop(1), sys.argv.pop(1)
+left, ending = (int(change), "") if change.isdigit() else (1, change)
 
 def count(event, arguments):
     global left
-    if event in ("os.rename", "os.remove") and str(arguments[0]).startswith(folder) and os.path.exists(arguments[0]):
+    path = str(arguments[0]) if event in ("os.rename", "os.remove") else ""
+    if path.startswith(folder) and path.endswith(ending) and os.path.exists(path):
         left -= 1
         if left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -229,7 +231,10 @@ sys.exit(cli.main(sys.argv[1:]))
 
 
 def killed(folder, change, *arguments):
-    """Runs the command line, which kills itself before so many changes in `folder`; whether it came as far as that."""
+    """Runs the command line, which kills itself before a change in `folder`; whether it came as far as that.
+
+    The change is the so manieth, or the first of a file whose path ends so.
+    """
     command = [sys.executable, "-c", KILLED_BEFORE_A_CHANGE, folder, change, *arguments]
     status = subprocess.run(list(map(str, command))).returncode
     assert status in (0, -signal.SIGKILL)
@@ -254,16 +259,18 @@ def older(tmp_path_factory):
 
 
 @by_one_backend
-@pytest.mark.parametrize("first, second", [(1, 5), (2, 12), (9, 10), (19, 1)])
+@pytest.mark.parametrize("first, second", [(1, 5), (2, 12), (9, 10), ("/state.npz", 1)])
 def test_kill_9_at_any_change_of_a_file_changes_nothing(whole, tmp_path, first, second):
-    """A run changes files 20 times; between two changes it only computes."""
+    """A run changes files some 20 times, the removal of its state the last; between two changes it only computes."""
     assert_killed_twice_is_as_good(whole, tmp_path, first, second)
 
 
 @by_one_backend
-@pytest.mark.parametrize("first, second", [(5, 9), (19, 5), (21, 2), (25, 3)])
+@pytest.mark.parametrize(
+    "first, second", [(5, 9), ("new.scores.json", 5), ("new.run/config.json", 2), ("new.run/scores.json", 3)]
+)
 def test_kill_9_while_an_older_run_is_replaced_leaves_one_of_the_two(whole, older, tmp_path, first, second):
-    """From the 20th change on the new files take the places of the old ones."""
+    """With the scores the new run is complete, and its files take the places of the old ones, from config.json on."""
     run = shutil.copytree(older, tmp_path / "run")
     assert_killed_twice_is_as_good(whole, tmp_path, first, second, older)
     assert (run / "notes.txt").read_text() == "mine"
