@@ -48,13 +48,14 @@ def test_public_names_exist_and_are_documented(name):
             assert thing.__doc__, f"kcrf.{name}.{label} has no docstring"
 
 
-def run(blocks, text, name):
-    """Runs code blocks of a document one after the other, but for those of another backend."""
-    names = {"__name__": "__main__"}
+def run(blocks, text, name, **names):
+    """Runs code blocks of a document one after the other, but for those of another backend; returns their names."""
+    names["__name__"] = "__main__"
     for block in blocks:
         if block[1] in ("", backend_name()):
             above = "\n" * text.count("\n", 0, block.start(2))  # so that an error tells the line of the document
             exec(compile(above + block[2], name, "exec"), names)
+    return names
 
 
 @pytest.mark.parametrize("document", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.name)
@@ -66,22 +67,17 @@ def test_the_code_of_a_guide_runs_from_top_to_bottom(document, tmp_path, monkeyp
     run(blocks, text, str(document))
 
 
-def code_of(name):
-    return [block[2] for block in CODE.finditer((ROOT / name).read_text(encoding="utf-8"))]
-
-
 def test_the_readme_on_the_layer_runs(tmp_path, monkeypatch):
     """The ten lines, and what is shown of their model further down."""
     monkeypatch.chdir(tmp_path)
-    blocks = [code for code in code_of("README.md") if re.search(r"\bcrf( = |[.,])", code)]
-    assert len(blocks) == 3
-    blocks[0] = blocks[0].replace("lr_multiplier=100", 'lr_multiplier="auto"')
+    text = (ROOT / "README.md").read_text(encoding="utf-8").replace("lr_multiplier=100", 'lr_multiplier="auto"')
     if backend_name() != "tensorflow":  # of which the text speaks
-        blocks[1] = re.sub("^.*export.*$", "", blocks[1], flags=re.MULTILINE)
+        text = re.sub(r"^tagger\.export.*$", "", text, flags=re.MULTILINE)
+    blocks = [block for block in CODE.finditer(text) if re.search(r"\bcrf( = |[.,])", block[2])]
+    assert len(blocks) == 3
     characters, tags = np.array([[5, 6, 7], [8, 9, 0]]), np.array([words_to_tags(["今天", "好"]), [0, 0, -1]])
-    names = {"characters": characters, "tags": tags, "held_out_characters": characters, "held_out_tags": tags}
-    for block in blocks:
-        exec(compile(block, "README.md", "exec"), names)
+    data = {"characters": characters, "tags": tags, "held_out_characters": characters, "held_out_tags": tags}
+    names = run(blocks, text, "README.md", **data)
     crf, model = names["crf"], names["model"]
     assert model.history.history["lr_multiplier"] == [100]  # what "auto" became
     paths = ops.convert_to_numpy(crf.decode(model.predict(characters, verbose=0)))
@@ -89,7 +85,8 @@ def test_the_readme_on_the_layer_runs(tmp_path, monkeypatch):
 
 
 def test_the_readme_in_chinese_has_the_same_code():
-    ours, theirs = ([ast.dump(ast.parse(code)) for code in code_of(name)] for name in ("README.md", "README.zh.md"))
+    texts = [(ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "README.zh.md")]
+    ours, theirs = ([ast.dump(ast.parse(block[2])) for block in CODE.finditer(text)] for text in texts)
     assert ours == theirs
 
 

@@ -36,13 +36,8 @@ class Server(BaseHTTPRequestHandler):
 @pytest.fixture(scope="module")
 def address():
     """Of a server on this machine, which no proxy stands before."""
-    with pytest.MonkeyPatch.context() as environment:
+    with pytest.MonkeyPatch.context() as environment, ThreadingHTTPServer(("127.0.0.1", 0), Server) as server:
         environment.setenv("no_proxy", "127.0.0.1")
-        yield from _served()
-
-
-def _served():
-    with ThreadingHTTPServer(("127.0.0.1", 0), Server) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
