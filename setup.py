@@ -1,10 +1,10 @@
 import re
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import find_packages, setup
 
 here = Path(__file__).parent
-version = re.search(r'__version__ = "(.+)"', (here / "kcrf/__init__.py").read_text(encoding="utf-8")).group(1)
+version = re.search(r'__version__ = "(.+)"', (here / "kcrf/version.py").read_text(encoding="utf-8")).group(1)
 
 setup(
     name="kcrf",
@@ -14,8 +14,8 @@ setup(
     long_description_content_type="text/markdown",
     license="Apache-2.0",
     python_requires=">=3.11",
-    packages=["kcrf"],
-    package_data={"kcrf": ["data/*"]},
+    packages=find_packages(include=["kcrf", "kcrf.*"]),
+    package_data={"kcrf.corpora": ["data/*"], "kcrf.reports": ["report.css"]},
     install_requires=["keras>=3.15", "numpy>=2.0", "rich>=13.0"],
     extras_require={
         "tensorflow": ["tensorflow>=2.21"],
@@ -36,5 +36,5 @@ setup(
             "transformers>=4.50",
         ],
     },
-    entry_points={"console_scripts": ["kcrf=kcrf.cli:main"]},
+    entry_points={"console_scripts": ["kcrf=kcrf.commands:main"]},
 )

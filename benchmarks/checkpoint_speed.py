@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from kcrf.backend import backend_name
 from kcrf.checkpoints import huggingface_names, open_checkpoint, write_safetensors, write_tf_checkpoint
 from kcrf.models import build_transformer_model
-from kcrf.pretrained import load_checkpoint
+from kcrf.models.loading import load_checkpoint
 
 SQUARE, WIDE, VOCABULARY = 768, 3072, 21128
 BASE = {"vocab_size": VOCABULARY, "hidden_size": SQUARE, "intermediate_size": WIDE, "with_pool": True}

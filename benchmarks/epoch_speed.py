@@ -75,7 +75,7 @@ def epochs_in_turn(sentences, options):
     """The (seconds, processor seconds) of each epoch but the first, by head."""
     from kcrf.backend import keras
     from kcrf.corpora import split
-    from kcrf.settings import Settings
+    from kcrf.runs import Settings
     from kcrf.training import train_tagger
 
     class Turns(keras.callbacks.Callback):

@@ -17,8 +17,8 @@ import tempfile
 import keras
 import numpy as np
 
+from kcrf.layers import LayerPooling
 from kcrf.models import build_transformer_model, reinitialize, save_pretrained
-from kcrf.transformer import LayerPooling
 
 sizes = {
     "vocab_size": 30,

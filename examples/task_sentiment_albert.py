@@ -9,11 +9,11 @@ import numpy as np
 from tiny_checkpoint import checkpoint
 
 from kcrf.backend import keras, set_gelu
+from kcrf.layers.pooling import FirstToken
 from kcrf.models import build_transformer_model
 from kcrf.optimizers import Adam, extend_with_piecewise_linear_lr
 from kcrf.snippets import DataGenerator, sequence_padding
 from kcrf.tokenizers import Tokenizer
-from kcrf.transformer import FirstToken
 
 set_gelu("tanh")
 maxlen, batch_size, epochs = 24, 32, 15

@@ -51,7 +51,7 @@ def main():
 
 def files_of(corpus, folder):
     """The paths of the parts train, dev and test, as `kcrf download` names them or as their publishers do."""
-    from kcrf.downloads import CORPORA as PUBLIC
+    from kcrf.corpora.downloads import CORPORA as PUBLIC
 
     if corpus not in PUBLIC:
         return [folder / f"example.{part}" for part in ("train", "dev", "test")]
@@ -62,7 +62,7 @@ def files_of(corpus, folder):
 def measure(options, settings, out):
     """The scores of one training run, with the seconds it took by the clock and of the processors."""
     from kcrf.corpora import read_conll
-    from kcrf.settings import Settings
+    from kcrf.runs import Settings
 
     repair, _ = CORPORA[options.corpus]
     parts = [read_conll(path, repair=repair) for path in files_of(options.corpus, Path(options.data))]

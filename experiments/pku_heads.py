@@ -43,7 +43,7 @@ def main():
 def measure(options, seed, settings, out):
     """The scores of one training run, with the seconds it took by the clock and of the processors."""
     from kcrf.corpora import read_segmented, split
-    from kcrf.settings import Settings
+    from kcrf.runs import Settings
 
     train = [words for words in read_segmented(options.train) if words]
     test = [words for words in read_segmented(options.test) if words]

@@ -4,17 +4,15 @@
 Where Keras cannot run, what needs no Keras works all the same: tags, metrics, corpora, tokenizers, checkpoints.
 """
 
-__version__ = "0.1.0"
+from kcrf.version import __version__
+
+__all__ = ["__version__"]
 
 try:
-    from kcrf import memm as _memm  # and with it kcrf.layers, on which it builds
-    from kcrf import models as _models
-    from kcrf import optimizers as _optimizers
+    from kcrf import layers, models, optimizers  # noqa: F401 (importing them registers their classes)
 except ModuleNotFoundError as error:
     if error.name not in ("keras", "tensorflow", "jax", "torch", "openvino"):
         raise
 except ValueError as error:
     if "Unable to import backend" not in str(error):  # Keras does not know it
         raise
-else:
-    del _memm, _models, _optimizers

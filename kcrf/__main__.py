@@ -2,6 +2,6 @@
 
 import sys
 
-from kcrf.cli import main
+from kcrf.commands import main
 
 sys.exit(main())

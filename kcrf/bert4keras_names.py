@@ -1,6 +1,8 @@
 """Names that bert4keras has and kcrf has not, each with where to go. Needs no Keras."""
 
-__all__ = ["explain"]
+from functools import partial
+
+__all__ = ["explain", "explain_models", "explain_optimizers", "explain_snippets", "explain_tokenizers"]
 
 _OLD_HOST = "bert4keras itself, beside kcrf on tf_keras (PORTING.md, The old host)"
 _GENERATION = f"kcrf tags and encodes, it does not generate text: {_OLD_HOST}, or keras-hub"
@@ -87,3 +89,13 @@ def explain(module, name):
     if name in _WHERE_TO_GO[module]:
         return ImportError(f"kcrf.{module} has no {name}, which bert4keras has. Instead: {_WHERE_TO_GO[module][name]}.")
     return AttributeError(f"module 'kcrf.{module}' has no attribute {name!r}")
+
+
+def _raise(module, name):
+    raise explain(module, name)
+
+
+# For `from kcrf.bert4keras_names import explain_models as __getattr__`: Python calls it for names that a module lacks.
+explain_models, explain_optimizers, explain_snippets, explain_tokenizers = (
+    partial(_raise, module) for module in ("models", "optimizers", "snippets", "tokenizers")
+)

@@ -11,7 +11,7 @@ import unicodedata
 import numpy as np
 
 from kcrf.backend import batch_stream
-from kcrf.bert4keras_names import explain
+from kcrf.bert4keras_names import explain_snippets as __getattr__  # noqa: F401
 
 __all__ = [
     "DataGenerator",
@@ -330,7 +330,3 @@ def softmax(x, axis=-1):
     """The softmax of a NumPy array."""
     x = np.exp(x - x.max(axis=axis, keepdims=True))
     return x / x.sum(axis=axis, keepdims=True)
-
-
-def __getattr__(name):
-    raise explain("snippets", name)

@@ -1,0 +1,27 @@
+"""`K` and the functions that scripts import from bert4keras' backend module, as attributes of `kcrf.backend`."""
+
+import sys
+from importlib import import_module
+
+from kcrf.backend import functions, host, k
+from kcrf.backend.activations import set_gelu
+from kcrf.bert4keras_names import explain
+
+__all__ = ["__getattr__"]
+
+_OF_BERT4KERAS = {"K": k, "set_gelu": set_gelu, **{name: getattr(functions, name) for name in functions.__all__}}
+
+
+def __getattr__(name):
+    """Looks up what `kcrf.backend` does not define; on the old host in bert4keras' own module."""
+    if name.startswith("__"):
+        raise AttributeError(f"module 'kcrf.backend' has no attribute {name!r}")
+    if host.OLD_HOST:
+        if name == "K" and "bert4keras.backend" not in sys.modules:
+            from kcrf.backend.tf_keras import K
+
+            return K
+        return getattr(import_module("bert4keras.backend"), name)
+    if name not in _OF_BERT4KERAS:
+        raise explain("backend", name)
+    return _OF_BERT4KERAS[name]

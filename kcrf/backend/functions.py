@@ -1,0 +1,67 @@
+"""Functions that scripts import from bert4keras' backend module."""
+
+from kcrf.backend.host import keras, ops
+
+__all__ = ["batch_gather", "multilabel_categorical_crossentropy", "search_layer"]
+
+register = keras.saving.register_keras_serializable(package="kcrf")
+
+
+def search_layer(inputs, name):
+    """The layer of this name among those that a symbolic tensor, or a layer, is computed from; None if there is none.
+
+    >>> x = keras.Input((3,))
+    >>> y = keras.layers.Dense(2)(keras.layers.Dense(4, name="first")(x))
+    >>> search_layer(y, "first").units
+    4
+    """
+    waiting, seen = [inputs if isinstance(inputs, keras.layers.Layer) else inputs._keras_history.operation], set()
+    while waiting:
+        layer = waiting.pop()
+        if layer.name == name:
+            return layer
+        if id(layer) not in seen:
+            seen.add(id(layer))
+            waiting += layer.layers if isinstance(layer, keras.Model) else []
+            waiting += [x._keras_history.operation for node in layer._inbound_nodes for x in node.input_tensors]
+    return None
+
+
+def batch_gather(params, indices):
+    """For each row of a batch the entries at its own indices: `(..., n)` of `(..., size, *rest)` is `(..., n, *rest)`.
+
+    >>> batch_gather(ops.reshape(ops.arange(6), (2, 3)), [[2], [0]]).tolist()  # doctest: +SKIP
+    [[2], [3]]
+    """
+    indices = ops.cast(indices, "int32")
+    rest = ops.shape(params)[len(indices.shape) :]
+    indices = ops.reshape(indices, (*ops.shape(indices), *[1] * len(rest)))
+    axis = len(params.shape) - len(rest) - 1
+    return ops.take_along_axis(params, ops.broadcast_to(indices, (*ops.shape(indices)[: axis + 1], *rest)), axis=axis)
+
+
+@register
+def multilabel_categorical_crossentropy(y_true, y_pred):
+    """The loss for several right classes of many: every right class should score above 0, every other below.
+
+        log(1 + sum over wrong classes exp(s)) + log(1 + sum over right classes exp(-s))
+
+    Source: Su Jianlin, kexue.fm/archives/7359; 9064 for labels between 0 and 1.
+
+    Args:
+        y_true: `(..., classes)`, from 0 to 1.
+        y_pred: `(..., classes)`, scores before any activation; -inf is no class.
+
+    Returns:
+        `(...)`.
+    """
+    y_true = ops.cast(y_true, y_pred.dtype)
+    is_class = ops.not_equal(y_pred, -float("inf"))
+    scores = ops.where(is_class, y_pred, 0.0)
+
+    def one_side(scores, weights):
+        counted = is_class & (weights > 0)
+        terms = ops.where(counted, scores + ops.log(ops.where(counted, weights, 1.0)), -1e9)
+        return ops.logsumexp(ops.concatenate([terms, ops.zeros_like(terms[..., :1])], axis=-1), axis=-1)
+
+    return one_side(scores, 1 - y_true) + one_side(-scores, y_true)

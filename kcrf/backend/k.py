@@ -1,0 +1,146 @@
+"""Keras 2's `keras.backend` as scripts for bert4keras call it: `from kcrf.backend import K`.
+
+Each function has the arguments and defaults of Keras 2 and works on tensors of Keras 3, whatever the backend. What goes
+by the same name and the same arguments in `keras.ops` is that function. What needs a graph of TensorFlow 1 (`function`,
+`gradients`, `rnn`, ...) is not here.
+"""
+
+import numpy as np
+
+from kcrf.backend.host import backend_name, keras, ops
+
+__all__ = ["argmax", "eval", "get_value", "int_shape", "set_value", "where"]  # the rest follows these
+
+_SAME = (
+    "abs all any binary_crossentropy cast categorical_crossentropy clip cos dot elu equal exp eye greater "
+    "greater_equal less less_equal log logsumexp max maximum mean min minimum not_equal one_hot ones ones_like "
+    "prod relu reshape round shape sigmoid sign sin softmax softplus softsign sparse_categorical_crossentropy "
+    "sqrt square squeeze stack std stop_gradient sum tanh tile var zeros zeros_like"
+)
+_RENAMED = {"permute_dimensions": "transpose", "pow": "power", "repeat_elements": "repeat", "reverse": "flip"}
+_FUNCTIONS = {
+    **{name: getattr(ops, name) for name in _SAME.split()},
+    **{name: getattr(ops, theirs) for name, theirs in _RENAMED.items()},
+    **{name: getattr(keras.config, name) for name in ("epsilon", "floatx", "set_epsilon", "set_floatx")},
+    "backend": backend_name,
+    "clear_session": keras.backend.clear_session,
+}
+
+
+def __getattr__(name):
+    if name in _FUNCTIONS:
+        return _FUNCTIONS[name]
+    raise AttributeError(
+        f"K has no {name!r}: it is for scripts written for Keras 2, as far as Keras 3 can do the same. See the "
+        "functions of `kcrf.backend.ops`."
+    )
+
+
+def eval(x):
+    """The value of a tensor or variable as a NumPy array.
+
+    >>> eval(ops.ones((2,)))
+    array([1., 1.], dtype=float32)
+    """
+    return ops.convert_to_numpy(x)
+
+
+get_value = eval
+
+
+def set_value(x, value):
+    """Gives a variable a new value."""
+    x.assign(value)
+
+
+update = set_value
+
+
+def transpose(x):
+    """All axes in reverse order, of any number of them: torch's own reversal is for matrices."""
+    return ops.transpose(x, tuple(range(len(x.shape)))[::-1])
+
+
+def update_add(x, increment):
+    x.assign_add(increment)
+
+
+def update_sub(x, decrement):
+    x.assign_sub(decrement)
+
+
+def batch_get_value(tensors):
+    return [eval(x) for x in tensors]
+
+
+def batch_set_value(tuples):
+    for x, value in tuples:
+        x.assign(value)
+
+
+def variable(value, dtype=None, name=None):
+    return keras.Variable(np.asarray(value), dtype=dtype or keras.config.floatx(), name=name)
+
+
+def constant(value, dtype=None, shape=None, name=None):
+    value = np.asarray(value, dtype=dtype or keras.config.floatx())
+    return ops.convert_to_tensor(value if shape is None else np.broadcast_to(value, shape))
+
+
+def int_shape(x):
+    """The shape as a tuple of ints, None where it is not known."""
+    return tuple(x.shape)
+
+
+def ndim(x):
+    return len(x.shape)
+
+
+def dtype(x):
+    return keras.backend.standardize_dtype(x.dtype)
+
+
+def argmax(x, axis=-1):
+    """The index of the largest value; along the last axis, unlike `ops.argmax`."""
+    return ops.argmax(x, axis=axis)
+
+
+def argmin(x, axis=-1):
+    return ops.argmin(x, axis=axis)
+
+
+def concatenate(tensors, axis=-1):
+    return ops.concatenate(tensors, axis=axis)
+
+
+def expand_dims(x, axis=-1):
+    return ops.expand_dims(x, axis)
+
+
+def cumsum(x, axis=0):
+    return ops.cumsum(x, axis=axis)
+
+
+def cumprod(x, axis=0):
+    return ops.cumprod(x, axis=axis)
+
+
+def arange(start, stop=None, step=1, dtype="int32"):
+    return ops.arange(start, stop, step, dtype=dtype)
+
+
+def flatten(x):
+    return ops.reshape(x, (-1,))
+
+
+def gather(reference, indices):
+    return ops.take(reference, indices, axis=0)
+
+
+def where(condition, x, y):
+    """`x` where the condition holds and `y` elsewhere, all three broadcast, as bert4keras made it."""
+    return ops.where(ops.cast(condition, "bool"), x, y)
+
+
+def l2_normalize(x, axis=None):
+    return x / ops.sqrt(ops.maximum(ops.sum(ops.square(x), axis=axis, keepdims=True), 1e-12))

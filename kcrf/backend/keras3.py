@@ -1,0 +1,118 @@
+"""The usual host, Keras 3. `host` alone imports this; `tf_keras` beside it has the same names for Keras 2."""
+
+import itertools
+
+import keras
+from keras import ops, tree
+from keras.src.trainers.data_adapters.data_adapter import DataAdapter
+
+__all__ = ["Layer", "Optimizer", "Wrapper", "call_with", "extensible", "keras", "made_trainable", "open_scope", "ops"]
+
+__all__ += ["batch_stream", "path_of", "tree"]
+
+Layer = keras.layers.Layer
+Optimizer = keras.optimizers.Optimizer
+Wrapper = keras.layers.Wrapper
+
+
+def open_scope():
+    """The `keras.StatelessScope` that the caller runs in, whose values variables have there, or None."""
+    with keras.StatelessScope(initialize_variables=False) as scope:
+        return scope.original_scope
+
+
+def path_of(variable):
+    """The path of a Keras variable; the name of anything else."""
+    return getattr(variable, "path", variable.name)
+
+
+def made_trainable(layer):
+    """The variables of a layer itself that are made to be trained, also while they are frozen."""
+    return layer._trainable_variables
+
+
+def call_with(layer, variables, change, inputs, **kwargs):
+    """Calls a layer with `change(value)` in place of the values of some of its variables.
+
+    Returns:
+        The outputs, and a list of the losses that the layer added and that Keras does not collect by itself.
+    """
+    values = {id(v): v.value for v in layer.variables}
+    values.update({id(v): change(v.value) for v in variables})
+    state = [v for v in layer.variables if id(v) in values]
+    with keras.StatelessScope([(v, values[id(v)]) for v in state], collect_losses=True) as scope:
+        before = [scope.get_current_value(v) for v in state]
+        outputs = layer(inputs, **kwargs)
+    for v, old in zip(state, before, strict=True):
+        if scope.get_current_value(v) is not old:
+            v.assign(scope.get_current_value(v))
+    if scope.original_scope is None:
+        return outputs, scope.losses
+    if scope.original_scope.collect_losses:
+        for loss in scope.losses:  # the layer inside has claimed it
+            scope.original_scope.add_loss(loss)
+    return outputs, []
+
+
+def extensible(optimizer_class):
+    """A class of optimizers in the form that `kcrf.optimizers.extensions` extends: itself."""
+    return optimizer_class
+
+
+def batch_stream(batches):
+    """Batches without end as `fit` takes them in place of data; also an iterator of them.
+
+    A plain generator works less well in Keras 3: on TensorFlow its batches must have no lists in them, and where the
+    first two happen to be of one length, all others must be; and Keras warns that it does not shuffle it.
+    """
+    return _BatchStream(batches)
+
+
+class _BatchStream(DataAdapter):
+    num_batches = batch_size = has_partial_batch = partial_batch_size = None
+
+    def __init__(self, batches):
+        self._batches = iter(batches)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return next(self._batches)
+
+    def get_numpy_iterator(self):
+        return map(_as_tuples, self._batches)
+
+    get_jax_iterator = get_numpy_iterator
+
+    def get_tf_dataset(self):
+        import tensorflow as tf
+
+        first_two = [next(self._batches), next(self._batches)]
+        self._batches = itertools.chain(first_two, self._batches)
+        signature = tree.map_structure(
+            lambda one, other: tf.TensorSpec(_common_shape(one, other), one.dtype), *map(_as_tuples, first_two)
+        )
+        return tf.data.Dataset.from_generator(self.get_numpy_iterator, output_signature=signature).prefetch(2)
+
+    def get_torch_dataloader(self):
+        from torch.utils.data import DataLoader, IterableDataset
+
+        stream = self.get_numpy_iterator()
+
+        class Stream(IterableDataset):
+            def __iter__(self):
+                return stream
+
+        return DataLoader(Stream(), batch_size=None, collate_fn=lambda x: tree.map_structure(ops.convert_to_tensor, x))
+
+
+def _as_tuples(batch):
+    """A batch without lists; what is no tuple is all inputs."""
+    return tree.lists_to_tuples(batch if isinstance(batch, tuple) else (batch,))
+
+
+def _common_shape(first, second):
+    """The shape of all arrays like these two: rows in any number, and time steps, unless there is one."""
+    sizes = enumerate(zip(first.shape, second.shape, strict=True))
+    return [None if axis == 0 or one != other or (axis == 1 and one > 1) else one for axis, (one, other) in sizes]

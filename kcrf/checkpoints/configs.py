@@ -1,0 +1,191 @@
+"""What an encoder is made of: read from Google's and Hugging Face's configuration files and from arguments, completed,
+refused where it cannot be built, and written for Hugging Face.
+"""
+
+from dataclasses import dataclass
+from numbers import Integral
+from pathlib import Path
+
+from kcrf.checkpoints.names import CONFIG_FILES
+from kcrf.files import read_json
+
+__all__ = ["ACTIVATIONS", "FAMILIES", "Family", "huggingface_config", "read_config", "settings_of"]
+
+
+@dataclass(frozen=True)
+class Family:
+    """What sets a family of models apart."""
+
+    shared: bool = False  # one block for all layers
+    relative: bool = False  # fixed relative positions instead of trained absolute ones
+    heads: tuple = ("with_pool", "with_nsp", "with_mlm")
+
+
+FAMILIES = {
+    "bert": Family(),
+    "roberta": Family(),  # wwm, MacBERT, brightmart's roberta_zh: BERT but for the name
+    "albert": Family(shared=True),
+    "electra": Family(heads=("with_discriminator",)),
+    "nezha": Family(relative=True),
+}
+
+# What a configuration file or an argument may say, and what holds where neither does.
+ARCHITECTURE = {
+    "vocab_size": None,
+    "hidden_size": None,
+    "num_hidden_layers": None,
+    "num_attention_heads": None,
+    "intermediate_size": None,
+    "hidden_act": "gelu",
+    "max_position": 512,
+    "segment_vocab_size": 2,
+    "embedding_size": None,
+    "embedding_mapping": None,  # whether a Dense widens embeddings; where they are narrower it must
+    "attention_head_size": None,
+    "attention_key_size": None,
+    "dropout_rate": 0.0,
+    "attention_dropout_rate": 0.0,
+    "layer_norm_eps": 1e-12,
+    "initializer_range": 0.02,
+}
+ALIASES = {  # as configuration files write it
+    "max_position_embeddings": "max_position",
+    "type_vocab_size": "segment_vocab_size",
+    "hidden_dropout_prob": "dropout_rate",
+    "attention_probs_dropout_prob": "attention_dropout_rate",
+}
+OPTIONS = {
+    "with_pool": False,
+    "with_nsp": False,
+    "with_mlm": False,
+    "with_discriminator": False,
+    "keep_tokens": None,
+    "compound_tokens": None,
+    "sequence_length": None,
+    "hierarchical_position": None,
+    "custom_position_ids": False,
+    "shared_segment_embeddings": False,
+    "mixout": 0.0,
+    "output_layers": None,
+    "layers": None,
+    "prefix": "",
+    "name": None,
+}
+# What a file may ask for and we would compute wrongly: the key, the only value we can do.
+ONLY = {
+    "pad_token_id": 0,
+    "position_embedding_type": "absolute",
+    "num_hidden_groups": 1,
+    "inner_group_num": 1,
+    "ln_type": "postln",
+    "max_relative_position": 64,
+}
+ACTIVATIONS = {  # as configurations write it: which one that is
+    "gelu": "gelu",
+    "gelu_erf": "gelu",
+    "gelu_tanh": "gelu_tanh",
+    "gelu_new": "gelu_tanh",
+    "gelu_fast": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "relu": "relu",
+    "silu": "silu",
+    "swish": "silu",
+    "tanh": "tanh",
+}
+
+
+def settings_of(config_path, model, options):
+    """Every setting of an encoder, out of a configuration file and the arguments, which go before it."""
+    heads = ("with_pool", "with_nsp", "with_mlm", "with_discriminator")
+    lacks = [name for name in heads if name not in FAMILIES[model].heads]
+    known = [name for name in (*OPTIONS, *ARCHITECTURE, *ALIASES) if name not in lacks]
+    unknown = sorted(set(options) - set(known))
+    if unknown:
+        raise ValueError(f"`build_transformer_model` has for model={model!r} {known}. Received: {', '.join(unknown)}")
+    written = read_config(config_path, model)
+    settings = {**ARCHITECTURE, **OPTIONS}
+    for source in (written, options):
+        found = {ALIASES.get(name, name): value for name, value in source.items()}
+        settings.update({name: value for name, value in found.items() if name in settings})
+    _fill(settings, config_path, given={ALIASES.get(name, name) for name in options})
+    return settings
+
+
+def _fill(settings, config_path, given):
+    """Puts in what follows from other settings, and refuses what does not fit."""
+    needed = list(ARCHITECTURE)[:5]
+    absent = [name for name in needed if settings[name] is None]
+    if absent:
+        raise ValueError(
+            f"A transformer needs {', '.join(absent)}. Received: neither in {config_path} nor as arguments"
+        )
+    wrong = [f"{name}={settings[name]!r}" for name in needed if not isinstance(settings[name], Integral)]
+    if wrong:
+        raise ValueError(f"A transformer needs ints for {', '.join(needed)}. Received: {', '.join(wrong)}")
+    if settings["hidden_act"] not in ACTIVATIONS:
+        raise ValueError(f"`hidden_act` must be one of {sorted(ACTIVATIONS)}. Received: {settings['hidden_act']!r}")
+    hidden, heads = settings["hidden_size"], settings["num_attention_heads"]
+    if settings["attention_head_size"] is None and hidden % heads:
+        raise ValueError(f"`hidden_size` must be a multiple of `num_attention_heads`. Received: {hidden} and {heads}")
+    if settings["mixout"]:  # it stands in for dropout
+        settings.update({name: 0.0 for name in ("dropout_rate", "attention_dropout_rate") if name not in given})
+    for name, value in (
+        ("embedding_size", hidden),
+        ("attention_head_size", hidden // heads),
+        ("dropout_rate", 0.0),
+        ("attention_dropout_rate", 0.0),
+        ("prefix", ""),
+    ):
+        settings[name] = value if settings[name] is None else settings[name]
+    settings["embedding_mapping"] = settings["embedding_mapping"] or settings["embedding_size"] != hidden
+    settings["attention_key_size"] = settings["attention_key_size"] or settings["attention_head_size"]
+    settings["with_pool"] = settings["with_pool"] or bool(settings["with_nsp"])
+    if settings["keep_tokens"] is not None:
+        settings["keep_tokens"] = [int(token) for token in settings["keep_tokens"]]
+        settings["vocab_size"] = len(settings["keep_tokens"])
+    settings["vocab_size"] += len(settings["compound_tokens"] or [])
+
+
+def read_config(config_path, model):
+    """The entries of a configuration file, refused where they ask for another model or for what is not here."""
+    if config_path is None:
+        return {}
+    path = Path(config_path)
+    if path.is_dir():
+        found = [path / name for name in CONFIG_FILES if (path / name).is_file()]
+        path = found[0] if found else path / "config.json"
+    config = read_json(path)
+    named = config.get("model_type", model)
+    if named != model and {named, model} != {"bert", "roberta"}:
+        raise ValueError(f"{path}: model_type is {named!r}, expected model={named!r}. Received: model={model!r}")
+    for name, value in ONLY.items():
+        if config.get(name, value) != value:
+            raise ValueError(f"{path}: {name} must be {value!r}. Received: {config[name]!r}")
+    if "ln_type" in config:  # the first albert_zh, see `kcrf.models.loading`
+        config["embedding_size"] = config["hidden_size"]
+    if config.get("model_type") == "albert":  # Hugging Face's always maps
+        config["embedding_mapping"] = True
+    return config
+
+
+def huggingface_config(config):
+    """A configuration with Hugging Face's names, from which both they and we build the same encoder."""
+    classes = {"bert": "Bert", "roberta": "Bert", "albert": "Albert", "electra": "Electra", "nezha": "Nezha"}
+    return {
+        "model_type": classes[config["model"]].lower(),
+        "architectures": [classes[config["model"]] + "Model"],
+        "vocab_size": config["vocab_size"],
+        "hidden_size": config["hidden_size"],
+        "embedding_size": config["embedding_size"],
+        "num_hidden_layers": config["num_hidden_layers"],
+        "num_attention_heads": config["num_attention_heads"],
+        "intermediate_size": config["intermediate_size"],
+        "hidden_act": {"gelu_erf": "gelu", "gelu_tanh": "gelu_new"}.get(config["hidden_act"], config["hidden_act"]),
+        "hidden_dropout_prob": config["dropout_rate"],
+        "attention_probs_dropout_prob": config["attention_dropout_rate"],
+        "max_position_embeddings": config["max_position"],
+        "type_vocab_size": config["segment_vocab_size"],
+        "layer_norm_eps": config["layer_norm_eps"],
+        "initializer_range": config["initializer_range"],
+        "pad_token_id": 0,
+    }

@@ -1,0 +1,134 @@
+"""Checkpoints: any of the usual files as one lazy, read-only mapping from names to NumPy arrays. Needs NumPy only.
+
+    open_checkpoint(path)              Google's TensorFlow files (without TensorFlow), safetensors, pytorch_model.bin
+    google_names(mapping, model)       the same arrays under Google's names and in Google's shapes, whoever wrote them
+    huggingface_names(mapping, model)  the way back, for writing
+    layer_owner(name)                  the transformer layer, or the part, that an array belongs to
+    write_safetensors(path, arrays), write_tf_checkpoint(prefix, arrays)
+
+An array is read when it is asked for and not before; what was never asked for is never read.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from kcrf.checkpoints.safetensors import read_safetensors
+from kcrf.checkpoints.tensor_bundle import open_tensorflow
+from kcrf.checkpoints.torch_files import open_torch
+
+__all__ = ["Checkpoint", "open_checkpoint"]
+
+# What training leaves in a checkpoint beside the weights: moments of optimizers, counters, half-precision copies.
+OPTIMIZER_SLOTS = re.compile(
+    r"(^|/)(adam_[mv]|lamb_[mv]|(Adam|LAMB|Lamb|AdamWeightDecay\w*|Momentum|Adagrad|RMSProp)(_\d+)?|shadow"
+    r"|global_step|beta[12]_power|(current_)?loss_scale|(good|bad)_steps)(:0)?$"
+)
+
+
+def open_checkpoint(path):
+    """Opens a checkpoint as a lazy, read-only mapping from names to arrays.
+
+    Args:
+        path: One of
+            a prefix of Google's TensorFlow format ("bert_model.ckpt", or its ".index" file), read without TensorFlow;
+            a ".safetensors" file, or the "model.safetensors.index.json" of several;
+            a "pytorch_model.bin", read by torch's weights-only loader;
+            a folder that holds one of these (safetensors come first, then TensorFlow, then torch).
+
+    Returns:
+        A `Checkpoint`. Its arrays have the names and shapes of the file (bfloat16 becomes float32); `google_names`
+        gives them Google's. Moments of optimizers and step counters are left out.
+
+    Raises:
+        FileNotFoundError: There is no checkpoint at `path`.
+        ValueError: The file is truncated, corrupt, or of a kind that cannot be read; the text says which and where.
+        ImportError: A ".bin" file without torch installed.
+
+    >>> checkpoint = open_checkpoint("chinese_L-12_H-768_A-12/bert_model.ckpt")  # doctest: +SKIP
+    >>> checkpoint["bert/embeddings/word_embeddings"].shape                      # doctest: +SKIP
+    (21128, 768)
+    """
+    kind, path = _find(Path(path))
+    entries = {"safetensors": read_safetensors, "tensorflow": open_tensorflow, "torch": open_torch}[kind](path)
+    return Checkpoint(path, {name: entry for name, entry in entries.items() if not OPTIMIZER_SLOTS.search(name)})
+
+
+class Checkpoint(Mapping):
+    """The arrays of a checkpoint by name, read from disk one by one when asked for. Made by `open_checkpoint`.
+
+    Attributes:
+        path: The file, or the prefix of the files.
+        bytes_read: How many bytes of arrays were read so far.
+    """
+
+    def __init__(self, path, entries):
+        self.path = path
+        self.bytes_read = 0
+        self._entries = entries
+
+    def __getitem__(self, name):
+        array = self._entry(name).read()
+        self.bytes_read += self._entries[name].nbytes
+        return array
+
+    def shape(self, name):
+        """The shape of an array, without reading it."""
+        return tuple(self._entry(name).shape)
+
+    def __contains__(self, name):
+        return name in self._entries
+
+    def __iter__(self):
+        return iter(self._entries)
+
+    def __len__(self):
+        return len(self._entries)
+
+    def __repr__(self):
+        return f"<Checkpoint {str(self.path)!r}: {len(self)} arrays>"
+
+    def _entry(self, name):
+        if name not in self._entries:
+            raise KeyError(f"{self.path}: no array {name!r} among the {len(self)} there")
+        return self._entries[name]
+
+
+def _find(path):
+    """The kind of the checkpoint at a path, and the path that its reader wants."""
+    text = str(path)
+    if path.is_dir():
+        return _find_in_folder(path)
+    if text.endswith(".index.json") and path.is_file():
+        return ("torch" if text.endswith(".bin.index.json") else "safetensors"), path
+    prefix = re.sub(r"\.(index|meta|data-\d{5}-of-\d{5})$", "", text)
+    if Path(prefix + ".index").is_file():
+        return "tensorflow", Path(prefix)
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no checkpoint here, expected a file, a folder or a prefix of .index")
+    if path.suffix == ".safetensors":
+        return "safetensors", path
+    if path.suffix in (".bin", ".pt", ".pth"):
+        return "torch", path
+    raise ValueError(
+        f"{path}: not a checkpoint, expected .safetensors, .bin, .pt or a TensorFlow prefix with an .index"
+    )
+
+
+def _find_in_folder(folder):
+    for kind, patterns in (
+        ("safetensors", ("model.safetensors.index.json", "model.safetensors", "*.safetensors")),
+        ("tensorflow", ("*.index",)),
+        ("torch", ("pytorch_model.bin.index.json", "pytorch_model.bin")),
+    ):
+        for pattern in patterns:
+            found = sorted(folder.glob(pattern))
+            if len(found) > 1:
+                names = ", ".join(file.name for file in found)
+                raise ValueError(f"{folder}: several checkpoints, name one of them. Received: {names}")
+            if found:
+                return kind, found[0].with_suffix("") if kind == "tensorflow" else found[0]
+    names = ", ".join(sorted(file.name for file in folder.iterdir())[:10])
+    raise FileNotFoundError(
+        f"{folder}: no checkpoint in this folder, expected *.safetensors, *.index or *.bin: {names}"
+    )

@@ -1,0 +1,7 @@
+"""The command line."""
+
+from kcrf.commands.main import main
+
+__all__ = [
+    "main",
+]

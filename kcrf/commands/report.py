@@ -1,0 +1,30 @@
+"""kcrf report"""
+
+import os
+
+from kcrf.commands.parsers import add_command
+
+__all__ = ["add_report"]
+
+
+def add_report(commands):
+    """Adds the parser of `kcrf report`."""
+    parser = add_command(
+        commands,
+        "report",
+        _report,
+        "Write one HTML page about training runs, side by side.",
+        "The page holds settings, scores, learning curves, transitions by epoch, the most frequent mistakes and the\n"
+        "calibration of the confidences. It needs no other file.\n\n"
+        "example:\n  kcrf report runs/crf_x1 runs/crf_x100 --out compared.html",
+    )
+    parser.add_argument("runs", nargs="+", metavar="RUN_DIR", help="a folder that `kcrf train` wrote")
+    parser.add_argument("--out", metavar="FILE.html", help="where to [report.html in the first RUN_DIR]")
+
+
+def _report(options):
+    from kcrf.reports import write_report
+
+    path = options.out or os.path.join(options.runs[0], "report.html")
+    write_report(options.runs, path)
+    print(path)

@@ -1,0 +1,27 @@
+"""The linear-chain conditional random field as pure functions of tensors; `functions` says how they are computed."""
+
+from kcrf.crf.chain import FORBIDDEN
+from kcrf.crf.functions import (
+    entropy,
+    expected_counts,
+    log_likelihood,
+    log_partition,
+    log_probability_within,
+    marginals,
+    path_score,
+    top_k_paths,
+    viterbi,
+)
+
+__all__ = [
+    "FORBIDDEN",
+    "entropy",
+    "expected_counts",
+    "log_likelihood",
+    "log_partition",
+    "log_probability_within",
+    "marginals",
+    "path_score",
+    "top_k_paths",
+    "viterbi",
+]

@@ -1,0 +1,95 @@
+"""The best path of a chain, and its k best paths."""
+
+from kcrf.backend import loop_ops, ops, scan
+from kcrf.crf.chain import IS_FORBIDDEN, tags_first, time_first
+
+__all__ = ["best_path", "best_paths"]
+
+_MANY_TAGS = 64  # from here on, a table (batch, tags, tags) leaves the processor's cache
+
+
+def _max_product(scores):
+    """The function that gives the best `x[from] + scores[from, to]` of columns x, `(to, batch)`."""
+    if scores.shape[0] > _MANY_TAGS:
+        return lambda columns: ops.transpose(loop_ops.max(ops.transpose(columns)[:, :, None] + scores, axis=1))
+    return lambda columns: loop_ops.max(columns[:, None] + scores[:, :, None], axis=0)
+
+
+def best_path(chain):
+    """Tags of the best path `(batch, time)`, -1 where masked."""
+    step = _max_product(chain.transitions)
+
+    def forward(state, inputs):
+        emission, link = inputs
+        state = loop_ops.where(link, step(state), state) + emission
+        return state - loop_ops.max(state, axis=0, keepdims=True), state
+
+    emissions, linked = tags_first(chain.emissions), time_first(chain.linked)[:, None]
+    last, history = scan(forward, ops.transpose(chain.no_rows() + chain.start), (emissions, linked))
+    onward = ops.transpose(chain.transitions)
+
+    def backward(tag, inputs):
+        state, go_on = inputs
+        best = loop_ops.argmax(state + loop_ops.take(onward, tag, axis=0), axis=-1)
+        tag = loop_ops.where(go_on, best, tag)
+        return tag, tag
+
+    inputs = (ops.swapaxes(history, 1, 2), time_first(chain.continues))
+    _, tags = scan(backward, loop_ops.argmax(ops.transpose(last) + chain.end, axis=-1), inputs, reverse=True)
+    return ops.where(chain.mask, ops.cast(time_first(tags), "int32"), -1)
+
+
+def best_paths(chain, k):
+    """Tags of the k best paths `(batch, k, time)`, -1 where masked, and whether each path exists `(batch, k)`."""
+    history, values, tag, rank = _best_prefixes(chain, k)
+
+    def step(carry, inputs):
+        state, continues = inputs  # (batch, tags, k), (batch, 1)
+        onward = ops.take(ops.transpose(chain.transitions), carry[0], axis=0)  # (batch, k, tags)
+        _, picked = _best(_merge(state[:, None] + onward[..., None]), k)
+        picked = ops.take_along_axis(picked, carry[1][..., None], axis=-1)[..., 0]
+        here = (picked // k, picked % k)
+        carry = tuple(ops.where(continues, new, old) for new, old in zip(here, carry, strict=True))
+        return carry, carry
+
+    inputs = (history, time_first(chain.continues)[:, :, None])
+    _, (tags, _) = scan(step, (tag, rank), inputs, reverse=True)
+    tags = ops.where(chain.mask[:, None, :], ops.transpose(tags, (1, 2, 0)), -1)
+    alone = ops.arange(k) == 0  # an empty sentence has one path
+    return tags, (values > IS_FORBIDDEN) & (chain.occupied[:, None] | alone) | alone
+
+
+def _best_prefixes(chain, k):
+    """The recursion of the k best prefixes per tag, and where the k best paths end.
+
+    Returns:
+        history: `(time, batch, tags, k)`, scores of the k best prefixes that end in each tag, up to a constant.
+        values, tag, rank: `(batch, k)`, the scores of the k best paths, up to a constant, and their last state.
+    """
+
+    def step(state, inputs):
+        emission, link = inputs  # (batch, tags), (batch, 1); the candidates are (batch, to, from * k)
+        arrived = ops.where(link[:, :, None], _best(_merge(state[:, None] + moves[..., None]), k)[0], state)
+        state = arrived + emission[:, :, None]
+        state = state - ops.max(state, axis=(1, 2), keepdims=True)
+        return state, state
+
+    moves = ops.transpose(chain.transitions)
+    state = (chain.no_rows() + chain.start)[:, :, None] + ops.where(ops.arange(k) == 0, 0.0, -float("inf"))
+    inputs = (time_first(chain.emissions), time_first(chain.linked)[:, :, None])
+    state, history = scan(step, state, inputs)
+    values, picked = _best(_merge(state + chain.end[:, None]), k)
+    return history, values - values[:, :1], picked // k, picked % k
+
+
+def _merge(x):
+    """`(..., tags, k)` as `(..., tags * k)`."""
+    return ops.reshape(x, (-1, *x.shape[1:-2], x.shape[-2] * x.shape[-1]))
+
+
+def _best(x, k):
+    """Values and int32 indices of the k largest of the last axis."""
+    if k == 1:
+        return ops.max(x, axis=-1, keepdims=True), ops.cast(ops.argmax(x, axis=-1, keepdims=True), "int32")
+    values, indices = ops.top_k(x, k)
+    return values, ops.cast(indices, "int32")

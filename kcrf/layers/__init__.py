@@ -1,0 +1,32 @@
+"""Keras layers: the conditional random field, its learning rate, and what BERT is made of. Keras' own are here too."""
+
+from kcrf.layers.attention import FeedForward, MultiHeadAttention
+from kcrf.layers.crf import ConditionalRandomField, ViterbiTags
+from kcrf.layers.dense import MixoutDense
+from kcrf.layers.embeddings import Embedding, PositionEmbedding, RelativePositionEmbedding
+from kcrf.layers.fallback import __getattr__
+from kcrf.layers.learning_rates import (
+    AutoLearningRate,
+    SetLearningRate,
+    suggest_lr_multiplier,
+    with_learning_rate_multiplier,
+)
+from kcrf.layers.memm import MaximumEntropyMarkovModel
+from kcrf.layers.pooling import LayerPooling
+
+__all__ = [
+    "AutoLearningRate",
+    "ConditionalRandomField",
+    "Embedding",
+    "FeedForward",
+    "LayerPooling",
+    "MaximumEntropyMarkovModel",
+    "MixoutDense",
+    "MultiHeadAttention",
+    "PositionEmbedding",
+    "RelativePositionEmbedding",
+    "SetLearningRate",
+    "ViterbiTags",
+    "suggest_lr_multiplier",
+    "with_learning_rate_multiplier",
+]

@@ -1,0 +1,170 @@
+"""The two halves of a transformer layer: self-attention and the feed-forward network."""
+
+from kcrf.backend import keras, ops
+from kcrf.layers.dense import dense, fresh
+
+__all__ = ["FeedForward", "MultiHeadAttention"]
+
+MASKED_SCORE = {"float16": -3e4, "bfloat16": -1e9, "float32": -1e9, "float64": -1e9}  # its exponential is 0
+register = keras.saving.register_keras_serializable(package="kcrf")
+
+
+@register
+class MultiHeadAttention(keras.layers.Layer):
+    """Self-attention with many heads: `(batch, time, hidden)` to `(batch, time, out_dim)`.
+
+    Masked positions are not attended to; they attend themselves like any other (as in Google's BERT). Without
+    attention dropout it runs on the fused attention of the backend where that exists.
+
+    Args:
+        heads: The number of heads.
+        head_size: The width of a head's value.
+        out_dim: The width of the output. Defaults to `heads * head_size`.
+        key_size: The width of a head's query and key. Defaults to `head_size`.
+        attention_dropout: The dropout rate of the attention weights. Defaults to 0.
+        mixout: See `MixoutDense`. Defaults to 0.
+        kernel_initializer: Defaults to glorot_uniform; each kernel draws its own values.
+
+    The input is the hidden states, or a list of them and relative positions `(time, time, key_size)`, which are added
+    to keys and values (NEZHA; `key_size` must be `head_size` then).
+
+    Example:
+
+    >>> tuple(MultiHeadAttention(heads=2, head_size=3)(ops.ones((1, 4, 6))).shape)
+    (1, 4, 6)
+    """
+
+    def __init__(
+        self,
+        heads,
+        head_size,
+        out_dim=None,
+        key_size=None,
+        attention_dropout=0.0,
+        mixout=0.0,
+        kernel_initializer="glorot_uniform",
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.heads = heads
+        self.head_size = head_size
+        self.out_dim = out_dim or heads * head_size
+        self.key_size = key_size or head_size
+        self.attention_dropout = attention_dropout
+        self.mixout = mixout
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.query = self._dense(heads * self.key_size, "query")
+        self.key = self._dense(heads * self.key_size, "key")
+        self.value = self._dense(heads * head_size, "value")
+        self.output_dense = self._dense(self.out_dim, "output")
+        self.dropout = keras.layers.Dropout(attention_dropout, dtype=self.dtype_policy, name="dropout")
+        self.supports_masking = True
+
+    def _dense(self, units, name):
+        initializer = fresh(self.kernel_initializer)
+        return dense(units, self.mixout, kernel_initializer=initializer, dtype=self.dtype_policy, name=name)
+
+    def build(self, input_shape):
+        shape = input_shape[0] if isinstance(input_shape[0], (list, tuple)) else input_shape
+        for projection in (self.query, self.key, self.value):
+            projection.build(shape)
+        self.output_dense.build((*shape[:-1], self.heads * self.head_size))
+
+    def call(self, inputs, mask=None, training=False):
+        hidden, positions = inputs if isinstance(inputs, (list, tuple)) else (inputs, None)
+        mask = mask[0] if isinstance(mask, (list, tuple)) else mask
+        query = self._heads(self.query(hidden, training=training), self.key_size)  # (batch, time, heads, size)
+        key = self._heads(self.key(hidden, training=training), self.key_size)
+        value = self._heads(self.value(hidden, training=training), self.head_size)
+        mask = None if mask is None else mask[:, None, None, :]  # (batch, heads, query, key)
+        if positions is None and self.key_size == self.head_size and not (training and self.attention_dropout):
+            context = ops.dot_product_attention(query, key, value, mask=mask, scale=self.key_size**-0.5)
+        else:
+            context = self._attend(query, key, value, mask, positions, training)
+        context = ops.reshape(context, (*ops.shape(hidden)[:2], self.heads * self.head_size))
+        return self.output_dense(context, training=training)
+
+    def _heads(self, projected, size):
+        return ops.reshape(projected, (*ops.shape(projected)[:2], self.heads, size))
+
+    def _attend(self, query, key, value, mask, positions, training):
+        scores = ops.einsum("bjhd,bkhd->bhjk", query, key)
+        if positions is not None:
+            scores = scores + ops.einsum("bjhd,jkd->bhjk", query, positions)
+        scores = scores * self.key_size**-0.5
+        if mask is not None:
+            scores = ops.where(mask, scores, ops.cast(MASKED_SCORE[self.compute_dtype], scores.dtype))
+        weights = self.dropout(ops.softmax(scores), training=training)  # (batch, heads, query, key)
+        context = ops.einsum("bhjk,bkhd->bjhd", weights, value)
+        if positions is not None:
+            context = context + ops.einsum("bhjk,jkd->bjhd", weights, positions)
+        return context
+
+    def compute_mask(self, inputs, mask=None):
+        return mask[0] if isinstance(mask, (list, tuple)) else mask
+
+    def compute_output_shape(self, input_shape):
+        shape = input_shape[0] if isinstance(input_shape[0], (list, tuple)) else input_shape
+        return (*shape[:-1], self.out_dim)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "heads": self.heads,
+            "head_size": self.head_size,
+            "out_dim": self.out_dim,
+            "key_size": self.key_size,
+            "attention_dropout": self.attention_dropout,
+            "mixout": self.mixout,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+        }
+
+
+@register
+class FeedForward(keras.layers.Layer):
+    """Two Dense layers, the first with an activation: `(batch, time, hidden)` to the same shape.
+
+    Args:
+        units: The width between the two.
+        activation: Of the first. Defaults to "gelu" (by erf).
+        mixout: See `MixoutDense`. Defaults to 0.
+        kernel_initializer: Defaults to glorot_uniform; each kernel draws its own values.
+
+    Example:
+
+    >>> tuple(FeedForward(8)(ops.ones((1, 4, 6))).shape)
+    (1, 4, 6)
+    """
+
+    def __init__(self, units, activation="gelu", mixout=0.0, kernel_initializer="glorot_uniform", **kwargs):
+        super().__init__(**kwargs)
+        self.units = units
+        self.activation = keras.activations.get(activation)
+        self.mixout = mixout
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.intermediate = self._dense(units, "intermediate", activation=self.activation)
+        self.supports_masking = True
+
+    def _dense(self, units, name, **kwargs):
+        initializer = fresh(self.kernel_initializer)
+        return dense(units, self.mixout, kernel_initializer=initializer, dtype=self.dtype_policy, name=name, **kwargs)
+
+    def build(self, input_shape):
+        self.intermediate.build(input_shape)
+        self.output_dense = self._dense(input_shape[-1], "output")
+        self.output_dense.build((*input_shape[:-1], self.units))
+
+    def call(self, inputs, training=False):
+        return self.output_dense(self.intermediate(inputs, training=training), training=training)
+
+    def compute_output_shape(self, input_shape):
+        return tuple(input_shape)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "units": self.units,
+            "activation": keras.activations.serialize(self.activation),
+            "mixout": self.mixout,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+        }

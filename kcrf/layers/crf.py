@@ -1,0 +1,310 @@
+"""The conditional random field as a Keras layer."""
+
+import uuid
+import weakref
+
+import numpy as np
+
+from kcrf import crf
+from kcrf.backend import keras, ops
+from kcrf.layers.learning_rates import LayerWithMultiplier, with_learning_rate_multiplier
+from kcrf.layers.losses import (
+    LAYERS,
+    DenseAccuracy,
+    DenseLoss,
+    OfLayer,
+    SparseAccuracy,
+    SparseLoss,
+    ViterbiAccuracy,
+    real_positions,
+)
+from kcrf.tags import TagScheme
+
+__all__ = ["ConditionalRandomField", "ViterbiTags"]
+
+_SPANS_AT_ONCE = 256
+
+
+@keras.saving.register_keras_serializable(package="kcrf")
+class ConditionalRandomField(LayerWithMultiplier):
+    """A linear-chain CRF on top of emission scores, trained by its own loss.
+
+    The layer passes emissions through, in float32 and with masked positions at -inf, which is how its losses and
+    decoders know the mask; it returns no Keras mask. Everything else is a method of the layer that takes these outputs.
+
+    A CRF on top of a pretrained encoder wants a learning rate 100 to 1000 times that of the encoder: see
+    `lr_multiplier`. Source of the idea: Su Jianlin, "Is your CRF's learning rate big enough?", kexue.fm/archives/7196.
+
+    Args:
+        lr_multiplier: How many times faster than the rest the CRF learns, a positive number. Exact under Adam and SGD.
+            Or "auto": it is 1 until the callback `AutoLearningRate(layer)` gives `fit` a number that suits the
+            optimizer and the length of the run. Defaults to 1.
+        use_boundary: Whether to learn scores for the first and the last tag of a sentence. Defaults to False.
+        constraints: A `kcrf.tags.TagScheme`, whose forbidden starts, steps and ends get probability 0 in the loss and
+            in decoding; None forbids nothing. Defaults to None.
+        transition_initializer: Initializer of the scores as they act, not as they are stored. "glorot_uniform" is
+            bert4keras' choice; "zeros" prefers nothing at the start. Defaults to "glorot_uniform".
+
+    Shapes:
+        Inputs `(batch, time, tags)` and, by Keras or as `mask=`, a mask `(batch, time)`; outputs as the inputs.
+
+    Weights:
+        `trans (tags, tags)` and with `use_boundary` `start (tags,)`, `end (tags,)`, stored divided by `lr_multiplier`,
+        as bert4keras stores them; with "auto" also `lr_multiplier ()`, the number in force.
+
+    Example:
+
+    >>> inputs = keras.Input((None,), dtype="int32")
+    >>> x = keras.layers.Embedding(100, 16, mask_zero=True)(inputs)
+    >>> layer = ConditionalRandomField(lr_multiplier=100)
+    >>> model = keras.Model(inputs, layer(keras.layers.Dense(4)(x)))
+    >>> model.compile("adam", loss=layer.sparse_loss, metrics=[layer.sparse_accuracy])
+    """
+
+    def __init__(
+        self, lr_multiplier=1, use_boundary=False, constraints=None, transition_initializer="glorot_uniform", **kwargs
+    ):
+        key = kwargs.pop("key", None)
+        super().__init__(lr_multiplier, **kwargs, autocast=False)
+        if isinstance(constraints, dict):
+            constraints = TagScheme.from_config(constraints)
+        if constraints is not None and not isinstance(constraints, TagScheme):
+            raise ValueError(f"`constraints` must be a kcrf.tags.TagScheme or None. Received: {constraints!r}")
+        self.use_boundary = use_boundary
+        self.constraints = constraints
+        self.transition_initializer = keras.initializers.get(transition_initializer)
+        self.supports_masking = True
+        self._key = key or uuid.uuid4().hex
+        self._accuracies = weakref.WeakSet()  # those `ViterbiAccuracy` that want a copy of the scores
+        LAYERS[self._key] = self
+
+    def build(self, input_shape):
+        if len(input_shape) != 3 or input_shape[-1] is None:
+            raise ValueError(
+                f"`{self.name}` needs inputs of shape (batch, time, tags). Received: shape={tuple(input_shape)}"
+            )
+        size = input_shape[-1]
+        if self.constraints is not None and len(self.constraints) != size:
+            raise ValueError(
+                f"`{self.name}` needs one score for each of the {len(self.constraints)} tags of its constraints "
+                f"{self.constraints.labels}. Received: shape={tuple(input_shape)}"
+            )
+        self._trans = self._add_scores("trans", (size, size))
+        if self.use_boundary:
+            self._start = self._add_scores("start", (size,), "zeros")
+            self._end = self._add_scores("end", (size,), "zeros")
+        self.built = True
+
+    def _add_scores(self, name, shape, initializer=None):
+        return self._add_divided_weight(name, shape, keras.initializers.get(initializer) or self.transition_initializer)
+
+    def call(self, inputs, mask=None):
+        emissions = ops.cast(inputs, "float32")
+        return emissions if mask is None else ops.where(ops.cast(mask, "bool")[:, :, None], emissions, -float("inf"))
+
+    def compute_mask(self, inputs, mask=None):
+        return None  # Keras would multiply a loss per sentence by a mask per token
+
+    def compute_output_shape(self, input_shape):
+        return input_shape
+
+    def compute_output_spec(self, inputs, mask=None):
+        return keras.KerasTensor(inputs.shape, dtype="float32")
+
+    @property
+    def trans(self):
+        """The transition scores in force, `(tags, tags)`, from row to column, `crf.FORBIDDEN` where forbidden."""
+        return self._effective(self._trans, "allowed_transitions")
+
+    @property
+    def start(self):
+        """The scores of the first tag, `(tags,)`, or None without `use_boundary`."""
+        return self._effective(self._start, "allowed_starts") if self.use_boundary else None
+
+    @property
+    def end(self):
+        """The scores of the last tag, `(tags,)`, or None without `use_boundary`."""
+        return self._effective(self._end, "allowed_ends") if self.use_boundary else None
+
+    def _effective(self, stored, allowed):
+        scores = with_learning_rate_multiplier(ops.convert_to_tensor(stored), self.multiplier)
+        return scores if self.constraints is None else _forbid(scores, getattr(self.constraints, allowed))
+
+    def _scores(self):
+        """The transitions, starts and ends in force; the latter two None where all tags are alike."""
+        start, end = self.start, self.end
+        if self.constraints is not None and not self.use_boundary:
+            start, end = (_forbid(0.0, x) for x in (self.constraints.allowed_starts, self.constraints.allowed_ends))
+        return self.trans, start, end
+
+    def _chain(self, y_pred, scores=None):
+        """The arguments emissions, mask, transitions, start, end of every function of `kcrf.crf`."""
+        y_pred = ops.convert_to_tensor(y_pred)
+        transitions, start, end = scores or self._scores()
+        mask = real_positions(y_pred)
+        return {"emissions": y_pred, "mask": mask, "transitions": transitions, "start": start, "end": end}
+
+    @property
+    def sparse_loss(self):
+        """The loss for tags as ints, `(y_true (batch, time), y_pred) -> (batch,)`: minus the log likelihood.
+
+        Negative tags are unknown: the loss sums over what they may be.
+        """
+        return SparseLoss(layer=self)
+
+    @property
+    def dense_loss(self):
+        """The loss for one-hot tags, `(y_true (batch, time, tags), y_pred) -> (batch,)`. A zero row is unknown."""
+        return DenseLoss(layer=self)
+
+    @property
+    def sparse_accuracy(self):
+        """The share of real positions where the largest emission is the tag: quick, and blind to the transitions."""
+        return SparseAccuracy(layer=self)
+
+    @property
+    def dense_accuracy(self):
+        """`sparse_accuracy` for one-hot tags."""
+        return DenseAccuracy(layer=self)
+
+    @property
+    def viterbi_accuracy(self):
+        """The share of real positions where the best path has the right tag, sparse or one-hot: a `keras.Metric`.
+
+        On JAX a compiled one needs a loss of this layer beside it.
+        """
+        return ViterbiAccuracy(layer=self)
+
+    def decode(self, y_pred):
+        """The best path of each sentence, `(batch, time)` int32, -1 where masked."""
+        return crf.viterbi(**self._chain(y_pred))
+
+    def top_k(self, y_pred, k):
+        """The k best paths, `(batch, k, time)`, and their scores `(batch, k)`; see `crf.top_k_paths`."""
+        return crf.top_k_paths(k=k, **self._chain(y_pred))
+
+    def marginals(self, y_pred):
+        """The posterior probability of every tag at every position, `(batch, time, tags)`, 0 where masked."""
+        return crf.marginals(**self._chain(y_pred))
+
+    def entropy(self, y_pred):
+        """The entropy over paths in nats, `(batch,)`."""
+        return crf.entropy(**self._chain(y_pred))
+
+    def span_confidence(self, y_pred, spans, scheme=None):
+        """The posterior probability that exactly this span is a word, or an entity of its type.
+
+        It sums over all paths in which the span carries its tags, whatever stands around it: a forward pass with the
+        other tags forbidden. A BIO entity begins with B, also where no constraints forbid I, and ends with the span.
+
+        Args:
+            y_pred: What the layer returned, `(batch, time, tags)`.
+            spans: For each sentence a list of `(start, end)` under BMES, of `(start, end, label)` under BIO and BIOES;
+                half-open, in time steps of `y_pred`. Masked steps inside a span are no part of it. Spans may overlap.
+            scheme: A `kcrf.tags.TagScheme`. Defaults to the constraints of the layer.
+
+        Returns:
+            For each sentence a NumPy array with one probability per span.
+
+        Raises:
+            ValueError: No scheme of that many tags, or no list for each sentence; or a span is empty or all masked,
+                leaves the sentence, or has a label that the scheme lacks.
+
+        Example:
+
+        >>> from kcrf.tags import bmes
+        >>> layer = ConditionalRandomField(constraints=bmes(), transition_initializer="zeros")
+        >>> layer.span_confidence(layer(ops.zeros((1, 2, 4))), [[(0, 2), (0, 1)]])  # "be" or "ss"
+        [array([0.5, 0.5], dtype=float32)]
+        """
+        y_pred, scheme = ops.convert_to_numpy(y_pred), scheme or self.constraints
+        if scheme is None or len(scheme) != y_pred.shape[-1]:
+            raise ValueError(f"`scheme` must have {y_pred.shape[-1]} tags. Received: {scheme and scheme.labels}")
+        if len(spans) != len(y_pred):
+            raise ValueError(f"`spans` needs a list for each of {len(y_pred)} sentences. Received: {len(spans)} lists")
+        mask = ops.convert_to_numpy(real_positions(y_pred))
+        jobs = [(row, span) for row, those in enumerate(spans) for span in those]
+        found = [np.zeros(0, "float32")]
+        for at in range(0, len(jobs), _SPANS_AT_ONCE):
+            some = jobs[at : at + _SPANS_AT_ONCE]
+            allowed = np.stack([_tags_with_span(scheme, span, mask[row]) for row, span in some])
+            found.append(self._probabilities(y_pred[[row for row, _ in some]], allowed))
+        return np.split(np.concatenate(found), np.cumsum([len(those) for those in spans])[:-1])
+
+    def _probabilities(self, y_pred, allowed):
+        """That all tags of a row are among the `allowed`, `(rows, time, tags)`; `(rows,)`."""
+        rows = len(y_pred)
+        fill = [(0, (1 << (rows - 1).bit_length()) - rows), (0, 0), (0, 0)]  # powers of 2: few graphs to compile
+        y_pred, allowed = (np.pad(x, fill, mode="edge") for x in (y_pred, allowed))
+        logs = crf.log_probability_within(allowed=allowed, **self._chain(y_pred))
+        return np.exp(np.minimum(ops.convert_to_numpy(logs)[:rows], 0.0))
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "use_boundary": self.use_boundary,
+            "constraints": self.constraints and self.constraints.get_config(),
+            "transition_initializer": keras.initializers.serialize(self.transition_initializer),
+            "key": self._key,
+        }
+
+
+def _tags_with_span(scheme, span, mask):
+    """Which tags each position may have if `span` is a word or an entity; `(time, tags)` bool."""
+    start, end, *label = span
+    if len(label) != bool(scheme.types):
+        raise ValueError(f"A {scheme.name} span has {2 + bool(scheme.types)} members. Received: {tuple(span)}")
+    if not 0 <= start < end <= len(mask) or not mask[start:end].any():
+        raise ValueError(f"A span needs 0 <= start < end <= {len(mask)} and a real position. Received: {tuple(span)}")
+    inside, behind = start + np.flatnonzero(mask[start:end]), end + np.flatnonzero(mask[end:])
+    length = len(inside)
+    tags, longer = (scheme.encode([(0, n, *label)], n) for n in (length, length + 1))
+    allowed = np.ones((len(mask), len(scheme)), bool)
+    allowed[inside] = False
+    allowed[inside, tags] = True
+    if longer[:length] == tags and len(behind):  # as in BIO: only what comes next tells where the span ends
+        allowed[behind[0], longer[length]] = False
+    return allowed
+
+
+def _forbid(scores, allowed):
+    return ops.where(ops.convert_to_tensor(allowed), scores, crf.FORBIDDEN)
+
+
+@keras.saving.register_keras_serializable(package="kcrf")
+class ViterbiTags(OfLayer, keras.layers.Layer):
+    """The tags of the best path, as a layer: makes a model that can be served out of one that was trained.
+
+    Args:
+        crf: The `ConditionalRandomField` whose outputs this layer gets, in the same model.
+        confidences: Whether to return, too, the posterior probability of each tag of the path. Defaults to False.
+
+    Shapes:
+        Inputs: what `crf` returned, `(batch, time, tags)`. Outputs: int32 `(batch, time)`, -1 where masked; with
+        `confidences` also float32 `(batch, time)`, 0 where masked.
+
+    Example:
+
+    >>> inputs = keras.Input((None, 4))
+    >>> layer = ConditionalRandomField()
+    >>> tagger = keras.Model(inputs, ViterbiTags(layer)(layer(inputs)))
+    """
+
+    def __init__(self, crf=None, confidences=False, key=None, **kwargs):
+        super().__init__(**kwargs, autocast=False)
+        self._bind(crf, key)
+        self.confidences = confidences
+
+    def call(self, inputs):
+        tags = self._of_layer().decode(inputs)
+        if not self.confidences:
+            return tags
+        chosen = ops.one_hot(tags, inputs.shape[-1], dtype="float32")  # a row of zeros for -1
+        return tags, ops.sum(chosen * self._of_layer().marginals(inputs), axis=-1)
+
+    def compute_output_spec(self, inputs):
+        tags = keras.KerasTensor(inputs.shape[:2], dtype="int32")
+        return (tags, keras.KerasTensor(inputs.shape[:2], dtype="float32")) if self.confidences else tags
+
+    def get_config(self):
+        return {**super().get_config(), "confidences": self.confidences, "key": self._key}

@@ -1,0 +1,154 @@
+"""Dense layers, with mixout or without, the initializer of BERT, and small layers of an encoder."""
+
+import random
+
+import numpy as np
+
+from kcrf.backend import keras, linear, ops
+
+__all__ = ["BiasAdd", "MixoutDense", "ResidualAdd", "TruncatedNormal"]
+
+register = keras.saving.register_keras_serializable(package="kcrf")
+
+
+@register
+class ResidualAdd(keras.layers.Add):
+    """The sum of its inputs, under the mask of the first."""
+
+    def compute_mask(self, inputs, mask=None):
+        return mask[0] if mask else None
+
+
+@register
+class Dense(keras.layers.Dense):
+    """The stock Dense layer, whose bias joins its product in one operation where the backend has one."""
+
+    def call(self, inputs, training=False):
+        return self._project(inputs, self.kernel)
+
+    def quantize(self, mode=None, type_check=False, config=None):
+        super().quantize(mode, type_check=False, config=config)  # Keras refuses subclasses, whose call may be another
+
+    def _project(self, inputs, kernel):
+        outputs = linear(inputs, kernel, self.bias)
+        return outputs if self.activation is None else self.activation(outputs)
+
+
+@register
+class MixoutDense(Dense):
+    """A Dense layer that, while training, takes a random part of its kernel from a prior.
+
+    One draw per input unit: with probability `mixout` the unit's row of the kernel is the prior's, and the rest is
+    scaled so that the expectation is the kernel itself:
+
+        kernel = (mask * kernel + (1 - mask) * prior - mixout * prior) / (1 - mixout),    mask ~ Bernoulli(1 - mixout)
+
+    The prior is a weight that is not trained: the kernel as it was built, and after a checkpoint was loaded the loaded
+    one. At inference this is Dense. Source: Lee, Cho, Kang 2020, "Mixout", https://arxiv.org/abs/1909.11299.
+
+    Args:
+        units: As in Dense.
+        mixout: The probability of the prior, 0 <= mixout < 1. Defaults to 0.
+        seed: Defaults to a random one.
+
+    Example:
+
+    >>> layer = MixoutDense(3, mixout=0.5)
+    >>> tuple(layer(ops.ones((2, 4)), training=True).shape)
+    (2, 3)
+    """
+
+    def __init__(self, units, mixout=0.0, seed=None, **kwargs):
+        super().__init__(units, **kwargs)
+        if not 0 <= mixout < 1:
+            raise ValueError(f"`mixout` must be a probability, 0 <= mixout < 1. Received: mixout={mixout}")
+        self.mixout = mixout
+        self.seed = seed
+        self.seed_generator = keras.random.SeedGenerator(seed)
+
+    def build(self, input_shape):
+        super().build(input_shape)
+        self.prior = self.add_weight(
+            name="prior",
+            shape=self.kernel.shape,
+            initializer=lambda shape, dtype: ops.cast(ops.copy(ops.convert_to_tensor(self.kernel)), dtype),
+            trainable=False,
+        )
+
+    @property
+    def variable_serialization_spec(self):
+        """What Dense saves, and the prior."""
+        return {mode: [*names, "prior"] for mode, names in super().variable_serialization_spec.items()}
+
+    def call(self, inputs, training=False):
+        if not training or not self.mixout:
+            return super().call(inputs)
+        ones = ops.ones((self.kernel.shape[0], 1), dtype=self.compute_dtype)
+        kept = keras.random.dropout(ones, self.mixout, seed=self.seed_generator)  # mask / (1 - mixout)
+        return self._project(inputs, self.prior + kept * (self.kernel - self.prior))
+
+    def get_config(self):
+        return {**super().get_config(), "mixout": self.mixout, "seed": self.seed}
+
+
+@register
+class TruncatedNormal(keras.initializers.Initializer):
+    """A normal distribution cut at two standard deviations, drawn by NumPy.
+
+    As `keras.initializers.TruncatedNormal`, but it is cut on every backend (on torch Keras lets a few values through),
+    compiles nothing, and needs no memory beside the result: for the 100 million weights of a BERT that is felt.
+
+    Args:
+        stddev: The standard deviation before the cut. Defaults to 0.02, BERT's.
+        seed: Defaults to a fresh one per instance, out of Python's `random`, as in Keras.
+
+    Example:
+
+    >>> float(ops.max(ops.abs(TruncatedNormal(0.02)((100, 100))))) <= 0.04
+    True
+    """
+
+    def __init__(self, stddev=0.02, seed=None):
+        self.stddev = stddev
+        self.seed = seed
+        self._seed = random.randrange(2**32) if seed is None else seed
+
+    def __call__(self, shape, dtype=None):
+        rng = np.random.default_rng(self._seed)
+        values = rng.standard_normal(shape, dtype="float32")
+        while (outside := np.abs(values) > 2).any():
+            values[outside] = rng.standard_normal(outside.sum(), dtype="float32")
+        values *= self.stddev
+        return ops.convert_to_tensor(values, dtype=dtype or keras.config.floatx())
+
+    def get_config(self):
+        return {"stddev": self.stddev, "seed": self.seed}
+
+
+def dense(units, mixout=0.0, **kwargs):
+    """A Dense layer, with mixout where there is some."""
+    return MixoutDense(units, mixout=mixout, **kwargs) if mixout else Dense(units, **kwargs)
+
+
+def fresh(initializer):
+    """A copy of an initializer with a seed of its own: one shared unseeded instance would make query = key = value."""
+    config = initializer.get_config()
+    return initializer.from_config({**config, "seed": None} if "seed" in config else config)
+
+
+@register
+class BiasAdd(keras.layers.Layer):
+    """Adds a trained vector along the last axis."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+
+    def build(self, input_shape):
+        self.bias = self.add_weight(name="bias", shape=(input_shape[-1],), initializer="zeros")
+
+    def call(self, inputs):
+        return inputs + self.bias
+
+    def compute_output_shape(self, input_shape):
+        return tuple(input_shape)

@@ -1,0 +1,221 @@
+"""The maximum entropy Markov model (McCallum et al., 2000), read in both directions: the CRF's cheaper sibling.
+
+Each tag is a softmax given the tag beside it, so training needs no recursion over time: a gather and a cross-entropy.
+From left to right the scores of the first tag are its emissions, those of any later one the mean of its emissions and
+the transitions out of the tag before; from right to left the same with the transitions into the tag behind. Loss and
+decoding take the mean of both directions' log probabilities. All of it is bert4keras' definition.
+
+The normaliser of a position depends on one neighbour's tag, so it can be moved into that neighbour's emissions. The
+model then is a CRF (`equal_crf`), whose Viterbi and marginals decode it exactly.
+"""
+
+from kcrf import crf
+from kcrf.backend import graph, keras, ops, scan
+from kcrf.layers.crf import ConditionalRandomField
+from kcrf.layers.losses import SentenceLoss, from_one_hot, real_positions, sparse
+
+__all__ = ["MaximumEntropyMarkovModel", "equal_crf"]
+
+
+def equal_crf(emissions, mask, transitions):
+    """The CRF in which every path scores what the model gives it: the mean of both directions' log probabilities.
+
+    Args:
+        emissions: `(batch, time, tags)`.
+        mask: `(batch, time)` bool, True = real.
+        transitions: `(tags, tags)`, from row to column.
+
+    Returns:
+        The emissions `(batch, time, tags)` and transitions `(tags, tags)` of the CRF, for any function of `kcrf.crf`.
+
+    >>> emissions, transitions = equal_crf([[[0.0, 0.0], [2.0, 2.0]]], [[True, True]], [[0.0, 0.0], [0.0, 0.0]])
+    >>> round(float(crf.path_score(emissions, [[0, 1]], None, transitions)[0]), 4)  # log 1/4, since all are alike
+    -1.3863
+    """
+    emissions = ops.convert_to_tensor(emissions)
+    halves = ops.convert_to_tensor(transitions) / 2.0
+    folded = _folded(emissions, mask, halves)
+    return ops.reshape(folded, ops.shape(emissions)), halves  # the reshape says the number of tags, lost in the graph
+
+
+@graph
+def _folded(emissions, mask, transitions):
+    """The emissions of the equal CRF; `transitions` are halved already."""
+    order = _real_first(mask)
+    real = _take(ops.cast(mask, "bool"), order)
+    forbidden = _take(emissions <= crf.FORBIDDEN, order)
+    emissions = _take(_finite(emissions, mask), order)
+    before, behind = _shift(real, 1, False), _shift(real, -1, False)  # whether there is a real position on that side
+    halves = emissions / 2.0
+    alone = emissions - ops.logsumexp(emissions, axis=-1, keepdims=True)
+    from_left = ops.where(before[:, :, None], halves, alone)
+    from_right = ops.where(behind[:, :, None], halves, alone)
+    owed_left = _shift(_normalisers(halves, transitions), -1, 0.0)  # what the position behind divides by
+    owed_right = _shift(_normalisers(halves, ops.transpose(transitions)), 1, 0.0)
+    owed = ops.where(behind[:, :, None], owed_left, 0.0) + ops.where(before[:, :, None], owed_right, 0.0)
+    folded = ops.where(forbidden, crf.FORBIDDEN, (from_left + from_right - owed) / 2.0)
+    return _take(folded, ops.argsort(order, axis=1))
+
+
+@keras.saving.register_keras_serializable(package="kcrf")
+class MaximumEntropyMarkovModel(ConditionalRandomField):
+    """The maximum entropy Markov model on top of emission scores, used like a CRF and cheaper to train.
+
+    Passes emissions through as `ConditionalRandomField` does, with the same masks, and has the same methods: `decode`,
+    `top_k`, `marginals`, `entropy` answer for the distribution proportional to the mean of both directions in the
+    exponent. Masked positions are cut out. An unknown (negative) tag costs nothing and tells its neighbours nothing:
+    they are scored as at the edge of a sentence. So every known tag costs a cross-entropy and no path is summed over.
+
+    Args:
+        lr_multiplier: How many times faster than the rest the transitions learn, a positive number or "auto", as in
+            `ConditionalRandomField`. Defaults to 1.
+        hidden_dim: The rank of the transitions, which then are `l_trans @ r_trans.T`: for many tags; None is the full
+            matrix. Defaults to None.
+        transition_initializer: Initializer of the scores as they act, not as they are stored. Defaults to
+            "glorot_uniform".
+
+    Shapes:
+        Inputs `(batch, time, tags)` and, by Keras or as `mask=`, a mask `(batch, time)`; outputs as the inputs.
+
+    Weights:
+        `trans (tags, tags)`, or `l_trans` and `r_trans (tags, hidden_dim)`, stored divided by `lr_multiplier`, as
+        bert4keras stores them.
+
+    Example:
+
+    >>> inputs = keras.Input((None, 16))
+    >>> layer = MaximumEntropyMarkovModel(lr_multiplier=100)
+    >>> model = keras.Model(inputs, layer(keras.layers.Dense(4)(inputs)))
+    >>> model.compile("adam", loss=layer.sparse_loss, metrics=[layer.sparse_accuracy])
+    """
+
+    def __init__(self, lr_multiplier=1, hidden_dim=None, transition_initializer="glorot_uniform", **kwargs):
+        super().__init__(lr_multiplier, False, None, transition_initializer, **kwargs)
+        if hidden_dim is not None and hidden_dim < 1:
+            raise ValueError(f"`hidden_dim` must be at least 1, or None. Received: hidden_dim={hidden_dim}")
+        self.hidden_dim = hidden_dim
+
+    def build(self, input_shape):
+        if self.hidden_dim is None:
+            return super().build(input_shape)
+        if len(input_shape) != 3 or input_shape[-1] is None:
+            raise ValueError(
+                f"`{self.name}` needs inputs of shape (batch, time, tags). Received: shape={tuple(input_shape)}"
+            )
+        shape = (input_shape[-1], self.hidden_dim)
+        # the same one would draw the same numbers again
+        another = keras.initializers.get(keras.initializers.serialize(self.transition_initializer))
+        self._trans, self._r_trans = self._add_scores("l_trans", shape), self._add_scores("r_trans", shape, another)
+        self.built = True
+
+    @property
+    def l_trans(self):
+        """The left factor of the transitions in force, `(tags, hidden_dim)`, or None without `hidden_dim`."""
+        return None if self.hidden_dim is None else self._effective(self._trans, None)
+
+    @property
+    def r_trans(self):
+        """The right factor of the transitions in force, `(tags, hidden_dim)`, or None without `hidden_dim`."""
+        return None if self.hidden_dim is None else self._effective(self._r_trans, None)
+
+    @property
+    def trans(self):
+        """The transition scores in force, `(tags, tags)`, from row to column."""
+        return super().trans if self.hidden_dim is None else ops.matmul(self.l_trans, ops.transpose(self.r_trans))
+
+    def basic_loss(self, y_true, y_pred, go_backwards=False):
+        """The loss of one direction per sentence, `(batch,)`: minus the log probability of the known tags.
+
+        Args:
+            y_true: `(batch, time)` ints, negative where unknown.
+            y_pred: The layer's outputs, `(batch, time, tags)`.
+            go_backwards: Whether each tag is given the tag behind it instead of the one before. Defaults to False.
+        """
+        y_pred = ops.convert_to_tensor(y_pred)
+        mask = real_positions(y_pred)
+        order = _real_first(mask)
+        emissions = _take(_finite(y_pred, mask), order)
+        tags = _take(ops.where(mask, sparse(y_true), -1), order)
+        beside = _shift(tags, -1 if go_backwards else 1, -1)  # the neighbour's tag, negative: none or unknown
+        history = self._history(ops.maximum(beside, 0), go_backwards)
+        scores = ops.where((beside >= 0)[:, :, None], (emissions + history) / 2.0, emissions)
+        gold = ops.take_along_axis(scores, ops.maximum(tags, 0)[:, :, None], axis=-1)[:, :, 0]
+        return ops.sum(ops.where(tags >= 0, ops.logsumexp(scores, axis=-1) - gold, 0.0), axis=1)
+
+    def _history(self, tags, go_backwards):
+        """What a neighbour's tag adds to the scores of a position, `(batch, time, tags)`."""
+        if self.hidden_dim is None:
+            return ops.take(ops.transpose(self.trans) if go_backwards else self.trans, tags, axis=0)
+        factors = (self.r_trans, self.l_trans) if go_backwards else (self.l_trans, self.r_trans)
+        return ops.matmul(ops.take(factors[0], tags, axis=0), ops.transpose(factors[1]))
+
+    def _chain(self, y_pred, scores=None):
+        chain = super()._chain(y_pred, scores)
+        names = ("emissions", "transitions")
+        folded = equal_crf(chain["emissions"], chain["mask"], chain["transitions"])
+        return {**chain, **dict(zip(names, folded, strict=True))}
+
+    @property
+    def sparse_loss(self):
+        """The loss for tags as ints, `(y_true (batch, time), y_pred) -> (batch,)`: the mean of both directions."""
+        return MarkovSparseLoss(layer=self)
+
+    @property
+    def dense_loss(self):
+        """The loss for one-hot tags, `(y_true (batch, time, tags), y_pred) -> (batch,)`. A zero row is unknown."""
+        return MarkovDenseLoss(layer=self)
+
+    def get_config(self):
+        config = {**super().get_config(), "hidden_dim": self.hidden_dim}
+        return {name: value for name, value in config.items() if name not in ("use_boundary", "constraints")}
+
+
+@keras.saving.register_keras_serializable(package="kcrf")
+class MarkovSparseLoss(SentenceLoss):
+    """`MaximumEntropyMarkovModel.sparse_loss`."""
+
+    def call(self, y_true, y_pred):
+        layer = self._of_layer()
+        return (layer.basic_loss(y_true, y_pred) + layer.basic_loss(y_true, y_pred, go_backwards=True)) / 2.0
+
+
+@keras.saving.register_keras_serializable(package="kcrf")
+class MarkovDenseLoss(MarkovSparseLoss):
+    """`MaximumEntropyMarkovModel.dense_loss`."""
+
+    def call(self, y_true, y_pred):
+        return super().call(from_one_hot(y_true), y_pred)
+
+
+def _finite(emissions, mask):
+    """The emissions in float32 without infinities: 0 where masked, `crf.FORBIDDEN` at least."""
+    emissions = ops.maximum(ops.cast(emissions, "float32"), crf.FORBIDDEN)
+    return ops.where(ops.cast(mask, "bool")[:, :, None], emissions, 0.0)
+
+
+def _real_first(mask):
+    """The order of positions, `(batch, time)`, in which the real ones come first and keep their order."""
+    positions = ops.cumsum(ops.ones_like(mask, dtype="int32"), axis=1)
+    return ops.argsort(ops.where(mask, positions, positions + ops.shape(mask)[1]), axis=1)
+
+
+def _take(x, order):
+    """`x (batch, time, ...)` with its positions in another order."""
+    return ops.take_along_axis(x, order if len(x.shape) == 2 else order[:, :, None], axis=1)
+
+
+def _shift(x, by, fill):
+    """`x (batch, time, ...)` moved by one position to the right (`by=1`) or to the left (`by=-1`)."""
+    padding = [[0, 0], [1, 0] if by > 0 else [0, 1]] + [[0, 0]] * (len(x.shape) - 2)
+    return ops.pad(x[:, :-1] if by > 0 else x[:, 1:], padding, constant_values=fill)
+
+
+def _normalisers(scores, transitions):
+    """logsumexp over j of `scores[b, t, j] + transitions[i, j]`, `(batch, time, tags i)`, tag by tag to save memory."""
+
+    def step(state, row):
+        value = ops.logsumexp(scores + row, axis=-1)
+        return value, value
+
+    _, values = scan(step, scores[:, :, 0], transitions)  # (tags, batch, time)
+    return ops.transpose(values, (1, 2, 0))

@@ -1,0 +1,200 @@
+"""Scores: SIGHAN's of words, conlleval's of entities, and the calibration of confidences."""
+
+from collections import Counter
+
+import numpy as np
+
+__all__ = ["TextMismatch", "calibration", "entity_scores", "segmentation_scores"]
+
+
+class TextMismatch(ValueError):
+    """Gold and prediction are not the same text.
+
+    Attributes:
+        line: Which sentence, counted from 1.
+        column: At which of its characters they differ first, counted from 1, blanks left out.
+    """
+
+    def __init__(self, line, column, gold, predicted):
+        super().__init__(
+            f"line {line}, column {column}: gold and prediction must be the same text, blanks aside. "
+            f"Received: {gold!r} and {predicted!r}"
+        )
+        self.line, self.column = line, column
+
+
+def segmentation_scores(gold, predicted, training_words=None):
+    """SIGHAN's figures for word segmentation (Emerson, 2005): a word counts when both its ends are right.
+
+    Args:
+        gold: List of sentences, each a list of words.
+        predicted: As `gold`, the same text in other words.
+        training_words: The words that count as known, any iterable, or None.
+
+    Returns:
+        A dict of `true_words` and `test_words` (how many are in gold and in the prediction), `recall`, `precision`,
+        `f` (their harmonic mean) and, with `training_words`, `oov_rate`, `oov_recall`, `iv_recall`. A share of nothing
+        is None.
+
+    Raises:
+        TextMismatch: The texts differ; names line and column.
+
+    >>> scores = segmentation_scores([["北京", "大学", "生"]], [["北京", "大学生"]], training_words=["北京"])
+    >>> scores["recall"], scores["precision"], scores["oov_recall"], scores["iv_recall"]
+    (0.3333333333333333, 0.5, 0.0, 1.0)
+    """
+    if len(gold) != len(predicted):
+        raise ValueError(
+            "Gold and prediction must have one line for each other. "
+            f"Received: {len(gold)} lines of gold, {len(predicted)} of prediction"
+        )
+    known = None if training_words is None else set(training_words)
+    true_words = test_words = right = oov = right_oov = 0
+    for line, (words, guesses) in enumerate(zip(gold, predicted, strict=True), 1):
+        _check_text(line, "".join(words), "".join(guesses))
+        found = set(_spans(guesses))
+        true_words += len(words)
+        test_words += len(guesses)
+        for word, span in zip(words, _spans(words), strict=True):
+            hit, new = span in found, known is not None and word not in known
+            right += hit
+            oov += new
+            right_oov += hit and new
+    scores = {
+        "true_words": true_words,
+        "test_words": test_words,
+        "recall": _share(right, true_words),
+        "precision": _share(right, test_words),
+        "f": _share(2 * right, true_words + test_words),
+    }
+    if known is not None:
+        scores["oov_rate"] = _share(oov, true_words)
+        scores["oov_recall"] = _share(right_oov, oov)
+        scores["iv_recall"] = _share(right - right_oov, true_words - oov)
+    return scores
+
+
+def _check_text(line, gold, predicted):
+    if gold == predicted:
+        return
+    pairs = enumerate(zip(gold, predicted, strict=False))
+    at = next((i for i, (a, b) in pairs if a != b), min(len(gold), len(predicted)))
+    raise TextMismatch(line, at + 1, gold[at : at + 10], predicted[at : at + 10])
+
+
+def _spans(words):
+    end = 0
+    for word in words:
+        start, end = end, end + len(word)
+        yield start, end
+
+
+def _share(part, whole):
+    return part / whole if whole else None
+
+
+def entity_scores(gold, predicted):
+    """conlleval's figures for entities (Tjong Kim Sang and De Meulder, 2003): both ends and the type must be right.
+
+    Args:
+        gold: One list of spans `(start, end, label)` per sentence.
+        predicted: As `gold`.
+
+    Returns:
+        A dict of `true_entities`, `found_entities` and `correct`, which count, `precision`, `recall` and `f` of all
+        entities together (micro); `types`, a dict of the same six by label; and `macro`, the plain mean of
+        `precision`, `recall` and `f` over the types that occur in gold or prediction. A share of nothing is 0.0, as
+        conlleval has it.
+
+    Raises:
+        ValueError: Gold and prediction have not as many sentences, or a sentence has a span twice.
+
+    >>> scores = entity_scores([[(0, 2, "PER"), (4, 6, "LOC")]], [[(0, 2, "PER"), (4, 7, "LOC"), (8, 9, "LOC")]])
+    >>> scores["correct"], scores["precision"], scores["recall"], scores["f"]
+    (1, 0.3333333333333333, 0.5, 0.4)
+    >>> scores["types"]["LOC"]["f"], scores["macro"]["f"]
+    (0.0, 0.5)
+    """
+    if len(gold) != len(predicted):
+        raise ValueError(
+            "Gold and prediction must have one sentence for each other. "
+            f"Received: {len(gold)} sentences of gold, {len(predicted)} of prediction"
+        )
+    true, found, correct = Counter(), Counter(), Counter()
+    for number, (spans, guesses) in enumerate(zip(gold, predicted, strict=True), 1):
+        spans, guesses = _distinct(spans, number, "gold"), _distinct(guesses, number, "prediction")
+        for counter, counted in ((true, spans), (found, guesses), (correct, spans & guesses)):
+            counter.update(label for _, _, label in counted)
+    types = {label: _entity_figures(true[label], found[label], correct[label]) for label in sorted(true | found)}
+    return {
+        **_entity_figures(true.total(), found.total(), correct.total()),
+        "types": types,
+        "macro": {
+            name: sum(figures[name] for figures in types.values()) / max(1, len(types))
+            for name in ("precision", "recall", "f")
+        },
+    }
+
+
+def _distinct(spans, number, name):
+    distinct = {tuple(span) for span in spans}
+    if len(distinct) < len(spans):
+        raise ValueError(f"A span may occur once in a sentence. Received: {spans} in sentence {number} of the {name}")
+    return distinct
+
+
+def _entity_figures(true, found, correct):
+    return {
+        "true_entities": true,
+        "found_entities": found,
+        "correct": correct,
+        "precision": _share(correct, found) or 0.0,
+        "recall": _share(correct, true) or 0.0,
+        "f": _share(2 * correct, true + found) or 0.0,
+    }
+
+
+def calibration(confidences, right, bins=10):
+    """Whether confidences mean what they say: of those near 0.8, eight in ten should be right.
+
+    Args:
+        confidences: Probabilities, `(items,)`.
+        right: `(items,)` bool, whether each item was right.
+        bins: How many intervals of equal width [0, 1] is cut into. Defaults to 10. A confidence on a border belongs to
+            the interval above it, 1 to the last one.
+
+    Returns:
+        rows: For each interval `(low, high, count, mean confidence, share right)`; the last two are None where it is
+            empty.
+        error: The expected calibration error (Naeini et al., 2015): the mean distance of confidence and share right,
+            weighted by count. None without items.
+
+    Raises:
+        ValueError: The lengths differ, or a confidence is not in [0, 1].
+
+    >>> rows, error = calibration([0.6, 0.9, 0.9, 0.9], [True, True, True, False], bins=2)
+    >>> [(low, high, count, round(mean, 3), share) for low, high, count, mean, share in rows if count]
+    [(0.5, 1.0, 4, 0.825, 0.75)]
+    >>> round(error, 3)
+    0.075
+    """
+    confidences, right = np.asarray(confidences, "float64"), np.asarray(right, bool)
+    if confidences.ndim != 1 or confidences.shape != right.shape or bins < 1:
+        raise ValueError(
+            "`calibration` needs a confidence for each item, and a bin. "
+            f"Received: confidences of shape {confidences.shape}, right of shape {right.shape}, bins={bins}"
+        )
+    outside = ~((confidences >= 0) & (confidences <= 1))
+    if outside.any():
+        raise ValueError(f"Confidences must be from 0 to 1. Received: {confidences[outside][0]}")
+    borders = np.arange(bins + 1) / bins
+    places = np.minimum(np.searchsorted(borders, confidences, side="right") - 1, bins - 1)
+    rows, error = [], 0.0
+    for place, (low, high) in enumerate(zip(borders[:-1].tolist(), borders[1:].tolist())):
+        inside = places == place
+        count, mean, share = int(inside.sum()), None, None
+        if count:
+            mean, share = float(confidences[inside].mean()), float(right[inside].mean())
+            error += count / len(right) * abs(mean - share)
+        rows.append((low, high, count, mean, share))
+    return rows, error if len(right) else None

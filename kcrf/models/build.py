@@ -1,0 +1,293 @@
+"""BERT and its relatives, built from a configuration file and loaded from a checkpoint, as bert4keras builds them.
+
+Credit for the recipe, the names of layers and arguments: bert4keras, https://github.com/bojone/bert4keras (Apache-2.0).
+"""
+
+from pathlib import Path
+
+from kcrf.backend import keras, on_old_host
+from kcrf.backend.activations import gelu_erf, gelu_tanh, hidden_activation
+from kcrf.checkpoints.configs import ACTIVATIONS, FAMILIES, settings_of
+from kcrf.layers import Embedding, FeedForward, MultiHeadAttention, PositionEmbedding, RelativePositionEmbedding
+from kcrf.layers.dense import BiasAdd, ResidualAdd, TruncatedNormal, dense
+from kcrf.layers.pooling import FirstToken
+from kcrf.models.loading import load_checkpoint
+from kcrf.models.saving import save_weights_as_checkpoint
+
+__all__ = ["Transformer", "build_transformer_model"]
+
+
+NO_OTHERS = "kcrf has encoders alone; bert4keras, beside kcrf (PORTING.md, The old host), or keras-hub have others"
+
+
+@on_old_host("kcrf.models.tf_keras")
+def build_transformer_model(
+    config_path=None,
+    checkpoint_path=None,
+    model="bert",
+    application="encoder",
+    return_keras_model=True,
+    skip_top_layers=0,
+    skip_pooler=None,
+    skip=(),
+    ignore_invalid_weights=False,
+    **options,
+):
+    """Builds an encoder of the BERT family and, where a checkpoint is given, loads it.
+
+    The inputs are `Input-Token` and `Input-Segment`, ints `(batch, time)`; token 0 is padding. The output is the last
+    hidden state `(batch, time, hidden_size)`, which carries the padding mask, or what the heads that were asked for
+    give. Layers have the names that bert4keras gives them: `Transformer-11-FeedForward-Norm` is the top of a BERT-base.
+
+    Args:
+        config_path: Google's `bert_config.json`, Hugging Face's `config.json`, or a folder that holds one. Without it
+            the arguments must describe the model.
+        checkpoint_path: Whatever `kcrf.checkpoints.open_checkpoint` opens. Defaults to `None`: nothing is loaded.
+        model: "bert", "roberta" (wwm, MacBERT and others with BERT's names), "albert", "electra" or "nezha".
+        application: "encoder".
+        return_keras_model: `False` returns the `Transformer`, which has `.model`. Defaults to `True`.
+        skip_top_layers: The number of top layers that are not loaded but freshly initialised, as in Zhang et al. 2021,
+            "Revisiting Few-sample BERT Fine-tuning", https://arxiv.org/abs/2006.05987. Defaults to 0.
+        skip_pooler: Whether the pooler is freshly initialised too. Defaults to `skip_top_layers > 0`.
+        skip: More weights not to load: regular expressions, searched in variable paths such as
+            `Transformer-0-FeedForward/output/kernel` and in checkpoint names. Defaults to none.
+        ignore_invalid_weights: Whether weights that the checkpoint lacks, or has in another shape, stay as initialised
+            instead of raising an error. Defaults to `False`.
+        **options: `with_pool`, `with_nsp`, `with_mlm` (`True`, or the activation of the head; Electra has
+            `with_discriminator` instead), `keep_tokens`, `compound_tokens`, `sequence_length`,
+            `hierarchical_position`, `custom_position_ids`, `shared_segment_embeddings`, `layers`, `prefix`, `name` as
+            in bert4keras; `mixout=p` (see `kcrf.layers.MixoutDense`; dropout is then 0 unless given);
+            `output_layers=[0, -1, "embeddings"]`, the hidden states to return, in a list, before the outputs of heads;
+            and any entry of the configuration: `hidden_act` ("gelu" by erf, "gelu_tanh"), `dropout_rate`,
+            `attention_dropout_rate`, `max_position`, `segment_vocab_size`, `layer_norm_eps`, ...
+
+    Returns:
+        A `keras.Model`. Where a checkpoint was loaded, `model.kcrf_load_report` is its `LoadReport`.
+
+    Raises:
+        ValueError: An unknown model or argument, a configuration that lacks an entry or asks for what is not here, more
+            top layers to skip than there are, or any for ALBERT, whose layers are one.
+        FileNotFoundError: There is no such file.
+
+    >>> sizes = dict(vocab_size=9, hidden_size=4, num_hidden_layers=2, num_attention_heads=2, intermediate_size=8)
+    >>> build_transformer_model(**sizes).output_shape
+    (None, None, 4)
+    """
+    if application != "encoder":
+        raise ValueError(f"`application` must be 'encoder': {NO_OTHERS}. Received: application={application!r}")
+    if model not in FAMILIES:
+        raise ValueError(f"`model` must be one of {sorted(FAMILIES)}: {NO_OTHERS}. Received: model={model!r}")
+    settings = settings_of(config_path, model, options)
+    settings["hidden_act"] = hidden_activation(settings["hidden_act"])
+    transformer = Transformer(model, **settings)
+    transformer.remember_vocab(config_path)
+    if checkpoint_path is not None:
+        transformer.load_weights_from_checkpoint(
+            checkpoint_path,
+            skip_top_layers=skip_top_layers,
+            skip_pooler=skip_pooler,
+            skip=skip,
+            ignore_invalid_weights=ignore_invalid_weights,
+        )
+    elif skip_top_layers or skip:
+        raise ValueError("`skip_top_layers` and `skip` need a checkpoint. Received: checkpoint_path=None")
+    return transformer.model if return_keras_model else transformer
+
+
+class Transformer:
+    """An encoder under construction: `build_transformer_model(..., return_keras_model=False)` makes it.
+
+    Attributes:
+        model: The `keras.Model`.
+        config: A dict of plain values from which the encoder can be built again.
+        layers: A dict of its layers by name.
+        hidden_states: The symbolic output of every transformer layer.
+        inputs, outputs: Lists of symbolic tensors.
+    """
+
+    def __init__(
+        self, family, layers=None, output_layers=None, name=None, keep_tokens=None, compound_tokens=None, **settings
+    ):
+        self.family = FAMILIES[family]
+        self.config = {"model": family, **settings}
+        self.layers = {} if layers is None else layers
+        self._tokens = {"keep_tokens": keep_tokens, "compound_tokens": compound_tokens}
+        self._worth_keeping = bool(self.layers)  # whether the present weights are more than fresh ones
+        self.inputs = self._inputs()
+        self.embedded = self._embed(list(self.inputs))
+        self.hidden_states = []
+        for index in range(settings["num_hidden_layers"]):
+            self.hidden_states.append(self._block(self.hidden_states[-1] if index else self.embedded, index))
+        chosen = [self._hidden_state(index) for index in output_layers or []]
+        heads = self._heads()
+        self.outputs = chosen + heads or [self.hidden_states[-1]]
+        single = len(self.outputs) == 1 and output_layers is None
+        self.model = keras.Model(self.inputs, self.outputs[0] if single else self.outputs, name=name)
+
+    def load_weights_from_checkpoint(self, checkpoint_path, **options):
+        """Loads a checkpoint into the model; the options are those of `build_transformer_model`.
+
+        The weights are changed only once everything was found and read. Returns the `LoadReport`.
+        """
+        options = {"prefix": self.config["prefix"], "keep_old": self._worth_keeping, **self._tokens, **options}
+        report = load_checkpoint(self.model, checkpoint_path, **options)
+        self._worth_keeping = True
+        return report
+
+    def save_weights_as_checkpoint(self, filename):
+        """Writes the weights in Google's TensorFlow format; needs TensorFlow."""
+        save_weights_as_checkpoint(self.model, filename, prefix=self.config["prefix"])
+
+    def remember_vocab(self, config_path):
+        """Notes the vocabulary beside a configuration, for `save_pretrained`; a cut or widened one it is no more."""
+        if config_path is None or any(self._tokens.values()):
+            return
+        path = Path(config_path)
+        vocab = (path if path.is_dir() else path.parent) / "vocab.txt"
+        if vocab.is_file():
+            self.layers[self.config["prefix"] + "Embedding-Token"].kcrf_vocab_path = vocab
+
+    def apply(self, layer, inputs, name, **arguments):
+        """Calls the layer of this name, made by `layer(name=..., **arguments)` where there is none yet."""
+        name = self.config["prefix"] + name
+        if name not in self.layers:
+            self.layers[name] = layer(name=name, **arguments)
+        return self.layers[name](inputs)
+
+    @property
+    def initializer(self):
+        """A new initializer like that of the encoder, for the layers on top of it."""
+        return TruncatedNormal(stddev=self.config["initializer_range"])
+
+    def _dense(self, inputs, units, name, activation=None):
+        arguments = {"mixout": self.config["mixout"], "kernel_initializer": self.initializer}
+        return self.apply(dense, inputs, name, units=units, activation=activation, **arguments)
+
+    def _norm(self, inputs, name):
+        return self.apply(keras.layers.LayerNormalization, inputs, name, epsilon=self.config["layer_norm_eps"])
+
+    def _dropout(self, inputs, name):
+        rate = self.config["dropout_rate"]
+        return self.apply(keras.layers.Dropout, inputs, name, rate=rate) if rate else inputs
+
+    def _inputs(self):
+        names = ["Input-Token"]
+        names += ["Input-Segment"] * (self.config["segment_vocab_size"] > 0)
+        names += ["Input-Position"] * bool(self.config["custom_position_ids"])
+        shape = (self.config["sequence_length"],)
+        return [keras.Input(shape, dtype="int32", name=self.config["prefix"] + name) for name in names]
+
+    def _embed(self, inputs):
+        config, width = self.config, self.config["embedding_size"]
+        x = self.apply(
+            Embedding,
+            inputs.pop(0),
+            "Embedding-Token",
+            input_dim=config["vocab_size"],
+            output_dim=width,
+            embeddings_initializer=self.initializer,
+            transformer_config=config,
+        )
+        if config["segment_vocab_size"] > 0:
+            name = "Embedding-Token" if config["shared_segment_embeddings"] else "Embedding-Segment"
+            arguments = {"input_dim": config["segment_vocab_size"], "embeddings_initializer": self.initializer}
+            segments = self.apply(keras.layers.Embedding, inputs.pop(0), name, output_dim=width, **arguments)
+            x = self.apply(ResidualAdd, [x, segments], "Embedding-Token-Segment")
+        if not self.family.relative:
+            x = self.apply(
+                PositionEmbedding,
+                [x, inputs.pop(0)] if config["custom_position_ids"] else x,
+                "Embedding-Position",
+                input_dim=config["max_position"],
+                output_dim=width,
+                hierarchical=config["hierarchical_position"],
+                custom_position_ids=config["custom_position_ids"],
+                embeddings_initializer=self.initializer,
+            )
+        x = self._dropout(self._norm(x, "Embedding-Norm"), "Embedding-Dropout")
+        return self._dense(x, config["hidden_size"], "Embedding-Mapping") if config["embedding_mapping"] else x
+
+    def _block(self, x, index):
+        config, block = self.config, "Transformer-" if self.family.shared else f"Transformer-{index}-"
+        attended = self.apply(
+            MultiHeadAttention,
+            [x, self._relative_positions()] if self.family.relative else x,
+            block + "MultiHeadSelfAttention",
+            heads=config["num_attention_heads"],
+            head_size=config["attention_head_size"],
+            key_size=config["attention_key_size"],
+            out_dim=config["hidden_size"],
+            attention_dropout=config["attention_dropout_rate"],
+            mixout=config["mixout"],
+            kernel_initializer=self.initializer,
+        )
+        x = self._residual(x, attended, block + "MultiHeadSelfAttention")
+        transformed = self.apply(
+            FeedForward,
+            x,
+            block + "FeedForward",
+            units=config["intermediate_size"],
+            activation=_activation(config["hidden_act"]),
+            mixout=config["mixout"],
+            kernel_initializer=self.initializer,
+        )
+        return self._residual(x, transformed, block + "FeedForward")
+
+    def _residual(self, x, change, name):
+        x = self.apply(ResidualAdd, [x, self._dropout(change, name + "-Dropout")], name + "-Add")
+        return self._norm(x, name + "-Norm")
+
+    def _relative_positions(self):
+        if not hasattr(self, "_positions"):
+            size = self.config["attention_key_size"]
+            self._positions = self.apply(
+                RelativePositionEmbedding, self.embedded, "Embedding-Relative-Position", output_dim=size
+            )
+        return self._positions
+
+    def _hidden_state(self, index):
+        count = len(self.hidden_states)
+        if index == "embeddings":
+            return self.embedded
+        if not isinstance(index, int) or not -count <= index < count:
+            raise ValueError(
+                f"`output_layers` takes 'embeddings' and the numbers of {count} layers. Received: {index!r} among them"
+            )
+        return self.hidden_states[index]
+
+    def _heads(self):
+        config, x, outputs = self.config, self.hidden_states[-1], []
+        if config["with_pool"]:
+            outputs.append(self._pool(x))
+        if config["with_mlm"]:
+            activation = _activation(config["hidden_act"])
+            y = self._norm(self._dense(x, config["embedding_size"], "MLM-Dense", activation), "MLM-Norm")
+            y = self.layers[config["prefix"] + "Embedding-Token"](y, reverse=True)
+            y = self.apply(BiasAdd, y, "MLM-Bias")
+            outputs.append(
+                self.apply(
+                    keras.layers.Activation, y, "MLM-Activation", activation=_head("softmax", config["with_mlm"])
+                )
+            )
+        if config["with_discriminator"]:
+            y = self._dense(x, config["hidden_size"], "Discriminator-Dense", _activation(config["hidden_act"]))
+            activation = _head("sigmoid", config["with_discriminator"])
+            outputs.append(self._dense(y, 1, "Discriminator-Prediction", activation))
+        return outputs
+
+    def _pool(self, x):
+        config = self.config
+        x = self.apply(FirstToken, x, "Pooler")
+        x = self._dense(x, config["hidden_size"], "Pooler-Dense", _head("tanh", config["with_pool"]))
+        return self._dense(x, 2, "NSP-Proba", _head("softmax", config["with_nsp"])) if config["with_nsp"] else x
+
+
+def _head(usual, asked):
+    """The activation of a head: `with_mlm=True` means the usual one, `with_mlm="linear"` that one."""
+    return usual if asked is True else asked
+
+
+def _activation(name):
+    """What Keras takes as the activation that a configuration names."""
+    plain = ACTIVATIONS[name]
+    return {"gelu": gelu_erf, "gelu_tanh": gelu_tanh}.get(plain, plain)

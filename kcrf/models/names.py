@@ -1,0 +1,73 @@
+"""The name in Google's checkpoints of every variable of an encoder."""
+
+__all__ = ["variable_mapping"]
+
+MAPPING = "bert/encoder/embedding_hidden_mapping_in"
+# Our name of a variable: Google's. `{block}` is `bert/encoder/layer_3`, say.
+BLOCK = {
+    "MultiHeadSelfAttention/query": "{block}/attention/self/query",
+    "MultiHeadSelfAttention/key": "{block}/attention/self/key",
+    "MultiHeadSelfAttention/value": "{block}/attention/self/value",
+    "MultiHeadSelfAttention/output": "{block}/attention/output/dense",
+    "MultiHeadSelfAttention-Norm": "{block}/attention/output/LayerNorm",
+    "FeedForward/intermediate": "{block}/intermediate/dense",
+    "FeedForward/output": "{block}/output/dense",
+    "FeedForward-Norm": "{block}/output/LayerNorm",
+}
+ALBERT_BLOCK = {
+    "MultiHeadSelfAttention/query": "{block}/attention_1/self/query",
+    "MultiHeadSelfAttention/key": "{block}/attention_1/self/key",
+    "MultiHeadSelfAttention/value": "{block}/attention_1/self/value",
+    "MultiHeadSelfAttention/output": "{block}/attention_1/output/dense",
+    "MultiHeadSelfAttention-Norm": "{block}/LayerNorm",
+    "FeedForward/intermediate": "{block}/ffn_1/intermediate/dense",
+    "FeedForward/output": "{block}/ffn_1/intermediate/output/dense",
+    "FeedForward-Norm": "{block}/LayerNorm_1",
+}
+AROUND = {
+    "Embedding-Norm": "{scope}/embeddings/LayerNorm",
+    "Embedding-Mapping": MAPPING,
+    "Pooler-Dense": "{scope}/pooler/dense",
+    "MLM-Dense": "cls/predictions/transform/dense",
+    "MLM-Norm": "cls/predictions/transform/LayerNorm",
+    "Discriminator-Dense": "discriminator_predictions/dense",
+    "Discriminator-Prediction": "discriminator_predictions/dense_1",
+}
+SINGLE = {
+    "Embedding-Token/embeddings": "{scope}/embeddings/word_embeddings",
+    "Embedding-Segment/embeddings": "{scope}/embeddings/token_type_embeddings",
+    "Embedding-Position/embeddings": "{scope}/embeddings/position_embeddings",
+    "NSP-Proba/kernel": "cls/seq_relationship/output_weights",
+    "NSP-Proba/bias": "cls/seq_relationship/output_bias",
+    "MLM-Bias/bias": "cls/predictions/output_bias",
+}
+
+
+def variable_mapping(config):
+    """The checkpoint name of every variable that an encoder of this configuration may have.
+
+    Args:
+        config: A dict with "model", "num_hidden_layers" and "prefix", as `Transformer.config`.
+
+    Returns:
+        A dict from variable paths to Google's names.
+
+    >>> mapping = variable_mapping({"model": "bert", "num_hidden_layers": 1, "prefix": ""})
+    >>> mapping["Transformer-0-MultiHeadSelfAttention/query/kernel"]
+    'bert/encoder/layer_0/attention/self/query/kernel'
+    """
+    model, scope = config["model"], "electra" if config["model"] == "electra" else "bert"
+    around = {**AROUND, "Embedding-Mapping": "electra/embeddings_project"} if model == "electra" else AROUND
+    parts = {ours: theirs.format(scope=scope) for ours, theirs in around.items()}
+    if model == "albert":
+        block = "bert/encoder/transformer/group_0/inner_group_0"
+        parts.update({f"Transformer-{ours}": theirs.format(block=block) for ours, theirs in ALBERT_BLOCK.items()})
+    else:
+        for index in range(config["num_hidden_layers"]):
+            block = f"{scope}/encoder/layer_{index}"
+            parts.update({f"Transformer-{index}-{ours}": theirs.format(block=block) for ours, theirs in BLOCK.items()})
+    names = {ours: theirs.format(scope=scope) for ours, theirs in SINGLE.items()}
+    for ours, theirs in parts.items():
+        for leaf in ("gamma", "beta") if ours.endswith("Norm") else ("kernel", "bias"):
+            names[f"{ours}/{leaf}"] = f"{theirs}/{leaf}"
+    return {config["prefix"] + ours: theirs for ours, theirs in names.items()}

@@ -1,0 +1,121 @@
+"""`build_transformer_model` on the old host: bert4keras builds the model, kcrf loads the checkpoint into it.
+
+So a script there gets what bert4keras' own loading lacks: top layers left out, safetensors and torch files, a report of
+what became of every weight, and weights of their own for query, key and value (see `_draw`).
+"""
+
+import warnings
+
+from kcrf.backend import path_of
+from kcrf.checkpoints.configs import ALIASES, ARCHITECTURE, FAMILIES, read_config, settings_of
+from kcrf.models.loading import fresh_value, load_checkpoint
+
+__all__ = ["build_transformer_model"]
+
+SHARED = ("prefix", "keep_tokens", "compound_tokens")  # options that say what the weights are
+KERAS_3_ALONE = ("mixout", "output_layers")
+ACTIVATIONS = dict.fromkeys(("gelu_new", "gelu_fast", "gelu_pytorch_tanh"), "gelu_tanh")  # Hugging Face's: bert4keras'
+
+
+def build_transformer_model(
+    config_path=None,
+    checkpoint_path=None,
+    model="bert",
+    application="encoder",
+    return_keras_model=True,
+    skip_top_layers=0,
+    skip_pooler=None,
+    skip=(),
+    ignore_invalid_weights=False,
+    **options,
+):
+    """Builds a model by bert4keras and loads a checkpoint, with the arguments of both libraries.
+
+    For "bert", "roberta", "albert", "electra" and "nezha", as "encoder" or otherwise, kcrf loads the checkpoint; any
+    other model of bert4keras is built and loaded by bert4keras alone.
+
+    Args:
+        config_path, checkpoint_path, skip_top_layers, skip_pooler, skip, ignore_invalid_weights: As on Keras 3. Paths
+            in `skip` are the names of bert4keras' variables, as in `Transformer-0-FeedForward/dense/kernel`.
+        model, application, return_keras_model, **options: As in bert4keras.
+
+    Returns:
+        What bert4keras returns: a `keras.Model`, or its `Transformer`. Where kcrf loaded a checkpoint,
+        `model.kcrf_load_report` is the `LoadReport`.
+
+    Raises:
+        ImportError: bert4keras is not installed.
+        ValueError: Options of Keras 3 alone, `skip` and its like for a model that bert4keras loads; else as on Keras 3.
+    """
+    refused = [name for name in KERAS_3_ALONE if options.get(name)]
+    if refused:
+        raise ValueError(f"{' and '.join(refused)} need Keras 3: bert4keras builds the model here. Received: {options}")
+    if model not in FAMILIES:
+        if skip_top_layers or skip_pooler or skip:
+            raise ValueError(f"`skip` and its like need a model of {sorted(FAMILIES)}. Received: model={model!r}")
+        options = {"ignore_invalid_weights": ignore_invalid_weights, **options}
+        return _bert4keras().build_transformer_model(
+            config_path, checkpoint_path, model, application, return_keras_model, **options
+        )
+    if checkpoint_path is None and (skip_top_layers or skip):
+        raise ValueError("`skip_top_layers` and `skip` need a checkpoint. Received: checkpoint_path=None")
+    settings = {**read_config(config_path, model), **options}
+    if settings.get("layer_norm_eps", 1e-12) != 1e-12:
+        raise ValueError(f"bert4keras has layer_norm_eps=1e-12 alone. Received: {settings['layer_norm_eps']}")
+    settings["hidden_act"] = ACTIVATIONS.get(settings.get("hidden_act"), settings.get("hidden_act", "gelu"))
+    transformer = _build(model, application, settings)
+    shared = {name: value for name, value in options.items() if name in (*ARCHITECTURE, *ALIASES, *SHARED)}
+    config = {"model": model, **settings_of(config_path, model, shared)}
+    variables, loaded = _describe(transformer, config), set()
+    if checkpoint_path is not None:
+        loaded = load_checkpoint(
+            transformer.model,
+            checkpoint_path,
+            transformer.prefix,
+            skip_top_layers,
+            skip_pooler,
+            skip,
+            ignore_invalid_weights,
+            transformer.keep_tokens,
+            transformer.compound_tokens,
+        ).loaded
+    _draw(variables, set(variables) - loaded, config["initializer_range"])
+    return transformer.model if return_keras_model else transformer
+
+
+def _bert4keras():
+    try:
+        from bert4keras import models
+    except ImportError as error:
+        raise ImportError(f"On tf_keras bert4keras builds models; PORTING.md, The old host ({error})") from None
+    return models
+
+
+def _build(model, application, settings):
+    with warnings.catch_warnings():
+        # One initializer for query, key and value: tf_keras warns that they will be equal. `_draw` sees to that.
+        warnings.filterwarnings("ignore", "The initializer TruncatedNormal is unseeded", UserWarning)
+        return _bert4keras().build_transformer_model(
+            model=model, application=application, return_keras_model=False, **settings
+        )
+
+
+def _describe(transformer, config):
+    """Leaves on the token embedding what `kcrf.models.encoders` asks of an encoder. Returns its variables by path."""
+    variables, names = {}, {}
+    for layer, theirs in transformer.variable_mapping().items():
+        if transformer.prefixed(layer) in transformer.layers:
+            weights = transformer.layers[transformer.prefixed(layer)].trainable_weights
+            variables.update({path_of(w): w for w in weights})
+            names.update(zip(map(path_of, weights), theirs, strict=False))
+    embedding = transformer.layers[transformer.prefixed("Embedding-Token")]
+    embedding.transformer_config, embedding.kcrf_google_names = config, names
+    embedding.kcrf_load_report = embedding.kcrf_vocab_path = None
+    return variables
+
+
+def _draw(variables, paths, stddev):
+    """Fresh values, each kernel its own. bert4keras uses one unseeded initializer for all kernels of a layer, which
+    tf_keras lets draw the same numbers again and again: query, key and value would start equal."""
+    for path in paths:
+        variables[path].assign(fresh_value(path, variables[path].shape, stddev))

@@ -1,0 +1,33 @@
+"""Adam with switchable bias correction, rates by variable, schedules, and bert4keras' `extend_with_*`."""
+
+from kcrf.bert4keras_names import explain_optimizers as __getattr__
+from kcrf.optimizers.adam import Adam, AdamWeightDecay
+from kcrf.optimizers.extensions import (
+    extend_with_exponential_moving_average,
+    extend_with_gradient_accumulation,
+    extend_with_layer_adaptation,
+    extend_with_lazy_optimization,
+    extend_with_lookahead,
+    extend_with_parameter_wise_lr,
+    extend_with_piecewise_linear_lr,
+    extend_with_weight_decay,
+)
+from kcrf.optimizers.schedules import PiecewiseLinear, WarmupLinearDecay
+from kcrf.optimizers.variables import layerwise_decay, variable_table
+
+__all__ = [
+    "Adam",
+    "AdamWeightDecay",
+    "PiecewiseLinear",
+    "WarmupLinearDecay",
+    "extend_with_exponential_moving_average",
+    "extend_with_gradient_accumulation",
+    "extend_with_layer_adaptation",
+    "extend_with_lazy_optimization",
+    "extend_with_lookahead",
+    "extend_with_parameter_wise_lr",
+    "extend_with_piecewise_linear_lr",
+    "extend_with_weight_decay",
+    "layerwise_decay",
+    "variable_table",
+]

@@ -1,0 +1,363 @@
+"""bert4keras' `extend_with_*`: each takes an optimizer class and returns one that does one thing more.
+
+    AdamW = extend_with_weight_decay(Adam, "AdamW")
+    AdamWG = extend_with_gradient_accumulation(AdamW, "AdamWG")
+    optimizer = AdamWG(learning_rate=5e-5, weight_decay_rate=0.01, grad_accum_steps=4)
+
+Names, arguments and order of effects follow bojone/bert4keras `optimizers.py`: what was extended first acts first. Any
+Keras optimizer can be extended, and models compiled with the result save and load like all others.
+"""
+
+import re
+from functools import cache
+
+from kcrf.backend import extensible, keras, ops, path_of
+from kcrf.optimizers.schedules import PiecewiseLinear
+from kcrf.optimizers.variables import USUAL_EXCLUSIONS, PathAware, as_patterns, copy_of, matches_any, multipliers
+
+__all__ = [
+    "extend_with_exponential_moving_average",
+    "extend_with_gradient_accumulation",
+    "extend_with_layer_adaptation",
+    "extend_with_lazy_optimization",
+    "extend_with_lookahead",
+    "extend_with_parameter_wise_lr",
+    "extend_with_piecewise_linear_lr",
+    "extend_with_weight_decay",
+]
+
+registered = keras.saving.register_keras_serializable(package="kcrf", name="ExtendedOptimizer")
+
+
+@registered
+class Extension(PathAware):
+    """What all extensions share, and the one name under which every extended class is saved.
+
+    A class made by `extend_with_*` lives only in the script that made it. So a saved optimizer holds the recipe (base
+    class, extensions, names), and loading it takes this module, not the script.
+    """
+
+    recipe = None
+
+    def get_config(self):
+        return {**super().get_config(), "recipe": [list(line) for line in self.recipe]}
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        config = dict(config)
+        recipe = config.pop("recipe", None)
+        if cls is not Extension:
+            return super().from_config(config, custom_objects)
+        made = _class_named(recipe[0][1])
+        for extension, name in recipe[1:]:
+            made = extend(made, EXTENSIONS[extension], name)
+        return made.from_config(config, custom_objects)
+
+
+def extend(BaseOptimizer, extension, name=None):
+    """The class that does what `BaseOptimizer` and then `extension` do."""
+    if not (isinstance(BaseOptimizer, type) and issubclass(BaseOptimizer, keras.optimizers.Optimizer)):
+        raise ValueError(f"`extend_with_*` extends optimizer classes. Received: BaseOptimizer={BaseOptimizer}")
+    BaseOptimizer = extensible(BaseOptimizer)
+    if issubclass(BaseOptimizer, extension) or getattr(BaseOptimizer, "decays", False) and extension is WeightDecay:
+        raise ValueError(f"{BaseOptimizer.__name__} does this already. Received: {extension.__name__} on top of it")
+    return _made(BaseOptimizer, extension, name or f"{BaseOptimizer.__name__}With{extension.__name__}")
+
+
+@cache  # so that a loaded optimizer is of the class that the script knows
+def _made(BaseOptimizer, extension, name):
+    below = getattr(BaseOptimizer, "recipe", None) or (("base", keras.saving.get_registered_name(BaseOptimizer)),)
+    made = type(name, (extension, BaseOptimizer), {"recipe": (*below, (extension.__name__, name))})
+    registered(made)
+    registered(Extension)  # the name leads back to the class that can read recipes
+    return made
+
+
+def _class_named(name):
+    base = keras.saving.get_registered_object(name) or getattr(keras.optimizers, name, None)
+    if base is None:
+        raise ValueError(
+            "The class that was extended must be registered (keras.saving.register_keras_serializable) before loading. "
+            f"Received: base={name!r}"
+        )
+    return base
+
+
+class WeightDecay(Extension):
+    def __init__(self, *args, weight_decay_rate=0.01, exclude_from_weight_decay=(), **kwargs):
+        super().__init__(*args, **kwargs)
+        self.weight_decay_rate = float(weight_decay_rate)
+        self._undecayed = as_patterns(exclude_from_weight_decay)
+
+    def _decay_flags(self, paths):
+        excluded = matches_any(self._undecayed, paths, "exclude_from_weight_decay", may_miss=USUAL_EXCLUSIONS)
+        return [not out for out in excluded]
+
+    def variable_settings(self, paths):
+        rows = zip(super().variable_settings(paths), self._decay_flags(paths), strict=True)
+        return [{**row, "decayed": row["decayed"] or flag} for row, flag in rows]
+
+    def build(self, variables):
+        if not self.built:
+            self._decayed = self._decay_flags([path_of(v) for v in variables])
+            super().build(variables)
+
+    def update_step(self, gradient, variable, learning_rate):
+        index, old = self._get_variable_index(variable), value_of(variable)
+        super().update_step(gradient, variable, learning_rate)
+        if self._decayed[index]:
+            rate = ops.cast(learning_rate, variable.dtype) * self._rate_of(index)
+            self.assign_sub(variable, rate * self.weight_decay_rate * old)
+
+    def get_config(self):
+        own = {"weight_decay_rate": self.weight_decay_rate, "exclude_from_weight_decay": list(self._undecayed)}
+        return {**super().get_config(), **own}
+
+
+class LayerAdaptation(Extension):
+    def __init__(self, *args, exclude_from_layer_adaptation=(), **kwargs):
+        super().__init__(*args, **kwargs)
+        self._unadapted = as_patterns(exclude_from_layer_adaptation)
+
+    def build(self, variables):
+        if not self.built:
+            paths = [path_of(v) for v in variables]
+            excluded = matches_any(self._unadapted, paths, "exclude_from_layer_adaptation", may_miss=USUAL_EXCLUSIONS)
+            self._adapted = [not out for out in excluded]
+            super().build(variables)
+
+    def update_step(self, gradient, variable, learning_rate):
+        index, old = self._get_variable_index(variable), value_of(variable)
+        super().update_step(gradient, variable, learning_rate)
+        if self._adapted[index]:
+            change = variable - old
+            rate = ops.maximum(ops.cast(learning_rate, variable.dtype) * self._rate_of(index), keras.config.epsilon())
+            weight_norm, step_norm = ops.norm(old), ops.norm(change / rate)
+            both = ops.logical_and(weight_norm > 0, step_norm > 0)
+            trust = ops.where(both, weight_norm / ops.where(both, step_norm, 1.0), 1.0)
+            self.assign(variable, old + trust * change)
+
+    def get_config(self):
+        return {**super().get_config(), "exclude_from_layer_adaptation": list(self._unadapted)}
+
+
+class PiecewiseLinearRate(Extension):
+    def __init__(self, *args, lr_schedule=None, **kwargs):
+        super().__init__(*args, **kwargs)
+        if self.weight_decay:
+            raise ValueError(
+                "Keras' `weight_decay` would not follow `lr_schedule`, `extend_with_weight_decay` does. "
+                f"Received: weight_decay={self.weight_decay}"
+            )
+        self._factor = PiecewiseLinear({0: 1} if lr_schedule is None else lr_schedule)
+
+    def _backend_update_step(self, grads, variables, learning_rate):
+        # Not in `learning_rate`: callbacks read that, scale it and write it back. Counts batches, as bert4keras.
+        super()._backend_update_step(grads, variables, learning_rate * self._factor(self._iterations))
+
+    def get_config(self):
+        return {**super().get_config(), "lr_schedule": self._factor.get_config()["points"]}
+
+
+class ParameterWiseRate(Extension):
+    def __init__(self, *args, paramwise_lr_schedule=None, **kwargs):
+        super().__init__(*args, **kwargs)
+        self._schedule = tuple((str(part), float(factor)) for part, factor in dict(paramwise_lr_schedule or {}).items())
+
+    def _factors(self, paths):
+        return multipliers({re.escape(part): k for part, k in self._schedule}, paths, "paramwise_lr_schedule")
+
+    def variable_settings(self, paths):
+        rows = zip(super().variable_settings(paths), self._factors(paths), strict=True)
+        return [{**row, "multiplier": row["multiplier"] * factor} for row, factor in rows]
+
+    def build(self, variables):
+        if not self.built:
+            self._wise = self._factors([path_of(v) for v in variables])
+            super().build(variables)
+
+    def update_step(self, gradient, variable, learning_rate):
+        factor, old = self._wise[self._get_variable_index(variable)], value_of(variable)
+        super().update_step(gradient, variable, learning_rate)
+        if factor != 1:
+            self.assign(variable, old + factor * (variable - old))
+
+    def get_config(self):
+        return {**super().get_config(), "paramwise_lr_schedule": dict(self._schedule)}
+
+
+class GradientAccumulation(Extension):
+    def __init__(self, *args, grad_accum_steps=2, **kwargs):
+        steps = int(grad_accum_steps) if grad_accum_steps > 1 else None
+        if kwargs.setdefault("gradient_accumulation_steps", steps) not in (None, steps):
+            raise ValueError(
+                "`grad_accum_steps` and `gradient_accumulation_steps` are the same thing. Received: "
+                f"{grad_accum_steps} and {kwargs['gradient_accumulation_steps']}"
+            )
+        super().__init__(*args, **{**kwargs, "gradient_accumulation_steps": steps})
+
+    def get_config(self):
+        return {**super().get_config(), "grad_accum_steps": self.gradient_accumulation_steps or 1}
+
+
+class Lookahead(Extension):
+    def __init__(self, *args, steps_per_slow_update=5, slow_step_size=0.5, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.steps_per_slow_update = int(steps_per_slow_update)
+        self.slow_step_size = float(slow_step_size)
+
+    def build(self, variables):
+        if not self.built:
+            super().build(variables)
+            self._slow = [self.add_variable_from_reference(v, "slow", initializer=copy_of(v)) for v in variables]
+
+    def update_step(self, gradient, variable, learning_rate):
+        super().update_step(gradient, variable, learning_rate)
+        slow = self._slow[self._get_variable_index(variable)]
+        due = ops.equal((self.iterations + 1) % self.steps_per_slow_update, 0)
+        moved = slow + self.slow_step_size * (variable - slow)
+        for one in (slow, variable):
+            self.assign(one, ops.where(due, moved, value_of(one)))
+
+    def get_config(self):
+        own = {"steps_per_slow_update": self.steps_per_slow_update, "slow_step_size": self.slow_step_size}
+        return {**super().get_config(), **own}
+
+
+class LazyOptimization(Extension):
+    def __init__(self, *args, include_in_lazy_optimization=(), **kwargs):
+        super().__init__(*args, **kwargs)
+        self._included = as_patterns(include_in_lazy_optimization)
+
+    def build(self, variables):
+        if not self.built:
+            paths = [path_of(v) for v in variables]
+            self._lazy = matches_any(self._included, paths, "include_in_lazy_optimization")
+            super().build(variables)
+
+    def update_step(self, gradient, variable, learning_rate):
+        lazy, old = self._lazy[self._get_variable_index(variable)], value_of(variable)
+        super().update_step(gradient, variable, learning_rate)
+        if lazy:
+            touched = ops.any(ops.not_equal(gradient, 0), axis=-1, keepdims=True)
+            self.assign(variable, ops.where(touched, value_of(variable), old))
+
+    def get_config(self):
+        return {**super().get_config(), "include_in_lazy_optimization": list(self._included)}
+
+
+class MovingAverage(Extension):
+    def __init__(self, *args, ema_momentum=0.999, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.ema_momentum = float(ema_momentum)
+
+    def build(self, variables):
+        if not self.built:
+            super().build(variables)
+            self._averages = self.add_optimizer_variables(variables, "ema")
+
+    def update_step(self, gradient, variable, learning_rate):
+        super().update_step(gradient, variable, learning_rate)
+        average = self._averages[self._get_variable_index(variable)]
+        self.assign(average, self.ema_momentum * average + (1 - self.ema_momentum) * variable)
+
+    def apply_ema_weights(self, bias_correction=True):
+        """Puts the averages into the model and keeps its weights for `reset_old_weights`.
+
+        Args:
+            bias_correction: Whether to divide by 1 - ema_momentum^steps, which the start at zero asks for.
+        """
+        steps = int(ops.convert_to_numpy(self.iterations)) if self.built else 0
+        if not steps:
+            raise ValueError("There is an average after the first step. Received: 0 steps so far")
+        scale = 1 - self.ema_momentum**steps if bias_correction else 1.0
+        self._old_weights = tuple(ops.convert_to_numpy(v).copy() for v in self._trainable_variables)
+        for variable, average in zip(self._trainable_variables, self._averages, strict=True):
+            variable.assign(ops.convert_to_tensor(average) / scale)
+
+    def reset_old_weights(self):
+        """Puts back the weights that `apply_ema_weights` replaced."""
+        for variable, old in zip(self._trainable_variables, self._old_weights, strict=True):
+            variable.assign(old)
+
+    def get_config(self):
+        return {**super().get_config(), "ema_momentum": self.ema_momentum}
+
+
+EXTENSIONS = {extension.__name__: extension for extension in Extension.__subclasses__()}
+
+
+def value_of(variable):
+    """The value of a variable now, which later assignments leave alone."""
+    return ops.stop_gradient(ops.copy(variable))
+
+
+def extend_with_weight_decay(BaseOptimizer, name=None):
+    """Decoupled weight decay: theta -= learning_rate * weight_decay_rate * theta, theta before the step.
+
+    Arguments of the new class: `weight_decay_rate=0.01`, `exclude_from_weight_decay=[]`, regexes searched in the
+    variable path.
+    """
+    return extend(BaseOptimizer, WeightDecay, name)
+
+
+def extend_with_layer_adaptation(BaseOptimizer, name=None):
+    """LAMB: each variable moves by learning_rate * its own norm. https://arxiv.org/abs/1904.00962
+
+    Argument of the new class: `exclude_from_layer_adaptation=[]`, regexes searched in the variable path.
+    """
+    return extend(BaseOptimizer, LayerAdaptation, name)
+
+
+def extend_with_piecewise_linear_lr(BaseOptimizer, name=None):
+    """A factor on the learning rate along a broken line, which leaves `learning_rate` itself to callbacks.
+
+    Argument of the new class: `lr_schedule={0: 1}`; `{1000: 1, 2000: 0.1}` rises from 0 to the full rate over 1000
+    batches, falls to a tenth over the next 1000 and stays. Batches as in bert4keras, also under gradient accumulation;
+    `PiecewiseLinear` as a `learning_rate` counts optimizer steps.
+    """
+    return extend(BaseOptimizer, PiecewiseLinearRate, name)
+
+
+def extend_with_gradient_accumulation(BaseOptimizer, name=None):
+    """One step per `grad_accum_steps` batches, with the mean of their gradients, by Keras' own accumulation.
+
+    Argument of the new class: `grad_accum_steps=2`. The step comes with the last of its batches; bert4keras makes it
+    one batch later, makes an empty one at the start, and counts batches in its bias correction.
+    """
+    return extend(BaseOptimizer, GradientAccumulation, name)
+
+
+def extend_with_lookahead(BaseOptimizer, name=None):
+    """Lookahead: every k steps the weights go back part of the way. https://arxiv.org/abs/1907.08610
+
+    Arguments of the new class: `steps_per_slow_update=5`, k, and `slow_step_size=0.5`, alpha. The slow weights start
+    at the weights, as in the paper; in bert4keras they start at zero, which shrinks a pretrained model at once.
+    """
+    return extend(BaseOptimizer, Lookahead, name)
+
+
+def extend_with_lazy_optimization(BaseOptimizer, name=None):
+    """Rows of a variable move only when their gradient is not 0: for embeddings.
+
+    Argument of the new class: `include_in_lazy_optimization=[]`, regexes searched in the variable path.
+    """
+    return extend(BaseOptimizer, LazyOptimization, name)
+
+
+def extend_with_exponential_moving_average(BaseOptimizer, name=None):
+    """Keeps averages of the weights; `apply_ema_weights()` puts them in, `reset_old_weights()` takes them out.
+
+    Argument of the new class: `ema_momentum=0.999`. Unlike Keras' `use_ema` the average starts at zero, is corrected
+    for it, and does not replace the weights when `fit` ends.
+    """
+    return extend(BaseOptimizer, MovingAverage, name)
+
+
+def extend_with_parameter_wise_lr(BaseOptimizer, name=None):
+    """A factor on what the optimizer does to chosen variables, decay by an earlier extension included.
+
+    Argument of the new class: `paramwise_lr_schedule={}`, part of a variable path to factor: plain text, not a regex.
+    Factors of all matching parts multiply: "Transformer-1" is also part of Transformer-10, "Transformer-1-" is not.
+    """
+    return extend(BaseOptimizer, ParameterWiseRate, name)

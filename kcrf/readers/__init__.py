@@ -1,0 +1,18 @@
+"""From a text to the inputs of a model, cut into windows, and which of their positions carry tags. Needs no Keras."""
+
+from kcrf.readers.characters import CharacterReader
+from kcrf.readers.lexicon import Lexicon
+from kcrf.readers.pieces import PieceReader
+from kcrf.readers.units import Reading, Window, spans_of_units, tags_of_units
+from kcrf.readers.vocabulary import Vocabulary
+
+__all__ = [
+    "CharacterReader",
+    "Lexicon",
+    "PieceReader",
+    "Reading",
+    "Vocabulary",
+    "Window",
+    "spans_of_units",
+    "tags_of_units",
+]

@@ -1,0 +1,72 @@
+"""The numbers of characters and of pairs of neighbours."""
+
+import unicodedata
+from collections import Counter
+from functools import cache
+from itertools import pairwise
+
+__all__ = ["Vocabulary"]
+
+_PAD, _UNKNOWN = 0, 1
+
+
+@cache
+def fold(character):
+    """What the vocabulary sees of a character: compatibility forms and case folded, all digits 0.
+
+    >>> fold("Ａ"), fold("７"), fold("国")
+    ('a', '0', '国')
+    """
+    folded = unicodedata.normalize("NFKC", character).lower()
+    folded = folded if len(folded) == 1 else character
+    return "0" if folded.isdecimal() else folded
+
+
+class Vocabulary:
+    """The numbers of characters and of pairs of neighbours. 0 is padding, 1 whatever is not listed.
+
+    Args:
+        characters: List of folded characters.
+        bigrams: List of pairs of them; a pair with nothing after it ends in a blank.
+
+    >>> vocabulary = Vocabulary.of(["天天", "天大"], min_bigrams=1)
+    >>> vocabulary.characters, vocabulary.bigrams
+    (['天', '大'], ['天天', '天 ', '天大', '大 '])
+    >>> vocabulary.encode("天大小")
+    ([2, 3, 1], [4, 1, 1])
+    """
+
+    def __init__(self, characters, bigrams):
+        self.characters, self.bigrams = list(characters), list(bigrams)
+        self._characters = {c: i for i, c in enumerate(self.characters, 2)}
+        self._bigrams = {b: i for i, b in enumerate(self.bigrams, 2)}
+
+    @classmethod
+    def of(cls, texts, min_characters=1, min_bigrams=2):
+        """The vocabulary of some texts: what occurs often enough, in the order of frequency."""
+        characters, bigrams = Counter(), Counter()
+        for text in texts:
+            folded = [fold(c) for c in text]
+            characters.update(folded)
+            bigrams.update(_pairs(folded))
+        return cls(
+            [c for c, n in characters.most_common() if n >= min_characters],
+            [b for b, n in bigrams.most_common() if n >= min_bigrams],
+        )
+
+    @property
+    def sizes(self):
+        """How many numbers there are for characters and for bigrams."""
+        return len(self.characters) + 2, len(self.bigrams) + 2
+
+    def encode(self, text):
+        """The numbers of its characters and of its bigrams, one of each per character of the text."""
+        folded = [fold(c) for c in text]
+        return (
+            [self._characters.get(c, _UNKNOWN) for c in folded],
+            [self._bigrams.get(b, _UNKNOWN) for b in _pairs(folded)],
+        )
+
+
+def _pairs(folded):
+    return [a + b for a, b in pairwise([*folded, " "])]

@@ -1,0 +1,204 @@
+"""Charts as inline SVG: lines over epochs, heat maps, a reliability diagram. Plain text out, no library needed.
+
+Colours are those of `report.css`: `var(--run-1)` to `var(--run-6)` for runs, `--cold`, `--warm`, `--middle` for
+heat maps, so that one picture serves light and dark pages. Sizes are pixels of a phone: no chart is wider than one.
+"""
+
+from html import escape
+from math import ceil, floor, log10
+
+import numpy as np
+
+from kcrf.metrics import is_forbidden
+
+__all__ = ["heat_map", "is_narrow", "line_chart", "reliability_diagram", "run_color"]
+
+WIDTH, HEIGHT = 340, 210
+LEFT, RIGHT, TOP, BOTTOM = 46, 12, 12, 30
+COLORS = 6
+NARROW = 230  # of a heat map with few and short tags: two stand side by side on a phone
+SMALLEST_FIGURE = 8  # pixels; cells with less room for a number go without
+LETTER = 0.62  # widths of a letter in heights of the font
+
+
+def run_color(number):
+    """The colour of the run with this number, counted from 0."""
+    return f"var(--run-{number % COLORS + 1})"
+
+
+def line_chart(title, lines):
+    """Values over epochs, one line a run; a point tells its value under the pointer.
+
+    Args:
+        title: What the values are, for those who hear the page.
+        lines: Dict of run number, from 0, to `[(epoch, value), ...]`, not empty.
+    """
+    points = [point for line in lines.values() for point in line]
+    epochs, values = ([point[axis] for point in points] for axis in (0, 1))
+    ticks = _ticks(min(values), max(values))
+    low, high = min(ticks[0], *values), max(ticks[-1], *values)
+    x = _scale(min(epochs), max(epochs), LEFT, WIDTH - RIGHT)
+    y = _scale(low, high, HEIGHT - BOTTOM, TOP)
+    parts = [_y_axis(ticks, y, WIDTH - RIGHT)]
+    parts.append(_x_axis(_epochs_named(min(epochs), max(epochs)), x, HEIGHT))
+    for number, line in lines.items():
+        path = " ".join(f"{x(epoch):.1f},{y(value):.1f}" for epoch, value in line)
+        parts.append(f'<polyline class="line" stroke="{run_color(number)}" points="{path}"/>')
+        for epoch, value in line:
+            parts.append(
+                f'<circle cx="{x(epoch):.1f}" cy="{y(value):.1f}" r="2.6" fill="{run_color(number)}">'
+                f"<title>epoch {epoch}: {value:.5g}</title></circle>"
+            )
+    return _svg(title, WIDTH, HEIGHT, parts)
+
+
+def heat_map(title, matrix, labels, allowed=None, limit=None):
+    """A transition matrix, rows from and columns to; warm above 0, cold below.
+
+    Illegal cells are crossed out, and framed where they score above a legal one out of the same tag. Cells tell their
+    scores where there is room; names that are wider than a cell stand upright above it.
+
+    Args:
+        title: What it shows, for those who hear the page.
+        matrix: `(tags, tags)`; forbidden cells stay empty.
+        labels: A string per tag.
+        allowed: `(tags, tags)` bool, or None: nothing is crossed out.
+        limit: The value of full colour. Defaults to the largest of this matrix.
+    """
+    matrix = np.asarray(matrix, "float64")
+    allowed = np.ones(matrix.shape, bool) if allowed is None else np.asarray(allowed)
+    forbidden = is_forbidden(matrix)
+    limit = limit or np.abs(matrix[~forbidden]).max(initial=0.0) or 1.0
+    lowest_legal = np.where(allowed, matrix, np.inf).min(axis=1)
+    size = len(matrix)
+    width, font = (NARROW, 13) if is_narrow(labels) else (WIDTH, max(4.5, min(11.0, 210 / size)))
+    longest = max(len(label) for label in labels) * font * LETTER
+    left = 12 + longest
+    cell = (width - left - 4) / size
+    upright = longest > cell - 2
+    top = 12 + (longest if upright else font)
+    figures = {place: f"{score:+.2f}" for place, score in np.ndenumerate(matrix) if not forbidden[place]}
+    room = min(12.5, (cell - 4) / (LETTER * max(map(len, figures.values()), default=1)))
+    parts = _names(labels, font, (left, top), cell, upright)
+    for (i, j), score in np.ndenumerate(matrix):
+        corner = left + j * cell, top + i * cell
+        told = f"{labels[i]} to {labels[j]}: " + ("forbidden" if forbidden[i, j] else f"{score:+.3f}")
+        fill = "var(--middle)" if forbidden[i, j] else _heat(score / limit)
+        illegal_wins = not allowed[i, j] and score > lowest_legal[i]
+        parts.append(_square(corner, cell, fill, told, not allowed[i, j], illegal_wins))
+        if room >= SMALLEST_FIGURE and (i, j) in figures:
+            parts.append(_figure(corner, cell, room, figures[i, j], on_dark=abs(score) > limit / 2))
+    return _svg(title, width, top + size * cell + 4, parts)
+
+
+def is_narrow(labels):
+    """Whether the heat map of tags with these names takes half a phone only."""
+    return len(labels) * max(map(len, labels)) <= 25
+
+
+def reliability_diagram(title, rows):
+    """How often what was found with some confidence was right; on the diagonal, confidence tells the truth.
+
+    The fewer there are, the fainter their bar.
+
+    Args:
+        title: What it shows, for those who hear the page.
+        rows: Those of `kcrf.metrics.calibration`: `(low, high, count, mean confidence, share right)`.
+    """
+    height = WIDTH - LEFT - RIGHT + TOP + BOTTOM  # a square of 0 to 1
+    x, y = _scale(0, 1, LEFT, WIDTH - RIGHT), _scale(0, 1, height - BOTTOM, TOP)
+    ticks = (0, 0.25, 0.5, 0.75, 1)
+    parts = [_y_axis(ticks, y, WIDTH - RIGHT), _x_axis(ticks, x, height)]
+    most = max(row[2] for row in rows)
+    for low, high, count, confidence, right in rows:
+        if count:
+            side = f'x="{x(low) + 1:.1f}" y="{y(right):.1f}" width="{x(high) - x(low) - 2:.1f}"'
+            told = f"{count} found with {low:.2f} to {high:.2f}: mean confidence {confidence:.3f}, right {right:.3f}"
+            fill = f'style="opacity:{0.1 + 0.4 * count / most:.2f}" height="{y(0) - y(right):.1f}"'
+            bar = f'<rect class="bar" {side} {fill}><title>{told}</title></rect>'
+            point = f'<circle class="point" cx="{x(confidence):.1f}" cy="{y(right):.1f}" r="4"/>'
+            parts.append(bar + point)
+    parts.append(f'<line class="diagonal" x1="{x(0)}" y1="{y(0)}" x2="{x(1)}" y2="{y(1)}"/>')
+    return _svg(title, WIDTH, height, parts)
+
+
+def _svg(title, width, height, parts):
+    head = f'<svg role="img" viewBox="0 0 {width} {height:.0f}" xmlns="http://www.w3.org/2000/svg">'
+    return f"{head}<title>{escape(title)}</title>{''.join(parts)}</svg>"
+
+
+def _scale(low, high, first, last):
+    """The line from values to pixels; what does not vary stands in the middle."""
+    if high == low:
+        return lambda value: (first + last) / 2
+    return lambda value: first + (value - low) / (high - low) * (last - first)
+
+
+def _ticks(low, high, most=5):
+    """Round numbers that span the values: multiples of 1, 2 or 5 times a power of ten."""
+    if low == high:
+        return [low]
+    rough = (high - low) / (most - 1)
+    power = 10.0 ** floor(log10(rough))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough)
+    return [round(step * n, 10) for n in range(floor(low / step), ceil(high / step) + 1)]
+
+
+def _epochs_named(first, last, most=8):
+    step = max(1, ceil((last - first) / most))
+    return range(first, last + 1, step)
+
+
+def _x_axis(ticks, x, height):
+    return "".join(
+        f'<text class="tick axis" x="{x(tick):.1f}" y="{height - 12}" text-anchor="middle">{tick:g}</text>'
+        for tick in ticks
+    )
+
+
+def _y_axis(ticks, y, right):
+    return "".join(
+        f'<line class="grid" x1="{LEFT}" y1="{y(tick):.1f}" x2="{right}" y2="{y(tick):.1f}"/>'
+        f'<text class="tick axis" x="{LEFT - 6}" y="{y(tick) + 4:.1f}" text-anchor="end">{tick:g}</text>'
+        for tick in ticks
+    )
+
+
+def _heat(share):
+    """A colour between the middle, 0, and the full warm or cold one, 1 or -1."""
+    share = max(-1.0, min(1.0, share))
+    return f"color-mix(in oklab, var(--{'warm' if share > 0 else 'cold'}) {abs(share):.0%}, var(--middle))"
+
+
+def _names(labels, font, corner, cell, upright):
+    """The tags beside the rows and above the columns of a heat map, with the corner of its first cell."""
+    (left, top), parts = corner, []
+    for i, label in enumerate(labels):
+        x, y = left + (i + 0.5) * cell + (font / 3 if upright else 0), top + (i + 0.5) * cell + font / 3
+        above = f'x="{x:.1f}" y="{top - 6:.1f}" text-anchor="{"start" if upright else "middle"}"'
+        turn = f' transform="rotate(-90 {x:.1f} {top - 6:.1f})"' if upright else ""
+        for place in (above + turn, f'x="{left - 6:.1f}" y="{y:.1f}" text-anchor="end"'):
+            parts.append(f'<text class="tick" {place} font-size="{font:.1f}">{escape(label)}</text>')
+    return parts
+
+
+def _figure(corner, side, font, text, on_dark):
+    x, y = corner[0] + side / 2, corner[1] + side / 2 + font / 3
+    kind = "figure on-dark" if on_dark else "figure"
+    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" font-size="{font:.1f}" text-anchor="middle">{text}</text>'
+
+
+def _square(corner, side, fill, told, crossed, framed):
+    (x, y), gap = corner, min(1.5, side / 12)
+    end_x, end_y = x + side - gap, y + side - gap
+    frame = ' class="framed"' if framed else ""
+    parts = [
+        f'<rect x="{x + gap / 2:.1f}" y="{y + gap / 2:.1f}" width="{side - gap:.1f}" height="{side - gap:.1f}"'
+        f' rx="{min(4, side / 8):.1f}" style="fill:{fill}"{frame}><title>{escape(told)}</title></rect>'
+    ]
+    if crossed:
+        parts.append(
+            f'<path class="cross" d="M{x + gap:.1f},{y + gap:.1f}L{end_x:.1f},{end_y:.1f}'
+            f'M{end_x:.1f},{y + gap:.1f}L{x + gap:.1f},{end_y:.1f}"/>'
+        )
+    return "".join(parts)

@@ -1,0 +1,401 @@
+"""The WordPiece tokenizer of BERT with bert4keras' names and results. Needs no Keras.
+
+Words become pieces in the Rust library `tokenizers`, once for each distinct word. Around it, a single text is cut with
+`str.translate` and a batch with NumPy: on Chinese text, where a word is a character, that is several times faster than
+the library's own normalizers, whose Unicode tables also differ from Python's.
+"""
+
+import re
+import unicodedata
+from itertools import chain, repeat
+from typing import NamedTuple
+
+import numpy as np
+
+from kcrf.tokenizers.characters import (
+    CJK_PUNCTUATION,
+    DROPPED,
+    END,
+    SPACED,
+    START,
+    is_cjk_character,
+    is_control,
+    is_punctuation,
+    is_space,
+    kinds_of,
+    lowered,
+)
+from kcrf.tokenizers.vocabularies import load_vocab, stem
+from kcrf.tokenizers.word_pieces import WordPieces
+
+__all__ = ["Encoding", "Tokenizer"]
+
+BATCH = 256  # texts whose arrays fit the processor's cache
+
+
+class Encoding(NamedTuple):
+    """A text as a model reads it.
+
+    Attributes:
+        token_ids: A list of ints.
+        segment_ids: A list of ints, 0 for the first text and 1 for the second.
+        offsets: Array `(tokens, 2)`: token i is `text[start:end]` of its own text; special tokens have (0, 0).
+    """
+
+    token_ids: list
+    segment_ids: list
+    offsets: np.ndarray
+
+
+class Tokenizer:
+    """BERT's tokenizer: Chinese characters and punctuation alone, other words as WordPiece.
+
+    Args:
+        token_dict: A dict from token to id, or the path of a vocabulary file.
+        do_lower_case: Whether to lower the text and strip its accents.
+        word_maxlen: Longest word, in characters, that is cut into pieces; a longer one is unknown.
+        token_start: The token before a text, or None.
+        token_end: The token after a text, or None.
+        pre_tokenize: A function from a text to words, such as `jieba.lcut`. A word of the vocabulary stays whole.
+        token_translate: A dict of tokens to replace by others.
+
+    Example:
+
+    >>> tokenizer = Tokenizer({"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "我": 4, "lo": 5, "##ve": 6}, True)
+    >>> tokenizer.tokenize("我 Love")
+    ['[CLS]', '我', 'lo', '##ve', '[SEP]']
+    >>> tokenizer.encode("我 Love")
+    ([2, 4, 5, 6, 3], [0, 0, 0, 0, 0])
+    """
+
+    def __init__(
+        self,
+        token_dict,
+        do_lower_case=False,
+        word_maxlen=200,
+        token_start="[CLS]",
+        token_end="[SEP]",
+        pre_tokenize=None,
+        token_translate=None,
+    ):
+        token_dict = token_dict if isinstance(token_dict, dict) else load_vocab(token_dict)
+        self._do_lower_case = do_lower_case
+        self._word_maxlen = word_maxlen
+        self._pre_tokenize = pre_tokenize
+        self._token_translate = token_translate or {}
+        self._token_translate_inv = {new: old for old, new in self._token_translate.items()}
+        self._token_dict = token_dict
+        self._token_dict_inv = {number: token for token, number in token_dict.items()}
+        self._vocab_size = len(token_dict)
+        self._token_pad, self._token_unk, self._token_mask = "[PAD]", "[UNK]", "[MASK]"
+        self._token_start, self._token_end = token_start, token_end
+        for name in ("pad", "unk", "mask", "start", "end"):
+            if getattr(self, f"_token_{name}") in token_dict:
+                setattr(self, f"_token_{name}_id", token_dict[getattr(self, f"_token_{name}")])
+        self._pieces = WordPieces(token_dict, word_maxlen, self._id_in_place)
+        # the ids as Python's ints, made once and not for every token
+        self._numbers = np.array(range(max(token_dict.values(), default=0) + 1), object)
+
+    # -- one text
+
+    def tokenize(self, text, maxlen=None):
+        """The tokens of a text, with the start and end tokens. An unknown word stays as it is.
+
+        Args:
+            text: A string.
+            maxlen: Greatest number of tokens, the last ones before the end token are left out. Default: no limit.
+        """
+        tokens = self._tokenize(text)
+        if self._token_translate:
+            tokens = [self._token_translate.get(token) or token for token in tokens]
+        tokens[:0] = [] if self._token_start is None else [self._token_start]
+        tokens += [] if self._token_end is None else [self._token_end]
+        if maxlen is not None:
+            _truncate(maxlen, self._truncation_index("right"), tokens)
+        return tokens
+
+    def _tokenize(self, text, pre_tokenize=True):
+        if self._do_lower_case:
+            text = unicodedata.normalize("NFD", text.lower())
+        if pre_tokenize and self._pre_tokenize is not None:
+            text = "".join(char for char in text if not self._is_dropped_mark(char))
+            words = self._pre_tokenize(text)
+            return [t for word in words for t in ([word] if word in self._token_dict else self._tokenize(word, False))]
+        words = text.translate(SPACED[bool(self._do_lower_case)]).split()
+        return [token for tokens, _, _ in self._pieces.of(words) for token in tokens]
+
+    def _is_dropped_mark(self, char):
+        return self._do_lower_case and unicodedata.category(char) == "Mn"
+
+    def _id_in_place(self, token):
+        """The id of a token, or of the one that `token_translate` puts in its place."""
+        return self.token_to_id(self._token_translate.get(token) or token)
+
+    def token_to_id(self, token):
+        """The id of a token, of [UNK] where the vocabulary lacks it."""
+        number = self._token_dict.get(token)
+        if number is None and not hasattr(self, "_token_unk_id"):
+            raise ValueError(f"An unknown token needs {self._token_unk} in `token_dict`. Received: {token!r}")
+        return self._token_unk_id if number is None else number
+
+    def tokens_to_ids(self, tokens):
+        """The ids of tokens."""
+        known, cut = self._token_dict.get, self.token_to_id
+        return [cut(token) if number is None else number for token in tokens for number in (known(token),)]
+
+    def id_to_token(self, i):
+        """The token with an id."""
+        return self._token_dict_inv[i]
+
+    def ids_to_tokens(self, ids):
+        """The tokens with these ids."""
+        return [self._token_dict_inv[i] for i in ids]
+
+    def encode(self, first_text, second_text=None, maxlen=None, pattern="S*E*E", truncate_from="right"):
+        """Token ids and segment ids of a text or of a pair.
+
+        Args:
+            first_text: A string, or a list of tokens with their start and end tokens.
+            second_text: The same, or None.
+            maxlen: Greatest number of ids; tokens are taken off the longer text, one by one. Default: no limit.
+            pattern: "S*E*E", or "S*ES*E" to give the second text a start token too.
+            truncate_from: "right" (before the end token), "left" (after the start token), or an index.
+
+        Returns:
+            Two lists of ints of the same length.
+
+        Raises:
+            ValueError: `maxlen` leaves no place for the special tokens.
+        """
+        first = self.tokenize(first_text) if isinstance(first_text, str) else list(first_text)
+        second = self.tokenize(second_text) if isinstance(second_text, str) else list(second_text or [])
+        if maxlen is not None:
+            _truncate(
+                maxlen + self._shared_start(second, pattern), self._truncation_index(truncate_from), first, second
+            )
+        second = second[self._shared_start(second, pattern) :]
+        return self.tokens_to_ids(first + second), [0] * len(first) + [1] * len(second)
+
+    def _shared_start(self, second, pattern):
+        """1 where the second text will lose its start token, which then takes no place."""
+        return int(bool(second and self._token_start) and pattern == "S*E*E")
+
+    def _truncation_index(self, truncate_from):
+        if truncate_from == "right":
+            return -int(self._token_end is not None) - 1
+        return int(self._token_start is not None) if truncate_from == "left" else truncate_from
+
+    # -- a batch
+
+    def encode_batch(self, texts, second_texts=None, maxlen=None, pattern="S*E*E", truncate_from="right"):
+        """`encode` for many texts at once, with the place of every token in its text.
+
+        Args:
+            texts: A list of strings.
+            second_texts: A list of as many strings, or None.
+            maxlen, pattern, truncate_from: As for `encode`.
+
+        Returns:
+            A list of `Encoding(token_ids, segment_ids, offsets)`.
+
+        Raises:
+            ValueError: As for `encode`; or `pre_tokenize` gave words that are not the text.
+
+        >>> tokenizer = Tokenizer({"[UNK]": 0, "[CLS]": 1, "[SEP]": 2, "lo": 3, "##ve": 4}, do_lower_case=True)
+        >>> tokenizer.encode_batch(["Love"])[0].offsets.tolist()
+        [[0, 0], [0, 2], [2, 4], [0, 0]]
+        """
+        if isinstance(texts, str):
+            raise ValueError(f"`texts` is a list of strings. Received: {texts!r}")
+        rows = self._rows(list(texts))
+        if second_texts is None and maxlen is None:
+            return [Encoding(ids, [0] * len(ids), places) for ids, places in rows]
+        seconds = repeat(([], np.zeros((0, 2), np.int64)), len(texts))
+        if second_texts is not None:
+            if len(second_texts) != len(texts):
+                raise ValueError(f"`second_texts` needs {len(texts)} texts. Received: {len(second_texts)} texts")
+            seconds = self._rows(list(second_texts))
+        index = self._truncation_index(truncate_from)
+        return [self._pair(*first, *second, maxlen, pattern, index) for first, second in zip(rows, seconds)]
+
+    def _pair(self, first, first_places, second, second_places, maxlen, pattern, index):
+        """The encoding of two rows, cut to `maxlen` and joined."""
+        shared = self._shared_start(second, pattern)
+        if maxlen is not None and len(first) + len(second) > maxlen + shared:
+            cuts = _cuts(maxlen + shared, index, len(first), len(second))
+            first, second = (ids[: cut.start] + ids[cut.stop :] for ids, cut in zip((first, second), cuts))
+            first_places = np.delete(first_places, cuts[0], axis=0)
+            second_places = np.delete(second_places, cuts[1], axis=0)
+        segments = [0] * len(first) + [1] * (len(second) - shared)
+        return Encoding(first + second[shared:], segments, np.concatenate([first_places, second_places[shared:]]))
+
+    def _rows(self, texts):
+        """The ids and the offsets of each text, special tokens included, one after the other."""
+        if self._pre_tokenize is not None:
+            return map(self._cut_words, texts)
+        return chain.from_iterable(self._cut_texts(texts[i : i + BATCH]) for i in range(0, len(texts), BATCH))
+
+    def _cut_texts(self, texts):
+        joined, origin = self._lowered(_joined(texts))
+        if origin is not None:  # some text changes its length: each by itself
+            texts, origins = zip(*map(self._lowered, texts))
+            joined = _joined(texts)
+        codes = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.uint32).copy()
+        lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+        ends = np.cumsum(lengths + 2) - 1
+        for places, token, code in ((ends - lengths - 1, self._token_start, START), (ends, self._token_end, END)):
+            if token is not None:
+                codes[places] = code
+                self._pieces.name(code, self.token_to_id(token))
+        ids, offsets = self._pieces.row(codes, kinds_of(codes, self._do_lower_case))
+        stops = np.searchsorted(offsets[:, 1], ends + 1, side="right")
+        starts = np.zeros_like(stops)
+        starts[1:] = stops[:-1]
+        offsets.T[:] -= np.repeat(ends - lengths, stops - starts)
+        offsets[starts[: len(texts) if self._token_start is not None else 0]] = 0
+        offsets[stops[: len(texts) if self._token_end is not None else 0] - 1] = 0
+        ids, slices = self._numbers[ids].tolist(), list(map(slice, starts.tolist(), stops.tolist()))
+        places = map(offsets.__getitem__, slices)
+        if origin is not None:
+            places = map(_in_original, places, origins)
+        return zip(map(ids.__getitem__, slices), places)
+
+    def _cut_words(self, text):
+        """The ids and the offsets of a text that `pre_tokenize` cuts into words first."""
+        plain, origin = self._lowered(text)
+        origin = np.arange(len(plain)) if origin is None else origin
+        kept = [place for place, char in enumerate(plain) if not self._is_dropped_mark(char)]
+        plain, place = "".join(plain[place] for place in kept), 0
+        tokens, places = [], []
+        for word in self._pre_tokenize(plain):
+            start = plain.find(word, place)
+            if start < 0:
+                raise ValueError(f"`pre_tokenize` must cut the text and not change it. Received: {word!r} of {plain!r}")
+            place = start + len(word)
+            pieces, offsets = self._cut_word(word)
+            tokens += [self._token_translate.get(token) or token for token in pieces]
+            places += [(start + first, start + last) for first, last in offsets]
+        offsets = _in_original(np.array(places, np.int64).reshape(-1, 2), origin[kept])
+        before = [] if self._token_start is None else [self._token_start]
+        after = [] if self._token_end is None else [self._token_end]
+        padded = np.pad(offsets, ((len(before), len(after)), (0, 0)))
+        return self.tokens_to_ids([*before, *tokens, *after]), padded
+
+    def _cut_word(self, word):
+        """The tokens of a word of `pre_tokenize`, and their offsets in it."""
+        if word in self._token_dict:
+            return [word], [(0, len(word))]
+        codes = np.array([ord(char) for char in word], np.uint32)
+        _, offsets = self._pieces.row(codes, kinds_of(codes, self._do_lower_case))
+        return self._tokenize(word, False), offsets.tolist()
+
+    def _lowered(self, text):
+        return lowered(text) if self._do_lower_case else (text, None)
+
+    # -- the way back
+
+    def rematch(self, text, tokens):
+        """The characters of a text that each token stands for.
+
+        Args:
+            text: The string that was tokenized.
+            tokens: Its tokens, special ones too.
+
+        Returns:
+            For each token the list of the places of its characters in `text`; [] for special tokens.
+
+        Raises:
+            ValueError: A token is not in the rest of the text.
+
+        >>> Tokenizer({"[UNK]": 0, "ab": 1, "##c": 2}).rematch("x abc", ["[CLS]", "ab", "##c"])
+        [[], [2, 3], [4]]
+        """
+        plain, origin = self._lowered(text)
+        origin = range(len(plain)) if origin is None else origin.tolist()
+        codes = np.array([ord(char) for char in plain], np.uint32)
+        dropped = (kinds_of(codes, self._do_lower_case) == DROPPED).tolist()
+        origin = [place for place, out in zip(origin, dropped) if not out]
+        plain = "".join(char for char, out in zip(plain, dropped) if not out)
+        places, offset = [], 0
+        for token in tokens:
+            if self._is_special(token):
+                places.append([])
+                continue
+            token = self.stem(self._token_translate_inv.get(token) or token)
+            start = plain.find(token, offset)
+            if start < 0:
+                raise ValueError(
+                    f"Tokens must come from the text, in its order. Received: {token!r} after {plain[:offset]!r}"
+                )
+            offset = start + len(token)
+            places.append(origin[start:offset])
+        return places
+
+    def decode(self, ids, tokens=None):
+        """Readable text from ids (or from tokens): Chinese without blanks, other words between them."""
+        text = ""
+        tokens = [token for token in tokens or self.ids_to_tokens(ids) if not self._is_special(token)]
+        for place, token in enumerate(tokens):
+            if token.startswith("##"):
+                text += token[2:]
+            elif len(token) == 1 and self._is_cjk_character(token):
+                text += token
+            elif len(token) == 1 and self._is_punctuation(token):
+                text += token + " "
+            elif place and text and self._is_cjk_character(text[-1]):
+                text += token
+            else:
+                text += " " + token
+        text = re.sub("' (re|m|s|t|ve|d|ll) ", r"'\1 ", re.sub(" +", " ", text))
+        text = re.sub(f"([{re.escape(CJK_PUNCTUATION)}+\\-/={{(<\\[]) ", r"\1", text)
+        return re.sub(r"(\d\.) (\d)", r"\1\2", text).strip()
+
+    # -- characters
+
+    stem = staticmethod(stem)
+    _is_space = staticmethod(is_space)
+    _is_punctuation = staticmethod(is_punctuation)
+    _is_cjk_character = staticmethod(is_cjk_character)
+    _is_control = staticmethod(is_control)
+
+    @staticmethod
+    def _cjk_punctuation():
+        return CJK_PUNCTUATION
+
+    @staticmethod
+    def _is_special(ch):
+        return bool(ch) and ch[0] == "[" and ch[-1] == "]"
+
+
+def _joined(texts):
+    """The texts in a row, each between two places for its start and its end token."""
+    return "\n" + "\n\n".join(texts) + "\n"
+
+
+def _in_original(places, origin):
+    """Offsets in the text that was cut as offsets in the original; `origin` tells where each character came from."""
+    if origin is None:
+        return places
+    special = places[:, 1] == 0
+    first, last = origin[places[:, 0] * ~special], origin[places[:, 1] - 1]
+    return np.where(special[:, None], 0, np.stack([first, last + 1], axis=1))
+
+
+def _truncate(maxlen, index, *sequences):
+    """Shortens lists in place; see `_cuts`."""
+    for cut, sequence in zip(_cuts(maxlen, index, *map(len, sequences)), sequences):
+        del sequence[cut]
+
+
+def _cuts(maxlen, index, *lengths):
+    """Which slice to take from each sequence: one item at `index` of the longest at a time, until all fit together."""
+    left = list(lengths)
+    while sum(left) > max(maxlen, 0):
+        left[left.index(max(left))] -= 1
+    cuts = []
+    for length, rest in zip(lengths, left):
+        start = index if index >= 0 else rest + index + 1
+        if rest < length and not 0 <= start <= rest:
+            raise ValueError(f"`maxlen` must leave room for the special tokens. Received: maxlen={maxlen}")
+        cuts.append(slice(start, start + length - rest) if rest < length else slice(0, 0))
+    return cuts

@@ -1,0 +1,55 @@
+"""Vocabularies of BERT: files of one token a line, and dicts from token to id."""
+
+from pathlib import Path
+
+from kcrf.files import write_aside
+from kcrf.tokenizers.characters import ALONE, kind_of
+
+__all__ = ["load_vocab", "save_vocab", "stem"]
+
+
+def load_vocab(dict_path, encoding="utf-8", simplified=False, startswith=None):
+    """Reads a vocabulary file, one token a line.
+
+    Args:
+        dict_path: The file.
+        encoding: Of the file; bytes that do not fit are left out.
+        simplified: Whether to drop tokens of several characters with a Chinese character or punctuation among them,
+            and the "##" forms of such characters, which Chinese text never gives.
+        startswith: With `simplified`, the tokens that come first, such as ["[PAD]", "[UNK]", "[CLS]", "[SEP]"].
+
+    Returns:
+        A dict from token to id, the number of its line. With `simplified` a dict with new ids and the list
+        `keep_tokens` of the old id of each, for `build_transformer_model(keep_tokens=...)`.
+
+    Raises:
+        ValueError: A token of `startswith` is not in the file.
+    """
+    token_dict = {}
+    with open(dict_path, encoding=encoding, errors="ignore") as file:
+        for number, line in enumerate(file):
+            token_dict[(line.split() or [line.strip()])[0]] = number
+    if not simplified:
+        return token_dict
+    first = list(startswith or [])
+    unknown = [token for token in first if token not in token_dict]
+    if unknown:
+        raise ValueError(f"{dict_path}: `startswith` needs tokens of the vocabulary. Received: {', '.join(unknown)}")
+    others = sorted((token for token in token_dict if token not in first), key=token_dict.get)
+    kept = first + [token for token in others if _worth_keeping(token)]
+    return {token: place for place, token in enumerate(kept)}, [token_dict[token] for token in kept]
+
+
+def _worth_keeping(token):
+    return len(token) <= 1 or not any(kind_of(char) == ALONE for char in stem(token))
+
+
+def save_vocab(dict_path, token_dict, encoding="utf-8"):
+    """Writes a vocabulary file, one token a line in the order of their ids."""
+    text = "".join(f"{token}\n" for token in sorted(token_dict, key=token_dict.get))
+    write_aside(Path(dict_path), lambda aside: aside.write_text(text, encoding=encoding))
+
+
+def stem(token):
+    """A token without its leading "##"."""
+    return token.removeprefix("##")

@@ -1,0 +1,71 @@
+"""The demo end to end, with heads that train for one epoch."""
+
+import io
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from kcrf.commands.demo import CONTENDERS, SETTINGS, run_demo
+from kcrf.reports import score_table, transition_heat_map, transition_table
+from kcrf.tags import bio, bmes
+
+
+def test_the_demo_trains_compares_draws_and_segments(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    quick = {"epochs": 1, "width": 16, "depth": 1, "batch_size": 64}
+    run_demo(tmp_path, ["今天天气真好。"], [replace(c, settings=replace(c.settings, **quick)) for c in CONTENDERS])
+    told = capsys.readouterr().out
+    for words in ("softmax", "CRF x1", "CRF x100", "OOV recall", "of 8", "from \\ to", "Heat map:"):
+        assert words in told
+    assert "今天天气真好。" in told.replace(" ", "")
+    assert (tmp_path / "transitions.png").read_bytes().startswith(b"\x89PNG")
+    assert {p.name for p in tmp_path.iterdir()} == {"softmax", "crf_x1", "crf_x100", "transitions.png"}
+
+
+def test_the_contenders_differ_in_the_head_alone():
+    for contender in CONTENDERS:
+        assert replace(contender.settings, head="crf", crf_lr_multiplier=10.0) == SETTINGS
+    assert [c.settings.crf_lr_multiplier for c in CONTENDERS[1:]] == [1, 100]
+
+
+def rendered(table):
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(table)
+    return console.export_text()
+
+
+def test_a_transition_table_marks_the_illegal_cells():
+    lines = rendered(transition_table("title", np.arange(16.0).reshape(4, 4), bmes())).splitlines()
+    rows = [line for line in lines if line.startswith("│")]
+    assert [row.count("x") for row in rows] == [2, 2, 2, 2]
+    assert "+2.00 x" in rows[0] and "+1.00 x" not in rows[0]
+
+
+def test_a_score_table_shows_four_digits_and_dashes():
+    assert "a[/b]" in rendered(score_table("a[/b]", ["[x]"], [["[red]"]]))
+    assert "0.1235" in (text := rendered(score_table("t", ["a", "b"], [["x", 0.12345], ["y", None]]))) and " - " in text
+
+
+def test_a_heat_map_is_written_for_any_number_of_matrices(tmp_path):
+    pytest.importorskip("matplotlib", reason="needs matplotlib, which is not installed")
+    transition_heat_map({"one": np.eye(4), "two": -np.eye(4), "none": np.zeros((4, 4))}, bmes(), tmp_path / "m.png")
+    assert (tmp_path / "m.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("types", [["A"], ["LOC", "ORG", "PER"], ["LOCATION", "MISC", "ORGANIZATION", "PER"]])
+def test_nothing_written_in_a_heat_map_overlaps(types, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib", reason="needs matplotlib, which is not installed")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    drawn = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *args, **more: drawn.append(figure))
+    matrix = np.full((2 * len(types) + 1,) * 2, -2.5)
+    transition_heat_map({"one": matrix, "two": matrix}, bio(types), tmp_path / "m.png")
+    FigureCanvasAgg(drawn[0]).draw()
+    for axes in (axes for axes in drawn[0].axes if axes.texts):
+        boxes = [text.get_window_extent() for text in (*axes.texts, *axes.get_xticklabels(), *axes.get_yticklabels())]
+        assert len(axes.texts) == matrix.size
+        assert not any(box.overlaps(other) for i, box in enumerate(boxes) for other in boxes[:i])

@@ -1,0 +1,377 @@
+"""kcrf.corpora: what is read, what is refused, and what the built-in corpus promises."""
+
+import os
+import threading
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcrf.corpora import Sentence, entity_types, load_mini, read_conll, read_entities, read_segmented, split
+from kcrf.files import write_aside
+from kcrf.tags import bio, bioes
+
+
+def write(tmp_path, data):
+    path = tmp_path / "text.txt"
+    path.write_bytes(data)
+    return path
+
+
+def test_lines_are_sentences_and_blanks_separate_words(tmp_path):
+    path = write(tmp_path, "\ufeff我  爱 北京\r\n\n一\u2028二\u3000三\n".encode())
+    assert read_segmented(path) == [["我", "爱", "北京"], [], ["一", "二", "三"]]
+
+
+def test_a_pipe_is_read_as_a_file_is(tmp_path):
+    for content, expected in (("李\tB-PER\n{\tO\n", "李{"), ('{"text": "李雷", "entities": []}\n', "李雷")):
+        path = tmp_path / f"pipe-{expected}"
+        os.mkfifo(path)
+        thread = threading.Thread(target=path.write_bytes, args=(content.encode(),), daemon=True)
+        thread.start()
+        assert [sentence.text for sentence in read_entities(path)] == [expected]
+        thread.join()
+
+
+def test_columns_may_begin_with_a_brace_and_json_that_nests_too_deep_is_told_by_its_line(tmp_path):
+    path = write(tmp_path, b"{ O\nab B-PER\n} O\n")
+    assert [(s.text, s.spans) for s in read_entities(path)] == [("{ ab }", [(2, 4, "PER")])]
+    path = write(tmp_path, b'{"text": "a", "entities": []}\n{"text": ' + b"[" * 100_000 + b"\n")
+    with pytest.raises(ValueError, match="text.txt:2: maximum recursion depth"):
+        read_entities(path)
+
+
+def test_a_file_written_aside_keeps_links_and_pipes_as_they_are(tmp_path):
+    link, pipe = tmp_path / "link", tmp_path / "pipe"
+    (tmp_path / "file").write_text("old")
+    link.symlink_to(tmp_path / "file")
+    write_aside(link, lambda path: path.write_text("new"))
+    assert link.is_symlink() and (tmp_path / "file").read_text() == "new"
+    os.mkfifo(pipe)
+    with open(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)) as end:
+        write_aside(pipe, lambda path: path.write_text("new"))
+        assert end.read() == "new" and pipe.is_fifo()
+
+
+def test_a_last_line_without_an_end_is_read(tmp_path):
+    assert read_segmented(write(tmp_path, b"a b\nc")) == [["a", "b"], ["c"]]
+
+
+@pytest.mark.parametrize("data", [b"", b"\n\n", b" \t\n"])
+def test_a_file_without_words_is_refused_by_name(tmp_path, data):
+    with pytest.raises(ValueError, match="text.txt: needs at least one line of words"):
+        read_segmented(write(tmp_path, data))
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ("我  爱\n北京\r上海\r\n", r"text.txt:2: .* Received: a \\r inside the line"),
+        ("\n充满/v  希望/n\n[中国/ns  人民/n]nt\n", "text.txt:2: needs words without .* Received: 充满/v 希望/n"),
+        ("-DOCSTART- O\n\n李\tB-PER\n雷\tI-PER\n\n好 O\n", "text.txt: .* what looks like entities, which --task ner"),
+        ('{"text": "李雷好", "entities": []}\n', "text.txt: .* what looks like entities, which --task ner"),
+    ],
+)
+def test_gold_that_would_be_misread_is_refused_by_line(tmp_path, data, message):
+    with pytest.raises(ValueError, match=message):
+        read_segmented(write(tmp_path, data.encode()))
+
+
+def test_a_slash_in_a_word_is_no_word_class(tmp_path):
+    assert read_segmented(write(tmp_path, b"km/h 100\n")) == [["km/h", "100"]]
+
+
+def test_a_letter_at_the_end_of_one_line_is_no_tag(tmp_path):
+    assert read_segmented(write(tmp_path, b"vitamin O\nvitamins\n")) == [["vitamin", "O"], ["vitamins"]]
+
+
+def test_a_folder_is_no_file(tmp_path):
+    with pytest.raises(IsADirectoryError, match="needs a file. Received: a folder"):
+        read_segmented(tmp_path)
+
+
+def test_a_missing_file_is_named():
+    with pytest.raises(FileNotFoundError, match="nowhere.txt: no such file"):
+        read_segmented("nowhere.txt")
+
+
+def test_a_wrong_encoding_is_told_by_line_and_byte(tmp_path):
+    path = write(tmp_path, "好 的\n我 们\n".encode() + "中国 人".encode("gbk") + b"\n")
+    with pytest.raises(ValueError, match=r"text.txt:3: needs UTF-8 text. Received: byte 0xd6 at byte 1 of the line"):
+        read_segmented(path)
+
+
+@given(st.integers(2, 60), st.floats(0.01, 0.99), st.integers(0, 5))
+def test_a_split_loses_nothing_keeps_the_order_and_repeats(count, fraction, seed):
+    items = list(range(count))
+    rest, held_out = split(items, fraction, seed)
+    assert sorted(rest + held_out) == items and rest == sorted(rest) and held_out == sorted(held_out)
+    assert len(held_out) == min(max(1, round(fraction * count)), count - 1)
+    assert split(items, fraction, seed) == (rest, held_out)
+
+
+def test_seeds_draw_different_parts_and_impossible_splits_are_refused():
+    assert len({tuple(split(list(range(100)), 0.1, seed)[1]) for seed in range(5)}) == 5
+    with pytest.raises(ValueError, match="two sentences or more and 0 < fraction < 1. Received: 1 sentences"):
+        split([["a"]])
+
+
+def test_the_built_in_corpus_has_the_promised_size_and_no_repetition():
+    corpus = load_mini()
+    sentences = corpus.train + corpus.valid + corpus.test
+    counts = [(len(part), sum(map(len, part))) for part in (corpus.train, corpus.valid, corpus.test)]
+    assert counts == [(1053, 22131), (129, 2586), (129, 2764)]
+    texts = Counter("".join(words) for words in sentences)
+    assert max(texts.values()) == 1
+    assert max(Counter(text[:5] for text in texts).values()) <= 3
+    known = {word for words in corpus.train for word in words}
+    test = [word for words in corpus.test for word in words]
+    assert 0.15 < sum(word not in known for word in test) / len(test) < 0.25
+
+
+def test_the_built_in_corpus_has_what_real_text_has():
+    corpus = load_mini()
+    text = "".join(word for part in (corpus.train, corpus.valid, corpus.test) for words in part for word in words)
+    for characters in ("0123456789", "０１２３４５６７８９", "ABDN", "，。；：？！、（）《》“”"):
+        assert set(characters) <= set(text)
+    assert len(set(text)) > 2500
+
+
+def test_the_figures_in_the_corpus_readme_are_true():
+    readme = (Path(__file__).parents[2] / "kcrf/corpora/data/README.md").read_text(encoding="utf-8")
+    corpus = load_mini()
+    for name in ("train", "valid", "test"):
+        part = getattr(corpus, name)
+        assert f"| `mini_{name}.txt` | {len(part):,} | {sum(map(len, part)):,} |" in readme
+
+
+def conll(tmp_path, text, **options):
+    return read_conll(write(tmp_path, text.encode()), **options)
+
+
+def rows(tokens, tags):
+    return "".join(f"{token} {tag}\n" for token, tag in zip(tokens.split(), tags.split(), strict=True)) + "\n"
+
+
+def found(sentences):
+    """Each sentence's entities as pairs of label and text."""
+    return [[(label, sentence.text[start:end]) for start, end, label in sentence.spans] for sentence in sentences]
+
+
+def test_entities_and_tokens_stand_in_characters_of_the_joined_text(tmp_path):
+    text = rows("李 雷 在 上 海", "B-PER I-PER O B-LOC I-LOC") + rows("好 的", "O O")
+    assert conll(tmp_path, text) == [
+        Sentence("李雷在上海", [(0, 2, "PER"), (3, 5, "LOC")], [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)]),
+        Sentence("好的", [], [(0, 1), (1, 2)]),
+    ]
+
+
+def test_words_are_joined_with_a_blank_unless_they_are_chinese_or_japanese(tmp_path):
+    english, chinese, mixed = conll(
+        tmp_path,
+        rows("Mary Ann lives in New York .", "B-PER I-PER O O B-LOC I-LOC O")
+        + rows("在 北京大学 读 书", "O B-ORG O O")
+        + rows("买 iPhone 15 ， 東京 の Sony", "O B-MISC I-MISC O B-LOC O B-ORG"),
+    )
+    assert english.text == "Mary Ann lives in New York ." and english.tokens[4:6] == [(18, 21), (22, 26)]
+    assert english.spans == [(0, 8, "PER"), (18, 26, "LOC")]
+    assert chinese == Sentence("在北京大学读书", [(1, 5, "ORG")], [(0, 1), (1, 5), (5, 6), (6, 7)])
+    assert mixed.text == "买iPhone 15，東京のSony"
+    assert mixed.spans == [(1, 10, "MISC"), (11, 13, "LOC"), (14, 18, "ORG")]
+
+
+def test_places_in_the_word_are_taken_off_where_all_tokens_have_them(tmp_path):
+    (sentence,) = conll(tmp_path, rows("科0 技1 912 \ufffd\ufffd0 人0 X1", "O O O O B-PER.NOM I-PER.NOM"))
+    assert sentence.text == "科技9\ufffd\ufffd人X" and sentence.spans == [(5, 7, "PER.NOM")]  # 9 at place 12
+    assert sentence.tokens == [(0, 1), (1, 2), (2, 3), (3, 5), (5, 6), (6, 7)]
+    (kept,) = conll(tmp_path, rows("A4 B5 .", "B-X O O"))
+    assert kept.text == "A4 B5 ."
+    (kept,) = conll(tmp_path, rows("A4 B5", "B-X O"))  # no word begins at place 4
+    assert kept.text == "A4 B5"
+
+
+SPANS = [(0, 3, "PER"), (3, 5, "PER"), (6, 7, "LOC"), (7, 9, "ORG.NAM")]
+SCHEMES = {
+    "BIO": "B-PER I-PER I-PER B-PER I-PER O B-LOC B-ORG.NAM I-ORG.NAM O",
+    "IOB1": "I-PER I-PER I-PER B-PER I-PER O I-LOC I-ORG.NAM I-ORG.NAM O",
+    "BIOES": "B-PER I-PER E-PER B-PER E-PER O S-LOC B-ORG.NAM E-ORG.NAM O",
+    "BILOU": "B-PER I-PER L-PER B-PER L-PER O U-LOC B-ORG.NAM L-ORG.NAM O",
+    "BMES": "B-PER M-PER E-PER B-PER E-PER O S-LOC B-ORG.NAM E-ORG.NAM O",
+}
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_every_scheme_is_recognised_by_its_tags(tmp_path, scheme):
+    text = rows("a b c d e f g h i j", SCHEMES[scheme])
+    assert [sentence.spans for sentence in conll(tmp_path, text * 2)] == [SPANS, SPANS]
+
+
+placed = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 4), st.sampled_from(["A", "B-C"])), max_size=6)
+
+
+@given(placed, st.integers(1, 3), st.sampled_from([bio, bioes]))
+def test_any_entities_come_back_from_their_file(tmp_path_factory, gaps, tail, maker):
+    spans, position = [], 0
+    for gap, length, label in gaps:
+        spans.append((position + gap, position + gap + length, label))
+        position += gap + length
+    scheme = maker(["A", "B-C"])
+    tags = [scheme.labels[tag] for tag in scheme.encode(spans, position + tail)]
+    path = tmp_path_factory.mktemp("conll") / "any.txt"
+    path.write_text("".join(f"字\t{tag}\n" for tag in tags), encoding="utf-8")
+    assert read_conll(path) == [Sentence("字" * len(tags), spans, [(i, i + 1) for i in range(len(tags))])]
+
+
+def test_documents_comments_columns_blanks_and_line_ends(tmp_path):
+    text = (
+        "\ufeff-DOCSTART- -X- -X- O\n\n-DOCSTART- -X- -X- O\r\n# sent_id = 1\n# text = EU O\n"
+        "EU NNP I-NP B-ORG  \r\n# SYM O O\n\n \t\n\n-DOCSTART-\n# NN O O\nB . O B-LOC"
+    )
+    first, second = conll(tmp_path, text)
+    assert (first.text, first.spans, second.text, second.spans) == ("EU #", [(0, 2, "ORG")], "# B", [(2, 3, "LOC")])
+    by_chunk = conll(tmp_path, text.replace("EU NNP I-NP", "EU NNP B-NP"), column=2)
+    assert found(by_chunk) == [[("NP", "EU")], []]
+
+
+def test_any_utf8_may_be_a_token(tmp_path):
+    text = "New York\tB-LOC\n\0\tO\n \tO\n\u3000\tO\n\u2028\tO\n#\tO\n"
+    (sentence,) = conll(tmp_path, text)
+    assert [sentence.text[a:b] for a, b in sentence.tokens] == ["New York", "\0", " ", "\u3000", "\u2028", "#"]
+    assert found([sentence]) == [[("LOC", "New York")]]
+    (sentence,) = conll(tmp_path, "我 O\n  O\n O\n\u3000 O\n")
+    assert sentence.text == "我  \u3000"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("a B-X\nb O\nc I-X\n", 3, "tags must follow their scheme; .* Received: I-X after O, the first of 1"),
+        ("a B-X\nb B-X\nc O\nd I-X\n", 4, "Received: I-X after O, the first of 1"),
+        ("a O\n# B_X\n", 2, "needs O or a tag .* Received: 'B_X'"),
+        ("a O\n\n#b B_X\n", 3, "needs O or a tag .* Received: 'B_X'"),
+        ("a B-X\nb I-Y\n\nc I-X\n", 2, "Received: I-Y after B-X, the first of 2"),
+        ("a O\nb B-X\n\nc I-X\n", 4, "Received: I-X at the start, the first of 1"),
+        ("a S-X\nb B-X\n\nc O\n", 2, "Received: B-X at the end, the first of 1"),
+        ("a B-X\nb M-X\nc S-X\n", 3, "Received: S-X after M-X, the first of 1"),
+        ("a B-X\nb M-X\nc L-X\n", 3, "one scheme: BIO, BIOES, BILOU, BMES. Received: L-X in a file with B, M"),
+        ("a O\nb X-PER\n", 2, "needs O or a tag like B-PER, with one of BIESMLU. Received: 'X-PER'"),
+        ("a O\nb B\n", 2, "needs O or a tag .* Received: 'B'"),
+        ("a O\nb I-\n", 2, "needs O or a tag .* Received: 'I-'"),
+        ("a O\nb\n", 2, "needs 2 columns, the first a token. Received: 'b'"),
+        ("a O\n\tO\n", 2, "needs 2 columns, the first a token. Received: .*O'"),
+        ("a x O\nb O\nc x O\n", 2, "needs 3 columns"),
+        ("a\nb\n", 1, "needs 2 columns"),
+        ("a O\n\nb\rc O\n", 3, r"Received: a \\r inside the line"),
+    ],
+)
+def test_gold_that_breaks_the_rules_is_refused_by_line(tmp_path, text, line, message):
+    with pytest.raises(ValueError, match=f"text.txt:{line}: .*{message}"):
+        conll(tmp_path, text)
+
+
+@pytest.mark.parametrize("data", [b"a O\n\xed\xa0\xbd\xed\xb8\x80 O\n", "a O\n中 O\n".encode("gbk")])
+def test_lone_surrogates_and_other_encodings_are_refused_by_line(tmp_path, data):
+    with pytest.raises(ValueError, match="text.txt:2: needs UTF-8 text"):
+        read_conll(write(tmp_path, data))
+
+
+def test_repair_reads_as_conlleval_does_and_what_is_unreadable_as_outside(tmp_path):
+    text = rows("a b c d e f g h", "I-X O B-X I-Y I-Y Z-X B I-Y") + "i\nj B-X I-X\n\tO\n"
+    sentences = conll(tmp_path, text, repair=True)
+    assert [sentence.spans for sentence in sentences] == [
+        [(0, 1, "X"), (2, 3, "X"), (3, 5, "Y"), (7, 8, "Y")],
+        [(1, 2, "X")],
+    ]
+    assert [sentence.text for sentence in sentences] == ["abcdefgh", "ij"]
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "-DOCSTART- O\n\n", "# only this\n"])
+def test_a_file_without_a_sentence_is_refused(tmp_path, text):
+    with pytest.raises(ValueError, match="text.txt: needs at least one sentence of tokens with tags"):
+        conll(tmp_path, text)
+
+
+@pytest.mark.parametrize("column", [0, -2, 2, -3])
+def test_a_column_without_tags_is_refused(tmp_path, column):
+    with pytest.raises(ValueError, match=f"`column` must name one of 2 columns, not the first. Received: {column}"):
+        conll(tmp_path, "a O\n", column=column)
+
+
+@pytest.mark.parametrize(
+    ("spans", "tokens", "message"),
+    [
+        ([(0, 3, "X")], [], r"`spans` .* within its 2 characters. Received: \(0, 3\) after one that ends at 0"),
+        ([(0, 2, "X"), (1, 2, "X")], [], r"Received: \(1, 2\) after one that ends at 2"),
+        ([(1, 1, "X")], [], r"Received: \(1, 1\)"),
+        ([], [(1, 2), (0, 1)], r"`tokens` .* Received: \(0, 1\)"),
+    ],
+)
+def test_a_sentence_refuses_spans_that_its_text_cannot_have(spans, tokens, message):
+    with pytest.raises(ValueError, match=message):
+        Sentence("ab", spans, tokens)
+
+
+def test_entity_types_are_sorted_and_distinct(tmp_path):
+    sentences = conll(tmp_path, rows("a b c", "B-X O B-A") + rows("d e", "B-X O"))
+    assert entity_types(sentences) == ("A", "X") and entity_types([Sentence("a", [])]) == ()
+
+
+def by_hand(path):
+    """Sentences and entities of a BIO file, counted without reading either: blank lines and where an entity begins."""
+    lines = [line.split() for line in path.read_text(encoding="utf-8").split("\n")]
+    tags = [line[-1] if line else "O" for line in lines]
+    begins = [tag != "O" and (tag[0] == "B" or tag[1:] != before[1:]) for before, tag in zip(["O", *tags], tags)]
+    ends = [bool(line) and not after for line, after in zip(lines, [*lines[1:], []])]
+    return sum(ends), sum(begins), sum(map(bool, lines))
+
+
+@pytest.mark.parametrize(
+    ("name", "sentences", "entities"),
+    [
+        ("people_daily/example.train", 20864, 33992),
+        ("people_daily/example.dev", 2318, 3819),
+        ("people_daily/example.test", 4636, 7707),
+        ("weibo/weiboNER_2nd_conll.train", 1350, 1895),
+        ("weibo/weiboNER_2nd_conll.dev", 270, 389),
+        ("weibo/weiboNER_2nd_conll.test", 270, 418),
+        ("wnut17/train/wnut17train.conll", 3394, 1975),
+        ("wnut17/dev/emerging.dev.conll", 1009, 836),
+        ("wnut17/test/emerging.test.annotated", 1287, 1079),
+    ],
+)
+def test_real_corpora_come_whole(shared_data, name, sentences, entities):
+    path = shared_data / "ner" / name
+    corpus = read_conll(path, repair=name.startswith("weibo"))
+    counts = len(corpus), sum(len(sentence.spans) for sentence in corpus), sum(len(s.tokens) for s in corpus)
+    assert counts == by_hand(path) == (sentences, entities, counts[2])
+    assert " " not in corpus[0].text if "wnut" not in name else " " in corpus[0].text
+
+
+@pytest.mark.parametrize(
+    ("part", "line", "tags"), [("train", 1266, "I-PER.NOM after I-PER.NAM"), ("test", 4450, "I-PER.NOM after O")]
+)
+def test_the_illegal_tags_of_weibo_are_found(shared_data, part, line, tags):
+    with pytest.raises(ValueError, match=f"{part}:{line}: .*{tags}"):
+        read_conll(shared_data / "ner" / "weibo" / f"weiboNER_2nd_conll.{part}")
+
+
+def test_the_built_in_entities_are_as_their_readme_says():
+    readme = (Path(__file__).parents[2] / "kcrf/corpora/data/README.md").read_text(encoding="utf-8")
+    corpus = load_mini("ner")
+    for name in ("train", "valid", "test"):
+        part = getattr(corpus, name)
+        counts = Counter(label for sentence in part for *_, label in sentence.spans)
+        figures = [len(part), sum(len(s.text) for s in part), *(counts[label] for label in ("PER", "LOC", "ORG"))]
+        assert f"| `mini_ner_{name}.txt` | " + " | ".join(f"{figure:,}" for figure in figures) + " |" in readme
+    texts = [sentence.text for part in (corpus.train, corpus.valid, corpus.test) for sentence in part]
+    assert len(set(texts)) == len(texts) == 520
+    known = {text for entities in found(corpus.train) for _, text in entities}
+    test = [text for entities in found(corpus.test) for _, text in entities]
+    assert f"{100 * sum(text not in known for text in test) / len(test):.1f} %" in readme.replace("\n", " ")
+
+
+def test_an_unknown_task_has_no_corpus():
+    with pytest.raises(ValueError, match=r"tasks \['cws', 'ner'\]. Received: task='pos'"):
+        load_mini("pos")

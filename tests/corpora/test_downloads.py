@@ -1,0 +1,143 @@
+"""kcrf.corpora.downloads against a real server on this machine: good files, wrong ones, connections that end early."""
+
+import hashlib
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from kcrf import corpora
+from kcrf.corpora import download, downloads
+from kcrf.corpora.downloads import CORPORA, PublicCorpus
+
+DATA = bytes(range(256)) * 800  # 204,800 bytes: several pieces
+DIGEST = hashlib.sha256(DATA).hexdigest()
+
+
+class Server(BaseHTTPRequestHandler):
+    """/good is whole, /cut ends after half of what it promised, /silent promises no size, the rest is missing."""
+
+    asked = []
+
+    def do_GET(self):
+        self.asked.append(self.path)
+        if self.path not in ("/good", "/cut", "/silent"):
+            self.send_error(404)
+            return
+        self.send_response(200)
+        if self.path != "/silent":
+            self.send_header("Content-Length", str(len(DATA)))
+        self.end_headers()
+        self.wfile.write(DATA[: len(DATA) // 2] if self.path == "/cut" else DATA)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="module")
+def address():
+    """Of a server on this machine, which no proxy stands before."""
+    with pytest.MonkeyPatch.context() as environment, ThreadingHTTPServer(("127.0.0.1", 0), Server) as server:
+        environment.setenv("no_proxy", "127.0.0.1")
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.fixture
+def publish(address, monkeypatch):
+    """Makes "tiny" a public corpus of files on the server, each `(place, SHA-256)`."""
+    Server.asked.clear()
+
+    def put(*files, url=address):
+        named = tuple((f"{place}.txt", place, digest) for place, digest in files)
+        monkeypatch.setitem(CORPORA, "tiny", PublicCorpus("a test", url, named))
+
+    return put
+
+
+def names(folder):
+    return sorted(path.name for path in folder.rglob("*"))
+
+
+def test_files_come_whole_and_tell_how_far_they_are(publish, tmp_path):
+    publish(("good", DIGEST), ("silent", DIGEST))
+    told = []
+    paths = download("tiny", tmp_path / "new" / "folder", lambda *state: told.append(state))
+    assert paths == [tmp_path / "new" / "folder" / name for name in ("good.txt", "silent.txt")]
+    assert [path.read_bytes() for path in paths] == [DATA, DATA] and names(tmp_path / "new" / "folder") == [
+        "good.txt",
+        "silent.txt",
+    ]
+    good = [state for state in told if state[0] == "good.txt"]
+    assert len(good) > 1 and good[-1] == ("good.txt", len(DATA), len(DATA))
+    assert [received for _, received, _ in good] == sorted({received for _, received, _ in good})
+    assert told[-1] == ("silent.txt", len(DATA), None)
+
+
+def test_a_file_that_is_there_is_kept_and_not_asked_for(publish, tmp_path):
+    publish(("good", DIGEST))
+    (tmp_path / "good.txt").write_bytes(DATA)
+    assert download("tiny", tmp_path) == [tmp_path / "good.txt"] and Server.asked == []
+
+
+def test_a_file_of_the_name_with_other_contents_is_not_touched(publish, tmp_path):
+    publish(("good", DIGEST))
+    (tmp_path / "good.txt").write_bytes(b"mine")
+    with pytest.raises(ValueError, match=f"good.txt: needs the SHA-256 {DIGEST}. Received: "):
+        download("tiny", tmp_path)
+    assert (tmp_path / "good.txt").read_bytes() == b"mine" and Server.asked == []
+
+
+@pytest.mark.parametrize("place", ["good", "silent"])
+def test_what_hashes_otherwise_is_refused_and_leaves_nothing(publish, tmp_path, place):
+    publish((place, "0" * 64))
+    with pytest.raises(ValueError, match=f"/{place}: needs the SHA-256 0{{64}}. Received: {DIGEST}"):
+        download("tiny", tmp_path)
+    assert names(tmp_path) == []
+
+
+def test_a_connection_that_ends_early_leaves_nothing_but_the_files_before(publish, tmp_path):
+    publish(("good", DIGEST), ("cut", DIGEST))
+    with pytest.raises(ConnectionError, match=r"/cut: could not be fetched. Received: 102400 of 204800 bytes"):
+        download("tiny", tmp_path)
+    assert names(tmp_path) == ["good.txt"]
+
+
+def test_a_missing_file_and_a_missing_server_are_told(publish, tmp_path):
+    publish(("missing", DIGEST))
+    with pytest.raises(ConnectionError, match="/missing: could not be fetched. Received: HTTP Error 404"):
+        download("tiny", tmp_path)
+    publish(("good", DIGEST), url="http://127.0.0.1:9")  # the port of "discard", where nothing listens
+    with pytest.raises(ConnectionError, match="127.0.0.1:9/good: could not be fetched. Received: .*refused"):
+        download("tiny", tmp_path)
+    assert names(tmp_path) == []
+
+
+def test_an_interrupted_download_leaves_nothing(publish, tmp_path):
+    publish(("good", DIGEST))
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        download("tiny", tmp_path, stop)
+    assert names(tmp_path) == []
+
+
+def test_an_unknown_corpus_is_refused_before_anything_is_made(tmp_path):
+    with pytest.raises(ValueError, match="knows sighan2005, weibo, wnut17. Received: name='ptb'"):
+        download("ptb", tmp_path / "folder")
+    assert names(tmp_path) == []
+
+
+def test_corpora_offers_the_download():
+    assert corpora.download is downloads.download
+
+
+@pytest.mark.parametrize("name", sorted(CORPORA))
+def test_the_checksums_are_those_of_real_files(shared_data, name):
+    """The files beside the checkout came from the same repositories, at the same commits, under the same paths."""
+    digests = {hashlib.sha256(path.read_bytes()).hexdigest() for path in shared_data.rglob("*") if path.is_file()}
+    assert {digest for _, _, digest in CORPORA[name].files} <= digests
+    assert all(len(digest) == 64 for _, _, digest in CORPORA[name].files)

@@ -1,0 +1,330 @@
+"""kcrf.layers.learning_rates: a layer that learns k times as fast, whatever the layer, and how large k should be."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from kcrf.backend import keras, ops, path_of
+from kcrf.layers import AutoLearningRate, ConditionalRandomField, SetLearningRate, suggest_lr_multiplier
+from kcrf.optimizers import WarmupLinearDecay
+
+random = np.random.default_rng(0)
+X = random.normal(size=(8, 6)).astype("float32")
+Y = random.normal(size=(8, 3)).astype("float32")
+WORDS = np.random.default_rng(1).integers(1, 20, (16, 6))
+TAGS = WORDS % 4
+
+
+def numpy(x):
+    return ops.convert_to_numpy(x)
+
+
+def effective(layer):
+    """The weights in force of a wrapped layer, (name, value) in order."""
+    return {path_of(w): numpy(w) * layer.multiplier for w in layer.layer.trainable_weights}
+
+
+def dense_model(wrap):
+    """Two dense layers, the second one wrapped; always the same function at first."""
+    inputs = keras.Input((6,))
+    first = keras.layers.Dense(4, kernel_initializer=keras.initializers.RandomNormal(seed=1))
+    head = wrap(
+        keras.layers.Dense(3, kernel_initializer=keras.initializers.RandomNormal(seed=2), bias_initializer="ones")
+    )
+    return keras.Model(inputs, head(first(inputs))), first, head
+
+
+def crf_model(**arguments):
+    keras.utils.set_random_seed(3)
+    inputs = keras.Input((None,), dtype="int32")
+    x = keras.layers.Embedding(20, 8)(inputs)
+    layer = ConditionalRandomField(name="CRF", **arguments)
+    return keras.Model(inputs, layer(keras.layers.Dense(4)(x))), layer
+
+
+# suggest_lr_multiplier
+
+
+@pytest.mark.parametrize(
+    ("learning_rate", "steps", "k"),
+    [
+        (1e-5, 10_000, 1000.0),  # the two published settings
+        (1e-3, 10_000, 10.0),
+        (3e-4, 250, 33.0),
+        (3e-4, 125, 67.0),  # 125 steps at 2e-2 are 2.5
+        (1e-5, 5, 10_000.0),  # at most 0.1
+        (0.5, 1000, 1.0),  # never slower than the rest
+    ],
+)
+def test_the_suggestion_aims_at_a_rate_of_a_hundredth_and_higher_in_short_runs(learning_rate, steps, k):
+    assert suggest_lr_multiplier(learning_rate, steps) == k
+
+
+@pytest.mark.parametrize(("learning_rate", "steps"), [(0.0, 10), (1e-3, 0), (-1.0, 10)])
+def test_a_suggestion_needs_positive_numbers(learning_rate, steps):
+    with pytest.raises(ValueError, match=f"positive.* Received: learning_rate={learning_rate}, steps={steps}"):
+        suggest_lr_multiplier(learning_rate, steps)
+
+
+# lr_multiplier="auto"
+
+
+def test_auto_is_one_until_fit_begins_and_then_what_is_suggested():
+    model, layer = crf_model(lr_multiplier="auto", use_boundary=True)
+    assert float(layer.multiplier) == 1
+    assert [path_of(w).split("/")[-1] for w in layer.weights] == ["trans", "start", "end", "lr_multiplier"]
+    model.compile(keras.optimizers.SGD(1e-9), loss=layer.sparse_loss)
+    before = numpy(layer.trans)
+    losses = model.fit(WORDS, TAGS, epochs=3, batch_size=8, callbacks=[AutoLearningRate(layer)], verbose=0)
+    assert float(layer.multiplier) == suggest_lr_multiplier(1e-9, 6)
+    assert len(losses.history["loss"]) == 3
+    assert_allclose(numpy(layer.trans), before, atol=1e-6 + 6 * 16 * 0.1)
+    assert layer.get_config()["lr_multiplier"] == "auto"
+
+
+def test_auto_trains_exactly_as_its_number_does():
+    auto, auto_layer = crf_model(lr_multiplier="auto", use_boundary=True)
+    fixed, fixed_layer = crf_model(lr_multiplier=suggest_lr_multiplier(1e-3, 12), use_boundary=True)
+    histories = []
+    for model, layer, callbacks in (
+        (auto, auto_layer, [AutoLearningRate(auto_layer)]),
+        (fixed, fixed_layer, []),
+    ):
+        model.compile(keras.optimizers.Adam(1e-3, epsilon=1e-12), loss=layer.sparse_loss)
+        model.evaluate(WORDS, TAGS, verbose=0)  # compiled before the number is known
+        fitted = model.fit(WORDS, TAGS, epochs=6, batch_size=8, shuffle=False, callbacks=callbacks, verbose=0)
+        histories.append(fitted.history["loss"])
+    assert_allclose(*histories, rtol=1e-5)
+    assert_allclose(numpy(auto_layer.trans), numpy(fixed_layer.trans), rtol=1e-4, atol=1e-5)
+    assert_allclose(auto.evaluate(WORDS, TAGS, verbose=0), fixed.evaluate(WORDS, TAGS, verbose=0), rtol=1e-5)
+
+
+@pytest.mark.parametrize("file", ["model.keras", "model.weights.h5"])
+def test_a_saved_auto_model_comes_back_with_its_number(tmp_path, file):
+    model, layer = crf_model(lr_multiplier="auto")
+    model.compile(keras.optimizers.Adam(1e-3), loss=layer.sparse_loss)
+    model.fit(WORDS, TAGS, batch_size=8, callbacks=[AutoLearningRate(layer)], verbose=0)
+    if file.endswith(".keras"):
+        model.save(tmp_path / file)
+        loaded = keras.saving.load_model(tmp_path / file)
+    else:
+        model.save_weights(tmp_path / file)
+        loaded, _ = crf_model(lr_multiplier="auto")
+        loaded.load_weights(tmp_path / file)
+    other = loaded.get_layer("CRF")
+    assert float(other.multiplier) == float(layer.multiplier) == 100.0
+    assert_array_equal(numpy(other.trans), numpy(layer.trans))
+
+
+def test_weights_that_were_saved_under_another_multiplier_act_the_same_and_it_is_told(tmp_path):
+    model, layer = crf_model(lr_multiplier=100, use_boundary=True)
+    layer._trans.assign(random.normal(size=(4, 4)).astype("float32"))
+    layer._end.assign(random.normal(size=4).astype("float32"))
+    model.save_weights(tmp_path / "model.weights.h5")
+    other, other_layer = crf_model(lr_multiplier=10, use_boundary=True)
+    with pytest.warns(UserWarning, match="`CRF` was saved with lr_multiplier=100 and has 10 now"):
+        other.load_weights(tmp_path / "model.weights.h5")
+    for name in ("trans", "start", "end"):
+        assert_allclose(numpy(getattr(other_layer, name)), numpy(getattr(layer, name)), rtol=1e-5)
+    model.load_weights(tmp_path / "model.weights.h5")  # nothing to tell
+
+
+@pytest.mark.parametrize("request_", ["auto", 10])
+def test_setting_the_multiplier_keeps_the_scores_and_rescales_what_is_stored(request_):
+    _, layer = crf_model(lr_multiplier=request_, use_boundary=True)
+    layer._start.assign(np.arange(4, dtype="float32"))
+    before = [numpy(x) for x in (layer.trans, layer.start, layer.end)]
+    layer.set_lr_multiplier(50)
+    assert float(layer.multiplier) == 50
+    for now, then in zip((layer.trans, layer.start, layer.end), before, strict=True):
+        assert_allclose(numpy(now), then, rtol=1e-6)
+    assert_allclose(numpy(layer._trans) * 50, before[0], rtol=1e-6)
+
+
+def test_auto_looks_at_the_highest_rate_of_a_schedule_and_at_given_steps():
+    model, layer = crf_model(lr_multiplier="auto")
+    model.compile(keras.optimizers.Adam(WarmupLinearDecay(1e-4, 300, 1000)), loss=layer.sparse_loss)
+    model.fit(WORDS, TAGS, batch_size=8, callbacks=[AutoLearningRate(layer, steps=1000)], verbose=0)
+    assert float(layer.multiplier) == 100.0
+
+
+def test_auto_says_when_it_cannot_know_how_long_the_run_is():
+    callback = AutoLearningRate(crf_model(lr_multiplier="auto")[1])
+    callback.set_params({"steps": None, "epochs": 2})
+    with pytest.raises(ValueError, match="needs `steps` where the data has no length. Received: steps=None"):
+        callback.on_train_begin()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ConditionalRandomField("fast"), "positive number or \"auto\". Received: lr_multiplier='fast'"),
+        (lambda: crf_model()[1].set_lr_multiplier(0), "`k` must be a positive number. Received: k=0"),
+        (lambda: ConditionalRandomField("auto").set_lr_multiplier(2), "needs a layer that is built"),
+        (lambda: SetLearningRate(keras.layers.Dense(2), -1), "`multiplier` must be a positive number. Received: multi"),
+        (
+            lambda: SetLearningRate(keras.layers.Dense(2), "auto"),
+            "must be a positive number. Received: multiplier='auto'",
+        ),
+    ],
+)
+def test_what_cannot_work_is_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+# SetLearningRate
+
+
+@pytest.mark.parametrize("optimizer", ["SGD", "Adam"])
+@pytest.mark.parametrize("k", [0.1, 10, 1000])
+def test_a_wrapped_layer_learns_exactly_k_times_as_fast(optimizer, k):
+    def moves(multiplier):
+        model, first, head = dense_model(lambda layer: SetLearningRate(layer, multiplier))
+        before = [numpy(first.kernel), *effective(head).values()]
+        rule = getattr(keras.optimizers, optimizer)(1e-4, **({"epsilon": 1e-12} if optimizer == "Adam" else {}))
+        model.compile(rule, "mse")
+        model.fit(X, Y, batch_size=8, verbose=0)
+        after = [numpy(first.kernel), *effective(head).values()]
+        return [(new - old).astype("float64") for new, old in zip(after, before, strict=True)]
+
+    (rest, *one), (same, *many) = moves(1), moves(k)
+    assert_allclose(same, rest, rtol=1e-3, atol=1e-8)
+    for fast, slow in zip(many, one, strict=True):
+        assert np.abs(slow).max() > 1e-6
+        assert_allclose(fast, k * slow, rtol=1e-2, atol=k * 1e-7)
+
+
+def test_the_global_gradient_norm_does_not_depend_on_k():
+    """Clipping to a norm that only a gradient scaled by k could exceed changes nothing."""
+
+    def trained(clip):
+        model, first, _ = dense_model(lambda layer: SetLearningRate(layer, 1000))
+        model.compile(keras.optimizers.SGD(0.1, global_clipnorm=clip), "mse")
+        model.fit(X, Y, batch_size=8, verbose=0)
+        return numpy(first.kernel)
+
+    start = numpy(dense_model(lambda layer: layer)[1].kernel)
+    free = trained(None)
+    assert np.abs(free - start).max() > 1e-5
+    assert_allclose(trained(50.0), free, rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize("built", [False, True])
+def test_wrapping_keeps_the_function_and_stores_weights_divided(built):
+    layer = keras.layers.Dense(3, bias_initializer="ones")
+    if built:
+        layer.build((None, 6))
+        expected = numpy(layer(X))
+    head = SetLearningRate(layer, 100)
+    outputs = numpy(head(X))
+    assert_allclose(numpy(head.layer.bias), np.full(3, 0.01), rtol=1e-6)
+    assert_allclose(outputs, X @ (numpy(layer.kernel) * 100) + 1, rtol=1e-4, atol=1e-5)
+    if built:
+        assert_allclose(outputs, expected, rtol=1e-4, atol=1e-5)
+    layer.trainable = False
+    assert_array_equal(numpy(head(X)), outputs)
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class Lazy(keras.Model):
+    """A model that makes its weights in the first call, as Keras then does inside a symbolic one."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.head = SetLearningRate(keras.layers.Dense(3, bias_initializer="ones"), 100)
+
+    def call(self, inputs):
+        return self.head(inputs)
+
+
+@pytest.mark.keras_3("Keras 2 makes all weights outside of symbolic calls")
+def test_weights_that_come_late_are_divided_too():
+    model = Lazy()
+    model.compile("sgd", "mse")
+    model.fit(X, np.ones((8, 3)), epochs=0, verbose=0)
+    outputs = model.predict(np.zeros_like(X), verbose=0)
+    assert_allclose(outputs, np.ones((8, 3)), rtol=1e-6)
+    assert_allclose(numpy(model.head.layer.bias), np.full(3, 0.01), rtol=1e-6)
+
+
+def test_moving_averages_seeds_and_losses_are_as_without_the_wrapper(tmp_path):
+    def model(k):
+        wrap = (lambda layer: SetLearningRate(layer, k)) if k else (lambda layer: layer)
+        inputs = keras.Input((6,))
+        normal, drop = keras.layers.BatchNormalization(momentum=0.5), keras.layers.Dropout(0.5, seed=7)
+        penal = keras.layers.ActivityRegularization(l2=0.1)
+        outputs = wrap(penal)(wrap(drop)(wrap(normal)(inputs)))
+        return keras.Model(inputs, outputs), normal, drop
+
+    results = []
+    for k in (None, 1):
+        network, normal, drop = model(k)
+        network.compile(keras.optimizers.SGD(0.1), "mse")
+        history = network.fit(X, X, epochs=4, batch_size=8, shuffle=False, verbose=0).history["loss"]
+        seed = numpy(drop.seed_generator.state) if hasattr(drop, "seed_generator") else 0  # Keras 2 has no such state
+        results.append((history, numpy(normal.moving_mean), numpy(normal.gamma), seed))
+    for plain, wrapped in zip(*results, strict=True):
+        assert_allclose(wrapped, plain, rtol=1e-5, atol=1e-6)
+    assert np.abs(results[1][1]).max() > 0 and len(set(results[1][0])) == 4
+    wrapped = model(100)[0]
+    wrapped.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert_allclose(loaded.predict(X, verbose=0), wrapped.predict(X, verbose=0), rtol=1e-6)
+
+
+def test_masks_pass_through_and_reach_the_layer():
+    words = np.array([[3, 4, 0, 0], [1, 2, 5, 6]])
+
+    def last_states(wrap):
+        keras.utils.set_random_seed(1)
+        inputs = keras.Input((None,), dtype="int32")
+        x = wrap(keras.layers.Embedding(9, 4, mask_zero=True))(inputs)
+        x = wrap(keras.layers.Dense(5))(x)
+        return keras.Model(inputs, wrap(keras.layers.LSTM(3))(x)).predict(words, verbose=0)
+
+    assert_allclose(last_states(lambda x: SetLearningRate(x, 10)), last_states(lambda x: x), rtol=1e-4, atol=1e-6)
+    lstm = SetLearningRate(keras.layers.LSTM(3), 10)
+    values = random.normal(size=(1, 4, 2)).astype("float32")
+    masked = lstm(values, mask=np.array([[True, True, False, False]]))
+    assert_allclose(numpy(masked), numpy(lstm(values[:, :2])), rtol=1e-5)
+
+
+def test_a_loaded_model_with_a_wrapped_layer_trains_on_identically(tmp_path):
+    model, _, head = dense_model(lambda layer: SetLearningRate(layer, 100))
+    model.compile("adam", "mse")
+    model.fit(X, Y, batch_size=4, verbose=0)
+    head.trainable = False  # what is frozen was divided all the same
+    model.save(tmp_path / "frozen.keras")
+    frozen = keras.saving.load_model(tmp_path / "frozen.keras", compile=False)
+    assert_allclose(frozen.predict(X, verbose=0), model.predict(X, verbose=0), rtol=1e-6)
+    head.trainable = True
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert isinstance(loaded.layers[-1], SetLearningRate) and loaded.layers[-1].multiplier == 100
+    on, again = (m.fit(X, Y, epochs=3, batch_size=4, verbose=0, shuffle=False).history["loss"] for m in (model, loaded))
+    assert_allclose(again, on, rtol=1e-6)
+
+
+@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+def test_under_mixed_precision_stored_weights_are_not_rounded(policy):
+    keras.config.set_dtype_policy(policy)
+    try:
+        head = SetLearningRate(keras.layers.Dense(3, kernel_initializer=keras.initializers.Constant(1e-3)), 1e6)
+        inputs = keras.Input((6,))
+        model = keras.Model(inputs, head(keras.layers.Dense(6, kernel_initializer="identity")(inputs)))
+        assert model.output.dtype == policy[6:]
+        outputs = model.predict(np.ones((2, 6), "float32"), verbose=0).astype("float32")
+        assert_allclose(outputs, np.full((2, 3), 6e-3), rtol=1e-2)  # 1e-9 is 0 in float16
+    finally:
+        keras.config.set_dtype_policy("float32")
+
+
+def test_a_wrapped_composite_layer_divides_all_its_weights():
+    block = keras.Sequential([keras.Input((6,)), keras.layers.Dense(4, activation="tanh"), keras.layers.Dense(2)])
+    expected = numpy(block(X))
+    weights = [numpy(w) for w in block.weights]
+    wrapped = SetLearningRate(block, 10)
+    assert_allclose(numpy(wrapped(X)), expected, rtol=1e-5, atol=1e-6)
+    for stored, weight in zip(wrapped.weights, weights, strict=True):
+        assert_allclose(numpy(stored), weight / 10, rtol=1e-6)

@@ -1,0 +1,112 @@
+"""kcrf.readers.lexicon: counts and features beside their definitions, and what a sentence may know of itself."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcrf.corpora import Sentence
+from kcrf.readers import CharacterReader, Lexicon, Vocabulary
+from kcrf.readers.lexicon import LENGTHS, cross_fitted
+from kcrf.readers.padding import pad
+
+
+def sentence(words):
+    """The `Sentence` of a string of words."""
+    spans, start = [], 0
+    for word in words.split():
+        spans.append((start, start + len(word)))
+        start += len(word)
+    return Sentence(words.replace(" ", ""), spans)
+
+
+texts = st.lists(st.lists(st.text("天地人7Ａ", min_size=1, max_size=6), min_size=1, max_size=8), max_size=12).map(
+    lambda rows: [sentence(" ".join(words)) for words in rows]
+)
+
+
+def occurrences(string, text):
+    return sum(text[i : i + len(string)] == string for i in range(len(text)))
+
+
+def folded(text):
+    return text.replace("7", "0").replace("Ａ", "a")
+
+
+def by_definition(counted, text):
+    """The features of a text: for each length the kind of the word that begins, then of the one that ends."""
+    rows = []
+    for place in range(len(text)):
+        row = []
+        for begins in (True, False):
+            for length in LENGTHS:
+                start = place if begins else place - length + 1
+                string = folded(text[max(start, 0) : start + length])
+                words = sum(folded(s.text[a:b]) == string for s in counted for a, b in s.spans)
+                number = 0
+                if len(string) == length and words:
+                    share = words / sum(occurrences(string, folded(s.text)) for s in counted)
+                    often = 0 if words == 1 else 1 if words < 5 else 2
+                    number = len(row) * 12 + 1 + 4 * often + sum(share >= bound for bound in (0.1, 0.5, 0.9))
+                row.append(number)
+        rows.append(row)
+    return rows
+
+
+@given(texts, st.text("天地人7Ａ", max_size=9))
+def test_features_say_how_often_and_in_which_share_of_its_occurrences_a_string_was_a_word(counted, text):
+    encoded = Lexicon.of(counted).encode(text)
+    assert encoded.shape == (len(text), Lexicon.width) and encoded.max(initial=0) < Lexicon.size
+    assert encoded.tolist() == by_definition(counted, text)
+
+
+@given(texts)
+def test_each_sentence_is_read_with_the_words_of_the_other_nine_tenths(sentences):
+    pairs = list(cross_fitted(Lexicon.of(sentences), sentences))
+    assert [s for s, _ in pairs] == sentences
+    cuts = [len(sentences) * i // 10 for i in range(11)]
+    for number, (s, lexicon) in enumerate(pairs):
+        start, stop = next((a, b) for a, b in zip(cuts, cuts[1:]) if a <= number < b)
+        others = sentences[:start] + sentences[stop:]
+        assert lexicon.encode(s.text).tolist() == by_definition(others, s.text)
+
+
+def test_a_word_of_one_sentence_is_unknown_in_training_and_known_afterwards():
+    part = [sentence("北京 很 大"), sentence("上海 很 大")]
+    reader = CharacterReader(Vocabulary.of([s.text for s in part]), Lexicon.of(part))
+    for s in part:
+        assert reader.read([s.text])[0].windows[0].inputs["words"][0, 0] > 0
+    assert not any(reading.windows[0].inputs["words"].any() for reading in reader.read_training(part))
+
+
+def test_windows_hold_the_features_of_their_stretch_of_the_text():
+    part = [sentence("天地 人 " * 60)]
+    reader = CharacterReader(Vocabulary.of([part[0].text]), Lexicon.of(part))
+    (reading,) = reader.read([part[0].text])
+    whole = reader.lexicon.encode(part[0].text)
+    assert len(reading.windows) > 1
+    for window in reading.windows:
+        words = window.inputs["words"]
+        assert np.array_equal(words, whole[window.first : window.first + len(words)])
+    assert pad([window.inputs["words"] for window in reading.windows], 128).shape == (2, 128, Lexicon.width)
+
+
+def test_a_lexicon_comes_back_from_a_run_folder_as_it_was(tmp_path):
+    part = [sentence("北京 大学 2008年"), sentence("北京 大 学")]
+    reader = CharacterReader(Vocabulary.of([s.text for s in part]), Lexicon.of(part))
+    reader.save(lambda name, text: (tmp_path / name).write_text(text, encoding="utf-8"))
+
+    class Folder:
+        path = tmp_path
+        existing = staticmethod(lambda name: tmp_path / name)
+
+    back = CharacterReader.load(Folder)
+    assert (back.lexicon.words, back.lexicon.strings) == (reader.lexicon.words, reader.lexicon.strings)
+    content = json.loads((tmp_path / "vocabulary.json").read_text(encoding="utf-8"))
+    for words, strings in [({"北京": 3}, {"北京": 2}), ({"北京": 1}, {}), ({"北京": "1"}, {"北京": 2}), ([], {})]:
+        changed = {**content, "words": words, "strings": strings}
+        (tmp_path / "vocabulary.json").write_text(json.dumps(changed), encoding="utf-8")
+        with pytest.raises(ValueError, match="vocabulary.json: needs words and strings with their counts. Received: "):
+            CharacterReader.load(Folder)

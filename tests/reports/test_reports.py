@@ -1,0 +1,338 @@
+"""`kcrf report`: the page is whole HTML, needs nothing else, and says what the run folders say."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from kcrf.commands import main
+from kcrf.metrics import calibration
+from kcrf.reports import write_report
+from kcrf.reports.charts import heat_map, line_chart, reliability_diagram
+from kcrf.reports.mistakes import frequent_mistakes
+from kcrf.tags import bio, bioes, bmes
+
+SCORES = {
+    "valid": {"true_words": 90, "test_words": 91, "recall": 0.87654, "precision": 0.9, "f": 0.88, "oov_recall": None},
+    "test": {"true_words": 80, "test_words": 81, "recall": 0.7, "precision": 0.71234, "f": 0.70555, "oov_recall": 0.5},
+}
+COLUMNS = "transition_size,emission_gap,illegal_above_legal,lr_multiplier,suggested_lr_multiplier"
+LOG = f"epoch,loss,valid_f,seconds,{COLUMNS}\n1,20.5,0.7,30.0,0.6,0.7,4,1,50\n2,10.25,0.85,60.0,0.5,5.0,4,1,50\n"
+PREDICTIONS = [
+    {"text": "甲乙丙丁", "gold": [[0, 2, ""], [2, 4, ""]], "found": [[0, 4, "", 0.9]]},
+    {"text": "戊甲乙丙丁", "gold": [[0, 1, ""], [1, 3, ""], [3, 5, ""]], "found": [[0, 1, "", 0.8], [1, 5, "", 0.5]]},
+    {"text": "<script>alert(1)</script>", "gold": [[0, 25, ""]], "found": [[0, 8, "", 0.25], [8, 25, "", 0.75]]},
+]
+MATRICES = [[epoch, (np.arange(16.0).reshape(4, 4) * epoch / 10 - 0.55).tolist()] for epoch in (1, 2)]
+
+
+@pytest.fixture
+def run_dir(tmp_path):
+    """A run folder with all that a run may leave behind."""
+    folder = tmp_path / "first"
+    folder.mkdir()
+    settings = {"task": "cws", "learning_rate": 0.0002, "note": "<b>bold & loud</b>"}
+    (folder / "config.json").write_text(json.dumps({"format": 1, "kcrf": "0.1.0", "settings": settings}))
+    (folder / "log.csv").write_text(LOG)
+    (folder / "scores.json").write_text(json.dumps(SCORES))
+    (folder / "transitions.json").write_text(
+        json.dumps({"labels": list("sbme"), "scheme": bmes().get_config(), "epochs": MATRICES})
+    )
+    (folder / "predictions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in PREDICTIONS))
+    return folder
+
+
+class Page(HTMLParser):
+    """Reads a page: every tag is closed in its turn; texts by element, sections by title, tables as lists."""
+
+    VOID = {"meta", "br", "link", "img", "hr", "input"}
+
+    def __init__(self, path):
+        super().__init__()
+        self.open, self.tags, self.attributes, self.texts, self.rows = [], [], [], [], []
+        self.source = path.read_text(encoding="utf-8")
+        self.feed(self.source)
+        self.close()
+        assert self.open == [], "every element is closed"
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.attributes.append(dict(attributes))
+        if tag not in self.VOID:
+            self.open.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append(tag)
+        self.attributes.append(dict(attributes))
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open[-1] == tag, f"</{tag}> closes {self.open[-3:]}"
+        self.open.pop()
+
+    def handle_data(self, text):
+        self.texts.append(text)
+        if "td" in self.open or "th" in self.open:
+            self.rows[-1][-1] += text
+
+    @property
+    def text(self):
+        return " ".join(self.texts)
+
+
+def report(*run_dirs):
+    path = run_dirs[0].parent / "page.html"
+    write_report([str(run_dir) for run_dir in run_dirs], path)
+    assert [p.name for p in path.parent.iterdir() if p.name.startswith("new.")] == []
+    return Page(path)
+
+
+def test_the_page_needs_nothing_else_and_runs_nothing(run_dir):
+    page = report(run_dir)
+    assert not {"script", "link", "img", "iframe", "object"} & set(page.tags)
+    assert not any(name.startswith("on") or name in ("src", "srcset") for a in page.attributes for name in a)
+    links = {a["href"] for a in page.attributes if "href" in a}
+    assert links and links == {f"#{a['id']}" for a in page.attributes if "id" in a}
+    assert not re.search(r"@import|url\(|https?://(?!www\.w3\.org/2000/svg)", page.source)
+    assert "width=device-width" in page.source and "prefers-color-scheme: dark" in page.source
+
+
+def test_text_of_files_stays_text(run_dir):
+    page = report(run_dir)
+    assert "&lt;script&gt;" in page.source and "<script" in page.text
+    assert "<b>bold & loud</b>" in page.text and "b" not in [t for t in page.tags if "bold" in t]
+    assert page.source.count("<b>") == 2  # the figure of the card, the calibration error
+
+
+def test_the_figures_are_those_of_the_files(run_dir):
+    page = report(run_dir)
+    rows = [row for row in page.rows if row]
+    parts = [row[0] for row in rows].index("test part"), [row[0] for row in rows].index("valid part")
+    for part, name in zip(parts, ("test", "valid"), strict=True):
+        found = {row[0]: row[1] for row in rows[part + 1 : part + 8] if len(row) == 2}
+        assert found["F1"] == f"{SCORES[name]['f']:.4f}" and found["recall"] == f"{SCORES[name]['recall']:.4f}"
+        assert found["precision"] == f"{SCORES[name]['precision']:.4f}"
+        assert found["words found"] == str(SCORES[name]["test_words"])
+    assert ["OOV recall", "0.5000"] in rows and ["learning_rate", "0.0002"] in rows
+    assert "0.7055" in page.text or "0.7056" in page.text
+    for told in ("epoch 1: 20.5", "epoch 2: 10.25", "epoch 2: 0.85", "epoch 2: 5"):
+        assert told in page.texts
+    for epoch, matrix in MATRICES:
+        assert f"Transitions after epoch {epoch}" in page.texts
+        for i, j in np.ndindex(4, 4):
+            assert f"{'sbme'[i]} to {'sbme'[j]}: {matrix[i][j]:+.3f}" in page.texts
+    assert "10 times smaller than the emission gap and 4 of 8 illegal ones" in page.text
+    assert "raise lr_multiplier from 1 to about 50" in page.text
+
+
+def test_the_calibration_is_counted_over_the_spans_found(run_dir):
+    page = report(run_dir)
+    confidences, right = [0.9, 0.8, 0.5, 0.25, 0.75], [False, True, False, False, False]
+    rows, error = calibration(confidences, right)
+    assert f"{error:.4f}" in page.texts and "over 5 spans" in page.text
+    for low, high, count, mean, share in (row for row in rows if row[2]):
+        assert [f"{low:.1f} to {high:.1f}", str(count), f"{mean:.4f}", f"{share:.4f}"] in page.rows
+
+
+def test_the_most_frequent_mistake_comes_first_with_its_surest_place(run_dir):
+    page = report(run_dir)
+    at = next(number for number, row in enumerate(page.rows) if row[:2] == ["gold", "found"])
+    assert page.rows[at + 1] == ["甲乙丙丁", "甲乙丙丁", "2", "0.70", "甲乙丙丁"]
+    assert page.rows[at + 2] == ["<script>alert(1)</script>", "<script>alert(1)</script>", "1", "0.50"] + [
+        "<script>alert(1)</script>"
+    ]
+    assert "3 mistakes of 2 sorts in 3 sentences" in page.text
+
+
+def test_mistakes_are_told_apart_and_counted():
+    def mistake(gold, found):
+        sentence = {"text": "abcdefgh", "gold": gold, "found": [(*span, 0.5) for span in found]}
+        return [(m.kind, m.gold, m.found) for m in frequent_mistakes([sentence])]
+
+    per, loc = (0, 2, "PER"), (0, 2, "LOC")
+    assert mistake([per], [per]) == []
+    assert mistake([per], []) == [("missed", (("ab", "PER"),), ())]
+    assert mistake([], [per]) == [("invented", (), (("ab", "PER"),))]
+    assert mistake([per], [loc]) == [("wrong type", (("ab", "PER"),), (("ab", "LOC"),))]
+    assert mistake([per], [(0, 3, "PER")])[0][0] == "wrong ends"
+    assert mistake([per], [(1, 3, "LOC")])[0][0] == "wrong ends and type"
+    apart = mistake([(0, 1, "PER"), (4, 6, "PER")], [(1, 3, "PER"), (5, 6, "PER")])
+    assert sorted(kind for kind, _, _ in apart) == ["invented", "missed", "wrong ends"]
+    assert mistake([(0, 1, ""), (1, 3, "")], [(0, 2, ""), (2, 3, "")])[0][0] == "cut elsewhere"
+    assert mistake([(0, 3, "")], [(0, 2, ""), (2, 3, "")])[0][0] == "split"
+    chained = mistake([(0, 2, ""), (2, 4, ""), (4, 5, "")], [(0, 1, ""), (1, 3, ""), (3, 4, ""), (4, 5, "")])
+    assert [(len(gold), len(found)) for _, gold, found in chained] == [(2, 3)]
+
+
+def test_several_runs_stand_side_by_side(run_dir):
+    other = run_dir.parent / "deeper" / "first"
+    other.mkdir(parents=True)
+    (other / "config.json").write_text(json.dumps({"settings": {"task": "cws", "learning_rate": 0.001}}))
+    better = {"test": {**SCORES["test"], "f": 0.75}}
+    (other / "scores.json").write_text(json.dumps(better))
+    page = report(run_dir, other)
+    heads = [row for row in page.rows if row[0] == "" and len(row) == 3]
+    assert all(row[1].endswith("/first") and row[2] == "deeper/first" for row in heads) and len(heads) == 2
+    assert ["F1", f"{0.70555:.4f}", "0.7500"] in page.rows and ["F1", "0.8800", "-"] in page.rows
+    assert '<td class="number best">0.7500</td>' in page.source
+    settings = [row[0] for row in page.rows if row[0] in ("learning_rate", "task", "note")]
+    assert settings == ["learning_rate", "note", "task"], "what differs comes first"
+    for name in ("transitions.json", "predictions.jsonl"):
+        assert name in page.texts
+
+
+def test_a_run_of_which_little_is_left_has_a_page_too(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps({"settings": {"task": "cws"}}))
+    page = report(tmp_path)
+    for name in ("scores.json", "log.csv", "transitions.json", "predictions.jsonl"):
+        assert name in page.texts
+    line = '{"text": "甲", "gold": [[0, 1, ""]], "found": [[0, 1, "", 1.0]]}\n'
+    (tmp_path / "predictions.jsonl").write_text(line, encoding="utf-8")
+    (tmp_path / "log.csv").write_text("epoch,loss,valid_f\n1,nan,\n")
+    (tmp_path / "scores.json").write_text("{}")
+    assert "No mistakes in 1 sentences." in report(tmp_path).text
+
+
+def test_entities_have_scores_by_type_and_large_heat_maps(run_dir):
+    scheme = bioes(["LOC", "ORG", "PER"])
+    kinds = {"LOC": {"f": 0.5, "precision": 0.5}, "<PER>": {"f": 0.25}}
+    scores = {"true_entities": 5, "found_entities": 4, "correct": 2, "f": 0.4, "types": kinds, "macro": {"f": 0.375}}
+    (run_dir / "scores.json").write_text(json.dumps({"test": scores}))
+    matrix = np.where(scheme.allowed_transitions, 0.5, -1e9).tolist()
+    content = {"labels": list(scheme.labels), "scheme": scheme.get_config(), "epochs": [[7, matrix]]}
+    (run_dir / "transitions.json").write_text(json.dumps(content))
+    entity = {"text": "ab\ud800c", "gold": [[0, 1, "PER"]], "found": []}  # a lone surrogate, as broken files have it
+    (run_dir / "predictions.jsonl").write_text(json.dumps(entity))
+    page = report(run_dir)
+    assert ["F1 of LOC", "0.5000"] in page.rows and ["F1 of <PER>", "0.2500"] in page.rows
+    assert ["F1, mean over types", "0.3750"] in page.rows and ["entities found", "4"] in page.rows
+    assert "O to I-LOC: forbidden" in page.texts and "O to B-LOC: +0.500" in page.texts
+    assert ["aPER", "nothing", "1", "-", "ab?c"] in page.rows
+
+
+@pytest.mark.parametrize(
+    "name, content, message",
+    [
+        ("scores.json", '{\n"test": {', r"scores.json:2: needs JSON. Received: "),
+        ("scores.json", "[1]", r"scores.json:1: needs what `kcrf train` writes. Received: "),
+        ("config.json", "{}", r"config.json: needs the settings of a run. Received: \[\]"),
+        ("log.csv", "epoch,loss\n1,2.5\n2\n", r"log.csv:3: needs a value for each of the columns"),
+        ("log.csv", "epoch,loss\n1,2.5\nx,1\n", r"log.csv:3: needs the number of an epoch"),
+        ("log.csv", b"epoch,loss\n1,\xff\n", r"log.csv:2: needs UTF-8 text. Received: byte 0xff"),
+        ("transitions.json", '{"labels": ["a"], "epochs": [[1, [[1, 2]]]]}', r"transitions.json:1: .* shape=\(1, 2\)"),
+        ("transitions.json", '{"labels": ["a"], "epochs": [[1, [[NaN]]]]}', r"transitions.json:1: .* no numbers"),
+        (
+            "transitions.json",
+            '{"labels": ["a"], "scheme": {"name": "bmes", "types": []}, "epochs": []}',
+            r"transitions.json:1: needs the labels of its scheme",
+        ),
+        ("predictions.jsonl", '{"text": "a", "gold": [], "found": []}\n{"text', r"predictions.jsonl:2: needs JSON"),
+        ("predictions.jsonl", '\n{"text": "a", "gold": []}', r"predictions.jsonl:2: needs text, gold .* no 'found'"),
+        ("predictions.jsonl", '{"text": "a", "gold": [[0, 1]], "found": []}', r"predictions.jsonl:1: needs text, gold"),
+        (
+            "predictions.jsonl",
+            '{"text": "a", "gold": [[0, 2, ""]], "found": []}',
+            r"predictions.jsonl:1: needs 0 <= start < end <= 1. Received: \(0, 2, ''\)",
+        ),
+    ],
+)
+def test_a_damaged_file_is_named_with_its_line(run_dir, name, content, message):
+    (run_dir / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(ValueError, match=message):
+        write_report([run_dir], run_dir / "page.html")
+    assert not (run_dir / "page.html").exists()
+
+
+def test_a_run_of_a_newer_version_is_refused(run_dir):
+    (run_dir / "config.json").write_text(json.dumps({"format": 99, "kcrf": "9.0", "settings": {}}))
+    with pytest.raises(ValueError, match="config.json: needs run format 2 or older"):
+        write_report([run_dir], run_dir / "page.html")
+
+
+def test_mistakes_and_calibration_name_their_part(run_dir):
+    write_report([run_dir], run_dir / "page.html")
+    source = (run_dir / "page.html").read_text(encoding="utf-8")
+    assert source.count("3 sentences of the test part") == 1 and "over 5 spans of the test part" in source
+    (run_dir / "scores.json").write_text(json.dumps({"valid": SCORES["valid"]}))
+    write_report([run_dir], run_dir / "page.html")
+    assert "of the valid part" in (run_dir / "page.html").read_text(encoding="utf-8")
+
+
+def test_the_command_writes_into_the_first_run_or_where_it_is_told(run_dir, capsys):
+    assert main(["report", str(run_dir), str(run_dir)]) == 0
+    assert capsys.readouterr().out == f"{run_dir / 'report.html'}\n"
+    assert "first (2)" in Page(run_dir / "report.html").text
+    assert main(["report", str(run_dir), "--out", str(run_dir / "new" / "other.html")]) == 0
+    assert (run_dir / "new" / "other.html").is_file()
+    assert main(["report", str(run_dir.parent / "nothing")]) == 2
+    assert "nothing/config.json: no such file; a run folder" in capsys.readouterr().err
+    assert main(["report", str(run_dir), "--out", str(run_dir)]) == 2
+    assert f"{run_dir}: needs the name of a file for the report. Received: a folder" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="at least one run folder. Received: none"):
+        write_report([], "never.html")
+
+
+def coordinates(svg):
+    return [tuple(map(float, pair)) for pair in re.findall(r'<circle cx="([\d.]+)" cy="([\d.]+)"', svg)]
+
+
+def test_a_line_stands_where_its_values_are():
+    points = coordinates(line_chart("t", {0: [(1, 0.0), (2, 5.0), (3, 10.0)]}))
+    (x1, y1), (x2, y2), (x3, y3) = points
+    assert x2 - x1 == pytest.approx(x3 - x2, abs=0.11) and y1 - y2 == pytest.approx(y2 - y3, abs=0.11)
+    ticks = re.findall(r'y="([\d.]+)" text-anchor="end">([\d.]+)<', line_chart("t", {0: [(1, 0.0), (3, 10.0)]}))
+    assert [value for _, value in ticks] == ["0", "5", "10"]
+    assert [float(ticks[i][0]) - 4 for i in (0, 2)] == pytest.approx([y1, y3], abs=0.11)
+    assert "nan" not in line_chart("t", {1: [(4, 2.0)]})
+
+
+def test_a_heat_map_crosses_out_what_is_illegal_and_frames_what_wins():
+    scheme = bmes()
+    learnt = np.where(scheme.allowed_transitions, 1.0, -1.0)
+    assert heat_map("t", learnt, scheme.labels, scheme.allowed_transitions).count('class="cross"') == 8
+    assert 'class="framed"' not in heat_map("t", learnt, scheme.labels, scheme.allowed_transitions)
+    learnt[0, 2], learnt[2, 2:] = 1.5, 2.0  # s to m is above s to b, though not above what leaves m
+    assert heat_map("t", learnt, scheme.labels, scheme.allowed_transitions).count('class="framed"') == 1
+    shares = re.findall(r"var\(--(warm|cold)\) (\d+)%", heat_map("t", [[2.0, -1.0], [0.5, 0.0]], "ab"))
+    assert shares == [("warm", "100"), ("cold", "50"), ("warm", "25"), ("cold", "0")]
+
+
+TAGS_AND_FIGURES = [
+    (bmes(), True),
+    (bio(["LOC", "PER"]), True),
+    (bio(["LOC", "ORG", "PER"]), True),
+    (bio(["MISC", "ORGANIZATION"]), True),
+    (bioes(["LOC", "ORG", "PER"]), False),
+    (bio("ABCDEFGHIJKL"), False),
+]
+
+
+@pytest.mark.parametrize("scheme, has_figures", TAGS_AND_FIGURES, ids=lambda x: str(len(getattr(x, "labels", ()))))
+@pytest.mark.parametrize("score", [-0.5, 30.0])
+def test_nothing_written_in_a_heat_map_overlaps(scheme, has_figures, score):
+    textpath = pytest.importorskip("matplotlib.textpath", reason="needs matplotlib, which is not installed")
+    svg = heat_map("t", np.full((len(scheme),) * 2, score), scheme.labels)
+    boxes = []
+    for x, y, more, text in re.findall(r'<text class="[^"]*" x="([^"]*)" y="([^"]*)" ([^>]*)>([^<]*)<', svg):
+        size, anchor = (re.search(rf'{name}="([^"]+)"', more)[1] for name in ("font-size", "text-anchor"))
+        extents = textpath.TextPath((0, 0), text, size=float(size)).get_extents()
+        width, height, x, y = extents.width, extents.height, float(x), float(y)
+        x -= {"start": 0, "middle": width / 2, "end": width}[anchor]
+        boxes.append((x - height, y - width, x, y) if "rotate" in more else (x, y - height, x + width, y))
+    assert len(boxes) == 2 * len(scheme) + has_figures * len(scheme) ** 2
+    assert min(map(min, boxes)) >= 0
+    for i, (left, top, right, bottom) in enumerate(boxes):
+        assert all(x1 >= right or x2 <= left or y1 >= bottom or y2 <= top for x1, y1, x2, y2 in boxes[:i])
+
+
+def test_a_reliability_diagram_shows_the_share_that_was_right():
+    rows, _ = calibration([0.05, 0.95, 0.95, 0.95, 0.95], [False, True, True, True, False])
+    svg = reliability_diagram("t", rows)
+    heights = [float(h) for h in re.findall(r'<rect class="bar".*? height="([\d.]+)"', svg)]
+    assert heights[0] == 0 and heights[1] == pytest.approx(0.75 * (340 - 46 - 12), abs=0.11)
+    assert "4 found with 0.90 to 1.00: mean confidence 0.950, right 0.750" in svg

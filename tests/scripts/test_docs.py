@@ -1,0 +1,106 @@
+"""Every example in the documentation of a public name runs and says the truth."""
+
+import ast
+import doctest
+import importlib
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import kcrf
+from kcrf.backend import OLD_HOST, backend_name, ops
+from kcrf.tags import words_to_tags
+
+PACKAGE = Path(kcrf.__file__).parent
+ROOT = PACKAGE.parent
+
+
+def module_name(path):
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(part for part in parts if part != "__init__")
+
+
+CODE = re.compile(r"^```python *(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)  # perhaps of one backend, the code
+ABSENT = {"kcrf.backend.keras3" if OLD_HOST else "kcrf.backend.tf_keras", "kcrf", "kcrf.__main__"}  # another Keras
+MODULES = sorted({module_name(path) for path in PACKAGE.rglob("*.py")} - ABSENT)
+
+
+def public(module):
+    """The public functions and classes of a module, by name."""
+    return {name: getattr(module, name) for name in getattr(module, "__all__", [])}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_run(name):
+    module = importlib.import_module(name)
+    finder, runner = (
+        doctest.DocTestFinder(recurse=True),
+        doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE),
+    )
+    for label, thing in public(module).items():
+        if callable(thing) and getattr(thing, "__module__", None) == module.__name__:
+            for test in finder.find(thing, label, module=False, globs=dict(vars(module))):
+                runner.run(test)
+    assert runner.summarize(verbose=False).failed == 0
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_public_names_exist_and_are_documented(name):
+    module = importlib.import_module(name)
+    assert module.__doc__
+    for label, thing in public(module).items():
+        if callable(thing):
+            assert thing.__doc__, f"{name}.{label} has no docstring"
+
+
+def run(blocks, text, name, **names):
+    """Runs code blocks of a document one after the other, but for those of another backend; returns their names."""
+    names["__name__"] = "__main__"
+    for block in blocks:
+        if block[1] in ("", backend_name()):
+            above = "\n" * text.count("\n", 0, block.start(2))  # so that an error tells the line of the document
+            exec(compile(above + block[2], name, "exec"), names)
+    return names
+
+
+@pytest.mark.parametrize(
+    "document",
+    [p for p in sorted((ROOT / "docs").rglob("*.md")) if CODE.search(p.read_text(encoding="utf-8"))],
+    ids=lambda path: path.name,
+)
+def test_the_code_of_a_guide_runs_from_top_to_bottom(document, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = document.read_text(encoding="utf-8")
+    blocks = list(CODE.finditer(text))
+    assert blocks and {block[1] for block in blocks} <= {"", "tensorflow", "jax", "torch"}
+    run(blocks, text, str(document))
+
+
+def test_the_readme_on_the_layer_runs(tmp_path, monkeypatch):
+    """The ten lines, and what is shown of their model further down."""
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "README.md").read_text(encoding="utf-8").replace("lr_multiplier=100", 'lr_multiplier="auto"')
+    if backend_name() != "tensorflow":  # of which the text speaks
+        text = re.sub(r"^tagger\.export.*$", "", text, flags=re.MULTILINE)
+    blocks = [block for block in CODE.finditer(text) if re.search(r"\bcrf( = |[.,])", block[2])]
+    assert len(blocks) == 3
+    characters, tags = np.array([[5, 6, 7], [8, 9, 0]]), np.array([words_to_tags(["今天", "好"]), [0, 0, -1]])
+    data = {"characters": characters, "tags": tags, "held_out_characters": characters, "held_out_tags": tags}
+    names = run(blocks, text, "README.md", **data)
+    crf, model = names["crf"], names["model"]
+    assert model.history.history["lr_multiplier"] == [100]  # what "auto" became
+    paths = ops.convert_to_numpy(crf.decode(model.predict(characters, verbose=0)))
+    assert (paths == -1).tolist() == [[False] * 3, [False, False, True]]
+
+
+def test_the_readme_in_chinese_has_the_same_code():
+    texts = [(ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "README.zh.md")]
+    ours, theirs = ([ast.dump(ast.parse(block[2])) for block in CODE.finditer(text)] for text in texts)
+    assert ours == theirs
+
+
+def test_the_version_stands_in_the_changelog():
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"## {kcrf.__version__}" in changelog

@@ -1,0 +1,54 @@
+"""The scripts in examples/ run as a user would run them."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kcrf.backend import OLD_HOST, backend_name
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+ARGUMENTS = {"basic_segment": ["run", "1"]}  # one epoch
+EXPECTED = {
+    "basic_segment": "F1 on the test part: 0.",
+    "basic_optimizer": "CRF",
+    "basic_extract_features": "the largest difference is 0.0e+00",
+    "basic_masked_language_model": "answered: 的花",
+}
+AT_LEAST = {  # what stands before the last number of the output, and how large that is
+    "task_sequence_labeling_cws_crf": ("F1 on the test part: ", 0.7),
+    "task_sequence_labeling_ner_crf": ("best F1: ", 0.9),
+    "task_sentiment_albert": ("accuracy at last: ", 0.9),
+    "task_sentence_similarity_lcqmc": ("accuracy at last: ", 0.9),
+    "task_bilstm_crf_two_learning_rates": ("F1: ", 0.8),
+}
+
+
+OF_BERT4KERAS = [  # they stand there under these names; users of every host start from them
+    "basic_extract_features",
+    "basic_masked_language_model",
+    "task_sentence_similarity_lcqmc",
+    "task_sentiment_albert",
+    "task_sequence_labeling_cws_crf",
+    "task_sequence_labeling_ner_crf",
+]
+ELSEWHERE = OLD_HOST or backend_name() != "tensorflow"
+SCRIPTS = OF_BERT4KERAS if ELSEWHERE else sorted(path.stem for path in EXAMPLES.glob("*.py"))
+
+
+@pytest.mark.parametrize("name", [name for name in AT_LEAST if "crf" in name])
+def test_an_example_of_sequence_labelling_is_short(name):
+    assert len((EXAMPLES / f"{name}.py").read_text(encoding="utf-8").splitlines()) < 120
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_an_example_runs_and_says_what_it_promises(name, tmp_path):
+    command = [sys.executable, str(EXAMPLES / f"{name}.py"), *ARGUMENTS.get(name, [])]
+    environment = {**os.environ, "COLUMNS": "120", "TMPDIR": str(tmp_path)}
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment)
+    assert run.returncode == 0, run.stderr
+    assert EXPECTED.get(name, "").lower() in run.stdout.lower()
+    before, least = AT_LEAST.get(name, ("", None))
+    assert least is None or float(run.stdout.rpartition(before)[2].split()[0]) >= least, run.stdout

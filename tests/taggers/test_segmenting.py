@@ -1,0 +1,437 @@
+"""From a training file to words: the run folder, the tagger and the command line, with a model of a few seconds."""
+
+import io
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from kcrf import commands
+from kcrf.backend import backend_name, keras, ops
+from kcrf.corpora import load_mini
+from kcrf.readers import CharacterReader, Lexicon, Vocabulary
+from kcrf.runs import RunFolder, Settings, read_run
+from kcrf.taggers import WordSegmenter, load_tagger
+from kcrf.taggers.encoders import ENCODERS
+from kcrf.taggers.networks import build_network
+from kcrf.training import train_segmenter
+
+by_one_backend = pytest.mark.skipif(backend_name() != "torch", reason="files are the same under every backend")
+TINY = {"width": 16, "depth": 1, "batch_size": 8, "epochs": 2, "learning_rate": 0.01, "seed": 5}
+
+
+def write_words(path, sentences):
+    path.write_text("".join("  ".join(words) + "\n" for words in sentences), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory):
+    """A run folder that the command line made, with its training and test files."""
+    folder, corpus = tmp_path_factory.mktemp("trained"), load_mini()
+    train = write_words(folder / "train.txt", corpus.train[:160])
+    test = write_words(folder / "test.txt", corpus.test[:20])
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in TINY.items()]
+    arguments = ["train", "--task", "cws", "--train", train, "--test", test, "--out", str(folder / "run"), *options]
+    with redirect_stdout(io.StringIO()) as told:
+        assert commands.main(arguments) == 0
+    (folder / "told.txt").write_text(told.getvalue(), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def segmenter(trained):
+    return WordSegmenter(trained / "run")
+
+
+def test_a_run_folder_holds_the_model_its_settings_its_scores_and_the_log(trained):
+    run = trained / "run"
+    assert {p.name for p in run.iterdir()} == {
+        "config.json",
+        "vocabulary.json",
+        "model.weights.h5",
+        "scores.json",
+        "log.csv",
+        "transitions.json",
+        "predictions.jsonl",
+    }
+    assert json.loads((run / "config.json").read_text())["settings"]["seed"] == 5
+    scores = json.loads((run / "scores.json").read_text())
+    rows = (run / "log.csv").read_text().splitlines()
+    assert rows[0].startswith("epoch,loss,valid_f") and len(rows) == 3
+    best = max(float(row.split(",")[2]) for row in rows[1:])
+    assert_allclose(scores["valid"]["f"], best, atol=1e-3)  # the weights kept are those of the best epoch
+    assert 0.2 < scores["test"]["f"] < 1 and scores["test"]["true_words"] > 100
+
+
+def test_training_ends_with_its_scores_and_with_what_to_do_about_the_crf(trained):
+    *table, last = (trained / "told.txt").read_text(encoding="utf-8").splitlines()
+    scores = json.loads((trained / "run" / "scores.json").read_text())
+    assert any(f"{scores['test']['f']:.4f}" in line for line in table)
+    assert last == f"CRF {read_run(trained / 'run').advice}".replace("lr_multiplier", "--crf-lr-multiplier")
+    assert last.startswith("CRF after epoch 2: transitions ")
+
+
+@pytest.mark.parametrize("head", ["crf", "softmax"])
+def test_training_that_diverges_says_so_and_leaves_nothing(head, tmp_path):
+    wild = Settings(**{**TINY, "learning_rate": 1e30}, head=head)
+    with pytest.raises(ValueError, match="a loss that is a number. Received: .* in epoch 1; a lower learning rate"):
+        train_segmenter(wild, [["今天", "天气", "好"]] * 160, [["天气", "好"]], out=tmp_path / "run")
+    assert list(tmp_path.iterdir()) == []
+
+
+@by_one_backend
+def test_a_run_may_be_made_and_used_in_the_folder_it_is(trained, tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    arguments = ["--train", str(trained / "train.txt"), "--out", ".", "--epochs", "1", "--width", "8"]
+    assert commands.main(["train", *arguments]) == 0
+    assert WordSegmenter(".").segment("好的") and [p.name for p in tmp_path.iterdir()] == ["here"]
+
+
+def test_the_scores_in_the_run_are_those_of_its_output(trained, tmp_path, capsys):
+    text = (trained / "test.txt").read_text(encoding="utf-8")
+    plain = tmp_path / "plain.txt"
+    plain.write_text("".join("".join(line.split()) + "\n" for line in text.splitlines()), encoding="utf-8")
+    run = subprocess.run(
+        [sys.executable, "-m", "kcrf", "segment", "--model", str(trained / "run"), "--batch-size", "3", str(plain)],
+        check=True,
+        capture_output=True,
+    )
+    predicted = tmp_path / "predicted.txt"
+    predicted.write_bytes(run.stdout)
+    assert commands.main(["score", "--json", "--gold", str(trained / "test.txt"), "--pred", str(predicted)]) == 0
+    scores = json.loads(capsys.readouterr().out)
+    kept = json.loads((trained / "run" / "scores.json").read_text())["test"]
+    assert {key: scores[key] for key in scores} == {key: kept[key] for key in scores}
+
+
+def test_standard_input_gives_one_line_for_one_line(trained):
+    text = "今天天气真好。\r\n\n \u3000\n他 说：Ａ１\u2028好\x00的\nlast\n"
+    run = subprocess.run(
+        [sys.executable, "-m", "kcrf", "segment", "--model", str(trained / "run")],
+        input=text.encode(),
+        check=True,
+        capture_output=True,
+    )
+    lines = run.stdout.decode().split("\n")
+    assert len(lines) == 6
+    for source, line in zip(text.split("\n"), lines, strict=True):
+        assert "".join(source.split()) == "".join(line.split(" "))
+    assert lines[1] == lines[2] == ""
+
+
+def test_a_blank_last_line_and_a_last_line_without_an_end_count(trained, tmp_path, capfdbinary):
+    for text, expected in ((b"\xe5\xa5\xbd\n\n", 2), (b"\xe5\xa5\xbd\n\xe5\xa5\xbd", 2), (b"", 0)):
+        (tmp_path / "text.txt").write_bytes(text)
+        assert commands.main(["segment", "--model", str(trained / "run"), str(tmp_path / "text.txt")]) == 0
+        assert capfdbinary.readouterr().out.count(b"\n") == expected
+
+
+TEXTS = [
+    "",
+    "   \t\u3000",
+    "好",
+    "👨\u200d👩\u200d👧\u200d👦是一家",
+    "１２３，456。",
+    "a\x00b\x1b\x7f\u0301é",
+    "\ud800lone",
+    "\ufeff开头",
+    "甲乙丙丁" * 5000,
+    "一句话。" * 5000,
+]
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
+def test_no_character_is_lost(segmenter, text):
+    words = segmenter.segment(text)
+    assert "".join(words) == "".join(text.split())
+    assert all(word and not any(c.isspace() for c in word) for word in words)
+
+
+@settings(max_examples=60)
+@given(st.lists(st.text(st.characters(exclude_categories=()), max_size=40), max_size=4))
+def test_no_character_of_any_unicode_text_is_lost(segmenter, texts):
+    found = segmenter.segment_batch(texts, batch_size=3)
+    assert ["".join(words) for words in found] == ["".join(text.split()) for text in texts]
+
+
+def test_a_batch_is_segmented_as_its_texts_one_by_one(segmenter):
+    texts = ["".join(words) for words in load_mini().valid[:12]]
+    assert segmenter.segment_batch(texts, batch_size=5) == [segmenter.segment(text) for text in texts]
+
+
+def test_the_best_segmentations_come_in_order_as_one_by_one_and_sum_to_at_most_one(segmenter):
+    texts = ["他说今天 天气真好", "", "".join(map("".join, load_mini().valid[:8])), "好"]
+    settled = []
+    found = segmenter.top_k_batch(texts, 3, batch_size=2, on_batch=settled.append)
+    for text, ways in zip(texts, found, strict=True):
+        alone = segmenter.top_k(text, 3)
+        assert [words for _, words in ways] == [words for _, words in alone]
+        assert_allclose([p for p, _ in ways], [p for p, _ in alone], rtol=1e-3)
+        probabilities = [p for p, _ in ways]
+        assert probabilities == sorted(probabilities, reverse=True) and sum(probabilities) <= 1 + 1e-5
+        assert len({tuple(words) for _, words in ways}) == len(ways) <= 3
+        assert all("".join(words) == "".join(text.split()) for _, words in ways)
+        assert ways[0][1] == segmenter.segment(text)
+    assert found[1] == [(1.0, [])] and sum(settled) == sum(len("".join(text.split())) for text in texts)
+
+
+def test_the_command_writes_the_best_segmentations_of_each_line(trained, segmenter, tmp_path, capfdbinary):
+    (tmp_path / "text.txt").write_text("今天天气\n\n真好\n", encoding="utf-8")
+    command = ["segment", "--model", str(trained / "run"), str(tmp_path / "text.txt"), "--top-k"]
+    assert commands.main([*command, "2"]) == 0
+    blocks = capfdbinary.readouterr().out.decode().split("\n\n")
+    expected = [
+        "\n".join(f"{p:.4f}\t{' '.join(words)}" for p, words in segmenter.top_k(text, 2))
+        for text in ("今天天气", "", "真好")
+    ]
+    assert blocks == [*expected, ""]
+    assert commands.main([*command, "0"]) == 2
+    assert b"--top-k must be at least 1. Received: 0" in capfdbinary.readouterr().err
+
+
+def test_the_command_drops_a_byte_order_mark_and_says_where_text_is_missing(trained, segmenter, tmp_path, capfdbinary):
+    (tmp_path / "text.txt").write_bytes("\ufeff今天天气\n".encode())
+    assert commands.main(["segment", "--model", str(trained / "run"), str(tmp_path / "text.txt")]) == 0
+    assert capfdbinary.readouterr().out.decode() == " ".join(segmenter.segment("今天天气")) + "\n"
+    command = [sys.executable, "-m", "kcrf", "segment", "--model", str(trained / "run")]
+    done = subprocess.run(["sh", "-c", '"$@" <&-', "sh", *command], capture_output=True, text=True)
+    assert done.returncode == 2 and "needs FILE, or text on standard input. Received: neither" in done.stderr
+
+
+@by_one_backend
+@pytest.mark.parametrize("backend", ["pytorch", "openvino"])
+def test_a_backend_that_keras_cannot_run_is_named_and_scores_need_none(backend, tmp_path):
+    (tmp_path / "words.txt").write_text("今天 好\n", encoding="utf-8")
+    environment = {**os.environ, "KERAS_BACKEND": backend}
+    for arguments, status, told in (
+        (["score", "--gold", "words.txt", "--pred", "words.txt", "--json"], 0, '"f": 1.0'),
+        (
+            ["train", "--train", "words.txt", "--out", "run"],
+            2,
+            f"KERAS_BACKEND=tensorflow|jax|torch. Received: {backend}",
+        ),
+    ):
+        command = [sys.executable, "-m", "kcrf", *arguments]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert done.returncode == status and told in done.stdout + done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("encoder", sorted(ENCODERS))
+@pytest.mark.parametrize("head", ["crf", "softmax"])
+def test_padding_changes_no_score_under_any_encoder(encoder, head):
+    letters = [chr(i) for i in range(28)]
+    reader = CharacterReader(Vocabulary(letters, letters), Lexicon({}, {}))
+    model = build_network(Settings(encoder=encoder, head=head, width=16, depth=2), reader, None)
+    random = np.random.default_rng(0)
+    short = {name: random.integers(2, 30, (2, 6)).astype("int32") for name in ("characters", "bigrams")}
+    short["words"] = random.integers(0, Lexicon.size, (2, 6, Lexicon.width)).astype("int32")
+    long = {name: np.pad(x, [[0, 0], [0, 5], [0, 0]][: x.ndim]) for name, x in short.items()}
+    scores, padded = (ops.convert_to_numpy(model(x)) for x in (short, long))
+    assert_allclose(padded[:, :6], scores, atol=1e-5)
+    if head == "crf":
+        assert (padded[:, 6:] == -np.inf).all()
+
+
+def test_without_a_lexicon_a_model_reads_characters_and_pairs_alone(trained, tmp_path):
+    data = ["--train", str(trained / "train.txt"), "--test", str(trained / "test.txt")]
+    options = ["--no-lexicon", "--epochs=1", "--width=8", "--depth=1"]
+    with redirect_stdout(io.StringIO()):
+        assert commands.main(["train", *data, "--out", str(tmp_path / "run"), *options]) == 0
+    assert set(load_tagger(tmp_path / "run").model.input) == {"characters", "bigrams"}
+    assert set(load_tagger(trained / "run").model.input) == {"characters", "bigrams", "words"}
+    content = json.loads((tmp_path / "run" / "vocabulary.json").read_text(encoding="utf-8"))
+    assert set(content) == {"characters", "bigrams"}
+
+
+@pytest.mark.parametrize("encoder", sorted(ENCODERS) if backend_name() == "torch" else ["cnn"])
+def test_every_encoder_learns_the_training_text(encoder, tmp_path):
+    sentences = load_mini().train[:24]
+    chosen = Settings(
+        encoder=encoder,
+        width=32,
+        depth=1,
+        batch_size=4,
+        epochs=12,
+        learning_rate=0.01,
+        dropout=0.0,
+        bigram_dropout=0.0,
+        min_bigrams=1,
+    )
+    _, scores = train_segmenter(chosen, sentences, sentences, out=tmp_path / "run")
+    assert scores["valid"]["f"] > 0.9
+
+
+def test_the_same_seed_trains_the_same_model_and_another_does_not(tmp_path):
+    corpus = load_mini()
+    weights = []
+    for number, seed in enumerate((1, 1, 2)):
+        chosen = Settings(**{**TINY, "seed": seed, "epochs": 1})
+        tagger, _ = train_segmenter(chosen, corpus.train[:40], corpus.valid[:5], out=tmp_path / str(number))
+        weights.append(np.concatenate([w.ravel() for w in tagger.model.get_weights()]))
+    assert_allclose(weights[0], weights[1], atol=1e-6)
+    assert np.abs(weights[0] - weights[2]).max() > 0.01
+
+
+def run_cli(capsys, *arguments):
+    """Exit status and what stood on standard error."""
+    return commands.main(list(map(str, arguments))), capsys.readouterr().err
+
+
+def test_errors_of_the_user_are_told_in_one_line(trained, tmp_path, capsys):
+    empty = tmp_path / "empty.txt"
+    empty.write_text("")
+    good = trained / "train.txt"
+    assert run_cli(capsys, "train", "--train", tmp_path / "none.txt", "--out", tmp_path / "x") == (
+        2,
+        f"kcrf train: {tmp_path}/none.txt: no such file\n",
+    )
+    status, told = run_cli(capsys, "train", "--train", empty, "--out", tmp_path / "x")
+    assert status == 2 and "needs at least one line of words" in told
+    status, told = run_cli(capsys, "train", "--train", good, "--out", tmp_path)
+    assert status == 2 and "is not a run folder" in told and empty.exists()
+    status, told = run_cli(capsys, "train", "--train", good, "--out", empty)
+    assert status == 2 and "needs a folder to write the run into. Received: a file" in told
+    status, told = run_cli(capsys, "train", "--train", good, "--out", tmp_path / "x", "--epochs", "0")
+    assert status == 2 and "`epochs` must be positive. Received: 0" in told
+    status, told = run_cli(capsys, "segment", "--model", tmp_path, good)
+    assert status == 2 and "config.json: no such file; a run folder" in told
+    status, told = run_cli(capsys, "segment", "--model", trained / "run", tmp_path / "none.txt")
+    assert status == 2 and "none.txt" in told
+
+
+def test_a_score_of_different_texts_names_the_line_and_the_column(tmp_path, capsys):
+    gold, pred = write_words(tmp_path / "gold.txt", [["我", "们"], ["好"]]), tmp_path / "pred.txt"
+    write_words(pred, [["我们"], ["坏"]])
+    status, told = run_cli(capsys, "score", "--gold", gold, "--pred", pred)
+    assert status == 2 and f"{pred}:2: line 2, column 1: gold and prediction must be the same text" in told
+
+
+def test_score_prints_a_table_or_json(tmp_path, capsys):
+    gold, pred = (
+        write_words(tmp_path / "gold.txt", [["我们", "好"]]),
+        write_words(tmp_path / "pred.txt", [["我", "们", "好"]]),
+    )
+    words = write_words(tmp_path / "words.txt", [["好"]])
+    assert commands.main(["score", "--gold", gold, "--pred", pred, "--words", words]) == 0
+    table = capsys.readouterr().out
+    assert "0.3333" in table and "OOV recall" in table
+    assert commands.main(["score", "--gold", gold, "--pred", pred, "--words", words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["iv_recall"] == 1.0
+
+
+@pytest.mark.parametrize("missing", ["config.json", "vocabulary.json", "model.weights.h5"])
+def test_a_run_folder_that_misses_a_file_names_it(trained, tmp_path, missing):
+    copy = shutil.copytree(trained / "run", tmp_path / "run")
+    (copy / missing).unlink()
+    with pytest.raises(FileNotFoundError, match=f"{missing}: no such file; a run folder"):
+        load_tagger(copy)
+
+
+def test_damaged_and_newer_run_folders_are_refused(trained, tmp_path):
+    copy = shutil.copytree(trained / "run", tmp_path / "run")
+    (copy / "model.weights.h5").write_bytes(b"nonsense")
+    with pytest.raises(ValueError, match="model.weights.h5: cannot be read as the weights of this run"):
+        load_tagger(copy)
+    (copy / "vocabulary.json").write_text("{")
+    with pytest.raises(ValueError, match="vocabulary.json: needs a JSON object"):
+        load_tagger(copy)
+    for content in ({"characters": ["a"]}, {"characters": 5, "bigrams": ["b"]}, {"characters": [], "bigrams": [1]}):
+        (copy / "vocabulary.json").write_text(json.dumps(content))
+        with pytest.raises(ValueError, match="vocabulary.json: needs lists of strings, characters and bigrams"):
+            load_tagger(copy)
+    config = json.loads((copy / "config.json").read_text())
+    for name, value in {"types": None, "crf_lr_multiplier": [1], "width": "16", "epochs": 0}.items():
+        (copy / "config.json").write_text(json.dumps({**config, "settings": {**config["settings"], name: value}}))
+        with pytest.raises(ValueError, match="config.json: needs the settings of a run. Received: "):
+            load_tagger(copy)
+    (copy / "config.json").write_text(json.dumps({"format": 99, "kcrf": "9.0"}))
+    with pytest.raises(ValueError, match="needs run format 2 or older.* Received: format 99, written by kcrf 9.0"):
+        load_tagger(copy)
+
+
+def test_training_into_a_run_folder_replaces_it_when_done_and_not_before(trained, tmp_path):
+    copy, corpus = shutil.copytree(trained / "run", tmp_path / "run"), load_mini()
+    chosen = Settings(**{**TINY, "epochs": 1})
+    with pytest.raises(RuntimeError, match="stop"):
+        train_segmenter(chosen, corpus.train[:20], corpus.valid[:5], out=copy, progress=StopsAtOnce())
+    assert (copy / "log.csv").read_text() == (trained / "run" / "log.csv").read_text()
+    assert [p.name for p in tmp_path.iterdir()] == ["run"]
+    train_segmenter(chosen, corpus.train[:20], corpus.valid[:5], out=copy)
+    assert len((copy / "log.csv").read_text().splitlines()) == 2
+    assert [p.name for p in tmp_path.iterdir()] == ["run"]
+
+
+class StopsAtOnce(keras.callbacks.Callback):
+    def on_train_batch_end(self, batch, logs=None):
+        raise RuntimeError("stop")
+
+    def report(self, row):
+        pass
+
+
+@by_one_backend
+@pytest.mark.parametrize("has_model", [True, False])
+def test_a_full_disk_is_told_and_leaves_the_old_model_as_it_was(has_model, trained, tmp_path):
+    run = tmp_path / "run"
+    if has_model:
+        shutil.copytree(trained / "run", run)
+    before = {p.name: p.read_bytes() for p in run.glob("*")}
+    arguments = ["--train", trained / "train.txt", "--out", run, "--epochs", "1", "--width", "16", "--depth", "1"]
+
+    def no_file_above_50_kilobytes():  # room for all but the weights
+        resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+
+    command = subprocess.run(
+        [sys.executable, "-m", "kcrf", "train", *arguments],
+        capture_output=True,
+        text=True,
+        preexec_fn=no_file_above_50_kilobytes,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+    )
+    assert command.returncode == 2, command.stderr
+    told = command.stderr.splitlines()[-1]
+    assert told.startswith("kcrf train: [Errno 27] File too large: ") and "model.weights.h5" in told
+    assert {p.name: p.read_bytes() for p in run.glob("*")} == before
+    assert [p.name for p in tmp_path.iterdir()] == ["run"] * has_model
+    assert not has_model or WordSegmenter(run).segment("好的")
+
+
+def test_a_first_save_that_fails_leaves_nothing_half_written(tmp_path):
+    class Broken:
+        variables = []
+
+        def save_weights(self, path):
+            Path(path).write_bytes(b"half")
+            raise OSError("No space left on device")
+
+    with pytest.raises(OSError, match="No space left"), RunFolder.create(tmp_path / "run") as folder:
+        folder.save_weights(Broken())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help_tells_a_newcomer_what_to_do(capsys):
+    for command, words in {
+        "demo": "--text",
+        "train": "--crf-lr-multiplier",
+        "segment": "standard input",
+        "tag": "JSON",
+        "score": "SIGHAN",
+        "download": "weibo",
+    }.items():
+        with pytest.raises(SystemExit) as stopped:
+            commands.main([command, "--help"])
+        assert stopped.value.code == 0
+        text = capsys.readouterr().out
+        assert words in text and ("example:" in text or "examples:" in text)
