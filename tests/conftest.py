@@ -29,6 +29,7 @@ def pytest_report_header():
 def pytest_configure(config):
     config.addinivalue_line("markers", "keras_3(reason): what the old host has not, and why")
     config.addinivalue_line("markers", "old_host(reason): what only the old host has, and why")
+    config.addinivalue_line("markers", "long: runs in `make test-all` only")
 
 
 def pytest_runtest_setup(item):

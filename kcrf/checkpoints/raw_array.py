@@ -1,6 +1,6 @@
 """Arrays that lie in a file as raw bytes, read with NumPy alone.
 
-Nothing that a file says of itself is believed: places, sizes and checksums are compared before an array is handed out.
+A header may be damaged or malicious, so its offsets, sizes and checksums are checked before any array is returned.
 """
 
 import json
@@ -12,9 +12,12 @@ import numpy as np
 
 from kcrf.checkpoints.crc32c import Crc32c
 
-__all__ = ["RawArray", "checked_entries", "existing", "parsed_json"]
+__all__ = ["RawArray", "check_entries", "existing_file", "parse_json_object", "read_weight_map"]
 
-ALIGNMENT = 64  # bytes; what JAX and TensorFlow ask of memory that is to become a tensor without a copy
+ALIGNMENT = 64  # bytes; JAX and TensorFlow make a tensor without a copy only from memory aligned like this
+CHUNK = 1 << 20  # bytes read at once
+MOST_DIMENSIONS = 64  # NumPy's limit
+MOST_BYTES = 2**63 - 1  # likewise
 
 
 @dataclass
@@ -22,12 +25,12 @@ class RawArray:
     """An array that lies in a file as plain little-endian bytes.
 
     Attributes:
-        file: Its path.
-        offset: Where the first byte is.
-        nbytes: How many bytes there are.
+        file: Path of the file.
+        offset: Position of the first byte.
+        nbytes: Number of bytes.
         dtype: NumPy's name of the type, or "bfloat16".
         shape: A tuple of ints.
-        checksum: CRC-32C of the bytes. Default: there is none.
+        checksum: CRC-32C of the bytes. Defaults to `None`: the file has none.
     """
 
     file: Path
@@ -38,27 +41,35 @@ class RawArray:
     checksum: int = None
 
     def read(self):
-        """The array, in memory of its own that a backend can take over; bfloat16 comes as float32."""
+        """Reads the array into new, aligned memory. bfloat16 is converted to float32.
+
+        Raises:
+            FileNotFoundError: The file is gone.
+            ValueError: The file is too short, or its checksum is wrong.
+        """
+        end = self.offset + self.nbytes
+        if existing_file(self.file).stat().st_size < end:
+            raise ValueError(f"{self.file}: truncated, expected at least {end} bytes")
+        buffer = np.empty(self.nbytes + ALIGNMENT, np.uint8)
+        buffer = buffer[-buffer.ctypes.data % ALIGNMENT :][: self.nbytes]
+        self._fill(buffer)
         stored = np.dtype("uint16" if self.dtype == "bfloat16" else self.dtype).newbyteorder("<")
-        raw = np.empty(self.nbytes + ALIGNMENT, np.uint8)
-        raw = raw[-raw.ctypes.data % ALIGNMENT :][: self.nbytes]
-        self._fill(raw)
-        array = raw.view(stored).reshape(self.shape)
+        array = buffer.view(stored).reshape(self.shape)
         return _bfloat16_to_float32(array) if self.dtype == "bfloat16" else array
 
-    def _fill(self, raw):
-        """Reads the bytes part by part, each checked while it is in the processor's cache."""
+    def _fill(self, buffer):
+        """Reads the bytes in chunks; the checksum of each is computed while it is in the processor's cache."""
         checksum = None if self.checksum is None else Crc32c()
-        with open(existing(self.file), "rb", buffering=0) as file:
+        end = self.offset + self.nbytes
+        with open(self.file, "rb", buffering=0) as file:
             file.seek(self.offset)
-            for start in range(0, self.nbytes, PART):
-                part = raw[start : start + PART]
-                if file.readinto(part) != len(part):
-                    raise ValueError(f"{self.file}: truncated, expected at least {self.offset + self.nbytes} bytes")
+            for start in range(0, self.nbytes, CHUNK):
+                chunk = buffer[start : start + CHUNK]
+                if file.readinto(chunk) != len(chunk):
+                    raise ValueError(f"{self.file}: truncated, expected at least {end} bytes")
                 if checksum:
-                    checksum.update(part)
+                    checksum.update(chunk)
         if checksum and checksum.value() != self.checksum:
-            end = self.offset + self.nbytes
             raise ValueError(f"{self.file}: corrupt between bytes {self.offset} and {end}, the checksum differs")
 
 
@@ -66,32 +77,54 @@ def _bfloat16_to_float32(array):
     return (array.astype(np.uint32) << 16).view(np.float32)
 
 
-def existing(file):
-    """The path of a file that must be there."""
-    if not file.is_file():
-        raise FileNotFoundError(f"{file}: no such file, expected a part of the checkpoint")
-    return file
+def existing_file(path):
+    """Returns the path if there is such a file, else raises FileNotFoundError."""
+    try:
+        found = path.is_file()
+    except (OSError, ValueError):  # a name that no file can have
+        found = False
+    if not found:
+        raise FileNotFoundError(f"{path}: no such file, expected a part of the checkpoint")
+    return path
 
 
-def checked_entries(entries):
-    """The entries, if each fits its own shape and its file; what a file says of itself is not believed."""
+def check_entries(entries):
+    """Checks that the size of each `RawArray` of a dict fits its shape, and that it lies within its file.
+
+    Files may be missing: an array can be described before its file is there.
+
+    Raises:
+        ValueError: One does not. Names the file and the array.
+    """
     sizes = {file: file.stat().st_size for file in {entry.file for entry in entries.values()} if file.is_file()}
     for name, entry in entries.items():
-        itemsize = 2 if entry.dtype == "bfloat16" else np.dtype(entry.dtype).itemsize
-        if min(entry.shape, default=0) < 0 or prod(entry.shape) * itemsize != entry.nbytes:
-            raise ValueError(
-                f"{entry.file}: {name!r} has {entry.nbytes} bytes, expected {entry.dtype} of shape {entry.shape}"
-            )
+        _check_shape(name, entry)
         end, size = entry.offset + entry.nbytes, sizes.get(entry.file)
         if entry.offset < 0 or (size is not None and end > size):
             raise ValueError(
                 f"{entry.file}: truncated, expected at least {end} bytes for {name!r}. Received: {size} bytes"
             )
-    return entries
 
 
-def parsed_json(path, text):
-    """The JSON object that a file, or the header of a file, holds."""
+def _check_shape(name, entry):
+    shape, itemsize = entry.shape, 2 if entry.dtype == "bfloat16" else np.dtype(entry.dtype).itemsize
+    if len(shape) > MOST_DIMENSIONS or prod(max(1, size) for size in shape) * itemsize > MOST_BYTES:
+        raise ValueError(
+            f"{entry.file}: {name!r} is too large for an array, expected at most {MOST_DIMENSIONS} dimensions and "
+            f"2**63 - 1 bytes. Received: {len(shape)} dimensions, shape={shape[:4]}{'...' * (len(shape) > 4)}"
+        )
+    if min(shape, default=0) < 0 or prod(shape) * itemsize != entry.nbytes:
+        raise ValueError(
+            f"{entry.file}: {name!r} has {entry.nbytes} bytes, expected {entry.dtype} of shape {entry.shape}"
+        )
+
+
+def parse_json_object(path, text):
+    """Parses a JSON object that is a file, or the header of a file.
+
+    Raises:
+        ValueError: The text is no JSON, or another value than an object. Names the file.
+    """
     try:
         parsed = json.loads(text)
     except (ValueError, RecursionError):
@@ -101,4 +134,18 @@ def parsed_json(path, text):
     return parsed
 
 
-PART = 1 << 20  # bytes read at once
+def read_weight_map(path):
+    """Reads the `weight_map` of an index file (`model.safetensors.index.json`): a dict from array to file name.
+
+    Raises:
+        ValueError: There is none, or it has something else than names of files beside the index.
+    """
+    parts = parse_json_object(path, path.read_bytes()).get("weight_map")
+    if not isinstance(parts, dict):
+        raise ValueError(f"{path}: no 'weight_map', expected one from names of arrays to names of files")
+    for name, part in parts.items():
+        if not isinstance(part, str) or not part or part != Path(part).name:
+            raise ValueError(
+                f"{path}: 'weight_map' needs the name of a file beside it for {name!r}. Received: {part!r}"
+            )
+    return parts
