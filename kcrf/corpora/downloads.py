@@ -1,6 +1,6 @@
-"""Public corpora by name: where they are, what they must hash to, and how they get here whole.
+"""Public corpora by name: their addresses and checksums, and how they are downloaded.
 
-The addresses name a commit, so what is behind them does not change. None of the texts belongs to this project.
+The addresses name a commit, so that the files behind them never change. None of the texts belongs to this project.
 """
 
 import hashlib
@@ -15,8 +15,9 @@ from urllib.error import URLError
 __all__ = ["CORPORA", "PublicCorpus", "download"]
 
 _GITHUB = "https://raw.githubusercontent.com"
-_PIECE = 1 << 16  # bytes
-_PATIENCE = 30  # seconds without a byte
+_CHUNK = 1 << 16  # bytes
+_TIMEOUT = 30  # seconds without a byte
+_GIT_DIGITS = 40
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,8 @@ class PublicCorpus:
     Attributes:
         summary: What it is, and the terms that its publishers state.
         url: The address of its folder.
-        files: `(name here, path below the address, SHA-256)` of each file.
+        files: A tuple of `(file name, path below the address, digest)`. The digest is a SHA-256 in hexadecimal or, of
+            40 digits, the id that git gives to the contents: the SHA-1 of `blob <bytes>`, a zero byte and the contents.
     """
 
     summary: str
@@ -80,10 +82,15 @@ CORPORA = {
         ),
     ),
     "sighan2005": PublicCorpus(
-        "Test texts, gold and training words of the PKU and MSR parts of the second bakeoff of Chinese word "
-        "segmentation (Emerson, 2005). For research use only.",
+        "Training and test texts, gold and training words of the PKU and MSR parts of the second bakeoff of Chinese "
+        "word segmentation (Emerson, 2005). For research use only.",
         f"{_GITHUB}/yuikns/icwb2-data/873a51fa6234c644126d2f2c5c603a97809d2e49",
         (
+            (
+                "pku_training.utf8",
+                "training/pku_training.utf8",
+                "1f4268102eda1de03165a8807a74200f54e20063",
+            ),
             (
                 "pku_test.utf8",
                 "testing/pku_test.utf8",
@@ -98,6 +105,11 @@ CORPORA = {
                 "pku_training_words.utf8",
                 "gold/pku_training_words.utf8",
                 "68fdbcef065d315e5dc3dc4c0e1b68997b1849141ba93b8fa2325fb088b5b0f3",
+            ),
+            (
+                "msr_training.utf8",
+                "training/msr_training.utf8",
+                "4ce7619c3dbe2380cc70c5c294d4d5add695f8f6",
             ),
             (
                 "msr_test.utf8",
@@ -120,19 +132,21 @@ CORPORA = {
 
 
 def download(name, directory, on_bytes=None):
-    """Fetches a public corpus. A file that is already there and whole is kept, and nothing is fetched for it.
+    """Downloads a public corpus. Files that are already there and intact are not downloaded again.
 
     Args:
         name: One of `CORPORA`: "weibo", "wnut17" or "sighan2005".
-        directory: Where its files go; made if it is not there.
-        on_bytes: Called as `on_bytes(file name, bytes so far, bytes in all or None)` after each piece, or None.
+        directory: The folder for its files; made if it does not exist.
+        on_bytes: Called as `on_bytes(file name, bytes so far, bytes in all or None)` after each chunk. Defaults to
+            `None`.
 
     Returns:
         The paths of the files, in the order of `CORPORA[name].files`.
 
     Raises:
-        ValueError: There is no such corpus, or what came, or was there before, has another SHA-256 than it should.
-        ConnectionError: A file could not be fetched, or not to its end. Nothing of it is left behind.
+        ValueError: There is no such corpus, or a file, downloaded or already there, has another checksum than it
+            should.
+        ConnectionError: A file could not be downloaded, or not to its end. Nothing of it is left behind.
 
     >>> download("treebank", "corpora")
     Traceback (most recent call last):
@@ -143,44 +157,48 @@ def download(name, directory, on_bytes=None):
     corpus, directory = CORPORA[name], Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     paths = []
-    for file_name, place, expected in corpus.files:
+    for file_name, place, digest in corpus.files:
         path = directory / file_name
         if path.exists():
-            with open(path, "rb") as file:
-                _check(path, hashlib.file_digest(file, "sha256").hexdigest(), expected)
+            _check_digest(path, path, digest)
         else:
-            _fetch(f"{corpus.url}/{place}", path, expected, on_bytes)
+            _download_file(f"{corpus.url}/{place}", path, digest, on_bytes)
         paths.append(path)
     return paths
 
 
-def _fetch(url, path, expected, on_bytes):
+def _download_file(url, path, digest, on_bytes):
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
-        aside = Path(folder) / path.name
+        partial = Path(folder) / path.name
         try:
-            digest = _stream(url, aside, on_bytes)
+            _write_stream(url, partial, on_bytes)
         except (HTTPException, URLError, ConnectionError, TimeoutError) as error:
             raise ConnectionError(f"{url}: could not be fetched. Received: {error}") from None
-        _check(url, digest, expected)
-        os.replace(aside, path)
+        _check_digest(url, partial, digest)
+        os.replace(partial, path)
 
 
-def _stream(url, path, on_bytes):
-    """Writes what is at an address to a file, piece by piece; returns its SHA-256."""
-    digest, received = hashlib.sha256(), 0
-    with urllib.request.urlopen(url, timeout=_PATIENCE) as source, open(path, "wb") as target:
-        total = source.length  # None where the server does not tell
-        while piece := source.read(_PIECE):
-            target.write(piece)
-            digest.update(piece)
-            received += len(piece)
+def _write_stream(url, path, on_bytes):
+    """Writes what is at an address to a file, chunk by chunk."""
+    received = 0
+    with urllib.request.urlopen(url, timeout=_TIMEOUT) as source, open(path, "wb") as target:
+        total = source.length  # None where the server does not send it
+        while chunk := source.read(_CHUNK):
+            target.write(chunk)
+            received += len(chunk)
             if on_bytes:
                 on_bytes(path.name, received, total)
     if total is not None and received < total:
         raise ConnectionError(f"{received} of {total} bytes")
-    return digest.hexdigest()
 
 
-def _check(where, digest, expected):
-    if digest != expected:
-        raise ValueError(f"{where}: needs the SHA-256 {expected}. Received: {digest}")
+def _check_digest(where, path, digest):
+    """Compares a file with a SHA-256, or with git's id of its contents."""
+    is_git = len(digest) == _GIT_DIGITS
+    found = hashlib.sha1(f"blob {path.stat().st_size}\0".encode()) if is_git else hashlib.sha256()
+    with open(path, "rb") as file:
+        while chunk := file.read(_CHUNK):
+            found.update(chunk)
+    if found.hexdigest() != digest:
+        kind = "git blob id" if is_git else "SHA-256"
+        raise ValueError(f"{where}: needs the {kind} {digest}. Received: {found.hexdigest()}")

@@ -1,6 +1,7 @@
 """kcrf.corpora.downloads against a real server on this machine: good files, wrong ones, connections that end early."""
 
 import hashlib
+import subprocess
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -12,23 +13,27 @@ from kcrf.corpora.downloads import CORPORA, PublicCorpus
 
 DATA = bytes(range(256)) * 800  # 204,800 bytes: several pieces
 DIGEST = hashlib.sha256(DATA).hexdigest()
+TRAINING = (
+    "\ufeff“  人们  常  说  生活  是  一  部  教科书  \r\n１２月  ３１日  ，\r\n".encode()
+)  # as pku_training.utf8 is
 
 
 class Server(BaseHTTPRequestHandler):
-    """/good is whole, /cut ends after half of what it promised, /silent promises no size, the rest is missing."""
+    """/good and /training are whole, /cut ends after half of its Content-Length, /silent sends none; no others."""
 
     asked = []
 
     def do_GET(self):
         self.asked.append(self.path)
-        if self.path not in ("/good", "/cut", "/silent"):
+        if self.path not in ("/good", "/cut", "/silent", "/training"):
             self.send_error(404)
             return
+        data = TRAINING if self.path == "/training" else DATA
         self.send_response(200)
         if self.path != "/silent":
-            self.send_header("Content-Length", str(len(DATA)))
+            self.send_header("Content-Length", str(len(data)))
         self.end_headers()
-        self.wfile.write(DATA[: len(DATA) // 2] if self.path == "/cut" else DATA)
+        self.wfile.write(data[: len(data) // 2] if self.path == "/cut" else data)
 
     def log_message(self, *_):
         pass
@@ -114,6 +119,40 @@ def test_a_missing_file_and_a_missing_server_are_told(publish, tmp_path):
     assert names(tmp_path) == []
 
 
+def git_blob_id(data, folder):
+    """The id that git itself gives to the contents of a file."""
+    (folder / "blob").write_bytes(data)
+    command = ["git", "hash-object", "--no-filters", str(folder / "blob")]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_files_are_checked_by_the_id_that_git_gives_them(publish, tmp_path):
+    """And a training text comes as SIGHAN published it: two blanks, a byte order mark, Windows' line ends."""
+    assert git_blob_id(b"", tmp_path) == "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"  # every git repository's empty file
+    blob = git_blob_id(TRAINING, tmp_path)
+    publish(("training", blob))
+    (path,) = download("tiny", tmp_path / "folder")
+    assert path.read_bytes() == TRAINING and download("tiny", tmp_path / "folder") == [path]
+    words = [["“", "人们", "常", "说", "生活", "是", "一", "部", "教科书"], ["１２月", "３１日", "，"]]
+    assert corpora.read_segmented(path) == words
+    path.write_bytes(TRAINING.replace(b"\r", b""))
+    with pytest.raises(ValueError, match=f"training.txt: needs the git blob id {blob}. Received: "):
+        download("tiny", tmp_path / "folder")
+    publish(("good", blob))
+    with pytest.raises(
+        ValueError, match=f"/good: needs the git blob id {blob}. Received: {git_blob_id(DATA, tmp_path)}"
+    ):
+        download("tiny", tmp_path / "folder")
+    assert names(tmp_path / "folder") == ["training.txt"]
+
+
+def test_sighan_brings_the_training_texts():
+    files = {name: digest for name, _, digest in CORPORA["sighan2005"].files}
+    assert files["pku_training.utf8"] == "1f4268102eda1de03165a8807a74200f54e20063"
+    assert files["msr_training.utf8"] == "4ce7619c3dbe2380cc70c5c294d4d5add695f8f6"
+    assert len(files) == len(CORPORA["sighan2005"].files) == 8
+
+
 def test_an_interrupted_download_leaves_nothing(publish, tmp_path):
     publish(("good", DIGEST))
 
@@ -139,5 +178,7 @@ def test_corpora_offers_the_download():
 def test_the_checksums_are_those_of_real_files(shared_data, name):
     """The files beside the checkout came from the same repositories, at the same commits, under the same paths."""
     digests = {hashlib.sha256(path.read_bytes()).hexdigest() for path in shared_data.rglob("*") if path.is_file()}
-    assert {digest for _, _, digest in CORPORA[name].files} <= digests
-    assert all(len(digest) == 64 for _, _, digest in CORPORA[name].files)
+    known = {digest for _, _, digest in CORPORA[name].files if len(digest) == 64}
+    others = [file for file, _, digest in CORPORA[name].files if len(digest) != 64]
+    assert known <= digests and len(known) >= 3
+    assert others == (["pku_training.utf8", "msr_training.utf8"] if name == "sighan2005" else [])
