@@ -94,7 +94,7 @@ def _over_lines(options, process):
     """Writes what `process(lines, on_batch)` makes of the lines of the input, a list of as many lines."""
     from itertools import islice
 
-    from kcrf.corpora.read import decode_lines
+    from kcrf.corpora.lines import decode_lines
     from kcrf.training.progress import bar
 
     if options.batch_size < 1:

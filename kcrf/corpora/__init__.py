@@ -1,9 +1,13 @@
 """Readers of corpora, splits, public corpora to download, and the small built-in ones. Needs no Keras."""
 
+from kcrf.corpora.conll import read_conll
 from kcrf.corpora.downloads import download
 from kcrf.corpora.json_lines import entity_line, read_entities
+from kcrf.corpora.lines import read_lines
 from kcrf.corpora.mini import Corpus, load_mini
-from kcrf.corpora.read import Sentence, entity_types, read_conll, read_lines, read_segmented, split
+from kcrf.corpora.segmented import read_segmented
+from kcrf.corpora.sentences import Sentence, entity_types
+from kcrf.corpora.splits import split
 
 __all__ = [
     "Corpus",

@@ -1,4 +1,4 @@
-"""Texts with entities as JSON lines, what `kcrf tag` writes and `kcrf train` and `kcrf score` read beside CoNLL.
+"""Texts with entities as JSON lines: `kcrf tag` writes them, `kcrf train` and `kcrf score` read them beside CoNLL.
 
 One object a line: {"text": "李雷在上海", "entities": [{"start": 0, "end": 2, "label": "PER"}, ...]}. Entities may have
 more members, such as their text and confidence.
@@ -7,12 +7,16 @@ more members, such as their text and confidence.
 import json
 import re
 
-from kcrf.corpora.read import Sentence, read_conll, read_lines
+from kcrf.corpora.conll import read_conll
+from kcrf.corpora.lines import read_lines
+from kcrf.corpora.sentences import Sentence
 from kcrf.files import json_line
 
 __all__ = ["entity_line", "read_entities"]
 
-_OBJECT = re.compile(r'\s*\{\s*["}]')  # CoNLL may begin with a brace as well
+_BEGINS_OBJECT = re.compile(r'\s*\{\s*["}]')  # a CoNLL file may begin with a brace as well
+_BEGINS_ARRAY = re.compile(r"\s*\[\s*(\{|$)")
+_FORM = '{"text": ..., "entities": [{"start": ..., "end": ..., "label": ...}]}'
 
 
 def entity_line(text, entities, **more):
@@ -21,46 +25,107 @@ def entity_line(text, entities, **more):
 
 
 def read_entities(path, column=-1, repair=False):
-    """Reads sentences from JSON lines, or from CoNLL where the first line does not begin as a JSON object does.
+    """Reads sentences from JSON lines, or from CoNLL where the first line does not begin as JSON does.
 
     Args:
         path: A UTF-8 file.
-        column, repair: As for `kcrf.corpora.read_conll`.
+        column: As for `kcrf.corpora.read_conll`.
+        repair: Whether to read what breaks the rules instead of refusing it. CoNLL: see `kcrf.corpora.read_conll`.
+            JSON lines: of two entities that overlap the longer one is kept, the first of equally long ones. Defaults
+            to `False`.
 
     Returns:
-        A list of `Sentence`s. Blank lines among JSON lines count for nothing.
+        A list of `Sentence`s. Blank lines between JSON lines are skipped.
 
     Raises:
         FileNotFoundError: There is no such file.
-        ValueError: A line is no such object, or has entities that overlap or leave the text; or as for `read_conll`.
-            Names the line.
+        ValueError: A line is no such object, has entities that leave the text or, without `repair`, overlap; or as for
+            `read_conll`. Names the line.
     """
     lines = read_lines(path)
-    first = next((line for line in lines if line.strip()), "")
-    if _OBJECT.match(first) is None:
+    begin = "\n".join([line for line in lines if line.strip()][:2])  # the first line may be a brace alone
+    if _BEGINS_ARRAY.match(begin):
+        raise ValueError(_one_object_a_line(path, "a JSON array", ".[]"))
+    if _BEGINS_OBJECT.match(begin) is None:
         return read_conll(path, column, repair, lines)
-    return [_sentence(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    rows = [(number, *_parse_line(path, number, line, lines)) for number, line in enumerate(lines, 1) if line.strip()]
+    if not repair:
+        _check_apart(path, rows)
+    return [_sentence(path, number, text, _without_overlaps(spans)) for number, text, spans in rows]
 
 
-def _sentence(path, number, line):
+def _one_object_a_line(path, received, query):
+    return (
+        f"{path}: needs one JSON object a line, {_FORM}. Received: {received}; `jq -c '{query}' {path} > NEW_FILE` "
+        "writes one object a line"
+    )
+
+
+def _parse_line(path, number, line, lines):
+    """The text of a line and its spans, in order."""
     try:
         item = json.loads(line)
         if not isinstance(item["text"], str):
             raise TypeError("text must be a string")
-        return Sentence(item["text"], sorted(map(_span, item["entities"])))
+        return item["text"], sorted(map(_span, item["entities"]), key=lambda span: span[:2])
     except (KeyError, TypeError) as error:
         raise ValueError(
-            f'{path}:{number}: needs {{"text": ..., "entities": [{{"start": ..., "end": ..., "label": ...}}]}}. '
-            f"Received: {line[:80]!r} ({type(error).__name__} {error})"
+            f"{path}:{number}: needs {_FORM}. Received: {line[:80]!r} ({type(error).__name__} {error})"
         ) from None
-    except (ValueError, RecursionError) as error:  # no JSON, too deep, or what `Sentence` refuses
+    except (ValueError, RecursionError) as error:  # no JSON, or nested too deep
+        if number == 1 and _is_object("\n".join(lines)):
+            raise ValueError(_one_object_a_line(path, "an object over several lines", ".")) from None
         raise ValueError(f"{path}:{number}: {error}") from None
+
+
+def _is_object(text):
+    """Whether a text begins with a whole JSON object, on however many lines."""
+    try:
+        return isinstance(json.JSONDecoder().raw_decode(text.lstrip())[0], dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _span(entity):
     start, end, label = entity["start"], entity["end"], entity["label"]
-    if type(start) is not int or type(end) is not int:  # no bool
+    if type(start) is not int or type(end) is not int:  # a bool is an int too
         raise TypeError("start and end must be ints")
     if not isinstance(label, str) or not label.isprintable() or not label:
         raise TypeError("label must be a string that can be printed, and not empty")
     return start, end, label
+
+
+def _check_apart(path, rows):
+    """Refuses entities that overlap, with their number in the whole file."""
+    overlaps = [(number, *pair) for number, _, spans in rows for pair in _overlaps(spans)]
+    if overlaps:
+        number, first, second = overlaps[0]
+        raise ValueError(
+            f"{path}:{number}: entities must not overlap; `repair=True`, --repair, keeps the longer of two, or the "
+            f"first. Received: {second} over {first}, the first of {len(overlaps)}"
+        )
+
+
+def _overlaps(spans):
+    """Yields each span that begins before the end of an earlier one, after that one."""
+    furthest = (0, 0, "")
+    for span in spans:
+        if span[0] < furthest[1]:
+            yield furthest, span
+        furthest = max(furthest, span, key=lambda item: item[1])
+
+
+def _without_overlaps(spans):
+    """The spans without those that overlap a longer one, or one of the same length before them."""
+    kept = []
+    for span in sorted(spans, key=lambda span: (span[0] - span[1], span[0])):
+        if all(span[1] <= other[0] or other[1] <= span[0] for other in kept):
+            kept.append(span)
+    return sorted(kept, key=lambda span: span[:2])
+
+
+def _sentence(path, number, text, spans):
+    try:
+        return Sentence(text, spans)
+    except ValueError as error:
+        raise ValueError(f"{path}:{number}: {error}") from None

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from kcrf.corpora.read import read_conll, read_segmented
+from kcrf.corpora.conll import read_conll
+from kcrf.corpora.segmented import read_segmented
 
 __all__ = ["Corpus", "load_mini"]
 

@@ -1,5 +1,6 @@
 """kcrf.corpora: what is read, what is refused, and what the built-in corpus promises."""
 
+import json
 import os
 import threading
 from collections import Counter
@@ -79,6 +80,76 @@ def test_gold_that_would_be_misread_is_refused_by_line(tmp_path, data, message):
         read_segmented(write(tmp_path, data.encode()))
 
 
+def test_word_classes_are_recognised_and_taken_off_where_asked(tmp_path):
+    """CTB writes 第六_OD, PKU 充满/v with brackets around compounds. A tenth of the words may lack their class."""
+    path = write(tmp_path, "第六_OD 届_M 会议_NN-SHORT\n在_P 北京_NR 。_PU\n\n开幕_VV 了_AS 好 今天_NT\n".encode())
+    with pytest.raises(
+        ValueError, match=r"text.txt:1: .*strip_tags=True.* 第六_OD 届_M 会议_NN-SHORT, and so 9 of 10 words"
+    ):
+        read_segmented(path)
+    words = [["第六", "届", "会议"], ["在", "北京", "。"], [], ["开幕", "了", "好", "今天"]]
+    assert read_segmented(path, strip_tags=True) == words
+    path = write(tmp_path, "[中国/ns  人民/n]nt 和/c [/w ]/w 1/2/m\n".encode())
+    assert read_segmented(path, strip_tags=True) == [["中国", "人民", "和", "[", "]", "1/2"]]
+
+
+@pytest.mark.parametrize("text", ["snake_case a_b x\n", "km/h m/s\n和 我们\n", "A_1 B_2\n"])
+def test_words_with_a_bar_or_an_underscore_are_words(tmp_path, text):
+    assert read_segmented(write(tmp_path, text.encode())) == [line.split() for line in text.splitlines()]
+
+
+def test_a_character_and_its_tag_a_line_are_no_sentences_of_words(tmp_path):
+    with pytest.raises(ValueError, match="text.txt: .* what looks like a character and its tag a line"):
+        read_segmented(write(tmp_path, "我 S\n喜 B\n欢 E\n\n你 S\n".encode()))
+
+
+@pytest.mark.parametrize("repair", [False, True])
+def test_segmented_text_is_no_columns_and_the_task_for_it_is_named(tmp_path, repair):
+    path = write(tmp_path, "我 喜欢 图书馆 的 书\n你 好\n共同 创造 美好 的 新 世纪\n".encode())
+    for read in (read_conll, read_entities):
+        with pytest.raises(
+            ValueError, match="text.txt: .* sentences of words, which --task cws and `kcrf.corpora.read_seg"
+        ):
+            read(path, repair=repair)
+
+
+OBJECTS = [{"text": "李雷在上海", "entities": [{"start": 0, "end": 2, "label": "PER"}]}, {"text": "好", "entities": []}]
+
+
+@pytest.mark.parametrize("indent", [None, 0, 2])
+def test_json_on_several_lines_is_refused_with_the_command_that_makes_lines(tmp_path, indent):
+    path = write(tmp_path, json.dumps(OBJECTS, indent=indent).encode())
+    with pytest.raises(ValueError, match=r"one JSON object a line.* Received: a JSON array; `jq -c '.\[\]' .*text.txt"):
+        read_entities(path)
+    if indent is not None:
+        path = write(tmp_path, "\n".join(json.dumps(item, indent=indent) for item in OBJECTS).encode())
+        with pytest.raises(ValueError, match=r"Received: an object over several lines; `jq -c '.' .*text.txt"):
+            read_entities(path)
+
+
+def test_entities_that_overlap_are_refused_and_counted_or_repaired(tmp_path):
+    def line(*spans):
+        entities = [{"start": start, "end": end, "label": label} for start, end, label in spans]
+        return json.dumps({"text": "abcdefghij", "entities": entities}) + "\n"
+
+    lines = [
+        line((5, 6, "Y"), (0, 2, "X")),
+        line((0, 9, "A"), (1, 2, "B"), (3, 4, "C")),
+        line((4, 6, "D"), (2, 5, "E")),
+    ]
+    lines.append(line((0, 2, "F"), (1, 3, "G"), (2, 4, "H"), (2, 4, "I")))
+    path = write(tmp_path, "".join(lines).encode())
+    with pytest.raises(
+        ValueError, match=r"text.txt:2: .*--repair, keeps .* \(1, 2, 'B'\) over \(0, 9, 'A'\), the first of 6"
+    ):
+        read_entities(path)
+    repaired = [sentence.spans for sentence in read_entities(path, repair=True)]
+    assert repaired == [[(0, 2, "X"), (5, 6, "Y")], [(0, 9, "A")], [(2, 5, "E")], [(0, 2, "F"), (2, 4, "H")]]
+    path = write(tmp_path, line((3, 11, "X")).encode())
+    with pytest.raises(ValueError, match="text.txt:1: .* within its 10 characters"):
+        read_entities(path, repair=True)
+
+
 def test_a_slash_in_a_word_is_no_word_class(tmp_path):
     assert read_segmented(write(tmp_path, b"km/h 100\n")) == [["km/h", "100"]]
 
@@ -110,6 +181,31 @@ def test_a_split_loses_nothing_keeps_the_order_and_repeats(count, fraction, seed
     assert sorted(rest + held_out) == items and rest == sorted(rest) and held_out == sorted(held_out)
     assert len(held_out) == min(max(1, round(fraction * count)), count - 1)
     assert split(items, fraction, seed) == (rest, held_out)
+
+
+@given(st.integers(2, 60), st.floats(0.01, 0.99), st.integers(0, 5), st.integers(1, 12))
+def test_a_split_by_stretches_holds_out_that_many_blocks_of_equal_length(count, fraction, seed, stretches):
+    items = list(range(count))
+    rest, held_out = split(items, fraction, seed, stretches)
+    assert sorted(rest + held_out) == items and rest == sorted(rest) and held_out == sorted(held_out)
+    assert len(held_out) == min(max(1, round(fraction * count)), count - 1)
+    assert split(items, fraction, seed, stretches) == (rest, held_out)
+    blocks = [[]]
+    for item in held_out:
+        if blocks[-1] and item != blocks[-1][-1] + 1:
+            blocks.append([])
+        blocks[-1].append(item)
+    assert len(blocks) == min(stretches, len(held_out), len(rest) + 1)
+    lengths = [len(block) for block in blocks]
+    assert max(lengths) - min(lengths) <= 1
+
+
+def test_stretches_may_be_anywhere_and_there_must_be_one():
+    """Each of the 10 places of one stretch of 3 out of 12 sentences comes up."""
+    found = {split(list(range(12)), 0.25, seed, stretches=1)[1][0] for seed in range(200)}
+    assert found == set(range(10))
+    with pytest.raises(ValueError, match="`stretches` must be at least 1. Received: stretches=0"):
+        split(["a", "b"], stretches=0)
 
 
 def test_seeds_draw_different_parts_and_impossible_splits_are_refused():

@@ -1,0 +1,72 @@
+"""Segmented text: a sentence a line, its words separated by blanks, as SIGHAN and PKU publish it."""
+
+import re
+
+from kcrf.corpora.lines import read_corpus_lines
+
+__all__ = ["read_segmented"]
+
+# A word with its word class: 充满/v or 第六_OD. PKU brackets compounds and tags them too: [中国/ns 人民/n]nt
+_WORD_WITH_TAG = re.compile(r"(\[(?=[^/_]))?(?P<word>.+)(/[A-Za-z]+(\][A-Za-z]+)?|_[A-Z][A-Za-z]*(-[A-Z]+)*)")
+_ENTITY_TAG = re.compile(r"O|[BIESMLU]-.+")
+_MOST_WORDS = 0.9  # share of words with a tag from which on the tags are taken for word classes
+
+
+def read_segmented(path, strip_tags=False):
+    """Reads segmented text: one sentence a line, words separated by blanks.
+
+    Args:
+        path: A UTF-8 file.
+        strip_tags: Whether to take word classes off the words: 充满/v and 第六_OD become 充满 and 第六. Defaults to
+            `False`: a file with word classes is refused.
+
+    Returns:
+        One list of words per line, an empty list for a blank line.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        ValueError: The file is not UTF-8, has no word, has a `\\r` within a line, has words with word classes (nine
+            of ten words or more), or is not segmented text but CoNLL columns or JSON lines.
+    """
+    lines = [line.split() for line in read_corpus_lines(path)]
+    sentences = [words for words in lines if words]
+    if not sentences:
+        raise ValueError(
+            f"{path}: needs at least one line of words separated by blanks. Received: a file without words"
+        )
+    if all(_is_entity_line(words) for words in sentences):
+        raise ValueError(
+            f"{path}: needs a sentence of words a line. Received: what looks like entities, which --task ner and "
+            "`kcrf.corpora.read_entities` read"
+        )
+    if len(sentences) > 1 and all(len(words) == 2 and words[1] in "BMESIO" for words in sentences):
+        raise ValueError(
+            f"{path}: needs a sentence of words a line. Received: what looks like a character and its tag a line"
+        )
+    if strip_tags:
+        return [[_without_tag(word) for word in words] for words in lines]
+    _check_no_tags(path, lines)
+    return lines
+
+
+def _is_entity_line(words):
+    """Whether a line is a token with its tag, or a JSON object, rather than words."""
+    is_json = words[0].startswith('{"') and words[-1].endswith("}")
+    return is_json or words[0] == "-DOCSTART-" or len(words) > 1 and _ENTITY_TAG.fullmatch(words[-1]) is not None
+
+
+def _without_tag(word):
+    found = _WORD_WITH_TAG.fullmatch(word)
+    return found["word"] if found else word
+
+
+def _check_no_tags(path, lines):
+    words = [word for line in lines for word in line]
+    tagged = sum(_WORD_WITH_TAG.fullmatch(word) is not None for word in words)
+    if tagged < _MOST_WORDS * len(words):
+        return
+    number, first = next((number, line) for number, line in enumerate(lines, 1) if line)
+    raise ValueError(
+        f"{path}:{number}: needs words without their classes; `read_segmented(path, strip_tags=True)` takes them off. "
+        f"Received: {' '.join(first[:3])}, and so {tagged} of {len(words)} words"
+    )

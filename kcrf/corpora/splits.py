@@ -1,0 +1,61 @@
+"""Splits of a corpus into a part to train on and a part held out."""
+
+import numpy as np
+
+__all__ = ["split"]
+
+
+def split(sentences, fraction=0.1, seed=0, stretches=None):
+    """Holds out a random part of the sentences.
+
+    Single sentences held out of an article share its names and words with the sentences around them, which are trained
+    on: scores on them are higher than on other texts. Whole stretches of the file held out are more like a new text.
+
+    Args:
+        sentences: A list of at least two.
+        fraction: The share to hold out, above 0 and below 1. Both parts get at least one sentence. Defaults to 0.1.
+        seed: An int. Defaults to 0.
+        stretches: The number of stretches of consecutive sentences to hold out, all about equally long; fewer if the
+            corpus is too small for as many. Defaults to `None`: single sentences are drawn.
+
+    Returns:
+        The rest and the part held out, each in the order of `sentences`.
+
+    Raises:
+        ValueError: There are fewer than two sentences, or a number is out of range.
+
+    >>> split(["a", "b", "c", "d"], fraction=0.25, seed=3)
+    (['a', 'b', 'c'], ['d'])
+    >>> split(list(range(10)), fraction=0.4, seed=1, stretches=2)
+    ([2, 3, 4, 5, 6, 9], [0, 1, 7, 8])
+    """
+    count = len(sentences)
+    if not 0 < fraction < 1 or count < 2:
+        raise ValueError(
+            "`split` needs two sentences or more and 0 < fraction < 1. "
+            f"Received: {count} sentences, fraction={fraction}"
+        )
+    if stretches is not None and stretches < 1:
+        raise ValueError(f"`stretches` must be at least 1. Received: stretches={stretches}")
+    size, rng = min(max(1, round(fraction * count)), count - 1), np.random.default_rng(seed)
+    if stretches is None:
+        held_out = set(rng.permutation(count)[:size].tolist())
+    else:
+        held_out = _draw_stretches(count, size, stretches, rng)
+    return (
+        [sentence for i, sentence in enumerate(sentences) if i not in held_out],
+        [sentence for i, sentence in enumerate(sentences) if i in held_out],
+    )
+
+
+def _draw_stretches(count, size, stretches, rng):
+    """The indices of `size` sentences out of `count`, in stretches with at least one other sentence between them."""
+    rest = count - size
+    stretches = min(stretches, size, rest + 1)
+    # Each stretch is put before one of the other sentences, or after the last: no two at the same place.
+    places = np.sort(rng.permutation(rest + 1)[:stretches])
+    lengths = np.full(stretches, size // stretches)
+    lengths[: size % stretches] += 1
+    lengths = rng.permutation(lengths)
+    starts = places + np.cumsum(lengths) - lengths
+    return {int(start) + i for start, length in zip(starts, lengths) for i in range(length)}
