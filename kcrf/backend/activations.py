@@ -1,17 +1,17 @@
-"""The two formulas of GELU, and which one "gelu" in a configuration means."""
+"""The exact and the approximate GELU, and which of them "gelu" means in the configuration of an encoder."""
 
 from kcrf.backend.host import backend_name, keras, ops
 
 __all__ = ["gelu_erf", "gelu_tanh", "hidden_activation", "set_gelu"]
 
 register = keras.saving.register_keras_serializable(package="kcrf")
-_CHOSEN = {"gelu": "gelu"}  # what "gelu" in a configuration file means
+_CHOSEN = {"gelu": "gelu"}  # what "gelu" means in a configuration file
 
 
 def set_gelu(version):
-    """Says what "gelu" means in the models that are built from here on: "erf", as at the start, or "tanh".
+    """Sets what "gelu" means in models built from now on: "erf" (the default) or "tanh".
 
-    A model keeps the one that it was built with, also through saving and loading.
+    A model keeps the formula that it was built with, also when it is saved and loaded.
     """
     names = {"erf": "gelu", "tanh": "gelu_tanh"}
     if str(version).lower() not in names:
@@ -20,13 +20,13 @@ def set_gelu(version):
 
 
 def hidden_activation(name):
-    """The name of the activation that an encoder gets for one in its configuration."""
+    """The name of the activation to use for the one named in the configuration of an encoder."""
     return _CHOSEN.get(name, name)
 
 
 @register
 def gelu_erf(x):
-    """The exact GELU; on JAX not by Keras' erfc, with which a step of a BERT takes 5 % longer on a CPU."""
+    """The exact GELU. On JAX it uses erf: with Keras' erfc a training step of BERT takes 5 % longer on a CPU."""
     if backend_name() == "jax":
         return 0.5 * x * (1 + ops.erf(x * 0.5**0.5))
     return keras.activations.gelu(x, approximate=False)
@@ -34,5 +34,5 @@ def gelu_erf(x):
 
 @register
 def gelu_tanh(x):
-    """GELU by the tanh formula of Google's first BERT; plain "gelu" is the exact one, by erf."""
+    """GELU approximated by tanh, as in the first release of BERT."""
     return keras.activations.gelu(x, approximate=True)

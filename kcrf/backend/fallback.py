@@ -1,4 +1,4 @@
-"""`K` and the functions that scripts import from bert4keras' backend module, as attributes of `kcrf.backend`."""
+"""`K` and the functions of bert4keras' backend module, as attributes of `kcrf.backend`."""
 
 import sys
 from importlib import import_module
@@ -13,7 +13,7 @@ _OF_BERT4KERAS = {"K": k, "set_gelu": set_gelu, **{name: getattr(functions, name
 
 
 def __getattr__(name):
-    """Looks up what `kcrf.backend` does not define; on the old host in bert4keras' own module."""
+    """Finds names that `kcrf.backend` does not define; under tf_keras, in bert4keras' own backend module."""
     if name.startswith("__"):
         raise AttributeError(f"module 'kcrf.backend' has no attribute {name!r}")
     if host.OLD_HOST:

@@ -1,4 +1,4 @@
-"""Functions that scripts import from bert4keras' backend module."""
+"""Functions of bert4keras' backend module."""
 
 from kcrf.backend.host import keras, ops
 
@@ -8,7 +8,7 @@ register = keras.saving.register_keras_serializable(package="kcrf")
 
 
 def search_layer(inputs, name):
-    """The layer of this name among those that a symbolic tensor, or a layer, is computed from; None if there is none.
+    """Finds the layer of this name among those that a symbolic tensor or a layer depends on; None if there is none.
 
     >>> x = keras.Input((3,))
     >>> y = keras.layers.Dense(2)(keras.layers.Dense(4, name="first")(x))
@@ -28,7 +28,7 @@ def search_layer(inputs, name):
 
 
 def batch_gather(params, indices):
-    """For each row of a batch the entries at its own indices: `(..., n)` of `(..., size, *rest)` is `(..., n, *rest)`.
+    """Gathers entries by indices of each row: params `(..., size, *rest)`, indices `(..., n)` -> `(..., n, *rest)`.
 
     >>> batch_gather(ops.reshape(ops.arange(6), (2, 3)), [[2], [0]]).tolist()  # doctest: +SKIP
     [[2], [3]]
@@ -42,7 +42,7 @@ def batch_gather(params, indices):
 
 @register
 def multilabel_categorical_crossentropy(y_true, y_pred):
-    """The loss for several right classes of many: every right class should score above 0, every other below.
+    """The loss of multi-label classification: right classes should score above 0, all others below.
 
         log(1 + sum over wrong classes exp(s)) + log(1 + sum over right classes exp(-s))
 
@@ -50,7 +50,7 @@ def multilabel_categorical_crossentropy(y_true, y_pred):
 
     Args:
         y_true: `(..., classes)`, from 0 to 1.
-        y_pred: `(..., classes)`, scores before any activation; -inf is no class.
+        y_pred: `(..., classes)`, scores before any activation; -inf marks positions that are no class.
 
     Returns:
         `(...)`.

@@ -1,8 +1,8 @@
-"""Which Keras runs underneath: this folder alone knows.
+"""Chooses the Keras that everything else runs on.
 
-Every other module imports `keras`, `ops` and the helpers below and never asks about the host. That is Keras 3 on the
-backend that `KERAS_BACKEND` names (TensorFlow, JAX or PyTorch), or Keras 2, `tf_keras`, where `TF_KERAS=1` (which
-bert4keras reads) or `TF_USE_LEGACY_KERAS=1` (which TensorFlow reads) is set.
+Keras 3 on the backend named by `KERAS_BACKEND` (TensorFlow, JAX or PyTorch), or Keras 2 (`tf_keras`) if `TF_KERAS=1`,
+which bert4keras reads, or `TF_USE_LEGACY_KERAS=1`, which TensorFlow reads, is set. All other folders import `keras`,
+`ops` and the helpers below, and do not depend on which Keras it is.
 """
 
 import os
@@ -15,8 +15,8 @@ from types import SimpleNamespace
 import numpy as np
 
 OLD_HOST = any(os.environ.get(name) in ("1", "true", "True") for name in ("TF_KERAS", "TF_USE_LEGACY_KERAS"))
-os.environ.update({"TF_KERAS": "1", "TF_USE_LEGACY_KERAS": "1"} if OLD_HOST else {})  # one alone would split the house
 if OLD_HOST:
+    os.environ.update(TF_KERAS="1", TF_USE_LEGACY_KERAS="1")  # bert4keras reads one, TensorFlow the other: set both
     from kcrf.backend import tf_keras as _host
 else:
     from kcrf.backend import keras3 as _host
@@ -25,11 +25,11 @@ Layer = _host.Layer
 Optimizer = _host.Optimizer
 Wrapper = _host.Wrapper
 batch_stream = _host.batch_stream
-call_with = _host.call_with
-extensible = _host.extensible
+call_with_replaced_weights = _host.call_with_replaced_weights
+as_keras3_optimizer = _host.as_keras3_optimizer
 keras = _host.keras
-made_trainable = _host.made_trainable
-open_scope = _host.open_scope
+own_trainable_variables = _host.own_trainable_variables
+current_stateless_scope = _host.current_stateless_scope
 ops = _host.ops
 path_of = _host.path_of
 tree = _host.tree
@@ -40,23 +40,23 @@ __all__ = [
     "Layer",
     "Optimizer",
     "Wrapper",
+    "as_keras3_optimizer",
     "backend_name",
     "batch_stream",
-    "call_with",
-    "extensible",
+    "call_with_replaced_weights",
+    "current_stateless_scope",
     "graph",
     "keras",
     "linear",
     "loop_ops",
-    "made_trainable",
-    "on_old_host",
-    "open_scope",
     "ops",
+    "own_trainable_variables",
     "path_of",
     "random_state",
+    "replaced_under_tf_keras",
     "scan",
     "set_random_state",
-    "tensor_of",
+    "tensor_from_numpy",
 ]
 
 
@@ -65,16 +65,16 @@ def backend_name():
     return "tensorflow" if OLD_HOST else keras.backend.backend()
 
 
-def on_old_host(module):
-    """Decorates a function that has another of the same name and arguments in a module for the old host."""
+def replaced_under_tf_keras(module):
+    """Decorator: under tf_keras, use the function of the same name in `module` instead."""
     return lambda function: getattr(import_module(module), function.__name__) if OLD_HOST else function
 
 
 def graph(function):
-    """Makes `function(emissions, ...)` of tensors run as one graph when called eagerly, traced once per shape.
+    """Decorator: runs `function(emissions, ...)` as a compiled graph when it is called eagerly.
 
-    Without it, JAX would compile the loops inside anew at every call, and TensorFlow would run them step by step. Takes
-    whatever converts to a tensor; an int `k` and None stay what they are.
+    Without it, JAX would compile the loops inside again at every call, and TensorFlow would run them step by step.
+    Arguments are converted to tensors, except None and the integer `k`, which is static.
     """
 
     def tensor(value):
@@ -96,14 +96,14 @@ def _compiled(function):
     if backend_name() == "tensorflow":
         import tensorflow as tf
 
-        # Retracing less, TensorFlow takes every size that changes for unknown; the number of tags must stay known.
+        # With `reduce_retracing` every size that changes becomes None, but the number of tags must stay static.
         by_tags = defaultdict(lambda: tf.function(function, autograph=False, reduce_retracing=True))
         return lambda emissions, *args, **kwargs: by_tags[emissions.shape[-1]](emissions, *args, **kwargs)
     return function
 
 
-def tensor_of(array):
-    """A tensor of a NumPy array that nobody else will write to, in the same memory where its alignment allows that."""
+def tensor_from_numpy(array):
+    """A tensor that shares the memory of a NumPy array if its alignment allows it; nobody may write to the array."""
     if backend_name() == "torch":
         import torch
 
@@ -115,14 +115,16 @@ def tensor_of(array):
     import tensorflow as tf
 
     if array.ndim == 2 and array.flags.f_contiguous and not array.flags.c_contiguous:
-        return tf.transpose(tensor_of(array.T))  # NumPy takes ten times as long for it
-    if array.ctypes.data % 64 or not array.flags.c_contiguous:  # TensorFlow takes anything and crashes on it later
+        return tf.transpose(tensor_from_numpy(array.T))  # ten times as fast as a copy by NumPy
+    if (
+        array.ctypes.data % 64 or not array.flags.c_contiguous
+    ):  # TensorFlow accepts unaligned arrays here and crashes later
         return tf.convert_to_tensor(array)
     return tf.experimental.dlpack.from_dlpack(array.__dlpack__())
 
 
 def linear(inputs, kernel, bias):
-    """`inputs @ kernel + bias`, or without a bias that is None; on torch in one operation that spares a copy."""
+    """`inputs @ kernel + bias`; `bias` may be None. On torch this is one operation, which saves a copy."""
     if backend_name() != "torch":
         outputs = ops.matmul(inputs, kernel)
         return outputs if bias is None else outputs + bias
@@ -133,7 +135,7 @@ def linear(inputs, kernel, bias):
 
 
 def random_state():
-    """The state of PyTorch's random numbers, which dropout draws from there, as uint8; empty on other backends."""
+    """The state of PyTorch's random number generator, which dropout uses there, as uint8; empty on other backends."""
     if backend_name() != "torch":
         return np.zeros(0, "uint8")
     import torch
@@ -142,31 +144,33 @@ def random_state():
 
 
 def set_random_state(state):
-    """Goes back to what `random_state` returned."""
+    """Restores a state that `random_state` returned."""
     if len(state):
         import torch
 
         torch.set_rng_state(torch.from_numpy(state))
 
 
-# TensorFlow's graphs take any shape as they are, XLA compiles each new one for seconds; JAX has no graph without it.
+# XLA compiles each new shape for seconds. TensorFlow's graphs work without it for any shape, JAX has nothing else.
 JIT_PAYS_FOR_INFERENCE = backend_name() == "jax"
 
 
-# A product with a matrix of so few tags is written out: XLA fuses it with what stands around it, a call takes longer.
+# Up to this many tags, matrix products are written as sums: XLA fuses these, which is faster than a call.
 FEW_TAGS = 12 if backend_name() == "jax" else 0
 
 
 def _tensorflow_scan(step, state, inputs, reverse=False):
-    """`ops.scan` for TensorFlow, whose own (3.15) fails on several inputs of a length not known beforehand."""
+    """`ops.scan` for TensorFlow: that of Keras 3.15 fails on several inputs of unknown length."""
     import tensorflow as tf
 
     first = tree.flatten(inputs)[0]
     length = first.shape[0] if first.shape[0] is not None else tf.shape(first)[0]
-    _, kind = step(state, tree.map_structure(lambda x: x[0], inputs))  # only its types; the graph drops the rest
+    _, kind = step(
+        state, tree.map_structure(lambda x: x[0], inputs)
+    )  # for its dtypes and shapes; unused operations are pruned
     outputs = tree.map_structure(lambda x: tf.TensorArray(x.dtype, size=length, element_shape=x.shape), kind)
 
-    def unstacked(x):  # reading a row of it is one operation of the graph, slicing a tensor at t is five
+    def unstacked(x):  # one operation per row, where slicing a tensor takes five
         return tf.TensorArray(x.dtype, size=length, element_shape=x.shape[1:]).unstack(x)
 
     rows = tree.map_structure(unstacked, inputs)
@@ -184,7 +188,7 @@ def _tensorflow_scan(step, state, inputs, reverse=False):
 
 
 def _torch_scan(step, state, inputs, reverse=False):
-    """`ops.scan` for torch, where it is a loop in Python and each operation of Keras costs more than torch's own."""
+    """`ops.scan` for torch, where it is a Python loop and the overhead of Keras' operations counts."""
     import torch
 
     rows = list(zip(*(x.unbind(0) for x in inputs), strict=True)) if isinstance(inputs, tuple) else inputs.unbind(0)
@@ -201,7 +205,7 @@ def _torch_loop_ops():
     import torch
 
     return SimpleNamespace(
-        argmax=torch.argmax,  # torch takes NumPy's names of arguments, `axis` and `keepdims`, as well
+        argmax=torch.argmax,  # torch also accepts NumPy's argument names `axis` and `keepdims`
         matmul=torch.matmul,
         max=torch.amax,
         sum=torch.sum,
@@ -210,6 +214,6 @@ def _torch_loop_ops():
     )
 
 
-# What the steps of loops call: `ops`, whose checks cost several times the operation where Python runs the loop.
+# `ops` for the steps of loops; on torch without the checks of Keras, which take longer than the operations.
 loop_ops = _torch_loop_ops() if backend_name() == "torch" else ops
 scan = {"tensorflow": _tensorflow_scan, "torch": _torch_scan}.get(backend_name(), ops.scan)

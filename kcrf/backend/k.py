@@ -1,15 +1,15 @@
 """Keras 2's `keras.backend` as scripts for bert4keras call it: `from kcrf.backend import K`.
 
-Each function has the arguments and defaults of Keras 2 and works on tensors of Keras 3, whatever the backend. What goes
-by the same name and the same arguments in `keras.ops` is that function. What needs a graph of TensorFlow 1 (`function`,
-`gradients`, `rnn`, ...) is not here.
+Each function has the arguments and defaults of Keras 2 and works on tensors of Keras 3, on every backend. Those with
+the same name and arguments in `keras.ops` are those. Functions that need a graph of TensorFlow 1 (`function`,
+`gradients`, `rnn`, ...) are not supported.
 """
 
 import numpy as np
 
 from kcrf.backend.host import backend_name, keras, ops
 
-__all__ = ["argmax", "eval", "get_value", "int_shape", "set_value", "where"]  # the rest follows these
+__all__ = ["argmax", "eval", "get_value", "int_shape", "set_value", "where"]  # others are found by `__getattr__`
 
 _SAME = (
     "abs all any binary_crossentropy cast categorical_crossentropy clip cos dot elu equal exp eye greater "
@@ -20,7 +20,7 @@ _SAME = (
 _RENAMED = {"permute_dimensions": "transpose", "pow": "power", "repeat_elements": "repeat", "reverse": "flip"}
 _FUNCTIONS = {
     **{name: getattr(ops, name) for name in _SAME.split()},
-    **{name: getattr(ops, theirs) for name, theirs in _RENAMED.items()},
+    **{name: getattr(ops, new_name) for name, new_name in _RENAMED.items()},
     **{name: getattr(keras.config, name) for name in ("epsilon", "floatx", "set_epsilon", "set_floatx")},
     "backend": backend_name,
     "clear_session": keras.backend.clear_session,
@@ -31,8 +31,8 @@ def __getattr__(name):
     if name in _FUNCTIONS:
         return _FUNCTIONS[name]
     raise AttributeError(
-        f"K has no {name!r}: it is for scripts written for Keras 2, as far as Keras 3 can do the same. See the "
-        "functions of `kcrf.backend.ops`."
+        f"K has no {name!r}: it offers the functions of Keras 2 that can be written with Keras 3. See the functions of "
+        "`kcrf.backend.ops`."
     )
 
 
@@ -57,7 +57,7 @@ update = set_value
 
 
 def transpose(x):
-    """All axes in reverse order, of any number of them: torch's own reversal is for matrices."""
+    """The tensor with its axes in reverse order, for any number of axes."""
     return ops.transpose(x, tuple(range(len(x.shape)))[::-1])
 
 
@@ -88,7 +88,7 @@ def constant(value, dtype=None, shape=None, name=None):
 
 
 def int_shape(x):
-    """The shape as a tuple of ints, None where it is not known."""
+    """The shape as a tuple of ints, None where the size is unknown."""
     return tuple(x.shape)
 
 
@@ -138,7 +138,7 @@ def gather(reference, indices):
 
 
 def where(condition, x, y):
-    """`x` where the condition holds and `y` elsewhere, all three broadcast, as bert4keras made it."""
+    """`x` where the condition holds and `y` elsewhere, all three broadcast, as in bert4keras."""
     return ops.where(ops.cast(condition, "bool"), x, y)
 
 

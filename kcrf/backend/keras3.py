@@ -1,4 +1,4 @@
-"""The usual host, Keras 3. `host` alone imports this; `tf_keras` beside it has the same names for Keras 2."""
+"""Keras 3. Imported by `host` only; `tf_keras` beside it defines the same names for Keras 2."""
 
 import itertools
 
@@ -6,7 +6,17 @@ import keras
 from keras import ops, tree
 from keras.src.trainers.data_adapters.data_adapter import DataAdapter
 
-__all__ = ["Layer", "Optimizer", "Wrapper", "call_with", "extensible", "keras", "made_trainable", "open_scope", "ops"]
+__all__ = [
+    "Layer",
+    "Optimizer",
+    "Wrapper",
+    "call_with_replaced_weights",
+    "as_keras3_optimizer",
+    "keras",
+    "own_trainable_variables",
+    "current_stateless_scope",
+    "ops",
+]
 
 __all__ += ["batch_stream", "path_of", "tree"]
 
@@ -15,8 +25,8 @@ Optimizer = keras.optimizers.Optimizer
 Wrapper = keras.layers.Wrapper
 
 
-def open_scope():
-    """The `keras.StatelessScope` that the caller runs in, whose values variables have there, or None."""
+def current_stateless_scope():
+    """The `keras.StatelessScope` that the caller runs in, which holds the values of variables, or None."""
     with keras.StatelessScope(initialize_variables=False) as scope:
         return scope.original_scope
 
@@ -26,16 +36,16 @@ def path_of(variable):
     return getattr(variable, "path", variable.name)
 
 
-def made_trainable(layer):
-    """The variables of a layer itself that are made to be trained, also while they are frozen."""
+def own_trainable_variables(layer):
+    """The variables created by the layer itself with `trainable=True`, whether or not the layer is frozen now."""
     return layer._trainable_variables
 
 
-def call_with(layer, variables, change, inputs, **kwargs):
+def call_with_replaced_weights(layer, variables, change, inputs, **kwargs):
     """Calls a layer with `change(value)` in place of the values of some of its variables.
 
     Returns:
-        The outputs, and a list of the losses that the layer added and that Keras does not collect by itself.
+        The outputs, and a list of the losses that the layer added, if Keras does not collect them itself.
     """
     values = {id(v): v.value for v in layer.variables}
     values.update({id(v): change(v.value) for v in variables})
@@ -49,21 +59,21 @@ def call_with(layer, variables, change, inputs, **kwargs):
     if scope.original_scope is None:
         return outputs, scope.losses
     if scope.original_scope.collect_losses:
-        for loss in scope.losses:  # the layer inside has claimed it
+        for loss in scope.losses:  # the inner scope has collected it
             scope.original_scope.add_loss(loss)
     return outputs, []
 
 
-def extensible(optimizer_class):
-    """A class of optimizers in the form that `kcrf.optimizers.extensions` extends: itself."""
+def as_keras3_optimizer(optimizer_class):
+    """The optimizer class with the interface of Keras 3: itself."""
     return optimizer_class
 
 
 def batch_stream(batches):
-    """Batches without end as `fit` takes them in place of data; also an iterator of them.
+    """An infinite stream of batches that `fit` accepts as data; also an iterator over them.
 
-    A plain generator works less well in Keras 3: on TensorFlow its batches must have no lists in them, and where the
-    first two happen to be of one length, all others must be; and Keras warns that it does not shuffle it.
+    Keras 3 also accepts a generator, but on TensorFlow its batches must not contain lists, all batches must have one
+    length if the first two happen to have the same, and Keras warns that it does not shuffle.
     """
     return _BatchStream(batches)
 
@@ -108,11 +118,11 @@ class _BatchStream(DataAdapter):
 
 
 def _as_tuples(batch):
-    """A batch without lists; what is no tuple is all inputs."""
+    """A batch with tuples in place of lists; anything but a tuple is taken as the inputs."""
     return tree.lists_to_tuples(batch if isinstance(batch, tuple) else (batch,))
 
 
 def _common_shape(first, second):
-    """The shape of all arrays like these two: rows in any number, and time steps, unless there is one."""
+    """The static shape of batches that begin with these two; the batch size is None, and so is the length unless 1."""
     sizes = enumerate(zip(first.shape, second.shape, strict=True))
     return [None if axis == 0 or one != other or (axis == 1 and one > 1) else one for axis, (one, other) in sizes]

@@ -1,6 +1,6 @@
-"""The old host, Keras 2 as `tf_keras`, under the names that Keras 3 gives things. `host` alone imports this.
+"""Keras 2 (`tf_keras`) under the names of Keras 3. Imported by `host` only.
 
-`keras` is tf_keras, `ops` those of the Keras 3 that TensorFlow brings along: plain functions of TensorFlow's tensors.
+`keras` is tf_keras. `ops` comes from the Keras 3 that TensorFlow installs: plain functions of TensorFlow tensors.
 """
 
 import importlib
@@ -20,13 +20,23 @@ except ImportError:
         "TF_KERAS=1 or TF_USE_LEGACY_KERAS=1 asks for Keras 2: pip install tf_keras, of the same version as tensorflow"
     ) from None
 
-__all__ = ["K", "Layer", "Optimizer", "Wrapper", "call_with", "extensible", "keras", "made_trainable", "open_scope"]
+__all__ = [
+    "K",
+    "Layer",
+    "Optimizer",
+    "Wrapper",
+    "call_with_replaced_weights",
+    "as_keras3_optimizer",
+    "keras",
+    "own_trainable_variables",
+    "current_stateless_scope",
+]
 
 __all__ += ["batch_stream", "ops", "path_of", "tree"]
 
 
 def _import_keras_3():
-    """`ops` and `tree` of Keras 3. bert4keras calls tf_keras "keras" and must find that name free, or as it left it."""
+    """`ops` and `tree` of Keras 3, leaving `sys.modules["keras"]` as it was: bert4keras puts tf_keras there."""
     os.environ["KERAS_BACKEND"] = "tensorflow"
     if "keras.src" not in sys.modules:
         names = [name for name in sys.modules if name.partition(".")[0] == "keras"]
@@ -43,7 +53,7 @@ ops, tree = _import_keras_3()
 
 
 class _Names:
-    """A module of tf_keras with a few names more, which tells who asks for one that only Keras 3 has."""
+    """A module of tf_keras with additional names, and an error that says which names need Keras 3."""
 
     def __init__(self, module, **names):
         self.__dict__.update(names, _module=module)
@@ -58,49 +68,49 @@ class _Names:
             ) from None
 
 
-K = tf.keras.backend  # the very module that bert4keras adds its functions to
+K = tf.keras.backend  # bert4keras adds its functions to this module
 
 
 class _Layer:
-    """What layers of Keras 3 understand and those of tf_keras do not."""
+    """Arguments of Keras 3's layers that those of tf_keras lack."""
 
     def add_weight(self, *args, autocast=True, **kwargs):
         return super().add_weight(*args, experimental_autocast=autocast, **kwargs)
 
 
 class Layer(_Layer, tf_keras.layers.Layer):
-    """`keras.layers.Layer` for layers that are written for both hosts."""
+    """`keras.layers.Layer` for layers that run on Keras 2 and 3."""
 
 
 class Wrapper(_Layer, tf_keras.layers.Wrapper):
-    """`keras.layers.Wrapper` for layers that are written for both hosts."""
+    """`keras.layers.Wrapper` for layers that run on Keras 2 and 3."""
 
 
 def batch_stream(batches):
-    """Batches without end as `fit` takes them: any generator."""
+    """An infinite stream of batches that `fit` accepts as data: any generator."""
     return batches
 
 
-def open_scope():
+def current_stateless_scope():
     """None: Keras 2 has no stateless scopes."""
     return None
 
 
 def path_of(variable):
-    """The name of a variable without TensorFlow's ":0": layer and weight, as the path in Keras 3."""
+    """The name of a variable without TensorFlow's ":0", which is the path of Keras 3."""
     return variable.name.removesuffix(":0")
 
 
-def made_trainable(layer):
-    """The variables of a layer itself that are made to be trained, also while they are frozen."""
+def own_trainable_variables(layer):
+    """The variables created by the layer itself with `trainable=True`, whether or not the layer is frozen now."""
     return layer._trainable_weights
 
 
-def call_with(layer, variables, change, inputs, **kwargs):
+def call_with_replaced_weights(layer, variables, change, inputs, **kwargs):
     """Calls a layer with `change(value)` in place of the values of some of its variables.
 
     Returns:
-        The outputs, and the losses that Keras does not collect by itself: none.
+        The outputs, and an empty list: tf_keras collects all losses.
     """
     wanted = {id(v) for v in variables}
     owners = [(own, name, v) for own in layer._flatten_layers() for name, v in vars(own).items() if id(v) in wanted]
@@ -113,7 +123,7 @@ def call_with(layer, variables, change, inputs, **kwargs):
     changed = {id(v): change(tf.convert_to_tensor(v)) for v in variables}
     try:
         for own, name, v in owners:
-            casts = hasattr(v, "true_dtype")  # as Keras does under a policy of mixed precision
+            casts = hasattr(v, "true_dtype")  # as Keras does under mixed precision
             vars(own)[name] = tf.cast(changed[id(v)], own.compute_dtype) if casts else changed[id(v)]
         return layer(inputs, **kwargs), []
     finally:
@@ -122,11 +132,14 @@ def call_with(layer, variables, change, inputs, **kwargs):
 
 
 class _Protocol:
-    """Keras 3's protocol of optimizers on top of those of tf_keras: a step is told its learning rate, gradients may
-    accumulate over batches, and whoever overrides a part finds it where Keras 3 has it."""
+    """The interface of Keras 3's optimizers on top of those of tf_keras.
+
+    `update_step` receives the learning rate, gradients can be accumulated, and the methods that subclasses override
+    have the names of Keras 3.
+    """
 
     gradient_accumulation_steps = None
-    _in_force = None  # the learning rate of the step that is being made
+    _current_rate = None  # the learning rate during a step
     _accumulated = ()
 
     def __init__(self, *args, gradient_accumulation_steps=None, **kwargs):
@@ -134,7 +147,7 @@ class _Protocol:
         self.gradient_accumulation_steps = gradient_accumulation_steps
 
     def _process_kwargs(self, kwargs):
-        kwargs.pop("is_legacy_optimizer", None)  # tf_keras writes it into every configuration
+        kwargs.pop("is_legacy_optimizer", None)  # tf_keras writes it into every config
         if kwargs:
             raise ValueError(f"Argument(s) not recognized: {kwargs}")
 
@@ -145,7 +158,7 @@ class _Protocol:
 
     @property
     def iterations(self):
-        """The number of steps so far; batches that only accumulate are no steps."""
+        """The number of updates so far; batches that only accumulate gradients do not count."""
         steps = self.gradient_accumulation_steps
         return self._iterations // steps if steps else self._iterations
 
@@ -155,15 +168,15 @@ class _Protocol:
 
     @property
     def learning_rate(self):
-        """The learning rate: within a step the one of the step, between two that of the next one."""
-        return self._get_current_learning_rate() if self._in_force is None else self._in_force
+        """The learning rate of the current step, or of the next one."""
+        return self._get_current_learning_rate() if self._current_rate is None else self._current_rate
 
     @learning_rate.setter
     def learning_rate(self, value):
         tf_keras.optimizers.Optimizer.learning_rate.fset(self, value)
 
     def build(self, variables):
-        """Makes the optimizer's variables."""
+        """Creates the optimizer's variables."""
         if self.built:
             return
         super().build(variables)
@@ -173,19 +186,19 @@ class _Protocol:
         self._built = True
 
     def add_variable_from_reference(self, model_variable, variable_name=None, shape=None, initial_value=None, **kwargs):
-        """Takes the arguments of tf_keras, and `name` and `initializer` of Keras 3."""
+        """As in tf_keras, with `name` and `initializer` of Keras 3 as alternatives."""
         name, initializer = kwargs.get("name", variable_name), kwargs.get("initializer")
         value = initializer(model_variable.shape) if initializer else initial_value
         return super().add_variable_from_reference(model_variable, name, shape, value)
 
     def add_optimizer_variables(self, variables, name):
-        """A list of new variables, one for each of `variables`; for several names a tuple of such lists."""
+        """A list of new variables, one for each of `variables`; a tuple of such lists for several names."""
         if not isinstance(name, str):
             return tuple(self.add_optimizer_variables(variables, one) for one in name)
         return [self.add_variable_from_reference(v, name=name) for v in variables]
 
     def apply_gradients(self, grads_and_vars, name=None, skip_gradients_aggregation=False, **kwargs):
-        """What tf_keras calls: adds up the gradients of all devices and applies them."""
+        """Called by tf_keras: sums the gradients of all devices and applies them."""
         if not skip_gradients_aggregation and kwargs.get("experimental_aggregate_gradients", True):
             grads_and_vars = self.aggregate_gradients(grads_and_vars)
         grads, variables = zip(*grads_and_vars, strict=True)
@@ -193,7 +206,7 @@ class _Protocol:
         return self._iterations
 
     def apply(self, grads, trainable_variables=None):
-        """One step, or, while gradients accumulate, perhaps none yet."""
+        """Applies gradients, or adds them to those that are being accumulated."""
         variables = self._trainable_variables if trainable_variables is None else trainable_variables
         with tf.name_scope(self.name), tf.init_scope():
             self.build(variables)
@@ -233,18 +246,20 @@ class _Protocol:
         if self.use_ema:
             self._update_model_variables_moving_average(variables)
             if self.ema_overwrite_frequency:
-                self._overwrite_sometimes(variables)
+                self._overwrite_with_averages_if_due(variables)
         for variable in variables:
             if variable.constraint is not None:
                 variable.assign(variable.constraint(variable))
 
     def _update_model_variables_moving_average(self, var_list):
-        momentum = tf.where(self.iterations == 0, 0.0, self.ema_momentum)  # starts at the first weights, as on Keras 3
+        momentum = tf.where(
+            self.iterations == 0, 0.0, self.ema_momentum
+        )  # starts from the first weights, as in Keras 3
         for variable in var_list:
             average = self._model_variables_moving_average[self._get_variable_index(variable)]
             average.assign(momentum * average + (1 - momentum) * variable)
 
-    def _overwrite_sometimes(self, variables):
+    def _overwrite_with_averages_if_due(self, variables):
         def overwrite():
             self._overwrite_model_variables_with_average_value(variables)
             return True
@@ -267,18 +282,18 @@ class _Protocol:
         tf.__internal__.distribute.interim.maybe_merge_call(update, self._distribution_strategy, pairs)
 
     def update_step(self, gradient, variable, learning_rate):
-        """The step of an optimizer of tf_keras, which looks its learning rate up."""
-        self._in_force = learning_rate
+        """The update of a tf_keras optimizer, which reads `self.learning_rate`."""
+        self._current_rate = learning_rate
         try:
             super().update_step(gradient, variable)
         finally:
-            self._in_force = None
+            self._current_rate = None
 
     def _get_variable_index(self, variable):
         return self._index_dict[self._var_key(variable)]
 
     def assign(self, variable, value):
-        """Gives a variable a value."""
+        """Assigns a value to a variable."""
         variable.assign(value)
 
     def assign_sub(self, variable, value):
@@ -286,13 +301,13 @@ class _Protocol:
         variable.assign_sub(value)
 
     def get_config(self):
-        """The configuration of the optimizer and, where gradients accumulate, over how many batches."""
+        """The config of the optimizer, with `gradient_accumulation_steps` if there are any."""
         steps = self.gradient_accumulation_steps
         return {**super().get_config(), **({"gradient_accumulation_steps": steps} if steps else {})}
 
 
 class _BareOptimizer(tf_keras.optimizers.Optimizer):
-    """tf_keras' base class with the arguments of Keras 3's."""
+    """The base class of tf_keras with the arguments of that of Keras 3."""
 
     def __init__(self, learning_rate=0.001, weight_decay=None, name=None, **kwargs):
         super().__init__(name or type(self).__name__, weight_decay, **kwargs)
@@ -303,12 +318,12 @@ class _BareOptimizer(tf_keras.optimizers.Optimizer):
 
 
 class Optimizer(_Protocol, _BareOptimizer):
-    """Base class of optimizers, used as that of Keras 3."""
+    """Base class of optimizers, used like that of Keras 3."""
 
 
 @cache
-def extensible(optimizer_class):
-    """A class of optimizers that `kcrf.optimizers.extensions` can extend: one of tf_keras with Keras 3's protocol."""
+def as_keras3_optimizer(optimizer_class):
+    """The optimizer class with the interface of Keras 3."""
     if issubclass(optimizer_class, _Protocol):
         return optimizer_class
     return type(optimizer_class.__name__, (_Protocol, optimizer_class), {})

@@ -9,7 +9,7 @@ from inspect import signature
 
 import numpy as np
 
-from kcrf.backend import Layer, Wrapper, call_with, keras, made_trainable, ops
+from kcrf.backend import Layer, Wrapper, call_with_replaced_weights, keras, ops, own_trainable_variables
 
 __all__ = [
     "AutoLearningRate",
@@ -22,7 +22,7 @@ __all__ = [
 LONG_RUN_RATE = 1e-2  # what 1e-5 x 1000 and 1e-3 x 10 share
 LARGEST_RATE = 1e-1
 _SAVED_AS = "lr_multiplier"
-TRAVEL = 2.5  # nats: about the size of a learnt transition score
+TYPICAL_TRANSITION_SCORE = 2.5  # nats: about the size of a learnt transition score
 
 
 def with_learning_rate_multiplier(stored, multiplier):
@@ -64,7 +64,7 @@ def suggest_lr_multiplier(learning_rate, steps):
             "`suggest_lr_multiplier` needs a positive learning rate and number of steps. "
             f"Received: learning_rate={learning_rate}, steps={steps}"
         )
-    rate = min(max(LONG_RUN_RATE, TRAVEL / steps), LARGEST_RATE)
+    rate = min(max(LONG_RUN_RATE, TYPICAL_TRANSITION_SCORE / steps), LARGEST_RATE)
     return float(f"{max(1.0, rate / learning_rate):.2g}")
 
 
@@ -110,7 +110,7 @@ class LayerWithMultiplier(Layer):
         _check_multiplier(k, "k", "")
         if not self.built:
             raise ValueError(f"`set_lr_multiplier` needs a layer that is built. Received: `{self.name}`, not built")
-        for stored in made_trainable(self):
+        for stored in own_trainable_variables(self):
             stored.assign(ops.convert_to_tensor(stored) * (self.multiplier / k))
         if self.lr_multiplier == "auto":
             self._multiplier.assign(k)
@@ -137,7 +137,7 @@ class LayerWithMultiplier(Layer):
         saved = float(np.asarray(store[_SAVED_AS])) if _SAVED_AS in store.keys() else None
         if saved is None or saved == np.float32(self.multiplier):  # bert4keras' files do not tell
             return
-        for stored in made_trainable(self):
+        for stored in own_trainable_variables(self):
             stored.assign(ops.convert_to_tensor(stored) * (saved / self.multiplier))
         warnings.warn(
             f"`{self.name}` was saved with lr_multiplier={saved:g} and has {self.multiplier:g} now: what is stored was "
@@ -238,7 +238,7 @@ class SetLearningRate(Wrapper):
 
     def _faster(self):
         """The variables that are made to be trained, also while they are frozen."""
-        return [v for layer in self.layer._flatten_layers() for v in made_trainable(layer)]
+        return [v for layer in self.layer._flatten_layers() for v in own_trainable_variables(layer)]
 
     def call(self, inputs, mask=None, **kwargs):
         if mask is not None and "mask" in signature(self.layer.call).parameters:
@@ -247,7 +247,7 @@ class SetLearningRate(Wrapper):
         def faster(stored):
             return with_learning_rate_multiplier(stored, float(self.multiplier))
 
-        outputs, losses = call_with(self.layer, self._faster(), faster, inputs, **kwargs)
+        outputs, losses = call_with_replaced_weights(self.layer, self._faster(), faster, inputs, **kwargs)
         self.add_loss(losses)
         return outputs
 

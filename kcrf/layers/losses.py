@@ -3,7 +3,7 @@
 import weakref
 
 from kcrf import crf
-from kcrf.backend import keras, open_scope, ops
+from kcrf.backend import current_stateless_scope, keras, ops
 
 __all__ = ["DenseAccuracy", "DenseLoss", "SparseAccuracy", "SparseLoss", "ViterbiAccuracy"]
 
@@ -146,14 +146,14 @@ class ViterbiAccuracy(OfLayer, keras.metrics.Metric):
 
     def copy_scores(self):
         """Keeps the layer's scores for the next update; called by its losses, needed inside a stateless scope only."""
-        if open_scope() is not None and self._copy is not None:
+        if current_stateless_scope() is not None and self._copy is not None:
             transitions, *boundary = self._of_layer()._scores()
             rows = [ops.zeros_like(transitions[:1]) if x is None else x[None] for x in boundary]
             self._copy.assign(ops.stop_gradient(ops.concatenate([transitions, *rows])))
             self._copied = True
 
     def _scores(self, size):
-        scope = open_scope()
+        scope = current_stateless_scope()
         if scope is None:
             return self._of_layer()._scores()
         if self._copy is None:  # Keras builds what it compiled, and only asks for shapes

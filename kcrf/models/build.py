@@ -5,7 +5,7 @@ Credit for the recipe, the names of layers and arguments: bert4keras, https://gi
 
 from pathlib import Path
 
-from kcrf.backend import keras, on_old_host
+from kcrf.backend import keras, replaced_under_tf_keras
 from kcrf.backend.activations import gelu_erf, gelu_tanh, hidden_activation
 from kcrf.checkpoints.configs import ACTIVATIONS, FAMILIES, settings_of
 from kcrf.layers import Embedding, FeedForward, MultiHeadAttention, PositionEmbedding, RelativePositionEmbedding
@@ -20,7 +20,7 @@ __all__ = ["Transformer", "build_transformer_model"]
 NO_OTHERS = "kcrf has encoders alone; bert4keras, beside kcrf (PORTING.md, The old host), or keras-hub have others"
 
 
-@on_old_host("kcrf.models.tf_keras")
+@replaced_under_tf_keras("kcrf.models.tf_keras")
 def build_transformer_model(
     config_path=None,
     checkpoint_path=None,

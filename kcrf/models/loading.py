@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kcrf import checkpoints
-from kcrf.backend import ops, tensor_of
+from kcrf.backend import ops, tensor_from_numpy
 from kcrf.layers.dense import TruncatedNormal
 from kcrf.models.encoders import TRANSPOSED, encoder_config, google_names_of, token_embedding, variables_by_path
 from kcrf.models.names import MAPPING
@@ -100,7 +100,7 @@ def load_checkpoint(
         report.check()
     values = (source.read(theirs, variables[ours].shape) for ours, theirs in found.items())
     for ours, value in zip(found, list(values) if keep_old else values):
-        _assign(variables, ours, tensor_of(value))
+        _assign(variables, ours, tensor_from_numpy(value))
         report.loaded.add(ours)
     _attach(model, prefix, report)
     print(report.summary())

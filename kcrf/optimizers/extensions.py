@@ -11,7 +11,7 @@ Keras optimizer can be extended, and models compiled with the result save and lo
 import re
 from functools import cache
 
-from kcrf.backend import extensible, keras, ops, path_of
+from kcrf.backend import as_keras3_optimizer, keras, ops, path_of
 from kcrf.optimizers.schedules import PiecewiseLinear
 from kcrf.optimizers.variables import USUAL_EXCLUSIONS, PathAware, as_patterns, copy_of, matches_any, multipliers
 
@@ -58,7 +58,7 @@ def extend(BaseOptimizer, extension, name=None):
     """The class that does what `BaseOptimizer` and then `extension` do."""
     if not (isinstance(BaseOptimizer, type) and issubclass(BaseOptimizer, keras.optimizers.Optimizer)):
         raise ValueError(f"`extend_with_*` extends optimizer classes. Received: BaseOptimizer={BaseOptimizer}")
-    BaseOptimizer = extensible(BaseOptimizer)
+    BaseOptimizer = as_keras3_optimizer(BaseOptimizer)
     if issubclass(BaseOptimizer, extension) or getattr(BaseOptimizer, "decays", False) and extension is WeightDecay:
         raise ValueError(f"{BaseOptimizer.__name__} does this already. Received: {extension.__name__} on top of it")
     return _made(BaseOptimizer, extension, name or f"{BaseOptimizer.__name__}With{extension.__name__}")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from bert4keras_host import bert4keras_python  # noqa: F401
 
-from kcrf.backend import keras, tensor_of
+from kcrf.backend import keras, tensor_from_numpy
 from kcrf.checkpoints import Checkpoint, google_names, open_checkpoint, write_safetensors
 from kcrf.layers import MixoutDense
 from kcrf.models import (
@@ -420,7 +420,7 @@ def test_variables_take_over_arrays_in_memory_of_any_alignment_and_order(shift, 
     array[:] = expected = np.arange(24).reshape(4, 6)
     array, expected = (array.T, expected.T) if turned else (array, expected)
     variable = keras.Variable(np.zeros(array.shape, "float32"))
-    variable.assign(tensor_of(array))
+    variable.assign(tensor_from_numpy(array))
     del array, memory
     np.testing.assert_array_equal(numbers(variable)[0], expected)
     variable.assign_add(np.ones(expected.shape, "float32"))
