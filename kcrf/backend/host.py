@@ -10,6 +10,7 @@ from collections import defaultdict
 from functools import wraps
 from importlib import import_module
 from inspect import signature
+from numbers import Integral
 from types import SimpleNamespace
 
 import numpy as np
@@ -78,7 +79,9 @@ def graph(function):
     """
 
     def tensor(value):
-        return value if value is None or isinstance(value, int) else ops.convert_to_tensor(value)
+        if isinstance(value, Integral):
+            return int(value)
+        return None if value is None else ops.convert_to_tensor(value)
 
     @wraps(function)
     def call(emissions, *args, **kwargs):

@@ -1,4 +1,4 @@
-"""The linear-chain conditional random field as pure functions of tensors; `functions` says how they are computed."""
+"""The linear-chain conditional random field as pure functions of tensors. See `kcrf.crf.functions`."""
 
 from kcrf.crf.chain import FORBIDDEN
 from kcrf.crf.functions import (

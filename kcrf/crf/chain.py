@@ -1,4 +1,4 @@
-"""The arguments of every function of this folder, checked and brought into one form."""
+"""The arguments that all functions of this folder share, validated and in one form."""
 
 from copy import copy
 
@@ -6,12 +6,26 @@ from kcrf.backend import ops
 
 __all__ = ["Chain", "FORBIDDEN", "IS_FORBIDDEN", "tags_first", "time_first"]
 
-FORBIDDEN = -1e9  # finite, since -inf turns into NaN in gradients; beyond any sum of scores of a sentence
-IS_FORBIDDEN = FORBIDDEN / 2  # what was added to a forbidden score does not make it legal
+FORBIDDEN = -1e9  # finite, because -inf makes gradients NaN; below the score of any allowed path
+IS_FORBIDDEN = FORBIDDEN / 2  # a score below this contains FORBIDDEN, whatever was added to it
 
 
 class Chain:
-    """The arguments of every function here in float32, masked emissions 0, and what the loops ask of the mask."""
+    """Emissions, mask and scores in float32, and what the recursions need to know about the mask.
+
+    Attributes:
+        size: The number of tags.
+        emissions: `(batch, time, tags)`, 0 where masked.
+        mask: `(batch, time)` bool, True = real.
+        transitions: `(tags, tags)`, from row to column.
+        start, end: `(tags,)`, zeros if not given.
+        bounded: Whether `start` or `end` was given.
+        occupied: `(batch,)` bool, whether the sentence has a real position.
+        first, last: `(batch, time)` bool, the first and the last real position.
+        linked: `(batch, time)` bool, real positions with a real one before them: a transition leads here.
+        continues: `(batch, time)` bool, real positions with a real one after them: a transition leads on.
+        offset: `(batch,)`, what `centred` subtracted from the score of every path; None before that.
+    """
 
     def __init__(self, emissions, mask, transitions, start, end):
         emissions = ops.convert_to_tensor(emissions)
@@ -29,14 +43,14 @@ class Chain:
             raise ValueError(f"`crf` needs a mask of shape (batch, time). Received: shape={self.mask.shape}")
         emissions = ops.maximum(ops.cast(emissions, "float32"), FORBIDDEN)
         self.emissions = ops.where(self.mask[:, :, None], emissions, 0.0)
-        seen = ops.cumsum(ops.cast(self.mask, "int32"), axis=1)
-        total = ops.sum(ops.cast(self.mask, "int32"), axis=1, keepdims=True)
-        self.occupied = total[:, 0] > 0  # (batch,)
-        self.first = self.mask & (seen == 1)  # (batch, time), as the others
+        seen = ops.cumsum(ops.cast(self.mask, "int32"), axis=1)  # (batch, time)
+        total = ops.sum(ops.cast(self.mask, "int32"), axis=1, keepdims=True)  # (batch, 1)
+        self.occupied = total[:, 0] > 0
+        self.first = self.mask & (seen == 1)
         self.last = self.mask & (seen == total)
-        self.linked = self.mask & (seen > 1)  # a step arrives here from the real position before
-        self.continues = self.mask & (seen < total)  # a step leaves from here
-        self.offset = None  # (batch,), once centred: what every path's score has lost
+        self.linked = self.mask & (seen > 1)
+        self.continues = self.mask & (seen < total)
+        self.offset = None
 
     def _scores(self, value, name, shape):
         if value is None:
@@ -47,34 +61,34 @@ class Chain:
         return ops.maximum(value, FORBIDDEN)
 
     def replace(self, **fields):
-        """The same chain with other fields."""
+        """A copy with other values of some attributes."""
         other = copy(self)
         other.__dict__.update(fields)
         return other
 
     def detached(self):
-        """The same chain, through which no gradient flows."""
+        """A copy that passes on no gradient."""
         names = ("emissions", "transitions", "start", "end")
         return self.replace(**{name: ops.stop_gradient(getattr(self, name)) for name in names})
 
     def with_emissions(self, emissions):
-        """The same chain with other emissions, 0 where masked."""
+        """A copy with other emissions, which must be 0 where masked."""
         return self.replace(emissions=emissions, offset=None)
 
     def centred(self):
-        """The same distribution over paths with the best score everywhere 0, so that differences keep their digits."""
+        """A copy whose largest scores are 0: the same distribution over paths, with fewer digits lost to rounding."""
         if self.offset is not None:
             return self
-        peaks = ops.stop_gradient(ops.max(self.emissions, axis=-1, keepdims=True))
+        peaks = ops.stop_gradient(ops.max(self.emissions, axis=-1, keepdims=True))  # (batch, time, 1)
         tops = {name: ops.stop_gradient(ops.max(getattr(self, name))) for name in ("transitions", "start", "end")}
-        steps = ops.sum(ops.cast(self.linked, "float32"), axis=1)
-        ends = ops.where(self.occupied, tops["start"] + tops["end"], 0.0)
+        steps = ops.sum(ops.cast(self.linked, "float32"), axis=1)  # (batch,)
+        ends = ops.where(self.occupied, tops["start"] + tops["end"], 0.0)  # (batch,)
         offset = ops.sum(peaks, axis=(1, 2)) + tops["transitions"] * steps + ends
         shifted = {name: getattr(self, name) - top for name, top in tops.items()}
         return self.replace(emissions=self.emissions - peaks, offset=offset, **shifted)
 
     def repeat(self, k):
-        """Every sentence k times in a row."""
+        """A copy with every sentence repeated k times."""
         names = ("emissions", "mask", "occupied", "first", "last", "linked", "continues")
         return self.replace(**{name: ops.repeat(getattr(self, name), k, axis=0) for name in names})
 
@@ -93,5 +107,5 @@ def time_first(x):
 
 
 def tags_first(x):
-    """`(batch, time, tags)` as `(time, tags, batch)`: of few tags and many sentences, processors like the last best."""
+    """`(batch, time, tags)` as `(time, tags, batch)`: batch last, so that the long axis is contiguous."""
     return ops.transpose(x, (1, 2, 0))

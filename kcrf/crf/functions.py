@@ -1,22 +1,24 @@
 """The linear-chain conditional random field as pure functions of tensors (Lafferty et al., 2001).
 
 All take `emissions (batch, time, tags)`, `mask (batch, time)` bool with True = real (None: all are), `transitions
-(tags, tags)` where `[i, j]` scores going from tag i to tag j, and optional `start (tags,)`, `end (tags,)`.
+(tags, tags)` where `[i, j]` is the score of going from tag i to tag j, and optional `start (tags,)`, `end (tags,)`.
 
-A masked position is not in the chain: its neighbours meet. So right padding, left padding and holes are one rule, and
-every result equals that of the sentence with the masked positions cut out. A sentence without a real position has the
-empty path alone: score 0, log Z 0. A forbidden tag or step has the score `FORBIDDEN`, or anything below it.
+Masked positions are removed from the sentence: the positions on both sides of one become neighbours. This covers right
+padding, left padding and holes. A sentence without a real position has one path, the empty one: score 0, log Z 0. A
+forbidden tag or transition has the score `FORBIDDEN`, or any score below it.
 
-How it is computed. A loop over time filters from the left (the probability of each tag, given what stands up to its
-position); a second loop smooths what it left from the right. They work on probabilities, one matrix product a step,
-which is exact as long as nothing that matters is too small for a float; where that cannot be excluded (`_underflows`),
-both run once more on logarithms. Nothing differentiates through the loops: the gradient of log Z is the expected counts
-(the marginals), which the second loop gives. So first derivatives are right and second derivatives are not available.
+Implementation: the forward and the backward recursion work on normalized probabilities, with one matrix product per
+position (Rabiner 1989, section V.A). This is exact unless a probability that matters underflows. If that cannot be
+excluded (`_underflows`), both recursions run again in log space. The gradient of log Z is the expected counts, which
+the backward recursion computes, so nothing differentiates through a loop. Second derivatives are not available.
 """
+
+from functools import wraps
+from inspect import signature
 
 from kcrf.backend import graph, ops
 from kcrf.crf.chain import FORBIDDEN, Chain
-from kcrf.crf.counts import counts, expected_score, log_partition_of, path_counts, restrict, with_gradient
+from kcrf.crf.counts import forward_backward, log_partition_of, path_counts, path_entropy, restrict, with_gradient
 from kcrf.crf.paths import best_path, best_paths
 
 __all__ = [
@@ -32,13 +34,45 @@ __all__ = [
 ]
 
 
+def _accepts_empty(*time_axes):
+    """Decorator: a batch of 0 sentences or 0 positions is computed with a masked position in their place.
+
+    Args:
+        *time_axes: For each output of the function its time axis, or None.
+    """
+
+    def decorate(function):
+        @wraps(function)
+        def call(emissions, *args, **kwargs):
+            emissions = ops.convert_to_tensor(emissions)
+            if len(emissions.shape) != 3 or 0 not in emissions.shape[:2]:
+                return function(emissions, *args, **kwargs)
+            batch, time, size = emissions.shape
+            arguments = signature(function).bind(emissions, *args, **kwargs).arguments
+            shape = (batch or 1, time or 1)
+            replaced = {"emissions": (*shape, size), "tags": shape, "mask": shape, "allowed": (*shape, size)}
+            zeros = {name: ops.zeros(shape, dtype="int32") for name, shape in replaced.items() if name in arguments}
+            outputs = function(**{**arguments, **zeros})
+            outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+            cut = [
+                x[:batch] if axis is None else x[(slice(batch), *[slice(None)] * (axis - 1), slice(time))]
+                for x, axis in zip(outputs, time_axes, strict=True)
+            ]
+            return cut[0] if len(cut) == 1 else tuple(cut)
+
+        return call
+
+    return decorate
+
+
+@_accepts_empty(None)
 @graph
 def path_score(emissions, tags, mask, transitions, start=None, end=None):
     """The score of one path per sentence: its emissions, its transitions, start and end.
 
     Args:
         emissions: `(batch, time, tags)`.
-        tags: `(batch, time)` ints in `[0, tags)`; what stands at masked positions is ignored.
+        tags: `(batch, time)` ints in `[0, tags)`; values at masked positions are ignored.
         mask: `(batch, time)` bool or None.
         transitions: `(tags, tags)`, from row to column.
         start: `(tags,)` or None.
@@ -53,11 +87,12 @@ def path_score(emissions, tags, mask, transitions, start=None, end=None):
     return path_counts(Chain(emissions, mask, transitions, start, end), ops.cast(tags, "int32"))[0]
 
 
+@_accepts_empty(None)
 @graph
 def log_partition(emissions, mask, transitions, start=None, end=None):
-    """log Z, the logarithm of the summed exp(score) of all paths; 0 for a sentence without real positions.
+    """log Z, the logarithm of the sum of exp(score) over all paths; 0 for a sentence without real positions.
 
-    Its gradient is that of the expected counts, first order only. Returns `(batch,)`.
+    Differentiable once. Returns `(batch,)`.
 
     >>> round(float(log_partition([[[0.0, 0.0], [0.0, 0.0]]], None, [[0.0, 0.0], [0.0, 0.0]])[0]), 4)  # log 4
     1.3863
@@ -65,12 +100,13 @@ def log_partition(emissions, mask, transitions, start=None, end=None):
     return log_partition_of(Chain(emissions, mask, transitions, start, end))
 
 
+@_accepts_empty(None)
 @graph
 def log_likelihood(emissions, tags, mask, transitions, start=None, end=None):
-    """The log probability of the tags, summed over what the negative (unknown) ones among them may be.
+    """The log probability of the tags. Negative tags are unknown: the likelihood sums over all their possible values.
 
-    Args are those of `path_score`, but a negative tag at a real position means that its tag is not known: the
-    likelihood then sums over its tags. With every tag unknown it is 0.
+    The arguments are those of `path_score`. If all tags of a sentence are unknown, the result is 0. Differentiable
+    once.
 
     Returns:
         `(batch,)`, at most 0 but for rounding.
@@ -83,10 +119,10 @@ def log_likelihood(emissions, tags, mask, transitions, start=None, end=None):
     unknown = ops.any(chain.mask & (tags < 0))
     observed = ops.cond(
         unknown,
-        lambda: counts(chain.with_emissions(restrict(chain, tags))),
+        lambda: forward_backward(chain.with_emissions(restrict(chain, tags))),
         lambda: path_counts(chain.detached(), tags),
     )
-    return with_gradient(chain, [o - e for o, e in zip(observed, counts(chain), strict=True)])
+    return with_gradient(chain, [o - e for o, e in zip(observed, forward_backward(chain), strict=True)])
 
 
 def marginals(emissions, mask, transitions, start=None, end=None):
@@ -94,26 +130,31 @@ def marginals(emissions, mask, transitions, start=None, end=None):
     return expected_counts(emissions, mask, transitions, start, end)[0]
 
 
+@_accepts_empty(1, None)
 @graph
 def expected_counts(emissions, mask, transitions, start=None, end=None):
-    """What the model expects of a sentence, without gradient.
+    """The expected number of times that each tag and each transition occurs, without gradient.
 
     Returns:
         marginals: `(batch, time, tags)`, the posterior of each tag, 0 where masked.
-        steps: `(batch, tags, tags)`, how often the sentence goes from tag i to tag j, summed over time.
+        steps: `(batch, tags, tags)`, the expected number of transitions from tag i to tag j.
     """
-    _, tags, steps = counts(Chain(emissions, mask, transitions, start, end))
+    _, tags, steps = forward_backward(Chain(emissions, mask, transitions, start, end))
     return tags, steps
 
 
+@_accepts_empty(None)
 @graph
 def entropy(emissions, mask, transitions, start=None, end=None):
-    """The entropy of the distribution over paths in nats, `(batch,)`: log Z minus the expected score. No gradient."""
-    chain = Chain(emissions, mask, transitions, start, end).centred().detached()
-    log_z, tags, steps = counts(chain)
-    return ops.maximum(log_z - expected_score(chain, tags, steps), 0.0)
+    """The entropy of the distribution over paths in nats, `(batch,)`, at least 0. No gradient.
+
+    >>> round(float(entropy([[[0.0, 0.0], [0.0, 0.0]]], None, [[0.0, 0.0], [0.0, 0.0]])[0]), 4)  # log 4
+    1.3863
+    """
+    return path_entropy(Chain(emissions, mask, transitions, start, end).detached().centred())
 
 
+@_accepts_empty(1)
 @graph
 def viterbi(emissions, mask, transitions, start=None, end=None):
     """The best path of each sentence: tags `(batch, time)` int32, -1 where masked. Ties go to the smaller tag.
@@ -124,14 +165,15 @@ def viterbi(emissions, mask, transitions, start=None, end=None):
     return best_path(Chain(emissions, mask, transitions, start, end).detached())
 
 
+@_accepts_empty(2, None)
 @graph
 def top_k_paths(emissions, k, mask, transitions, start=None, end=None):
     """The k best paths of each sentence, best first. No gradient.
 
     Returns:
         tags: `(batch, k, time)` int32, -1 where masked.
-        scores: `(batch, k)`, as `path_score` gives them. Where a sentence has fewer than k paths that nothing forbids,
-            the others have tags -1 and score -inf.
+        scores: `(batch, k)`, as `path_score` gives them. If a sentence has fewer than k allowed paths, the
+            others have tags -1 and score -inf.
     """
     if k < 1:
         raise ValueError(f"`top_k_paths` needs k of at least 1. Received: k={k}")
@@ -142,20 +184,21 @@ def top_k_paths(emissions, k, mask, transitions, start=None, end=None):
     return ops.where(exists[:, :, None], tags, -1), ops.where(exists, scores, -float("inf"))
 
 
+@_accepts_empty(None)
 @graph
 def log_probability_within(emissions, allowed, mask, transitions, start=None, end=None):
     """The log probability that every tag is one of those allowed at its position: log Z of those paths minus log Z.
 
     Args:
         emissions: `(batch, time, tags)`.
-        allowed: `(batch, time, tags)` bool; what stands at masked positions is ignored.
+        allowed: `(batch, time, tags)` bool; values at masked positions are ignored.
         mask: `(batch, time)` bool or None.
         transitions: `(tags, tags)`, from row to column.
         start: `(tags,)` or None.
         end: `(tags,)` or None.
 
     Returns:
-        `(batch,)`, at most 0 but for rounding; below -1e8 where the transitions forbid all that is allowed.
+        `(batch,)`, at most 0 but for rounding; below -1e8 if the transitions forbid all these paths.
 
     >>> log_p = log_probability_within([[[0.0, 0.0]]], [[[True, False]]], None, [[0.0, 0.0], [0.0, 0.0]])
     >>> round(float(log_p[0]), 4)  # -log 2

@@ -1,36 +1,36 @@
-"""The best path of a chain, and its k best paths."""
+"""The best path of a chain (Viterbi), and its k best paths."""
 
 from kcrf.backend import loop_ops, ops, scan
 from kcrf.crf.chain import IS_FORBIDDEN, tags_first, time_first
 
 __all__ = ["best_path", "best_paths"]
 
-_MANY_TAGS = 64  # from here on, a table (batch, tags, tags) leaves the processor's cache
+_MANY_TAGS = 64  # with more tags, a table (tags, tags, batch) does not fit into the processor's cache
 
 
 def _max_product(scores):
-    """The function that gives the best `x[from] + scores[from, to]` of columns x, `(to, batch)`."""
+    """The function `x (from, batch) -> max over from of x + scores (from, to)`, `(to, batch)`."""
     if scores.shape[0] > _MANY_TAGS:
         return lambda columns: ops.transpose(loop_ops.max(ops.transpose(columns)[:, :, None] + scores, axis=1))
     return lambda columns: loop_ops.max(columns[:, None] + scores[:, :, None], axis=0)
 
 
 def best_path(chain):
-    """Tags of the best path `(batch, time)`, -1 where masked."""
+    """The tags of the best path, `(batch, time)` int32, -1 where masked."""
     step = _max_product(chain.transitions)
 
     def forward(state, inputs):
-        emission, link = inputs
-        state = loop_ops.where(link, step(state), state) + emission
+        emission, link = inputs  # (tags, batch), (1, batch)
+        state = loop_ops.where(link, step(state), state) + emission  # (tags, batch)
         return state - loop_ops.max(state, axis=0, keepdims=True), state
 
     emissions, linked = tags_first(chain.emissions), time_first(chain.linked)[:, None]
     last, history = scan(forward, ops.transpose(chain.no_rows() + chain.start), (emissions, linked))
-    onward = ops.transpose(chain.transitions)
+    onward = ops.transpose(chain.transitions)  # (to, from)
 
     def backward(tag, inputs):
-        state, go_on = inputs
-        best = loop_ops.argmax(state + loop_ops.take(onward, tag, axis=0), axis=-1)
+        state, go_on = inputs  # (batch, tags), (batch,)
+        best = loop_ops.argmax(state + loop_ops.take(onward, tag, axis=0), axis=-1)  # (batch, from) -> (batch,)
         tag = loop_ops.where(go_on, best, tag)
         return tag, tag
 
@@ -40,45 +40,46 @@ def best_path(chain):
 
 
 def best_paths(chain, k):
-    """Tags of the k best paths `(batch, k, time)`, -1 where masked, and whether each path exists `(batch, k)`."""
+    """The tags of the k best paths, `(batch, k, time)`, -1 where masked, and whether each path exists, `(batch, k)`."""
     history, values, tag, rank = _best_prefixes(chain, k)
 
     def step(carry, inputs):
         state, continues = inputs  # (batch, tags, k), (batch, 1)
         onward = ops.take(ops.transpose(chain.transitions), carry[0], axis=0)  # (batch, k, tags)
-        _, picked = _best(_merge(state[:, None] + onward[..., None]), k)
-        picked = ops.take_along_axis(picked, carry[1][..., None], axis=-1)[..., 0]
-        here = (picked // k, picked % k)
+        _, picked = _best(_merge(state[:, None] + onward[..., None]), k)  # (batch, k, tags * k) -> (batch, k, k)
+        picked = ops.take_along_axis(picked, carry[1][..., None], axis=-1)[..., 0]  # (batch, k)
+        here = (picked // k, picked % k)  # tag and rank of the position before, (batch, k) each
         carry = tuple(ops.where(continues, new, old) for new, old in zip(here, carry, strict=True))
         return carry, carry
 
     inputs = (history, time_first(chain.continues)[:, :, None])
-    _, (tags, _) = scan(step, (tag, rank), inputs, reverse=True)
+    _, (tags, _) = scan(step, (tag, rank), inputs, reverse=True)  # (time, batch, k)
     tags = ops.where(chain.mask[:, None, :], ops.transpose(tags, (1, 2, 0)), -1)
-    alone = ops.arange(k) == 0  # an empty sentence has one path
+    alone = ops.arange(k) == 0  # (k,): an empty sentence has one path
     return tags, (values > IS_FORBIDDEN) & (chain.occupied[:, None] | alone) | alone
 
 
 def _best_prefixes(chain, k):
-    """The recursion of the k best prefixes per tag, and where the k best paths end.
+    """The forward recursion of the k best prefixes that end in each tag.
 
     Returns:
-        history: `(time, batch, tags, k)`, scores of the k best prefixes that end in each tag, up to a constant.
-        values, tag, rank: `(batch, k)`, the scores of the k best paths, up to a constant, and their last state.
+        history: `(time, batch, tags, k)`, the scores of these prefixes up to a constant.
+        values: `(batch, k)`, the scores of the k best paths up to a constant.
+        tag, rank: `(batch, k)`, the last tag of each of these paths, and which of its prefixes the path is.
     """
 
     def step(state, inputs):
-        emission, link = inputs  # (batch, tags), (batch, 1); the candidates are (batch, to, from * k)
-        arrived = ops.where(link[:, :, None], _best(_merge(state[:, None] + moves[..., None]), k)[0], state)
-        state = arrived + emission[:, :, None]
+        emission, link = inputs  # (batch, tags), (batch, 1)
+        arrived = _best(_merge(state[:, None] + moves[..., None]), k)[0]  # (batch, to, from * k) -> (batch, to, k)
+        state = ops.where(link[:, :, None], arrived, state) + emission[:, :, None]  # (batch, tags, k)
         state = state - ops.max(state, axis=(1, 2), keepdims=True)
         return state, state
 
-    moves = ops.transpose(chain.transitions)
+    moves = ops.transpose(chain.transitions)  # (to, from)
     state = (chain.no_rows() + chain.start)[:, :, None] + ops.where(ops.arange(k) == 0, 0.0, -float("inf"))
     inputs = (time_first(chain.emissions), time_first(chain.linked)[:, :, None])
     state, history = scan(step, state, inputs)
-    values, picked = _best(_merge(state + chain.end[:, None]), k)
+    values, picked = _best(_merge(state + chain.end[:, None]), k)  # (batch, tags * k) -> (batch, k)
     return history, values - values[:, :1], picked // k, picked % k
 
 

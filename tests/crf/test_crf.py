@@ -423,3 +423,40 @@ def test_wrong_shapes_are_told_by_name(arguments, message):
 def test_k_below_one_is_refused():
     with pytest.raises(ValueError, match="k of at least 1. Received: k=0"):
         crf.top_k_paths(np.zeros((1, 2, 2), "float32"), 0, None, np.zeros((2, 2), "float32"))
+
+
+@pytest.mark.parametrize(("scale", "seed"), [(1e3, 191), (1e3, 262), (1e4, 191), (1e4, 27)])  # two paths nearly tie
+def test_the_entropy_keeps_its_digits_whatever_the_size_of_the_scores(scale, seed):
+    draw = np.random.default_rng(seed)
+    emissions = draw.normal(size=(4, 4, 4)).astype("float32")
+    transitions = (scale * draw.normal(size=(4, 4))).astype("float32")
+    mask = np.ones((4, 4), bool)
+    expected = [
+        oracles.sentence(e, m, transitions.astype("float64"))["entropy"] for e, m in zip(emissions, mask, strict=True)
+    ]
+    rounding = np.spacing(np.float32(4 * scale))  # of a score in float32
+    assert_allclose(numpy(crf.entropy(emissions, mask, transitions)), expected, atol=10 * rounding)
+
+
+@pytest.mark.parametrize("k", [3, np.int64(3), np.int32(3)])
+def test_k_may_be_any_integer(k):
+    tags, scores = crf.top_k_paths(np.zeros((1, 2, 2)), k, None, np.array([[3.0, 2.0], [1.0, 0.0]]))
+    assert numpy(tags).tolist() == [[[0, 0], [0, 1], [1, 0]]]
+    assert_allclose(numpy(scores), [[3, 2, 1]])
+
+
+@pytest.mark.parametrize("shape", [(0, 3, 2), (2, 0, 2), (0, 0, 2)])
+def test_no_sentences_and_sentences_without_positions(shape):
+    emissions, tags, transitions = np.zeros(shape), np.zeros(shape[:2], int), np.ones((2, 2))
+    for function in (crf.log_partition, crf.entropy):
+        assert_array_equal(numpy(function(emissions, None, transitions)), np.zeros(shape[0]))
+    for function in (crf.path_score, crf.log_likelihood):
+        assert_array_equal(numpy(function(emissions, tags, None, transitions)), np.zeros(shape[0]))
+    marginals, steps = crf.expected_counts(emissions, None, transitions)
+    assert numpy(marginals).shape == shape
+    assert_array_equal(numpy(steps), np.zeros((shape[0], 2, 2)))
+    assert numpy(crf.viterbi(emissions, None, transitions)).shape == shape[:2]
+    paths, scores = crf.top_k_paths(emissions, 2, None, transitions)
+    assert numpy(paths).shape == (shape[0], 2, shape[1]) and numpy(scores).shape == (shape[0], 2)
+    if shape[1] == 0:
+        assert_array_equal(numpy(scores), np.tile([0, -np.inf], (shape[0], 1)))
