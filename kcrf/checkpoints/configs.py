@@ -2,6 +2,7 @@
 refused where it cannot be built, and written for Hugging Face.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
@@ -71,8 +72,8 @@ OPTIONS = {
     "prefix": "",
     "name": None,
 }
-# What a file may ask for and we would compute wrongly: the key, the only value we can do.
-ONLY = {
+# Entries that change what a model computes, with the only value that is supported.
+SUPPORTED = {
     "pad_token_id": 0,
     "position_embedding_type": "absolute",
     "num_hidden_groups": 1,
@@ -114,11 +115,10 @@ def settings_of(config_path, model, options):
 def _fill(settings, config_path, given):
     """Puts in what follows from other settings, and refuses what does not fit."""
     needed = list(ARCHITECTURE)[:5]
+    where = "the configuration" if isinstance(config_path, Mapping) else config_path
     absent = [name for name in needed if settings[name] is None]
     if absent:
-        raise ValueError(
-            f"A transformer needs {', '.join(absent)}. Received: neither in {config_path} nor as arguments"
-        )
+        raise ValueError(f"A transformer needs {', '.join(absent)}. Received: neither in {where} nor as arguments")
     wrong = [f"{name}={settings[name]!r}" for name in needed if not isinstance(settings[name], Integral)]
     if wrong:
         raise ValueError(f"A transformer needs ints for {', '.join(needed)}. Received: {', '.join(wrong)}")
@@ -146,26 +146,58 @@ def _fill(settings, config_path, given):
     settings["vocab_size"] += len(settings["compound_tokens"] or [])
 
 
-def read_config(config_path, model):
-    """The entries of a configuration file, refused where they ask for another model or for what is not here."""
-    if config_path is None:
+def read_config(source, model=None):
+    """The entries of a configuration, refused if they describe another model or one that cannot be built here.
+
+    Args:
+        source: A configuration file, a folder that holds one, or the entries themselves, a dict. None has none.
+        model: The family that is expected, one of `FAMILIES`. Defaults to None: any.
+
+    Returns:
+        A dict. Where no model was given, `model_type` is its family.
+    """
+    if source is None:
         return {}
-    path = Path(config_path)
-    if path.is_dir():
-        found = [path / name for name in CONFIG_FILES if (path / name).is_file()]
-        path = found[0] if found else path / "config.json"
-    config = read_json(path)
-    named = config.get("model_type", model)
-    if named != model and {named, model} != {"bert", "roberta"}:
-        raise ValueError(f"{path}: model_type is {named!r}, expected model={named!r}. Received: model={model!r}")
-    for name, value in ONLY.items():
+    where, config = ("The configuration", dict(source)) if isinstance(source, Mapping) else _read_file(Path(source))
+    family = config.get("model_type") or model or _family_of(config)
+    if model is None and family not in FAMILIES:
+        raise ValueError(f"{where}: model_type must be one of {tuple(FAMILIES)}. Received: {family!r}")
+    if model is None:
+        config["model_type"] = family
+        _check_ints(where, config)
+    elif family != model and {family, model} != {"bert", "roberta"}:
+        raise ValueError(f"{where}: model_type is {family!r}, expected model={family!r}. Received: model={model!r}")
+    for name, value in SUPPORTED.items():
         if config.get(name, value) != value:
-            raise ValueError(f"{path}: {name} must be {value!r}. Received: {config[name]!r}")
+            raise ValueError(f"{where}: {name} must be {value!r}. Received: {config[name]!r}")
     if "ln_type" in config:  # the first albert_zh, see `kcrf.models.loading`
         config["embedding_size"] = config["hidden_size"]
     if config.get("model_type") == "albert":  # Hugging Face's always maps
         config["embedding_mapping"] = True
     return config
+
+
+def _read_file(path):
+    """The path of a configuration file, or of the one in a folder, and its entries."""
+    if path.is_dir():
+        found = [path / name for name in CONFIG_FILES if (path / name).is_file()]
+        if not found:
+            raise FileNotFoundError(f"{path}: no BERT there; its folder has one of {', '.join(CONFIG_FILES)}")
+        path = found[0]
+    return path, read_json(path)
+
+
+def _family_of(config):
+    """The family of a configuration that does not name it, as Google's do not."""
+    if "num_hidden_groups" in config:
+        return "albert"
+    return "nezha" if config.get("use_relative_position") else "bert"
+
+
+def _check_ints(where, config):
+    for name in ("num_hidden_layers", "vocab_size", "max_position_embeddings"):
+        if type(config.get(name, 1)) is not int:
+            raise ValueError(f"{where}: {name} must be an int. Received: {config[name]!r}")
 
 
 def huggingface_config(config):

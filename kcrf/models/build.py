@@ -3,6 +3,7 @@
 Credit for the recipe, the names of layers and arguments: bert4keras, https://github.com/bojone/bert4keras (Apache-2.0).
 """
 
+import os
 from pathlib import Path
 
 from kcrf.backend import keras, replaced_under_tf_keras
@@ -40,8 +41,8 @@ def build_transformer_model(
     give. Layers have the names that bert4keras gives them: `Transformer-11-FeedForward-Norm` is the top of a BERT-base.
 
     Args:
-        config_path: Google's `bert_config.json`, Hugging Face's `config.json`, or a folder that holds one. Without it
-            the arguments must describe the model.
+        config_path: Google's `bert_config.json`, Hugging Face's `config.json`, a folder that holds one, or a dict with
+            the entries of one. Without it the arguments must describe the model.
         checkpoint_path: Whatever `kcrf.checkpoints.open_checkpoint` opens. Defaults to `None`: nothing is loaded.
         model: "bert", "roberta" (wwm, MacBERT and others with BERT's names), "albert", "electra" or "nezha".
         application: "encoder".
@@ -140,7 +141,7 @@ class Transformer:
 
     def remember_vocab(self, config_path):
         """Notes the vocabulary beside a configuration, for `save_pretrained`; a cut or widened one it is no more."""
-        if config_path is None or any(self._tokens.values()):
+        if not isinstance(config_path, (str, os.PathLike)) or any(self._tokens.values()):
             return
         path = Path(config_path)
         vocab = (path if path.is_dir() else path.parent) / "vocab.txt"

@@ -1,4 +1,4 @@
-"""From a text to the inputs of a model, cut into windows, and which of their positions carry tags. Needs no Keras."""
+"""From texts to the inputs of a model: windows of numbers, and which of their positions carry tags. Needs no Keras."""
 
 from kcrf.readers.characters import CharacterReader
 from kcrf.readers.lexicon import Lexicon

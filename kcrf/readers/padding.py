@@ -1,27 +1,80 @@
-"""Rows of different lengths as arrays, in few lengths, since each is compiled once."""
+"""Batches of windows as arrays, in few shapes: a model is compiled once for each shape. Needs NumPy only."""
 
 import numpy as np
 
-__all__ = ["BUCKETS", "bucket", "pad", "padded"]
+__all__ = ["BUCKETS", "bucket", "inference_batches", "pad", "training_batch"]
 
-BUCKETS = (8, 16, 32, 64, 96, 128)  # the lengths batches come in, few, since each is compiled once
-_PAD, _UNKNOWN = 0, 1
+BUCKETS = (8, 16, 32, 64, 96, 128)  # the lengths of batches, in positions
+_UNKNOWN_TAG = -1
 
 
 def bucket(length):
-    """The length to which a window of this length is padded."""
+    """The length to which a window of this length is padded, the next of `BUCKETS`."""
     return next(size for size in BUCKETS if length <= size)
 
 
-def pad(rows, length, value=_PAD):
-    """Rows of ints, or of vectors of ints, as one array `(rows, length, ...)`, filled up on the right."""
-    array = np.full((len(rows), length, *np.shape(rows[0])[1:]), value, "int32")
-    for target, row in zip(array, rows, strict=True):
+def pad(rows, length, value=0, count=None):
+    """Rows as one int32 array, padded on the right, and below with whole rows of padding.
+
+    Args:
+        rows: List of at least one sequence of ints, or of equally long vectors of ints.
+        length: Positions of the array, at least as many as the longest row has.
+        value: The padding. Defaults to 0.
+        count: Rows of the array. Defaults to None: as many as there are.
+
+    Returns:
+        `(count, length)`, or `(count, length, size of a vector)`.
+
+    >>> pad([[1, 2], [3]], length=3, count=3).tolist()
+    [[1, 2, 0], [3, 0, 0], [0, 0, 0]]
+    """
+    array = np.full((count or len(rows), length, *np.shape(rows[0])[1:]), value, "int32")
+    for target, row in zip(array, rows, strict=False):
         if len(row):
             target[: len(row)] = row
     return array
 
 
-def padded(rows, length):
-    """The inputs of a batch: a dict of arrays `(rows, length, ...)` from dicts of rows, filled with 0 on the right."""
-    return {name: pad([row[name] for row in rows], length) for name in rows[0]}
+def training_batch(windows):
+    """The inputs and the tags of windows, all padded to the bucket of the longest one.
+
+    Args:
+        windows: List of `(inputs, tags)`: a dict of rows and a list of ints, all equally long.
+
+    Returns:
+        `(inputs, tags)`: a dict of arrays `(windows, length, ...)`, padded with 0; tags `(windows, length)`, with -1.
+    """
+    inputs, tags = zip(*windows, strict=True)
+    length = bucket(max(map(len, tags)))
+    return _pad_inputs(inputs, length), pad(tags, length, _UNKNOWN_TAG)
+
+
+def inference_batches(readings, batch_size):
+    """Yields the windows of texts in batches, short ones first, so that little is padded.
+
+    The last batch of some texts has 1, 8, 64, ... or `batch_size` rows, so that few shapes occur.
+
+    Args:
+        readings: List of `kcrf.readers.Reading`.
+        batch_size: Windows of a batch.
+
+    Yields:
+        `(windows, inputs)`: a list of `(number of the text, Window)` and a dict of arrays `(rows, length, ...)`. There
+        may be more rows than windows; those behind them are padding.
+    """
+    windows = [(number, window) for number, reading in enumerate(readings) for window in reading.windows]
+    windows.sort(key=lambda item: item[1].length)
+    for first in range(0, len(windows), batch_size):
+        batch = windows[first : first + batch_size]
+        length = bucket(batch[-1][1].length)  # the longest one is the last
+        yield batch, _pad_inputs([window.inputs for _, window in batch], length, _row_bucket(len(batch), batch_size))
+
+
+def _row_bucket(rows, batch_size):
+    """The next power of 8, but not more than `batch_size`."""
+    return min(batch_size, next(8**power for power in range(99) if rows <= 8**power))
+
+
+def _pad_inputs(inputs, length, count=None):
+    """Dicts of rows as one dict of arrays `(count, length, ...)`."""
+    return {name: pad([row[name] for row in inputs], length, count=count) for name in inputs[0]}

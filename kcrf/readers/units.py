@@ -1,4 +1,4 @@
-"""The units of a text, which carry its tags: a character, or what BERT's tokenizer takes for a word."""
+"""The units of a text, which carry its tags: characters, or the words of BERT's tokenizer."""
 
 from functools import cache
 from typing import NamedTuple
@@ -13,9 +13,10 @@ class Window(NamedTuple):
 
     Attributes:
         inputs: A dict of rows of ints or of vectors of ints, all of one length.
-        positions: The place in the inputs of each of its units, ascending.
-        first: The number of its first unit in the text.
-        keep: The numbers `(start, stop)` of the units for which this window decides.
+        positions: `(units,)`, where in the inputs each of its units is, ascending.
+        first: The number of its first unit, counted in the text.
+        keep: The numbers `(start, stop)` of the units whose tags are taken from this window; those before and behind
+            them are context, and belong to its neighbours.
     """
 
     inputs: dict
@@ -23,13 +24,23 @@ class Window(NamedTuple):
     first: int
     keep: tuple
 
+    @property
+    def length(self):
+        """How many positions its inputs have."""
+        return len(next(iter(self.inputs.values())))
+
+    def kept(self, rows):
+        """Of one row for each position of the window, those of the units in `keep`, an array."""
+        start, stop = self.keep
+        return rows[self.positions[start - self.first : stop - self.first]]
+
 
 class Reading(NamedTuple):
     """A text as a reader sees it.
 
     Attributes:
-        units: `(units, 2)`, the half-open extents of the units in the text.
-        windows: The `Window`s; what they keep follows each other and covers the units.
+        units: `(units, 2)`, start and end of each unit in the text, half-open.
+        windows: The `Window`s. What they keep is consecutive and covers all units.
     """
 
     units: np.ndarray
@@ -41,8 +52,8 @@ def tags_of_units(scheme, units, spans):
 
     Args:
         scheme: A `TagScheme`.
-        units: `(units, 2)`, their extents.
-        spans: As `scheme.encode` takes them, in characters. A span without any unit leaves no trace.
+        units: `(units, 2)`, start and end of each.
+        spans: As `scheme.encode` takes them, in characters. A span that contains no unit is left out.
 
     Returns:
         A list of ints, -1 (unknown) where a span begins or ends inside a unit.
@@ -68,13 +79,16 @@ def tags_of_units(scheme, units, spans):
 def spans_of_units(scheme, units, spans, length):
     """Spans of units as spans of characters.
 
-    Words cover the text: what lies between two units belongs to the word before it. An entity ends with its last unit.
+    Words cover the text: characters between two units belong to the word before. An entity ends with its last unit.
 
     Args:
         scheme: A `TagScheme`.
-        units: `(units, 2)`, their extents.
-        spans: What `scheme.decode` gives, in units.
+        units: `(units, 2)`, start and end of each.
+        spans: As `scheme.decode` returns them, in units.
         length: Characters of the text.
+
+    Returns:
+        A list of `(start, end)` or `(start, end, label)`, in characters.
     """
     if scheme.types:
         return [(int(units[start, 0]), int(units[end - 1, 1]), label) for start, end, label in spans]

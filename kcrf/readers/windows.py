@@ -14,10 +14,10 @@ def windows(text, limit=BUCKETS[-1], overlap=16):
     """Cuts a text into windows of at most `limit` characters: at sentence ends, else at pauses, else overlapping.
 
     Args:
-        text: A string, or a list of characters: of pieces, their last.
-        limit: Characters of a window at most, more than twice `overlap`. Defaults to 128.
-        overlap: Characters that windows share where there is no place to cut; what is tagged nearest to an end of a
-            window then comes from its neighbour. Defaults to 16.
+        text: A string, or a list of characters; for a tokenizer's pieces, the last character of each.
+        limit: The most characters of a window, more than twice `overlap`. Defaults to 128.
+        overlap: How many characters two windows share where the text has neither a sentence end nor a pause. Each
+            then decides about the half of them that is farther from its edge. Defaults to 16.
 
     Returns:
         A list of `(start, end, keep_start, keep_end)`: the window is `text[start:end]`, and of its tags those for
@@ -29,16 +29,18 @@ def windows(text, limit=BUCKETS[-1], overlap=16):
     text = with_stops(text) if isinstance(text, str) else text
     found, start, keep = [], 0, 0
     while len(text) - start > limit:
-        cut = _last(text, start, start + limit, _SENTENCE_ENDS) or _last(text, start, start + limit, _PAUSES)
-        end = cut or start + limit
-        kept = cut or end - overlap // 2
-        found.append((start, end, keep, kept))
-        start, keep = cut or end - overlap, kept
+        end = start + limit
+        cut = _cut_after(_SENTENCE_ENDS, text, start, end) or _cut_after(_PAUSES, text, start, end)
+        end, next_start, next_keep = (cut, cut, cut) if cut else (end, end - overlap, end - overlap // 2)
+        found.append((start, end, keep, next_keep))
+        start, keep = next_start, next_keep
     return [*found, (start, len(text), keep, len(text))] if text else []
 
 
 def with_stops(text):
-    """The text with 。 for each full stop before white space: for `windows` both end a sentence, a decimal point not.
+    """The text with each full stop before white space replaced by 。, which `windows` takes for a sentence end.
+
+    A full stop without white space behind it may be a decimal point.
 
     >>> with_stops("It is 1.5 km. Go.")
     'It is 1.5 km。 Go.'
@@ -46,6 +48,6 @@ def with_stops(text):
     return _FULL_STOP.sub("。", text)
 
 
-def _last(text, start, end, marks):
-    """The position after the last of `marks` in the second half of `text[start:end]`, or None."""
+def _cut_after(marks, text, start, end):
+    """The position behind the last of `marks` in the second half of `text[start:end]`, or None."""
     return next((i + 1 for i in range(end - 1, (start + end) // 2, -1) if text[i] in marks), None)

@@ -1,22 +1,20 @@
-"""The run folder: what a training run leaves behind, and all that using its model takes. Imports no Keras.
+"""The run folder: the model of a training run, and what the run was made of. Imports no Keras.
 
     config.json         format, version of kcrf, settings, where the data came from and its fingerprint
-    vocabulary.json     characters and bigrams, in the order of their numbers, and the lexicon; with a BERT in its
-                        place vocab.txt and bert_config.json
+    vocabulary.json     characters and bigrams, in the order of their numbers, and the lexicon; with a BERT instead
+                        vocab.txt and bert_config.json
     model.weights.h5    the best weights
     log.csv             one row per epoch
     transitions.json    a CRF's labels, scheme, and transitions after each epoch
-    predictions.jsonl   held-out sentences with their gold spans and those found, and their confidence
+    predictions.jsonl   held-out sentences with their gold spans, those found, and the probabilities of these
     scores.json         of the best weights, written last
-    state.npz           all that going on after an interruption takes; gone when the run is complete
+    state.npz           what is needed to resume after an interruption; removed when the run is complete
 
-Files are written aside and renamed, so each is whole or not there. Training into a folder that is a run already works
-in the folder `new.run` inside it; its files take the places of the old ones when the last of them is there. Until then,
-the old model stays as it was. What else is in the folder is left alone.
+Files are written beside their place and renamed, so each is whole or not there. A new run into a folder that holds a
+complete one is written into the folder `new.run` inside it; when it is complete, its files replace the old ones. Until
+then the old model can be used. Other files in the folder are left alone.
 """
 
-import csv
-import io
 import json
 import os
 from contextlib import contextmanager, suppress
@@ -25,19 +23,22 @@ from pathlib import Path
 
 import numpy as np
 
-from kcrf.files import json_line, read_json, write_aside
+from kcrf.files import read_json, write_aside
+from kcrf.runs.formats import log_text, predictions_text, transitions_text
+from kcrf.runs.lock import locked
 from kcrf.runs.settings import Settings
 from kcrf.version import __version__
 
-__all__ = ["RunFolder", "locked"]
+__all__ = ["RunFolder"]
 
 FORMAT = 2
-_CONFIG, _WEIGHTS, _STATE, _SCORES = "config.json", "model.weights.h5", "state.npz", "scores.json"
-_HDF5_ITEM = 4096  # bytes, more than an array takes beside its values
-_LOG, _TRANSITIONS, _PREDICTIONS = "log.csv", "transitions.json", "predictions.jsonl"
-_SETUP = ("vocabulary.json", "vocab.txt", "bert_config.json")
-_FILES = (_CONFIG, *_SETUP, _WEIGHTS, _LOG, _TRANSITIONS, _PREDICTIONS, _STATE, _SCORES)  # as they take their places
-_BEFORE_CONFIG = {*_SETUP, *(f"new.{name}" for name in (*_SETUP, _CONFIG))}  # all there may be before config.json
+VOCABULARY, VOCAB, BERT_CONFIG = "vocabulary.json", "vocab.txt", "bert_config.json"
+CONFIG, WEIGHTS, STATE = "config.json", "model.weights.h5", "state.npz"
+LOG, TRANSITIONS, PREDICTIONS, SCORES = "log.csv", "transitions.json", "predictions.jsonl", "scores.json"
+_SETUP = (VOCABULARY, VOCAB, BERT_CONFIG)  # what is written before config.json
+_FILES = (CONFIG, *_SETUP, WEIGHTS, LOG, TRANSITIONS, PREDICTIONS, STATE, SCORES)  # in the order in which they move
+_BEFORE_CONFIG = {*_SETUP, *(f"new.{name}" for name in (*_SETUP, CONFIG))}  # left by a process killed early
+_HDF5_ITEM = 4096  # bytes: at least what HDF5 needs for an array besides its values
 
 
 class RunFolder:
@@ -54,13 +55,12 @@ class RunFolder:
     @classmethod
     @contextmanager
     def create(cls, path):
-        """The folder to write a run into.
+        """The folder to write a run into, a context.
 
-        What an error leaves behind of an unfinished run is what can be resumed, after its first epoch; what an
-        interruption leaves behind is that from the beginning.
+        After an error, an unfinished run is kept only if an epoch was saved; after an interruption it is always kept.
 
         Raises:
-            FileExistsError: Something that is not a run folder is there.
+            FileExistsError: `path` is a file, or a folder that is not empty and no run folder.
             BlockingIOError: Another process trains into it.
         """
         folder = cls(path)
@@ -70,7 +70,7 @@ class RunFolder:
             folder._finish()
             if folder.path.is_dir() and not {path.name for path in folder.path.iterdir()} <= _BEFORE_CONFIG:
                 if not folder._is_run():
-                    raise FileExistsError(f"{path}: is there and is not a run folder (no run's {_CONFIG}); not touched")
+                    raise FileExistsError(f"{path}: is there and is not a run folder (no run's {CONFIG}); not touched")
                 folder.path = folder._aside
                 _clear(folder.path)
             is_new = not folder.path.exists() or not any(folder.path.iterdir())
@@ -80,11 +80,11 @@ class RunFolder:
     @classmethod
     @contextmanager
     def resume(cls, path):
-        """The folder of a run that was interrupted.
+        """The folder of an interrupted run, a context in which the rest of the run is written.
 
         Raises:
-            FileNotFoundError: There is none.
-            BlockingIOError: Its process is still at work.
+            FileNotFoundError: There is no interrupted run.
+            BlockingIOError: Its process is still training.
         """
         with locked(path):
             cls(path)._finish()
@@ -92,18 +92,18 @@ class RunFolder:
 
     @classmethod
     def interrupted(cls, path):
-        """The `RunFolder` of the interrupted run at `path`, to be read. Raises as `resume`."""
+        """The `RunFolder` of the interrupted run at `path`, to be read. Raises FileNotFoundError if there is none."""
         folder = cls(path)
-        if (folder._aside / _CONFIG).is_file() and not folder._is_replaced():
+        if (folder._aside / CONFIG).is_file() and not folder._is_replaced():
             folder.path = folder._aside
-        elif folder.file(_SCORES).is_file():
+        elif folder.file(SCORES).is_file():
             raise FileNotFoundError(f"{path}: needs a run that was interrupted. Received: one that is complete")
-        elif not (folder.path / _CONFIG).is_file():
-            raise FileNotFoundError(f"{path}: needs a run that was interrupted. Received: a folder without {_CONFIG}")
+        elif not (folder.path / CONFIG).is_file():
+            raise FileNotFoundError(f"{path}: needs a run that was interrupted. Received: a folder without {CONFIG}")
         return folder
 
     def _is_run(self):
-        path = self.path / _CONFIG
+        path = self.path / CONFIG
         return path.is_file() and "settings" in read_json(path)  # a BERT's folder may have a config.json too
 
     def _written(self, is_new=False):
@@ -112,56 +112,54 @@ class RunFolder:
         try:
             yield self
         except BaseException as error:
-            would_fail_again = is_new and isinstance(error, Exception)  # other than one that was interrupted
-            if not self.has_state() and (would_fail_again or self.path != self._home or not any(self.path.iterdir())):
+            is_failed = is_new and isinstance(error, Exception)  # an interruption is none: that run can be resumed
+            if not self.has_state() and (is_failed or self.path != self._home or not any(self.path.iterdir())):
                 _clear(self.path)
             raise
         self.path = self._home
         self._finish()
 
     def _is_replaced(self):
-        """Whether the run aside is complete, so that its files are on their way to the places of the old ones."""
-        return (self._aside / _SCORES).is_file()
+        """Whether the new run inside the folder is complete, so that its files are replacing the old ones."""
+        return (self._aside / SCORES).is_file()
 
     def _finish(self):
-        """Puts a complete run into its place and drops its state, and what a process left that was killed too early."""
+        """Completes the replacement of an old run by a new one, and removes what a killed process left."""
         if not self._is_run():
             return
         if self._is_replaced():
             there = [name for name in _FILES if (self._aside / name).is_file()]
-            if _CONFIG in there:  # nothing has moved yet
+            if CONFIG in there:  # nothing has moved yet
                 for name in set(_FILES) - set(there):
                     (self._home / name).unlink(missing_ok=True)
             for name in there:
                 os.replace(self._aside / name, self._home / name)
-        if not (self._aside / _CONFIG).is_file():
+        if not (self._aside / CONFIG).is_file():
             _clear(self._aside)
-        if (self._home / _SCORES).is_file():
-            (self._home / _STATE).unlink(missing_ok=True)
+        if (self._home / SCORES).is_file():
+            (self._home / STATE).unlink(missing_ok=True)
 
     def file(self, name):
-        """The path of a file of the run, which need not be there."""
+        """The path of a file of the run, whether it exists or not."""
         newer = self._aside / name
         return newer if self.path == self._home and self._is_replaced() and newer.is_file() else self.path / name
 
     # -- what the model is made of
 
-    def save_setup(self, settings, reader, data, backend):
-        """Writes what the model is made of; `config.json`, which makes the folder a run, comes last.
+    def save_config(self, settings, data, backend):
+        """Writes `config.json`, which makes the folder a run.
 
         Args:
             settings: `Settings`.
-            reader: The `CharacterReader` or `PieceReader` of the model.
             data: A dict of plain values, kept beside the settings.
             backend: The name of the Keras backend that trains.
         """
-        reader.save(self._save_text)
         about = {"format": FORMAT, "kcrf": __version__, "backend": backend}
-        self._save_json(_CONFIG, {**about, "settings": asdict(settings), "data": data})
+        self.save_json(CONFIG, {**about, "settings": asdict(settings), "data": data})
 
     def read_config(self):
-        """A dict of `settings`, a dict, and of `data` and `backend`, as `save_setup` was given; None in old runs."""
-        path = self.existing(_CONFIG)
+        """What `save_config` wrote: a dict of `settings`, a dict, `data` and `backend`. Both are None in old runs."""
+        path = self.existing(CONFIG)
         config = read_json(path)
         if config.get("format", 0) > FORMAT:
             raise ValueError(
@@ -174,14 +172,17 @@ class RunFolder:
 
     def read_settings(self):
         """The `Settings` of the run."""
-        values = self.read_config()["settings"]
+        return self.settings_of(self.read_config())
+
+    def settings_of(self, config):
+        """The `Settings` in what `read_config` returned."""
         try:
-            return Settings.of(values)
-        except (TypeError, ValueError) as error:  # a value of another kind, or out of its range
-            raise ValueError(f"{self.file(_CONFIG)}: needs the settings of a run. Received: {error}") from None
+            return Settings.of(config["settings"])
+        except (TypeError, ValueError) as error:  # a value of another type, or out of its range
+            raise ValueError(f"{self.file(CONFIG)}: needs the settings of a run. Received: {error}") from None
 
     def existing(self, name):
-        """The path of a file in the folder, which must be there."""
+        """The path of a file of the run. Raises FileNotFoundError if it does not exist."""
         path = self.file(name)
         if not path.is_file():
             raise FileNotFoundError(f"{path}: no such file; a run folder, as `kcrf train` writes it, has it")
@@ -190,31 +191,37 @@ class RunFolder:
     # -- weights and the state of training
 
     def save_weights(self, model):
-        """Writes the weights of a Keras model. HDF5 crashes on a full disk, so the room is made sure of before."""
+        """Writes the weights of a Keras model."""
+        # HDF5 crashes on a full disk: check first that there is room.
         room = sum(4 * int(np.prod(variable.shape)) + _HDF5_ITEM for variable in model.variables)
-        self._write_aside(_WEIGHTS, model.save_weights, room)
+        self._write_aside(WEIGHTS, model.save_weights, room)
 
     def load_weights(self, model):
         """Reads the weights into a Keras model of the same settings."""
-        path = self.existing(_WEIGHTS)
+        path = self.existing(WEIGHTS)
         try:
             model.load_weights(path)
-        except Exception as error:  # whatever h5py and Keras raise: the user needs the name of the file
+        except Exception as error:  # of h5py or Keras, whose messages do not name the file
             raise ValueError(f"{path}: cannot be read as the weights of this run ({error})") from error
 
     def save_state(self, progress, arrays):
-        """Writes the state of training: `progress`, plain values, and a list of arrays."""
+        """Writes the state of training, from which it can be resumed.
+
+        Args:
+            progress: Plain values.
+            arrays: List of arrays.
+        """
         text = np.frombuffer(json.dumps(progress).encode(), np.uint8)
         numbered = {str(number): array for number, array in enumerate(arrays)}
-        self._write_aside(_STATE, lambda path: np.savez(path, progress=text, **numbered))
+        self._write_aside(STATE, lambda path: np.savez(path, progress=text, **numbered))
 
     def has_state(self):
-        """Whether there is a state of training to go on from."""
-        return (self.path / _STATE).is_file()
+        """Whether there is a state from which training can be resumed."""
+        return (self.path / STATE).is_file()
 
     def read_state(self):
-        """What `save_state` was given."""
-        path = self.existing(_STATE)
+        """`(progress, arrays)`, as given to `save_state`."""
+        path = self.existing(STATE)
         try:
             with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
                 progress = json.loads(arrays["progress"].tobytes())
@@ -224,35 +231,32 @@ class RunFolder:
                 f"{path}: cannot be read as the state of a training run ({error}); without the file, it starts anew"
             ) from error
 
-    # -- what is told about the run
+    # -- log, transitions, predictions, scores: `kcrf.runs.formats` has the formats
 
     def save_log(self, rows):
-        """Writes the log: a list of dicts, one per epoch."""
-        text = io.StringIO()
-        writer = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        self._save_text(_LOG, text.getvalue())
+        """Writes the log: a list of dicts, one for each epoch."""
+        self.save_text(LOG, log_text(rows))
 
     def save_transitions(self, scheme, epochs):
-        """Writes the transitions: a list of `[epoch, matrix]`, matrices as nested lists."""
-        described = {"labels": list(scheme.labels), "scheme": scheme.get_config(), "epochs": epochs}
-        self._save_text(_TRANSITIONS, json.dumps(described, ensure_ascii=False))
+        """Writes the transitions: a list of `(epoch, matrix)`, matrices as nested lists."""
+        self.save_text(TRANSITIONS, transitions_text(scheme, epochs))
 
-    def save_predictions(self, predictions):
-        """Writes what was found in held-out sentences, a list of dicts."""
-        self._save_text(_PREDICTIONS, "".join(f"{json_line(prediction)}\n" for prediction in predictions))
+    def save_predictions(self, sentences, found):
+        """Writes what was found in held-out `Sentence`s: for each a list of `(start, end[, label], probability)`."""
+        self.save_text(PREDICTIONS, predictions_text(sentences, found))
 
     def save_scores(self, scores):
-        """Writes the scores of the kept weights."""
-        self._save_json(_SCORES, scores)
+        """Writes the scores of the kept weights, which completes the run."""
+        self.save_json(SCORES, scores)
 
     # -- files
 
-    def _save_json(self, name, value):
-        self._save_text(name, json.dumps(value, ensure_ascii=False, indent=1))
+    def save_json(self, name, value):
+        """Writes a file of plain values."""
+        self.save_text(name, json.dumps(value, ensure_ascii=False, indent=1))
 
-    def _save_text(self, name, text):
+    def save_text(self, name, text):
+        """Writes a file of text. Lone surrogates, which vocabularies may have, are kept."""
         self._write_aside(name, lambda path: path.write_bytes(text.encode("utf-8", "surrogatepass")))
 
     def _write_aside(self, name, write, room=0):
@@ -260,52 +264,9 @@ class RunFolder:
 
 
 def _clear(path):
-    """Removes a run, and its folder if nothing else is there."""
+    """Removes the files of a run, and the folder if it is empty then."""
     for name in _FILES:
         for file in (path / name, path / f"new.{name}"):
             file.unlink(missing_ok=True)
-    with suppress(OSError):  # it is not there, or not empty
+    with suppress(OSError):  # it does not exist, or is not empty
         path.rmdir()
-
-
-def _named(path):
-    """The path of a folder, with a name even where it is ".", so that there are names beside it."""
-    path = Path(path)
-    return path if path.name not in ("", "..") else path.resolve()
-
-
-@contextmanager
-def locked(path):
-    """Keeps other processes from writing a run folder, by the file `.<folder>.lock` beside it.
-
-    The lock ends with its process, however that ends. Windows has no such locks: there nothing is locked.
-
-    Raises:
-        BlockingIOError: Another process holds the lock.
-    """
-    try:
-        import fcntl
-    except ImportError:
-        yield
-        return
-    path = _named(path)
-    name = path.with_name(f".{path.name}.lock")
-    name.parent.mkdir(parents=True, exist_ok=True)
-    while True:
-        with open(name, "a+", encoding="ascii") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                file.seek(0)
-                message = f"{path}: another process trains into this folder. Received: process {file.read() or '?'}"
-                raise BlockingIOError(message) from None
-            if not name.exists() or not os.path.samestat(os.stat(name), os.fstat(file.fileno())):
-                continue  # its owner removed the file between our opening and locking it
-            file.truncate(0)
-            file.write(str(os.getpid()))
-            file.flush()
-            try:
-                yield
-            finally:
-                name.unlink(missing_ok=True)
-            return

@@ -1,6 +1,6 @@
-"""Encoders: from features to one hidden vector per character. Trained from scratch, on top of embeddings.
+"""Embeddings of characters, and the encoders that turn them into one hidden vector for each character.
 
-Every encoder gives a sentence the same vectors whatever it is padded with.
+The vectors of a sentence do not depend on how it is padded.
 """
 
 from kcrf.backend import keras, ops
@@ -12,15 +12,15 @@ _WORD_WIDTH = 8
 
 
 def encode(name, vectors, mask, width, depth, dropout):
-    """Hidden vectors of one of the `ENCODERS`.
+    """The hidden vectors of an encoder.
 
     Args:
-        name: "cnn", "bilstm" or "transformer".
+        name: One of `ENCODERS`: "cnn", "bilstm" or "transformer".
         vectors: `(batch, time, features)`, symbolic.
         mask: `(batch, time)` bool, symbolic.
         width: Size of a hidden vector, even for the bilstm, a multiple of 64 or below 64 for the transformer.
         depth: Number of layers.
-        dropout: Share of what is dropped between layers.
+        dropout: Share of the values that are dropped between layers.
 
     Returns:
         `(batch, time, width)`, symbolic.
@@ -33,8 +33,14 @@ def encode(name, vectors, mask, width, depth, dropout):
 def embed(characters, bigrams, sizes, widths, bigram_dropout):
     """Embeddings of each character and of the pair it forms with the next: `(batch, time, sum of widths)`.
 
-    In training, a share `bigram_dropout` of the pairs is not seen at all: pairs are soon learnt by heart, and new text
-    is full of new ones.
+    In training, a share `bigram_dropout` of the pairs is replaced by zeros: the model would overfit to the pairs of the
+    training text, and new text has many others.
+
+    Args:
+        characters, bigrams: `(batch, time)`, symbolic ints.
+        sizes: How many numbers there are for characters and for pairs.
+        widths: The sizes of their vectors.
+        bigram_dropout: Share of the pairs.
     """
     characters = L.Embedding(sizes[0], widths[0], name="Embedding-Character")(characters)
     bigrams = L.Embedding(sizes[1], widths[1], name="Embedding-Bigram")(bigrams)
@@ -43,14 +49,14 @@ def embed(characters, bigrams, sizes, widths, bigram_dropout):
 
 
 def embed_words(words, size):
-    """Embeddings of the `width` numbers, below `size`, that a `Lexicon` gives a character: side by side."""
+    """Embeddings of what a `Lexicon` says of a character: `(batch, time, features)` ints below `size` to vectors."""
     vectors = L.Embedding(size, _WORD_WIDTH, name="Embedding-Words")(words)
     return L.Reshape((-1, words.shape[-1] * _WORD_WIDTH), name="Embedding-Words-Flat")(vectors)
 
 
 def _cnn(x, mask, width, depth, dropout):
     """Residual convolutions over three characters."""
-    real = ops.cast(mask, "float32")[:, :, None]
+    real = ops.cast(mask, "float32")[:, :, None]  # (batch, time, 1)
     x = L.Dense(width, name="Projection")(x)
     for i in range(depth):
         y = L.Conv1D(width, 3, padding="same", activation="relu", name=f"Convolution-{i}")(x * real)
@@ -59,7 +65,7 @@ def _cnn(x, mask, width, depth, dropout):
 
 
 def _bilstm(x, mask, width, depth, dropout):
-    """Long short-term memories from both sides; the mask must be right padding."""
+    """Bidirectional LSTMs; the mask must be right padding."""
     for i in range(depth):
         lstm = L.LSTM(width // 2, return_sequences=True)
         x = L.Bidirectional(lstm, name=f"BiLSTM-{i}")(x, mask=mask)
@@ -71,7 +77,7 @@ def _transformer(x, mask, width, depth, dropout):
     """Pre-norm transformer layers with sinusoidal positions."""
     x = L.Dense(width, name="Projection")(x)
     x = x + SinusoidalPositions(name="Positions")(x)
-    seen = mask[:, None, :]  # (batch, 1, time): every query sees the real keys
+    seen = mask[:, None, :]  # (batch, 1, time): every query attends to the real keys
     for i in range(depth):
         y = L.LayerNormalization(name=f"Attention-{i}-Norm")(x)
         heads = max(1, width // 64)

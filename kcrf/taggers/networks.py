@@ -1,31 +1,33 @@
-"""The network of a tagger: what a reader gives in, emission scores of tags out."""
+"""The network of a tagger, from the inputs that a reader makes to the emission scores of tags."""
 
 from kcrf.backend import keras, ops
 from kcrf.layers import ConditionalRandomField
 from kcrf.models import build_transformer_model
-from kcrf.readers.pieces import BERT_CONFIG, CASES
+from kcrf.readers.pieces import CASES
 from kcrf.taggers.encoders import embed, embed_words, encode
 
 __all__ = ["HEAD", "build_network", "crf_of", "mask_of"]
 
-HEAD = "^(BiLSTM-|Case|Emissions)"  # the paths of the variables above a BERT, the CRF's apart
+HEAD = "^(BiLSTM-|Case|Emissions)"  # paths of the variables on top of a BERT, but for the CRF's
 _CASE_WIDTH = 16
 
 
-def build_network(settings, reader, folder, pretrained=False):
-    """The model: inputs of a reader in, emission scores `(batch, time, tags)` out, a CRF's masked positions at -inf.
+def build_network(settings, reader, pretrained=False):
+    """The model of a tagger.
 
     Args:
-        settings: `Settings`, with a number for the CRF's multiplier.
+        settings: `Settings`, with a number as `crf_lr_multiplier`.
         reader: The `CharacterReader` or `PieceReader` that makes the inputs.
-        folder: The `RunFolder`, which holds the configuration of a BERT.
-        pretrained: Whether to load the weights of the BERT of the settings. Defaults to False.
+        pretrained: Whether to load the weights of the BERT at `settings.bert`. Defaults to False.
 
     Returns:
-        A `keras.Model` with a dict of inputs.
+        A `keras.Model`. Its inputs are a dict of ints `(batch, time)`, "words" `(batch, time, features)`; its output
+        are emission scores `(batch, time, tags)`, with a CRF -inf where masked.
     """
-    body = _from_scratch if settings.bert is None else _on_top_of_bert
-    inputs, hidden = body(settings, reader, folder, pretrained)
+    if settings.bert is None:
+        inputs, hidden = _from_scratch(settings, reader)
+    else:
+        inputs, hidden = _on_top_of_bert(settings, reader, pretrained)
     scheme = settings.tag_scheme()
     emissions = keras.layers.Dense(len(scheme), name="Emissions")(hidden)
     if settings.head == "crf":
@@ -35,12 +37,14 @@ def build_network(settings, reader, folder, pretrained=False):
     return keras.Model(inputs, emissions)
 
 
-def _from_scratch(settings, reader, folder, pretrained):
+def _from_scratch(settings, reader):
+    """The inputs and the hidden vectors `(batch, time, width)` of a model without a BERT."""
     characters = keras.Input((None,), dtype="int32", name="characters")
     bigrams = keras.Input((None,), dtype="int32", name="bigrams")
     inputs = {"characters": characters, "bigrams": bigrams}
     widths = (settings.character_width, settings.bigram_width)
     sizes = reader.vocabulary.sizes
+    # (batch, time, features)
     vectors = embed(characters, bigrams, sizes, widths, settings.bigram_dropout)
     if reader.lexicon is not None:
         inputs["words"] = keras.Input((None, reader.lexicon.width), dtype="int32", name="words")
@@ -50,9 +54,10 @@ def _from_scratch(settings, reader, folder, pretrained):
     return inputs, hidden
 
 
-def _on_top_of_bert(settings, reader, folder, pretrained):
+def _on_top_of_bert(settings, reader, pretrained):
+    """The inputs and the hidden vectors `(batch, time, width)` of a model on top of a BERT."""
     bert = build_transformer_model(
-        folder.file(BERT_CONFIG),
+        reader.config,
         settings.bert if pretrained else None,
         model=reader.config["model_type"],
         skip_top_layers=settings.skip_top_layers if pretrained else 0,
@@ -66,16 +71,16 @@ def _on_top_of_bert(settings, reader, folder, pretrained):
         case = keras.layers.Embedding(len(CASES) + 1, _CASE_WIDTH, name="Case")(inputs["case"])
         hidden = keras.layers.Concatenate()([hidden, case])
     if settings.encoder == "bilstm":
-        real = ops.not_equal(bert.inputs[0], 0)
+        real = ops.not_equal(bert.inputs[0], 0)  # (batch, time): all pieces, also those without a tag
         hidden = encode("bilstm", hidden, real, settings.width, settings.depth, settings.dropout)
     return inputs, hidden
 
 
 def mask_of(inputs):
-    """Which positions carry a tag, bool, of a dict of inputs."""
+    """Which positions carry a tag, `(batch, time)` bool, of a dict of inputs."""
     return ops.not_equal(inputs["tagged"] if "tagged" in inputs else inputs["characters"], 0)
 
 
 def crf_of(model):
-    """The model's ConditionalRandomField, or None."""
+    """The `ConditionalRandomField` of a model, or None."""
     return next((layer for layer in model.layers if isinstance(layer, ConditionalRandomField)), None)

@@ -1,14 +1,18 @@
-"""Uses trained models: text in, words or entities out, with their probabilities and the next best alternatives."""
+"""Segments texts into words and finds entities, with their probabilities and the next best alternatives."""
 
 import re
 from dataclasses import dataclass
+from itertools import chain, islice
+from math import exp, inf, log
 
 from kcrf.taggers.decoding import ignore, load_tagger
+from kcrf.taggers.k_best import join_windows
 
 __all__ = ["Entity", "EntityRecognizer", "WordSegmenter"]
 
 
-def _load_for(task, path):
+def _load(path, task):
+    """The `Tagger` of a run folder, which must be one of the task."""
     tagger = load_tagger(path)
     if bool(tagger.scheme.types) != (task == "ner"):
         raise ValueError(f"{path}: needs a run of --task {task}. Received: one with the tags {tagger.scheme.labels}")
@@ -18,13 +22,13 @@ def _load_for(task, path):
 class WordSegmenter:
     """Cuts text into words with the model of a run folder.
 
-    Nothing is lost: the words are the text without its white space, to the character, whatever the text.
+    No character is lost: joined, the words are the text without its white space, whatever the text.
 
     Args:
         run_dir: A folder that `kcrf train --task cws` wrote.
 
     Raises:
-        FileNotFoundError: It is no run folder, or misses a file.
+        FileNotFoundError: It is no run folder, or a file is missing.
         ValueError: It was written by a newer version or for another task, or a file in it is damaged.
 
     Example:
@@ -35,38 +39,51 @@ class WordSegmenter:
     """
 
     def __init__(self, run_dir):
-        self._tagger = _load_for("cws", run_dir)
+        self._tagger = _load(run_dir, "cws")
 
     def segment(self, text, confidence=False):
-        """The words of a text, a list of strings. White space ends a word and is left out.
+        """The words of a text. White space ends a word and is left out.
 
         Args:
-            text: A string.
-            confidence: Whether to return `(word, probability)` instead: the posterior that this word stands there.
+            text: A string of any length.
+            confidence: Whether to return with each word the posterior probability that exactly this word stands there.
                 Defaults to False.
+
+        Returns:
+            A list of strings, or of `(word, probability)`.
         """
         return self.segment_batch([text], confidence=confidence)[0]
 
     def segment_batch(self, texts, batch_size=64, on_batch=ignore, confidence=False):
-        """The words of several texts, one list each.
+        """The words of several texts.
 
         Args:
             texts: Iterable of strings of any length.
-            batch_size: Windows of up to 128 characters at a time. Defaults to 64.
-            on_batch: Called after each batch with the number of characters it settled.
+            batch_size: Windows of up to 128 characters in a batch. Defaults to 64.
+            on_batch: Called after each batch with the number of characters whose tags it decided.
             confidence: As for `segment`.
+
+        Returns:
+            A list with what `segment` returns for each text.
         """
-        rows = [re.findall(r"\S+", text) for text in texts]
-        pieces = [piece for row in rows for piece in row]
-        found = self._tagger.spans(pieces, batch_size, on_batch, confidence)
+        rows = [re.findall(r"\S+", text) for text in texts]  # of each text, what white space separates
+        parts = list(chain.from_iterable(rows))
+        found = self._tagger.spans(parts, batch_size, on_batch, confidence)
         words = iter(
-            [(piece[start:end], *sure) if sure else piece[start:end] for start, end, *sure in spans]
-            for piece, spans in zip(pieces, found, strict=True)
+            [(part[start:end], *sure) if sure else part[start:end] for start, end, *sure in spans]
+            for part, spans in zip(parts, found, strict=True)
         )
-        return [[word for _ in row for word in next(words)] for row in rows]
+        return [list(chain.from_iterable(islice(words, len(row)))) for row in rows]
 
     def top_k(self, text, k=5):
-        """The k most probable segmentations of a text, best first, each `(probability, words)`.
+        """The k most probable segmentations of a text.
+
+        Args:
+            text: A string of any length.
+            k: How many. Defaults to 5.
+
+        Returns:
+            A list of at most k `(probability, words)`, best first.
 
         >>> segmenter.top_k("研究生命的起源", k=2)                  # doctest: +SKIP
         [(0.81, ['研究', '生命', '的', '起源']), (0.13, ['研究生', '命', '的', '起源'])]
@@ -74,20 +91,19 @@ class WordSegmenter:
         return self.top_k_batch([text], k)[0]
 
     def top_k_batch(self, texts, k=5, batch_size=64, on_batch=ignore):
-        """`top_k` of several texts, one list each; arguments as for `segment_batch`."""
+        """A list with what `top_k` returns for each text; other arguments as for `segment_batch`."""
         rows = [re.findall(r"\S+", text) for text in texts]
-        found = iter(self._tagger.top_k([piece for row in rows for piece in row], k, batch_size, on_batch))
-        return [_best_rows(row, found, k) for row in rows]
+        found = iter(self._tagger.top_k(list(chain.from_iterable(rows)), k, batch_size, on_batch))
+        return [_join_parts(row, islice(found, len(row)), k) for row in rows]
 
 
-def _best_rows(pieces, found, k):
-    """The k best `(probability, words)` of a text out of those of its pieces, which come one after the other."""
-    best = [(1.0, [])]
-    for piece in pieces:
-        ways = [(q, [piece[start:end] for start, end in spans]) for q, spans in next(found)]
-        longer = [(p * q, words + more) for p, words in best for q, more in ways]
-        best = sorted(longer, key=lambda item: -item[0])[:k]
-    return best
+def _join_parts(parts, found, k):
+    """The k best `(probability, words)` of a text, out of those of its parts, which are independent of each other."""
+    ways = [
+        {tuple(part[start:end] for start, end in spans): log(p) if p else -inf for p, spans in analyses}
+        for part, analyses in zip(parts, found, strict=True)
+    ]
+    return [(exp(score), words) for words, score in join_windows(ways, k)]
 
 
 @dataclass(frozen=True)
@@ -95,11 +111,11 @@ class Entity:
     """An entity in a text.
 
     Attributes:
-        start, end: Its extent `[start, end)` in characters.
+        start, end: Where it is in the text: `[start, end)`, in characters.
         label: Its type.
-        text: `text[start:end]`.
-        confidence: The posterior probability that exactly this span is an entity of this type; None where alternatives
-            are listed, whose probability is that of all their entities together.
+        text: Its characters.
+        confidence: The posterior probability that exactly this span is an entity of this type. None in the results of
+            `top_k`, which have one probability for all of their entities together.
     """
 
     start: int
@@ -115,11 +131,11 @@ class EntityRecognizer:
     Args:
         run_dir: A folder that `kcrf train --task ner` wrote.
         min_confidence: Above 0 and below 1: find all entities whose posterior is at least that, and of those that
-            overlap the surest; less finds more. Defaults to None: as the run was trained, which is those of the best
-            path where nothing was said.
+            overlap the surest; a lower one finds more. Defaults to None: as the run was trained, or if it was trained
+            without, the entities of the best path.
 
     Raises:
-        FileNotFoundError: It is no run folder, or misses a file.
+        FileNotFoundError: It is no run folder, or a file is missing.
         ValueError: It was written by a newer version or for another task, or a file in it is damaged; or
             `min_confidence` is out of its range.
 
@@ -133,7 +149,7 @@ class EntityRecognizer:
     def __init__(self, run_dir, min_confidence=None):
         if min_confidence is not None and not 0 < min_confidence < 1:
             raise ValueError(f"`min_confidence` must be above 0 and below 1. Received: {min_confidence!r}")
-        self._tagger = _load_for("ner", run_dir)
+        self._tagger = _load(run_dir, "ner")
         if min_confidence is not None:
             self._tagger.min_confidence = min_confidence
 
@@ -142,23 +158,26 @@ class EntityRecognizer:
         return self.recognize_batch([text])[0]
 
     def recognize_batch(self, texts, batch_size=64, on_batch=ignore):
-        """The entities of several texts, one list each.
+        """The entities of several texts.
 
         Args:
             texts: Iterable of strings of any length.
-            batch_size: Windows of up to 128 positions at a time. Defaults to 64.
-            on_batch: Called after each batch with the number of characters it settled.
+            batch_size: Windows of up to 128 positions in a batch. Defaults to 64.
+            on_batch: Called after each batch with the number of characters whose tags it decided.
+
+        Returns:
+            A list with what `recognize` returns for each text.
         """
         texts = list(texts)
         found = self._tagger.spans(texts, batch_size, on_batch, confidence=True)
         return [_entities(text, spans) for text, spans in zip(texts, found, strict=True)]
 
     def top_k(self, text, k=5):
-        """The k most probable analyses of a text, best first, each `(probability, entities)`."""
+        """The k most probable analyses of a text: a list of at most k `(probability, entities)`, best first."""
         return self.top_k_batch([text], k)[0]
 
     def top_k_batch(self, texts, k=5, batch_size=64, on_batch=ignore):
-        """`top_k` of several texts, one list each; arguments as for `recognize_batch`."""
+        """A list with what `top_k` returns for each text; other arguments as for `recognize_batch`."""
         texts = list(texts)
         found = self._tagger.top_k(texts, k, batch_size, on_batch)
         return [[(p, _entities(text, spans)) for p, spans in best] for text, best in zip(texts, found, strict=True)]

@@ -1,43 +1,45 @@
-"""Training batches: windows of one length bucket together, drawn anew every epoch."""
+"""Training data: windows with their tags, in batches of one length bucket, drawn anew every epoch."""
 
 import numpy as np
 
 from kcrf.backend import keras
+from kcrf.corpora import Sentence
 from kcrf.readers import tags_of_units
-from kcrf.readers.padding import bucket, pad, padded
+from kcrf.readers.padding import bucket, training_batch
 
-__all__ = ["Batches", "training_rows"]
+__all__ = ["Batches", "held_out_batch", "tagged_windows"]
 
 
-def training_rows(sentences, readings, scheme, whole_spans=False):
-    """What is trained on: `(inputs, tags)` of every window of every sentence.
+def tagged_windows(sentences, readings, scheme, whole_spans=False):
+    """Every window of every sentence, with its tags.
 
     Args:
         sentences: List of `kcrf.corpora.Sentence`.
         readings: The `kcrf.readers.Reading` of each.
         scheme: A `TagScheme`.
-        whole_spans: Whether tags of a span that a window cuts are unknown, as a CRF with constraints needs it: there
-            no window may begin inside a word. Defaults to False.
+        whole_spans: Whether the tags of a span that a window cuts off are unknown. A CRF with constraints needs that:
+            under them no sequence may begin inside a word. Defaults to False.
 
     Returns:
-        A list of pairs: a dict of rows of ints, and a list of as many tags, -1 where there is none or none is known.
+        A list of `(inputs, tags)`: a dict of rows of ints, and a list of ints of the same length, -1 where a position
+        has no tag or an unknown one.
     """
-    rows = []
+    windows = []
     for sentence, reading in zip(sentences, readings, strict=True):
         tags = tags_of_units(scheme, reading.units, sentence.spans)
         for window in reading.windows:
             chosen = tags[window.first : window.first + len(window.positions)]
             if whole_spans:
                 chosen = _without_cut_spans(scheme, chosen)
-            row = np.full(len(next(iter(window.inputs.values()))), -1)
+            row = np.full(window.length, -1)
             row[window.positions] = chosen
-            rows.append((window.inputs, row.tolist()))
-    return rows
+            windows.append((window.inputs, row.tolist()))
+    return windows
 
 
 def _without_cut_spans(scheme, tags):
-    """Tags of a window with -1 for what belongs to a span that begins before it or ends behind it."""
-    tags = np.array(tags, int)
+    """The tags of a window, with -1 for those of a span that begins before it or ends behind it."""
+    tags = np.array(tags, int)  # (units,)
     opens = np.flatnonzero((tags < 0) | scheme.allowed_starts[tags])
     if len(tags) and tags[0] >= 0 and not scheme.allowed_starts[tags[0]]:
         tags[: opens[0] if len(opens) else None] = -1
@@ -46,24 +48,45 @@ def _without_cut_spans(scheme, tags):
     return tags
 
 
-class Batches(keras.utils.PyDataset):
-    """Training batches: windows of one length bucket together, always equally many of a bucket.
-
-    Which rows stand together, and in which order, follows from the seed and the epoch alone: an interrupted run draws
-    the same batches when it goes on.
+def held_out_batch(reader, sentences, scheme, limit=256):
+    """The inputs and tags of the first windows of some sentences, as one batch.
 
     Args:
-        rows: What `training_rows` returns, at least one.
-        batch_size: Rows of a batch; a bucket's last batch is filled up with other rows of the bucket.
-        seed: Draws the batches.
-        batch_tokens: Positions of a batch: longer rows come in smaller batches. Defaults to None: `batch_size` rows.
+        reader: A `CharacterReader` or `PieceReader`.
+        sentences: List of `kcrf.corpora.Sentence`.
+        scheme: A `TagScheme`. Entities of other types than its own are left out.
+        limit: The most windows. Defaults to 256.
+
+    Returns:
+        `(inputs, tags)`, as `kcrf.readers.padding.training_batch` returns them.
+    """
+    known = [
+        Sentence(s.text, [span for span in s.spans if not scheme.types or span[2] in scheme.types])
+        for s in [sentence for sentence in sentences if sentence.text][:limit]
+    ]
+    readings = reader.read([sentence.text for sentence in known])
+    return training_batch(tagged_windows(known, readings, scheme)[:limit])
+
+
+class Batches(keras.utils.PyDataset):
+    """Training batches. Those of a length bucket all have the same number of windows.
+
+    The batches of an epoch depend on the seed and the number of the epoch only, so a run that is resumed draws the same
+    ones.
+
+    Args:
+        windows: What `tagged_windows` returns, at least one.
+        batch_size: Windows of a batch. The last batch of a bucket is filled up with other windows of the bucket.
+        seed: Seed of the order.
+        batch_tokens: Positions of a batch, instead of `batch_size`: batches of longer windows have fewer of them.
+            Defaults to None.
     """
 
-    def __init__(self, rows, batch_size, seed, batch_tokens=None):
+    def __init__(self, windows, batch_size, seed, batch_tokens=None):
         super().__init__()
         self._buckets = {}
-        for row in rows:
-            self._buckets.setdefault(bucket(len(row[1])), []).append(row)
+        for window in windows:
+            self._buckets.setdefault(bucket(len(window[1])), []).append(window)
         self._sizes = {
             length: max(1, batch_tokens // length) if batch_tokens else batch_size for length in self._buckets
         }
@@ -74,22 +97,19 @@ class Batches(keras.utils.PyDataset):
         return len(self._batches)
 
     def __getitem__(self, index):
-        length, rows = self._batches[index]
-        inputs, tags = zip(*rows, strict=True)
-        return padded(inputs, length), pad(tags, length, value=-1)
+        return training_batch(self._batches[index])
 
     def draw(self, epoch):
-        """Draws the batches of an epoch, counted from 0."""
-        random, self._batches = np.random.default_rng([self._seed, epoch]), []
-        for length, rows in self._buckets.items():
+        """Draws the batches of an epoch. Epochs are counted from 0."""
+        random, batches = np.random.default_rng([self._seed, epoch]), []
+        for length, windows in self._buckets.items():
             size = self._sizes[length]
-            order = random.permutation(len(rows))
-            order = np.resize(order, -(-len(order) // size) * size)
-            for chosen in order.reshape(-1, size):
-                self._batches.append((length, [rows[i] for i in chosen]))
-        random.shuffle(self._batches)
-        # Keras takes the lengths of the first two batches for those of all, on TensorFlow, unless they differ.
-        lengths = [length for length, _ in self._batches]
-        other = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
+            order = random.permutation(len(windows))
+            order = np.resize(order, -(-len(order) // size) * size)  # repeats the first ones to fill up the last batch
+            batches += [(length, [windows[i] for i in chosen]) for chosen in order.reshape(-1, size)]
+        random.shuffle(batches)
+        # On TensorFlow, Keras takes the length of the first two batches for that of all, unless they differ.
+        other = next((i for i, (length, _) in enumerate(batches) if length != batches[0][0]), None)
         if other is not None:
-            self._batches[1], self._batches[other] = self._batches[other], self._batches[1]
+            batches[1], batches[other] = batches[other], batches[1]
+        self._batches = [windows for _, windows in batches]

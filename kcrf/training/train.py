@@ -1,4 +1,4 @@
-"""Trains a tagger: batches, the optimizer, the epochs, the best weights, and on again after an interruption."""
+"""Trains a tagger: reads the sentences, builds and compiles the model, fits it, scores it; resumes interrupted runs."""
 
 import hashlib
 import sys
@@ -12,56 +12,61 @@ from kcrf.corpora import Sentence, entity_types
 from kcrf.layers import suggest_lr_multiplier
 from kcrf.optimizers import AdamWeightDecay, WarmupLinearDecay, layerwise_decay
 from kcrf.readers import CharacterReader, Lexicon, PieceReader, Vocabulary
-from kcrf.readers.padding import bucket, pad, padded
 from kcrf.runs import RunFolder
+from kcrf.runs.records import last_advice
 from kcrf.taggers import Tagger
-from kcrf.taggers.decoding import load_setup
 from kcrf.taggers.networks import HEAD, build_network, crf_of
-from kcrf.training.batches import Batches, training_rows
-from kcrf.training.callbacks import Averages, Interruption, Keeper
+from kcrf.taggers.setup import load_setup, save_setup
+from kcrf.training.batches import Batches, held_out_batch, tagged_windows
+from kcrf.training.callbacks import Averages, EpochBatches, EpochScores, Interruption
+from kcrf.training.history import TrainingHistory
 from kcrf.training.monitor import CRFMonitor
+from kcrf.training.state import RunSaver
 
 __all__ = ["resume_tagger", "train_segmenter", "train_tagger"]
 
-_WATCHED = 256  # held-out sentences that the monitor looks at
-
 
 def train_tagger(settings, train, valid, test=None, out="runs/tagger", progress=None, sources=None):
-    """Trains a tagger and leaves all that using it takes in a run folder.
+    """Trains a tagger and writes all that is needed to use it into a run folder.
 
-    The weights kept are those of the epoch with the best F on `valid`. After each epoch the state of training is kept
-    too, so that `resume_tagger` can go on with a run that was interrupted.
+    The weights that are kept are those of the epoch with the best F on `valid`. The state of training is written after
+    each epoch too, so that `resume_tagger` can resume a run that was interrupted.
 
     Args:
         settings: `Settings`. Without `types`, the entity types are those of `train`.
         train, valid: Lists of sentences: `kcrf.corpora.Sentence`s, or for segmentation lists of words.
-        test: As `valid`, scored once at the end, or None. Its OOV counts against `train` and `valid`.
-        out: The run folder; made, or replaced when training is done if it is one already.
-        progress: A Keras callback that shows progress and whose `report(row)` is called after each epoch, or None.
+        test: As `valid`, scored once at the end. Its out-of-vocabulary words are those of neither `train` nor `valid`.
+            Defaults to None.
+        out: The run folder, which is made. If it holds a run already, that is replaced when training is complete.
+            Defaults to "runs/tagger".
+        progress: A Keras callback that shows progress and whose `report(row)` is called after each epoch. Defaults to
+            None.
         sources: Plain values that say where the data came from, kept in `config.json`. Defaults to None.
 
     Returns:
-        `(tagger, scores)`: a `Tagger` with the best weights; a dict with the keys "valid" and, with a test, "test".
+        `(tagger, scores)`: a `Tagger` with the best weights, whose `advice` is what a `kcrf.monitor.CRFMonitor` says
+        after the last epoch; a dict with the keys "valid" and, with a test part, "test".
 
     Raises:
-        FileExistsError: `out` exists and is not a run folder.
-        FileNotFoundError: The folder of the BERT misses a file.
+        FileExistsError: `out` is a file, or a folder that is not empty and no run folder.
+        FileNotFoundError: The folder of the BERT lacks a file.
         BlockingIOError: Another process trains into `out`.
-        ValueError: A part has no text, or `train` no entity; or the loss is no number any more.
+        ValueError: A part has no text, or `train` no entity; or the loss is not finite any more.
     """
     parts = _parts(train, valid, test)
     data = {"sources": sources, "sha256": _fingerprints(parts)}
     with RunFolder.create(out) as folder:
         keras.utils.set_random_seed(settings.seed)
-        settings, reader = _prepared(settings, parts)
-        batches = _batches(settings, reader, parts["train"])
-        settings = _with_number(settings, len(batches) * settings.epochs)
-        folder.save_setup(settings, reader, data, backend_name())
+        settings = _with_types(settings, parts)
+        reader = _make_reader(settings, parts["train"])
+        batches = _make_batches(settings, reader, parts["train"])
+        settings = _with_lr_multiplier(settings, len(batches) * settings.epochs)
+        save_setup(folder, settings, reader, data)
         return _train(folder, settings, reader, batches, parts, progress)
 
 
 def resume_tagger(out, train, valid, test=None, progress=None):
-    """Goes on with a run of `train_tagger` behind its last whole epoch.
+    """Resumes an interrupted run of `train_tagger` after its last complete epoch.
 
     It ends with the weights that the run would have had without the interruption: on a CPU to the last bit, where the
     backend computes the same twice.
@@ -74,29 +79,18 @@ def resume_tagger(out, train, valid, test=None, progress=None):
         As `train_tagger`.
 
     Raises:
-        FileNotFoundError: There is no run that was interrupted.
-        BlockingIOError: Its process still trains.
+        FileNotFoundError: `out` holds no interrupted run.
+        BlockingIOError: The process of the run is still training.
         ValueError: The sentences or the Keras backend are not the same, a file in the folder is damaged, or the loss
-            is no number.
+            is not finite any more.
     """
     parts = _parts(train, valid, test)
     with RunFolder.resume(out) as folder:
-        settings, reader = load_setup(folder)
-        config = folder.read_config()
-        if config["backend"] not in (None, backend_name()):
-            raise ValueError(
-                f"{folder.path}: needs the backend that the run began with, for the same weights: KERAS_BACKEND="
-                f"{config['backend']}. Received: {backend_name()}"
-            )
-        known = (config["data"] or {}).get("sha256")
-        changed = [name for name, sha256 in _fingerprints(parts).items() if not known or known.get(name) != sha256]
-        if changed or len(parts) != len(known):
-            raise ValueError(
-                f"{folder.path}: needs the data that the run began with. Received: {', '.join(changed or parts)} "
-                "with other sentences"
-            )
-        keras.utils.set_random_seed(settings.seed)
-        return _train(folder, settings, reader, _batches(settings, reader, parts["train"]), parts, progress)
+        setup = load_setup(folder)
+        _check_same_run(folder, setup, parts)
+        keras.utils.set_random_seed(setup.settings.seed)
+        batches = _make_batches(setup.settings, setup.reader, parts["train"])
+        return _train(folder, setup.settings, setup.reader, batches, parts, progress)
 
 
 def train_segmenter(settings, train, valid, test=None, out="runs/segmenter", progress=None):
@@ -104,82 +98,18 @@ def train_segmenter(settings, train, valid, test=None, out="runs/segmenter", pro
     return train_tagger(settings, train, valid, test, out, progress)
 
 
-def _train(folder, settings, reader, batches, parts, progress):
-    with Interruption() as interruption:
-        tagger = _fitted(folder, settings, reader, batches, parts, progress, interruption)
-    folder.load_weights(tagger.model)
-    scores = _scored(folder, tagger, parts)
-    folder.save_scores(scores)
-    return tagger, scores
-
-
-def _fitted(folder, settings, reader, batches, parts, progress, interruption):
-    """The tagger after its last epoch; the folder has the weights of the best."""
-    model = build_network(settings, reader, folder, pretrained=True)
-    _compile(model, settings, len(batches) * settings.epochs)
-    tagger = Tagger(model, reader, settings.tag_scheme(), settings.min_confidence)
-    report = progress.report if progress else lambda row: None
-    keeper = Keeper(tagger, parts["valid"], folder, batches, settings, report)
-    callbacks = [keeper, *([progress] if progress else []), interruption]
-    if tagger.crf is not None:
-        monitor = CRFMonitor(tagger.crf, _watched(tagger, parts["valid"]), tagger.scheme, verbose=0)
-        monitor.set_model(model)
-        monitor.on_train_begin()  # it compares with the transitions before training, not those of a run resumed
-        callbacks.insert(0, monitor)
-    resumed = folder.has_state()
-    done = keeper.restore(model) if resumed else 0
-    if settings.bert is None:
-        callbacks.insert(0, Averages(resumed))  # first: the others see averaged weights
-    if not keeper.is_done():
-        fit = {"epochs": settings.epochs, "initial_epoch": done, "verbose": 0, "shuffle": False}
-        try:
-            model.fit(batches, callbacks=callbacks, **fit)
-        except BaseException:
-            if progress:
-                progress.on_train_end()  # Keras calls it only where nothing went wrong: a bar hides the cursor
-            raise
-    return tagger
-
-
-def _scored(folder, tagger, parts):
-    """The scores of the parts held out; what was found in the last of them goes into the folder."""
-    scores, known, last = {}, _words(parts["train"]), list(parts)[-1]
-    for name in list(parts)[1:]:
-        sentences = parts[name]
-        found = tagger.spans([sentence.text for sentence in sentences], confidence=name == last)
-        if name == last:
-            folder.save_predictions(map(_prediction, sentences, found))
-            found = [[span[:-1] for span in spans] for spans in found]
-        scores[name] = tagger.score(sentences, found, known)
-        known |= _words(sentences)
-    return scores
-
-
-def _words(sentences):
-    return {sentence.text[start:end] for sentence in sentences for start, end, *_ in sentence.spans}
-
-
-def _prediction(sentence, found):
-    """A line of `predictions.jsonl`. Words have the label ""."""
-    return {
-        "text": sentence.text,
-        "gold": [[start, end, *(label or [""])] for start, end, *label in sentence.spans],
-        "found": [[start, end, *(label or [""]), round(sure, 6)] for start, end, *label, sure in found],
-    }
-
-
 def _parts(train, valid, test):
-    """The parts that are there, by name, as lists of `Sentence`s."""
+    """The parts that are given, by name, as lists of `Sentence`s."""
     parts = {"train": train, "valid": valid, "test": test}
-    parts = {name: [_sentence(item) for item in part] for name, part in parts.items() if part is not None}
+    parts = {name: [_as_sentence(item) for item in part] for name, part in parts.items() if part is not None}
     for name, part in parts.items():
         if not any(sentence.text for sentence in part):
             raise ValueError(f"`{name}` needs at least one sentence with words. Received: {len(part)} empty sentences")
     return parts
 
 
-def _sentence(item):
-    """A `Sentence` as it is, or that of a list of words."""
+def _as_sentence(item):
+    """A `Sentence`, made out of a list of words if it is none."""
     if isinstance(item, Sentence):
         return item
     ends = np.cumsum([0, *map(len, item)]).tolist()
@@ -187,60 +117,148 @@ def _sentence(item):
 
 
 def _fingerprints(parts):
-    """A hash of texts and spans by part."""
+    """A hash of the texts and spans of each part."""
     content = {name: repr([(s.text, s.spans) for s in part]) for name, part in parts.items()}
     return {name: hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for name, text in content.items()}
 
 
-def _prepared(settings, parts):
-    """The settings with the types of the training part, and a new reader."""
-    if settings.task == "ner" and not settings.types:
+def _check_same_run(folder, setup, parts):
+    """Raises ValueError if the backend or the data are not those that the run was begun with."""
+    if setup.backend not in (None, backend_name()):
+        raise ValueError(
+            f"{folder.path}: needs the backend that the run began with, for the same weights: KERAS_BACKEND="
+            f"{setup.backend}. Received: {backend_name()}"
+        )
+    known = (setup.data or {}).get("sha256") or {}
+    changed = [name for name, sha256 in _fingerprints(parts).items() if known.get(name) != sha256]
+    if changed or len(parts) != len(known):
+        raise ValueError(
+            f"{folder.path}: needs the data that the run began with. Received: {', '.join(changed or parts)} "
+            "with other sentences"
+        )
+
+
+def _with_types(settings, parts):
+    """The settings, for entities with the types of the training part; warns of what the other parts cannot show."""
+    if settings.task != "ner":
+        return settings
+    if not settings.types:
         settings = replace(settings, types=entity_types(parts["train"]))
         if not settings.types:
             raise ValueError("`train` needs at least one entity. Received: sentences without any")
     for name, part in parts.items():
-        unseen = Counter(label for s in part for *_, label in s.spans if settings.types and label not in settings.types)
+        unseen = Counter(label for sentence in part for *_, label in sentence.spans if label not in settings.types)
         if unseen:
-            told = ", ".join(f"{label} ({count})" for label, count in sorted(unseen.items()))
-            print(f"{name}: entities of types that the training part lacks count as missed: {told}", file=sys.stderr)
-    if settings.task == "ner" and not any(sentence.spans for sentence in parts["valid"]):
+            counts = ", ".join(f"{label} ({count})" for label, count in sorted(unseen.items()))
+            print(f"{name}: entities of types that the training part lacks count as missed: {counts}", file=sys.stderr)
+    if not any(sentence.spans for sentence in parts["valid"]):
         print("valid: no entity, so no epoch is better than another: the last one is kept", file=sys.stderr)
+    return settings
+
+
+def _make_reader(settings, sentences):
+    """The reader of the BERT of the settings, or one for the characters and words of the training part."""
     if settings.bert is not None:
-        return settings, PieceReader.of_bert(
-            settings.bert, settings.bert_layers, settings.lower_case, settings.word_case
-        )
-    texts = (sentence.text for sentence in parts["train"])
-    lexicon = Lexicon.of(parts["train"]) if settings.lexicon else None
-    return settings, CharacterReader(Vocabulary.of(texts, min_bigrams=settings.min_bigrams), lexicon)
+        return PieceReader.of_bert(settings.bert, settings.bert_layers, settings.lower_case, settings.word_case)
+    lexicon = Lexicon.of(sentences) if settings.lexicon else None
+    vocabulary = Vocabulary.of((sentence.text for sentence in sentences), min_bigrams=settings.min_bigrams)
+    return CharacterReader(vocabulary, lexicon)
 
 
-def _batches(settings, reader, sentences):
+def _make_batches(settings, reader, sentences):
     readings = reader.read_training(sentences)
-    rows = training_rows(sentences, readings, settings.tag_scheme(), whole_spans=settings.constraints)
-    return Batches(rows, settings.batch_size, settings.seed, settings.batch_tokens)
+    windows = tagged_windows(sentences, readings, settings.tag_scheme(), whole_spans=settings.constraints)
+    return Batches(windows, settings.batch_size, settings.seed, settings.batch_tokens)
 
 
-def _with_number(settings, steps):
-    """The settings with a number for the multiplier "auto"."""
+def _with_lr_multiplier(settings, steps):
+    """The settings with a number as the multiplier of the CRF's learning rate, also for "auto"."""
     if settings.crf_lr_multiplier != "auto":
         return settings
     return replace(settings, crf_lr_multiplier=suggest_lr_multiplier(settings.learning_rate, steps))
 
 
-def _watched(tagger, sentences):
-    """Inputs and tags of held-out windows, for the monitor."""
-    types, sentences = tagger.scheme.types, [sentence for sentence in sentences if sentence.text][:_WATCHED]
-    spans = [[span for span in s.spans if not types or span[2] in types] for s in sentences]
-    known = [Sentence(s.text, those) for s, those in zip(sentences, spans)]
-    readings = tagger.reader.read([s.text for s in known])
-    rows = training_rows(known, readings, tagger.scheme)[:_WATCHED]
-    inputs, tags = zip(*rows)
-    length = bucket(max(map(len, tags)))
-    return padded(inputs, length), pad(tags, length, value=-1)
+def _train(folder, settings, reader, batches, parts, progress):
+    """Trains the model of a run; returns its tagger with the best weights, and the scores."""
+    with Interruption() as interruption:
+        tagger = _fit(folder, settings, reader, batches, parts["valid"], progress, interruption)
+    folder.load_weights(tagger.model)
+    scores = _score(folder, tagger, parts)
+    folder.save_scores(scores)
+    return tagger, scores
+
+
+def _fit(folder, settings, reader, batches, valid, progress, interruption):
+    """The tagger after its last epoch. The best weights are in the folder."""
+    model = build_network(settings, reader, pretrained=True)
+    _compile(model, settings, len(batches) * settings.epochs)
+    tagger = Tagger(model, reader, settings.tag_scheme(), settings.min_confidence)
+    history = TrainingHistory(settings.epochs, settings.patience)
+    saver = RunSaver(folder, tagger, model, history)
+    monitor = _monitors(tagger, model, valid)  # before a state is restored: it measures changes from the initial values
+    is_resumed = folder.has_state()
+    random = saver.restore() if is_resumed else None
+
+    def on_epoch(row, is_best):
+        saver.save(is_best)
+        if progress:
+            progress.report(row)
+
+    callbacks = [
+        *([Averages(is_resumed)] if settings.bert is None else []),  # first, so that the others see averaged weights
+        *monitor,
+        EpochBatches(batches, random),
+        EpochScores(tagger, valid, history, on_epoch),
+        *([progress] if progress else []),
+        interruption,
+    ]
+    if not history.is_done():
+        _run_epochs(model, batches, settings.epochs, len(history.rows), callbacks, progress)
+    tagger.advice = last_advice(history.rows, tagger.scheme.allowed_transitions)
+    return tagger
+
+
+def _monitors(tagger, model, valid):
+    """A list with a `CRFMonitor`, or an empty one without a CRF."""
+    if tagger.crf is None:
+        return []
+    batch = held_out_batch(tagger.reader, valid, tagger.scheme)
+    monitor = CRFMonitor(tagger.crf, batch, tagger.scheme, verbose=0)
+    monitor.set_model(model)
+    monitor.on_train_begin()
+    return [monitor]
+
+
+def _run_epochs(model, batches, epochs, done, callbacks, progress):
+    try:
+        model.fit(batches, epochs=epochs, initial_epoch=done, callbacks=callbacks, verbose=0, shuffle=False)
+    except BaseException:
+        if progress:
+            progress.on_train_end()  # Keras calls it only without an error; a progress bar must restore the cursor
+        raise
+
+
+def _score(folder, tagger, parts):
+    """The scores of the held-out parts; also writes what was found in the last of them into the folder."""
+    scores, known, last = {}, _words(parts["train"]), list(parts)[-1]
+    for name in list(parts)[1:]:
+        sentences = parts[name]
+        found = tagger.spans([sentence.text for sentence in sentences], confidence=name == last)
+        if name == last:
+            folder.save_predictions(sentences, found)
+            found = [[span[:-1] for span in spans] for spans in found]
+        scores[name] = tagger.score(sentences, found, known)
+        known |= _words(sentences)
+    return scores
+
+
+def _words(sentences):
+    """The set of words, or of the texts of entities."""
+    return {sentence.text[start:end] for sentence in sentences for start, end, *_ in sentence.spans}
 
 
 def _compile(model, settings, steps):
-    """From scratch: Adam down a cosine, with averaged weights. With a BERT: AdamW down a line."""
+    """From scratch: Adam with a cosine schedule and averaged weights. With a BERT: AdamW with a linear schedule."""
     layer = crf_of(model)
     loss = layer.sparse_loss if layer else keras.losses.SparseCategoricalCrossentropy(True, ignore_class=-1)
     optimizer = (_optimizer_from_scratch if settings.bert is None else _optimizer_of_bert)(model, settings, steps)
@@ -252,7 +270,7 @@ def _optimizer_from_scratch(model, settings, steps):
     rate = keras.optimizers.schedules.CosineDecay(
         0.0, max(1, steps - warmup), warmup_target=settings.learning_rate, warmup_steps=warmup
     )
-    momentum = min(0.998, 1 - 10 / steps) if steps > 20 else 0.5  # over the last few hundred steps, or a tenth of few
+    momentum = min(0.998, 1 - 10 / steps) if steps > 20 else 0.5  # averages over 500 steps, or a tenth of a short run
     return keras.optimizers.Adam(rate, global_clipnorm=5.0, use_ema=True, ema_momentum=momentum)
 
 

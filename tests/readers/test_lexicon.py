@@ -93,20 +93,12 @@ def test_windows_hold_the_features_of_their_stretch_of_the_text():
     assert pad([window.inputs["words"] for window in reading.windows], 128).shape == (2, 128, Lexicon.width)
 
 
-def test_a_lexicon_comes_back_from_a_run_folder_as_it_was(tmp_path):
+def test_a_lexicon_is_the_same_after_a_round_trip_through_json():
     part = [sentence("北京 大学 2008年"), sentence("北京 大 学")]
     reader = CharacterReader(Vocabulary.of([s.text for s in part]), Lexicon.of(part))
-    reader.save(lambda name, text: (tmp_path / name).write_text(text, encoding="utf-8"))
-
-    class Folder:
-        path = tmp_path
-        existing = staticmethod(lambda name: tmp_path / name)
-
-    back = CharacterReader.load(Folder)
+    content = json.loads(json.dumps(reader.get_config()))
+    back = CharacterReader.from_config(content)
     assert (back.lexicon.words, back.lexicon.strings) == (reader.lexicon.words, reader.lexicon.strings)
-    content = json.loads((tmp_path / "vocabulary.json").read_text(encoding="utf-8"))
     for words, strings in [({"北京": 3}, {"北京": 2}), ({"北京": 1}, {}), ({"北京": "1"}, {"北京": 2}), ([], {})]:
-        changed = {**content, "words": words, "strings": strings}
-        (tmp_path / "vocabulary.json").write_text(json.dumps(changed), encoding="utf-8")
-        with pytest.raises(ValueError, match="vocabulary.json: needs words and strings with their counts. Received: "):
-            CharacterReader.load(Folder)
+        with pytest.raises(ValueError, match="needs words and strings with their counts. Received: "):
+            CharacterReader.from_config({**content, "words": words, "strings": strings})

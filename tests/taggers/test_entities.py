@@ -19,7 +19,7 @@ from kcrf.runs import Settings
 from kcrf.taggers import Entity, EntityRecognizer, WordSegmenter, load_tagger
 from kcrf.tags import bio, bioes, bmes
 from kcrf.training import train_tagger
-from kcrf.training.batches import Batches, training_rows
+from kcrf.training.batches import Batches, tagged_windows
 
 TINY = {"task": "ner", "width": 16, "depth": 1, "batch_size": 8, "epochs": 3, "learning_rate": 0.02}
 CORPUS = load_mini("ner")
@@ -354,7 +354,7 @@ def test_a_boundary_inside_a_unit_makes_its_tag_unknown():
 
 
 def test_batches_follow_from_seed_and_epoch_and_hold_every_row():
-    rows = training_rows(CORPUS.train[:90], characters.read_training(CORPUS.train[:90]), bio(["LOC", "ORG", "PER"]))
+    rows = tagged_windows(CORPUS.train[:90], characters.read_training(CORPUS.train[:90]), bio(["LOC", "ORG", "PER"]))
     batches, same = (Batches(rows, 8, seed=5) for _ in range(2))
     same.draw(3), same.draw(1)  # noqa: B018
     batches.draw(1)
@@ -374,7 +374,7 @@ def test_batches_follow_from_seed_and_epoch_and_hold_every_row():
 
 
 def test_batches_by_tokens_have_about_as_many_positions_each():
-    rows = training_rows(CORPUS.train[:90], characters.read_training(CORPUS.train[:90]), bio(["LOC", "ORG", "PER"]))
+    rows = tagged_windows(CORPUS.train[:90], characters.read_training(CORPUS.train[:90]), bio(["LOC", "ORG", "PER"]))
     batches = Batches(rows, 8, seed=0, batch_tokens=256)
     shapes = {batches[i][1].shape for i in range(len(batches))}
     assert {rows * length for rows, length in shapes} == {256} and len(shapes) > 1

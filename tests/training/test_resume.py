@@ -17,7 +17,7 @@ from kcrf import commands
 from kcrf.backend import backend_name, keras
 from kcrf.corpora import Sentence, load_mini
 from kcrf.runs import RunFolder, Settings
-from kcrf.runs.folder import locked
+from kcrf.runs.lock import locked
 from kcrf.taggers import load_tagger
 from kcrf.taggers.networks import build_network
 from kcrf.training import resume_tagger, train_tagger
@@ -394,9 +394,7 @@ def test_a_handler_of_ones_own_stays_and_training_runs_beside_the_main_thread(tm
 
 def test_a_second_process_is_refused_and_the_lock_of_a_dead_one_does_not_count(tmp_path):
     run = tmp_path / "run"
-    code = (
-        f"from kcrf.runs.folder import locked\nwith locked({str(run)!r}):\n    print('locked', flush=True)\n    input()"
-    )
+    code = f"from kcrf.runs.lock import locked\nwith locked({str(run)!r}):\n    print('locked', flush=True); input()"
     command = [sys.executable, "-c", f"import sys\nsys.modules['keras'] = None\n{code}"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout.readline() == "locked\n"

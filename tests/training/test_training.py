@@ -18,9 +18,10 @@ from kcrf.runs import RunFolder, Settings
 from kcrf.runs.settings import RECIPES
 from kcrf.taggers import EntityRecognizer, WordSegmenter, load_tagger
 from kcrf.taggers.networks import build_network
+from kcrf.taggers.setup import save_setup
 from kcrf.tags import bio
 from kcrf.training import resume_tagger, train_tagger
-from kcrf.training.batches import Batches, training_rows
+from kcrf.training.batches import Batches, tagged_windows
 from kcrf.training.train import _compile
 
 CORPUS, WORDS = load_mini("ner"), load_mini()
@@ -61,7 +62,7 @@ def test_a_run_on_a_bert_stands_alone(run):
     ]
     settings = json.loads((run / "config.json").read_text())["settings"]
     readings = load_tagger(run).reader.read_training(PARTS["train"])
-    rows = training_rows(PARTS["train"], readings, bio(settings["types"]))
+    rows = tagged_windows(PARTS["train"], readings, bio(settings["types"]))
     assert settings["crf_lr_multiplier"] == suggest_lr_multiplier(1e-3, 2 * len(Batches(rows, 16, seed=2)))
     assert {"vocab.txt", "bert_config.json"} <= {path.name for path in run.iterdir()}
 
@@ -134,8 +135,8 @@ def test_an_interrupted_run_on_a_bert_goes_on_to_the_same_weights(bert, tmp_path
 def compiled(settings, bert, tmp_path, steps=100):
     reader = PieceReader.of_bert(bert, settings.bert_layers)
     with RunFolder.create(tmp_path / "made") as folder:
-        folder.save_setup(settings, reader, {}, backend_name())
-        model = build_network(settings, reader, folder, pretrained=True)
+        save_setup(folder, settings, reader, {})
+        model = build_network(settings, reader, pretrained=True)
     _compile(model, settings, steps)
     return model
 

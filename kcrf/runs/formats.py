@@ -1,0 +1,147 @@
+"""The files of a run that reports read: each written and read here. Needs NumPy only.
+
+Readers take a path, and raise a `ValueError` that names file and line where the file is damaged.
+"""
+
+import csv
+import io
+import json
+
+import numpy as np
+
+from kcrf.corpora import read_lines
+from kcrf.files import json_line
+from kcrf.tags import TagScheme
+
+__all__ = [
+    "log_text",
+    "predictions_text",
+    "read_log",
+    "read_predictions",
+    "read_scores",
+    "read_transitions",
+    "transitions_text",
+]
+
+
+def log_text(rows):
+    """The content of `log.csv`: a line for each epoch.
+
+    Args:
+        rows: List of dicts of numbers. The columns are the names that occur in any of them.
+    """
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def read_log(path):
+    """The rows of a log, dicts of finite numbers; anything else in them is left out."""
+    rows = list(csv.DictReader(io.StringIO("\n".join(read_lines(path)))))
+    for line, row in enumerate(rows, 2):
+        if None in row or None in row.values():
+            raise ValueError(f"{path}:{line}: needs a value for each of the columns. Received: {row}")
+        if _number(row.get("epoch", "")) is None:
+            raise ValueError(f"{path}:{line}: needs the number of an epoch. Received: {row}")
+    rows = [{name: _number(value) for name, value in row.items()} for row in rows]
+    return [{name: value for name, value in row.items() if value is not None} for row in rows]
+
+
+def _number(text):
+    """The finite number that a text stands for, or None."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if np.isfinite(value) else None
+
+
+def transitions_text(scheme, epochs):
+    """The content of `transitions.json`: labels, scheme, and the transitions after each epoch.
+
+    Args:
+        scheme: A `TagScheme`.
+        epochs: List of `(epoch, matrix)`, matrices as nested lists.
+    """
+    described = {"labels": list(scheme.labels), "scheme": scheme.get_config(), "epochs": epochs}
+    return json.dumps(described, ensure_ascii=False)
+
+
+def read_transitions(path):
+    """The labels, the allowed transitions, `(tags, tags)` bool or None, and a list of `(epoch, matrix)`."""
+    content = _read_json(path)
+    labels = [str(label) for label in content["labels"]]
+    scheme = TagScheme.from_config(content["scheme"]) if content.get("scheme") else None
+    if scheme is not None and list(scheme.labels) != labels:
+        raise ValueError(f"{path}:1: needs the labels of its scheme, {list(scheme.labels)}. Received: {labels}")
+    matrices = [(int(epoch), np.asarray(matrix, "float64")) for epoch, matrix in content["epochs"]]
+    for epoch, matrix in matrices:
+        if matrix.shape != (len(labels), len(labels)) or np.isnan(matrix).any():
+            raise ValueError(
+                f"{path}:1: needs a number for each pair of the {len(labels)} labels. "
+                f"Received: shape={matrix.shape} in epoch {epoch}, {int(np.isnan(matrix).sum())} of them no numbers"
+            )
+    return labels, scheme and scheme.allowed_transitions, matrices
+
+
+def predictions_text(sentences, found):
+    """The content of `predictions.jsonl`: a line for each held-out sentence. Words have the label "".
+
+    Args:
+        sentences: List of `kcrf.corpora.Sentence`.
+        found: For each a list of `(start, end[, label], probability)`.
+    """
+    return "".join(f"{json_line(_prediction(*pair))}\n" for pair in zip(sentences, found, strict=True))
+
+
+def _prediction(sentence, found):
+    return {
+        "text": sentence.text,
+        "gold": [[start, end, *(label or [""])] for start, end, *label in sentence.spans],
+        "found": [[start, end, *(label or [""]), round(confidence, 6)] for start, end, *label, confidence in found],
+    }
+
+
+def read_predictions(path):
+    """A dict for each sentence: `text`, `gold` with `(start, end, label)`, `found` with `(start, end, label, p)`."""
+    return [_read_prediction(path, line, text) for line, text in enumerate(read_lines(path), 1) if text.strip()]
+
+
+def _read_prediction(path, line, text):
+    sentence = _parse_json(path, line, text)
+    try:
+        length = len(sentence["text"])
+        gold = [(int(start), int(end), str(label)) for start, end, label in sentence["gold"]]
+        found = [(int(start), int(end), str(label), float(p)) for start, end, label, p in sentence["found"]]
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"{path}:{line}: needs text, gold [[start, end, label], ...] and found [[start, end, label, confidence], "
+            f"...]. Received: {in_words(error)}"
+        ) from None
+    for span in gold + found:
+        if not 0 <= span[0] < span[1] <= length:
+            raise ValueError(f"{path}:{line}: needs 0 <= start < end <= {length}. Received: {span}")
+    return {"text": sentence["text"], "gold": gold, "found": found}
+
+
+def read_scores(path):
+    """The content of `scores.json`: for each part, "valid" and "test", a dict of scores."""
+    return {part: dict(scores) for part, scores in _read_json(path).items()}
+
+
+def in_words(error):
+    """What an exception says, with words around the bare name that a `KeyError` has."""
+    return f"no {error}" if isinstance(error, KeyError) else str(error)
+
+
+def _read_json(path):
+    return _parse_json(path, 1, "\n".join(read_lines(path)))
+
+
+def _parse_json(path, line, text):
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{path}:{line + error.lineno - 1}: needs JSON. Received: {error.msg}") from None

@@ -1,0 +1,85 @@
+"""Spans and their posterior probabilities, from the windows of texts. Spans are in units here."""
+
+from bisect import bisect_left
+from operator import itemgetter
+
+import numpy as np
+
+__all__ = ["possible_spans", "span_confidences", "without_overlaps"]
+
+
+def span_confidences(crf, scheme, spans, batches):
+    """The posterior probabilities of spans.
+
+    A span is looked up in the window that keeps its first unit; if it ends behind that window, up to its end.
+
+    Args:
+        crf: The `ConditionalRandomField` of the emissions.
+        scheme: Its `TagScheme`.
+        spans: For each text a sorted list of `(start, end)` or `(start, end, label)`.
+        batches: Pairs of a list of `(number of the text, Window)` and their emissions `(windows, time, tags)`.
+
+    Returns:
+        For each text a list of floats, 1 for a span that begins in no window.
+    """
+    found = [[1.0] * len(row) for row in spans]
+    for windows, emissions in batches:
+        inside = [_spans_in_window(window, spans[number]) for number, window in windows]
+        values = crf.span_confidence(emissions, [[span for _, span in row] for row in inside], scheme)
+        for (number, _), row, confidences in zip(windows, inside, values, strict=True):
+            for (index, _), confidence in zip(row, confidences.tolist(), strict=True):
+                found[number][index] = confidence
+    return found
+
+
+def _spans_in_window(window, spans):
+    """Those of sorted spans that begin in what the window keeps: `(index, span in positions of the window)`."""
+    (start, stop), first, positions = window.keep, window.first, window.positions
+    low, high = (bisect_left(spans, unit, key=itemgetter(0)) for unit in (start, stop))
+    return [
+        (index, (int(positions[begin - first]), int(positions[min(end - first, len(positions)) - 1]) + 1, *label))
+        for index, (begin, end, *label) in enumerate(spans[low:high], low)
+    ]
+
+
+def possible_spans(scheme, likely):
+    """The entities whose tags are all likely enough. The posterior of any other is below that of one of its tags.
+
+    Args:
+        scheme: A `TagScheme` with types.
+        likely: `(units, tags)` bool.
+
+    Returns:
+        A sorted list of `(start, end, label)`.
+    """
+    found = []
+    for label in scheme.types:
+        (single,), (first, inside, last) = (scheme.encode([(0, length, label)], length) for length in (1, 3))
+        found += [(start, start + 1, label) for start in np.flatnonzero(likely[:, single]).tolist()]
+        for start in np.flatnonzero(likely[:, first]).tolist():
+            for end in range(start + 1, len(likely)):
+                if likely[end, last]:
+                    found.append((start, end + 1, label))
+                if not likely[end, inside]:
+                    break
+    return sorted(found)
+
+
+def without_overlaps(spans, confidences, min_confidence):
+    """The spans that are sure enough; of those that overlap, the surest.
+
+    Args:
+        spans: List of `(start, end, label)`.
+        confidences: The probability of each.
+        min_confidence: The lowest probability.
+
+    Returns:
+        `(spans, confidences)`: two lists, from left to right.
+    """
+    chosen, taken = [], np.zeros(max((end for _, end, *_ in spans), default=0), bool)
+    for confidence, span in sorted(zip(confidences, spans, strict=True), key=lambda pair: -pair[0]):
+        if confidence >= min_confidence and not taken[span[0] : span[1]].any():
+            taken[span[0] : span[1]] = True
+            chosen.append((span, confidence))
+    chosen.sort(key=itemgetter(0))
+    return [span for span, _ in chosen], [confidence for _, confidence in chosen]

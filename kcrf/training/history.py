@@ -1,0 +1,66 @@
+"""What happened in the epochs of a training run, and what follows from it. Plain values: no model, no files."""
+
+__all__ = ["TrainingHistory"]
+
+
+class TrainingHistory:
+    """The epochs of a run so far.
+
+    Args:
+        epochs: How many epochs the run has at most.
+        patience: After how many epochs without a better one it stops, or None: never. Defaults to None.
+
+    Attributes:
+        rows: A dict for each epoch, with `epoch`, counted from 1, `loss`, `valid_f`, `seconds` since training began,
+            and what other callbacks logged.
+        transitions: For each epoch `(epoch, matrix)`, the matrix as nested lists. Empty without a CRF.
+
+    >>> history = TrainingHistory(epochs=5, patience=1)
+    >>> [history.add({"epoch": epoch, "valid_f": f}) for epoch, f in [(1, 0.5), (2, 0.7), (3, 0.6)]]
+    [True, True, False]
+    >>> history.is_done()
+    True
+    """
+
+    def __init__(self, epochs, patience=None):
+        self._epochs, self._patience = epochs, patience
+        self.rows, self.transitions = [], []
+
+    def add(self, row, transitions=None):
+        """Adds an epoch.
+
+        Args:
+            row: A dict as in `rows`.
+            transitions: The matrix after the epoch, nested lists, or None.
+
+        Returns:
+            Whether it is the epoch to keep the weights of: the best so far, or as long as no epoch found anything, the
+            last.
+        """
+        before = self._best()
+        self.rows.append(row)
+        if transitions is not None:
+            self.transitions.append([row["epoch"], transitions])
+        return before is None or not before["valid_f"] or row["valid_f"] > before["valid_f"]
+
+    def is_done(self):
+        """Whether all epochs are over, or `patience` of them since the best one."""
+        best = self._best()
+        waited = len(self.rows) - best["epoch"] if best else 0
+        return len(self.rows) >= self._epochs or self._patience is not None and waited >= self._patience
+
+    def seconds(self):
+        """How long the epochs took."""
+        return self.rows[-1]["seconds"] if self.rows else 0.0
+
+    def _best(self):
+        """The row of the first of the best epochs, or None."""
+        return max(self.rows, key=lambda row: row["valid_f"], default=None)
+
+    def get_state(self):
+        """Plain values that `set_state` takes."""
+        return {"rows": self.rows, "transitions": self.transitions}
+
+    def set_state(self, state):
+        """Goes on from the epochs of an interrupted run."""
+        self.rows, self.transitions = state["rows"], state["transitions"]
