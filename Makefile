@@ -1,38 +1,50 @@
 # make demo: set up, then train, compare and segment on the built-in corpus.
-# make test: set up, then the whole suite on every backend.
+# make test: set up, then the suite on every backend. make test-all: with the long tests. make mutants: see tests/mutants.md.
 
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-TESTS := -m pytest -n 2 --dist worksteal
-# What asks no backend for anything or runs the peers is tested once; the scripts run where their users are.
-ONCE := $(wildcard tests/test_architecture.py tests/test_tags.py)  
-	architecture tags metrics corpora downloads features lexicon tokenizers reports peers demo porting)
-SCRIPTS := $(patsubst %,tests/test_%.py,snippets examples)
 
 OLD_HOST := .venv-bert4keras
 OLD_PIP := $(OLD_HOST)/bin/python -m pip install --quiet --disable-pip-version-check
-ON_OLD_HOST := $(patsubst %,tests/test_%.py,\
-	crf layers learning_rates memm crf_weights optimizers schedules extensions variables monitor old_host \
-	examples porting)
+# What runs inside bert4keras; the rest asks no old Keras for anything.
+ON_OLD_HOST := $(addprefix tests/,backend crf layers optimizers models/test_crf_weights.py \
+	training/test_monitor.py scripts/test_examples.py scripts/test_porting.py)
 
-.PHONY: demo test lint clean
+# One process a stage: fixtures are made once, and nothing is imported twice. This many stages run at a time.
+JOBS ?= 2
+STAGES := $(addprefix test-on-,jax tensorflow torch bert4keras)
+OPTIONS :=
+
+.PHONY: demo test test-all mutants $(STAGES) lint clean
 
 demo: $(VENV)/demo.stamp
 	KERAS_BACKEND=tensorflow $(BIN)/kcrf demo
 
-# Two workers with two threads of torch each wait for one another: a BiLSTM took twelve times as long.
-test: export OMP_NUM_THREADS := 1
-test: $(VENV)/test.stamp $(OLD_HOST)/test.stamp
-	$(BIN)/ruff check .
-	@echo "== tensorflow"; KERAS_BACKEND=tensorflow $(BIN)/python $(TESTS)
-	@echo "== jax"; KERAS_BACKEND=jax $(BIN)/python $(TESTS) $(addprefix --ignore=,$(ONCE))
-	@echo "== torch"; KERAS_BACKEND=torch $(BIN)/python $(TESTS) $(addprefix --ignore=,$(ONCE) $(SCRIPTS))
-	@echo "== bert4keras on tf_keras"; TF_KERAS=1 TF_USE_LEGACY_KERAS=1 $(OLD_HOST)/bin/python $(TESTS) $(ON_OLD_HOST)
+# JAX compiles most programs of the tests for one call: optimizing them costs a third more time than it saves.
+test: export JAX_DISABLE_MOST_OPTIMIZATIONS := 1
+test: lint $(OLD_HOST)/test.stamp
+	$(MAKE) --no-print-directory --jobs=$(JOBS) --keep-going --output-sync=target $(STAGES)
+
+test-all: lint $(OLD_HOST)/test.stamp
+	$(MAKE) --no-print-directory --jobs=$(JOBS) --keep-going --output-sync=target $(STAGES) OPTIONS=--all
+
+# Two stages with two threads of torch each wait for one another: a BiLSTM took twelve times as long.
+$(STAGES): export OMP_NUM_THREADS := 1
+$(filter-out %bert4keras,$(STAGES)): test-on-%:
+	@echo "== $*"; KERAS_BACKEND=$* $(BIN)/python -m pytest -q $(OPTIONS)
+
+test-on-bert4keras:
+	@echo "== bert4keras on tf_keras"
+	TF_KERAS=1 TF_USE_LEGACY_KERAS=1 $(OLD_HOST)/bin/python -m pytest -q $(OPTIONS) $(ON_OLD_HOST)
+
+mutants: $(VENV)/test.stamp
+	OMP_NUM_THREADS=1 $(BIN)/python tests/mutate.py
 
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -52,7 +64,7 @@ $(OLD_HOST)/bin/python:
 	$(PYTHON) -m venv $(OLD_HOST)
 
 $(OLD_HOST)/test.stamp: $(OLD_HOST)/bin/python setup.py
-	$(OLD_PIP) tensorflow-cpu==2.21.0 tf_keras==2.21.0 rich matplotlib pytest pytest-xdist hypothesis safetensors tokenizers
+	$(OLD_PIP) tensorflow-cpu==2.21.0 tf_keras==2.21.0 rich matplotlib pytest hypothesis safetensors tokenizers
 	$(OLD_PIP) --no-deps bert4keras==0.11.5
 	$(OLD_PIP) --no-deps --editable .
 	touch $@

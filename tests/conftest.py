@@ -1,16 +1,23 @@
-"""What all tests share: seeds, the backend's name in the header, and tolerances, which stand here alone."""
+"""What all tests share: seeds, the backend's name in the header, tolerances, and which test runs where."""
 
 import os
 import random
+import re
+from pathlib import Path
 
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-
-from pathlib import Path
+# Nine tenths of the time on JAX is compiling: each program is compiled once, for all tests, children and later runs.
+# JAX' keys hold its version, the flags and the processor.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "jax"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
 import hypothesis
 import numpy as np
 import pytest
+
+ROOT = Path(__file__).parents[1]
 
 # The same examples at each run (of the same source: hypothesis reads constants in it), and time for a busy machine.
 _SLOW = [hypothesis.HealthCheck.too_slow]
@@ -18,6 +25,18 @@ hypothesis.settings.register_profile("kcrf", derandomize=True, deadline=None, su
 hypothesis.settings.load_profile("kcrf")
 
 TOLERANCE = {"float32": {"rtol": 2e-5, "atol": 2e-5}}
+
+MARKERS = {
+    "keras_3(reason)": "what the old host lacks, and why",
+    "old_host(reason)": "what only the old host has, and why",
+    "once(backend)": "the same on every backend, so it runs on this one alone",
+    "long(but=None)": "`make test-all` runs it everywhere, `make test` on the backend `but` alone or nowhere",
+    "every_backend": "an exception to `once` or `long` of the whole file",
+}
+
+
+def pytest_addoption(parser):
+    parser.addoption("--all", action="store_true", help="run the tests that are marked `long`, too")
 
 
 def pytest_report_header():
@@ -27,9 +46,39 @@ def pytest_report_header():
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "keras_3(reason): what the old host has not, and why")
-    config.addinivalue_line("markers", "old_host(reason): what only the old host has, and why")
-    config.addinivalue_line("markers", "long: runs in `make test-all` only")
+    for marker, meaning in MARKERS.items():
+        config.addinivalue_line("markers", f"{marker}: {meaning}")
+
+
+def pytest_collection_modifyitems(config, items):
+    left = [item for item in items if not _runs_here(item, config.getoption("--all"))]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item not in set(left)]
+
+
+def _runs_here(item, everything):
+    """By the nearest of the markers; tests of folders that need no Keras run once, on torch, the fastest to start."""
+    from kcrf.backend import backend_name
+
+    for marker in item.iter_markers():
+        if marker.name == "every_backend":
+            return True
+        if marker.name == "once":
+            return backend_name() == marker.args[0]
+        if marker.name == "long":
+            return everything or backend_name() == marker.kwargs.get("but")
+    room = item.path.relative_to(ROOT / "tests").parts[0].removeprefix("test_").removesuffix(".py")
+    return room not in KERAS_FREE or backend_name() == "torch"
+
+
+def _keras_free():
+    """The folders and files that docs/where_is_what.md marks as usable without Keras, and tests of the tests."""
+    table = (ROOT / "docs" / "where_is_what.md").read_text(encoding="utf-8")
+    return {"architecture", "peers", "mutants"} | set(re.findall(r"^\| \d+ \| `(\w+)` °", table, re.MULTILINE))
+
+
+KERAS_FREE = _keras_free()
 
 
 def pytest_runtest_setup(item):
@@ -69,7 +118,7 @@ def _seed():
 @pytest.fixture(scope="session")
 def shared_data():
     """The folder of real corpora beside the checkout; the test skips where it is absent."""
-    folder = Path(__file__).parents[2] / "shared" / "data"
+    folder = ROOT.parent / "shared" / "data"
     if not folder.is_dir():
         pytest.skip("needs the corpora of ../shared/data, which are not here")
     return folder

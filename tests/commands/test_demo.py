@@ -12,6 +12,7 @@ from kcrf.reports import score_table, transition_heat_map, transition_table
 from kcrf.tags import bio, bmes
 
 
+@pytest.mark.long(but="torch")
 def test_the_demo_trains_compares_draws_and_segments(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     quick = {"epochs": 1, "width": 16, "depth": 1, "batch_size": 64}

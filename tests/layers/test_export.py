@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from kcrf.backend import backend_name, keras
+from kcrf.backend import keras
 from kcrf.layers import ConditionalRandomField, MaximumEntropyMarkovModel, SetLearningRate, ViterbiTags
 from kcrf.tags import bmes
 
-pytestmark = pytest.mark.skipif(backend_name() != "tensorflow", reason="a SavedModel is TensorFlow's own format")
+pytestmark = [pytest.mark.once("tensorflow"), pytest.mark.keras_3("a SavedModel is TensorFlow's own format")]
 
 
 LAYERS = {

@@ -220,6 +220,7 @@ def test_span_confidence_of_a_free_layer_reads_tags_by_the_scheme_it_is_given():
     assert_allclose(found, [np.exp(oracles.log_sum(fits) - scored["log_z"])], rtol=1e-5)
 
 
+@pytest.mark.long(but="torch")
 def test_span_confidences_of_many_spans_and_of_none():
     layer = built(constraints=bmes())
     emissions = random.normal(size=(3, 30, 4)).astype("float32")
@@ -479,6 +480,7 @@ def test_viterbi_accuracy_is_a_compiled_metric_that_follows_the_weights(jit):
     assert len(set(shares)) > 1
 
 
+@pytest.mark.long(but="torch")
 def test_viterbi_accuracy_of_a_loaded_model_of_one_hot_tags_and_weighed(tmp_path):
     model, layer, words, tags = small_model(lr_multiplier=10)
     one_hot = np.eye(4, dtype="float32")[tags]

@@ -19,6 +19,7 @@ from kcrf.layers import (
 from kcrf.layers.dense import BiasAdd, Dense, ResidualAdd, TruncatedNormal
 from kcrf.layers.pooling import FirstToken
 
+pytestmark = pytest.mark.keras_3("there bert4keras' own layers are used")
 RNG = np.random.default_rng(0)
 
 
@@ -292,6 +293,7 @@ def test_mixout_takes_whole_rows_of_the_kernel_by_the_formula_of_the_paper(p):
     assert len({tuple(row) for row in is_kept}) > 3  # units are drawn apart
 
 
+@pytest.mark.long(but="torch")
 def test_mixout_keeps_the_expectation():
     layer = mixout_layer(0.5)
     draws = mixed_kernels(layer, 1500)

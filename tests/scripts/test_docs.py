@@ -15,6 +15,7 @@ from kcrf.tags import words_to_tags
 
 PACKAGE = Path(kcrf.__file__).parent
 ROOT = PACKAGE.parent
+pytestmark = pytest.mark.long(but="torch")
 
 
 def module_name(path):
@@ -67,8 +68,11 @@ def run(blocks, text, name, **names):
 
 @pytest.mark.parametrize(
     "document",
-    [p for p in sorted((ROOT / "docs").rglob("*.md")) if CODE.search(p.read_text(encoding="utf-8"))],
-    ids=lambda path: path.name,
+    [
+        pytest.param(p, id=p.name, marks=[pytest.mark.every_backend] if "\n```python tensorflow\n" in text else [])
+        for p in sorted((ROOT / "docs").rglob("*.md"))
+        if CODE.search(text := p.read_text(encoding="utf-8"))
+    ],
 )
 def test_the_code_of_a_guide_runs_from_top_to_bottom(document, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -34,16 +34,22 @@ OF_BERT4KERAS = [  # they stand there under these names; users of every host sta
     "task_sequence_labeling_cws_crf",
     "task_sequence_labeling_ner_crf",
 ]
-ELSEWHERE = OLD_HOST or backend_name() != "tensorflow"
-SCRIPTS = OF_BERT4KERAS if ELSEWHERE else sorted(path.stem for path in EXAMPLES.glob("*.py"))
+SCRIPTS = OF_BERT4KERAS if OLD_HOST else sorted(path.stem for path in EXAMPLES.glob("*.py"))
+# `make test` runs each of them on torch, the fastest, and one on each of the others; `make test-all` all on all.
+HERE = {
+    "torch": SCRIPTS,
+    "tensorflow": ["task_sequence_labeling_cws_crf" if OLD_HOST else "basic_crf"],
+    "jax": ["basic_extract_features"],
+}[backend_name()]
 
 
+@pytest.mark.once("torch")
 @pytest.mark.parametrize("name", [name for name in AT_LEAST if "crf" in name])
 def test_an_example_of_sequence_labelling_is_short(name):
     assert len((EXAMPLES / f"{name}.py").read_text(encoding="utf-8").splitlines()) < 120
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
+@pytest.mark.parametrize("name", [n if n in HERE else pytest.param(n, marks=pytest.mark.long) for n in SCRIPTS])
 def test_an_example_runs_and_says_what_it_promises(name, tmp_path):
     command = [sys.executable, str(EXAMPLES / f"{name}.py"), *ARGUMENTS.get(name, [])]
     environment = {**os.environ, "COLUMNS": "120", "TMPDIR": str(tmp_path)}

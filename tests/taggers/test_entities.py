@@ -23,7 +23,7 @@ from kcrf.training.batches import Batches, tagged_windows
 
 TINY = {"task": "ner", "width": 16, "depth": 1, "batch_size": 8, "epochs": 3, "learning_rate": 0.02}
 CORPUS = load_mini("ner")
-by_one_backend = pytest.mark.skipif(backend_name() != "torch", reason="compiles for minutes elsewhere")
+pytestmark = pytest.mark.long(but="torch")  # decoding and layers have tests of their own
 DATA = {"train": CORPUS.train[:120], "valid": CORPUS.valid[:12]}
 
 
@@ -39,6 +39,7 @@ def recognizer(run):
     return EntityRecognizer(run)
 
 
+@pytest.mark.every_backend
 def test_the_scores_of_the_run_are_those_of_what_it_finds(run, recognizer):
     found = recognizer.recognize_batch([sentence.text for sentence in CORPUS.test[:12]])
     spans = [[(e.start, e.end, e.label) for e in entities] for entities in found]
@@ -114,6 +115,7 @@ def test_a_run_keeps_its_confidence_and_a_user_may_ask_for_another(run, tmp_path
     assert "`min_confidence` must be above 0 and below 1. Received: 1.5" in capsys.readouterr().err
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("head", ["crf", "softmax"] if backend_name() == "torch" else ["crf"])
 def test_confidences_and_alternatives_are_those_of_all_paths(head, run, tmp_path):
     if head == "softmax":
@@ -238,7 +240,6 @@ def test_illegal_gold_is_refused_before_training_by_file_and_line(tmp_path, caps
     assert f"{path}:1: needs O or a tag like B-PER" in capsys.readouterr().err
 
 
-@by_one_backend
 def test_labels_that_training_never_saw_are_missed_and_told(tmp_path, capsys):
     unseen = Sentence("周日", [(0, 2, "DATE")])
     quick = Settings(**{**TINY, "epochs": 1})
@@ -247,7 +248,6 @@ def test_labels_that_training_never_saw_are_missed_and_told(tmp_path, capsys):
     assert "test: entities of types that the training part lacks count as missed: DATE (1)" in capsys.readouterr().err
 
 
-@by_one_backend
 def test_a_type_that_the_held_out_part_lacks_and_one_training_sentence(tmp_path):
     one = next(sentence for sentence in CORPUS.train if len({label for *_, label in sentence.spans}) > 1)
     valid = [Sentence(one.text[:2], [])]
@@ -286,7 +286,6 @@ def test_a_run_of_the_other_task_is_refused_and_a_damaged_one_named(run, tmp_pat
         EntityRecognizer(copy)
 
 
-@by_one_backend
 @pytest.mark.parametrize("scheme", ["bio", "bioes"])
 def test_constraints_leave_no_illegal_tags_in_text_cut_anywhere(scheme, tmp_path):
     long = Sentence("李雷" * 200, [(i, i + 40, "PER") for i in range(0, 400, 50)])  # nowhere to cut

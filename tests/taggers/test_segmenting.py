@@ -26,7 +26,7 @@ from kcrf.taggers.encoders import ENCODERS
 from kcrf.taggers.networks import build_network
 from kcrf.training import train_segmenter
 
-by_one_backend = pytest.mark.skipif(backend_name() != "torch", reason="files are the same under every backend")
+pytestmark = pytest.mark.long(but="torch")  # decoding and layers have tests of their own
 TINY = {"width": 16, "depth": 1, "batch_size": 8, "epochs": 2, "learning_rate": 0.01, "seed": 5}
 
 
@@ -54,6 +54,7 @@ def segmenter(trained):
     return WordSegmenter(trained / "run")
 
 
+@pytest.mark.every_backend
 def test_a_run_folder_holds_the_model_its_settings_its_scores_and_the_log(trained):
     run = trained / "run"
     assert {p.name for p in run.iterdir()} == {
@@ -74,6 +75,7 @@ def test_a_run_folder_holds_the_model_its_settings_its_scores_and_the_log(traine
     assert 0.2 < scores["test"]["f"] < 1 and scores["test"]["true_words"] > 100
 
 
+@pytest.mark.every_backend
 def test_training_ends_with_its_scores_and_with_what_to_do_about_the_crf(trained):
     *table, last = (trained / "told.txt").read_text(encoding="utf-8").splitlines()
     scores = json.loads((trained / "run" / "scores.json").read_text())
@@ -90,7 +92,6 @@ def test_training_that_diverges_says_so_and_leaves_nothing(head, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@by_one_backend
 def test_a_run_may_be_made_and_used_in_the_folder_it_is(trained, tmp_path, monkeypatch):
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
@@ -166,6 +167,7 @@ def test_no_character_of_any_unicode_text_is_lost(segmenter, texts):
     assert ["".join(words) for words in found] == ["".join(text.split()) for text in texts]
 
 
+@pytest.mark.every_backend
 def test_a_batch_is_segmented_as_its_texts_one_by_one(segmenter):
     texts = ["".join(words) for words in load_mini().valid[:12]]
     assert segmenter.segment_batch(texts, batch_size=5) == [segmenter.segment(text) for text in texts]
@@ -210,7 +212,6 @@ def test_the_command_drops_a_byte_order_mark_and_says_where_text_is_missing(trai
     assert done.returncode == 2 and "needs FILE, or text on standard input. Received: neither" in done.stderr
 
 
-@by_one_backend
 @pytest.mark.parametrize("backend", ["pytorch", "openvino"])
 def test_a_backend_that_keras_cannot_run_is_named_and_scores_need_none(backend, tmp_path):
     (tmp_path / "words.txt").write_text("今天 好\n", encoding="utf-8")
@@ -228,6 +229,7 @@ def test_a_backend_that_keras_cannot_run_is_named_and_scores_need_none(backend, 
         assert done.returncode == status and told in done.stdout + done.stderr and "Traceback" not in done.stderr
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("encoder", sorted(ENCODERS))
 @pytest.mark.parametrize("head", ["crf", "softmax"])
 def test_padding_changes_no_score_under_any_encoder(encoder, head):
@@ -381,7 +383,6 @@ class StopsAtOnce(keras.callbacks.Callback):
         pass
 
 
-@by_one_backend
 @pytest.mark.parametrize("has_model", [True, False])
 def test_a_full_disk_is_told_and_leaves_the_old_model_as_it_was(has_model, trained, tmp_path):
     run = tmp_path / "run"

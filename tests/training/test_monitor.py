@@ -169,6 +169,7 @@ def test_every_rule_has_its_sentence(changes, sentence):
     assert advice({**ROW, **changes}) == sentence
 
 
+@pytest.mark.long(but="torch")
 def test_in_training_a_slow_crf_is_told_to_be_faster_and_a_fast_one_left_alone(capsys):
     random = np.random.default_rng(0)
     lengths = random.integers(1, 4, (160, 6))
@@ -212,6 +213,7 @@ def test_what_stands_behind_sees_the_numbers(sentences, tmp_path):
     assert "loss" in seen[0]
 
 
+@pytest.mark.long(but="torch")
 def test_the_transitions_are_drawn_after_every_epoch(sentences, tmp_path):
     pytest.importorskip("matplotlib", reason="needs matplotlib, which is not installed")
     watched(ConditionalRandomField(), sentences, heat_maps=tmp_path / "maps")
@@ -220,6 +222,7 @@ def test_the_transitions_are_drawn_after_every_epoch(sentences, tmp_path):
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in (tmp_path / "maps").iterdir())
 
 
+@pytest.mark.long(but="torch")
 def test_tensorboard_finds_scalars_and_pictures(sentences, tmp_path):
     tf = pytest.importorskip("tensorflow", reason="needs TensorFlow, which is not installed")
     pytest.importorskip("matplotlib", reason="needs matplotlib, which is not installed")

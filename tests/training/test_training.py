@@ -27,7 +27,7 @@ from kcrf.training.train import _compile
 CORPUS, WORDS = load_mini("ner"), load_mini()
 SHORT = [[s for s in part if 8 < len(s.text) <= 14] for part in (CORPUS.train, CORPUS.valid, CORPUS.test)]
 PARTS = {"train": SHORT[0][:48], "valid": SHORT[1][:8], "test": SHORT[2][:4]}  # of one length: few graphs to compile
-by_one_backend = pytest.mark.skipif(backend_name() != "torch", reason="compiles for minutes elsewhere")
+pytestmark = pytest.mark.long(but="torch")  # compiles for minutes elsewhere
 QUICK = {"task": "ner", "epochs": 2, "batch_size": 16, "learning_rate": 1e-3, "dropout": 0.0, "seed": 2}
 
 
@@ -53,6 +53,7 @@ def run(bert, tmp_path_factory):
     return folder / "run"
 
 
+@pytest.mark.every_backend
 def test_a_run_on_a_bert_stands_alone(run):
     recognizer = EntityRecognizer(run)
     found = recognizer.recognize_batch([sentence.text for sentence in PARTS["test"]])
@@ -67,7 +68,6 @@ def test_a_run_on_a_bert_stands_alone(run):
     assert {"vocab.txt", "bert_config.json"} <= {path.name for path in run.iterdir()}
 
 
-@by_one_backend
 @pytest.mark.parametrize(("head", "encoder"), [("crf", "bilstm"), ("softmax", "none")])
 def test_a_bert_learns_the_training_text_under_every_head(bert, head, encoder, tmp_path):
     part = PARTS["train"][:12]
@@ -77,7 +77,6 @@ def test_a_bert_learns_the_training_text_under_every_head(bert, head, encoder, t
     assert scores["valid"]["f"] > 0.8
 
 
-@by_one_backend
 @pytest.mark.parametrize("word_case", [True, False])
 def test_capitals_are_seen_where_the_tokenizer_lowers_the_text(word_case, bert, tmp_path):
     part = [Sentence("Anna went", [(0, 4, "NAME")]), Sentence("anna Went", [(5, 9, "NAME")])] * 8  # alike but for case
@@ -90,7 +89,6 @@ def test_capitals_are_seen_where_the_tokenizer_lowers_the_text(word_case, bert, 
     assert not word_case or [entity.text for entity in found] == ["Went"]
 
 
-@by_one_backend
 def test_words_are_segmented_on_a_bert_and_none_is_lost(bert, tmp_path):
     settings = Settings(**{**QUICK, "task": "cws", "epochs": 1}, bert=str(bert))
     train_tagger(settings, WORDS.train[:32], WORDS.valid[:6], out=tmp_path / "run")
@@ -252,7 +250,6 @@ def test_what_is_not_said_comes_from_the_recipe():
         assert {name: getattr(settings, name) for name in RECIPES[recipe]} == RECIPES[recipe]
 
 
-@by_one_backend
 def test_the_command_line_trains_on_a_bert_by_its_flags(bert, tmp_path, capsys):
     sentences = ["".join(f"{c} {'B-X' if i == 0 else 'O'}\n" for i, c in enumerate(s.text)) for s in PARTS["train"]]
     (tmp_path / "train.conll").write_text("\n".join(sentences), encoding="utf-8")
