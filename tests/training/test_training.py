@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kcrf import commands
-from kcrf.backend import backend_name, keras, ops
+from kcrf.backend import keras, ops
 from kcrf.corpora import Sentence, load_mini
 from kcrf.layers import suggest_lr_multiplier
 from kcrf.models import build_transformer_model, save_pretrained
