@@ -1,153 +1,255 @@
-"""What a training run is made of. Imports no Keras."""
+"""The settings of a training run. Needs no Keras.
 
+Each setting is one field of `Settings`, which holds all that is known of it: its default, its range, when it may be
+given, its help. `Settings` checks its values by that, its docstring lists it, and `kcrf.commands.training_options`
+makes the options of `kcrf train` out of it. A new option is one new field.
+"""
+
+import os
 from dataclasses import dataclass, fields
 
+from kcrf.runs.options import (
+    FACTOR,
+    FOR_ENTITIES,
+    FRACTION,
+    FROM_SCRATCH,
+    NOT_NEGATIVE,
+    POSITIVE,
+    POSITIVE_OR_AUTO,
+    PROBABILITY,
+    WITH_BERT,
+    WITH_CRF,
+    describe,
+    kinds_of,
+    may_be_none,
+    option,
+)
 from kcrf.tags import bio, bioes, bmes
 
-__all__ = ["RECIPES", "Settings"]
-
-# What holds where nothing is said: learnt from nothing, or fine-tuned from a BERT.
-RECIPES = {
-    "scratch": {
-        "encoder": "cnn",
-        "learning_rate": 1e-3,
-        "crf_lr_multiplier": 10.0,
-        "epochs": 5,
-        "batch_size": 64,
-        "depth": 3,
-        "dropout": 0.4,
-        "lexicon": True,
-        "warmup": 0.05,
-    },
-    "bert": {
-        "encoder": "none",
-        "learning_rate": 5e-5,
-        "crf_lr_multiplier": "auto",
-        "epochs": 5,
-        "batch_size": 32,
-        "depth": 1,
-        "dropout": 0.1,
-        "lexicon": False,
-        "warmup": 0.1,
-    },
-}
-SCHEMES = {"cws": ("bmes",), "ner": ("bio", "bioes")}  # the first one is the default
-ENCODERS = {"scratch": ("cnn", "bilstm", "transformer"), "bert": ("none", "bilstm")}
-OF_BERT = {  # what means nothing without a BERT: its value without one
-    "bert_layers": None,
-    "skip_top_layers": 0,
-    "lower_case": None,
-    "word_case": False,
-    "head_lr_multiplier": 10.0,
-    "layerwise_decay": 1.0,
-    "weight_decay": 0.01,
-    "bias_correction": True,
-    "mixout": 0.0,
-    "prior_decay": 0.0,
-}
-POSITIVE = ("learning_rate", "epochs", "batch_size", "width", "depth", "head_lr_multiplier", "min_bigrams")
-POSITIVE_OR_NONE = ("patience", "batch_tokens", "bert_layers")
-SHARES = ("dropout", "bigram_dropout", "warmup", "mixout")
-NOT_NEGATIVE = ("skip_top_layers", "weight_decay", "prior_decay", "seed")
+__all__ = ["Settings"]
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a training run is made of; the options of `kcrf train` with the same names explain them.
+    """The settings of a training run, checked.
 
-    None stands for the value of the recipe, `RECIPES["bert"]` with `bert` and `RECIPES["scratch"]` without.
-
-    Attributes:
-        types: The entity types, in the order of their tags; `train_tagger` takes them from the training part.
-        lexicon: Whether the model sees how often what stands at a place was a word elsewhere in the training text.
-        character_width, bigram_width: Sizes of the vectors of a character and of a pair of neighbours.
-        bigram_dropout: Share of the pairs that are hidden in training.
-        min_bigrams: How often a pair must occur in the training text to have a vector of its own.
-        min_confidence: The posterior from which on an entity counts as found; None takes those of the best path.
-        bert: The folder of a pretrained BERT, or None.
-        lower_case: Whether BERT's tokenizer lowers the text. None: as its folder says.
-        word_case: Whether the head sees which words have capitals.
+    None stands for the default where that depends on the task or on `bert`.
 
     Raises:
-        ValueError: A value is out of its range, or says something about a BERT where there is none.
+        ValueError: A value has the wrong type or is out of range, or is given where it has no meaning.
 
     >>> Settings(task="ner").scheme, Settings().encoder, Settings(bert="folder").learning_rate
     ('bio', 'cnn', 5e-05)
+
     """
 
-    task: str = "cws"
-    encoder: str | None = None
-    head: str = "crf"
-    scheme: str | None = None
-    types: tuple = ()
-    constraints: bool = False
-    crf_lr_multiplier: float | str | None = None
-    learning_rate: float | None = None
-    warmup: float | None = None
-    epochs: int | None = None
-    patience: int | None = None
-    batch_size: int | None = None
-    batch_tokens: int | None = None
-    seed: int = 0
-    width: int = 256
-    depth: int | None = None
-    character_width: int = 128
-    bigram_width: int = 64
-    dropout: float | None = None
-    bigram_dropout: float = 0.3
-    min_bigrams: int = 3
-    lexicon: bool | None = None
-    min_confidence: float | None = None
-    bert: str | None = None
-    bert_layers: int | None = None
-    skip_top_layers: int = 0
-    lower_case: bool | None = None
-    word_case: bool = False
-    head_lr_multiplier: float = 10.0
-    layerwise_decay: float = 1.0
-    weight_decay: float = 0.01
-    bias_correction: bool = True
-    mixout: float = 0.0
-    prior_decay: float = 0.0
+    task: str = option("cws", "What to find: words (cws) or named entities (ner).", "data", choices=("cws", "ner"))
+    types: tuple = option((), "The entity types in the order of their tags. `train_tagger` finds them in the data.")
+
+    encoder: str | None = option(
+        {"scratch": "cnn", "bert": "none"},
+        "What reads the text. From scratch, cnn is the fastest and, on a few million characters, the best. On a BERT: "
+        "none, or bilstm for few sentences.",
+        "model",
+        choices={"scratch": ("cnn", "bilstm", "transformer"), "bert": ("none", "bilstm")},
+    )
+    head: str = option(
+        "crf",
+        "What scores the tags: crf scores whole sequences, softmax each tag by itself, for comparison.",
+        "model",
+        choices=("crf", "softmax"),
+    )
+    scheme: str | None = option(
+        {"cws": "bmes", "ner": "bio"},
+        "The tag scheme. For entities also bioes, which marks last and single characters too and needs more data.",
+        "model",
+        choices={"cws": ("bmes",), "ner": ("bio", "bioes")},
+    )
+    constraints: bool = option(
+        False,
+        "Forbid tag sequences that the scheme does not allow, in training and in use. For few sentences or many "
+        "entity types.",
+        "model",
+        only=WITH_CRF,
+    )
+    lexicon: bool | None = option(
+        {"scratch": True, "bert": False},
+        "Let the model see how often the string at a position is a word, or an entity, elsewhere in the training data. "
+        "Better from a few hundred sentences on.",
+        "model",
+        only=FROM_SCRATCH,
+    )
+    min_confidence: float | None = option(
+        None,
+        "Take all entities whose posterior probability is at least this, instead of those of the best path. 0.2 to 0.4 "
+        "often raises a low F1, 0.5 a high one; more favours precision.",
+        "model",
+        range=PROBABILITY,
+        only=FOR_ENTITIES,
+        none="the best path",
+    )
+    width: int = option(256, "Size of the encoder's hidden vectors. No effect on a BERT.", "model", range=POSITIVE)
+    depth: int | None = option({"scratch": 3, "bert": 1}, "Layers of the encoder.", "model", range=POSITIVE)
+    dropout: float | None = option(
+        {"scratch": 0.4, "bert": 0.1},
+        "Fraction of hidden values set to 0 in training. More for less data.",
+        "model",
+        range=FRACTION,
+    )
+    character_width: int = option(128, "Size of the vector of a character.", range=POSITIVE)
+    bigram_width: int = option(64, "Size of the vector of a pair of adjacent characters.", range=POSITIVE)
+    bigram_dropout: float = option(0.3, "Fraction of these pairs hidden in training.", range=FRACTION)
+    min_bigrams: int = option(
+        3, "How often a pair must occur in the training data to have a vector of its own.", range=POSITIVE
+    )
+
+    learning_rate: float | None = option(
+        {"scratch": 1e-3, "bert": 5e-5},
+        "Learning rate at its peak. For a BERT 2e-5 to 1e-4; small models need more.",
+        "training",
+        range=POSITIVE,
+    )
+    crf_lr_multiplier: float | str | None = option(
+        {"scratch": 10.0, "bert": "auto"},
+        "How many times faster the CRF's transitions learn than the other weights. auto gives them a rate of about "
+        "1e-2, more in short runs. With 1, at a BERT's learning rate, they hardly leave their initial values.",
+        "training",
+        range=POSITIVE_OR_AUTO,
+    )
+    warmup: float | None = option(
+        {"scratch": 0.05, "bert": 0.1},
+        "Fraction of the steps in which the learning rate rises from 0 to its peak. More if training diverges.",
+        "training",
+        range=FRACTION,
+    )
+    epochs: int | None = option(
+        {"scratch": 5, "bert": 5},
+        "Passes over the training data. 10 or more for fewer than 1,000 sentences.",
+        "training",
+        range=POSITIVE,
+    )
+    patience: int | None = option(
+        None,
+        "Stop after this many epochs without a better F1 on the held-out data. For small data.",
+        "training",
+        range=POSITIVE,
+        none="never",
+    )
+    batch_size: int | None = option(
+        {"scratch": 64, "bert": 32},
+        "Windows, of up to 128 positions each, in a step. 16 for small data.",
+        "training",
+        range=POSITIVE,
+    )
+    batch_tokens: int | None = option(
+        None,
+        "Positions in a step, instead of a fixed number of windows. For sentences of very different lengths.",
+        "training",
+        range=POSITIVE,
+        none="a fixed number of windows",
+    )
+    seed: int = option(
+        0, "Seed of the initial weights, the batches and the held-out tenth.", "training", range=NOT_NEGATIVE
+    )
+
+    bert: str | None = option(
+        None,
+        "Folder of a pretrained BERT, in Google's or Hugging Face's format, to fine-tune. The best results and the "
+        "slowest training.",
+        "BERT",
+        none="training from scratch",
+        metavar="FOLDER",
+    )
+    bert_layers: int | None = option(
+        None,
+        "Use only this many of its layers, from the lowest up. Faster and a little less accurate.",
+        "BERT",
+        range=POSITIVE,
+        only=WITH_BERT,
+        none="all",
+    )
+    skip_top_layers: int = option(
+        0,
+        "Initialise this many of its top layers anew instead of loading them. 1 or 2 of 12, where few sentences make "
+        "results differ much from seed to seed.",
+        "BERT",
+        range=NOT_NEGATIVE,
+        only=WITH_BERT,
+    )
+    lower_case: bool | None = option(
+        None,
+        "Whether the tokenizer lower-cases the text.",
+        "BERT",
+        only=WITH_BERT,
+        none="as the folder says, else as its vocabulary shows",
+    )
+    word_case: bool = option(
+        False,
+        "Let the head see which words have capital letters. For names, where the tokenizer lower-cases the text.",
+        "BERT",
+        only=WITH_BERT,
+    )
+    head_lr_multiplier: float = option(
+        10.0,
+        "How many times faster the layers on top of the BERT learn than the BERT. 10 to 100 for a bilstm.",
+        "BERT",
+        range=POSITIVE,
+        only=WITH_BERT,
+    )
+    layerwise_decay: float = option(
+        1.0,
+        "Factor on the learning rate from each layer to the one below it. 0.8 to 0.95 for small data; 1 leaves all "
+        "layers the same rate.",
+        "BERT",
+        range=FACTOR,
+        only=WITH_BERT,
+    )
+    weight_decay: float = option(
+        0.01,
+        "AdamW's weight decay: the fraction of a weight that a step removes, before multiplying by the learning rate.",
+        "BERT",
+        range=NOT_NEGATIVE,
+        only=WITH_BERT,
+    )
+    bias_correction: bool = option(
+        True,
+        "Adam's bias correction. Without it, as in the original BERT code, short runs fail more often.",
+        "BERT",
+        only=WITH_BERT,
+    )
+    mixout: float = option(
+        0.0,
+        "Probability with which a weight takes its pretrained value in a step, instead of dropout. 0.1 to 0.9 for "
+        "fewer than 1,000 sentences.",
+        "BERT",
+        range=FRACTION,
+        only=WITH_BERT,
+    )
+    prior_decay: float = option(
+        0.0,
+        "As the weight decay, but towards the pretrained weights. 0.01 to 1 for small data.",
+        "BERT",
+        range=NOT_NEGATIVE,
+        only=WITH_BERT,
+    )
 
     def __post_init__(self):
-        recipe = "scratch" if self.bert is None else "bert"
-        self._choose("task", tuple(SCHEMES))
-        filled = {**RECIPES[recipe], "scheme": SCHEMES[self.task][0]}
-        for name, value in filled.items():
-            if getattr(self, name) is None:
-                object.__setattr__(self, name, value)
-        object.__setattr__(self, "types", tuple(self.types))
-        self._choose("encoder", ENCODERS[recipe])
-        self._choose("head", ("crf", "softmax"))
-        self._choose("scheme", SCHEMES[self.task])
-        self._check_ranges()
-        for name, value in OF_BERT.items() if self.bert is None else ():
-            if getattr(self, name) != value:
-                raise ValueError(f"`{name}` needs `bert`. Received: {name}={getattr(self, name)!r} and no BERT")
-        if self.min_confidence is not None and self.task != "ner":
-            raise ValueError(f"`min_confidence` is for ner. Received: {self.min_confidence} and task={self.task!r}")
-        if self.constraints and self.head != "crf":
-            raise ValueError(f"`constraints` needs head='crf'. Received: constraints=True and head={self.head!r}")
-        if self.lexicon and self.bert is not None:
-            raise ValueError(f"`lexicon` is for training from scratch. Received: lexicon=True and bert={self.bert!r}")
-
-    def _choose(self, name, allowed):
-        if getattr(self, name) not in allowed:
-            raise ValueError(f"`{name}` is one of {allowed}. Received: {getattr(self, name)!r}")
-
-    def _check_ranges(self):
-        rules = [(name, lambda x: x > 0, "positive") for name in POSITIVE]
-        rules += [(name, lambda x: x is None or x > 0, "positive") for name in POSITIVE_OR_NONE]
-        rules += [(name, lambda x: 0 <= x < 1, "at least 0 and below 1") for name in SHARES]
-        rules += [(name, lambda x: x >= 0, "at least 0") for name in NOT_NEGATIVE]
-        rules.append(("min_confidence", lambda x: x is None or 0 < x < 1, "above 0 and below 1"))
-        rules.append(("layerwise_decay", lambda x: 0 < x <= 1, "above 0 and at most 1"))
-        rules.append(("crf_lr_multiplier", lambda x: x == "auto" or x > 0, 'positive or "auto"'))
-        for name, holds, what in rules:
-            value = getattr(self, name)
-            if isinstance(value, str) and value != "auto" or not holds(value):
-                raise ValueError(f"`{name}` must be {what}. Received: {value!r}")
+        run = (self.task, "scratch" if self.bert is None else "bert")
+        fields(self)[0].metadata["option"].check("task", (str,), self.task, run)  # other defaults depend on it
+        if isinstance(self.types, list):  # as JSON has it
+            object.__setattr__(self, "types", tuple(self.types))
+        if isinstance(self.bert, os.PathLike):
+            object.__setattr__(self, "bert", os.fspath(self.bert))
+        for setting in fields(self):
+            known, name = setting.metadata["option"], setting.name
+            if getattr(self, name) is None and may_be_none(setting):
+                object.__setattr__(self, name, known.of_run("default", run))
+            if getattr(self, name) is not None or not may_be_none(setting):
+                known.check(name, kinds_of(setting), getattr(self, name), run)
+        for setting in fields(self):
+            known = setting.metadata["option"]
+            other = known.only and getattr(self, known.only.name)
+            known.check_condition(setting.name, getattr(self, setting.name), other, run)
 
     def tag_scheme(self):
         """The `TagScheme` of the task, with the types."""
@@ -156,7 +258,10 @@ class Settings:
     @classmethod
     def of(cls, values):
         """Settings from a dict such as a run folder keeps; refuses names that it does not know."""
-        unknown = sorted(set(values) - {field.name for field in fields(cls)})
+        unknown = sorted(set(values) - {setting.name for setting in fields(cls)})
         if unknown:
             raise ValueError(f"Settings have no {', '.join(unknown)}. Received: {sorted(values)}")
         return cls(**values)
+
+
+Settings.__doc__ = (Settings.__doc__ or "") + describe(fields(Settings))  # `python -OO` drops docstrings

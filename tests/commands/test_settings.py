@@ -1,0 +1,137 @@
+"""A setting is one field: its default, its range, its option of `kcrf train` and its help come from there."""
+
+import json
+from argparse import ArgumentParser
+from dataclasses import FrozenInstanceError, asdict, fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kcrf.commands import main
+from kcrf.commands.training_options import add_training_options, settings_and_sources
+from kcrf.runs import Settings
+
+# Written down once more, by hand, as README has promised them since 0.1.0.
+FROM_SCRATCH = {
+    "encoder": "cnn",
+    "learning_rate": 1e-3,
+    "crf_lr_multiplier": 10.0,
+    "epochs": 5,
+    "batch_size": 64,
+    "depth": 3,
+    "dropout": 0.4,
+    "lexicon": True,
+    "warmup": 0.05,
+}
+OF_A_BERT = {
+    "encoder": "none",
+    "learning_rate": 5e-5,
+    "crf_lr_multiplier": "auto",
+    "epochs": 5,
+    "batch_size": 32,
+    "depth": 1,
+    "dropout": 0.1,
+    "lexicon": False,
+    "warmup": 0.1,
+}
+RUNS = sorted((Path(__file__).parents[1] / "fixtures" / "0.1.0").glob("*/config.json"))
+
+
+def parse(*arguments):
+    parser = ArgumentParser(exit_on_error=False)
+    add_training_options(parser)
+    return settings_and_sources(parser.parse_args(["--train", "x", "--out", "y", *arguments]))[0]
+
+
+def test_defaults_depend_on_the_task_and_on_a_bert():
+    assert asdict(Settings()).items() >= {**FROM_SCRATCH, "scheme": "bmes"}.items()
+    assert asdict(Settings(bert="x", task="ner")).items() >= {**OF_A_BERT, "scheme": "bio"}.items()
+    assert asdict(Settings(**dict.fromkeys(FROM_SCRATCH), scheme=None)) == asdict(Settings())
+
+
+@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.parent.name)
+def test_settings_of_older_runs_are_read_as_they_were_written(path):
+    values = json.loads(path.read_text())["settings"]
+    assert json.loads(json.dumps(asdict(Settings.of(values)))) == values
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"width": "16"}, "`width` must be an int. Received: '16'"),
+        ({"width": True}, "`width` must be an int. Received: True"),
+        ({"width": None}, "`width` must be an int. Received: None"),
+        ({"epochs": 2.5}, "`epochs` must be an int. Received: 2.5"),
+        ({"constraints": 1}, "`constraints` must be True or False. Received: 1"),
+        ({"types": ["A", 3]}, "`types` must be a tuple of strings. Received: .'A', 3."),
+        ({"types": "PER"}, "`types` must be a tuple of strings. Received: 'PER'"),
+        ({"crf_lr_multiplier": [1]}, "`crf_lr_multiplier` must be a number or a string. Received: .1."),
+        ({"learning_rate": float("nan")}, "`learning_rate` must be positive. Received: nan"),
+        ({"learning_rate": float("inf")}, "`learning_rate` must be positive. Received: inf"),
+        ({"task": ["ner"]}, "`task` must be a string"),
+        ({"seed": -1}, "`seed` must be at least 0. Received: -1"),
+        ({"lower_case": False}, "`lower_case` needs `bert`. Received: lower_case=False and bert=None"),
+    ],
+)
+def test_values_of_a_wrong_type_or_without_meaning_are_refused(values, message):
+    with pytest.raises(ValueError, match=message):
+        Settings(**values)
+
+
+def test_numbers_of_numpy_paths_and_lists_are_taken():
+    settings = Settings(epochs=np.int64(3), learning_rate=np.float32(0.5), types=["A"], task="ner", bert=Path("x"))
+    assert (settings.epochs, settings.learning_rate, settings.types, settings.bert) == (3, 0.5, ("A",), "x")
+    with pytest.raises(FrozenInstanceError):
+        settings.epochs = 4
+
+
+# A value for each option that is not its default.
+GIVEN = {bool: lambda default: not default, int: lambda default: 7, float: lambda default: 0.25}
+TEXTS = {"task": "ner", "encoder": "bilstm", "head": "softmax", "scheme": "bioes", "crf_lr_multiplier": "auto"}
+
+
+@pytest.mark.parametrize("setting", [s for s in fields(Settings) if s.metadata["option"].group], ids=lambda s: s.name)
+def test_every_option_becomes_its_setting(setting):
+    name, needed = setting.name, []
+    condition = setting.metadata["option"].only
+    if condition is not None and condition.name == "bert" and name != "lexicon":
+        needed = ["--bert", "/folder"]
+    if name in ("scheme", "min_confidence"):
+        needed = ["--task", "ner"]
+    default = getattr(parse(*needed), name)
+    kinds = [kind for kind in GIVEN if kind in (setting.type, *getattr(setting.type, "__args__", ()))]
+    value = TEXTS.get(name, "/folder" if name == "bert" else None)
+    value = GIVEN[kinds[0]](default) if value is None else value
+    flag = name.replace("_", "-")
+    given = [f"--{flag}" if value else f"--no-{flag}"] if isinstance(value, bool) else [f"--{flag}", str(value)]
+    found = getattr(parse(*needed, *given), name)
+    assert found == value != default and type(found) is type(value)
+
+
+def test_the_help_and_the_docstring_have_every_option_with_its_default(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "1000")
+    with pytest.raises(SystemExit):
+        main(["train", "--help"])
+    help = capsys.readouterr().out
+    for line in (
+        "--epochs N Passes over the training data. 10 or more for fewer than 1,000 sentences. [5]",
+        "--depth N Layers of the encoder. [3, 1 with --bert]",
+        "[bmes for cws, bio for ner]",
+        "elsewhere in the training data. Better from a few hundred sentences on. [yes; only without --bert]",
+        "[the best path; only with --task ner]",
+        "[10, auto with --bert]",
+        "[all; only with --bert]",
+    ):
+        assert line in " ".join(help.split()), line
+    for setting in fields(Settings):
+        option = setting.metadata["option"]
+        assert option.help.endswith(".") and option.help[0].isupper()
+        assert (option.help in help) == (option.group is not None)
+        assert f"\n        {setting.name}: " in Settings.__doc__
+    assert max(map(len, Settings.__doc__.splitlines())) <= 120
+
+
+def test_a_refused_option_is_named_by_its_flag():
+    with pytest.raises(ValueError, match="^--skip-top-layers needs --bert. Received: skip_top_layers=1 and bert=None$"):
+        parse("--skip-top-layers", "1")
