@@ -6,20 +6,20 @@ __all__ = ["add_download"]
 
 
 def add_download(commands):
-    """Adds the parser of `kcrf download`."""
+    """Adds `kcrf download`."""
+    add_command(commands, "download", "Download a public corpus and verify its checksums.", _add_options, _download)
+
+
+def _add_options(parser):
     from kcrf.corpora.downloads import CORPORA
 
-    parser = add_command(
-        commands,
-        "download",
-        _download,
-        "Fetch a public corpus and check that it is whole.",
+    parser.epilog = (
         "corpora:\n"
         + "".join(f"  {name}: {corpus.summary}\n" for name, corpus in CORPORA.items())
-        + "\nexample:\n  kcrf download weibo data/weibo",
+        + "\nexample:\n  kcrf download weibo data/weibo"
     )
-    parser.add_argument("name", choices=sorted(CORPORA), help="which one")
-    parser.add_argument("directory", metavar="DIR", help="the folder to put it into")
+    parser.add_argument("name", choices=sorted(CORPORA), help="The corpus.")
+    parser.add_argument("directory", metavar="DIR", help="The folder for its files, made if it does not exist.")
 
 
 def _download(options):

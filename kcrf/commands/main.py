@@ -1,11 +1,11 @@
 """The command line: kcrf demo | train | segment | tag | score | report | download."""
 
-import argparse
 import os
 import sys
 
+from kcrf.commands.demo import add_demo
 from kcrf.commands.download import add_download
-from kcrf.commands.parsers import add_command
+from kcrf.commands.parsers import CommandParser
 from kcrf.commands.report import add_report
 from kcrf.commands.score import add_score
 from kcrf.commands.tag import add_segment, add_tag
@@ -16,15 +16,23 @@ __all__ = ["main"]
 
 
 def main(arguments=None):
-    """Runs a command; returns the exit status, 2 after an error that the user can mend, told on standard error."""
+    """Runs a command.
+
+    Args:
+        arguments: A list of strings. Defaults to None, those of the process.
+
+    Returns:
+        The exit status: 0; 2 after an error that the user can mend, with a message on standard error; 130 after
+        Ctrl-C.
+    """
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # no log messages from TensorFlow, which reads it at its import
     options = _parser().parse_args(arguments)
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # TensorFlow's notes, where it is not the backend
     try:
         options.run(options)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader left: nothing to tell
+    except BrokenPipeError:  # the reader of the output has left, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError, ImportError) as error:
-        print(f"kcrf {options.command}: {_told(error)}", file=sys.stderr)
+        print(f"kcrf {options.command}: {_message(error)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt as interruption:
         print(f"kcrf {options.command}: stopped", *filter(None, interruption.args), sep="; ", file=sys.stderr)
@@ -32,42 +40,29 @@ def main(arguments=None):
     return 0
 
 
-def _told(error):
-    another = "name another by the environment variable KERAS_BACKEND=tensorflow|jax|torch"
-    if isinstance(error, ModuleNotFoundError) and error.name in ("tensorflow", "jax", "torch"):
-        return (
-            f"the Keras backend {error.name} is not installed. Install one, as in: pip install 'kcrf[{error.name}]', "
-            f"or {another}"
-        )
-    if "Unable to import backend" in str(error) or getattr(error, "name", None) == "openvino":
-        return f"{another}. Received: {os.environ.get('KERAS_BACKEND')}"
-    return str(error)
-
-
 def _parser():
-    parser = argparse.ArgumentParser(
-        prog="kcrf", description="Sequence labelling with Keras: train a CRF tagger, use it, score it."
+    parser = CommandParser(
+        prog="kcrf",
+        description="Sequence labelling with Keras: train a CRF tagger, use it, score it.",
+        epilog="`kcrf COMMAND --help` lists the options of a command.",
     )
     parser.add_argument("--version", action="version", version=f"kcrf {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for add in (_add_demo, add_train, add_segment, add_tag, add_score, add_report, add_download):
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=CommandParser)
+    for add in (add_demo, add_train, add_segment, add_tag, add_score, add_report, add_download):
         add(commands)
     return parser
 
 
-def _add_demo(commands):
-    parser = add_command(
-        commands,
-        "demo",
-        _demo,
-        "Train softmax, CRF x1 and CRF x100 on the built-in corpus and compare them (about 2 minutes).",
-        "example:\n  kcrf demo --text 今天天气真好",
-    )
-    parser.add_argument("--out", default="runs/demo", help="folder for the three models and the picture [%(default)s]")
-    parser.add_argument("--text", action="append", default=[], help="a text to segment at the end; may be repeated")
-
-
-def _demo(options):
-    from kcrf.commands.demo import run_demo
-
-    run_demo(options.out, options.text)
+def _message(error):
+    """What to print for an error."""
+    variable = "set the environment variable KERAS_BACKEND to tensorflow, jax or torch"
+    if isinstance(error, ModuleNotFoundError) and error.name in ("tensorflow", "jax", "torch"):
+        return (
+            f"the Keras backend {error.name} is not installed. Install one, as in: pip install 'kcrf[{error.name}]', "
+            f"or {variable}"
+        )
+    if "Unable to import backend" in str(error) or getattr(error, "name", None) == "openvino":
+        return f"{variable}. Received: KERAS_BACKEND={os.environ.get('KERAS_BACKEND')}"
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{error.filename}: {error.strerror[0].lower()}{error.strerror[1:]}"  # without "[Errno 13]"
+    return str(error)

@@ -2,28 +2,54 @@
 
 import argparse
 
-__all__ = ["add_command", "add_conll", "add_input", "check_top_k", "print_scores"]
+__all__ = ["CommandParser", "add_command", "add_conll_options", "conll_arguments", "print_scores"]
 
 
-def add_command(commands, name, run, summary, epilog):
-    """Adds a parser for a command and returns it; `run(options)` runs the command."""
+class CommandParser(argparse.ArgumentParser):
+    """A parser that adds its options when it is first used: no command waits for what another one imports."""
+
+    add_options = None
+
+    def parse_known_args(self, args=None, namespace=None):
+        if self.add_options is not None:
+            add_options, self.add_options = self.add_options, None
+            add_options(self)
+        return super().parse_known_args(args, namespace)
+
+
+def add_command(commands, name, summary, add_options, run):
+    """Adds a command.
+
+    Args:
+        commands: What `ArgumentParser.add_subparsers` returned, with `parser_class=CommandParser`.
+        name: Its name.
+        summary: One sentence for the help.
+        add_options: A function that adds the options to its parser, and may set `parser.epilog`.
+        run: A function that runs the command with the parsed options.
+    """
     parser = commands.add_parser(
-        name,
-        help=summary,
-        description=summary,
-        epilog=epilog,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        name, help=summary, description=summary, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_options = add_options
     parser.set_defaults(run=run)
-    return parser
 
 
-def add_conll(parser):
-    """Adds the options on how to read CoNLL files."""
-    parser.add_argument("--column", type=int, metavar="N", help="of CoNLL: where tags are, from 0 on [-1, the last]")
+def add_conll_options(parser):
+    """Adds the options on how to read CoNLL files. An option left out is None."""
     parser.add_argument(
-        "--repair", action="store_true", default=None, help="of CoNLL: read illegal tags as conlleval does"
+        "--column", type=int, metavar="N", help="CoNLL column of the tags, counted from 0. [-1, the last column]"
     )
+    parser.add_argument(
+        "--repair",
+        action="store_true",
+        default=None,
+        help="Read tag sequences that break their scheme as conlleval does, instead of refusing the file. [no]",
+    )
+
+
+def conll_arguments(options):
+    """The arguments of `kcrf.corpora.read_entities` beside the path, from parsed options."""
+    return {"column": -1 if options.column is None else options.column, "repair": bool(options.repair)}
 
 
 def print_scores(title, parts):
@@ -33,16 +59,3 @@ def print_scores(title, parts):
     from kcrf.reports import table_of_parts
 
     Console().print(table_of_parts(title, parts))
-
-
-def check_top_k(options):
-    """Raises ValueError if --top-k is below 1."""
-    if options.top_k is not None and options.top_k < 1:
-        raise ValueError(f"--top-k must be at least 1. Received: {options.top_k}")
-
-
-def add_input(parser):
-    """Adds the options of commands that read text line by line."""
-    parser.add_argument("--model", required=True, metavar="RUN_DIR", help="a folder that `kcrf train` wrote")
-    parser.add_argument("file", nargs="?", metavar="FILE", help="UTF-8 text [standard input]")
-    parser.add_argument("--batch-size", type=int, default=64, metavar="N", help="windows at a time [%(default)s]")

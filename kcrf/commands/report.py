@@ -8,18 +8,18 @@ __all__ = ["add_report"]
 
 
 def add_report(commands):
-    """Adds the parser of `kcrf report`."""
-    parser = add_command(
-        commands,
-        "report",
-        _report,
-        "Write one HTML page about training runs, side by side.",
-        "The page holds settings, scores, learning curves, transitions by epoch, the most frequent mistakes and the\n"
+    """Adds `kcrf report`."""
+    add_command(commands, "report", "Write one HTML page that compares training runs.", _add_options, _report)
+
+
+def _add_options(parser):
+    parser.epilog = (
+        "The page shows settings, scores, learning curves, transitions by epoch, the most frequent mistakes and the\n"
         "calibration of the confidences. It needs no other file.\n\n"
-        "example:\n  kcrf report runs/crf_x1 runs/crf_x100 --out compared.html",
+        "example:\n  kcrf report runs/crf_x1 runs/crf_x100 --out compared.html"
     )
-    parser.add_argument("runs", nargs="+", metavar="RUN_DIR", help="a folder that `kcrf train` wrote")
-    parser.add_argument("--out", metavar="FILE.html", help="where to [report.html in the first RUN_DIR]")
+    parser.add_argument("runs", nargs="+", metavar="RUN_DIR", help="A folder that `kcrf train` wrote.")
+    parser.add_argument("--out", metavar="FILE", help="The HTML file to write. [report.html in the first RUN_DIR]")
 
 
 def _report(options):

@@ -1,46 +1,96 @@
 """kcrf score"""
 
 import json
+from pathlib import Path
 
-from kcrf.commands.parsers import add_command, add_conll, print_scores
-from kcrf.commands.training_options import conll
+from kcrf.commands.parsers import add_command, add_conll_options, conll_arguments, print_scores
 
 __all__ = ["add_score"]
 
 
 def add_score(commands):
-    """Adds the parser of `kcrf score`."""
-    parser = add_command(
-        commands,
-        "score",
-        _score,
-        "Score words by SIGHAN's measure (cws), entities by conlleval's (ner).",
-        "Both files hold the same text. For cws line by line, words separated by blanks; for ner as CoNLL or as JSON\n"
-        "lines, each file in its own way.\n\n"
-        "examples:\n  kcrf score --gold gold.txt --pred mine.txt --words training_words.txt\n"
-        "  kcrf score --task ner --gold test.conll --pred tagged.jsonl",
+    """Adds `kcrf score`."""
+    summary = "Score words by SIGHAN's measure (cws), entities by conlleval's (ner)."
+    add_command(commands, "score", summary, _add_options, _score)
+
+
+def _add_options(parser):
+    parser.epilog = (
+        "GOLD and PRED hold the same text. For cws: a sentence a line, words separated by blanks. For ner: CoNLL or\n"
+        "JSON lines, also one of each. The predictions.jsonl of a run folder holds both, and so needs neither --task\n"
+        "nor --gold.\n"
+        "\n"
+        "examples:\n"
+        "  kcrf score --gold gold.txt --pred mine.txt --words training_words.txt\n"
+        "  kcrf score --task ner --gold test.conll --pred tagged.jsonl\n"
+        "  kcrf score --pred runs/people/predictions.jsonl"
     )
-    parser.add_argument("--task", choices=["cws", "ner"], default="cws", help="what is scored [%(default)s]")
-    parser.add_argument("--gold", required=True, metavar="FILE", help="what is right")
-    parser.add_argument("--pred", required=True, metavar="FILE", help="what is judged")
-    parser.add_argument("--words", metavar="FILE", help="cws: the words of the training text, for OOV and IV figures")
-    add_conll(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    parser.add_argument("--task", choices=["cws", "ner"], help="What to score: words (cws) or entities (ner). [cws]")
+    parser.add_argument("--gold", metavar="GOLD", help="The file with the correct words or entities.")
+    parser.add_argument("--pred", required=True, metavar="PRED", help="The file to score.")
+    parser.add_argument(
+        "--words",
+        metavar="FILE",
+        help="The words of the training data, separated by blanks. Adds the recall of words that are in it (IV) and of "
+        "those that are not (OOV). Only with --task cws. [no such figures]",
+    )
+    add_conll_options(parser)
+    parser.add_argument("--json", action="store_true", help="Print a JSON object instead of a table. [no]")
 
 
 def _score(options):
-    scores = _entity_scores(options) if options.task == "ner" else _word_scores(options)
+    task, gold, predicted = _read_run(options) or (options.task or "cws", None, None)
+    if options.gold is None and gold is None:
+        raise ValueError("needs --gold GOLD; only the predictions.jsonl of a run folder holds it. Received: no --gold")
+    read = _read_words if task == "cws" else _read_entities
+    gold = gold if options.gold is None else read(options, options.gold)
+    predicted = read(options, options.pred) if predicted is None else predicted
+    scores = _word_scores(options, gold, predicted) if task == "cws" else _entity_scores(options, gold, predicted)
     if options.json:
         print(json.dumps(scores))
     else:
         print_scores(options.pred, {"all": scores})
 
 
-def _word_scores(options):
+def _read_run(options):
+    """The task, the gold and the predictions if --pred is of a run folder, else None."""
+    from kcrf.corpora import Sentence
+    from kcrf.runs import read_run
+
+    path = Path(options.pred)
+    if path.name != "predictions.jsonl" or not path.is_file() or not path.with_name("config.json").is_file():
+        return None
+    run = read_run(path.parent)
+    task = run.settings.get("task")
+    if options.task not in (None, task):
+        raise ValueError(f"--task {options.task} needs such predictions. Received: {path} of --task {task}")
+    parts = []
+    for key in ("gold", "found"):
+        spans = [sorted(span[:3] for span in row[key]) for row in run.predictions]
+        texts = [row["text"] for row in run.predictions]
+        if task == "cws":
+            parts.append([[text[start:end] for start, end, _ in row] for text, row in zip(texts, spans)])
+        else:
+            parts.append(list(map(Sentence, texts, spans)))
+    return task, *parts
+
+
+def _read_words(options, path):
     from kcrf.corpora import read_lines, read_segmented
+
+    return read_segmented(path) if path == options.gold else [line.split() for line in read_lines(path)]
+
+
+def _read_entities(options, path):
+    from kcrf.corpora import read_entities
+
+    return read_entities(path, **conll_arguments(options))
+
+
+def _word_scores(options, gold, predicted):
+    from kcrf.corpora import read_lines
     from kcrf.metrics import TextMismatch, segmentation_scores
 
-    gold, predicted = read_segmented(options.gold), [line.split() for line in read_lines(options.pred)]
     words = options.words and {word for line in read_lines(options.words) for word in line.split()}
     try:
         return segmentation_scores(gold, predicted, words)
@@ -48,15 +98,13 @@ def _word_scores(options):
         raise ValueError(f"{options.pred}:{error.line}: {error}") from None
 
 
-def _entity_scores(options):
-    from kcrf.corpora import read_entities
+def _entity_scores(options, gold, predicted):
     from kcrf.metrics import entity_scores
 
-    gold, predicted = (read_entities(path, **conll(options)) for path in (options.gold, options.pred))
-    for number, (right, judged) in enumerate(zip(gold, predicted), 1):
-        if right.text != judged.text:
+    for number, (correct, found) in enumerate(zip(gold, predicted), 1):
+        if correct.text != found.text:
             raise ValueError(
                 f"{options.pred}: gold and prediction must have the same sentences. Received: sentence {number} "
-                f"{judged.text[:40]!r}, in the gold {right.text[:40]!r}"
+                f"{found.text[:40]!r}, in the gold {correct.text[:40]!r}"
             )
     return entity_scores([sentence.spans for sentence in gold], [sentence.spans for sentence in predicted])

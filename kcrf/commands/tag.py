@@ -1,111 +1,142 @@
-"""kcrf segment and kcrf tag: text in, a line for each line out."""
+"""kcrf segment and kcrf tag: text in, a line out for each line."""
 
 import sys
+from contextlib import contextmanager
 
-from kcrf.commands.parsers import add_command, add_input, check_top_k
+from kcrf.commands.parsers import add_command
+from kcrf.commands.quiet import quiet_import
 
 __all__ = ["add_segment", "add_tag"]
-
-
-def add_segment(commands):
-    """Adds the parser of `kcrf segment`."""
-    parser = add_command(
-        commands,
-        "segment",
-        _segment,
-        "Segment text: one line in, one line out, words separated by one blank.",
-        "With --top-k a line gives up to K lines, each a probability, a tab and the words; an empty one ends them.\n\n"
-        "example:\n  echo 今天天气真好 | kcrf segment --model runs/mine",
-    )
-    kinds = parser.add_mutually_exclusive_group()
-    kinds.add_argument("--confidence", action="store_true", help="write word/probability, as in 天气/0.987")
-    kinds.add_argument("--top-k", type=int, metavar="K", help="write the K most probable segmentations of each line")
-    add_input(parser)
-
-
-def _segment(options):
-    from kcrf.taggers import WordSegmenter
-
-    check_top_k(options)
-    segmenter = WordSegmenter(options.model)
-
-    def write(lines, on_batch):
-        if options.top_k is not None:
-            best = segmenter.top_k_batch(lines, options.top_k, options.batch_size, on_batch)
-            return ["".join(f"{p:.4f}\t{' '.join(words)}\n" for p, words in ways) for ways in best]
-        found = segmenter.segment_batch(lines, options.batch_size, on_batch, options.confidence)
-        if options.confidence:
-            found = [[f"{word}/{probability:.3f}" for word, probability in words] for words in found]
-        return [" ".join(words) for words in found]
-
-    _over_lines(options, write)
-
-
-def add_tag(commands):
-    """Adds the parser of `kcrf tag`."""
-    parser = add_command(
-        commands,
-        "tag",
-        _tag,
-        "Find entities: one line of text in, one JSON object out, with the text and its entities.",
-        "With --top-k the object has, too, `alternatives`: the k most probable analyses with their probability.\n\n"
-        "example:\n  echo 李雷住在上海。 | kcrf tag --model runs/people",
-    )
-    parser.add_argument("--top-k", type=int, metavar="K", help="list the K most probable analyses of each line too")
-    parser.add_argument(
-        "--min-confidence",
-        type=float,
-        metavar="X",
-        help="find all entities whose posterior is at least X; less finds more [as the run was trained]",
-    )
-    add_input(parser)
-
-
-def _tag(options):
-    from dataclasses import asdict
-
-    from kcrf.corpora import entity_line
-    from kcrf.taggers import EntityRecognizer
-
-    check_top_k(options)
-    recognizer = EntityRecognizer(options.model, options.min_confidence)
-
-    def write(lines, on_batch):
-        found = recognizer.recognize_batch(lines, options.batch_size, on_batch)
-        if options.top_k is None:
-            return [entity_line(text, list(map(asdict, entities))) for text, entities in zip(lines, found)]
-        best = recognizer.top_k_batch(lines, options.top_k, options.batch_size)
-        return [
-            entity_line(
-                text,
-                list(map(asdict, entities)),
-                alternatives=[{"probability": p, "entities": list(map(asdict, those))} for p, those in alternatives],
-            )
-            for text, entities, alternatives in zip(lines, found, best)
-        ]
-
-    _over_lines(options, write)
-
 
 _LINES_AT_A_TIME = 1000
 
 
-def _over_lines(options, process):
-    """Writes what `process(lines, on_batch)` makes of the lines of the input, a list of as many lines."""
-    from itertools import islice
+def add_segment(commands):
+    """Adds `kcrf segment`."""
+    summary = "Segment text into words: a line out for each line, words separated by one blank."
+    add_command(commands, "segment", summary, _add_segment_options, _segment)
 
+
+def _add_segment_options(parser):
+    parser.epilog = (
+        "With --top-k each line gives up to K lines, each a probability, a tab and the words, and an empty line after\n"
+        "them.\n\nexample:\n  echo 今天天气真好 | kcrf segment --model runs/mine"
+    )
+    output = parser.add_mutually_exclusive_group()
+    output.add_argument("--confidence", action="store_true", help="Write word/probability, as in 天气/0.987. [no]")
+    output.add_argument(
+        "--top-k", type=int, metavar="K", help="Write the K most probable segmentations of each line. [only the best]"
+    )
+    _add_input_options(parser)
+
+
+def _segment(options):
+    with _checked_input(options, "cws") as lines:
+        with quiet_import():
+            from kcrf.taggers import WordSegmenter
+
+        segmenter = WordSegmenter(options.model)
+
+        def process(texts, on_batch):
+            if options.top_k is not None:
+                found = segmenter.top_k_batch(texts, options.top_k, options.batch_size, on_batch)
+                return ["".join(f"{p:.4f}\t{' '.join(words)}\n" for p, words in best) for best in found]
+            found = segmenter.segment_batch(texts, options.batch_size, on_batch, options.confidence)
+            if options.confidence:
+                found = [[f"{word}/{probability:.3f}" for word, probability in words] for words in found]
+            return [" ".join(words) for words in found]
+
+        _write(lines, process)
+
+
+def add_tag(commands):
+    """Adds `kcrf tag`."""
+    summary = "Find entities: a JSON object out for each line, with the text and its entities."
+    add_command(commands, "tag", summary, _add_tag_options, _tag)
+
+
+def _add_tag_options(parser):
+    parser.epilog = (
+        "With --top-k the object also has `alternatives`: the K most probable analyses, each with its probability.\n\n"
+        "example:\n  echo 李雷住在上海。 | kcrf tag --model runs/people"
+    )
+    parser.add_argument(
+        "--top-k", type=int, metavar="K", help="Also list the K most probable analyses of each line. [no]"
+    )
+    parser.add_argument(
+        "--min-confidence",
+        type=float,
+        metavar="X",
+        help="Take all entities whose posterior probability is at least X, between 0 and 1. A smaller X finds more. "
+        "[as the run was trained]",
+    )
+    _add_input_options(parser)
+
+
+def _tag(options):
+    if options.min_confidence is not None and not 0 < options.min_confidence < 1:
+        raise ValueError(f"--min-confidence must be above 0 and below 1. Received: {options.min_confidence}")
+    with _checked_input(options, "ner") as lines:
+        from dataclasses import asdict
+
+        from kcrf.corpora import entity_line
+
+        with quiet_import():
+            from kcrf.taggers import EntityRecognizer
+
+        recognizer = EntityRecognizer(options.model, options.min_confidence)
+
+        def process(texts, on_batch):
+            found = [list(map(asdict, row)) for row in recognizer.recognize_batch(texts, options.batch_size, on_batch)]
+            if options.top_k is None:
+                return list(map(entity_line, texts, found))
+            best = recognizer.top_k_batch(texts, options.top_k, options.batch_size)
+            best = [[{"probability": p, "entities": list(map(asdict, row))} for p, row in rows] for rows in best]
+            return [entity_line(text, row, alternatives=rows) for text, row, rows in zip(texts, found, best)]
+
+        _write(lines, process)
+
+
+def _add_input_options(parser):
+    parser.add_argument("--model", required=True, metavar="RUN_DIR", help="A folder that `kcrf train` wrote.")
+    parser.add_argument("file", nargs="?", metavar="FILE", help="UTF-8 text. [standard input]")
+    parser.add_argument(
+        "--batch-size",
+        type=int,
+        default=64,
+        metavar="N",
+        help="Windows, of up to 128 positions each, that are computed at once. Fewer need less memory. [%(default)s]",
+    )
+
+
+@contextmanager
+def _checked_input(options, task):
+    """The lines of the input, once the options and the run folder are checked: loading the model takes much longer."""
     from kcrf.corpora.lines import decode_lines
-    from kcrf.training.progress import bar
+    from kcrf.runs import RunFolder
 
-    if options.batch_size < 1:
-        raise ValueError(f"--batch-size must be at least 1. Received: {options.batch_size}")
+    for name in ("top_k", "batch_size"):
+        value = getattr(options, name)
+        if value is not None and value < 1:
+            raise ValueError(f"--{name.replace('_', '-')} must be at least 1. Received: {value}")
     if not options.file and sys.stdin is None:
         raise ValueError("needs FILE, or text on standard input. Received: neither")
-    source = open(options.file, "rb") if options.file else sys.stdin.buffer
-    with source, bar() as progress:
+    trained_for = RunFolder(options.model).read_settings().task
+    if trained_for != task:
+        raise ValueError(f"{options.model}: needs a run of --task {task}. Received: a run of --task {trained_for}")
+    with open(options.file, "rb") if options.file else sys.stdin.buffer as source:
+        yield decode_lines(source, options.file or "<stdin>")
+
+
+def _write(lines, process):
+    """Writes to standard output what `process(texts, on_batch)` makes of the lines: a list with a string for each."""
+    from itertools import islice
+
+    from kcrf.training.progress import bar
+
+    with bar() as progress:
         task = progress.add_task("characters", total=None)
-        lines = decode_lines(source, options.file or "<stdin>")
-        while chunk := list(islice(lines, _LINES_AT_A_TIME)):
-            made = process(chunk, lambda count: progress.advance(task, count))
-            sys.stdout.buffer.write("".join(f"{line}\n" for line in made).encode("utf-8"))
+        while texts := list(islice(lines, _LINES_AT_A_TIME)):
+            results = process(texts, lambda count: progress.advance(task, count))
+            sys.stdout.buffer.write("".join(f"{result}\n" for result in results).encode("utf-8"))
             sys.stdout.buffer.flush()

@@ -2,64 +2,77 @@
 
 import shlex
 
-from kcrf.commands.parsers import add_command, add_conll, print_scores
-from kcrf.commands.training_options import TRAINING_OPTIONS, asked, refuse_beside_resume
+from kcrf.commands.parsers import add_command, print_scores
+from kcrf.commands.quiet import quiet_import
 
 __all__ = ["add_train"]
 
 
 def add_train(commands):
-    """Adds the parser of `kcrf train`."""
-    parser = add_command(
-        commands,
-        "train",
-        _train,
-        "Train a tagger: a word segmenter (cws) or a recogniser of entities (ner).",
-        "FILE is UTF-8 text. For cws: one sentence a line, words separated by blanks. For ner: CoNLL, a token and its\n"
-        "tag a line, a blank line between sentences; or JSON lines as `kcrf tag` writes them.\n\n"
-        "examples:\n  kcrf train --train words.txt --out runs/words\n"
+    """Adds `kcrf train`."""
+    summary = "Train a tagger that finds words (cws) or named entities (ner)."
+    add_command(commands, "train", summary, _add_options, _train)
+
+
+def _add_options(parser):
+    from kcrf.commands.training_options import add_training_options
+
+    parser.usage = "kcrf train --train FILE --out RUN_DIR [OPTION ...]\n       kcrf train --resume RUN_DIR"
+    parser.epilog = (
+        "FILE is UTF-8 text. For cws: a sentence a line, words separated by blanks. For ner: CoNLL, a token and its\n"
+        "tag a line, an empty line between sentences; or JSON lines as `kcrf tag` writes them.\n\n"
+        "Defaults are in square brackets.\n\n"
+        "examples:\n"
+        "  kcrf train --train words.txt --out runs/words\n"
         "  kcrf train --task ner --train train.conll --valid dev.conll --out runs/people\n"
         "  kcrf train --task ner --train train.conll --bert MiniLM-L6 --skip-top-layers 1 --out runs/bert\n"
-        "  kcrf train --resume runs/people\n\n"
-        "Defaults stand in brackets; of two, the first is for training from scratch, the second for --bert.",
+        "  kcrf train --resume runs/people"
     )
-    data = parser.add_argument_group("data")
-    data.add_argument("--task", choices=["cws", "ner"], help="cws: word segmentation; ner: named entities [cws]")
-    data.add_argument("--train", metavar="FILE", help="what to learn from")
-    data.add_argument("--valid", metavar="FILE", help="to choose the best epoch by [a tenth of --train, by seed]")
-    data.add_argument("--test", metavar="FILE", help="to score once at the end")
-    add_conll(data)
-    data.add_argument("--out", metavar="RUN_DIR", help="folder for the model, its scores and the log")
-    data.add_argument("--resume", metavar="RUN_DIR", help="go on with an interrupted run; takes no other option")
-    for title, options in TRAINING_OPTIONS.items():
-        group = parser.add_argument_group(title)
-        for flag, arguments in options.items():
-            group.add_argument(flag, **arguments)
+    add_training_options(parser)
 
 
 def _train(options):
+    from kcrf.commands.training_options import refuse_beside_resume, settings_and_sources
     from kcrf.runs import read_run
-    from kcrf.training import resume_tagger, train_tagger
-    from kcrf.training.progress import TrainingProgress
 
-    progress, out = TrainingProgress("training"), options.resume or options.out
+    out = options.resume or options.out
+    if options.resume is not None:
+        refuse_beside_resume(options)
+        settings, sources = _interrupted_run(out)
+    else:
+        settings, sources = settings_and_sources(options)
+        _refuse_finished_run(out, options.overwrite)
+    parts = _read_parts(settings, sources)
     try:
-        if options.resume is not None:
-            refuse_beside_resume(options)
-            settings, sources = _begun(out)
-            _, scores = resume_tagger(out, *_read_parts(settings, sources), progress=progress)
-        else:
-            settings, sources = asked(options)
-            _, scores = train_tagger(settings, *_read_parts(settings, sources), out, progress, sources)
+        scores = _run_training(options, settings, sources, parts)
     except KeyboardInterrupt:
         command = f"kcrf train --resume {shlex.quote(str(out))}"
-        raise KeyboardInterrupt(f"go on with: {command}" if _can_go_on(out) else "") from None
+        raise KeyboardInterrupt(f"continue with: {command}" if _is_resumable(out) else "") from None
     print_scores(out, scores)
     if advice := read_run(out).advice:
         print("CRF", advice.replace("lr_multiplier", "--crf-lr-multiplier").replace("`constraints`", "--constraints"))
 
 
-def _can_go_on(run_dir):
+def _run_training(options, settings, sources, parts):
+    """Trains and returns the scores. Keras is imported here, when the options and the data are known to be valid."""
+    with quiet_import():
+        from kcrf.training import resume_tagger, train_tagger
+        from kcrf.training.progress import TrainingProgress
+
+    progress = TrainingProgress("training")
+    if options.resume is not None:
+        return resume_tagger(options.resume, *parts, progress=progress)[1]
+    return train_tagger(settings, *parts, options.out, progress, sources)[1]
+
+
+def _refuse_finished_run(run_dir, overwrite):
+    from kcrf.runs import RunFolder
+
+    if not overwrite and RunFolder(run_dir).file("scores.json").is_file():
+        raise FileExistsError(f"{run_dir}: needs --overwrite to replace a finished run. Received: no --overwrite")
+
+
+def _is_resumable(run_dir):
     from kcrf.runs import RunFolder
 
     try:
@@ -68,7 +81,7 @@ def _can_go_on(run_dir):
         return False
 
 
-def _begun(run_dir):
+def _interrupted_run(run_dir):
     """The settings and the sources of an interrupted run."""
     from kcrf.runs import RunFolder
 
@@ -80,7 +93,7 @@ def _begun(run_dir):
 
 
 def _read_parts(settings, sources):
-    """The parts train, valid and test."""
+    """The sentences for training, for validation and, or None, for testing."""
     from kcrf.corpora import read_entities, read_segmented, split
 
     def read(path):

@@ -112,7 +112,7 @@ def test_a_run_keeps_its_confidence_and_a_user_may_ask_for_another(run, tmp_path
     lines = [json.loads(line)["entities"] for line in capsys.readouterr().out.splitlines()]
     assert [[e["text"] for e in line] for line in lines] == [[e.text for e in row] for row in more]
     assert commands.main(["tag", "--model", str(run), "--min-confidence", "1.5"]) == 2
-    assert "`min_confidence` must be above 0 and below 1. Received: 1.5" in capsys.readouterr().err
+    assert "--min-confidence must be above 0 and below 1. Received: 1.5" in capsys.readouterr().err
 
 
 @pytest.mark.every_backend

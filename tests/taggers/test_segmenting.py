@@ -214,14 +214,14 @@ def test_the_command_drops_a_byte_order_mark_and_says_where_text_is_missing(trai
 
 @pytest.mark.parametrize("backend", ["pytorch", "openvino"])
 def test_a_backend_that_keras_cannot_run_is_named_and_scores_need_none(backend, tmp_path):
-    (tmp_path / "words.txt").write_text("今天 好\n", encoding="utf-8")
+    (tmp_path / "words.txt").write_text("今天 好\n明天 好\n", encoding="utf-8")
     environment = {**os.environ, "KERAS_BACKEND": backend}
     for arguments, status, told in (
         (["score", "--gold", "words.txt", "--pred", "words.txt", "--json"], 0, '"f": 1.0'),
         (
             ["train", "--train", "words.txt", "--out", "run"],
             2,
-            f"KERAS_BACKEND=tensorflow|jax|torch. Received: {backend}",
+            f"to tensorflow, jax or torch. Received: KERAS_BACKEND={backend}",
         ),
     ):
         command = [sys.executable, "-m", "kcrf", *arguments]
@@ -306,7 +306,7 @@ def test_errors_of_the_user_are_told_in_one_line(trained, tmp_path, capsys):
     status, told = run_cli(capsys, "train", "--train", good, "--out", empty)
     assert status == 2 and "needs a folder to write the run into. Received: a file" in told
     status, told = run_cli(capsys, "train", "--train", good, "--out", tmp_path / "x", "--epochs", "0")
-    assert status == 2 and "`epochs` must be positive. Received: 0" in told
+    assert status == 2 and "--epochs must be positive. Received: 0" in told
     status, told = run_cli(capsys, "segment", "--model", tmp_path, good)
     assert status == 2 and "config.json: no such file; a run folder" in told
     status, told = run_cli(capsys, "segment", "--model", trained / "run", tmp_path / "none.txt")
@@ -390,6 +390,7 @@ def test_a_full_disk_is_told_and_leaves_the_old_model_as_it_was(has_model, train
         shutil.copytree(trained / "run", run)
     before = {p.name: p.read_bytes() for p in run.glob("*")}
     arguments = ["--train", trained / "train.txt", "--out", run, "--epochs", "1", "--width", "16", "--depth", "1"]
+    arguments += ["--overwrite"] * has_model
 
     def no_file_above_50_kilobytes():  # room for all but the weights
         resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
@@ -403,7 +404,7 @@ def test_a_full_disk_is_told_and_leaves_the_old_model_as_it_was(has_model, train
     )
     assert command.returncode == 2, command.stderr
     told = command.stderr.splitlines()[-1]
-    assert told.startswith("kcrf train: [Errno 27] File too large: ") and "model.weights.h5" in told
+    assert told.endswith("model.weights.h5: file too large")
     assert {p.name: p.read_bytes() for p in run.glob("*")} == before
     assert [p.name for p in tmp_path.iterdir()] == ["run"] * has_model
     assert not has_model or WordSegmenter(run).segment("好的")

@@ -1,0 +1,124 @@
+"""What a command imports: nothing of Keras unless it computes."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FIXTURES = ROOT / "tests" / "fixtures" / "0.1.0"
+
+CHILD = """
+import contextlib, io, json, sys
+from kcrf.commands import main
+
+found = []
+for arguments in json.loads(sys.argv[1]):
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            status = main(arguments)
+        except SystemExit as stopped:
+            status = stopped.code
+    heavy = sorted({"keras", "tf_keras", "tensorflow", "torch", "jax"} & sys.modules.keys())
+    found.append([status, out.getvalue() + err.getvalue(), heavy, "numpy" in sys.modules])
+print(json.dumps(found))
+"""
+
+
+def run(folder, *commands, **environment):
+    """Runs commands one after the other in one interpreter: `(status, output, heavy modules, numpy or not)` of each."""
+    command = [sys.executable, "-c", CHILD, json.dumps([list(map(str, arguments)) for arguments in commands])]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "words.txt").write_text("今天 好\n明天 好\n", encoding="utf-8")
+    (tmp_path / "tags.conll").write_text("李 B-PER\n雷 I-PER\n来 O\n", encoding="utf-8")
+    (tmp_path / "empty.txt").write_text("")
+    return tmp_path
+
+
+def test_help_and_version_import_nothing_beside_python(folder):
+    commands = ["--help"], ["--version"], ["demo", "--help"], ["segment", "--help"], ["score", "--help"]
+    for status, output, heavy, numpy in run(folder, *commands):
+        assert (status, heavy, numpy) == (0, [], False) and output
+
+
+def test_what_does_not_compute_imports_no_keras(folder):
+    words, tags, run_dir = folder / "words.txt", folder / "tags.conll", FIXTURES / "words"
+    commands = [
+        ["train", "--help"],
+        ["download", "--help"],
+        ["score", "--gold", words, "--pred", words],
+        ["score", "--task", "ner", "--gold", tags, "--pred", tags, "--json"],
+        ["score", "--pred", FIXTURES / "entities" / "predictions.jsonl"],
+        ["report", run_dir, "--out", folder / "report.html"],
+    ]
+    for arguments, (status, output, heavy, _) in zip(commands, run(folder, *commands), strict=True):
+        assert (status, heavy) == (0, []) and output, arguments
+
+
+REFUSED = [
+    ("nonsense", "invalid choice: 'nonsense'"),
+    ("train", "needs --train and --out, or --resume RUN_DIR"),
+    ("train --epochs x", "argument --epochs: invalid int value: 'x'"),
+    ("train --train words.txt --out x --nonsense 3", "unrecognized arguments: --nonsense 3"),
+    ("train --train words.txt --out x --epochs 0", "--epochs must be positive. Received: 0"),
+    ("train --train words.txt --out x --mixout 0.5", "--mixout needs --bert"),
+    ("train --train words.txt --out x --task ner --encoder none", "--encoder is one of"),
+    ("train --train words.txt --out x --crf-lr-multiplier fast", "needs a number or auto. Received: fast"),
+    ("train --train missing.txt --out x", "missing.txt: no such file"),
+    ("train --train . --out x", "needs a file. Received: a folder"),
+    ("train --train empty.txt --out x", "empty.txt: needs at least one line of words"),
+    ("train --train words.txt --valid missing.txt --out x", "missing.txt: no such file"),
+    ("train --train tags.conll --out x", "which --task ner and `kcrf.corpora.read_entities` read"),
+    ("train --train words.txt --out {words}", "needs --overwrite to replace a finished run"),
+    ("train --resume {words}", "needs a run that was interrupted. Received: one that is complete"),
+    ("train --resume {words} --epochs 3", "Received: also --epochs"),
+    ("segment words.txt", "the following arguments are required: --model"),
+    ("segment --model missing words.txt", "config.json: no such file"),
+    ("segment --model {words} missing.txt", "missing.txt: no such file or directory"),
+    ("segment --model {words} .", ".: is a directory"),
+    ("segment --model {words} --top-k 0 words.txt", "--top-k must be at least 1. Received: 0"),
+    ("segment --model {words} --batch-size 0 words.txt", "--batch-size must be at least 1. Received: 0"),
+    ("segment --model {entities} words.txt", "needs a run of --task cws. Received: a run of --task ner"),
+    ("tag --model {words} words.txt", "needs a run of --task ner. Received: a run of --task cws"),
+    ("tag --model {entities} --min-confidence 1.5 words.txt", "--min-confidence must be above 0 and below 1"),
+    ("score --pred words.txt", "needs --gold GOLD"),
+    ("score --gold words.txt --pred missing.txt", "missing.txt: no such file"),
+    ("score --task ner --pred {words}/predictions.jsonl", "Received: {words}/predictions.jsonl of --task cws"),
+    ("report missing", "config.json: no such file"),
+    ("download nonsense x", "invalid choice: 'nonsense'"),
+]
+
+
+def test_every_mistake_is_a_sentence_and_imports_no_keras(folder):
+    runs = {"words": FIXTURES / "words", "entities": FIXTURES / "entities"}
+    refused = [(text.format(**runs).split(), message.format(**runs)) for text, message in REFUSED]
+    found = run(folder, *(arguments for arguments, _ in refused))
+    for (arguments, message), (status, output, heavy, _) in zip(refused, found, strict=True):
+        assert (status, heavy) == (2, []), arguments
+        assert message in output and "Traceback" not in output, output
+        assert output.splitlines()[-1].startswith("kcrf") and "[Errno" not in output
+    assert {path.name for path in folder.iterdir()} == {"words.txt", "tags.conll", "empty.txt"}
+
+
+def test_an_import_of_keras_shows_what_is_not_a_note_of_tensorflow(capfd):
+    from kcrf.commands.quiet import quiet_import
+
+    with quiet_import():
+        os.write(2, b"WARNING: All log messages before absl::InitializeLog() is called are written to STDERR\n")
+        os.write(2, b"I0000 00:00:1795382480.811179    5014 port.cc:153] oneDNN custom operations are on.\n")
+        print("a warning of Python", file=sys.stderr)
+    with pytest.raises(ImportError), quiet_import():
+        os.write(2, b"E0000 an error\n")
+        raise ImportError
+    assert capfd.readouterr().err == "a warning of Python\nE0000 an error\n"
