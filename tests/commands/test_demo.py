@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from kcrf.commands.demo import CONTENDERS, SETTINGS, run_demo
+from kcrf.commands.heads import HEADS, SETTINGS, bootstrap_f1, compare_heads
 from kcrf.reports import score_table, transition_heat_map, transition_table
 from kcrf.tags import bio, bmes
 
@@ -16,19 +16,19 @@ from kcrf.tags import bio, bmes
 def test_the_demo_trains_compares_draws_and_segments(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     quick = {"epochs": 1, "width": 16, "depth": 1, "batch_size": 64}
-    run_demo(tmp_path, ["今天天气真好。"], [replace(c, settings=replace(c.settings, **quick)) for c in CONTENDERS])
-    told = capsys.readouterr().out
+    compare_heads(tmp_path, ["今天天气真好。"], [replace(c, settings=replace(c.settings, **quick)) for c in HEADS])
+    printed = capsys.readouterr().out
     for words in ("softmax", "CRF x1", "CRF x100", "OOV recall", "of 8", "from \\ to", "Heat map:"):
-        assert words in told
-    assert "今天天气真好。" in told.replace(" ", "")
+        assert words in printed
+    assert "今天天气真好。" in printed.replace(" ", "")
     assert (tmp_path / "transitions.png").read_bytes().startswith(b"\x89PNG")
     assert {p.name for p in tmp_path.iterdir()} == {"softmax", "crf_x1", "crf_x100", "transitions.png"}
 
 
-def test_the_contenders_differ_in_the_head_alone():
-    for contender in CONTENDERS:
-        assert replace(contender.settings, head="crf", crf_lr_multiplier=10.0) == SETTINGS
-    assert [c.settings.crf_lr_multiplier for c in CONTENDERS[1:]] == [1, 100]
+def test_the_heads_differ_in_the_head_alone():
+    for head in HEADS:
+        assert replace(head.settings, head="crf", crf_lr_multiplier=10.0) == SETTINGS
+    assert [c.settings.crf_lr_multiplier for c in HEADS[1:]] == [1, 100]
 
 
 def rendered(table):
@@ -70,3 +70,19 @@ def test_nothing_written_in_a_heat_map_overlaps(types, tmp_path, monkeypatch):
         boxes = [text.get_window_extent() for text in (*axes.texts, *axes.get_xticklabels(), *axes.get_yticklabels())]
         assert len(axes.texts) == matrix.size
         assert not any(box.overlaps(other) for i, box in enumerate(boxes) for other in boxes[:i])
+
+
+def test_a_bootstrap_of_f1_has_the_spread_of_a_sample_mean():
+    """Where every sentence has one word, F1 is the share of sentences that are right: its spread is known."""
+    right = np.arange(400) % 4 > 0
+    row = {"gold": [(0, 1, "")]}
+    samples = bootstrap_f1([{**row, "found": [(0, 1, "", 0.9) if hit else (1, 2, "", 0.9)]} for hit in right])
+    assert samples.shape == (2000,)
+    assert abs(samples.mean() - 0.75) < 0.005
+    assert abs(samples.std() - np.sqrt(0.75 * 0.25 / 400)) < 0.002
+
+
+def test_a_bootstrap_of_f1_is_that_of_the_sentences_drawn():
+    gold, found = [(0, 1, ""), (1, 3, "")], [(0, 1, "", 1.0), (1, 2, "", 1.0), (2, 3, "", 1.0)]
+    values = bootstrap_f1([{"gold": gold, "found": found}, {"gold": gold[:1], "found": found[:1]}], samples=200)
+    assert {round(value, 9) for value in values.tolist()} == {round(2 * 1 / 5, 9), round(2 * 2 / 7, 9), 1.0}

@@ -1,0 +1,153 @@
+"""The demo: three word segmenters that differ in the head alone, their scores, their transition matrices."""
+
+import os
+import platform
+import sys
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+
+from kcrf.backend import backend_name, keras, ops
+from kcrf.corpora import load_mini
+from kcrf.metrics import transition_report
+from kcrf.reports import score_table, transition_heat_map, transition_table
+from kcrf.runs import Settings, read_run
+from kcrf.taggers import WordSegmenter
+from kcrf.tags import bmes
+from kcrf.training import train_segmenter
+from kcrf.training.progress import TrainingProgress
+
+__all__ = ["HEADS", "SETTINGS", "Head", "bootstrap_f1", "compare_heads"]
+
+
+# The learning rate moves a weight by 0.1 to 0.2 in the whole run, as BERT's does. In the initial transition matrix 7 of
+# the 8 illegal transitions score above a legal one (with the seeds 0 to 7: 7, 4, 4, 6, 7, 4, 7, 5).
+SETTINGS = Settings(learning_rate=2e-4, epochs=14, batch_size=16, width=192, depth=2, min_bigrams=2)
+TEXTS = ("研究生命的起源。", "他从马上跳下来。", "南京市长江大桥昨天通车了。")
+LEGEND = (
+    "±: half of the 95 % bootstrap interval over the test sentences.\n"
+    "illegal > legal: illegal transitions that score above a legal one from the same tag.\n"
+    "size/gap: standard deviation of the transitions; median distance between a\n"
+    "character's best two emission scores."
+)
+
+
+@dataclass(frozen=True)
+class Head:
+    """A head to train: its name in the tables, the name of its run folder, the settings."""
+
+    name: str
+    folder: str
+    settings: Settings
+
+
+HEADS = (
+    Head("softmax", "softmax", replace(SETTINGS, head="softmax")),
+    Head("CRF x1", "crf_x1", replace(SETTINGS, crf_lr_multiplier=1)),
+    Head("CRF x100", "crf_x100", replace(SETTINGS, crf_lr_multiplier=100)),
+)
+
+
+def compare_heads(out, texts=(), heads=HEADS):
+    """Trains word segmenters on the built-in corpus and prints how they compare.
+
+    Args:
+        out: The folder for their run folders and `transitions.png`.
+        texts: What to segment beside three built-in sentences. Defaults to none.
+        heads: `Head`s. Defaults to softmax, CRF x1 and CRF x100.
+    """
+    console, scheme = Console(), bmes()
+    rows, matrices, f1, samples = [], {}, {}, {}
+    for head in heads:
+        folder = Path(out) / head.folder
+        tagger, scores = _train(head, folder)
+        f1[head.name], samples[head.name] = scores["f"], bootstrap_f1(read_run(folder).predictions)
+        if tagger.crf is not None:
+            matrices[head.name] = ops.convert_to_numpy(tagger.crf.trans)
+        rows.append(_row(head.name, scores, samples[head.name], tagger, matrices.get(head.name)))
+    columns = ["head", "precision", "recall", "F1", "OOV recall", "illegal > legal", "size/gap"]
+    console.print(score_table("Test part of the built-in corpus", columns, rows))
+    for text in (LEGEND, _differences(f1, samples), _computed_on()):
+        console.print(f"{text}\n", highlight=False, markup=False, soft_wrap=True)
+    for name, matrix in matrices.items():
+        console.print(transition_table(name, matrix, scheme))
+    _draw(matrices, scheme, Path(out) / "transitions.png", console)
+    _segment(Path(out) / heads[-1].folder, (*TEXTS, *texts), console)
+
+
+def _train(head, folder):
+    """The tagger and its scores on the test part."""
+    corpus, progress = load_mini(), TrainingProgress(head.name)
+    tagger, scores = train_segmenter(head.settings, corpus.train, corpus.valid, corpus.test, folder, progress)
+    return tagger, scores["test"]
+
+
+def _row(name, scores, samples, tagger, matrix):
+    """A row of the table. Scores have two digits: the third differs between machines and versions."""
+    low, high = np.quantile(samples, [0.025, 0.975])
+    row = [name, *(f"{scores[key]:.2f}" for key in ("precision", "recall", "f", "oov_recall"))]
+    row[3] += f"±{(high - low) / 2:.2f}"
+    if matrix is None:
+        return [*row, None, None]
+    report = transition_report(matrix, tagger.scheme, tagger.emissions(["".join(w) for w in load_mini().valid[:64]]))
+    illegal = f"{report['illegal_above_legal']} of {report['illegal']}"
+    return [*row, illegal, f"{report['size']:.1f}/{report['gap']:.1f}"]
+
+
+def bootstrap_f1(predictions, samples=2000, seed=0):
+    """F1 on samples of the sentences, drawn with replacement (Efron, 1979).
+
+    Two taggers get the same samples of the same sentences, so that differences may be taken sample by sample.
+
+    Args:
+        predictions: A dict per sentence with `gold` and `found`, spans `(start, end, label, ...)`, as
+            `kcrf.runs.RunRecord` has them.
+        samples: How many to draw. Defaults to 2000.
+        seed: An int. Defaults to 0.
+
+    Returns:
+        A float64 array `(samples,)`.
+    """
+    gold, found = ([{tuple(span[:3]) for span in row[key]} for row in predictions] for key in ("gold", "found"))
+    correct = np.array([len(a & b) for a, b in zip(gold, found)])
+    total = np.array([len(a) + len(b) for a, b in zip(gold, found)])
+    drawn = np.random.default_rng(seed).integers(len(total), size=(samples, len(total)))
+    return 2 * correct[drawn].sum(1) / np.maximum(1, total[drawn].sum(1))
+
+
+def _differences(f1, samples):
+    """The differences in F1 between the heads, and how large one must be to be more than noise."""
+    lines, widths = [], [0.0]
+    for first, second in combinations(f1, 2):
+        low, high = np.quantile(samples[second] - samples[first], [0.025, 0.975])
+        widths.append((high - low) / 2)
+        noise = "noise" if low <= 0 <= high else "more than noise"
+        lines.append(f"  {second} - {first}: {f1[second] - f1[first]:+.3f} ({low:+.3f} to {high:+.3f}), {noise}")
+    title = f"Differences in F1, with 95 % bootstrap intervals over the {len(load_mini().test)} test sentences;"
+    return "\n".join([title, f"below about {max(widths):.2f} they are noise:", *lines])
+
+
+def _computed_on():
+    name = backend_name()
+    return (
+        f"Computed by Keras {keras.__version__} on {name} {sys.modules[name].__version__}, {platform.system()} "
+        f"{platform.machine()},\n{os.cpu_count()} cores. Other versions and machines give slightly other scores."
+    )
+
+
+def _draw(matrices, scheme, path, console):
+    try:
+        transition_heat_map(matrices, scheme, path)
+        console.print(f"Heat map: {path}", highlight=False)
+    except ImportError as error:
+        console.print(f"No heat map. {error}", markup=False)
+
+
+def _segment(run_dir, texts, console):
+    segmenter = WordSegmenter(run_dir)
+    console.print(f"Segmented by {run_dir}:", highlight=False)
+    for words in segmenter.segment_batch(texts):
+        console.print("  " + " ".join(words), highlight=False, markup=False, soft_wrap=True)
