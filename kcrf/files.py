@@ -1,4 +1,4 @@
-"""Files that are whole or not there, and JSON in them."""
+"""Writes files so that they are never half-written, and reads and writes JSON."""
 
 import json
 import os
@@ -11,20 +11,20 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def write_aside(path, write, room=0):
-    """Has `write(aside)` make a file beside `path` and renames it: `path` is whole, or as it was.
+    """Writes a file under another name and renames it when it is complete. After an error, `path` is as it was.
 
     Args:
         path: A `pathlib.Path`.
-        write: Called with the path of the file to make.
-        room: How many bytes must be there before `write` is called, for one that does not survive a full disk.
-            Defaults to 0.
+        write: A function that writes the file whose path it is given.
+        room: How many bytes must be free on the disk before `write` is called, for a `write` that would crash on a
+            full disk. Defaults to 0.
 
     Raises:
-        OSError: The file cannot be written; names it.
+        OSError: The file cannot be written. `filename` is its name.
     """
     if path.exists() and not path.is_file():
         return write(path)  # a device or a pipe, as /dev/stdout
-    path = path.resolve()  # a link stays one
+    path = path.resolve()  # a symbolic link stays one: its target is replaced
     aside = path.with_name(f"new.{path.name}")
     try:
         if room:
@@ -46,13 +46,17 @@ def _fill(path, size, chunk=1 << 20):
 
 
 def json_line(value):
-    """A value as JSON on one line, readable where it can be: lone surrogates, which UTF-8 has not, are escaped."""
+    """A value as JSON on one line. Only lone surrogates, which UTF-8 cannot encode, force it to escape characters."""
     line = json.dumps(value, ensure_ascii=False)
     return json.dumps(value) if _SURROGATE.search(line) else line
 
 
 def read_json(path):
-    """The object in a JSON file, a dict. Lone surrogates, which vocabularies may have, are read."""
+    """The object in a JSON file, a dict. Lone surrogates, which vocabularies may hold, are accepted.
+
+    Raises:
+        ValueError: The file holds no JSON object; names the file.
+    """
     try:
         value = json.loads(Path(path).read_bytes().decode("utf-8", "surrogatepass"))
     except ValueError as error:

@@ -42,6 +42,7 @@ def run(folder, *commands, **environment):
 def folder(tmp_path):
     (tmp_path / "words.txt").write_text("今天 好\n明天 好\n", encoding="utf-8")
     (tmp_path / "tags.conll").write_text("李 B-PER\n雷 I-PER\n来 O\n", encoding="utf-8")
+    (tmp_path / "text.txt").write_text("今天 天气 真 好\n明天 也 好\n", encoding="utf-8")
     (tmp_path / "empty.txt").write_text("")
     return tmp_path
 
@@ -80,6 +81,8 @@ REFUSED = [
     ("train --train empty.txt --out x", "empty.txt: needs at least one line of words"),
     ("train --train words.txt --valid missing.txt --out x", "missing.txt: no such file"),
     ("train --train tags.conll --out x", "which --task ner and `kcrf.corpora.read_entities` read"),
+    ("train --task ner --train text.txt --out x", "text.txt: needs a token and its tag on a line"),
+    ("train --task ner --train text.txt --out x", "which --task cws and `kcrf.corpora.read_segmented` read"),
     ("train --train words.txt --out {words}", "needs --overwrite to replace a finished run"),
     ("train --resume {words}", "needs a run that was interrupted. Received: one that is complete"),
     ("train --resume {words} --epochs 3", "Received: also --epochs"),
@@ -108,7 +111,7 @@ def test_every_mistake_is_a_sentence_and_imports_no_keras(folder):
         assert (status, heavy) == (2, []), arguments
         assert message in output and "Traceback" not in output, output
         assert output.splitlines()[-1].startswith("kcrf") and "[Errno" not in output
-    assert {path.name for path in folder.iterdir()} == {"words.txt", "tags.conll", "empty.txt"}
+    assert {path.name for path in folder.iterdir()} == {"words.txt", "tags.conll", "text.txt", "empty.txt"}
 
 
 def test_an_import_of_keras_shows_what_is_not_a_note_of_tensorflow(capfd):
