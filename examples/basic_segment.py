@@ -15,7 +15,7 @@ epochs = int(sys.argv[2]) if len(sys.argv) > 2 else 8
 
 corpus = load_mini()
 settings = Settings(width=128, depth=2, batch_size=16, epochs=epochs, min_bigrams=2)
-_, scores = train_segmenter(settings, corpus.train, corpus.valid, corpus.test, out=run_dir)
+_, scores = train_segmenter(settings, corpus.train, corpus.valid, corpus.test, out=run_dir, overwrite=True)
 print("F1 on the test part: {f:.4f}, on words never seen: recall {oov_recall:.4f}".format(**scores["test"]))
 
 segmenter = WordSegmenter(run_dir)

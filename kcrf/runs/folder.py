@@ -12,7 +12,7 @@
 
 Files are written beside their place and renamed, so each is whole or not there. A new run into a folder that holds a
 complete one is written into the folder `new.run` inside it; when it is complete, its files replace the old ones. Until
-then the old model can be used. Other files in the folder are left alone.
+then the old model can be used. Other files in the folder are left alone. A process that writes holds the file `.lock`.
 """
 
 import json
@@ -25,7 +25,7 @@ import numpy as np
 
 from kcrf.files import read_json, write_aside
 from kcrf.runs.formats import log_text, predictions_text, transitions_text
-from kcrf.runs.lock import locked
+from kcrf.runs.lock import LOCK, locked
 from kcrf.runs.settings import Settings
 from kcrf.version import __version__
 
@@ -37,7 +37,7 @@ CONFIG, WEIGHTS, STATE = "config.json", "model.weights.h5", "state.npz"
 LOG, TRANSITIONS, PREDICTIONS, SCORES = "log.csv", "transitions.json", "predictions.jsonl", "scores.json"
 _SETUP = (VOCABULARY, VOCAB, BERT_CONFIG)  # what is written before config.json
 _FILES = (CONFIG, *_SETUP, WEIGHTS, LOG, TRANSITIONS, PREDICTIONS, STATE, SCORES)  # in the order in which they move
-_BEFORE_CONFIG = {*_SETUP, *(f"new.{name}" for name in (*_SETUP, CONFIG))}  # left by a process killed early
+_BEFORE_CONFIG = {LOCK, *_SETUP, *(f"new.{name}" for name in (*_SETUP, CONFIG))}  # left by a process killed early
 _HDF5_ITEM = 4096  # bytes: at least what HDF5 needs for an array besides its values
 
 
@@ -54,28 +54,34 @@ class RunFolder:
 
     @classmethod
     @contextmanager
-    def create(cls, path):
+    def create(cls, path, overwrite=False):
         """The folder to write a run into, a context.
 
         After an error, an unfinished run is kept only if an epoch was saved; after an interruption it is always kept.
 
+        Args:
+            path: The folder. Made if it does not exist.
+            overwrite: Whether a complete run in it is replaced when the new one is complete. Defaults to False: it is
+                refused.
+
         Raises:
-            FileExistsError: `path` is a file, or a folder that is not empty and no run folder.
+            FileExistsError: `path` is a file, a folder with other files and no run, or one with a complete run.
             BlockingIOError: Another process trains into it.
         """
         folder = cls(path)
         if folder.path.exists() and not folder.path.is_dir():
             raise FileExistsError(f"{path}: needs a folder to write the run into. Received: a file")
+        folder._check_for_other_files()  # before locking, which writes a file
         with locked(folder.path):
             folder._finish()
-            if folder.path.is_dir() and not {path.name for path in folder.path.iterdir()} <= _BEFORE_CONFIG:
-                if not folder._is_run():
-                    raise FileExistsError(f"{path}: is there and is not a run folder (no run's {CONFIG}); not touched")
+            folder._check_for_other_files()
+            if not overwrite and (folder.path / SCORES).is_file():
+                raise FileExistsError(f"{path}: needs overwrite=True to replace a complete run. Received: False")
+            if folder._is_run():
                 folder.path = folder._aside
                 _clear(folder.path)
-            is_new = not folder.path.exists() or not any(folder.path.iterdir())
-            folder.path.mkdir(parents=True, exist_ok=True)
-            yield from folder._written(is_new)
+                folder.path.mkdir(exist_ok=True)
+            yield from folder._written(is_new=not folder._names() - {LOCK})
 
     @classmethod
     @contextmanager
@@ -86,6 +92,8 @@ class RunFolder:
             FileNotFoundError: There is no interrupted run.
             BlockingIOError: Its process is still training.
         """
+        if not Path(path).is_dir():
+            cls.interrupted(path)  # raises: to lock a folder would make it
         with locked(path):
             cls(path)._finish()
             yield from cls.interrupted(path)._written()
@@ -102,6 +110,16 @@ class RunFolder:
             raise FileNotFoundError(f"{path}: needs a run that was interrupted. Received: a folder without {CONFIG}")
         return folder
 
+    def _names(self):
+        return {path.name for path in self.path.iterdir()} if self.path.is_dir() else set()
+
+    def _check_for_other_files(self):
+        if not self._names() <= _BEFORE_CONFIG and not self._is_run():
+            raise FileExistsError(
+                f"{self.path}: needs a run folder, an empty folder or none. Received: a folder with other files, which "
+                "is not a run folder; it was not touched"
+            )
+
     def _is_run(self):
         path = self.path / CONFIG
         return path.is_file() and "settings" in read_json(path)  # a BERT's folder may have a config.json too
@@ -113,7 +131,7 @@ class RunFolder:
             yield self
         except BaseException as error:
             is_failed = is_new and isinstance(error, Exception)  # an interruption is none: that run can be resumed
-            if not self.has_state() and (is_failed or self.path != self._home or not any(self.path.iterdir())):
+            if not self.has_state() and (is_failed or self.path != self._home):
                 _clear(self.path)
             raise
         self.path = self._home

@@ -1,44 +1,58 @@
 """Keeps two processes from writing one run folder."""
 
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["locked"]
+__all__ = ["LOCK", "locked"]
 
-
-def _with_name(path):
-    """The path of a folder, with a name even where it is ".": a file beside it needs that name."""
-    path = Path(path)
-    return path if path.name not in ("", "..") else path.resolve()
+LOCK = ".lock"
 
 
 @contextmanager
 def locked(path):
-    """Keeps other processes from writing a run folder, by the file `.<folder>.lock` beside it.
+    """Keeps other processes from writing a run folder, by the file `.lock` inside it.
 
-    The lock ends with its process, however that ends. Windows has no such locks: nothing is locked there.
+    The folder is made if it does not exist; then it is removed in the end if it is empty. The lock ends with its
+    process, however that ends. Windows has no such locks: nothing is locked there.
 
     Raises:
         BlockingIOError: Another process holds the lock.
     """
+    folder = Path(path)
+    is_new = not folder.exists()
+    try:
+        with _lock_file(folder):
+            yield
+    finally:
+        if is_new:
+            with suppress(OSError):  # it is not empty
+                folder.rmdir()
+
+
+@contextmanager
+def _lock_file(folder):
     try:
         import fcntl
     except ImportError:
+        folder.mkdir(parents=True, exist_ok=True)
         yield
         return
-    path = _with_name(path)
-    name = path.with_name(f".{path.name}.lock")
-    name.parent.mkdir(parents=True, exist_ok=True)
+    path = folder / LOCK
     while True:
-        with open(name, "a+", encoding="ascii") as file:
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            file = open(path, "a+", encoding="ascii")
+        except FileNotFoundError:
+            continue  # another process removed the folder after we made it
+        with file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 file.seek(0)
-                message = f"{path}: another process trains into this folder. Received: process {file.read() or '?'}"
+                message = f"{folder}: another process trains into this folder. Received: process {file.read() or '?'}"
                 raise BlockingIOError(message) from None
-            if not name.exists() or not os.path.samestat(os.stat(name), os.fstat(file.fileno())):
+            if not path.exists() or not os.path.samestat(os.stat(path), os.fstat(file.fileno())):
                 continue  # its owner removed the file after we opened it and before we locked it
             file.truncate(0)
             file.write(str(os.getpid()))
@@ -46,5 +60,5 @@ def locked(path):
             try:
                 yield
             finally:
-                name.unlink(missing_ok=True)
+                path.unlink(missing_ok=True)
             return

@@ -66,7 +66,7 @@ class WordSegmenter:
         Returns:
             A list with what `segment` returns for each text.
         """
-        rows = [re.findall(r"\S+", text) for text in texts]  # of each text, what white space separates
+        rows = [re.findall(r"\S+", text) for text in _as_list(texts, "segment")]  # what white space separates
         parts = list(chain.from_iterable(rows))
         found = self._tagger.spans(parts, batch_size, on_batch, confidence)
         words = iter(
@@ -92,9 +92,16 @@ class WordSegmenter:
 
     def top_k_batch(self, texts, k=5, batch_size=64, on_batch=ignore):
         """A list with what `top_k` returns for each text; other arguments as for `segment_batch`."""
-        rows = [re.findall(r"\S+", text) for text in texts]
+        rows = [re.findall(r"\S+", text) for text in _as_list(texts, "top_k")]
         found = iter(self._tagger.top_k(list(chain.from_iterable(rows)), k, batch_size, on_batch))
         return [_join_parts(row, islice(found, len(row)), k) for row in rows]
+
+
+def _as_list(texts, method):
+    """The texts as a list. A string is refused: its characters would each be taken for a text."""
+    if isinstance(texts, str):
+        raise TypeError(f"`texts` must be a list of strings; for one text call `{method}`. Received: {texts[:40]!r}")
+    return list(texts)
 
 
 def _join_parts(parts, found, k):
@@ -168,7 +175,7 @@ class EntityRecognizer:
         Returns:
             A list with what `recognize` returns for each text.
         """
-        texts = list(texts)
+        texts = _as_list(texts, "recognize")
         found = self._tagger.spans(texts, batch_size, on_batch, confidence=True)
         return [_entities(text, spans) for text, spans in zip(texts, found, strict=True)]
 
@@ -178,7 +185,7 @@ class EntityRecognizer:
 
     def top_k_batch(self, texts, k=5, batch_size=64, on_batch=ignore):
         """A list with what `top_k` returns for each text; other arguments as for `recognize_batch`."""
-        texts = list(texts)
+        texts = _as_list(texts, "top_k")
         found = self._tagger.top_k(texts, k, batch_size, on_batch)
         return [[(p, _entities(text, spans)) for p, spans in best] for text, best in zip(texts, found, strict=True)]
 

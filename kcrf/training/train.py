@@ -26,7 +26,7 @@ from kcrf.training.state import RunSaver
 __all__ = ["resume_tagger", "train_segmenter", "train_tagger"]
 
 
-def train_tagger(settings, train, valid, test=None, out="runs/tagger", progress=None, sources=None):
+def train_tagger(settings, train, valid, test=None, out="runs/tagger", progress=None, sources=None, overwrite=False):
     """Trains a tagger and writes all that is needed to use it into a run folder.
 
     The weights that are kept are those of the epoch with the best F on `valid`. The state of training is written after
@@ -35,27 +35,28 @@ def train_tagger(settings, train, valid, test=None, out="runs/tagger", progress=
     Args:
         settings: `Settings`. Without `types`, the entity types are those of `train`.
         train, valid: Lists of sentences: `kcrf.corpora.Sentence`s, or for segmentation lists of words.
-        test: As `valid`, scored once at the end. Its out-of-vocabulary words are those of neither `train` nor `valid`.
-            Defaults to None.
-        out: The run folder, which is made. If it holds a run already, that is replaced when training is complete.
-            Defaults to "runs/tagger".
+        test: As `valid`, scored once at the end. Out-of-vocabulary words are those that `train` lacks. Defaults to
+            None.
+        out: The run folder. Made if it does not exist. Defaults to "runs/tagger".
         progress: A Keras callback that shows progress and whose `report(row)` is called after each epoch. Defaults to
             None.
         sources: Plain values that say where the data came from, kept in `config.json`. Defaults to None.
+        overwrite: Whether a complete run in `out` is replaced. It is replaced when the new one is complete, and can be
+            used until then. Defaults to False: it is refused.
 
     Returns:
         `(tagger, scores)`: a `Tagger` with the best weights, whose `advice` is what a `kcrf.monitor.CRFMonitor` says
         after the last epoch; a dict with the keys "valid" and, with a test part, "test".
 
     Raises:
-        FileExistsError: `out` is a file, or a folder that is not empty and no run folder.
+        FileExistsError: `out` is a file, a folder with other files and no run, or one with a complete run.
         FileNotFoundError: The folder of the BERT lacks a file.
         BlockingIOError: Another process trains into `out`.
         ValueError: A part has no text, or `train` no entity; or the loss is not finite any more.
     """
     parts = _parts(train, valid, test)
     data = {"sources": sources, "sha256": _fingerprints(parts)}
-    with RunFolder.create(out) as folder:
+    with RunFolder.create(out, overwrite) as folder:
         keras.utils.set_random_seed(settings.seed)
         settings = _with_types(settings, parts)
         reader = _make_reader(settings, parts["train"])
@@ -93,9 +94,9 @@ def resume_tagger(out, train, valid, test=None, progress=None):
         return _train(folder, setup.settings, setup.reader, batches, parts, progress)
 
 
-def train_segmenter(settings, train, valid, test=None, out="runs/segmenter", progress=None):
+def train_segmenter(settings, train, valid, test=None, out="runs/segmenter", progress=None, overwrite=False):
     """`train_tagger` for word segmentation, with sentences as lists of words."""
-    return train_tagger(settings, train, valid, test, out, progress)
+    return train_tagger(settings, train, valid, test, out, progress, overwrite=overwrite)
 
 
 def _parts(train, valid, test):
@@ -248,7 +249,6 @@ def _score(folder, tagger, parts):
             folder.save_predictions(sentences, found)
             found = [[span[:-1] for span in spans] for spans in found]
         scores[name] = tagger.score(sentences, found, known)
-        known |= _words(sentences)
     return scores
 
 

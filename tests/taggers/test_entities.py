@@ -162,6 +162,12 @@ def test_alternatives_of_a_long_document_multiply_those_of_its_windows(recognize
     assert_allclose(np.log(best[0][0]), np.sum(np.log(parts)), atol=0.01)
 
 
+def test_one_text_where_several_are_expected_is_refused(recognizer):
+    for method in (recognizer.recognize_batch, recognizer.top_k_batch):
+        with pytest.raises(TypeError, match="must be a list of strings; for one text call `.*`. Received: '李雷'"):
+            method("李雷")
+
+
 TEXTS = ["", " ", "好", "a\x00b\x1b\x7f\u0301é", "\ud800李雷", "\ufeff李雷在上海。", "李" * 1000, "一\u2028\r\n三\r"]
 
 

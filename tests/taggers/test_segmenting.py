@@ -19,6 +19,7 @@ from numpy.testing import assert_allclose
 from kcrf import commands
 from kcrf.backend import backend_name, keras, ops
 from kcrf.corpora import load_mini
+from kcrf.metrics import segmentation_scores
 from kcrf.readers import CharacterReader, Lexicon, Vocabulary
 from kcrf.runs import RunFolder, Settings, read_run
 from kcrf.taggers import WordSegmenter, load_tagger
@@ -165,6 +166,25 @@ def test_no_character_is_lost(segmenter, text):
 def test_no_character_of_any_unicode_text_is_lost(segmenter, texts):
     found = segmenter.segment_batch(texts, batch_size=3)
     assert ["".join(words) for words in found] == ["".join(text.split()) for text in texts]
+
+
+def test_one_text_where_several_are_expected_is_refused(segmenter):
+    for method in (segmenter.segment_batch, segmenter.top_k_batch):
+        with pytest.raises(TypeError, match="must be a list of strings; for one text call `.*`. Received: '好的'"):
+            method("好的")
+
+
+def test_words_of_the_held_out_part_are_out_of_vocabulary(tmp_path):
+    """A word of `valid` that `train` lacks is unknown: the model never learnt it."""
+    corpus = load_mini()
+    train, valid = [["今天", "天气", "好"]] * 8, corpus.valid[:6]
+    tagger, scores = train_segmenter(Settings(**TINY), train, valid, valid, out=tmp_path / "run")
+    words = [tagger.spans(["".join(sentence)])[0] for sentence in valid]
+    found = [["".join(s)[start:end] for start, end in spans] for s, spans in zip(valid, words, strict=True)]
+    expected = segmentation_scores(valid, found, training_words={"今天", "天气", "好"})
+    assert expected["oov_rate"] > 0.8
+    for part in ("valid", "test"):
+        assert_allclose([scores[part][name] for name in expected], list(expected.values()), atol=1e-12)
 
 
 @pytest.mark.every_backend
@@ -367,10 +387,12 @@ def test_training_into_a_run_folder_replaces_it_when_done_and_not_before(trained
     copy, corpus = shutil.copytree(trained / "run", tmp_path / "run"), load_mini()
     chosen = Settings(**{**TINY, "epochs": 1})
     with pytest.raises(RuntimeError, match="stop"):
-        train_segmenter(chosen, corpus.train[:20], corpus.valid[:5], out=copy, progress=StopsAtOnce())
+        train_segmenter(chosen, corpus.train[:20], corpus.valid[:5], out=copy, progress=StopsAtOnce(), overwrite=True)
     assert (copy / "log.csv").read_text() == (trained / "run" / "log.csv").read_text()
     assert [p.name for p in tmp_path.iterdir()] == ["run"]
-    train_segmenter(chosen, corpus.train[:20], corpus.valid[:5], out=copy)
+    with pytest.raises(FileExistsError, match="needs overwrite=True to replace a complete run"):
+        train_segmenter(chosen, corpus.train[:20], corpus.valid[:5], out=copy)
+    train_segmenter(chosen, corpus.train[:20], corpus.valid[:5], out=copy, overwrite=True)
     assert len((copy / "log.csv").read_text().splitlines()) == 2
     assert [p.name for p in tmp_path.iterdir()] == ["run"]
 

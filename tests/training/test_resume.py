@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -89,7 +90,7 @@ def test_a_stopped_run_over_an_older_model_leaves_that_in_use_and_takes_its_plac
     run = shutil.copytree(whole, tmp_path / "run")
     settings = Settings(**{**TINY.__dict__, "seed": 4})
     with pytest.raises(KeyboardInterrupt):
-        train_tagger(settings, **PARTS, out=run, progress=Stops(5))
+        train_tagger(settings, **PARTS, out=run, progress=Stops(5), overwrite=True)
     assert_same_weights(weights(run), weights(whole))
     resume_tagger(run, **PARTS)
     assert json.loads((run / "config.json").read_text())["settings"]["seed"] == 4
@@ -104,9 +105,9 @@ def test_the_folder_may_be_a_link_and_what_else_is_in_it_or_beside_it_stays(whol
     train_tagger(replace(TINY, seed=4, epochs=1), **PARTS, out=run)
     (run / "new.corpus.txt").write_text("mine"), (run / "eval").mkdir()
     link.symlink_to(run)
-    train_tagger(replace(TINY, head="softmax", epochs=1), **PARTS, out=link)
+    train_tagger(replace(TINY, head="softmax", epochs=1), **PARTS, out=link, overwrite=True)
     assert not (run / "transitions.json").exists()  # softmax has none
-    train_tagger(TINY, **PARTS, out=link)
+    train_tagger(TINY, **PARTS, out=link, overwrite=True)
     assert_same_weights(weights(run), weights(whole))
     assert link.is_symlink() and (run / "new.corpus.txt").read_text() == "mine" and (run / "eval").is_dir()
     assert {path.name for path in tmp_path.iterdir()} == {"big", "current", "run.new", "run.old"}
@@ -205,9 +206,10 @@ def write_conll(path, sentences):
 
 KILLED_BEFORE_A_CHANGE = """
 import os, signal, sys
-from kcrf import commands
+from test_resume import PARTS, TINY
+from kcrf.training import resume_tagger, train_tagger
 
-folder, change = sys.argv.pop(1), sys.argv.pop(1)
+folder, change, command = sys.argv[1:]
 left, ending = (int(change), "") if change.isdigit() else (1, change)
 
 def count(event, arguments):
@@ -219,17 +221,22 @@ def count(event, arguments):
             os.kill(os.getpid(), signal.SIGKILL)
 
 sys.addaudithook(count)
-sys.exit(commands.main(sys.argv[1:]))
+if command == "resume":
+    resume_tagger(folder, **PARTS)
+else:
+    train_tagger(TINY, **PARTS, out=folder, overwrite=True)
 """
 
 
-def killed(folder, change, *arguments):
-    """Runs the command line, which kills itself before a change in `folder`; whether it came as far as that.
+def killed(run, change, command):
+    """Trains, or resumes, in a process that kills itself before a change in the folder; whether it came to that.
 
-    The change is the so manieth, or the first of a file whose path ends so.
+    The change is the n-th of all, or the first of a file whose path ends so.
     """
-    command = [sys.executable, "-c", KILLED_BEFORE_A_CHANGE, folder, change, *arguments]
-    status = subprocess.run(list(map(str, command))).returncode
+    paths = [str(Path(__file__).parent), str(Path(__file__).parent.parent), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    arguments = [sys.executable, "-c", KILLED_BEFORE_A_CHANGE, str(run), str(change), command]
+    status = subprocess.run(arguments, env=environment).returncode
     assert status in (0, -signal.SIGKILL)
     return status != 0
 
@@ -269,25 +276,19 @@ def test_kill_9_while_an_older_run_is_replaced_leaves_one_of_the_two(whole, olde
 
 def assert_killed_twice_is_as_good(whole, tmp_path, first, second, older=None):
     """Trains, is killed, goes on (or begins anew, where nothing was begun), is killed, goes on to the end."""
-    run, arguments = tmp_path / "run", ["train"]
-    for name, part in PARTS.items():
-        arguments += [f"--{name}", write_conll(tmp_path / f"{name}.conll", part)]
-    for name in ("task", "width", "depth", "batch_size", "epochs", "learning_rate", "seed"):
-        arguments += [f"--{name.replace('_', '-')}", getattr(TINY, name)]
-    arguments += ["--out", run]
-    resume = ["train", "--resume", str(run)]
-    assert killed(tmp_path, first, *arguments)
+    run = tmp_path / "run"
+    assert killed(run, first, "train")
     if older is not None:
         assert_same_weights(weights(run), weights(older if can_go_on(run) else whole))
     if can_go_on(run) or older is None:
-        killed(tmp_path, second, *(resume if can_go_on(run) else arguments))
+        killed(run, second, "resume" if can_go_on(run) else "train")
     if can_go_on(run):
-        assert commands.main(resume) == 0
+        resume_tagger(run, **PARTS)
     assert_same_weights(weights(run), weights(whole))
     complete = RunFolder(run)
     for name in ("config.json", "log.csv", "scores.json", "predictions.jsonl", "transitions.json"):
         ours, theirs = complete.file(name).read_bytes(), (whole / name).read_bytes()
-        assert ours == theirs or name in ("config.json", "log.csv"), name  # paths and seconds
+        assert ours == theirs or name == "log.csv", name  # which has the seconds
     with pytest.raises(FileNotFoundError, match="one that is complete"), RunFolder.resume(run):
         pass  # puts right what was left behind
     left = {path.name for path in run.iterdir()} - {"notes.txt"}
@@ -390,10 +391,9 @@ def test_a_second_process_is_refused_and_the_lock_of_a_dead_one_does_not_count(t
         with pytest.raises(BlockingIOError, match=told):
             resume_tagger(run, **PARTS)
         holder.kill()
-    assert (tmp_path / ".run.lock").exists()
     with locked(run):
-        assert (tmp_path / ".run.lock").read_text() == str(os.getpid())
-    assert list(tmp_path.iterdir()) == []
+        assert (run / ".lock").read_text() == str(os.getpid())
+    assert list(run.iterdir()) == []
 
 
 def test_resume_takes_no_other_option(tmp_path, capsys):

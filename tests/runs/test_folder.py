@@ -1,0 +1,97 @@
+"""kcrf.runs: the lock of a run folder, which folders are refused, what a complete run is kept from."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from kcrf.runs import RunFolder, Settings
+from kcrf.runs.lock import LOCK, locked
+
+
+def complete(path, seed=0):
+    """Writes a complete run without a model."""
+    with RunFolder.create(path, overwrite=True) as folder:
+        folder.save_config(Settings(seed=seed), {}, "torch")
+        folder.save_scores({"valid": {"f": 1.0}})
+
+
+def seed_of(path):
+    return RunFolder(path).read_settings().seed
+
+
+def test_a_run_writes_nothing_beside_its_folder(tmp_path):
+    """The parent may be read-only, as that of a volume in a container is."""
+    (tmp_path / "run").mkdir()
+    tmp_path.chmod(0o555)
+    try:
+        with RunFolder.create(tmp_path / "run"):
+            assert os.listdir(tmp_path) == ["run"] and os.listdir(tmp_path / "run") == [LOCK]
+        complete(tmp_path / "run")
+        with RunFolder.create(tmp_path / "run", overwrite=True):
+            assert os.listdir(tmp_path) == ["run"] and (tmp_path / "run" / LOCK).exists()
+    finally:
+        tmp_path.chmod(0o755)
+
+
+def test_an_empty_folder_is_removed_only_if_it_was_made_for_the_run(tmp_path):
+    (tmp_path / "mine").mkdir()
+    for name in ("mine", "new"):
+        with pytest.raises(RuntimeError), RunFolder.create(tmp_path / name):
+            raise RuntimeError
+    assert os.listdir(tmp_path) == ["mine"] and os.listdir(tmp_path / "mine") == []
+
+
+def test_a_lock_that_a_killed_process_left_counts_as_an_empty_folder(tmp_path):
+    code = (
+        f"from kcrf.runs.lock import locked\nwith locked({str(tmp_path)!r}):\n    print('locked', flush=True); input()"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout.readline() == b"locked\n"
+        with pytest.raises(BlockingIOError, match=f"Received: process {holder.pid}"), RunFolder.create(tmp_path):
+            pass
+        holder.kill()
+    assert os.listdir(tmp_path) == [LOCK]
+    complete(tmp_path, seed=3)
+    assert seed_of(tmp_path) == 3 and sorted(os.listdir(tmp_path)) == ["config.json", "scores.json"]
+
+
+def test_a_lock_waits_for_nobody_and_can_be_taken_again(tmp_path):
+    for _ in range(2):
+        with locked(tmp_path / "run"):
+            assert (tmp_path / "run" / LOCK).read_text() == str(os.getpid())
+        assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_with_other_files_is_refused_and_stays_as_it_was(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert"}))
+    with pytest.raises(FileExistsError, match="which is not a run folder; it was not touched"):
+        complete(tmp_path)
+    with pytest.raises(FileNotFoundError, match="needs a run that was interrupted"), RunFolder.resume(tmp_path / "no"):
+        pass
+    assert os.listdir(tmp_path) == ["config.json"]
+
+
+def test_a_complete_run_is_replaced_only_if_asked_for_and_only_by_a_complete_one(tmp_path):
+    run = tmp_path / "run"
+    complete(run, seed=1)
+    with pytest.raises(FileExistsError, match="needs overwrite=True to replace a complete run"), RunFolder.create(run):
+        pass
+    with pytest.raises(RuntimeError), RunFolder.create(run, overwrite=True) as folder:
+        folder.save_config(Settings(seed=2), {}, "torch")
+        raise RuntimeError
+    assert seed_of(run) == 1
+    complete(run, seed=2)
+    assert seed_of(run) == 2
+
+
+def test_an_interrupted_run_may_be_begun_anew(tmp_path):
+    with pytest.raises(KeyboardInterrupt), RunFolder.create(tmp_path / "run") as folder:
+        folder.save_config(Settings(seed=1), {}, "torch")
+        raise KeyboardInterrupt
+    with RunFolder.create(tmp_path / "run") as folder:
+        folder.save_config(Settings(seed=2), {}, "torch")
+        folder.save_scores({})
+    assert seed_of(tmp_path / "run") == 2
