@@ -1,4 +1,4 @@
-"""The words of a training text as features: how often what stands here was a word there. Needs NumPy only."""
+"""The words of a training text as features: how often a string of characters was a word there. Needs NumPy only."""
 
 from bisect import bisect
 from collections import Counter
@@ -10,22 +10,22 @@ from kcrf.readers.vocabulary import fold
 
 __all__ = ["LENGTHS", "Lexicon", "cross_fitted"]
 
-LENGTHS = (2, 3, 4, 5)  # characters of the words that count; the vectors of characters know those of one
-_OFTEN = (1, 2, 5)  # times as a word, from which on it is of the next kind
-_SHARES = (0.0, 0.1, 0.5, 0.9)  # the same of the share of its occurrences in which it is a word
-_KINDS = len(_OFTEN) * len(_SHARES)
+LENGTHS = (2, 3, 4, 5)  # of the words that are counted; words of one character are seen by the character embedding
+_COUNTS = (1, 2, 5)  # kinds of words, by the lowest number of times that a string was a word
+_SHARES = (0.0, 0.1, 0.5, 0.9)  # and by the lowest share of its occurrences in which it was one
+_KINDS = len(_COUNTS) * len(_SHARES)
 
 
 class Lexicon:
-    """Words, how often each was one, and how often its characters stood in the text at all.
+    """How often strings of characters were words in a text, and how often they occurred at all.
 
-    Features of this kind are those of dictionaries (Zhang et al., 2018, "Neural Networks Incorporating Dictionaries
-    for Chinese Word Segmentation"), taken from the training text alone. It must not be asked about the very sentences
-    that it was counted in, where every word would be known: see `cross_fitted`.
+    The features are those of a dictionary (Zhang et al., 2018, "Neural Networks Incorporating Dictionaries for Chinese
+    Word Segmentation"), taken from the training text alone. The sentences that were counted must not be encoded with
+    it, since all of their words are known: see `cross_fitted`.
 
     Args:
-        words: A mapping from words of 2 to 5 folded characters to how often each was a word.
-        strings: A mapping from the same to how often their characters stood next to each other.
+        words: A mapping from strings of 2 to 5 folded characters to how often each was a word.
+        strings: A mapping from the same strings to how often each occurred.
 
     >>> from kcrf.corpora import Sentence
     >>> lexicon = Lexicon.of([Sentence("北京人", [(0, 2), (2, 3)]), Sentence("北京城", [(0, 3)])])
@@ -33,8 +33,8 @@ class Lexicon:
     (1, 2)
     """
 
-    width = 2 * len(LENGTHS)  # features of a character
-    size = 1 + width * _KINDS  # numbers of features
+    width = 2 * len(LENGTHS)  # how many features a character has
+    size = 1 + width * _KINDS  # how many different ones there are
 
     def __init__(self, words, strings):
         self.words, self.strings = Counter(words), Counter(strings)
@@ -48,15 +48,15 @@ class Lexicon:
         return cls(words, _strings(texts, words))
 
     def without(self, sentences):
-        """The lexicon of its text without some of its sentences."""
+        """The lexicon without what some of its sentences contributed."""
         texts = [_folded(sentence.text) for sentence in sentences]
         return Lexicon(self.words - _words(texts, sentences), self.strings - _strings(texts, self.words))
 
     def encode(self, text):
-        """For each character, which kinds of words may begin there and which may end there, by their length.
+        """For each character and length, the kind of the word that may begin there, and of that which may end there.
 
         Returns:
-            `(characters, width)` ints below `size`; 0 where there is none.
+            `(characters, width)` ints below `size`; 0 where the string is no word.
         """
         folded, rows = _folded(text), np.zeros((len(text), self.width), "int32")
         for begins, length in enumerate(LENGTHS):
@@ -68,15 +68,15 @@ class Lexicon:
 
 
 def cross_fitted(lexicon, sentences, parts=10):
-    """Yields each of the sentences that a lexicon was counted in, with the lexicon of the others' text.
+    """Yields each sentence that a lexicon was counted in, with a lexicon of other sentences.
 
-    A tenth at a time, in the order of the text, is seen with what the other nine say: so the words of a document are
-    as unknown in training as those of a new one will be.
+    The sentences are cut into ten consecutive parts, and each part gets the lexicon of the other nine. So the words of
+    a document are as unknown in training as those of a new document will be.
 
     Args:
         lexicon: `Lexicon.of` the sentences.
         sentences: List of `kcrf.corpora.Sentence`, in the order of the text.
-        parts: Into how many parts they are cut. Defaults to 10.
+        parts: How many parts. Defaults to 10.
 
     Yields:
         Pairs of a sentence and a `Lexicon`.
@@ -93,7 +93,7 @@ def _folded(text):
 
 
 def _words(texts, sentences):
-    """How often each stretch of `LENGTHS` is a word, or an entity, of the sentences with these folded texts."""
+    """How often each string of `LENGTHS` is a word, or an entity, in sentences with these folded texts."""
     return Counter(
         text[start:end]
         for text, sentence in zip(texts, sentences, strict=True)
@@ -103,17 +103,17 @@ def _words(texts, sentences):
 
 
 def _strings(texts, words):
-    """How often the characters of each of the words stand in the texts."""
+    """How often each of the words occurs in the texts as a string."""
     strings = (_strings_of(text, length) for text in texts for length in LENGTHS)
     return Counter(filter(words.__contains__, chain.from_iterable(strings)))
 
 
 def _strings_of(text, length):
-    """All stretches of the text of this length, from left to right."""
+    """All strings of this length in the text, from left to right."""
     return [text[start : start + length] for start in range(len(text) - length + 1)]
 
 
 def _kind(count, strings):
-    """The kind of a word from 1 on, by how often it was one and in which share of its occurrences."""
-    often, share = bisect(_OFTEN, count) - 1, bisect(_SHARES, count / strings) - 1
+    """The kind of a word, from 1, by how often it was one, and in which share of its occurrences."""
+    often, share = bisect(_COUNTS, count) - 1, bisect(_SHARES, count / strings) - 1
     return 1 + often * len(_SHARES) + share

@@ -7,12 +7,12 @@ from itertools import pairwise
 
 __all__ = ["Vocabulary"]
 
-_PAD, _UNKNOWN = 0, 1
+_UNKNOWN = 1
 
 
 @cache
 def fold(character):
-    """What the vocabulary sees of a character: compatibility forms and case folded, all digits 0.
+    """A character without what the vocabulary ignores: compatibility forms and case are folded, all digits are 0.
 
     >>> fold("Ａ"), fold("７"), fold("国")
     ('a', '0', '国')
@@ -23,11 +23,11 @@ def fold(character):
 
 
 class Vocabulary:
-    """The numbers of characters and of pairs of neighbours. 0 is padding, 1 whatever is not listed.
+    """The numbers of characters and of pairs of neighbours. 0 is padding, 1 is for all that are not listed.
 
     Args:
         characters: List of folded characters.
-        bigrams: List of pairs of them; a pair with nothing after it ends in a blank.
+        bigrams: List of pairs of them. The last character of a text forms a pair with a blank.
 
     >>> vocabulary = Vocabulary.of(["天天", "天大"], min_bigrams=1)
     >>> vocabulary.characters, vocabulary.bigrams
@@ -43,7 +43,7 @@ class Vocabulary:
 
     @classmethod
     def of(cls, texts, min_characters=1, min_bigrams=2):
-        """The vocabulary of some texts: what occurs often enough, in the order of frequency."""
+        """The vocabulary of some texts: what occurs often enough, most frequent first."""
         characters, bigrams = Counter(), Counter()
         for text in texts:
             folded = [fold(c) for c in text]
@@ -56,11 +56,11 @@ class Vocabulary:
 
     @property
     def sizes(self):
-        """How many numbers there are for characters and for bigrams."""
+        """How many numbers there are for characters, and how many for bigrams."""
         return len(self.characters) + 2, len(self.bigrams) + 2
 
     def encode(self, text):
-        """The numbers of its characters and of its bigrams, one of each per character of the text."""
+        """The numbers of the characters and of the bigrams of a text: two lists, as long as the text."""
         folded = [fold(c) for c in text]
         return (
             [self._characters.get(c, _UNKNOWN) for c in folded],
@@ -69,4 +69,5 @@ class Vocabulary:
 
 
 def _pairs(folded):
+    """Each character with the next one, the last one with a blank."""
     return [a + b for a, b in pairwise([*folded, " "])]

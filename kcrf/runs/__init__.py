@@ -1,4 +1,4 @@
-"""The run folder: what a training run is made of and what it leaves behind. Needs no Keras."""
+"""The run folder: settings, model and results of a training run. Needs no Keras."""
 
 from kcrf.runs.folder import RunFolder
 from kcrf.runs.records import RunRecord, read_run

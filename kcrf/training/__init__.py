@@ -1,4 +1,4 @@
-"""Trains taggers, and goes on after an interruption."""
+"""Trains taggers, and resumes training after an interruption."""
 
 from kcrf.runs.settings import Settings
 from kcrf.taggers.decoding import load_tagger

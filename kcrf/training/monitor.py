@@ -1,4 +1,4 @@
-"""Watches a CRF learn, or not: a Keras callback that says after every epoch what to do about its learning rate."""
+"""A Keras callback that shows whether a CRF layer learns, and what to do about its learning rate."""
 
 import csv as csv_files
 import io
@@ -19,15 +19,15 @@ from kcrf.reports import transition_heat_map
 __all__ = ["CRFMonitor"]
 
 MOST_SENTENCES = 256
-ROWS_AT_A_TIME = 32
+BATCH_SIZE = 32
 
 
 class CRFMonitor(keras.callbacks.Callback):
-    """Looks at a CRF layer after every epoch of `fit` and says in one sentence what to do.
+    """Measures a CRF layer after every epoch of `fit` and says in one sentence what to do.
 
-    A CRF whose learning rate is too small keeps the transitions it was initialised with, and nothing shows it: loss and
-    accuracy look as they should. What shows it is how large the transitions are beside the distance of a token's best
-    two emission scores, which is what they must outvote, and how often they do.
+    If the learning rate of a CRF is too small, its transitions stay as they were initialised. Loss and accuracy do not
+    show it. To change a tag, transitions must be larger than the gap between the two best emission scores of a token:
+    the monitor compares the two, and counts how often the transitions do change a tag.
 
     Args:
         layer: A built or unbuilt `kcrf.layers.ConditionalRandomField`, or any layer with a matrix `trans`, a number
@@ -35,29 +35,29 @@ class CRFMonitor(keras.callbacks.Callback):
         data: Held-out sentences as the model takes them: an array, or a list or dict of arrays; or a tuple `(inputs,
             tags)`, tags `(sentences, time)`, negative where unknown. The first 256 sentences are looked at.
         scheme: The `kcrf.tags.TagScheme` that says which transitions are legal. Defaults to the constraints of the
-            layer; without either, nothing is said of illegal transitions.
-        log_dir: Folder for TensorBoard: the numbers and a heat map per epoch. Needs TensorFlow and matplotlib. None
-            writes none. Defaults to None.
-        csv: File that gets a row per epoch. None writes none. Defaults to None.
-        heat_maps: Folder that gets `epoch-001.png`, ... of the transitions. Needs matplotlib. None draws none. Defaults
-            to None.
+            layer; without either, illegal transitions are not counted.
+        log_dir: Folder for TensorBoard: the numbers and a heat map for each epoch. Needs TensorFlow and matplotlib.
+            Defaults to None: not written.
+        csv: File with a row for each epoch. Defaults to None: not written.
+        heat_maps: Folder for pictures of the transitions, `epoch-001.png`, ... Needs matplotlib. Defaults to None: not
+            drawn.
         verbose: 0 prints nothing, 1 a line of numbers and the sentence after every epoch. Defaults to 1.
 
     Attributes:
-        history: A dict per epoch: `epoch` (from 1), `transition_size` (standard deviation), `emission_gap` (median
-            distance of a token's best two scores), `transition_change` (standard deviation of what was added to the
-            transitions since the first `fit` began), `illegal_above_legal` and `illegal` (with a scheme),
+        history: A dict for each epoch: `epoch` (from 1), `transition_size` (standard deviation), `emission_gap` (median
+            difference of a token's two best scores), `transition_change` (standard deviation of the difference to the
+            transitions when the first `fit` began), `illegal_above_legal` and `illegal` (with a scheme),
             `viterbi_differs` (share of tokens whose tag on the best path is not the one with the largest emission),
-            with tags `argmax_accuracy` and `viterbi_accuracy`, `learning_rate` in force, `lr_multiplier` (of the layer,
-            times that of the optimizer), `suggested_lr_multiplier`, and `advice`, the sentence: see
+            with tags `argmax_accuracy` and `viterbi_accuracy`, the current `learning_rate`, `lr_multiplier` (of the
+            layer, times that of the optimizer), `suggested_lr_multiplier`, and `advice`, the sentence: see
             `kcrf.metrics.advice`.
         transitions: The transition matrix after each epoch, NumPy `(tags, tags)`.
 
     All numbers but `epoch` and `illegal` also enter the `logs` of Keras, so `fit` returns them in its history, and
-    callbacks that stand behind this one (CSVLogger, TensorBoard, EarlyStopping) see them.
+    callbacks after this one in the list (CSVLogger, TensorBoard, EarlyStopping) see them.
 
     Raises:
-        ImportError: `log_dir` without TensorFlow, `log_dir` or `heat_maps` without matplotlib; when made.
+        ImportError: `log_dir` without TensorFlow, or `log_dir` or `heat_maps` without matplotlib.
         ValueError: The layer has no `trans` or `lr_multiplier`; or in `fit`: the model does not give the emissions of
             the layer, or `data` has no sentences.
 
@@ -80,7 +80,7 @@ class CRFMonitor(keras.callbacks.Callback):
         self._csv, self._heat_maps, self._verbose = csv and Path(csv), heat_maps and Path(heat_maps), verbose
         self._board = _Board(log_dir) if log_dir else None
         if heat_maps or log_dir:
-            transition_heat_map({"": np.zeros((1, 1))}, None, io.BytesIO())  # fails now rather than after an epoch
+            transition_heat_map({"": np.zeros((1, 1))}, None, io.BytesIO())  # raises now, not after an epoch
         self.history, self.transitions, self._first = [], [], None
 
     def on_train_begin(self, logs=None):
@@ -92,9 +92,9 @@ class CRFMonitor(keras.callbacks.Callback):
             self._first = self._scores()
 
     def on_epoch_end(self, epoch, logs=None):
-        """Measures, tells, writes; called by Keras."""
+        """Measures, prints and writes; called by Keras."""
         last = self.history[-1]["epoch"] if self.history else 0
-        row = {"epoch": max(epoch, last) + 1}  # a loop of `fit(epochs=1)` begins at 0 every time
+        row = {"epoch": max(epoch, last) + 1}  # with `fit(epochs=1)` in a loop, `epoch` is always 0
         self.transitions.append(self._scores())
         row.update(self._measure())
         row.update(self._rates())
@@ -103,14 +103,15 @@ class CRFMonitor(keras.callbacks.Callback):
         row["advice"] = advice(row)
         self.history.append(row)
         if self._verbose:
-            print(_told(row), flush=True)
+            print(_line(row), flush=True)
         self._write(row)
 
     def _scores(self):
         return np.array(ops.convert_to_numpy(self._layer.trans))
 
     def _measure(self):
-        emissions = self._emissions.predict(self._inputs, batch_size=ROWS_AT_A_TIME, verbose=0)
+        """The numbers of an epoch that describe transitions, emissions and tags."""
+        emissions = self._emissions.predict(self._inputs, batch_size=BATCH_SIZE, verbose=0)  # (batch, time, tags)
         if np.ndim(emissions) != 3 or emissions.shape[-1] != len(self.transitions[-1]):
             raise ValueError(
                 f"`CRFMonitor` needs a model that gives the emissions of `{self._layer.name}`, (batch, time, "
@@ -121,15 +122,15 @@ class CRFMonitor(keras.callbacks.Callback):
                 f"`data` needs a tag, or -1, for each of {emissions.shape[:2]} (sentences, time). "
                 f"Received: shape={self._tags.shape}"
             )
-        real = ops.convert_to_numpy(real_positions(emissions))
+        real = ops.convert_to_numpy(real_positions(emissions))  # (batch, time)
         if not real.any():
             raise ValueError(f"`data` needs a token that is not masked. Received: {len(real)} sentences without any")
-        decoded = _best_paths(self._layer, emissions, real)
+        decoded = _best_paths(self._layer, emissions, real)  # (batch, time)
         report = transition_report(self.transitions[-1], self._scheme, emissions[real], decoded[real])
         row = {"transition_size": report["size"], "emission_gap": report["gap"], "viterbi_differs": report["differs"]}
         if self._first is not None:
-            learnt = ~is_forbidden(self._first)
-            row["transition_change"] = float(np.std((self.transitions[-1] - self._first)[learnt], dtype="float64"))
+            allowed = ~is_forbidden(self._first)  # (tags, tags)
+            row["transition_change"] = float(np.std((self.transitions[-1] - self._first)[allowed], dtype="float64"))
         row.update({name: report[name] for name in ("illegal_above_legal", "illegal") if name in report})
         if self._tags is not None and (known := real & (self._tags >= 0)).any():
             right = {"argmax_accuracy": np.argmax(emissions, axis=-1), "viterbi_accuracy": decoded}
@@ -137,15 +138,15 @@ class CRFMonitor(keras.callbacks.Callback):
         return row
 
     def _rates(self):
-        """The rates in force, and the multiplier for a run of as many updates as `fit` will make."""
+        """The current rates, and the multiplier that is suggested for as many updates as `fit` will make."""
         optimizer, layer = self.model.optimizer, self._layer
         epochs = len(self.history) - self._epochs_before + 1
         steps = max(1, (self._updates() - self._updates_before) // epochs * self.params["epochs"])
-        rate = _rate_in_force(optimizer)
-        if steps != self._steps:  # a schedule takes a hundred calls to look at
+        rate = _current_rate(optimizer)
+        if steps != self._steps:  # the highest rate of a schedule takes a hundred calls
             self._steps, self._highest_rate = steps, max(self._highest_rate, highest_rate(optimizer, steps))
         self._highest_rate = max(self._highest_rate, rate)
-        multiplier = getattr(layer, "multiplier", layer.lr_multiplier)  # for "auto" the number is a tensor
+        multiplier = getattr(layer, "multiplier", layer.lr_multiplier)  # with "auto", the number is in a variable
         return {
             "learning_rate": rate,
             "lr_multiplier": float(ops.convert_to_numpy(multiplier)) * _factor_of(optimizer, self.model, layer),
@@ -195,25 +196,25 @@ def _tags(tags):
 
 
 def _model_of_emissions(model, layer):
-    """A model with the layer's outputs; the model itself where Keras knows no graph that leads to them."""
+    """A model whose outputs are those of the layer; the model itself if Keras knows no graph that leads to them."""
     try:
         emissions = keras.Model(model.input, layer.output)
-    except (AttributeError, TypeError, ValueError):  # of a subclassed model, or one that holds the layer's model
+    except (AttributeError, TypeError, ValueError):  # a subclassed model, or one around the model of the layer
         return model
     emissions.compile(jit_compile=JIT_PAYS_FOR_INFERENCE)
     return emissions
 
 
 def _best_paths(layer, emissions, mask):
-    """Viterbi with all that the layer knows, or with its transitions alone where it does not decode; `(batch, time)`"""
+    """The best paths `(batch, time)`, by the layer's own `decode` if it has one, else by its transitions alone."""
     if hasattr(layer, "decode"):
         return ops.convert_to_numpy(layer.decode(emissions))
     return ops.convert_to_numpy(crf.viterbi(emissions, mask, layer.trans))
 
 
-def _rate_in_force(optimizer):
+def _current_rate(optimizer):
     rate = getattr(optimizer, "inner_optimizer", optimizer).learning_rate
-    rate = rate(optimizer.iterations) if callable(rate) else rate  # a legacy optimizer gives its schedule
+    rate = rate(optimizer.iterations) if callable(rate) else rate  # legacy optimizers return the schedule
     return float(ops.convert_to_numpy(rate))
 
 
@@ -227,18 +228,18 @@ def _factor_of(optimizer, model, layer):
     return optimizer.variable_settings(paths)[paths.index(own)]["multiplier"]
 
 
-def _told(row):
-    """The line of an epoch."""
-    told = "epoch {epoch}: transitions {transition_size:.2f}, emission gap {emission_gap:.2f}, "
+def _line(row):
+    """The line that is printed for an epoch."""
+    line = "epoch {epoch}: transitions {transition_size:.2f}, emission gap {emission_gap:.2f}, "
     if "illegal" in row:
-        told += "illegal above legal {illegal_above_legal} of {illegal}, "
-    told += "Viterbi differs from argmax at {viterbi_differs:.1%} of tokens, learning rate {learning_rate:.2g} "
-    told += "x {lr_multiplier:g} (suggested x {suggested_lr_multiplier:g}): {advice}"
-    return told.format(**row)
+        line += "illegal above legal {illegal_above_legal} of {illegal}, "
+    line += "Viterbi differs from argmax at {viterbi_differs:.1%} of tokens, learning rate {learning_rate:.2g} "
+    line += "x {lr_multiplier:g} (suggested x {suggested_lr_multiplier:g}): {advice}"
+    return line.format(**row)
 
 
 class _Board:
-    """Writes scalars and pictures for TensorBoard. TensorFlow can do that alone, its usual calls need tensorboard."""
+    """Writes scalars and pictures for TensorBoard, without `tf.summary.scalar`, which needs the package tensorboard."""
 
     def __init__(self, log_dir):
         try:
@@ -248,7 +249,7 @@ class _Board:
         self._tf, self._writer = tf, tf.summary.create_file_writer(str(log_dir))
 
     def write(self, row, picture):
-        width, height = (str(int.from_bytes(picture[at : at + 4], "big")) for at in (16, 20))  # of a PNG's header
+        width, height = (str(int.from_bytes(picture[at : at + 4], "big")) for at in (16, 20))  # in the header of a PNG
         with self._writer.as_default():
             for name, value in row.items():
                 if not isinstance(value, str) and name != "epoch":

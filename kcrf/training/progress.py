@@ -1,4 +1,4 @@
-"""Shows how far long work is: a bar on a terminal's standard error, else a line per epoch."""
+"""Shows the progress of long work on standard error: a bar on a terminal, else a line for each epoch."""
 
 import sys
 from contextlib import suppress
@@ -12,7 +12,7 @@ __all__ = ["TrainingProgress", "bar"]
 
 
 def bar():
-    """A rich progress bar on standard error, invisible where that is no terminal."""
+    """A rich progress bar on standard error, which shows nothing if that is no terminal."""
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}"),
@@ -25,10 +25,10 @@ def bar():
 
 
 class TrainingProgress(keras.callbacks.Callback):
-    """A bar over all batches of a training run, with loss and held-out F, for `train_tagger(progress=...)`.
+    """A bar over all batches of a training run, with loss and F on the held-out part, for `train_tagger(progress=...)`.
 
     Args:
-        title: What is trained, the first words of every line.
+        title: What is trained, shown first in every line.
     """
 
     def __init__(self, title):
@@ -41,7 +41,7 @@ class TrainingProgress(keras.callbacks.Callback):
         self._bar.start()
 
     def on_epoch_begin(self, epoch, logs=None):
-        self._done = epoch * self.params["steps"]  # a run that goes on does not begin at 0
+        self._done = epoch * self.params["steps"]  # not 0 in a run that is resumed
 
     def on_train_batch_end(self, batch, logs=None):
         self._done += 1
@@ -49,11 +49,11 @@ class TrainingProgress(keras.callbacks.Callback):
             self._bar.update(self._task, completed=self._done)
 
     def report(self, row):
-        """Tells of an epoch: a dict with epoch, loss, valid_f, seconds."""
+        """Shows an epoch: a dict with epoch, loss, valid_f, seconds."""
         text = "{}: epoch {epoch}, loss {loss:.3f}, held-out F {valid_f:.4f}".format(self._title, **row)
         self._bar.update(self._task, description=text, completed=self._done)
         if self._bar.disable:
-            with suppress(OSError):  # nobody reads it any more: no reason to stop training
+            with suppress(OSError):  # standard error is closed: training goes on
                 print(f"{text}, {row['seconds']:.0f} s", file=sys.stderr)
 
     def on_train_end(self, logs=None):

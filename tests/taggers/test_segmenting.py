@@ -181,6 +181,7 @@ def test_words_of_the_held_out_part_are_out_of_vocabulary(tmp_path):
     tagger, scores = train_segmenter(Settings(**TINY), train, valid, valid, out=tmp_path / "run")
     words = [tagger.spans(["".join(sentence)])[0] for sentence in valid]
     found = [["".join(s)[start:end] for start, end in spans] for s, spans in zip(valid, words, strict=True)]
+    assert tagger.advice == read_run(tmp_path / "run").advice and tagger.advice.startswith("after epoch 2: ")
     expected = segmentation_scores(valid, found, training_words={"今天", "天气", "好"})
     assert expected["oov_rate"] > 0.8
     for part in ("valid", "test"):

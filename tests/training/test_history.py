@@ -1,0 +1,24 @@
+"""kcrf.training.history: which epoch is kept and when training stops, beside the definitions."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcrf.training.history import TrainingHistory
+
+scores = st.lists(st.sampled_from([0.0, 0.2, 0.5, 0.5, 0.9]), max_size=8)
+
+
+@given(scores, st.integers(1, 8), st.none() | st.integers(1, 3))
+def test_the_first_of_the_best_epochs_is_kept_and_patience_counts_from_it(values, epochs, patience):
+    history = TrainingHistory(epochs, patience)
+    for number, value in enumerate(values):
+        best_before = max(values[:number], default=0.0)
+        is_kept = history.add({"epoch": number + 1, "valid_f": value, "seconds": 2.0 * number})
+        assert is_kept == (value > best_before or best_before == 0.0)
+        first_best = values.index(max(values[: number + 1]))
+        waits_too_long = patience is not None and number - first_best >= patience
+        assert history.is_done() == (number + 1 >= epochs or waits_too_long)
+    resumed = TrainingHistory(epochs, patience)
+    resumed.set_state(history.get_state())
+    assert resumed.rows == history.rows and resumed.is_done() == history.is_done()
+    assert resumed.seconds() == (2.0 * (len(values) - 1) if values else 0.0)
