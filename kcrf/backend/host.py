@@ -31,6 +31,7 @@ as_keras3_optimizer = _host.as_keras3_optimizer
 keras = _host.keras
 own_trainable_variables = _host.own_trainable_variables
 current_stateless_scope = _host.current_stateless_scope
+layer_behind = _host.layer_behind
 ops = _host.ops
 path_of = _host.path_of
 tree = _host.tree
@@ -48,11 +49,13 @@ __all__ = [
     "current_stateless_scope",
     "graph",
     "keras",
+    "layer_behind",
     "linear",
     "loop_ops",
     "ops",
     "own_trainable_variables",
     "path_of",
+    "raise_if",
     "random_state",
     "replaced_under_tf_keras",
     "scan",
@@ -103,6 +106,37 @@ def _compiled(function):
         by_tags = defaultdict(lambda: tf.function(function, autograph=False, reduce_retracing=True))
         return lambda emissions, *args, **kwargs: by_tags[emissions.shape[-1]](emissions, *args, **kwargs)
     return function
+
+
+def raise_if(condition, message, *values):
+    """Raises a `ValueError` if a condition on tensors holds, in compiled functions too as far as the backend can.
+
+    TensorFlow's graphs raise `InvalidArgumentError`, JAX a `JaxRuntimeError`; both contain the message. XLA on
+    TensorFlow ignores the check.
+
+    Args:
+        condition: A scalar bool tensor.
+        message: A format string.
+        *values: Scalar tensors that are formatted into the message.
+    """
+
+    def refuse(condition, *values):
+        if condition:
+            raise ValueError(message.format(*(f"{float(x):g}" for x in values)))
+
+    if backend_name() == "jax":
+        import jax
+
+        if isinstance(condition, jax.core.Tracer):
+            return jax.lax.cond(condition, lambda: jax.debug.callback(refuse, condition, *values), lambda: None)
+    if backend_name() == "tensorflow":
+        import tensorflow as tf
+
+        if not tf.executing_eagerly():
+            return tf.debugging.Assert(~condition, [message, *values])
+    if backend_name() == "torch" and current_stateless_scope() is not None:
+        return None  # Keras infers shapes by a call on made-up values
+    return refuse(bool(condition), *values)
 
 
 def tensor_from_numpy(array):

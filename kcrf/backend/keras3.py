@@ -11,6 +11,7 @@ __all__ = [
     "Optimizer",
     "Wrapper",
     "call_with_replaced_weights",
+    "layer_behind",
     "as_keras3_optimizer",
     "keras",
     "own_trainable_variables",
@@ -29,6 +30,15 @@ def current_stateless_scope():
     """The `keras.StatelessScope` that the caller runs in, which holds the values of variables, or None."""
     with keras.StatelessScope(initialize_variables=False) as scope:
         return scope.original_scope
+
+
+def layer_behind(tensor):
+    """The layer that a symbolic tensor is the output of, inside nested models too; None for any other tensor."""
+    history = getattr(tensor, "_keras_history", None)
+    layer = None if history is None else history.operation
+    if isinstance(layer, keras.Model) and len(getattr(layer, "outputs", None) or ()) > history.tensor_index:
+        return layer_behind(layer.outputs[history.tensor_index])
+    return layer
 
 
 def path_of(variable):

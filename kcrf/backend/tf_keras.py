@@ -26,6 +26,7 @@ __all__ = [
     "Optimizer",
     "Wrapper",
     "call_with_replaced_weights",
+    "layer_behind",
     "as_keras3_optimizer",
     "keras",
     "own_trainable_variables",
@@ -94,6 +95,15 @@ def batch_stream(batches):
 def current_stateless_scope():
     """None: Keras 2 has no stateless scopes."""
     return None
+
+
+def layer_behind(tensor):
+    """The layer that a symbolic tensor is the output of, inside nested models too; None for any other tensor."""
+    history = getattr(tensor, "_keras_history", None)
+    layer = None if history is None else history.layer
+    if isinstance(layer, tf_keras.Model) and len(getattr(layer, "outputs", None) or ()) > history.tensor_index:
+        return layer_behind(layer.outputs[history.tensor_index])
+    return layer
 
 
 def path_of(variable):

@@ -1,23 +1,12 @@
 """The conditional random field as a Keras layer."""
 
-import uuid
-import weakref
-
 import numpy as np
 
 from kcrf import crf
 from kcrf.backend import keras, ops
-from kcrf.layers.learning_rates import LayerWithMultiplier, with_learning_rate_multiplier
-from kcrf.layers.losses import (
-    LAYERS,
-    DenseAccuracy,
-    DenseLoss,
-    OfLayer,
-    SparseAccuracy,
-    SparseLoss,
-    ViterbiAccuracy,
-    real_positions,
-)
+from kcrf.layers.chain_layer import BoundToLayer, ChainLayer, real_positions
+from kcrf.layers.learning_rates import with_learning_rate_multiplier
+from kcrf.layers.losses import DenseAccuracy, DenseLoss, SparseAccuracy, SparseLoss, ViterbiAccuracy
 from kcrf.tags import TagScheme
 
 __all__ = ["ConditionalRandomField", "ViterbiTags"]
@@ -26,7 +15,7 @@ _SPANS_AT_ONCE = 256
 
 
 @keras.saving.register_keras_serializable(package="kcrf")
-class ConditionalRandomField(LayerWithMultiplier):
+class ConditionalRandomField(ChainLayer):
     """A linear-chain CRF on top of emission scores, trained by its own loss.
 
     The layer passes emissions through, in float32 and with masked positions at -inf, which is how its losses and
@@ -64,8 +53,7 @@ class ConditionalRandomField(LayerWithMultiplier):
     def __init__(
         self, lr_multiplier=1, use_boundary=False, constraints=None, transition_initializer="glorot_uniform", **kwargs
     ):
-        key = kwargs.pop("key", None)
-        super().__init__(lr_multiplier, **kwargs, autocast=False)
+        super().__init__(lr_multiplier, **kwargs)
         if isinstance(constraints, dict):
             constraints = TagScheme.from_config(constraints)
         if constraints is not None and not isinstance(constraints, TagScheme):
@@ -73,10 +61,6 @@ class ConditionalRandomField(LayerWithMultiplier):
         self.use_boundary = use_boundary
         self.constraints = constraints
         self.transition_initializer = keras.initializers.get(transition_initializer)
-        self.supports_masking = True
-        self._key = key or uuid.uuid4().hex
-        self._accuracies = weakref.WeakSet()  # those `ViterbiAccuracy` that want a copy of the scores
-        LAYERS[self._key] = self
 
     def build(self, input_shape):
         if len(input_shape) != 3 or input_shape[-1] is None:
@@ -98,19 +82,6 @@ class ConditionalRandomField(LayerWithMultiplier):
     def _add_scores(self, name, shape, initializer=None):
         return self._add_divided_weight(name, shape, keras.initializers.get(initializer) or self.transition_initializer)
 
-    def call(self, inputs, mask=None):
-        emissions = ops.cast(inputs, "float32")
-        return emissions if mask is None else ops.where(ops.cast(mask, "bool")[:, :, None], emissions, -float("inf"))
-
-    def compute_mask(self, inputs, mask=None):
-        return None  # Keras would multiply a loss per sentence by a mask per token
-
-    def compute_output_shape(self, input_shape):
-        return input_shape
-
-    def compute_output_spec(self, inputs, mask=None):
-        return keras.KerasTensor(inputs.shape, dtype="float32")
-
     @property
     def trans(self):
         """The transition scores in force, `(tags, tags)`, from row to column, `crf.FORBIDDEN` where forbidden."""
@@ -130,19 +101,12 @@ class ConditionalRandomField(LayerWithMultiplier):
         scores = with_learning_rate_multiplier(ops.convert_to_tensor(stored), self.multiplier)
         return scores if self.constraints is None else _forbid(scores, getattr(self.constraints, allowed))
 
-    def _scores(self):
-        """The transitions, starts and ends in force; the latter two None where all tags are alike."""
+    def scores(self):
+        """The transitions `(tags, tags)` and the starts and ends `(tags,)`, each None if all tags score the same."""
         start, end = self.start, self.end
         if self.constraints is not None and not self.use_boundary:
             start, end = (_forbid(0.0, x) for x in (self.constraints.allowed_starts, self.constraints.allowed_ends))
         return self.trans, start, end
-
-    def _chain(self, y_pred, scores=None):
-        """The arguments emissions, mask, transitions, start, end of every function of `kcrf.crf`."""
-        y_pred = ops.convert_to_tensor(y_pred)
-        transitions, start, end = scores or self._scores()
-        mask = real_positions(y_pred)
-        return {"emissions": y_pred, "mask": mask, "transitions": transitions, "start": start, "end": end}
 
     @property
     def sparse_loss(self):
@@ -177,19 +141,19 @@ class ConditionalRandomField(LayerWithMultiplier):
 
     def decode(self, y_pred):
         """The best path of each sentence, `(batch, time)` int32, -1 where masked."""
-        return crf.viterbi(**self._chain(y_pred))
+        return crf.viterbi(**self.chain(y_pred))
 
     def top_k(self, y_pred, k):
         """The k best paths, `(batch, k, time)`, and their scores `(batch, k)`; see `crf.top_k_paths`."""
-        return crf.top_k_paths(k=k, **self._chain(y_pred))
+        return crf.top_k_paths(k=k, **self.chain(y_pred))
 
     def marginals(self, y_pred):
         """The posterior probability of every tag at every position, `(batch, time, tags)`, 0 where masked."""
-        return crf.marginals(**self._chain(y_pred))
+        return crf.marginals(**self.chain(y_pred))
 
     def entropy(self, y_pred):
         """The entropy over paths in nats, `(batch,)`."""
-        return crf.entropy(**self._chain(y_pred))
+        return crf.entropy(**self.chain(y_pred))
 
     def span_confidence(self, y_pred, spans, scheme=None):
         """The posterior probability that exactly this span is a word, or an entity of its type.
@@ -236,7 +200,7 @@ class ConditionalRandomField(LayerWithMultiplier):
         rows = len(y_pred)
         fill = [(0, (1 << (rows - 1).bit_length()) - rows), (0, 0), (0, 0)]  # powers of 2: few graphs to compile
         y_pred, allowed = (np.pad(x, fill, mode="edge") for x in (y_pred, allowed))
-        logs = crf.log_probability_within(allowed=allowed, **self._chain(y_pred))
+        logs = crf.log_probability_within(allowed=allowed, **self.chain(y_pred))
         return np.exp(np.minimum(ops.convert_to_numpy(logs)[:rows], 0.0))
 
     def get_config(self):
@@ -245,7 +209,6 @@ class ConditionalRandomField(LayerWithMultiplier):
             "use_boundary": self.use_boundary,
             "constraints": self.constraints and self.constraints.get_config(),
             "transition_initializer": keras.initializers.serialize(self.transition_initializer),
-            "key": self._key,
         }
 
 
@@ -272,7 +235,7 @@ def _forbid(scores, allowed):
 
 
 @keras.saving.register_keras_serializable(package="kcrf")
-class ViterbiTags(OfLayer, keras.layers.Layer):
+class ViterbiTags(BoundToLayer, keras.layers.Layer):
     """The tags of the best path, as a layer: makes a model that can be served out of one that was trained.
 
     Args:
@@ -295,16 +258,21 @@ class ViterbiTags(OfLayer, keras.layers.Layer):
         self._bind(crf, key)
         self.confidences = confidences
 
+    def __call__(self, inputs, *args, **kwargs):
+        self._layer_for(inputs)
+        return super().__call__(inputs, *args, **kwargs)
+
     def call(self, inputs):
-        tags = self._of_layer().decode(inputs)
+        layer = self._layer()
+        tags = layer.decode(inputs)
         if not self.confidences:
             return tags
         chosen = ops.one_hot(tags, inputs.shape[-1], dtype="float32")  # a row of zeros for -1
-        return tags, ops.sum(chosen * self._of_layer().marginals(inputs), axis=-1)
+        return tags, ops.sum(chosen * layer.marginals(inputs), axis=-1)
 
     def compute_output_spec(self, inputs):
         tags = keras.KerasTensor(inputs.shape[:2], dtype="int32")
         return (tags, keras.KerasTensor(inputs.shape[:2], dtype="float32")) if self.confidences else tags
 
     def get_config(self):
-        return {**super().get_config(), "confidences": self.confidences, "key": self._key}
+        return {**super().get_config(), "confidences": self.confidences, "key": self._layer_key}

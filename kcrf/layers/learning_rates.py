@@ -1,7 +1,8 @@
-"""One learning rate for the model, another for a layer: exact under SGD and Adam, whatever the optimizer.
+"""A learning rate of its own for a layer, under any optimizer.
 
-A weight w is stored as w / k and read as `stored + stop_gradient((k - 1) * stored)`: the value is w, the gradient of
-what is stored is that of w. So a step moves w by k times what it would have, and a global norm sees the true gradient.
+A weight w is stored as w / k and read as `stored + stop_gradient((k - 1) * stored)`: the value is w, and the gradient
+with respect to the stored variable is that with respect to w. So an update moves w k times as far, under SGD and Adam,
+and the global norm of the gradients does not depend on k.
 """
 
 import warnings
@@ -10,6 +11,7 @@ from inspect import signature
 import numpy as np
 
 from kcrf.backend import Layer, Wrapper, call_with_replaced_weights, keras, ops, own_trainable_variables
+from kcrf.optimizers.variables import copies_in
 
 __all__ = [
     "AutoLearningRate",
@@ -19,17 +21,17 @@ __all__ = [
     "with_learning_rate_multiplier",
 ]
 
-LONG_RUN_RATE = 1e-2  # what 1e-5 x 1000 and 1e-3 x 10 share
+LONG_RUN_RATE = 1e-2  # 1e-5 x 1000 and 1e-3 x 10 in published settings
 LARGEST_RATE = 1e-1
+TYPICAL_TRANSITION_SCORE = 2.5  # nats, after training
 _SAVED_AS = "lr_multiplier"
-TYPICAL_TRANSITION_SCORE = 2.5  # nats: about the size of a learnt transition score
 
 
 def with_learning_rate_multiplier(stored, multiplier):
-    """The value `multiplier * stored`, with the gradient of `stored` itself.
+    """The value `multiplier * stored` with the gradient of `stored`.
 
-    A weight that is stored divided by k and read through this learns k times as fast, under SGD as under Adam, and its
-    gradient enters a global norm unscaled.
+    A weight that is stored divided by k and read through this function learns k times as fast, under SGD and Adam, and
+    the norm of its gradient does not depend on k.
 
     >>> float(with_learning_rate_multiplier(ops.convert_to_tensor(0.5), 100.0))
     50.0
@@ -40,15 +42,15 @@ def with_learning_rate_multiplier(stored, multiplier):
 def suggest_lr_multiplier(learning_rate, steps):
     """How many times faster than the rest a CRF should learn.
 
-    The rate of the CRF is 1e-2, where two published settings meet (1e-5 x 1000, 1e-3 x 10; Su Jianlin,
-    kexue.fm/archives/7196). Adam moves a weight by about its rate at each step, so in fewer than 250 steps a score
-    would not get as far as 2.5, about the size of a learnt transition: there the rate is 2.5 / steps, but at most 0.1.
+    The rate of the CRF should be 1e-2, as in two published settings (1e-5 x 1000, 1e-3 x 10; Su Jianlin,
+    kexue.fm/archives/7196). Adam moves a weight by about its rate in each step, so in fewer than 250 steps a score
+    could not reach 2.5, a typical value of a trained transition: for short runs the rate is 2.5 / steps, at most 0.1.
 
         k = max(1, min(max(1e-2, 2.5 / steps), 1e-1) / learning_rate), to two digits
 
     Args:
-        learning_rate: That of the rest of the model; the highest one where a schedule changes it.
-        steps: Updates of the whole run.
+        learning_rate: The learning rate of the rest of the model; the highest one of a schedule.
+        steps: The number of updates of the whole run.
 
     Returns:
         A float of at least 1.
@@ -69,16 +71,15 @@ def suggest_lr_multiplier(learning_rate, steps):
 
 
 class LayerWithMultiplier(Layer):
-    """Base of layers whose own trainable weights are all stored divided by a multiplier, which may be "auto".
-
-    With "auto" the number in force is one more weight: it may change without a new compilation of what uses it, and is
-    saved and loaded together with what it divides.
+    """Base of layers whose own trainable weights are stored divided by a learning-rate multiplier.
 
     Args:
-        lr_multiplier: A positive number, or "auto": 1 until `set_lr_multiplier`.
+        lr_multiplier: A positive number, or "auto": 1 until `set_lr_multiplier` or `AutoLearningRate` sets it. With
+            "auto" the number is a weight of the layer, so it can change without compiling again, and is saved.
+            Defaults to 1.
 
     Raises:
-        ValueError: It is neither.
+        ValueError: `lr_multiplier` is neither.
     """
 
     def __init__(self, lr_multiplier=1, **kwargs):
@@ -87,35 +88,58 @@ class LayerWithMultiplier(Layer):
             _check_multiplier(lr_multiplier)
         self.lr_multiplier = lr_multiplier
         self._multiplier = None
+        self._chosen = lr_multiplier != "auto"  # whether "auto" has become a number
+        self._trained = False  # whether an optimizer may hold copies of the stored weights
 
     @property
     def multiplier(self):
-        """The learning-rate multiplier in force: a float, for "auto" a scalar tensor once the layer is built."""
+        """The learning-rate multiplier in use: a float; for "auto", once the layer is built, a scalar tensor."""
         if self.lr_multiplier != "auto":
             return float(self.lr_multiplier)
         return 1.0 if self._multiplier is None else ops.convert_to_tensor(self._multiplier)
 
-    def set_lr_multiplier(self, k):
-        """Makes the layer learn k times as fast from here on. What it computes stays: what is stored is rescaled.
+    def set_lr_multiplier(self, k, optimizer=None):
+        """Makes the layer learn k times as fast from now on. The outputs of the layer do not change.
 
-        With `lr_multiplier="auto"` this may happen at any time between updates. A number given at first is part of
-        every compiled training step: there, call `model.compile` again.
+        The stored weights are rescaled, and with them what the optimizer has copied from them: the slow weights of
+        Lookahead, moving averages, the start that a prior pulls to. With `lr_multiplier="auto"` this works at any time
+        between updates. A number given at first is part of compiled training steps: call `model.compile` again.
 
         Args:
             k: A positive number.
+            optimizer: The optimizer that trains the layer, as `model.optimizer`. Needed once the layer was called in
+                training. It must be one of Keras or of `kcrf.optimizers`, or have made no update yet. Defaults to None.
 
         Raises:
-            ValueError: k is not positive, or the layer is not built.
+            ValueError: k is not positive, the layer is not built, or it was trained and `optimizer` is None.
         """
         _check_multiplier(k, "k", "")
         if not self.built:
             raise ValueError(f"`set_lr_multiplier` needs a layer that is built. Received: `{self.name}`, not built")
+        if self._trained and optimizer is None:
+            raise ValueError(
+                "`set_lr_multiplier` needs the optimizer of a layer that was trained, whose copies of the weights are "
+                f"rescaled, too: `{self.name}.set_lr_multiplier({k:g}, model.optimizer)`. Received: optimizer=None"
+            )
         for stored in own_trainable_variables(self):
-            stored.assign(ops.convert_to_tensor(stored) * (self.multiplier / k))
+            for variable in [*copies_in(optimizer, stored), stored]:
+                variable.assign(ops.convert_to_tensor(variable) * (self.multiplier / k))
+        self._chosen = True
         if self.lr_multiplier == "auto":
             self._multiplier.assign(k)
         else:
             self.lr_multiplier = k
+
+    def _note_training(self):
+        """Called in each training call of the layer, before or while it is compiled."""
+        self._trained = True
+        if not self._chosen:
+            self._chosen = True  # says so once
+            warnings.warn(
+                f'`{self.name}` has lr_multiplier="auto", which is still 1: add the callback '
+                "`kcrf.layers.AutoLearningRate(layer)` to `fit`, or call `set_lr_multiplier(k, optimizer)`.",
+                stacklevel=3,
+            )
 
     def _add_divided_weight(self, name, shape, initializer):
         if self.lr_multiplier == "auto" and self._multiplier is None:
@@ -126,22 +150,34 @@ class LayerWithMultiplier(Layer):
         return self.add_weight(name=name, shape=shape, initializer=divided, dtype="float32", autocast=False)
 
     def save_own_variables(self, store):
-        """Saves the multiplier beside the weights, which mean nothing without it."""
+        """Saves the multiplier beside the weights."""
         super().save_own_variables(store)
         if self.lr_multiplier != "auto":
             store[_SAVED_AS] = np.float32(self.lr_multiplier)
 
     def load_own_variables(self, store):
-        """Loads what `save_own_variables` saved; under another multiplier too, the weights in force are the file's."""
-        super().load_own_variables({name: store[name] for name in store.keys() if name != _SAVED_AS})
-        saved = float(np.asarray(store[_SAVED_AS])) if _SAVED_AS in store.keys() else None
-        if saved is None or saved == np.float32(self.multiplier):  # bert4keras' files do not tell
+        """Loads what `save_own_variables` saved. The outputs become those of the saved layer.
+
+        A layer with "auto" takes the multiplier from the file. One with another number keeps it, and the weights are
+        rescaled; what an optimizer loads beside them is not.
+        """
+        arrays = {name: store[name] for name in store.keys()}
+        count = len(own_trainable_variables(self))
+        saved = arrays.pop(_SAVED_AS, arrays.pop(str(count), None))  # written by a number, by "auto"; not by bert4keras
+        saved = None if saved is None else float(np.asarray(saved))
+        auto = self.lr_multiplier == "auto"
+        if auto:
+            arrays[str(count)] = np.float32(self.multiplier if saved is None else saved)
+            self._chosen = self._chosen or saved is not None
+        super().load_own_variables(arrays)
+        if auto or saved is None or saved == np.float32(self.multiplier):
             return
         for stored in own_trainable_variables(self):
             stored.assign(ops.convert_to_tensor(stored) * (saved / self.multiplier))
         warnings.warn(
-            f"`{self.name}` was saved with lr_multiplier={saved:g} and has {self.multiplier:g} now: what is stored was "
-            "rescaled, and the layer computes what it did when it was saved.",
+            f"`{self.name}` was saved with lr_multiplier={saved:g} and has {self.multiplier:g} now. Its weights were "
+            "rescaled, so it computes what it did. If the optimizer was loaded, too, and keeps copies of weights (slow "
+            "weights, averages, a prior), call `model.compile` again.",
             stacklevel=2,
         )
 
@@ -150,17 +186,17 @@ class LayerWithMultiplier(Layer):
 
 
 class AutoLearningRate(keras.callbacks.Callback):
-    """Gives a layer made with `lr_multiplier="auto"` its number when `fit` begins.
+    """Chooses the learning-rate multiplier of a layer with `lr_multiplier="auto"` when `fit` begins.
 
     The number is `suggest_lr_multiplier` of the optimizer's learning rate (the highest one of a schedule) and of the
-    updates that this `fit` will make. The scores of the layer stay what they were.
+    number of updates in this `fit`. The outputs of the layer do not change.
 
     Args:
-        layer: A layer made with `lr_multiplier`, anywhere in the model.
-        steps: Updates of the run. Defaults to those that `fit` announces.
+        layer: A layer with `lr_multiplier`, anywhere in the model.
+        steps: The number of updates. Defaults to steps times epochs of `fit`.
 
     Raises:
-        ValueError: In `fit`: the data does not tell its length, and `steps` is not given.
+        ValueError: In `fit`, if the data has no length and `steps` is not given.
 
     Example:
 
@@ -178,10 +214,12 @@ class AutoLearningRate(keras.callbacks.Callback):
         if self._steps is None and self.params["steps"] is None:
             raise ValueError("`AutoLearningRate` needs `steps` where the data has no length. Received: steps=None")
         steps = self._steps or self.params["steps"] * self.params["epochs"]
-        self._layer.set_lr_multiplier(suggest_lr_multiplier(highest_rate(self.model.optimizer, steps), steps))
+        optimizer = self.model.optimizer
+        self._layer.set_lr_multiplier(suggest_lr_multiplier(highest_rate(optimizer, steps), steps), optimizer)
 
 
 def highest_rate(optimizer, steps):
+    """The largest learning rate of an optimizer over the next steps, sampled at 100 of them."""
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # under mixed_float16 Keras wraps it
     schedule = optimizer._learning_rate
     if not isinstance(schedule, keras.optimizers.schedules.LearningRateSchedule):
@@ -194,14 +232,14 @@ def highest_rate(optimizer, steps):
 class SetLearningRate(Wrapper):
     """Lets a layer learn `multiplier` times as fast as the rest of the model.
 
-    Source of name and idea: Su Jianlin, kexue.fm/archives/6418; there the gradient is scaled as well, here it is not.
+    Source: Su Jianlin, kexue.fm/archives/6418. There the gradient is scaled as well, here it is not.
 
-    The trainable weights of the layer are stored divided by the multiplier: what `layer.get_weights()`, a weight file
-    and a regularizer see is the weight divided by k. Call the layer through the wrapper only. Its mask, its training
-    mode and its other state (moving averages, seeds, losses) are as without the wrapper.
+    The trainable weights of the layer are stored divided by the multiplier, which is what `layer.get_weights()`, a
+    weight file and a regularizer see. Call the layer through the wrapper only. Mask, training mode and other state
+    (moving averages, seeds, losses) work as without the wrapper.
 
     Args:
-        layer: Any Keras layer of one input, built or not. A built one keeps its function.
+        layer: Any Keras layer with one input, built or not. A built layer keeps its outputs.
         multiplier: A positive number, below 1 for slower.
 
     Raises:
@@ -230,14 +268,14 @@ class SetLearningRate(Wrapper):
 
     def _divide(self):
         for variable in self._faster():
-            # in a symbolic call Keras 3 makes variables now and fills them later
+            # in a symbolic call Keras 3 creates variables now and initializes them later
             if getattr(variable, "_value", variable) is None:
                 variable._initializer = _divided(variable._initializer, self.multiplier)
             else:
                 variable.assign(variable / self.multiplier)
 
     def _faster(self):
-        """The variables that are made to be trained, also while they are frozen."""
+        """The trainable variables of the wrapped layer, also while they are frozen."""
         return [v for layer in self.layer._flatten_layers() for v in own_trainable_variables(layer)]
 
     def call(self, inputs, mask=None, **kwargs):

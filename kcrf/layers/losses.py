@@ -1,80 +1,107 @@
 """The losses and accuracies of a CRF layer: computed with its weights, saved beside it."""
 
-import weakref
-
 from kcrf import crf
-from kcrf.backend import current_stateless_scope, keras, ops
+from kcrf.backend import current_stateless_scope, keras, ops, raise_if
+from kcrf.layers.chain_layer import BoundToLayer, real_positions
 
 __all__ = ["DenseAccuracy", "DenseLoss", "SparseAccuracy", "SparseLoss", "ViterbiAccuracy"]
 
-LAYERS = weakref.WeakValueDictionary()  # key -> the layer most lately made with it
+_NOT_GIVEN = object()
+_IMPOSSIBLE = -crf.FORBIDDEN / 2  # a loss above this means that constraints or emissions forbid the labels
 
 
-class OfLayer:
-    """What is computed with a layer's weights and saved beside it: knows the layer by a weak reference and by a key.
+class SentenceLoss(BoundToLayer, keras.losses.Loss):
+    """Base of the losses: one value per sentence, and an error for labels that have no likelihood.
 
-    A loaded model makes its layers first, each under the key of its config, then its losses and metrics, which find
-    the new layer by that key. (A strong reference would lead Keras' saver in circles.)
+    Labels must be integers below the number of tags. In training and evaluation by Keras (`fit`, `evaluate`), the
+    constraints of the layer must allow them, too. A `ValueError` names the first sentence of the batch that breaks
+    this. TensorFlow's graphs raise their own `InvalidArgumentError` with the same text, JAX a `JaxRuntimeError`. XLA on
+    TensorFlow (`jit_compile`, by default "auto") cannot raise: there the loss of the sentence is NaN, so that the loss
+    of the epoch is NaN, and the sentence has no gradient.
     """
 
-    def _bind(self, layer, key):
-        layer = layer if layer is not None else LAYERS.get(key)
-        if layer is None:
-            raise ValueError(f"{type(self).__name__} belongs to a ConditionalRandomField, which must be made first.")
-        self._key, self._reference = layer._key, weakref.ref(layer)
-
-    def _of_layer(self):
-        layer = self._reference()
-        if layer is None:
-            raise ValueError(f"The ConditionalRandomField of this {type(self).__name__} no longer exists.")
-        return layer
-
-
-_UNWEIGHTED = object()
-
-
-class SentenceLoss(OfLayer, keras.losses.Loss):
     def __init__(self, layer=None, name=None, reduction="sum_over_batch_size", key=None):
         super().__init__(name=name, reduction=reduction)
         self._bind(layer, key)
 
-    def __call__(self, y_true, y_pred, sample_weight=_UNWEIGHTED):
-        """The losses `(batch,)`; with a `sample_weight`, also None, their weighted mean, as Keras' trainer asks."""
-        for accuracy in self._of_layer()._accuracies:
+    def __call__(self, y_true, y_pred, sample_weight=_NOT_GIVEN):
+        """The losses `(batch,)`, or their weighted mean if `sample_weight` is given, even as None, as Keras does."""
+        for accuracy in self._layer_for(y_pred).viterbi_accuracies:
             accuracy.copy_scores()
-        if sample_weight is _UNWEIGHTED:
-            return self.call(y_true, y_pred)
+        if sample_weight is _NOT_GIVEN:
+            return self._losses(y_true, y_pred)
         if sample_weight is not None and len(sample_weight.shape) > 1 and sample_weight.shape[1] != 1:
             raise ValueError(
-                "A CRF has one loss per sentence, so `sample_weight` must have the shape (batch,): a sentence has no "
-                "likelihood that falls into tokens. To leave tokens out, give them the tag -1 (unknown) or mask them. "
-                f"Received: shape={tuple(sample_weight.shape)}"
+                "A CRF has one loss per sentence, so `sample_weight` must have the shape (batch,): the likelihood of a "
+                "sentence is not a sum over its tokens. To leave tokens out, give them the tag -1 (unknown) or mask "
+                f"them. Received: shape={tuple(sample_weight.shape)}"
             )
         if sample_weight is not None:
             sample_weight = ops.reshape(sample_weight, (-1,))
         return super().__call__(y_true, y_pred, sample_weight)
 
+    def call(self, y_true, y_pred):
+        """The losses `(batch,)` for Keras' trainer, which must not be those of forbidden labels."""
+        losses = self._losses(y_true, y_pred)
+        forbidden = losses > _IMPOSSIBLE  # (batch,)
+        raise_if(
+            ops.any(forbidden),
+            "Labels must be allowed by the constraints of the CRF; `kcrf.tags.check_tags` finds those that are not, "
+            "and repairs them. Received: forbidden labels in sentence {} of the batch",
+            ops.argmax(forbidden),
+        )
+        return ops.where(forbidden, float("nan"), losses)
+
+    def _losses(self, y_true, y_pred):
+        y_pred = ops.convert_to_tensor(y_pred)
+        y_true, tags = self._read(y_true, y_pred)
+        wrong = tags >= y_pred.shape[-1]  # (batch, time)
+        if "float" in str(y_true.dtype) and len(y_true.shape) == 2:
+            wrong = wrong | (y_true != ops.floor(y_true))  # NaN is not equal to itself
+        wrong = wrong & real_positions(y_pred)
+        raise_if(
+            ops.any(wrong),
+            f"Labels must be integers below {y_pred.shape[-1]}, the number of tags, or negative if they are unknown. "
+            "Received: label {} in sentence {}, position {} of the batch",
+            *_first(wrong, y_true if len(y_true.shape) == 2 else tags),
+        )
+        losses = self._sentence_losses(ops.where(wrong, -1, tags), y_pred)
+        return ops.where(ops.any(wrong, axis=1), float("nan"), losses)
+
+    def _read(self, y_true, y_pred):
+        """The labels as a tensor, `(batch, time)` where they are sparse, and as tags `(batch, time)` int32."""
+        y_true = sparse_labels(y_true, y_pred)
+        return y_true, ops.cast(y_true, "int32")
+
+    def _sentence_losses(self, tags, y_pred):
+        return -crf.log_likelihood(tags=tags, **self._layer().chain(y_pred))
+
     def get_config(self):
-        return {**super().get_config(), "key": self._key}
+        return {**super().get_config(), "key": self._layer_key}
+
+
+def _first(wrong, y_true):
+    """The first label that is wrong, its sentence and its position, as scalar tensors."""
+    index = ops.argmax(ops.reshape(wrong, (-1,)))
+    time = ops.shape(wrong)[1]
+    return ops.take(ops.reshape(y_true, (-1,)), index), index // time, index % time
 
 
 @keras.saving.register_keras_serializable(package="kcrf")
 class SparseLoss(SentenceLoss):
     """`ConditionalRandomField.sparse_loss`."""
 
-    def call(self, y_true, y_pred):
-        return -crf.log_likelihood(tags=sparse(y_true), **self._of_layer()._chain(y_pred))
-
 
 @keras.saving.register_keras_serializable(package="kcrf")
 class DenseLoss(SentenceLoss):
     """`ConditionalRandomField.dense_loss`."""
 
-    def call(self, y_true, y_pred):
-        return -crf.log_likelihood(tags=from_one_hot(y_true), **self._of_layer()._chain(y_pred))
+    def _read(self, y_true, y_pred):
+        y_true = one_hot_labels(y_true, y_pred)
+        return y_true, tags_of_one_hot(y_true)
 
 
-class _Accuracy(OfLayer):
+class _Accuracy(BoundToLayer):
     name = None
 
     def __init__(self, layer=None, key=None):
@@ -82,14 +109,14 @@ class _Accuracy(OfLayer):
 
     def __call__(self, y_true, y_pred):
         y_pred = ops.convert_to_tensor(y_pred)
-        right, judged = _judge(ops.argmax(y_pred, axis=-1), self._tags(y_true), y_pred)
-        return _share(ops.sum(right), ops.sum(judged))
+        right, counted = _count(ops.argmax(y_pred, axis=-1), self._tags(y_true, y_pred), y_pred)
+        return _share(ops.sum(right), ops.sum(counted))
 
-    def _tags(self, y_true):
-        return sparse(y_true)
+    def _tags(self, y_true, y_pred):
+        return ops.cast(sparse_labels(y_true, y_pred), "int32")
 
     def get_config(self):
-        return {"key": self._key}
+        return {"key": self._layer_key}
 
     @classmethod
     def from_config(cls, config):
@@ -109,54 +136,58 @@ class DenseAccuracy(_Accuracy):
 
     name = "dense_accuracy"
 
-    def _tags(self, y_true):
-        return from_one_hot(y_true)
+    def _tags(self, y_true, y_pred):
+        return tags_of_one_hot(one_hot_labels(y_true, y_pred))
 
 
 @keras.saving.register_keras_serializable(package="kcrf")
-class ViterbiAccuracy(OfLayer, keras.metrics.Metric):
+class ViterbiAccuracy(BoundToLayer, keras.metrics.Metric):
     """`ConditionalRandomField.viterbi_accuracy`.
 
-    On JAX, Keras updates metrics in a scope that lacks the weights of the model. The loss, which has them and may
-    update metrics, leaves a copy of the scores here, and the next update decodes with it.
+    On JAX, Keras updates metrics in a scope without the weights of the model. The loss is computed with the weights and
+    may update metrics: it stores a copy of the scores in this metric, and the next update decodes with it.
     """
 
     def __init__(self, layer=None, name="viterbi_accuracy", dtype=None, key=None):
         super().__init__(name=name, dtype=dtype)
         self._bind(layer, key)
-        self._right, self._judged = (self.add_weight(name=x, initializer="zeros") for x in ("right", "judged"))
+        self._right = self.add_weight(name="right", initializer="zeros")
+        self._counted = self.add_weight(name="judged", initializer="zeros")
         self._copy, self._copied = None, False
-        self._of_layer()._accuracies.add(self)
+        self._layer().viterbi_accuracies.add(self)
 
     def update_state(self, y_true, y_pred, sample_weight=None):
         """Counts the positions of a batch; a `sample_weight` is `(batch,)` or `(batch, time)`."""
+        layer = self._layer_for(y_pred)
         y_true, y_pred = ops.convert_to_tensor(y_true), ops.convert_to_tensor(y_pred)
-        one_hot = len(y_true.shape) == 3 and y_true.shape[-1] != 1
-        tags = from_one_hot(y_true) if one_hot else sparse(y_true)
-        best = crf.viterbi(**self._of_layer()._chain(y_pred, self._scores(y_pred.shape[-1])))
-        for total, counted in zip((self._right, self._judged), _judge(best, tags, y_pred), strict=True):
+        if len(y_true.shape) == 3 and y_true.shape[-1] != 1:
+            tags = tags_of_one_hot(one_hot_labels(y_true, y_pred))
+        else:
+            tags = ops.cast(sparse_labels(y_true, y_pred), "int32")
+        best = crf.viterbi(**layer.chain(y_pred, self._scores(layer, y_pred.shape[-1])))
+        for total, counts in zip((self._right, self._counted), _count(best, tags, y_pred), strict=True):
             if sample_weight is not None:
                 weight = ops.cast(sample_weight, "float32")
-                counted = counted * (weight[:, None] if len(weight.shape) == 1 else weight)
-            total.assign(total + ops.cast(ops.sum(counted), total.dtype))
+                counts = counts * (weight[:, None] if len(weight.shape) == 1 else weight)
+            total.assign(total + ops.cast(ops.sum(counts), total.dtype))
 
     def result(self):
-        """The share of right positions since the last reset, 0 where there were none."""
-        return _share(*map(ops.convert_to_tensor, (self._right, self._judged)))
+        """The share of right positions since the last reset, 0 if there were none."""
+        return _share(*map(ops.convert_to_tensor, (self._right, self._counted)))
 
     def copy_scores(self):
-        """Keeps the layer's scores for the next update; called by its losses, needed inside a stateless scope only."""
+        """Copies the scores of the layer for the next update. Called by its losses; does nothing but on JAX."""
         if current_stateless_scope() is not None and self._copy is not None:
-            transitions, *boundary = self._of_layer()._scores()
+            transitions, *boundary = self._layer().scores()
             rows = [ops.zeros_like(transitions[:1]) if x is None else x[None] for x in boundary]
-            self._copy.assign(ops.stop_gradient(ops.concatenate([transitions, *rows])))
+            self._copy.assign(ops.stop_gradient(ops.concatenate([transitions, *rows])))  # (tags + 2, tags)
             self._copied = True
 
-    def _scores(self, size):
+    def _scores(self, layer, size):
         scope = current_stateless_scope()
         if scope is None:
-            return self._of_layer()._scores()
-        if self._copy is None:  # Keras builds what it compiled, and only asks for shapes
+            return None
+        if self._copy is None:  # Keras builds what was compiled, with shapes alone
             self._copy = self.add_weight(name="scores", shape=(size + 2, size), initializer="zeros")
         if scope.get_current_value(self._right) is not None and not self._copied:
             raise ValueError(
@@ -167,47 +198,68 @@ class ViterbiAccuracy(OfLayer, keras.metrics.Metric):
         return copy[:size], copy[size], copy[size + 1]
 
     def save_own_variables(self, store):
-        """Saves nothing: what was counted is no part of a model. (A saver that tries attributes finds this, too.)"""
+        """Saves nothing: the counts are not part of a model. (A saver that walks attributes finds this metric, too.)"""
 
     def load_own_variables(self, store):
         """Loads nothing, see `save_own_variables`."""
 
     def get_config(self):
-        return {**super().get_config(), "key": self._key}
+        return {**super().get_config(), "key": self._layer_key}
 
 
-def _judge(predicted, tags, y_pred):
-    """Which positions are right, and which are judged: real ones of known tags; both float32 `(batch, time)`."""
-    judged = real_positions(y_pred) & (tags >= 0)
-    right = judged & (ops.cast(predicted, "int32") == tags)
-    return ops.cast(right, "float32"), ops.cast(judged, "float32")
+def _count(predicted, tags, y_pred):
+    """1 where the prediction is right, and 1 where it counts: real positions of known tags; float32 `(batch, time)`."""
+    counted = real_positions(y_pred) & (tags >= 0)
+    right = counted & (ops.cast(predicted, "int32") == tags)
+    return ops.cast(right, "float32"), ops.cast(counted, "float32")
 
 
-def real_positions(y_pred):
-    """Which positions of a layer's outputs are real, `(batch, time)`: those that are not -inf throughout.
-
-    What is NaN is real, and makes the loss NaN: training that diverged is to be seen.
-    """
-    return ops.any(ops.not_equal(y_pred, -float("inf")), axis=-1)
+def _share(right, counted):
+    return right / ops.where(counted > 0, counted, 1.0)
 
 
-def _share(right, judged):
-    return right / ops.where(judged > 0, judged, 1.0)
-
-
-def sparse(y_true):
-    """Tags `(batch, time)` int32; Keras hands them over as floats, some scripts with a last axis of 1."""
-    y_true = ops.convert_to_tensor(y_true)
+def sparse_labels(y_true, y_pred):
+    """Labels of shape `(batch, time)` or `(batch, time, 1)` as a tensor `(batch, time)`; Keras makes them floats."""
+    y_true = _tensor(y_true)
     if len(y_true.shape) == 3 and y_true.shape[-1] == 1:
         y_true = y_true[:, :, 0]
     if len(y_true.shape) != 2:
         raise ValueError(f"Sparse tags need the shape (batch, time). Received: shape={tuple(y_true.shape)}")
-    return ops.cast(y_true, "int32")
+    _check_length(y_true, y_pred)
+    return y_true
 
 
-def from_one_hot(y_true):
-    """The tags of `(batch, time, tags)`, -1 for a row of zeros."""
-    y_true = ops.convert_to_tensor(y_true)
-    if len(y_true.shape) != 3:
-        raise ValueError(f"One-hot tags need the shape (batch, time, tags). Received: shape={tuple(y_true.shape)}")
+def one_hot_labels(y_true, y_pred):
+    """One-hot labels as a tensor `(batch, time, tags)`."""
+    y_true = _tensor(y_true)
+    if len(y_true.shape) != 3 or y_true.shape[-1] not in (None, y_pred.shape[-1]):
+        raise ValueError(
+            f"One-hot tags need the shape (batch, time, tags) with {y_pred.shape[-1]} tags. "
+            f"Received: shape={tuple(y_true.shape)}"
+        )
+    _check_length(y_true, y_pred)
+    return y_true
+
+
+def tags_of_one_hot(y_true):
+    """The tags `(batch, time)` of one-hot labels `(batch, time, tags)`, -1 (unknown) for a row of zeros."""
     return ops.where(ops.any(y_true > 0, axis=-1), ops.cast(ops.argmax(y_true, axis=-1), "int32"), -1)
+
+
+def _tensor(y_true):
+    try:
+        return ops.convert_to_tensor(y_true)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            "Labels must be an array of numbers, one per position, padded to the length of the sentences. "
+            f"Received: {type(y_true).__name__}, which is no such array: {error}"
+        ) from None
+
+
+def _check_length(y_true, y_pred):
+    length, wanted = y_true.shape[1], y_pred.shape[1]
+    if None not in (length, wanted) and length != wanted:
+        raise ValueError(
+            f"Labels must be as long as the outputs of the layer, {wanted} positions. Received: labels of {length} "
+            "positions"
+        )

@@ -11,8 +11,9 @@ model then is a CRF (`equal_crf`), whose Viterbi and marginals decode it exactly
 
 from kcrf import crf
 from kcrf.backend import graph, keras, ops, scan
+from kcrf.layers.chain_layer import real_positions
 from kcrf.layers.crf import ConditionalRandomField
-from kcrf.layers.losses import SentenceLoss, from_one_hot, real_positions, sparse
+from kcrf.layers.losses import DenseLoss, SparseLoss, sparse_labels
 
 __all__ = ["MaximumEntropyMarkovModel", "equal_crf"]
 
@@ -135,7 +136,7 @@ class MaximumEntropyMarkovModel(ConditionalRandomField):
         mask = real_positions(y_pred)
         order = _real_first(mask)
         emissions = _take(_finite(y_pred, mask), order)
-        tags = _take(ops.where(mask, sparse(y_true), -1), order)
+        tags = _take(ops.where(mask, ops.cast(sparse_labels(y_true, y_pred), "int32"), -1), order)
         beside = _shift(tags, -1 if go_backwards else 1, -1)  # the neighbour's tag, negative: none or unknown
         history = self._history(ops.maximum(beside, 0), go_backwards)
         scores = ops.where((beside >= 0)[:, :, None], (emissions + history) / 2.0, emissions)
@@ -149,8 +150,9 @@ class MaximumEntropyMarkovModel(ConditionalRandomField):
         factors = (self.r_trans, self.l_trans) if go_backwards else (self.l_trans, self.r_trans)
         return ops.matmul(ops.take(factors[0], tags, axis=0), ops.transpose(factors[1]))
 
-    def _chain(self, y_pred, scores=None):
-        chain = super()._chain(y_pred, scores)
+    def chain(self, y_pred, scores=None):
+        """The arguments of the CRF that scores paths as the model does, see `equal_crf`."""
+        chain = super().chain(y_pred, scores)
         names = ("emissions", "transitions")
         folded = equal_crf(chain["emissions"], chain["mask"], chain["transitions"])
         return {**chain, **dict(zip(names, folded, strict=True))}
@@ -170,21 +172,20 @@ class MaximumEntropyMarkovModel(ConditionalRandomField):
         return {name: value for name, value in config.items() if name not in ("use_boundary", "constraints")}
 
 
+class _BothDirections:
+    def _sentence_losses(self, tags, y_pred):
+        layer = self._layer()
+        return (layer.basic_loss(tags, y_pred) + layer.basic_loss(tags, y_pred, go_backwards=True)) / 2.0
+
+
 @keras.saving.register_keras_serializable(package="kcrf")
-class MarkovSparseLoss(SentenceLoss):
+class MarkovSparseLoss(_BothDirections, SparseLoss):
     """`MaximumEntropyMarkovModel.sparse_loss`."""
 
-    def call(self, y_true, y_pred):
-        layer = self._of_layer()
-        return (layer.basic_loss(y_true, y_pred) + layer.basic_loss(y_true, y_pred, go_backwards=True)) / 2.0
-
 
 @keras.saving.register_keras_serializable(package="kcrf")
-class MarkovDenseLoss(MarkovSparseLoss):
+class MarkovDenseLoss(_BothDirections, DenseLoss):
     """`MaximumEntropyMarkovModel.dense_loss`."""
-
-    def call(self, y_true, y_pred):
-        return super().call(from_one_hot(y_true), y_pred)
 
 
 def _finite(emissions, mask):

@@ -12,6 +12,7 @@ __all__ = [
     "USUAL_EXCLUSIONS",
     "PathAware",
     "as_patterns",
+    "copies_in",
     "copy_of",
     "layerwise_decay",
     "load_report",
@@ -263,3 +264,28 @@ def copy_of(variable):
     """An initializer that starts an optimizer variable at the present value of a model variable."""
     # A true copy: JAX gives the buffers of model and optimizer away together and refuses to see one twice.
     return lambda shape, dtype=None: ops.stop_gradient(ops.copy(variable))
+
+
+def copies_in(optimizer, variable):
+    """The optimizer's variables that are, or are means of, earlier values of a model variable: to be scaled with it.
+
+    Slow weights, moving averages and priors of Keras' optimizers and of those here; of any other optimizer those that
+    equal the variable before the first update.
+    """
+    optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # mixed_float16 wraps it
+    if optimizer is None or not optimizer.built:
+        return []
+    trained = [path_of(v) for v in optimizer._trainable_variables]
+    if path_of(variable) not in trained:
+        return []
+    index = trained.index(path_of(variable))
+    lists = [
+        getattr(optimizer, name, None) or []
+        for name in ("_slow", "_priors", "_averages", "_model_variables_moving_average")
+    ]
+    found = [slots[index] for slots in lists if len(slots) > index and slots[index] is not None]
+    if int(ops.convert_to_numpy(optimizer.iterations)) == 0:
+        value, known = ops.convert_to_numpy(variable), {id(v) for v in found}
+        slots = [v for v in optimizer.variables if tuple(v.shape) == value.shape and id(v) not in known]
+        found += [v for v in slots if value.any() and (ops.convert_to_numpy(v) == value).all()]
+    return found

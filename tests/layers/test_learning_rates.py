@@ -6,7 +6,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from kcrf.backend import keras, ops, path_of
 from kcrf.layers import AutoLearningRate, ConditionalRandomField, SetLearningRate, suggest_lr_multiplier
-from kcrf.optimizers import WarmupLinearDecay
+from kcrf.optimizers import (
+    AdamWeightDecay,
+    WarmupLinearDecay,
+    extend_with_exponential_moving_average,
+    extend_with_lookahead,
+)
 
 random = np.random.default_rng(0)
 X = random.normal(size=(8, 6)).astype("float32")
@@ -139,6 +144,98 @@ def test_setting_the_multiplier_keeps_the_scores_and_rescales_what_is_stored(req
     for now, then in zip((layer.trans, layer.start, layer.end), before, strict=True):
         assert_allclose(numpy(now), then, rtol=1e-6)
     assert_allclose(numpy(layer._trans) * 50, before[0], rtol=1e-6)
+
+
+OPTIMIZERS = {
+    "plain": lambda: keras.optimizers.Adam(1e-3, epsilon=1e-12),
+    "sgd": lambda: keras.optimizers.SGD(1e-3, momentum=0.9),
+    "decay": lambda: AdamWeightDecay(1e-3, epsilon=1e-12, weight_decay_rate=1.0),
+    "lookahead": lambda: extend_with_lookahead(keras.optimizers.Adam)(1e-3, steps_per_slow_update=3, epsilon=1e-12),
+    "prior 1": lambda: AdamWeightDecay(1e-3, epsilon=1e-12, weight_decay_rate=0, prior_weight_decay_rate=1.0),
+    "prior 20": lambda: AdamWeightDecay(1e-3, epsilon=1e-12, weight_decay_rate=0, prior_weight_decay_rate=20.0),
+    "average": lambda: extend_with_exponential_moving_average(keras.optimizers.Adam)(
+        1e-3, ema_momentum=0.9, epsilon=1e-12
+    ),
+    "use_ema": lambda: keras.optimizers.Adam(1e-3, use_ema=True, ema_momentum=0.9, epsilon=1e-12),
+    "overwritten": lambda: keras.optimizers.Adam(
+        1e-3, use_ema=True, ema_momentum=0.9, ema_overwrite_frequency=4, epsilon=1e-12
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_under_every_optimizer_auto_is_the_number_given_from_the_start(name):
+    """Also in a second `fit`: `steps` is the same there, but the scores are other ones than at the start."""
+    runs = []
+    for k in ("auto", suggest_lr_multiplier(1e-3, 100)):
+        model, layer = crf_model(lr_multiplier=k, transition_initializer=keras.initializers.Constant(3.0))
+        model.compile(OPTIMIZERS[name](), loss=layer.sparse_loss)
+        if k == "auto":
+            model.optimizer.build(model.trainable_variables)  # as `fit` does on torch and JAX before it calls anybody
+        callbacks = [AutoLearningRate(layer, steps=100)] if k == "auto" else []
+        scores = []
+        for epochs in (3, 5):
+            model.fit(WORDS, TAGS, epochs=epochs, batch_size=8, shuffle=False, callbacks=callbacks, verbose=0)
+            scores.append(numpy(layer.trans))
+        if name == "average":
+            model.optimizer.apply_ema_weights()
+            scores.append(numpy(layer.trans))
+        runs.append(scores)
+    for auto, fixed in zip(*runs, strict=True):
+        assert np.abs(fixed - 3.0).max() > 1e-2
+        assert_allclose(auto, fixed, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["plain", "lookahead", "prior 20", "average", "use_ema"])
+def test_a_change_between_updates_is_a_change_of_the_rate_alone(name):
+    """A rate of 0 shows it: nothing may move, whatever the optimizer remembers, but for what it does by itself."""
+    model, layer = crf_model(lr_multiplier="auto", transition_initializer=keras.initializers.Constant(3.0))
+    other, same = crf_model(lr_multiplier="auto", transition_initializer=keras.initializers.Constant(3.0))
+    for each, crf in ((model, layer), (other, same)):
+        each.compile(OPTIMIZERS[name](), loss=crf.sparse_loss)
+        crf.set_lr_multiplier(10)
+        each.fit(WORDS, TAGS, epochs=2, batch_size=8, shuffle=False, verbose=0)
+        each.optimizer.learning_rate = 0.0
+    layer.set_lr_multiplier(400, model.optimizer)
+    for each in (model, other):
+        each.fit(WORDS, TAGS, epochs=3, batch_size=8, shuffle=False, verbose=0)
+    assert_allclose(numpy(layer.trans), numpy(same.trans), rtol=1e-4)
+
+
+def test_a_layer_that_was_trained_asks_for_its_optimizer():
+    model, layer = crf_model(lr_multiplier=10)
+    model.compile("sgd", loss=layer.sparse_loss)
+    model.fit(WORDS, TAGS, verbose=0)
+    with pytest.raises(ValueError, match="needs the optimizer of a layer that was trained"):
+        layer.set_lr_multiplier(2)
+    layer.set_lr_multiplier(2, model.optimizer)
+
+
+def test_auto_without_a_number_says_so_once():
+    model, layer = crf_model(lr_multiplier="auto")
+    model.compile("sgd", loss=layer.sparse_loss)
+    model.evaluate(WORDS, TAGS, verbose=0)
+    with pytest.warns(UserWarning, match='has lr_multiplier="auto", which is still 1: add the callback'):
+        model.fit(WORDS, TAGS, verbose=0)
+    model.fit(WORDS, TAGS, verbose=0)
+
+
+@pytest.mark.parametrize(("saved", "loaded"), [("auto", 10), (10, "auto"), ("auto", "auto"), (100, 10)])
+def test_a_weight_file_loads_whatever_the_multipliers(tmp_path, saved, loaded):
+    model, layer = crf_model(lr_multiplier=saved, use_boundary=True)
+    if saved == "auto":
+        layer.set_lr_multiplier(100)
+    layer._end.assign(random.normal(size=4).astype("float32"))
+    model.save_weights(tmp_path / "model.weights.h5")
+    other, other_layer = crf_model(lr_multiplier=loaded, use_boundary=True)
+    if loaded == 10:
+        with pytest.warns(UserWarning, match="`CRF` was saved with lr_multiplier=100 and has 10 now"):
+            other.load_weights(tmp_path / "model.weights.h5")
+    else:
+        other.load_weights(tmp_path / "model.weights.h5")
+    for name in ("trans", "start", "end"):
+        assert_allclose(numpy(getattr(other_layer, name)), numpy(getattr(layer, name)), rtol=1e-5)
+    assert float(other_layer.multiplier) == (10 if loaded == 10 else 100 if saved == "auto" else 10)
 
 
 def test_auto_looks_at_the_highest_rate_of_a_schedule_and_at_given_steps():

@@ -1,0 +1,153 @@
+"""The base of CRF layers, and of the losses, metrics and decoders that compute with their scores."""
+
+import itertools
+import uuid
+import weakref
+
+from kcrf.backend import keras, layer_behind, ops
+from kcrf.layers.learning_rates import LayerWithMultiplier
+
+__all__ = ["BoundToLayer", "ChainLayer", "real_positions"]
+
+_LAYERS = weakref.WeakValueDictionary()  # number -> layer, in the order of creation
+_NUMBERS = itertools.count()
+_LAST_OUTPUT = weakref.WeakKeyDictionary()  # layer -> weak reference to the tensor that it returned last
+_OTHER_NAMES = {  # of keras-contrib, TensorFlow Addons and others
+    "loss": "sparse_loss",
+    "loss_function": "sparse_loss",
+    "sparse_categorical_crossentropy": "sparse_loss",
+    "accuracy": "sparse_accuracy",
+    "marginal_acc": "sparse_accuracy",
+    "viterbi_acc": "viterbi_accuracy",
+    "transitions": "trans",
+    "transition_params": "trans",
+    "chain_kernel": "trans",
+}
+
+
+class ChainLayer(LayerWithMultiplier):
+    """Passes emissions through with masked positions at -inf, and gives functions of `kcrf.crf` their arguments.
+
+    Subclasses define `scores`.
+
+    Args:
+        lr_multiplier: See `LayerWithMultiplier`.
+        key: The key in the config that the layer is created from. Losses and other objects saved beside the layer have
+            the same key in their configs.
+
+    Attributes:
+        key: A string that no other layer has.
+        viterbi_accuracies: The `ViterbiAccuracy` metrics that need copies of the scores.
+    """
+
+    def __init__(self, lr_multiplier=1, key=None, **kwargs):
+        super().__init__(lr_multiplier, **kwargs, autocast=False)
+        self.supports_masking = True
+        self.key = uuid.uuid4().hex
+        self.keys = (self.key, key)
+        self.viterbi_accuracies = weakref.WeakSet()
+        _LAYERS[next(_NUMBERS)] = self
+
+    def __getattr__(self, name):
+        if name in _OTHER_NAMES:
+            raise AttributeError(f"{type(self).__name__} has no {name!r}: use `{_OTHER_NAMES[name]}`")
+        inherited = getattr(super(), "__getattr__", None)
+        if inherited is not None:  # on torch a layer is a torch.nn.Module
+            return inherited(name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def call(self, inputs, mask=None, training=False):
+        if training:
+            self._note_training()
+        emissions = ops.cast(inputs, "float32")
+        if mask is not None:
+            emissions = ops.where(ops.cast(mask, "bool")[:, :, None], emissions, -float("inf"))
+        _LAST_OUTPUT[self] = weakref.ref(emissions)
+        return emissions
+
+    def compute_mask(self, inputs, mask=None):
+        return None  # Keras would multiply a loss per sentence by a mask per position
+
+    def compute_output_shape(self, input_shape):
+        return input_shape
+
+    def compute_output_spec(self, inputs, mask=None, training=False):
+        return keras.KerasTensor(inputs.shape, dtype="float32")
+
+    def returned(self, y_pred):
+        """Whether this tensor is the one that the layer returned last."""
+        return self in _LAST_OUTPUT and _LAST_OUTPUT[self]() is y_pred
+
+    def scores(self):
+        """The transitions `(tags, tags)` and the starts and ends `(tags,)`, each None if all tags score the same."""
+        raise NotImplementedError
+
+    def chain(self, y_pred, scores=None):
+        """The arguments emissions, mask, transitions, start and end for the functions of `kcrf.crf`, as a dict.
+
+        Args:
+            y_pred: What the layer returned, `(batch, time, tags)`.
+            scores: Used in place of `scores()`.
+        """
+        if scores is None and not self.built:
+            raise ValueError(f"`{self.name}` has no scores before it is built: call it, or its model, once")
+        y_pred = ops.convert_to_tensor(y_pred)
+        transitions, start, end = scores or self.scores()
+        mask = real_positions(y_pred)
+        return {"emissions": y_pred, "mask": mask, "transitions": transitions, "start": start, "end": end}
+
+    def get_config(self):
+        return {**super().get_config(), "key": self.key}
+
+
+class BoundToLayer:
+    """Base of what is computed with the scores of a `ChainLayer` and saved beside it.
+
+    It holds a weak reference to the layer (a strong one would lead Keras' saver in circles), and its config holds the
+    key of the layer. If it is created from a config, it takes the layer that was last created with that key; and if it
+    is then applied to the outputs of another layer with that key, it takes that one. So each finds its own layer, even
+    if one model contains two copies of a layer.
+    """
+
+    def _bind(self, layer, key):
+        self._loaded_key = key if layer is None else None
+        if layer is None:
+            layer = next((x for x in reversed(list(_LAYERS.values())) if key in x.keys), None)
+        if layer is None:
+            raise ValueError(
+                f"{type(self).__name__} belongs to a ConditionalRandomField, which must be created first. "
+                f"Received: layer=None, key={key!r}"
+            )
+        self._reference = weakref.ref(layer)
+        self._layer_key = layer.key
+
+    def _layer(self):
+        layer = self._reference()
+        if layer is None:
+            raise ValueError(f"The ConditionalRandomField of this {type(self).__name__} no longer exists.")
+        return layer
+
+    def _layer_for(self, y_pred):
+        """The layer, after a check that these are its outputs, as far as their origin is known."""
+        layer = self._reference()
+        symbolic = layer_behind(y_pred)
+        found = [symbolic] if isinstance(symbolic, ChainLayer) else [x for x in _LAYERS.values() if x.returned(y_pred)]
+        if not found or layer in found:
+            return self._layer()
+        same = [x for x in found if self._loaded_key is not None and {self._loaded_key, self._layer_key} & {*x.keys}]
+        if not same:
+            raise ValueError(
+                f"{type(self).__name__} belongs to another layer than the outputs it was given. Use that of the layer "
+                f"in the same model, as `model.get_layer({found[0].name!r}).sparse_loss`. Received: outputs of "
+                f"`{found[0].name}`, and {'a layer that no longer exists' if layer is None else f'`{layer.name}`'}"
+            )
+        self._reference, self._layer_key = weakref.ref(same[0]), same[0].key
+        return same[0]
+
+
+def real_positions(y_pred):
+    """Which positions of a layer's outputs are real, `(batch, time)` bool: those that are not -inf for all tags.
+
+    NaN counts as real and makes the loss NaN, so that training that diverged can be seen.
+    """
+    return ops.any(ops.not_equal(y_pred, -float("inf")), axis=-1)
