@@ -57,6 +57,11 @@ class ChainLayer(LayerWithMultiplier):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def call(self, inputs, mask=None, training=False):
+        if mask is not None and len(mask.shape) != 2:
+            raise ValueError(
+                f"`{self.name}` needs a mask of shape (batch, time); it is not a loss, but has one: "
+                f"`loss=layer.sparse_loss`. Received: mask of shape {tuple(mask.shape)}"
+            )
         if training:
             self._note_training()
         emissions = ops.cast(inputs, "float32")

@@ -1,0 +1,207 @@
+"""Which layer a loss, a metric and a decoder compute with, and what they say of labels that have no likelihood."""
+
+import re
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from kcrf.backend import backend_name, keras, ops
+from kcrf.layers import ConditionalRandomField, ViterbiTags
+from kcrf.tags import bmes
+
+WORDS = np.random.default_rng(1).integers(1, 20, (12, 6))
+TAGS = np.random.default_rng(2).integers(0, 4, (12, 6))
+
+
+def numpy(x):
+    return ops.convert_to_numpy(x)
+
+
+def crf_model(**arguments):
+    inputs = keras.Input((None,), dtype="int32")
+    x = keras.layers.Dense(4)(keras.layers.Embedding(20, 8, mask_zero=True)(inputs))
+    layer = ConditionalRandomField(name="CRF", **arguments)
+    return keras.Model(inputs, layer(x)), layer
+
+
+def with_scores(model, seed):
+    draw = np.random.default_rng(seed)
+    model.set_weights([draw.normal(size=w.shape) for w in model.get_weights()])
+    return model
+
+
+# Two copies of one layer
+
+
+def two_copies(way, tmp_path):
+    """Two models with a copy each of one CRF and other weights."""
+    first = with_scores(crf_model()[0], 1)
+    if way == "clone":
+        return first, with_scores(keras.models.clone_model(first), 2)
+    first.save(tmp_path / "first.keras")
+    with_scores(first, 2).save(tmp_path / "second.keras")
+    return [keras.saving.load_model(tmp_path / f"{name}.keras") for name in ("first", "second")]
+
+
+@pytest.mark.keras_3("tf_keras refuses models with two layers of one name")
+@pytest.mark.parametrize("way", ["clone", "checkpoints"])
+def test_two_copies_of_a_layer_in_one_model_keep_their_scores(way, tmp_path):
+    models = two_copies(way, tmp_path)
+    models[1].name, models[1].get_layer("CRF").name = "second", "CRF_2"
+    inputs = keras.Input((None,), dtype="int32")
+    outputs = [model(inputs) for model in models]
+    layers = [model.get_layer("CRF" if n == 0 else "CRF_2") for n, model in enumerate(models)]
+    both = keras.Model(inputs, outputs)
+    both.compile("sgd", [layer.sparse_loss for layer in layers], metrics=[[x.viterbi_accuracy] for x in layers])
+    tagger = keras.Model(inputs, [ViterbiTags(layer)(y) for layer, y in zip(layers, outputs, strict=True)])
+    expected = [
+        numpy(layer.decode(model.predict(WORDS, verbose=0))) for layer, model in zip(layers, models, strict=True)
+    ]
+    assert (expected[0] != expected[1]).any()
+    for name, model in (("both", both), ("tagger", tagger)):
+        model.save(tmp_path / f"{name}.keras")
+    loaded = keras.saving.load_model(tmp_path / "tagger.keras")
+    for found, tags in zip(loaded.predict(WORDS, verbose=0), expected, strict=True):
+        assert_array_equal(found, tags)
+    trained = keras.saving.load_model(tmp_path / "both.keras")
+    labels = [TAGS, expected[1]]
+    losses = both.evaluate(WORDS, labels, verbose=0)
+    assert losses[-1] == 1.0 and losses[-2] < 1.0
+    assert_allclose(trained.evaluate(WORDS, labels, verbose=0), losses, rtol=1e-5)
+    again = keras.models.clone_model(tagger)
+    again.set_weights(tagger.get_weights())
+    for found, tags in zip(again.predict(WORDS, verbose=0), expected, strict=True):
+        assert_array_equal(found, tags)
+
+
+def test_a_loss_of_a_layer_outside_of_the_model_says_so():
+    model, layer = crf_model()
+    clone = keras.models.clone_model(model)
+    clone.compile("sgd", loss=layer.sparse_loss)
+    with pytest.raises(ValueError, match=r"SparseLoss belongs to another layer than the outputs .*get_layer\('CRF'\)"):
+        clone.fit(WORDS, TAGS, verbose=0)
+    with pytest.raises(ValueError, match="ViterbiTags belongs to another layer"):
+        ViterbiTags(layer)(clone.output)
+    clone.compile("sgd", loss=clone.get_layer("CRF").sparse_loss)
+    clone.fit(WORDS, TAGS, verbose=0)
+    model.compile("sgd", loss=layer.sparse_loss)  # the first model is as it was
+    model.fit(WORDS, TAGS, verbose=0)
+
+
+def test_a_loss_outlives_a_clone_of_its_layer(tmp_path):
+    model, layer = crf_model()
+    model.compile("sgd", loss=layer.sparse_loss)
+    expected = model.evaluate(WORDS, TAGS, verbose=0)
+    keras.models.clone_model(model)
+    model.save(tmp_path / "model.keras")
+    assert_allclose(keras.saving.load_model(tmp_path / "model.keras").evaluate(WORDS, TAGS, verbose=0), expected)
+    model.compile_from_config(model.get_compile_config())  # the loss, by its key, which the copies know, too
+    assert_allclose(model.evaluate(WORDS, TAGS, verbose=0), expected)
+
+
+# Labels that have no likelihood
+
+
+def bad_labels(what):
+    tags = np.array([bmes().repair(row) for row in TAGS]).astype("float32")
+    tags[5, 2] = {"large": 7, "NaN": np.nan, "fraction": 1.5}.get(what, tags[5, 2])
+    if what == "forbidden":
+        tags[5] = [0, 0, 0, 0, 0, 1]  # ends inside a word
+    return tags
+
+
+MESSAGES = {
+    "large": "Labels must be integers below 4.* label 7 in sentence 5, position 2 of the batch",
+    "NaN": "Labels must be integers below 4.* label nan in sentence 5, position 2 of the batch",
+    "fraction": "Labels must be integers below 4.* label 1.5 in sentence 5, position 2 of the batch",
+    "forbidden": "Labels must be allowed by the constraints .* forbidden labels in sentence 5 of the batch",
+}
+IN_GRAPHS = {  # TensorFlow's Assert prints the text and the values one after another
+    "large": r"integers below 4[\s\S]*7[\s\S]*5[\s\S]*2",
+    "NaN": r"integers below 4[\s\S]*nan[\s\S]*5[\s\S]*2",
+    "fraction": r"integers below 4[\s\S]*1.5[\s\S]*5[\s\S]*2",
+    "forbidden": r"allowed by the constraints[\s\S]*5",
+}
+
+
+@pytest.mark.parametrize("what", MESSAGES)
+@pytest.mark.parametrize("how", ["eager", "compiled"])
+def test_labels_without_a_likelihood_stop_the_first_batch(what, how):
+    model, layer = crf_model(constraints=bmes())
+    options = {"run_eagerly": True} if how == "eager" else {"jit_compile": backend_name() == "jax"}
+    model.compile("sgd", loss=layer.sparse_loss, **options)
+    in_graph = how == "compiled" and backend_name() == "tensorflow"
+    with pytest.raises(Exception) as error:
+        model.fit(WORDS, bad_labels(what), batch_size=12, shuffle=False, verbose=0)
+    assert re.search((IN_GRAPHS if in_graph else MESSAGES)[what], str(error.value), re.DOTALL)
+    if backend_name() == "torch" or how == "eager" and backend_name() == "tensorflow":
+        assert isinstance(error.value, ValueError)
+    model.fit(WORDS, bad_labels("none"), verbose=0)
+
+
+@pytest.mark.skipif(backend_name() != "tensorflow", reason="XLA elsewhere raises")
+@pytest.mark.keras_3("tf_keras does not compile by XLA unless asked")
+@pytest.mark.parametrize("what", MESSAGES)
+def test_under_xla_on_tensorflow_their_loss_is_nan_and_they_teach_nothing(what):
+    model, layer = crf_model(constraints=bmes())
+    model.compile("sgd", loss=layer.sparse_loss, jit_compile=True)
+    assert np.isnan(model.fit(WORDS, bad_labels(what), batch_size=12, verbose=0).history["loss"]).all()
+    assert all(np.isfinite(w).all() for w in model.get_weights())
+    assert np.isfinite(model.evaluate(WORDS, bad_labels("none"), verbose=0))
+
+
+def test_masked_labels_may_be_anything_and_the_probability_of_forbidden_ones_is_0():
+    model, layer = crf_model(constraints=bmes())
+    words, tags = WORDS.copy(), bad_labels("large")
+    words[5, 2:] = 0
+    tags[5, :2] = [1, 3]
+    model.compile("sgd", loss=layer.sparse_loss)
+    model.fit(words, tags, verbose=0)
+    y_pred = model.predict(words, verbose=0)
+    tags[5, :2] = [1, 1]
+    assert np.exp(-numpy(layer.sparse_loss(tags, y_pred))[5]) == 0
+    with pytest.raises(ValueError, match="label 9 in sentence 0, position 1"):
+        layer.sparse_loss(np.where(np.arange(6) == 1, 9, tags), y_pred)
+
+
+# Other mistakes
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda layer: layer.loss, AttributeError, "has no 'loss': use `sparse_loss`"),
+        (lambda layer: layer.loss_function, AttributeError, "use `sparse_loss`"),
+        (lambda layer: layer.accuracy, AttributeError, "use `sparse_accuracy`"),
+        (lambda layer: layer.viterbi_acc, AttributeError, "use `viterbi_accuracy`"),
+        (lambda layer: layer.nothing, AttributeError, "no attribute 'nothing'"),
+        (lambda layer: ConditionalRandomField().decode(np.zeros((1, 2, 4))), ValueError, "call it, or its model, once"),
+        (
+            lambda layer: layer.sparse_loss(TAGS[:, :5], np.zeros((12, 6, 4))),
+            ValueError,
+            "6 positions. Received: labels",
+        ),
+        (lambda layer: layer.sparse_loss([["b", "e"]], np.zeros((1, 2, 4))), ValueError, "an array of numbers"),
+        (lambda layer: layer.sparse_loss([[1, 2], [3]], np.zeros((2, 2, 4))), ValueError, "an array of numbers"),
+        (lambda layer: layer.dense_loss(np.eye(5)[TAGS], np.zeros((12, 6, 4))), ValueError, "with 4 tags"),
+    ],
+)
+def test_mistakes_get_a_sentence(make, error, message):
+    _, layer = crf_model()
+    with pytest.raises(error, match=message):
+        make(layer)
+
+
+def test_the_layer_is_no_loss():
+    model, layer = crf_model()
+    with pytest.raises((ValueError, TypeError, AttributeError), match="sparse_loss"):
+        model.compile("sgd", loss=layer)
+        model.fit(WORDS, TAGS, verbose=0)
+
+
+def test_labels_of_another_length_get_a_sentence_in_fit():
+    model, layer = crf_model()
+    model.compile("sgd", loss=layer.sparse_loss, run_eagerly=True)
+    with pytest.raises(ValueError, match="Labels must be as long as the outputs of the layer, 6 positions"):
+        model.fit(WORDS, TAGS[:, :5], verbose=0)
