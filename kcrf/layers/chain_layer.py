@@ -116,8 +116,7 @@ class BoundToLayer:
 
     def _bind(self, layer, key):
         self._loaded_key = key if layer is None else None
-        if layer is None:
-            layer = next((x for x in reversed(list(_LAYERS.values())) if key in x.keys), None)
+        layer = _latest(key) if layer is None else layer
         if layer is None:
             raise ValueError(
                 f"{type(self).__name__} belongs to a ConditionalRandomField, which must be created first. "
@@ -128,6 +127,8 @@ class BoundToLayer:
 
     def _layer(self):
         layer = self._reference()
+        if layer is None and self._loaded_key is not None:  # it was created with a copy that is gone
+            layer = _latest(self._loaded_key)
         if layer is None:
             raise ValueError(f"The ConditionalRandomField of this {type(self).__name__} no longer exists.")
         return layer
@@ -148,6 +149,11 @@ class BoundToLayer:
             )
         self._reference, self._layer_key = weakref.ref(same[0]), same[0].key
         return same[0]
+
+
+def _latest(key):
+    """The layer most recently created with this key; None if there is none."""
+    return next((layer for layer in reversed(list(_LAYERS.values())) if key in layer.keys), None)
 
 
 def real_positions(y_pred):

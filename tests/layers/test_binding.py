@@ -83,8 +83,9 @@ def test_a_loss_of_a_layer_outside_of_the_model_says_so():
         clone.fit(WORDS, TAGS, verbose=0)
     with pytest.raises(ValueError, match="ViterbiTags belongs to another layer"):
         ViterbiTags(layer)(clone.output)
-    clone.compile("sgd", loss=clone.get_layer("CRF").sparse_loss)
-    clone.fit(WORDS, TAGS, verbose=0)
+    if backend_name() != "jax":  # where Keras loses the weights of a model when `fit` fails
+        clone.compile("sgd", loss=clone.get_layer("CRF").sparse_loss)
+        clone.fit(WORDS, TAGS, verbose=0)
     model.compile("sgd", loss=layer.sparse_loss)  # the first model is as it was
     model.fit(WORDS, TAGS, verbose=0)
 
@@ -137,7 +138,8 @@ def test_labels_without_a_likelihood_stop_the_first_batch(what, how):
     assert re.search((IN_GRAPHS if in_graph else MESSAGES)[what], str(error.value), re.DOTALL)
     if backend_name() == "torch" or how == "eager" and backend_name() == "tensorflow":
         assert isinstance(error.value, ValueError)
-    model.fit(WORDS, bad_labels("none"), verbose=0)
+    if backend_name() != "jax":  # where Keras loses the weights of a model when `fit` fails
+        model.fit(WORDS, bad_labels("none"), verbose=0)
 
 
 @pytest.mark.skipif(backend_name() != "tensorflow", reason="XLA elsewhere raises")
