@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 import tomllib
+import traceback
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -37,13 +38,17 @@ def verdict(mutant, folder, shown):
     """Runs the tests of a mutant on the copy in `folder`: "killed", "survived" or why neither can be said."""
     process = os.fork()
     if process == 0:
-        _run(mutant, folder, shown)
+        try:
+            os._exit(_run(mutant, folder, shown))
+        finally:  # an error must not unwind into the parent's code
+            traceback.print_exc()
+            os._exit(3)
     status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
     return {0: "survived", 1: "killed", -signal.SIGALRM: "killed"}.get(status, f"broken: pytest exits with {status}")
 
 
 def _run(mutant, folder, shown):
-    """Runs pytest in the copy, and ends the process."""
+    """Runs pytest in the copy; its exit code."""
     import pytest
 
     signal.alarm(LIMIT)
@@ -56,7 +61,7 @@ def _run(mutant, folder, shown):
     options = ["-q", "-x", "-p", "no:cacheprovider", *(["-k", mutant["match"]] if "match" in mutant else [])]
     code = pytest.main([*options, *(f"tests/{path}" for path in mutant["tests"])])
     sys.stdout.flush()
-    os._exit(code)
+    return code
 
 
 def copy_of_repository(folder):
@@ -74,7 +79,6 @@ def main():
     only = parser.parse_args().only
     os.environ.update(KERAS_BACKEND="torch", OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1")
     sys.dont_write_bytecode = True  # a file may change twice within a second
-    import hypothesis  # noqa: F401
     import keras  # noqa: F401
     import pytest  # noqa: F401
 

@@ -99,11 +99,20 @@ def test_scores_of_any_size_give_the_enumerated_values(scale, forbidden):
     check_against_oracle(Case(7, 5, 3, "holes", scale, forbidden=forbidden), scale)
 
 
-@settings(max_examples=25)
+def test_mild_scores_beside_a_steep_transition_are_summed_on_logarithms():
+    case = Case(43, 5, 3, "holes")
+    case.transitions[0, 1] = -40.0
+    check_against_oracle(case)
+
+
+FREE = backend_name() == "torch"  # the others compile each shape for a second or two: there it is one of three
+
+
+@settings(max_examples=25 if FREE else 12)
 @given(
     seed=st.integers(0, 10**6),
-    time=st.integers(1, 5),
-    tags=st.integers(1, 4),
+    time=st.integers(1, 5) if FREE else st.sampled_from([1, 4]),
+    tags=st.integers(1, 4) if FREE else st.sampled_from([3]),
     mask=st.sampled_from(sorted(MASKS)),
     scale=st.sampled_from([0.0, 0.1, 1.0, 10.0, 100.0, 1e4]),
     boundary=st.booleans(),

@@ -9,10 +9,10 @@ import sys
 import threading
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from kills import killed
 
 from kcrf import commands
 from kcrf.backend import backend_name, keras
@@ -202,43 +202,6 @@ def write_conll(path, sentences):
         lines += [f"{character}\t{tag}\n" for character, tag in zip(sentence.text, tags, strict=True)] + ["\n"]
     path.write_text("".join(lines), encoding="utf-8")
     return str(path)
-
-
-KILLED_BEFORE_A_CHANGE = """
-import os, signal, sys
-from test_resume import PARTS, TINY
-from kcrf.training import resume_tagger, train_tagger
-
-folder, change, command = sys.argv[1:]
-left, ending = (int(change), "") if change.isdigit() else (1, change)
-
-def count(event, arguments):
-    global left
-    path = str(arguments[0]) if event in ("os.rename", "os.remove") else ""
-    if path.startswith(folder) and path.endswith(ending) and os.path.exists(path):
-        left -= 1
-        if left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-sys.addaudithook(count)
-if command == "resume":
-    resume_tagger(folder, **PARTS)
-else:
-    train_tagger(TINY, **PARTS, out=folder, overwrite=True)
-"""
-
-
-def killed(run, change, command):
-    """Trains, or resumes, in a process that kills itself before a change in the folder; whether it came to that.
-
-    The change is the n-th of all, or the first of a file whose path ends so.
-    """
-    paths = [str(Path(__file__).parent), str(Path(__file__).parent.parent), os.environ.get("PYTHONPATH", "")]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
-    arguments = [sys.executable, "-c", KILLED_BEFORE_A_CHANGE, str(run), str(change), command]
-    status = subprocess.run(arguments, env=environment).returncode
-    assert status in (0, -signal.SIGKILL)
-    return status != 0
 
 
 def can_go_on(run):
