@@ -17,7 +17,7 @@ JOBS ?= 2
 STAGES := $(addprefix test-on-,jax tensorflow torch bert4keras)
 OPTIONS :=
 
-.PHONY: demo test test-all mutants $(STAGES) lint clean
+.PHONY: demo test test-all mutants $(STAGES) lint docs clean
 
 demo: $(VENV)/demo.stamp
 	KERAS_BACKEND=tensorflow $(BIN)/kcrf demo
@@ -46,11 +46,19 @@ lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
+# The guides and the API reference, in build/site. The theme would print an advertisement for its successor.
+docs: $(VENV)/docs.stamp
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/demo.stamp: $(VENV)/bin/python setup.py
 	$(PIP) --editable ".[tensorflow,reports]"
+	touch $@
+
+$(VENV)/docs.stamp: $(VENV)/bin/python setup.py
+	$(PIP) --editable ".[docs]"
 	touch $@
 
 # torch 2.13.0 by number: where an index offers its CPU build, this takes it; an open range brings CUDA along.

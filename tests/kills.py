@@ -50,7 +50,7 @@ for line in sys.stdin:
 def killed(run, change, command):
     """Trains, or resumes, in a process that kills itself before a change in the folder; whether it came to that.
 
-    The change is the n-th of all, or the first of a file whose path ends so. On torch alone: TensorFlow survives no fork.
+    The change is the n-th of all, or the first of a file whose path ends so. On torch alone: TensorFlow cannot fork.
     """
     forks = _forks()
     forks.stdin.write(json.dumps(list(map(str, (run, change, command)))) + "\n")
