@@ -1,12 +1,12 @@
-"""How long reading every array of a BERT-base takes, beside reading the same bytes into memory.
+"""How long reading every array of a BERT-base takes, compared with reading the same bytes into memory.
 
     KERAS_BACKEND=jax python benchmarks/checkpoint_speed.py [--folder FOLDER] [--rounds 7]
 
 Makes a checkpoint of BERT-base's size (409 MB of random numbers) in three formats, where TensorFlow and torch are
-installed. In every round each is read three times: its bytes into one array, all its arrays, and into a model of the
-backend, which stands already; files are in the page cache. The best round counts. Memory is the greatest sum of
-NumPy's arrays while all are read and kept, in a round of its own. The peak is that of building and loading a model in a
-fresh process, above what the process held before (Linux only: VmHWM).
+installed. In every round each is read three times: its bytes into one array, all its arrays, and into a model that is
+already built; files are in the page cache. The best round counts. Memory is the largest total size of NumPy arrays
+while all are read and kept, in a round of its own. The peak is that of building and loading a model in a fresh
+process, beyond what the process used before (Linux only: VmHWM).
 """
 
 import argparse
@@ -61,7 +61,7 @@ def in_own_process(path):
 
 
 def peak(path):
-    """Megabytes that building a model and loading it needs at its worst."""
+    """Peak memory of building a model and loading it, in megabytes."""
     build_transformer_model(**{**BASE, "num_hidden_layers": 1})  # the backend's own memory
     Path("/proc/self/clear_refs").write_text("5")
     before = resident("VmRSS")
@@ -76,7 +76,7 @@ def resident(name):
 
 
 def memory(path):
-    """The peak of traced bytes, NumPy's arrays among them."""
+    """The peak of the memory that Python and NumPy allocate, in bytes."""
     tracemalloc.start()
     checkpoint = open_checkpoint(path)
     kept = {name: checkpoint[name] for name in checkpoint}

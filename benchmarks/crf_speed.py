@@ -1,18 +1,18 @@
-"""Speed of the CRF: loss with gradient, and decoding, beside its peers and beside the limit.
+"""Speed of the CRF (loss with gradient, and decoding), compared with other libraries and with plain C.
 
     python benchmarks/crf_speed.py                                      everything that is installed
     python benchmarks/crf_speed.py --shapes 32,128,31 --backends jax --repeats 5 --out results.json
 
 Loss + gradient (of emissions and transitions) of a batch of mixed lengths, between half and full. Beside kcrf, jitted
 and not: the textbook scan (logsumexp of [batch, tags, tags], autodiff), a softmax cross-entropy, bert4keras' layer on
-tf_keras with its ViterbiDecoder, pytorch-crf, and the limit, a scaled forward-backward in C on one thread: `C` as plain
-as kcrf (any number of tags), and one compiled for this number of tags alone. Each library has a process of its own; the
-contenders take turns, one by one, and must agree on the value first. A figure is the median over the turns, a ratio the
-median of the turns' ratios, so that other load on the machine matters less.
+tf_keras with its ViterbiDecoder, pytorch-crf, and as the lower limit a scaled forward-backward recursion in C on one
+thread: `C` for any number of tags, and one compiled for a fixed number of tags. Each library has a process of its own;
+they take turns and must compute the same value first. A figure is the median over the turns, a ratio the median of the
+ratios within a turn, so that other load on the machine matters less.
 
 Then the growth with the length (up to 4,096, time and memory), and what a CRF adds to a training step of a 4-layer,
-256-wide transformer. A stopped run goes on from the file of `--out`. bert4keras runs under the interpreter named by
-BERT4KERAS_PYTHON (default: .venv-bert4keras beside the package), pytorch-crf where it is installed.
+256-wide transformer. A run that was stopped continues from the file of `--out`. bert4keras runs under the interpreter
+named by BERT4KERAS_PYTHON (default: .venv-bert4keras beside the package), pytorch-crf where it is installed.
 """
 
 import argparse
@@ -40,7 +40,7 @@ BACKENDS = {
     "torch": (sys.executable, {"KERAS_BACKEND": "torch"}),
     "bert4keras": (BERT4KERAS, {"TF_KERAS": "1", "TF_USE_LEGACY_KERAS": "1"}),
 }
-# what is compared: name, task, contender, rival, and the greatest ratio wanted, by tags
+# the targets: name, task, contender, what it is compared with, and the largest ratio by the number of tags
 JITTED = ("kcrf tensorflow jit", "kcrf jax jit")
 WANTED = [
     *(
@@ -84,11 +84,11 @@ class Problem:
         self.mask = np.arange(time) < self.lengths[:, None]
 
     def checksum(self, decoded):
-        """A number that equal decodings share: the sum of the tags at real positions."""
+        """A checksum of a decoding: the sum of the tags at real positions."""
         return float(np.where(self.mask, np.asarray(decoded), 0).sum())
 
 
-# --- contenders: a function from problem to {task: {name: step}}; a step runs to the end and returns its value
+# --- contenders: functions from a problem to {task: {name: step}}; a step computes its value and returns it
 
 
 def tensorflow_steps(problem):
@@ -334,7 +334,7 @@ def check_limit():
 
 
 def transformer_steps(shape, tags=4, vocabulary=4000, width=256, layers=4):
-    """A training step of a small BERT with either head, the same encoder sizes, Adam, jitted."""
+    """A jitted training step, with Adam, of a small BERT with a softmax or a CRF on top."""
     from kcrf.backend import keras
     from kcrf.layers import ConditionalRandomField
     from kcrf.models import build_transformer_model
@@ -356,12 +356,12 @@ def transformer_steps(shape, tags=4, vocabulary=4000, width=256, layers=4):
     return {"training step": {head: training(head) for head in ("crf", "softmax")}}
 
 
-# --- a worker: a process that makes contenders and runs them one at a time, asked by lines of JSON
+# --- a worker: a process that makes contenders and runs them one at a time; requests and answers are lines of JSON
 
 
 def work(name):
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what libraries print does not belong among the answers
+    os.dup2(2, 1)  # what libraries print must not mix with the answers
     sys.path.insert(0, str(ROOT))
     steps = {}
     for line in sys.stdin:
@@ -374,7 +374,7 @@ def work(name):
 
 
 def made(name, kind, shape):
-    """The steps, warm, and their values (or why there is none)."""
+    """The steps after warming up, and their values (or why there is none)."""
     if kind == "memory":
         return {}, jax_memory(Problem(*shape))
     if kind == "transformer":
@@ -395,7 +395,7 @@ def warmed(step):
 
 
 def timed(step, least=0.03):
-    """Seconds a call: the median of the calls of one turn, which takes 30 ms or one call."""
+    """Seconds a call: the median over a turn, which lasts 30 ms or one call."""
     seconds = []
     while sum(seconds) < least:
         started = time.perf_counter()
@@ -405,7 +405,7 @@ def timed(step, least=0.03):
 
 
 class Worker:
-    """The asking side of a process, which lives for one case."""
+    """A worker process seen from the main one; it lives for one case."""
 
     def __init__(self, name):
         self.process = start(name, stdin=subprocess.PIPE)
@@ -475,7 +475,7 @@ def run(arguments):
     return results
 
 
-# part -> its cases: a shape and who takes part
+# part of the benchmark -> its cases: a shape and the contenders
 PARTS = {
     "shapes": lambda arguments: [(shape, ["c", *arguments.backends]) for shape in arguments.shapes],
     "long": lambda arguments: [(shape, ["c", *without(arguments, "bert4keras")]) for shape in LONG],
@@ -527,7 +527,7 @@ def disagreeing(values):
 
 
 def remember(shape, name):
-    """Memory of the intermediate results, which only JAX tells, beside the size of the emissions."""
+    """Memory of the intermediate results, which only JAX reports, and the size of the emissions."""
     worker = Worker(name)
     found = worker.ask(make={"kind": "memory", "shape": numbers(shape)})
     worker.close()
@@ -619,7 +619,7 @@ def verdicts(title, cases):
 
 
 def verdict(found, most):
-    """A ratio beside the greatest wanted one; rivals that should be slower read as `1 / n`."""
+    """A ratio and whether it meets its target; a ratio to something slower is written as `1 / n`."""
     if found is None:
         return ""
     text = f"{found:.3g} of {most:.3g}" if most >= 1 else f"1/{1 / found:.3g} of 1/{1 / most:.3g}"

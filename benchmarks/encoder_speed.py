@@ -1,12 +1,12 @@
-"""Tokens a second of BERT encoders, forward and training step, ours beside others' on the same machine.
+"""Tokens a second of BERT encoders, forward and training step, of kcrf and other libraries on the same machine.
 
     python benchmarks/encoder_speed.py                                  every contender that is installed, both sizes
     python benchmarks/encoder_speed.py --hosts jax torch --sizes 4x256 --rounds 9
 
 Float32, batches of full length, dropout 0.1 in training (attention included), Adam, mean squared error on the last
-hidden state. The contenders of one host share a process and take turns there, so that other load on the machine hits
-them alike: the best round of each counts, and the ratio is the median of the rounds' ratios to kcrf. keras-hub always
-takes the tanh formula of GELU, the others erf; "kcrf, tanh" is there for the comparison with it. bert4keras runs under
+hidden state. The libraries of one backend share a process and take turns, so that other load on the machine affects
+them equally: the best round of each counts, and the ratio is the median of the rounds' ratios to kcrf. keras-hub
+always uses the tanh formula of GELU, the others erf; "kcrf, tanh" is there to compare with it. bert4keras runs under
 the interpreter named by BERT4KERAS_PYTHON (default: .venv-bert4keras beside the package).
 """
 
@@ -90,7 +90,7 @@ def work(arguments):
 
 
 def seconds(steps, rounds, repeats=3):
-    """Seconds a step in every round of each contender, who take turns; two calls before that compile."""
+    """Seconds a step in every round of each contender, in turns, after two calls that compile."""
     for step in steps.values():
         step(), step()
     times = {name: [] for name in steps}
@@ -104,7 +104,7 @@ def seconds(steps, rounds, repeats=3):
 
 
 def keras_steps(model, inputs, shape):
-    """Forward and training step of a compiled Keras model, to the end: both return NumPy values."""
+    """Forward and training step of a compiled Keras model; both wait for the result and return NumPy values."""
     target = np.zeros(shape, "float32")
     return lambda: model.predict_on_batch(inputs), lambda: model.train_on_batch(inputs, target)
 

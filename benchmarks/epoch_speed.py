@@ -3,9 +3,9 @@
     python benchmarks/epoch_speed.py                              the built-in corpus of entities, ten times over
     python benchmarks/epoch_speed.py --task cws --train words.txt --sentences 4000 --rounds 7 --json speed.json
 
-Two real runs go on in turn, an epoch each: batches, training, the scores of the held-out tenth, the CRF's monitor,
-saving. The first epoch, which compiles, does not count. The ratio is the median of the rounds' ratios: by the clock,
-and by processor time, which other load on the machine disturbs less.
+Two training runs take turns, an epoch each: batches, training, the scores of the held-out tenth, the CRF's monitor,
+saving. The first epoch, which compiles, does not count. The ratio is the median of the rounds' ratios: of wall
+time, and of processor time, which depends less on other load on the machine.
 """
 
 import argparse

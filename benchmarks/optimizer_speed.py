@@ -1,9 +1,9 @@
-"""Speed of one optimizer step on the variables of BERT-base, beside Keras' own AdamW.
+"""Speed of one optimizer step on the variables of BERT-base, compared with Keras' own AdamW.
 
     KERAS_BACKEND=jax python benchmarks/optimizer_speed.py [--repeats 7] [--layers 12]
 
 TensorFlow and JAX steps are compiled (XLA). The optimizers take turns, and the ratio is that of their fastest steps,
-so that other work on the machine matters less. Prints one JSON line.
+so that other load on the machine matters less. Prints one JSON line.
 """
 
 import argparse
@@ -68,7 +68,7 @@ def optimizers(layers):
 
 
 def stepper(optimizer, shapes):
-    """A function that makes one step and returns when it is done."""
+    """A function that makes one step and returns when it has finished."""
     variables = variables_of(shapes)
     gradients = [keras.ops.full(shape, 1e-3, "float32") for shape in shapes.values()]
     optimizer.build(variables)

@@ -1,10 +1,10 @@
-"""Nanoseconds a character of the tokenizer, beside bert4keras' and the Rust library's own pipeline.
+"""Time of the tokenizer per character, compared with bert4keras' and with the Rust library's own pipeline.
 
     python benchmarks/tokenizer_speed.py vocab.txt text.txt [--lines 4000] [--rounds 5]
 
-`text.txt` holds one text a line (blanks between words are taken out if `--joined` is given). bert4keras runs under the
+`text.txt` holds one text a line (`--joined` removes blanks between words). bert4keras runs under the
 interpreter named by BERT4KERAS_PYTHON (default: .venv-bert4keras beside the package). Each round runs every contender
-once, in turn; the best round counts. Times are of the process, so other load on the machine matters less.
+once, in turn; the best round counts. Times are processor times, so other load on the machine matters less.
 """
 
 import argparse

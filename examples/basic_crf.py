@@ -1,8 +1,8 @@
-"""The CRF layer from end to end: train it, decode, ask how sure it is, save and load.
+"""The CRF layer from end to end: train it, decode, get probabilities, save and load.
 
     KERAS_BACKEND=jax python examples/basic_crf.py
 
-The words are made up: runs of letters of one kind, "abc" or "xyz", cut where the kind changes or after four letters.
+The words are made up: up to four letters of one kind, "abc" or "xyz"; the kind changes from word to word.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Vectors of a text from BERT; the model saved, loaded and asked again.
+"""Vectors of a text from BERT, before and after the model was saved and loaded.
 
     KERAS_BACKEND=jax python examples/basic_extract_features.py [checkpoint folder]
 

@@ -1,8 +1,8 @@
-"""Which characters BERT puts where some are hidden.
+"""Which characters BERT predicts where some are masked.
 
     KERAS_BACKEND=jax python examples/basic_masked_language_model.py [checkpoint folder]
 
-A real checkpoint knows the answer. The tiny one first learns a few sentences by heart.
+A real checkpoint knows the answer. The tiny one is first trained on a few sentences until it knows them.
 """
 
 import sys
@@ -20,8 +20,8 @@ text = "春天到了，山上的花都开了"
 others = ["夏天到了，河里的水很凉", "秋天到了，树上的叶子黄了", "冬天到了，外面下大雪了"]
 
 
-def learn_by_heart(config_path, checkpoint_path, dict_path):
-    """Trains on the sentences with one token in five hidden, and writes the weights over the old ones."""
+def train_on_sentences(config_path, checkpoint_path, dict_path):
+    """Trains on the sentences with one token in five masked, and overwrites the weights of the checkpoint."""
     keras.utils.set_random_seed(0)
     tokenizer = Tokenizer(str(dict_path))
     token_ids = np.repeat(sequence_padding([tokenizer.encode(x)[0] for x in [text, *others]]), 200, axis=0)
@@ -35,13 +35,13 @@ def learn_by_heart(config_path, checkpoint_path, dict_path):
 
 config_path, checkpoint_path, dict_path = checkpoint([text, *others])
 if len(sys.argv) < 2:
-    learn_by_heart(config_path, checkpoint_path, dict_path)
+    train_on_sentences(config_path, checkpoint_path, dict_path)
 tokenizer = Tokenizer(str(dict_path), do_lower_case=True)
 model = build_transformer_model(config_path, checkpoint_path, with_mlm=True)
 
 token_ids, segment_ids = tokenizer.encode(text)
 token_ids[8] = token_ids[9] = tokenizer._token_mask_id
-print("asked:   ", "".join(tokenizer.ids_to_tokens(token_ids[1:-1])))
+print("masked:  ", "".join(tokenizer.ids_to_tokens(token_ids[1:-1])))
 token_ids, segment_ids = to_array([token_ids], [segment_ids])
 probabilities = model.predict([token_ids, segment_ids], verbose=0)[0]
 print("answered:", tokenizer.decode(probabilities[[8, 9]].argmax(axis=1)))

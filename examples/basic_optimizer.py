@@ -1,8 +1,8 @@
-"""The optimizer side of fine-tuning on a small model: rates per layer, decay, pull to the start, warmup.
+"""Optimizer settings of fine-tuning, on a small model: rates per layer, decay, pull to the initial weights, warmup.
 
     KERAS_BACKEND=jax python examples/basic_optimizer.py
 
-A real run has an encoder from `build_transformer_model` where this one has three small layers with its names.
+A real run has an encoder from `build_transformer_model`; here three small layers have its layer names.
 """
 
 import os
@@ -33,10 +33,10 @@ epochs, batch_size = 4, 32
 steps = epochs * len(tokens) // batch_size
 optimizer = AdamWeightDecay(
     WarmupLinearDecay(peak=3e-3, warmup=steps // 10, total=steps),
-    lr_multipliers={**layerwise_decay(model, 0.8), "CRF": 10},  # one schedule and one clip for all
+    lr_multipliers={**layerwise_decay(model, 0.8), "CRF": 10},  # one schedule and one clipping for all variables
     weight_decay_rate=0.01,
     prior_weight_decay_rate=0.01,
-    prior_variables=["Embedding-Token"],  # prior_variables=model: all that a checkpoint filled
+    prior_variables=["Embedding-Token"],  # prior_variables=model: all variables that were loaded from a checkpoint
     global_clipnorm=1.0,
 )
 print(variable_table(model, optimizer))

@@ -1,10 +1,10 @@
-"""Load a BERT without its top layer, look at the report, draw more layers anew, read several layers at once.
+"""Load a BERT without its top layer, look at the report, re-initialise more layers, read several layers at once.
 
     python examples/basic_skip_top_layers.py
 
-Zhang et al. 2021 (https://arxiv.org/abs/2006.05987): the top layers of a pretrained model are too close to its
-pretraining task; with little data, fresh ones learn better. The checkpoint is a tiny one of random numbers that this
-script writes; put your own folder (see pretrained/README.md) in its place.
+The top layers of a pretrained model are specialised in its pretraining task; with little data, freshly initialised ones
+can learn better (Zhang et al. 2021, https://arxiv.org/abs/2006.05987). This script writes a tiny checkpoint of random
+numbers; replace it by your own folder (see pretrained/README.md).
 """
 
 import os
@@ -34,22 +34,22 @@ with tempfile.TemporaryDirectory() as folder:
     pretrained = build_transformer_model(**sizes, with_pool=True)
     save_pretrained(pretrained, folder)
 
-    # the top layer and the pooler are not read; what became of every weight stands in the report
+    # the top layer and the pooler are not read; the report lists what happened to each weight
     model = build_transformer_model(folder, folder, with_pool=True, skip_top_layers=1)
     report = model.kcrf_load_report
     print("fresh:", *sorted({path.split("/")[0] for path in report.reinitialized}))
     print("not read:", len(report.skipped), "arrays, such as", report.skipped[0])
 
-    # the hidden states of all layers, mixed by trained weights, under a tagger of 3 tags
+    # a tagger of 3 tags on the hidden states of all layers, averaged with trained weights
     encoder = build_transformer_model(folder, folder, output_layers=[0, 1, 2, 3])
 
 mixed = LayerPooling("weighted")(encoder.outputs)
 tags = keras.layers.Dense(3, activation="softmax")(mixed)
 tagger = keras.Model(encoder.inputs, tags)
 
-# a model that is loaded already, whatever stands on top of it: draw its top two layers anew, for a second try
+# re-initialise the top two layers of a model that is already loaded, whatever is on top of it
 changed = reinitialize(tagger, top_layers=2)
-print("drawn anew:", len(changed), "weights of", sorted({path[: len("Transformer-0")] for path in changed}))
+print("re-initialised:", len(changed), "weights of", sorted({path[: len("Transformer-0")] for path in changed}))
 
 tagger.compile(keras.optimizers.Adam(3e-3), "sparse_categorical_crossentropy")
 losses = [float(tagger.train_on_batch([tokens, segments], tokens % 3)) for _ in range(20)]

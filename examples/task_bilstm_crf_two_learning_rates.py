@@ -1,10 +1,10 @@
-"""BiLSTM and CRF on top of BERT, with one learning rate for BERT and others for what is new.
+"""BiLSTM and CRF on top of BERT, with one learning rate for BERT and others for the new layers.
 
     KERAS_BACKEND=jax python examples/task_bilstm_crf_two_learning_rates.py [checkpoint folder]
 
-Two ways to the same end, side by side: the optimizer's `lr_multipliers`, which go by the paths of variables, and layers
-that multiply for themselves, which any optimizer can train: `SetLearningRate(layer, k)` and the `lr_multiplier` of the
-CRF. The words are made up: their characters are of one kind, and the kind changes from word to word.
+There are two ways, shown one after the other: the optimizer's `lr_multipliers`, which match the paths of variables;
+and multipliers in the layers, `SetLearningRate(layer, k)` and the `lr_multiplier` of the CRF, which work with any
+optimizer. The words are made up: the characters of a word are of one kind, and the kind changes from word to word.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ rng, scheme = np.random.default_rng(0), bmes()
 
 
 def sentence():
-    """Words of one to four characters, from two alphabets by turns."""
+    """Four words of one to four characters, alternately from two alphabets."""
     kinds = [("天地人山", "一二三四")[(i + rng.integers(2)) % 2 if i == 0 else i % 2] for i in range(4)]
     return ["".join(rng.choice(list(kind), rng.integers(1, 5))) for kind in kinds]
 
@@ -47,7 +47,7 @@ def arrays(sentences):
 
 
 def build(in_layers):
-    """The model, with the factors inside its layers or without."""
+    """The model, with the multipliers in its layers or without."""
     keras.utils.set_random_seed(0)
     bert = build_transformer_model(config_path, checkpoint_path)
     lstm = keras.layers.Bidirectional(keras.layers.LSTM(16, return_sequences=True), name="BiLSTM")

@@ -1,8 +1,8 @@
-"""Whether two questions ask the same, with BERT, the way a script for bert4keras does it.
+"""Whether two questions have the same meaning, with BERT, written as a script for bert4keras.
 
     KERAS_BACKEND=jax python examples/task_sentence_similarity_lcqmc.py [checkpoint folder]
 
-The questions are made up: about four things, each asked in several ways.
+The questions are made up: four subjects, each asked in several ways.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ questions = {
 
 
 def pair():
-    """Two texts and whether they ask the same."""
+    """Two texts, and 1 if they have the same meaning, else 0."""
     one, other = rng.choice(list(questions), 2) if rng.integers(2) else [rng.choice(list(questions))] * 2
     start = rng.choice(["", "请问", "你好，"])
     return start + str(rng.choice(questions[one])), str(rng.choice(questions[other])), int(one == other)

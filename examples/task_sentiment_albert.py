@@ -1,8 +1,8 @@
-"""Sentiment of short reviews with ALBERT, the way a script for bert4keras does it.
+"""Sentiment of short reviews with ALBERT, written as a script for bert4keras.
 
     KERAS_BACKEND=jax python examples/task_sentiment_albert.py [checkpoint folder]
 
-The reviews are made up of a few phrases; one "不" turns a sentence round. The learning rate rises, then falls.
+The reviews are made up of a few phrases; "不" negates a sentence. The learning rate rises, then falls.
 """
 
 import numpy as np

@@ -1,8 +1,9 @@
-"""Chinese word segmentation with BERT and a CRF, the way a script for bert4keras does it.
+"""Chinese word segmentation with BERT and a CRF, written as a script for bert4keras.
 
     KERAS_BACKEND=jax python examples/task_sequence_labeling_cws_crf.py [checkpoint folder]
 
-The corpus is the built-in one. Without a checkpoint a tiny BERT learns from nothing, so that F1 stays modest.
+The corpus is the built-in one. Without a checkpoint a tiny BERT with random weights is trained, so F1 is
+modest.
 """
 
 import numpy as np
@@ -40,7 +41,9 @@ class Sentences(DataGenerator):
                 tags += [0] if len(ids) == 1 else [1] + [2] * (len(ids) - 2) + [3]
             rows.append((token_ids + [tokenizer._token_end_id], tags + [0]))
             if len(rows) == self.batch_size or is_end:
-                token_ids, tags = (sequence_padding(column, maxlen) for column in zip(*rows))  # one shape to compile
+                token_ids, tags = (
+                    sequence_padding(column, maxlen) for column in zip(*rows)
+                )  # one shape to compile
                 yield [token_ids, np.zeros_like(token_ids)], tags
                 rows = []
 
@@ -63,7 +66,7 @@ class Segmenter(ViterbiDecoder):
         return [self.words(*row) for row in zip(texts, tokens, nodes)]
 
     def words(self, text, tokens, nodes):
-        tags = self.decode(nodes)  # -1 behind the end
+        tags = self.decode(nodes)  # -1 at padding
         starts = [place[0] for place, tag in zip(tokenizer.rematch(text, tokens), tags) if place and tag < 2]
         cuts = [0, *starts[1:], len(text)]
         return [text[start:end] for start, end in zip(cuts, cuts[1:])]

@@ -1,8 +1,9 @@
-"""Named entities with BERT and a CRF, the way a script for bert4keras does it.
+"""Named entities with BERT and a CRF, written as a script for bert4keras.
 
     KERAS_BACKEND=jax python examples/task_sequence_labeling_ner_crf.py [checkpoint folder]
 
-The sentences are made up: people, places and organisations in a few patterns. No name of the test part is in training.
+The sentences are made up: people, places and organisations in a few patterns. No name of the test part is in the
+training part.
 """
 
 import numpy as np
@@ -29,7 +30,7 @@ rng = np.random.default_rng(0)
 
 
 def name(category, part):
-    """A made-up name; the two parts of the data share the characters, not the names."""
+    """A made-up name; training and test part share characters but no names."""
     first, last, end = parts_of_names[category]
     return str(rng.choice([first[i] + last[j] + end for i in range(4) for j in range(4) if (i + j) % 2 == part]))
 
@@ -85,7 +86,7 @@ class Recognizer(ViterbiDecoder):
     def recognize(self, text):
         tokens = tokenizer.tokenize(text, maxlen=maxlen)
         token_ids = sequence_padding([tokenizer.tokens_to_ids(tokens)], maxlen)
-        tags = self.decode(model.predict([token_ids, np.zeros_like(token_ids)], verbose=0)[0])  # -1 behind the end
+        tags = self.decode(model.predict([token_ids, np.zeros_like(token_ids)], verbose=0)[0])  # -1 at padding
         entities = []
         for place, tag in zip(tokenizer.rematch(text, tokens), tags):
             if tag > 0 and tag % 2:

@@ -1,8 +1,8 @@
-"""A BERT small enough to learn an example within seconds: the others fall back on it where no checkpoint is given.
+"""A tiny BERT with random weights, which the other examples use if no checkpoint is given.
 
     python examples/tiny_checkpoint.py folder
 
-It has the three files that a real one has, and weights that nobody trained.
+The folder has the three files of a real checkpoint.
 """
 
 import os
@@ -19,7 +19,7 @@ from kcrf.models import build_transformer_model, save_pretrained
 
 
 def tiny_checkpoint(texts, model="bert", folder=None, **changes):
-    """Writes a checkpoint with the characters of some texts as its vocabulary.
+    """Writes a checkpoint whose vocabulary has the characters of some texts.
 
     Returns:
         The paths of configuration, weights and vocabulary.
@@ -35,7 +35,7 @@ def tiny_checkpoint(texts, model="bert", folder=None, **changes):
 
 
 def checkpoint(texts, **settings):
-    """The files of the checkpoint folder on the command line, or of a tiny one where there is none."""
+    """The files of the checkpoint folder on the command line, or of a tiny one if there is none."""
     if len(sys.argv) < 2:
         return tiny_checkpoint(texts, **settings)
     folder = Path(sys.argv[1])

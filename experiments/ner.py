@@ -1,14 +1,14 @@
-"""Named entities on real data, F1 of all types together and of each, by seed.
+"""F1 of named entities on public corpora, of all types together and of each, by seed.
 
     python experiments/ner.py people_daily --data people_daily
     python experiments/ner.py weibo --data weibo
     python experiments/ner.py wnut17 --data wnut17 --bert all-MiniLM-L6-v2
 
-Every run is `kcrf train --task ner` with its defaults but for the settings in CORPORA and the seed; the epoch is chosen
-on the dev part. The test part is scored with the entities of the best path and with those of `--min-confidence X`, for
-each X of CONFIDENCES; the dev part chooses among them, by the mean of `valid_f` over the seeds.
-`--only NAME` makes the runs of one row, `--dev` leaves the test part alone. Results are kept in
-experiments/ner_<corpus>.json; a stopped experiment goes on behind the last whole epoch.
+Every run is `kcrf train --task ner` with its defaults, except for the settings in CORPORA and the seed; the epoch is
+chosen on the dev part. The test part is scored with the entities of the best path and with those of `--min-confidence
+X`, for each X of CONFIDENCES; the dev part chooses among them, by the mean of `valid_f` over the seeds. `--only NAME`
+makes the runs of one row, `--dev` does not score the test part. Results are kept in experiments/ner_<corpus>.json; an
+experiment that was stopped continues behind the last whole epoch.
 """
 
 import argparse
@@ -21,8 +21,13 @@ from results import kept, run_folder, trained
 
 HERE = Path(__file__).parent
 CONFIDENCES = (0.2, 0.25, 0.3, 0.4)
-SMALL_BERT = {"learning_rate": 3e-4, "layerwise_decay": 0.8, "epochs": 3, "word_case": True}  # rates by the dev part
-CORPORA = {  # whether its gold breaks its scheme, and the settings of each row
+SMALL_BERT = {
+    "learning_rate": 3e-4,
+    "layerwise_decay": 0.8,
+    "epochs": 3,
+    "word_case": True,
+}  # chosen on dev
+CORPORA = {  # whether the labels break their scheme and need `repair`, and the settings of each row
     "people_daily": (False, {"cnn": {}}),
     "weibo": (True, {"cnn": {"scheme": "bioes", "width": 128, "depth": 3, "batch_size": 16, "epochs": 12}}),
     "wnut17": (False, {"all layers": SMALL_BERT, "top layer anew": {**SMALL_BERT, "skip_top_layers": 1}}),
@@ -50,7 +55,7 @@ def main():
 
 
 def files_of(corpus, folder):
-    """The paths of the parts train, dev and test, as `kcrf download` names them or as their publishers do."""
+    """The paths of the parts train, dev and test, under the names of `kcrf download` or of their publishers."""
     from kcrf.corpora.downloads import CORPORA as PUBLIC
 
     if corpus not in PUBLIC:
@@ -60,7 +65,7 @@ def files_of(corpus, folder):
 
 
 def measure(options, settings, out):
-    """The scores of one training run, with the seconds it took by the clock and of the processors."""
+    """The scores of one training run, and its wall time and processor time in seconds."""
     from kcrf.corpora import read_conll
     from kcrf.runs import Settings
 
@@ -83,7 +88,7 @@ def measure(options, settings, out):
 
 
 def at_confidence(tagger, parts, least):
-    """What the same model scores with `--min-confidence`."""
+    """The scores of the same model with `--min-confidence`."""
     tagger.min_confidence = least
     return {**_rounded(tagger.scores(parts[-1])), "valid_f": round(tagger.scores(parts[1])["f"], 5)}
 

@@ -1,11 +1,11 @@
-"""What the head is worth on the PKU test set: softmax, CRF at lr_multiplier 1 and "auto", three seeds each.
+"""Scores on the PKU test set by head: softmax, CRF with lr_multiplier 1 and "auto", three seeds each.
 
     python experiments/pku_heads.py --train pfr199801/train.utf8 --test sighan2005/pku_test_gold.utf8
 
-Every run is `kcrf train --task cws` with its defaults but for the head and the seed ("auto" is the default
-multiplier: 1e-2 over the learning rate). `--sentences N` draws so many from the training text, by the seed, for an
-answer in a fraction of the time. `--only NAME` makes the runs of one head, `--seeds` names the seeds. Results are kept
-in experiments/pku_heads.json; a stopped experiment goes on behind the last whole epoch.
+Every run is `kcrf train --task cws` with its defaults, except for the head and the seed ("auto" is the default
+multiplier: 1e-2 divided by the learning rate). `--sentences N` trains on N sentences drawn by the seed, which is
+faster. `--only NAME` makes the runs of one head, `--seeds` names the seeds. Results are kept in
+experiments/pku_heads.json; an experiment that was stopped continues behind the last whole epoch.
 """
 
 import argparse
@@ -30,7 +30,7 @@ def main():
     parser.add_argument("--test", required=True)
     parser.add_argument("--only", choices=HEADS, help="one head")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--sentences", type=int, help="train on so many sentences only")
+    parser.add_argument("--sentences", type=int, help="train on this many sentences only")
     parser.add_argument("--out", default="runs/pku_heads")
     options = parser.parse_args()
     for seed in options.seeds:
@@ -41,7 +41,7 @@ def main():
 
 
 def measure(options, seed, settings, out):
-    """The scores of one training run, with the seconds it took by the clock and of the processors."""
+    """The scores of one training run, and its wall time and processor time in seconds."""
     from kcrf.corpora import read_segmented, split
     from kcrf.runs import Settings
 

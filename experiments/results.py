@@ -1,4 +1,4 @@
-"""What the experiments share: results that are kept by key, and training runs that go on where they were stopped."""
+"""What the experiments share: results kept by key, and training runs that continue after an interruption."""
 
 import json
 import os
@@ -7,9 +7,9 @@ from pathlib import Path
 
 
 def kept(path, key, measure):
-    """The result under a key of a JSON file, measured and added where it is not there yet.
+    """The result under a key of a JSON file, measured and added if it is not there yet.
 
-    The file is read anew before it is written: another process may have added results meanwhile.
+    The file is read again before it is written: another process may have added results in the meantime.
     """
     if key not in _read(path):
         result = measure()
@@ -27,7 +27,7 @@ def run_folder(out, key):
 
 
 def trained(settings, parts, out):
-    """A tagger, its scores, and what the training took: seconds are None for a run that was stopped before."""
+    """A tagger, its scores, and the time of training: seconds are None for a run that had been stopped."""
     from kcrf.runs import RunFolder
     from kcrf.training import resume_tagger, train_tagger
 
