@@ -41,9 +41,7 @@ class Sentences(DataGenerator):
                 tags += [0] if len(ids) == 1 else [1] + [2] * (len(ids) - 2) + [3]
             rows.append((token_ids + [tokenizer._token_end_id], tags + [0]))
             if len(rows) == self.batch_size or is_end:
-                token_ids, tags = (
-                    sequence_padding(column, maxlen) for column in zip(*rows)
-                )  # one shape to compile
+                token_ids, tags = (sequence_padding(column, maxlen) for column in zip(*rows))  # one shape to compile
                 yield [token_ids, np.zeros_like(token_ids)], tags
                 rows = []
 
