@@ -1,0 +1,217 @@
+"""How defaults for training from scratch do on corpora of several sizes: F1 on the dev and the test part.
+
+    python experiments/defaults.py --data FOLDER
+    python experiments/defaults.py --data FOLDER --only "ud_gsd, 500," --only "weibo, whole,"
+    python experiments/defaults.py --data FOLDER --only "weibo, 500," --settings '{"epochs": 25, "batch_size": 16}'
+    python experiments/defaults.py --table
+
+FOLDER has the files that CORPORA names. A corpus is cut to the numbers of sentences in SIZES, drawn by the seed; dev
+and test parts are cut as well, so that scoring does not take longer than training. Each cut is trained with the rows of
+ROWS: "before" spells out the defaults up to version 0.2, "rule" is what `kcrf.runs.defaults` chooses for the cut. With
+`--settings` it is trained with "before" changed by these.
+
+Every model is scored as it was trained; one without constraints also with illegal transitions forbidden in decoding
+only; and for entities also with the `min_confidence` that is best on the dev part. Results are kept in
+experiments/defaults.json; what is there already is not measured again.
+"""
+
+import argparse
+import json
+import os
+import random
+import tempfile
+import time
+from dataclasses import replace
+from functools import cache, partial
+from itertools import accumulate, pairwise
+from pathlib import Path
+
+from results import kept
+
+RESULTS = Path(__file__).with_suffix(".json")
+CONFIDENCES = (0.3, 0.4, 0.5, 0.6, 0.7)
+CORPORA = {  # the task and its parts: train, dev, test; None for dev: lines of the training text that are not drawn
+    "ud_gsd": ("cws", ("cws/ud_gsd/train.conll", "cws/ud_gsd/dev.conll", "cws/ud_gsd/test.conll")),
+    "pfr199801": ("cws", ("cws/pfr199801/train.utf8", None, "cws/sighan2005/pku_test_gold.utf8")),
+    "people_daily": ("ner", tuple(f"ner/people_daily/example.{part}" for part in ("train", "dev", "test"))),
+    "weibo": ("ner", tuple(f"ner/weibo/weiboNER_2nd_conll.{part}" for part in ("train", "dev", "test"))),
+    "wnut17": (
+        "ner",
+        (
+            "ner/wnut17/train/wnut17train.conll",
+            "ner/wnut17/dev/emerging.dev.conll",
+            "ner/wnut17/test/emerging.test.annotated",
+        ),
+    ),
+}
+SIZES = (500, 2000, 8000, None)
+SENTENCES = {"ud_gsd": 3997, "pfr199801": 19484, "people_daily": 20864, "weibo": 1350, "wnut17": 3394}
+HELD_OUT = {"dev": 400, "test": 1000}  # sentences at most
+BEFORE = {
+    "constraints": False,
+    "crf_lr_multiplier": 10.0,
+    "learning_rate": 1e-3,
+    "warmup": 0.05,
+    "epochs": 5,
+    "batch_size": 64,
+    "width": 256,
+    "depth": 3,
+    "dropout": 0.4,
+}
+ROWS = {"before": BEFORE, "rule": None}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, help="the folder of the corpora")
+    parser.add_argument("--only", action="append", help='runs whose key contains this, such as "weibo" or "500, rule"')
+    parser.add_argument("--settings", type=json.loads, metavar="JSON", help="one row: these instead of those in ROWS")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
+    parser.add_argument("--table", action="store_true", help="print the results that are kept")
+    options = parser.parse_args()
+    if options.table:
+        return print_table()
+    if options.data is None:
+        parser.error("needs --data FOLDER or --table")
+    changed = options.settings
+    rows = ROWS if changed is None else {json.dumps(changed, sort_keys=True): {**BEFORE, **changed}}
+    for seed in options.seeds:
+        for corpus, size, row in cuts_and_rows(rows):
+            key = f"{corpus}, {size or 'whole'}, {row}, seed {seed}"
+            if options.only is None or any(part in key for part in options.only):
+                result = kept(RESULTS, key, partial(measure, options.data, corpus, size, rows[row], seed))
+                print(key, json.dumps(result), flush=True)
+
+
+def cuts_and_rows(rows):
+    """The runs to make, `(corpus, size, name of the row)`: small cuts first."""
+    return [
+        (corpus, size, row)
+        for size in SIZES
+        for corpus in CORPORA
+        if size is None or size < SENTENCES[corpus]
+        for row in rows
+    ]
+
+
+@cache
+def parts_of(data, corpus):
+    """The parts train, dev and test of a corpus, as lists of `Sentence`s; dev is None where it has to be drawn."""
+    from kcrf.corpora import read_conll, read_segmented
+
+    def read(path):
+        if corpus == "ud_gsd":
+            return read_words(data / path)
+        if path.endswith(".utf8"):
+            return [words_as_sentence(words) for words in read_segmented(data / path) if words]
+        return read_conll(data / path, repair=corpus == "weibo")
+
+    return [path and read(path) for path in CORPORA[corpus][1]]
+
+
+def read_words(path):
+    """The sentences of CoNLL-U, cut into words."""
+    sentences, words = [], []
+    for line in [*path.read_text(encoding="utf-8").splitlines(), ""]:
+        columns = line.split("\t")
+        if len(columns) > 1 and columns[0].isdigit():
+            words.append(columns[1].replace(" ", ""))
+        elif not line and words:
+            sentences.append(words_as_sentence(words))
+            words = []
+    return sentences
+
+
+def words_as_sentence(words):
+    from kcrf.corpora import Sentence
+
+    ends = list(accumulate(map(len, words), initial=0))
+    return Sentence("".join(words), list(pairwise(ends)))
+
+
+def cut(parts, size, seed):
+    """The parts with so many sentences to train on, and few enough to score on."""
+    train, dev, test = parts
+    rng = random.Random(seed)
+    order = rng.sample(range(len(train)), len(train))
+    if dev is None:
+        held_out, order = order[: HELD_OUT["dev"]], order[HELD_OUT["dev"] :]
+        dev = [train[i] for i in sorted(held_out)]
+    chosen = sorted(order[:size])
+    dev, test = (
+        part if len(part) <= most else random.Random(0).sample(part, most)
+        for part, most in ((dev, HELD_OUT["dev"] if size != 500 else 250), (test, HELD_OUT["test"]))
+    )
+    return [train[i] for i in chosen], dev, test
+
+
+def measure(data, corpus, size, settings, seed):
+    """The scores of one training run, and the processor seconds it took."""
+    from kcrf.corpora import entity_types
+    from kcrf.runs import RunFolder, Settings, read_run
+    from kcrf.runs.defaults import choose_defaults
+    from kcrf.training import train_tagger
+
+    task = CORPORA[corpus][0]
+    train, dev, test = cut(parts_of(data, corpus), size, seed)
+    if settings is None:
+        tags = 4 if task == "cws" else 1 + 2 * len(entity_types(train))
+        settings = choose_defaults(len(train), tags)
+    settings = Settings(task=task, seed=seed, **settings)
+    with tempfile.TemporaryDirectory() as folder:
+        out, worked = Path(folder) / "run", time.process_time()
+        tagger, _ = train_tagger(settings, train, dev, out=out)
+        seconds = time.process_time() - worked
+        result = {
+            "sentences": len(train),
+            "characters": sum(len(sentence.text) for sentence in train),
+            "settings": {name: getattr(settings, name) for name in BEFORE},
+            "dev by epoch": [round(row["valid_f"], 4) for row in read_run(out).log],
+            "as trained": scores(tagger, dev, test, CONFIDENCES),
+            "processor_seconds": round(seconds, 1),
+            "backend": os.environ.get("KERAS_BACKEND", "tensorflow"),
+        }
+        if not settings.constraints:
+            result["constrained decoding"] = scores(constrained(RunFolder(out)), dev, test)
+    return result
+
+
+def constrained(folder):
+    """The tagger of a run trained without constraints, which forbids what is illegal in decoding."""
+    from kcrf.taggers.decoding import Tagger, load_setup
+    from kcrf.taggers.networks import build_network
+
+    settings, reader = load_setup(folder)
+    model = build_network(replace(settings, constraints=True), reader, folder)
+    folder.load_weights(model)
+    return Tagger(model, reader, settings.tag_scheme())
+
+
+def scores(tagger, dev, test, thresholds=()):
+    """F1 on both parts; for entities also with the one of the thresholds that is best on the dev part."""
+    found = {"dev": tagger.scores(dev)["f"], "test": tagger.scores(test)["f"]}
+    if tagger.scheme.types and thresholds:
+        by_threshold = {}
+        for tagger.min_confidence in thresholds:
+            by_threshold[tagger.min_confidence] = tagger.scores(dev)["f"]
+        tagger.min_confidence = max(by_threshold, key=by_threshold.get)
+        found |= {"threshold": tagger.min_confidence, "dev at it": by_threshold[tagger.min_confidence]}
+        found["test at it"] = tagger.scores(test)["f"]
+        tagger.min_confidence = None
+    return {name: round(value or 0.0, 4) for name, value in found.items()}
+
+
+def print_table():
+    """Prints the kept results as a Markdown table, a line per run."""
+    print("| run | dev | test | decoding constrained: dev | test | threshold | dev | test | processor seconds |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for key, result in sorted(json.loads(RESULTS.read_text(encoding="utf-8")).items()):
+        plain, forbidden = result["as trained"], result.get("constrained decoding", {})
+        cells = [plain["dev"], plain["test"], forbidden.get("dev"), forbidden.get("test")]
+        cells += [plain.get(name) for name in ("threshold", "dev at it", "test at it")]
+        shown = ["" if cell is None else f"{cell:.4g}" for cell in cells]
+        print(f"| {key} | {' | '.join(shown)} | {result['processor_seconds']:.0f} |")
+
+
+if __name__ == "__main__":
+    main()
