@@ -56,8 +56,11 @@ def _train(options):
 def _run_training(options, settings, sources, parts):
     """Trains and returns the scores. Keras is imported here, when the options and the data are known to be valid."""
     with quiet_import():
+        from kcrf.backend import keras
         from kcrf.training import resume_tagger, train_tagger
         from kcrf.training.progress import TrainingProgress
+
+        keras.utils.set_random_seed(settings.seed)  # imports TensorFlow where it is installed, on any backend
 
     progress = TrainingProgress("training")
     if options.resume is not None:

@@ -125,3 +125,12 @@ def test_an_import_of_keras_shows_what_is_not_a_note_of_tensorflow(capfd):
         os.write(2, b"E0000 an error\n")
         raise ImportError
     assert capfd.readouterr().err == "a warning of Python\nE0000 an error\n"
+
+
+def test_a_command_that_computes_prints_its_result_and_nothing_of_its_libraries(folder):
+    environment = {name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
+    command = [sys.executable, "-m", "kcrf", "segment", "--model", str(FIXTURES / "words"), "text.txt"]
+    environment["PYTHONPATH"] = str(ROOT)
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [line.replace(" ", "") for line in done.stdout.splitlines()] == ["今天天气真好", "明天也好"]
