@@ -11,8 +11,8 @@ class TextMismatch(ValueError):
     """Gold and prediction are not the same text.
 
     Attributes:
-        line: Which sentence, counted from 1.
-        column: At which of its characters they differ first, counted from 1, blanks left out.
+        line: Number of the sentence, counted from 1.
+        column: Number of its first character that differs, counted from 1, without blanks.
     """
 
     def __init__(self, line, column, gold, predicted):
@@ -24,17 +24,17 @@ class TextMismatch(ValueError):
 
 
 def segmentation_scores(gold, predicted, training_words=None):
-    """SIGHAN's figures for word segmentation (Emerson, 2005): a word counts when both its ends are right.
+    """Computes SIGHAN's scores of word segmentation (Emerson, 2005). A word is right if both its ends are right.
 
     Args:
         gold: List of sentences, each a list of words.
         predicted: As `gold`, the same text in other words.
-        training_words: The words that count as known, any iterable, or None.
+        training_words: An iterable of the words that count as known. Defaults to `None`.
 
     Returns:
-        A dict of `true_words` and `test_words` (how many are in gold and in the prediction), `recall`, `precision`,
-        `f` (their harmonic mean) and, with `training_words`, `oov_rate`, `oov_recall`, `iv_recall`. A share of nothing
-        is None.
+        A dict of `true_words` and `test_words` (the numbers of words in gold and in the prediction), `recall`,
+        `precision`, `f` (their harmonic mean) and, with `training_words`, `oov_rate`, `oov_recall`, `iv_recall`. A
+        share of no words is `None`.
 
     Raises:
         TextMismatch: The texts differ; names line and column.
@@ -94,20 +94,20 @@ def _share(part, whole):
 
 
 def entity_scores(gold, predicted):
-    """conlleval's figures for entities (Tjong Kim Sang and De Meulder, 2003): both ends and the type must be right.
+    """Computes conlleval's scores of entities (Tjong Kim Sang and De Meulder, 2003): ends and type must be right.
 
     Args:
         gold: One list of spans `(start, end, label)` per sentence.
         predicted: As `gold`.
 
     Returns:
-        A dict of `true_entities`, `found_entities` and `correct`, which count, `precision`, `recall` and `f` of all
-        entities together (micro); `types`, a dict of the same six by label; and `macro`, the plain mean of
-        `precision`, `recall` and `f` over the types that occur in gold or prediction. A share of nothing is 0.0, as
-        conlleval has it.
+        A dict of the counts `true_entities`, `found_entities` and `correct`; of `precision`, `recall` and `f` of all
+        entities together (micro); of `types`, a dict of the same six by label; and of `macro`, the mean of `precision`,
+        `recall` and `f` over the types that occur in gold or prediction. A share of no entities is 0.0, as in
+        conlleval.
 
     Raises:
-        ValueError: Gold and prediction have not as many sentences, or a sentence has a span twice.
+        ValueError: Gold and prediction have different numbers of sentences, or a sentence has a span twice.
 
     >>> scores = entity_scores([[(0, 2, "PER"), (4, 6, "LOC")]], [[(0, 2, "PER"), (4, 7, "LOC"), (8, 9, "LOC")]])
     >>> scores["correct"], scores["precision"], scores["recall"], scores["f"]
@@ -155,19 +155,19 @@ def _entity_figures(true, found, correct):
 
 
 def calibration(confidences, right, bins=10):
-    """Whether confidences mean what they say: of those near 0.8, eight in ten should be right.
+    """Measures whether confidences are probabilities: of the items with 0.8, eight in ten should be right.
 
     Args:
         confidences: Probabilities, `(items,)`.
         right: `(items,)` bool, whether each item was right.
-        bins: How many intervals of equal width [0, 1] is cut into. Defaults to 10. A confidence on a border belongs to
-            the interval above it, 1 to the last one.
+        bins: Number of intervals of equal width into which [0, 1] is divided. Defaults to 10. A confidence on a border
+            belongs to the interval above it, and 1 to the last one.
 
     Returns:
-        rows: For each interval `(low, high, count, mean confidence, share right)`; the last two are None where it is
+        rows: For each interval `(low, high, count, mean confidence, share right)`; the last two are `None` if it is
             empty.
         error: The expected calibration error (Naeini et al., 2015): the mean distance of confidence and share right,
-            weighted by count. None without items.
+            weighted by count. `None` without items.
 
     Raises:
         ValueError: The lengths differ, or a confidence is not in [0, 1].

@@ -1,7 +1,8 @@
-"""What a CRF's transitions have learnt, and in one sentence what to do about it.
+"""How well a CRF's transitions are learnt: measured by `transition_report`, judged in one sentence by `advice`.
 
-The limits are set by what the built-in corpus shows (the settings of `kcrf demo`: CNN, learning rate 2e-4, 924 updates,
-suggested multiplier 50), at the end of training:
+Transitions decide something only if they are about as large as the differences between a position's emission scores.
+The limits below were read off the built-in corpus (the settings of `kcrf demo`: CNN, learning rate 2e-4, 924 updates,
+suggested multiplier 50). At the end of training:
 
 | `lr_multiplier` | size / gap | illegal above legal | change since the start / gap | best F1, held out |
 |---|---|---|---|---|
@@ -11,10 +12,14 @@ suggested multiplier 50), at the end of training:
 | 1000 | 1.8 | 0 of 8 | 1.8 | 0.841 |
 | 10000 | 3.1 | 0 of 8 | 3.1 | 0.839 |
 
-The F1 of so small a corpus differ by no more than those of two seeds. How often Viterbi differs from argmax tells
-nothing here: at x1 it is every twentieth token, by random preferences that were there before training. In the first
-epochs the emission gap is still small, so that size / gap begins at 0.5 at x1 and falls; what tells multipliers apart
-by then is how far the transitions have moved: after three epochs 0.008 of the gap at x1, 0.09 at x10, 0.8 at x100.
+Size is the standard deviation of the transitions; the gap is the median distance of a position's best two emission
+scores. So below 0.3 of the gap transitions are too small, and above twice the gap too large. The F1 differ no more than
+those of two seeds: on so small a corpus they do not tell which multiplier is best.
+
+The share of positions at which Viterbi and argmax differ is no measure: at x1 it is a twentieth, caused by the random
+transitions of the start. Early in training the gap is still small, so that size / gap begins at 0.5 at x1 and falls.
+The distance that the transitions have moved tells multipliers apart by then: after three epochs it is 0.008 of the gap
+at x1, 0.09 at x10, 0.8 at x100.
 """
 
 import math
@@ -23,26 +28,36 @@ import numpy as np
 
 __all__ = ["advice", "is_forbidden", "transition_report"]
 
+FORBIDDEN_BELOW = -1e8  # no score that was learnt is that low
+TOO_SMALL, TOO_LARGE = 0.3, 2.0  # size of the transitions, divided by the gap
+BARELY_MOVED = 0.1  # change of the transitions since the start, divided by the gap
+MOST_ILLEGAL = 0.1  # share of illegal transitions above a legal one; with many types some legal transitions are rare
+TOO_SLOW, TOO_FAST = 1 / 2, 5.0  # the multiplier, divided by the suggested one
+
 
 def is_forbidden(transitions):
-    """Which scores stand for "never", as `kcrf.crf.FORBIDDEN` does: bool, of the same shape."""
-    return np.asarray(transitions, "float64") < -1e8  # no score that was learnt is that low
+    """Which transitions are forbidden, that is, have a score such as `kcrf.crf.FORBIDDEN`: bool, of the same shape."""
+    return np.asarray(transitions, "float64") < FORBIDDEN_BELOW
 
 
 def transition_report(transitions, scheme, emissions, decoded=None):
-    """Whether a CRF's transition matrix has learnt anything.
+    """Measures the transitions of a CRF.
 
     Args:
-        transitions: `(tags, tags)`, `[i, j]` from tag i to tag j. Forbidden scores count for nothing but as illegal.
-        scheme: The `TagScheme` that says which transitions are legal, or None where nobody knows.
-        emissions: `(positions, tags)` scores of real positions.
-        decoded: `(positions,)`, the tags of the best paths there, or None.
+        transitions: `(tags, tags)`, `[i, j]` from tag i to tag j. Forbidden ones are left out of `size`.
+        scheme: The `TagScheme` that says which transitions are legal, or `None` if it is not known.
+        emissions: `(positions, tags)`, scores of positions that are no padding.
+        decoded: `(positions,)`, the tags of the best paths there. Defaults to `None`.
 
     Returns:
-        A dict of `illegal_above_legal`, how many illegal transitions score above a legal one out of the same tag;
-        `illegal`, how many there are (both missing without a scheme); `size`, the standard deviation of the
-        transitions; `gap`, the median distance of a position's best two emission scores; `ratio`, size / gap; and with
-        `decoded`, `differs`: the share of positions whose decoded tag is not the one with the largest emission.
+        A dict of
+
+        - `illegal_above_legal`: number of illegal transitions that score above a legal one out of the same tag, and
+          `illegal`: number of illegal transitions. Both only with a scheme.
+        - `size`: standard deviation of the transitions.
+        - `gap`: median distance of a position's best two emission scores.
+        - `ratio`: `size / gap`, or `None` if the gap is 0.
+        - `differs`: share of positions whose decoded tag does not have the largest emission. Only with `decoded`.
 
     >>> from kcrf.tags import bio
     >>> report = transition_report([[0, 0, 9], [0, 0, 0], [0, 0, 0]], bio(["X"]), [[3.0, 1.0, 0.0]])
@@ -64,25 +79,22 @@ def transition_report(transitions, scheme, emissions, decoded=None):
     return report
 
 
-SMALL, LARGE = 0.3, 2.0  # of the transitions, beside the emission gap
-BARELY_MOVED = 0.1  # likewise
-MOST_ILLEGAL = 0.1  # of them may score above a legal one: with many types, some legal transition is always rare
-TOO_SLOW, TOO_FAST = 1 / 2, 5.0  # of the suggested multiplier
-
-
 def advice(row):
-    """One sentence on an epoch: what is wrong with the transitions, and what to do.
+    """Judges the transitions of a CRF: one sentence that says what is wrong with them, and what to do.
+
+    - Too small: below 0.3 of the gap; or more than a tenth of the illegal ones score above a legal one; or, without a
+      scheme, they moved by less than 0.1 of the gap since training began. The advice is the suggested multiplier or,
+      where the multiplier is about that already, longer training or constraints.
+    - Too large: above twice the gap, with a multiplier of more than 5 times the suggested one. A large ratio alone is
+      no fault: early in training the gap is small whatever the multiplier.
 
     Args:
-        row: A dict with `transition_size`, `emission_gap`, `lr_multiplier` and `suggested_lr_multiplier`, and where
-            they are known `illegal_above_legal` with `illegal`, and `transition_change`, as `CRFMonitor.history` has
-            it.
+        row: A row of `CRFMonitor.history`: a dict with `transition_size` (the report's `size`), `emission_gap` (its
+            `gap`), `lr_multiplier` and `suggested_lr_multiplier`; optionally `illegal_above_legal` with `illegal`, and
+            `transition_change`.
 
     Returns:
-        A string. The transitions are too small if they are below 0.3 of the emission gap, if more than a tenth of the
-        illegal ones score above a legal one, or, without a scheme, if they barely moved since training began. Then the
-        multiplier should rise to the suggested one, unless it is about that already. They are too large from twice
-        the gap on, if the multiplier is more than 5 times the suggested one: early on, any gap is small.
+        A string.
 
     >>> row = {"transition_size": 0.5, "emission_gap": 15.0, "lr_multiplier": 1, "suggested_lr_multiplier": 1000}
     >>> advice(row)
@@ -92,7 +104,7 @@ def advice(row):
     if not math.isfinite(size + gap):
         return "training diverged, scores are no numbers any more: lower the learning rate, or warm up for longer"
     present, suggested = row["lr_multiplier"], row["suggested_lr_multiplier"]
-    if size >= LARGE * gap and present > TOO_FAST * suggested:
+    if size >= TOO_LARGE * gap and present > TOO_FAST * suggested:
         fault = f"transitions dwarf the emissions ({size:.2g} beside a gap of {gap:.2g})"
         return f"{fault}: lower lr_multiplier from {present:g} to about {suggested:g}"
     fault = " and ".join(_faults(row, size, gap))
@@ -105,7 +117,7 @@ def advice(row):
 
 def _faults(row, size, gap):
     faults = []
-    if size < SMALL * gap:
+    if size < TOO_SMALL * gap:
         times = f"{gap / size:.0f} times" if size else "infinitely"
         faults.append(f"transitions are {times} smaller than the emission gap")
     if "illegal" not in row:

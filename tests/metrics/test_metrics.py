@@ -1,5 +1,6 @@
 """kcrf.metrics against SIGHAN's printed figures, conlleval's counts and counting by hand."""
 
+import itertools
 import json
 
 import numpy as np
@@ -8,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcrf.corpora import read_lines, read_segmented
-from kcrf.metrics import TextMismatch, calibration, entity_scores, segmentation_scores, transition_report
+from kcrf.metrics import (
+    TextMismatch,
+    bootstrap_difference,
+    calibration,
+    entity_scores,
+    segmentation_scores,
+    span_counts,
+    transition_report,
+)
 from kcrf.tags import bio, bmes
 
 
@@ -214,3 +223,40 @@ def test_the_transition_report_counts_and_measures():
     assert transition_report(-transitions, scheme, emissions)["illegal_above_legal"] == 8
     transitions[0, 2] = 1.5  # s to m above s to b
     assert transition_report(transitions, scheme, emissions)["illegal_above_legal"] == 1
+
+
+def test_the_bootstrap_interval_is_that_of_all_draws_there_are():
+    """Of 4 sentences there are 256 equally likely draws, which can be enumerated."""
+    first, second = (
+        np.array([[3, 4, 4], [0, 2, 1], [5, 5, 6], [1, 3, 2]]),
+        np.array([[2, 4, 3], [1, 2, 2], [5, 5, 5], [0, 3, 3]]),
+    )
+
+    def f1(counts):
+        right, gold, found = counts.sum(0)
+        precision, recall = right / found, right / gold
+        return 2 * precision * recall / (precision + recall) if right else 0.0
+
+    draws = [list(draw) for draw in itertools.product(range(4), repeat=4)]
+    exact = np.array([f1(first[draw]) - f1(second[draw]) for draw in draws])
+    difference, low, high = bootstrap_difference(first, second, level=0.8, samples=50_000)
+    assert difference == pytest.approx(f1(first) - f1(second))
+    # Quantiles of a discrete distribution: the share of draws below and up to each contains the wanted one.
+    for value, share in ((low, 0.1), (high, 0.9)):
+        assert np.mean(exact < value - 1e-9) - 0.01 < share < np.mean(exact <= value + 1e-9) + 0.01
+    again = bootstrap_difference(first, second, level=0.8, samples=50_000)
+    assert again == (difference, low, high)
+    assert bootstrap_difference(second, first, level=0.8, samples=50_000) == pytest.approx((-difference, -high, -low))
+
+
+def test_equal_taggers_do_not_differ_and_other_sentences_are_refused():
+    gold = [[(0, 2, "A")], [], [(1, 2, "B"), (3, 4, "A")]]
+    found = [[(0, 2, "A", 0.5)], [(0, 1, "A", 0.1)], [(1, 2, "A", 0.3), (3, 4, "A", 0.9)]]
+    counts = span_counts(gold, found)
+    assert counts.tolist() == [[1, 1, 1], [0, 0, 1], [1, 2, 2]]
+    assert bootstrap_difference(counts, counts) == (0.0, 0.0, 0.0)
+    assert 2 * counts[:, 0].sum() / counts[:, 1:].sum() == entity_scores(gold, [[s[:3] for s in f] for f in found])["f"]
+    with pytest.raises(ValueError, match=r"the same sentences, at least one. Received: shapes \(3, 3\) and \(2, 3\)"):
+        bootstrap_difference(counts, counts[:2])
+    with pytest.raises(ValueError, match="at least one"):
+        bootstrap_difference(counts[:0], counts[:0])
