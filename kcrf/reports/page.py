@@ -1,10 +1,10 @@
-"""Training runs, side by side, as one HTML page that needs nothing else."""
+"""Training runs, side by side, as one HTML page."""
 
 from html import escape
 from pathlib import Path
 
 from kcrf.files import write_aside
-from kcrf.reports.sections import SECTIONS, anchor, cards
+from kcrf.reports.sections import SECTIONS, WIDE, anchor, cards
 from kcrf.runs import read_run
 from kcrf.version import __version__
 
@@ -12,10 +12,10 @@ __all__ = ["write_report"]
 
 
 def write_report(run_dirs, path):
-    """Writes a page about training runs, side by side: settings, scores, curves, transitions, mistakes, calibration.
+    """Writes a page about training runs: scores, transitions, curves, mistakes, sentences, calibration, settings.
 
-    The page holds all it shows, text and pictures: no other file, no script, no network. A file that a run folder does
-    not have is a section that says so.
+    The page contains everything it shows; it needs no other file, no script and no network. Where a run folder lacks a
+    file, the section says so.
 
     Args:
         run_dirs: Folders that `kcrf train` wrote, in the order in which they are shown.
@@ -24,7 +24,7 @@ def write_report(run_dirs, path):
     Raises:
         FileNotFoundError: One of them is no run folder.
         IsADirectoryError: `path` is a folder.
-        ValueError: There is none; or a file in one is damaged, which the message names with its line.
+        ValueError: There is no run folder, or a file in one is damaged. Names the file and the line.
 
     Example:
 
@@ -36,14 +36,15 @@ def write_report(run_dirs, path):
     style = Path(__file__).with_name("report.css").read_text(encoding="utf-8")
     sections = {title: section(runs) for title, section in SECTIONS.items()}
     links = "".join(f'<a href="#{anchor(title)}">{title}</a>' for title in sections)
-    body = "".join(f'<section id="{anchor(t)}"><h2>{t}</h2>{content}</section>' for t, content in sections.items())
+    body = "".join(_section(title, content) for title, content in sections.items())
     page = (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>kcrf report: {escape(', '.join(runs))}</title><style>{style}</style></head><body><main>"
         "<header><h1>Training report</h1>"
         f'<p class="soft">kcrf {__version__}, {len(runs)} run{"s" * (len(runs) > 1)}</p>'
-        f"<nav>{links}</nav></header>{cards(runs)}{body}</main></body></html>\n"
+        f"<nav>{links}</nav></header>{cards(runs)}"
+        f'<div class="sections">{body}</div></main></body></html>\n'
     )
     path = Path(path)
     if path.is_dir():
@@ -53,8 +54,13 @@ def write_report(run_dirs, path):
     write_aside(path, lambda aside: aside.write_bytes(content))
 
 
+def _section(title, content):
+    kind = "wide-section" if title in WIDE else "half-section"
+    return f'<section id="{anchor(title)}" class="{kind}"><h2>{title}</h2>{content}</section>'
+
+
 def _names(run_dirs):
-    """The last part of each path, as many parts as it takes to tell them apart."""
+    """The names of the runs: the last parts of their paths, as many as make them different."""
     parts = [Path(run_dir).resolve().parts for run_dir in run_dirs]
     for count in range(1, max(map(len, parts)) + 1):
         names = ["/".join(part[-count:]) for part in parts]

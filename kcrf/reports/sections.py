@@ -6,16 +6,19 @@ from html import escape
 import numpy as np
 
 from kcrf.metrics import calibration, is_forbidden
-from kcrf.reports.charts import heat_map, is_narrow, line_chart, reliability_diagram, run_color
+from kcrf.reports.browser import sentences_section
+from kcrf.reports.charts import heat_map, is_narrow, line_chart, reliability_diagram
+from kcrf.reports.comparison import differences_from_the_best, why_not_comparable
+from kcrf.reports.html import chip, each_run, in_language, missing, number_cell, of_part, spans, table
 from kcrf.reports.mistakes import frequent_mistakes
+from kcrf.reports.titles import NOT_RANKED, TITLES, format_value
 
-__all__ = ["SECTIONS", "anchor", "cards", "figure"]
+__all__ = ["SECTIONS", "WIDE", "anchor", "cards"]
 
 MOST_MISTAKES = 20
-MOST_HEAT_MAPS = 6
 CONTEXT = 20  # characters on either side of a mistake
 
-# What the log may have of an epoch, and what it means; the first are of training, the others of a CRFMonitor.
+# Columns of the log that are drawn as curves, with title and explanation. A CRFMonitor writes the last four.
 CURVES = {
     "loss": ("Training loss", "per sentence"),
     "valid_f": ("F1 on the held-out part", ""),
@@ -24,108 +27,84 @@ CURVES = {
     "illegal_above_legal": ("Illegal transitions above a legal one", "0 where the CRF has learnt the scheme"),
     "viterbi_differs": ("Tokens where Viterbi differs from argmax", "share; 0 means that the CRF decides nothing"),
 }
-FIGURES = {
-    "f": "F1",
-    "precision": "precision",
-    "recall": "recall",
-    "oov_rate": "OOV rate",
-    "oov_recall": "OOV recall",
-    "iv_recall": "IV recall",
-    "true_words": "words in gold",
-    "test_words": "words found",
-    "true_entities": "entities in gold",
-    "found_entities": "entities found",
-    "correct": "entities right",
-}
-NEITHER_GOOD_NOR_BAD = {"OOV rate", "words in gold", "words found", "entities in gold", "entities found"}
-
-
-def figure(value):
-    """A value as tables show it: floats with four digits, None as a dash."""
-    if value is None:
-        return "-"
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
+ONLY_CRF = ("crf_lr_multiplier", "constraints")  # settings that a softmax head does not use
+UNUSED = "-"
 
 
 def cards(runs):
-    """A card for each run: its best figure, and how long it took."""
+    """A card for each run: its F1, and how long it took."""
     return f'<div class="runs">{"".join(_card(number, *item) for number, item in enumerate(runs.items()))}</div>'
 
 
 def _card(number, name, run):
-    f = run.scores[run.part].get("f") if run.part else None
+    f1 = run.scores[run.part].get("f") if run.part else None
     about = [f"F1 on the {run.part} part" if run.part else "not scored yet"]
     if run.log:
         about.append(f"{len(run.log)} epoch{'s' * (len(run.log) > 1)}")
         seconds = run.log[-1].get("seconds")
         about += [f"{seconds / 60:.1f} min"] if seconds is not None else []
     return (
-        f'<div class="run"><span class="name">{_chip(number)}{escape(name)}</span>'
-        f'<b>{figure(f)}</b><span class="soft">{" · ".join(about)}</span></div>'
+        f'<div class="run"><span class="name">{chip(number)}{escape(name)}</span>'
+        f'<b>{format_value(f1)}</b><span class="soft">{" · ".join(about)}</span></div>'
     )
-
-
-def _chip(number):
-    return f'<span class="chip" style="background:{run_color(number)}"></span>'
-
-
-def _missing(name, what):
-    return f'<p class="soft">No {what}: <code>{name}</code> is not in the run folder.</p>'
-
-
-def _of_each_run(runs, show):
-    """What `show(run)` says, under the name of the run where there are several."""
-    if len(runs) == 1:
-        return show(*runs.values())
-    return "".join(f"<h3>{_chip(n)}{escape(name)}</h3>{show(run)}" for n, (name, run) in enumerate(runs.items()))
-
-
-def _table(head, rows, kind=""):
-    """Head and cells are HTML; a row is (class, cells); all columns but the first hold numbers."""
-    head = "".join(f'<th class="{"number" if i else "first"}">{cell}</th>' for i, cell in enumerate(head))
-    body = "".join(f'<tr class="{name}">{"".join(cells)}</tr>' for name, cells in rows)
-    return f'<div class="wide"><table class="{kind}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def _scores(runs):
     parts = [part for part in ("test", "valid") if any(part in (run.scores or {}) for run in runs.values())]
     if not parts:
-        return _missing("scores.json", "scores yet")
-    rows = []
+        return missing("scores.json", "scores yet")
+    rows, notes = [], []
     for part in parts:
-        columns = [_flat((run.scores or {}).get(part, {})) for run in runs.values()]
+        scored = [run for run in runs.values() if part in (run.scores or {})]
+        obstacle = why_not_comparable(scored, part)
+        columns = [_by_title((run.scores or {}).get(part, {})) for run in runs.values()]
         rows.append(("part", [f'<td colspan="{len(runs) + 1}">{part} part</td>']))
         titles = dict.fromkeys(title for column in columns for title in column)
-        rows += [_score_row(title, [column.get(title) for column in columns]) for title in titles]
-    return _table(_heading(runs), rows) + '<p class="soft">The best of several runs is bold.</p>' * (len(runs) > 1)
+        rows += [_score_row(title, [column.get(title) for column in columns], obstacle) for title in titles]
+        if len(scored) > 1:
+            notes += [_not_comparable(part, obstacle)] if obstacle else _notes_on_differences(runs, part)
+    if len(runs) > 1:
+        notes.insert(0, "The best of several runs is bold, where they can be compared.")
+    return table(_heading(runs), rows) + "".join(f'<p class="soft">{note}</p>' for note in notes)
 
 
-def _flat(scores):
-    """The figures of a part by what they are called; those of entities also over and for the types."""
-    flat = {title: scores.get(key) for key, title in FIGURES.items()}
-    flat["F1, mean over types"] = scores.get("macro", {}).get("f")
-    flat.update({f"F1 of {label}": figures.get("f") for label, figures in scores.get("types", {}).items()})
-    return {title: value for title, value in flat.items() if value is not None}
+def _not_comparable(part, obstacle):
+    return f"The scores of the {part} part cannot be compared: {obstacle}."
+
+
+def _notes_on_differences(runs, part):
+    """A sentence for each run but the best: how far it is behind, and whether that may be chance."""
+    for best, name, count, (difference, low, high) in differences_from_the_best(runs, part):
+        verdict = "more than noise" if low > 0 else "within the noise of so few sentences: it may be chance"
+        yield (
+            f"F1 on the {part} part: {escape(best)} is {difference:.4f} above {escape(name)}; 95 % of bootstrap draws "
+            f"of the {count} sentences lie between {low:+.4f} and {high:+.4f}, {verdict}."
+        )
+
+
+def _by_title(scores):
+    """The scores of a part by their titles; those of entities also for each type."""
+    found = {title: scores.get(key) for key, title in TITLES.items()}
+    found["F1, mean over types"] = scores.get("macro", {}).get("f")
+    found.update({f"F1 of {label}": of_type.get("f") for label, of_type in scores.get("types", {}).items()})
+    return {title: value for title, value in found.items() if value is not None}
 
 
 def _heading(runs):
-    return ["", *(_chip(number) + escape(name) for number, name in enumerate(runs))]
+    return ["", *(chip(number) + escape(name) for number, name in enumerate(runs))]
 
 
-def _score_row(title, values):
+def _score_row(title, values, obstacle):
     numbers = [value for value in values if value is not None]
-    best = max(numbers) if len(numbers) > 1 and title not in NEITHER_GOOD_NOR_BAD else None
-    cells = (_number(value, "best" if value is not None and value == best else "") for value in values)
-    return "", [f"<td>{escape(title)}</td>", *cells]
-
-
-def _number(value, kind=""):
-    return f'<td class="number {kind}">{escape(figure(value))}</td>'
+    is_ranked = len(numbers) > 1 and not obstacle and title not in {TITLES[key] for key in NOT_RANKED}
+    best = max(numbers) if is_ranked else None
+    cells = (number_cell(value, "best" if value is not None and value == best else "") for value in values)
+    return "", [f"<td{in_language(title)}>{escape(title)}</td>", *cells]
 
 
 def _curves(runs):
     if not any(run.log for run in runs.values()):
-        return _missing("log.csv", "learning curves")
+        return missing("log.csv", "learning curves")
     charts = []
     for key, (title, note) in CURVES.items():
         lines = {
@@ -142,46 +121,45 @@ def _curves(runs):
 def _legend(runs):
     if len(runs) == 1:
         return ""
-    names = (f'<span class="name">{_chip(number)}{escape(name)}</span>' for number, name in enumerate(runs))
+    names = (f'<span class="name">{chip(number)}{escape(name)}</span>' for number, name in enumerate(runs))
     return f'<div class="legend">{"".join(names)}</div>'
 
 
 def _transitions(runs):
     note = (
         '<p class="soft">From row to column: warm raises a score, cold lowers it, one scale for all epochs of a run. '
-        "Crossed out is what the scheme calls illegal; a frame marks an illegal transition that scores above a legal "
-        "one out of the same tag.</p>"
+        "Illegal transitions of the scheme are crossed out; a frame marks an illegal one that scores above a legal one "
+        "out of the same tag.</p>"
     )
-    return note + _of_each_run(runs, _heat_maps)
+    return note + each_run(runs, _heat_maps)
 
 
-def _heat_maps(run):
+def _heat_maps(number, run):
+    """The transitions after the first and after the last epoch, with the advice on them."""
     if not run.transitions:
-        return _diagnosis(run) + _missing("transitions.json", "transitions")
+        return _advice(run) + missing("transitions.json", "transitions")
     limit = max(np.abs(matrix[~is_forbidden(matrix)]).max(initial=0.0) for _, matrix in run.transitions)
-    last = len(run.transitions) - 1
-    shown = sorted({round(i * last / (MOST_HEAT_MAPS - 1)) for i in range(MOST_HEAT_MAPS)})
     maps = []
-    for epoch, matrix in (run.transitions[i] for i in shown):
+    for epoch, matrix in dict(run.transitions[::-1][:1] + run.transitions[:1]).items():
         picture = heat_map(f"Transitions after epoch {epoch}", matrix, run.labels, run.allowed, limit)
-        maps.append(f"<figure><h4>epoch {epoch}</h4>{picture}</figure>")
+        maps.insert(0, f"<figure><h4>epoch {epoch}</h4>{picture}</figure>")
     grid = "grid small" if is_narrow(run.labels) else "grid"
-    return _diagnosis(run) + f'<div class="{grid}">{"".join(maps)}</div>'
+    return _advice(run) + f'<div class="{grid}">{"".join(maps)}</div>'
 
 
-def _diagnosis(run):
+def _advice(run):
     return f'<p class="advice">{run.advice[0].upper()}{run.advice[1:]}.</p>' if run.advice else ""
 
 
 def _mistakes(runs):
-    return _of_each_run(runs, lambda run: _mistakes_of(run, "open" if len(runs) == 1 else ""))
+    return each_run(runs, _mistakes_of)
 
 
-def _mistakes_of(run, is_open):
+def _mistakes_of(number, run):
     if run.predictions is None:
-        return _missing("predictions.jsonl", "predictions")
+        return missing("predictions.jsonl", "predictions")
     mistakes = frequent_mistakes(run.predictions)
-    where = f"{len(run.predictions)} sentences{_of_part(run)}"
+    where = f"{len(run.predictions)} sentences{of_part(run)}"
     if not mistakes:
         return f"<p>No mistakes in {where}.</p>"
     kinds = Counter()
@@ -192,16 +170,9 @@ def _mistakes_of(run, is_open):
         for kind, count in kinds.most_common()
     )
     shown = mistakes[:MOST_MISTAKES]
-    table = _table(["gold", "found", "times", "confidence", "the surest one"], map(_mistake_row, shown), "mistakes")
-    total = f"{kinds.total()} mistakes of {len(mistakes)} sorts in {where}"
-    return (
-        f'<p class="soft">{total}.</p><ul class="kinds">{bars}</ul>'
-        f"<details {is_open}><summary>The most frequent {len(shown)}</summary>{table}</details>"
-    )
-
-
-def _of_part(run):
-    return f" of the {run.part} part" if run.part else ""
+    rows = table(["gold", "found", "times", "confidence", "with the largest"], map(_mistake_row, shown), "mistakes")
+    total = f"{kinds.total()} mistakes of {len(mistakes)} sorts in {where}; the most frequent {len(shown)}"
+    return f'<p class="soft">{total}.</p><div class="pair"><ul class="kinds">{bars}</ul>{rows}</div>'
 
 
 def _mistake_row(mistake):
@@ -210,11 +181,11 @@ def _mistake_row(mistake):
     dots = ("…" * (start > CONTEXT), "…" * (end + CONTEXT < len(text)))
     context = f"{dots[0]}{escape(before)}<mark>{escape(text[start:end])}</mark>{escape(after)}{dots[1]}"
     return "", [
-        f'<td data-name="gold"><span>{_pieces(mistake.gold)}</span></td>',
-        f'<td data-name="found" class="found"><span>{_pieces(mistake.found)}</span></td>',
+        f'<td data-name="gold"><span>{spans(mistake.gold)}</span></td>',
+        f'<td data-name="found" class="found"><span>{spans(mistake.found)}</span></td>',
         f'<td data-name="times" class="number">{mistake.count}</td>',
         f'<td data-name="confidence" class="number">{_two_digits(mistake.confidence)}</td>',
-        f'<td data-name="in"><span class="context">{context}</span></td>',
+        f'<td data-name="in"><span class="context"{in_language(text)}>{context}</span></td>',
     ]
 
 
@@ -222,50 +193,49 @@ def _two_digits(value):
     return "-" if value is None else f"{value:.2f}"
 
 
-def _pieces(spans):
-    pieces = (
-        f'<span class="piece">{escape(text)}{f"<small>{escape(label)}</small>" if label else ""}</span>'
-        for text, label in spans
-    )
-    return "".join(pieces) or '<span class="soft">nothing</span>'
-
-
 def _calibration(runs):
-    return _of_each_run(runs, _calibration_of)
+    return each_run(runs, _calibration_of)
 
 
-def _calibration_of(run):
+def _calibration_of(number, run):
     found = []
     for sentence in run.predictions or ():
         gold = set(map(tuple, sentence["gold"]))
         found += [(span[3], tuple(span[:3]) in gold) for span in sentence["found"]]
     if not found:
-        return _missing("predictions.jsonl", "confidences")
+        return missing("predictions.jsonl", "confidences")
     rows, error = calibration(*zip(*found, strict=True))
-    told = [
-        ("", [f"<td>{low:.1f} to {high:.1f}</td>", *(_number(value) for value in (count, mean, share))])
+    lines = [
+        ("", [f"<td>{low:.1f} to {high:.1f}</td>", *(number_cell(value) for value in (count, mean, share))])
         for low, high, count, mean, share in rows
         if count
     ]
     head = ["confidence", "found", "mean", "right"]
     return (
         f'<p>Expected calibration error <b>{error:.4f}</b> <span class="soft">over {len(found)} spans'
-        f"{_of_part(run)}: the mean distance of confidence and share right, 0 where confidence tells the truth."
+        f"{of_part(run)}: the mean distance of confidence and share right. At 0 confidences are probabilities."
         "</span></p>"
-        f'<div class="pair">{reliability_diagram("Share right by confidence", rows)}{_table(head, told)}</div>'
+        f'<div class="halves">{reliability_diagram("Share right by confidence", rows)}{table(head, lines)}</div>'
     )
 
 
 def _settings(runs):
+    used = [_used_settings(run.settings) for run in runs.values()]
     names = list(dict.fromkeys(name for run in runs.values() for name in run.settings))
     rows = []
     for name in names:
-        values = [run.settings.get(name) for run in runs.values()]
+        values = [settings.get(name) for settings in used if settings.get(name) is not UNUSED]
         differs = any(value != values[0] for value in values)
-        cells = (f'<td class="number">{escape(str(value))}</td>' for value in values)
+        cells = (f'<td class="number">{escape(str(settings.get(name)))}</td>' for settings in used)
         rows.append(("differs" if differs else "", [f"<td>{escape(name)}</td>", *cells]))
-    rows.sort(key=lambda row: row[0] == "")  # what differs first
-    return _table(_heading(runs), rows, "settings")
+    rows.sort(key=lambda row: row[0] == "")  # settings that differ come first
+    return table(_heading(runs), rows, "settings")
+
+
+def _used_settings(settings):
+    """The settings, with `UNUSED` in place of those that the head does not use."""
+    unused = [name for name in ONLY_CRF if name in settings and settings.get("head") == "softmax"]
+    return {**settings, **dict.fromkeys(unused, UNUSED)}
 
 
 def anchor(title):
@@ -275,9 +245,11 @@ def anchor(title):
 
 SECTIONS = {
     "Scores": _scores,
-    "Learning curves": _curves,
     "Transitions": _transitions,
+    "Learning curves": _curves,
     "Mistakes": _mistakes,
+    "Sentences": sentences_section,
     "Calibration": _calibration,
     "Settings": _settings,
 }
+WIDE = {"Learning curves", "Mistakes", "Sentences"}  # the others take half the width of a screen where two fit

@@ -2,16 +2,17 @@
 
 import json
 import re
+import shutil
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
 from kcrf.commands import main
-from kcrf.metrics import calibration
+from kcrf.metrics import bootstrap_difference, calibration
 from kcrf.reports import write_report
 from kcrf.reports.charts import heat_map, line_chart, reliability_diagram
-from kcrf.reports.mistakes import frequent_mistakes
+from kcrf.reports.mistakes import KINDS, frequent_mistakes
 from kcrf.tags import bio, bioes, bmes
 
 SCORES = {
@@ -186,6 +187,129 @@ def test_several_runs_stand_side_by_side(run_dir):
         assert name in page.texts
 
 
+def test_settings_that_a_softmax_does_not_use_are_no_difference(run_dir):
+    crf = {"task": "cws", "head": "crf", "crf_lr_multiplier": 10.0, "constraints": False}
+    runs = {"a": crf, "b": {**crf, "head": "softmax", "crf_lr_multiplier": 1.0}, "c": {**crf, "constraints": True}}
+    for name, settings in runs.items():
+        (run_dir.parent / name).mkdir()
+        (run_dir.parent / name / "config.json").write_text(json.dumps({"settings": settings}))
+    page = report(run_dir.parent / "a", run_dir.parent / "b")
+    assert ["crf_lr_multiplier", "10.0", "-"] in page.rows and ["constraints", "False", "-"] in page.rows
+    assert page.source.count('<tr class="differs">') == 1  # the head
+    assert report(run_dir.parent / "a", run_dir.parent / "c").source.count('<tr class="differs">') == 1  # constraints
+
+
+def copy_of(run_dir, name, **files):
+    """A copy of a run folder in which some files are others."""
+    folder = run_dir.parent / name
+    shutil.copytree(run_dir, folder)
+    for file, content in files.items():
+        (folder / file.replace("_", ".")).write_text(content)
+    return folder
+
+
+def test_scores_of_other_tasks_or_other_texts_are_not_compared(run_dir):
+    better = json.dumps({"test": {**SCORES["test"], "f": 0.75}})
+    other = copy_of(run_dir, "other", scores_json=better)
+    assert '<td class="number best">0.7500</td>' in report(run_dir, other).source
+    tasks = {"task": "ner", "learning_rate": 0.0002}
+    other = copy_of(run_dir, "ner", scores_json=better, config_json=json.dumps({"settings": tasks}))
+    page = report(run_dir, other)
+    assert "number best" not in page.source
+    assert "The scores of the test part cannot be compared: the runs have different tasks (cws, ner)." in page.texts
+    changed = [{**PREDICTIONS[0], "text": "甲乙丙戊"}, *PREDICTIONS[1:]]
+    lines = "".join(json.dumps(row) + "\n" for row in changed)
+    other = copy_of(run_dir, "text", scores_json=better, predictions_jsonl=lines)
+    page = report(run_dir, other)
+    assert "cannot be compared: the runs have different test texts." in page.text
+    size = json.dumps({"valid": {**SCORES["valid"], "true_words": 7}})
+    assert "different valid texts" in report(run_dir, copy_of(run_dir, "size", scores_json=size)).text
+
+
+def test_the_difference_of_two_runs_comes_with_its_interval_and_a_word_on_noise(run_dir):
+    right = [{**row, "found": [[*span, 0.9] for span in row["gold"]]} for row in PREDICTIONS]
+    lines = "".join(json.dumps(row) + "\n" for row in right)
+    page = report(run_dir, copy_of(run_dir, "right", predictions_jsonl=lines))
+    # Right, in gold, found: of the sentences of PREDICTIONS, and of gold itself.
+    counts = np.array([[0, 2, 1], [1, 3, 2], [0, 1, 2]]), np.array([[2, 2, 2], [3, 3, 3], [1, 1, 1]])
+    difference, low, high = bootstrap_difference(counts[1], counts[0])
+    assert difference == pytest.approx(1 - 2 / 11) and low > 0
+    assert (
+        f"right is {difference:.4f} above first; 95 % of bootstrap draws of the 3 sentences lie between {low:+.4f} and "
+        f"{high:+.4f}, more than noise." in page.text
+    )
+    other = [{**PREDICTIONS[0], "found": [[0, 2, "", 0.9], [2, 4, "", 0.9]]}, *PREDICTIONS[1:]]
+    lines = "".join(json.dumps(row) + "\n" for row in other)
+    page = report(run_dir, copy_of(run_dir, "chance", predictions_jsonl=lines))
+    assert "lie between +0.0000 and" in page.text and "within the noise of so few sentences" in page.text
+
+
+def test_mistakes_and_calibration_have_the_colour_of_their_run(run_dir):
+    page = report(run_dir, copy_of(run_dir, "second"))
+    styles = [attributes["style"] for attributes in page.attributes if attributes.get("style", "").startswith("--run")]
+    assert styles == ["--run:var(--run-1)", "--run:var(--run-2)"] * 4  # transitions, mistakes, sentences, calibration
+    style = page.source.partition("</style>")[0]
+    for selector in (".bar", ".point", ".kinds i"):
+        rule = re.search(re.escape(selector) + r" \{[^}]*\}", style)[0]
+        assert "var(--run)" in rule and "--run-1" not in rule
+
+
+def test_only_the_first_and_the_last_heat_map_are_shown(run_dir):
+    content = json.loads((run_dir / "transitions.json").read_text())
+    content["epochs"] = [[epoch, MATRICES[0][1]] for epoch in range(1, 9)]
+    (run_dir / "transitions.json").write_text(json.dumps(content))
+    titles = [text for text in report(run_dir).texts if text.startswith("Transitions after epoch")]
+    assert titles == ["Transitions after epoch 1", "Transitions after epoch 8"]
+
+
+def test_sentences_can_be_looked_through_with_gold_and_found(run_dir):
+    page = report(run_dir)
+    section = page.source.partition('id="sentences"')[2].partition("</section>")[0]
+    items = re.findall(r'<li class="([^"]*)" value="(\d)"( lang="zh")?>(.*?)</li>', section)
+    assert [(kinds, number, lang) for kinds, number, lang, _ in items] == [
+        ("wrong joined", "1", ' lang="zh"'),
+        ("wrong joined", "2", ' lang="zh"'),
+        ("wrong split", "3", ""),
+    ]
+    found, gold = items[1][3].split('<div class="gold">')
+    assert re.findall(r'class="(piece[^"]*)" title="([^"]*)">(.*?)</span>', found) == [
+        ("piece", "0.800", "戊"),
+        ("piece marked", "0.500", "甲乙丙丁<small>0.50</small>"),
+    ]
+    assert re.findall(r'class="(piece[^"]*)">(.*?)</span>', gold) == [
+        ("piece", "戊"),
+        ("piece marked", "甲乙"),
+        ("piece marked", "丙丁"),
+    ]
+    labels = re.findall(
+        r'<label><input type="radio" name="show-0" class="([^"]*)"( checked)?> ([^<]*)</label>', section
+    )
+    assert labels == [
+        ("show-all", "", "all"),
+        ("show-wrong", " checked", "with mistakes (3)"),
+        ("show-split", "", "split (1)"),
+        ("show-joined", "", "joined (2)"),
+    ]
+    style = page.source.partition("</style>")[0]
+    for kind in KINDS:
+        name = kind.replace(" ", "-")
+        assert f".browser:has(.show-{name}:checked) li:not(.{name})" in style
+
+
+def test_the_page_does_not_grow_with_the_corpus_and_chinese_is_marked_as_such(run_dir):
+    rows = [PREDICTIONS[i % 2] for i in range(1000)] + [
+        {"text": "好", "gold": [[0, 1, ""]], "found": [[0, 1, "", 1.0]]}
+    ] * 500
+    (run_dir / "predictions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    page = report(run_dir)
+    section = page.source.partition('id="sentences"')[2].partition("</section>")[0]
+    assert section.count('<li class="wrong') == 200 and section.count('<li class="right"') == 50
+    assert "The first 200 of 1000 sentences with mistakes and 50 without, of 1500 sentences of the test part" in section
+    mistakes = page.source.partition('id="mistakes"')[2].partition("</section>")[0]
+    assert 'class="piece" lang="zh">甲乙<' in mistakes and 'class="context" lang="zh"' in mistakes
+    assert "<details" not in page.source
+
+
 def test_a_run_of_which_little_is_left_has_a_page_too(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({"settings": {"task": "cws"}}))
     page = report(tmp_path)
@@ -257,7 +381,7 @@ def test_a_run_of_a_newer_version_is_refused(run_dir):
 def test_mistakes_and_calibration_name_their_part(run_dir):
     write_report([run_dir], run_dir / "page.html")
     source = (run_dir / "page.html").read_text(encoding="utf-8")
-    assert source.count("3 sentences of the test part") == 1 and "over 5 spans of the test part" in source
+    assert source.count("in 3 sentences of the test part") == 1 and "over 5 spans of the test part" in source
     (run_dir / "scores.json").write_text(json.dumps({"valid": SCORES["valid"]}))
     write_report([run_dir], run_dir / "page.html")
     assert "of the valid part" in (run_dir / "page.html").read_text(encoding="utf-8")

@@ -1,0 +1,34 @@
+"""What scores are called, in the terminal and on the page, and how numbers are shown."""
+
+__all__ = ["ENTITY_COLUMNS", "NOT_RANKED", "TITLES", "WORD_COLUMNS", "format_value"]
+
+TITLES = {  # by key in what `segmentation_scores` and `entity_scores` return
+    "f": "F1",
+    "precision": "precision",
+    "recall": "recall",
+    "oov_rate": "OOV rate",
+    "oov_recall": "OOV recall",
+    "iv_recall": "IV recall",
+    "true_words": "words in gold",
+    "test_words": "words found",
+    "true_entities": "entities in gold",
+    "found_entities": "entities found",
+    "correct": "entities right",
+}
+NOT_RANKED = {
+    "oov_rate",
+    "true_words",
+    "test_words",
+    "true_entities",
+    "found_entities",
+}  # neither good nor bad if large
+# The scores that a terminal has room for.
+WORD_COLUMNS = ("recall", "precision", "f", "oov_rate", "oov_recall", "iv_recall")
+ENTITY_COLUMNS = ("precision", "recall", "f", "true_entities", "found_entities", "correct")
+
+
+def format_value(value):
+    """Formats a value for a table: floats with four digits, None as a dash."""
+    if value is None:
+        return "-"
+    return f"{value:.4f}" if isinstance(value, float) else str(value)
