@@ -38,13 +38,15 @@ class NeedsTensorFlow(ValueError):
     """The file is sound, but only TensorFlow itself can read it."""
 
 
-def read_tensor_bundle(prefix):
+def read_tensor_bundle(prefix, object_based=False):
     """Describes the arrays of a TensorFlow checkpoint, without TensorFlow.
 
     Every entry is checked before anything else happens: TensorFlow's own reader ends the process at a malformed one.
 
     Args:
         prefix: The path without ".index".
+        object_based: Whether to accept a checkpoint of Python objects, whose names are paths of attributes. Defaults to
+            `False`.
 
     Returns:
         A dict from names to `RawArray`. Only the index is read; the data files may be missing until an array is read.
@@ -52,7 +54,7 @@ def read_tensor_bundle(prefix):
 
     Raises:
         NeedsTensorFlow: An array is partitioned, or the numbers are big-endian.
-        ValueError: The index is truncated or corrupt, or belongs to an object-based checkpoint.
+        ValueError: The index is truncated or corrupt, or, without `object_based`, that of Python objects.
     """
     index = Path(f"{prefix}.index")
     table = _parsed(index, read_table, index, existing_file(index).read_bytes())
@@ -68,7 +70,7 @@ def read_tensor_bundle(prefix):
         elif entry[1] != STRING:
             entries[name] = _raw_array(prefix, header[1], name, entry)
     check_entries(entries)
-    if any(name.endswith(".ATTRIBUTES/VARIABLE_VALUE") for name in (*entries, *partitioned)):
+    if not object_based and any(name.endswith(".ATTRIBUTES/VARIABLE_VALUE") for name in (*entries, *partitioned)):
         raise ValueError(
             f"{index}: an object-based checkpoint of TensorFlow 2, whose names are places in a Python object, expected "
             "names such as bert/embeddings/word_embeddings. Load it into the model that wrote it and hand its arrays "

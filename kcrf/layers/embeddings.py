@@ -1,14 +1,35 @@
 """Embeddings of tokens and positions, as bert4keras cuts them into layers."""
 
+from dataclasses import dataclass
+from pathlib import Path
+
 import numpy as np
 
 from kcrf.backend import keras, ops
 
-__all__ = ["Embedding", "PositionEmbedding", "RelativePositionEmbedding"]
+__all__ = ["Embedding", "EncoderRecord", "PositionEmbedding", "RelativePositionEmbedding"]
 
 HIERARCHY = 0.4  # bert4keras' share of the coarse position
 
 register = keras.saving.register_keras_serializable(package="kcrf")
+
+
+@dataclass
+class EncoderRecord:
+    """What is known of an encoder. It stands on its token embedding, so that every model around the encoder has it.
+
+    Attributes:
+        config: A dict from which the encoder can be built again. Saved with models; the others are not.
+        names: The names of its variables in Google's checkpoints, by path. Defaults to `None`: as
+            `kcrf.models.variable_mapping` has them.
+        report: The `kcrf.models.LoadReport` of its checkpoint, or `None`.
+        vocab_path: The vocabulary that lay beside its configuration file, or `None`.
+    """
+
+    config: dict
+    names: dict | None = None
+    report: object = None
+    vocab_path: Path | None = None
 
 
 @register
@@ -22,8 +43,8 @@ class Embedding(keras.layers.Embedding):
     Args:
         input_dim: The number of tokens.
         output_dim: The width of an embedding.
-        transformer_config: A dict that describes the encoder the table belongs to. It travels with saved models, and
-            `save_pretrained` and `reinitialize` read it. Defaults to `None`.
+        transformer_config: A dict that describes the encoder that the table belongs to. It is saved with models, for
+            `save_pretrained` and `reinitialize`. Defaults to `None`.
 
     Example:
 
@@ -35,9 +56,7 @@ class Embedding(keras.layers.Embedding):
 
     def __init__(self, input_dim, output_dim, transformer_config=None, **kwargs):
         super().__init__(input_dim, output_dim, **{"mask_zero": True, **kwargs})
-        self.transformer_config = transformer_config
-        self.kcrf_load_report = None  # set where a checkpoint is loaded; neither travels with saved models
-        self.kcrf_vocab_path = None
+        self.encoder_record = EncoderRecord(dict(transformer_config)) if transformer_config else None
 
     def call(self, inputs, reverse=False):
         if reverse:
@@ -57,8 +76,8 @@ class Embedding(keras.layers.Embedding):
         return keras.KerasTensor(self.compute_output_shape(inputs.shape, reverse), dtype=self.compute_dtype)
 
     def get_config(self):
-        config = self.transformer_config
-        return {**super().get_config(), "transformer_config": None if config is None else dict(config)}
+        config = dict(self.encoder_record.config) if self.encoder_record else None
+        return {**super().get_config(), "transformer_config": config}
 
 
 @register

@@ -12,13 +12,14 @@ from kcrf.checkpoints.configs import ACTIVATIONS, FAMILIES, settings_of
 from kcrf.layers import Embedding, FeedForward, MultiHeadAttention, PositionEmbedding, RelativePositionEmbedding
 from kcrf.layers.dense import BiasAdd, ResidualAdd, TruncatedNormal, dense
 from kcrf.layers.pooling import FirstToken
+from kcrf.models.encoders import encoder_record
 from kcrf.models.loading import load_checkpoint
 from kcrf.models.saving import save_weights_as_checkpoint
 
 __all__ = ["Transformer", "build_transformer_model"]
 
 
-NO_OTHERS = "kcrf has encoders alone; bert4keras, beside kcrf (PORTING.md, The old host), or keras-hub have others"
+ONLY_ENCODERS = "kcrf has only encoders; bert4keras, beside kcrf (PORTING.md, The old host), and keras-hub have others"
 
 
 @replaced_under_tf_keras("kcrf.models.tf_keras")
@@ -34,11 +35,11 @@ def build_transformer_model(
     ignore_invalid_weights=False,
     **options,
 ):
-    """Builds an encoder of the BERT family and, where a checkpoint is given, loads it.
+    """Builds an encoder of the BERT family and loads a checkpoint, if one is given.
 
     The inputs are `Input-Token` and `Input-Segment`, ints `(batch, time)`; token 0 is padding. The output is the last
-    hidden state `(batch, time, hidden_size)`, which carries the padding mask, or what the heads that were asked for
-    give. Layers have the names that bert4keras gives them: `Transformer-11-FeedForward-Norm` is the top of a BERT-base.
+    hidden state `(batch, time, hidden_size)` with the padding mask, or the outputs of the heads. Layers have the names
+    that bert4keras gives them: `Transformer-11-FeedForward-Norm` is the top of a BERT-base.
 
     Args:
         config_path: Google's `bert_config.json`, Hugging Face's `config.json`, a folder that holds one, or a dict with
@@ -47,13 +48,13 @@ def build_transformer_model(
         model: "bert", "roberta" (wwm, MacBERT and others with BERT's names), "albert", "electra" or "nezha".
         application: "encoder".
         return_keras_model: `False` returns the `Transformer`, which has `.model`. Defaults to `True`.
-        skip_top_layers: The number of top layers that are not loaded but freshly initialised, as in Zhang et al. 2021,
-            "Revisiting Few-sample BERT Fine-tuning", https://arxiv.org/abs/2006.05987. Defaults to 0.
+        skip_top_layers: Number of top layers that are freshly initialised instead of loaded, an int, as in Zhang et al.
+            2021, "Revisiting Few-sample BERT Fine-tuning", https://arxiv.org/abs/2006.05987. Defaults to 0.
         skip_pooler: Whether the pooler is freshly initialised too. Defaults to `skip_top_layers > 0`.
         skip: More weights not to load: regular expressions, searched in variable paths such as
             `Transformer-0-FeedForward/output/kernel` and in checkpoint names. Defaults to none.
-        ignore_invalid_weights: Whether weights that the checkpoint lacks, or has in another shape, stay as initialised
-            instead of raising an error. Defaults to `False`.
+        ignore_invalid_weights: Whether weights that the checkpoint lacks, or has in another shape, keep their initial
+            values. Defaults to `False`: they raise an error.
         **options: `with_pool`, `with_nsp`, `with_mlm` (`True`, or the activation of the head; Electra has
             `with_discriminator` instead), `keep_tokens`, `compound_tokens`, `sequence_length`,
             `hierarchical_position`, `custom_position_ids`, `shared_segment_embeddings`, `layers`, `prefix`, `name` as
@@ -63,11 +64,11 @@ def build_transformer_model(
             `attention_dropout_rate`, `max_position`, `segment_vocab_size`, `layer_norm_eps`, ...
 
     Returns:
-        A `keras.Model`. Where a checkpoint was loaded, `model.kcrf_load_report` is its `LoadReport`.
+        A `keras.Model`. If a checkpoint was loaded, `model.kcrf_load_report` is its `LoadReport`.
 
     Raises:
-        ValueError: An unknown model or argument, a configuration that lacks an entry or asks for what is not here, more
-            top layers to skip than there are, or any for ALBERT, whose layers are one.
+        ValueError: An unknown model or argument, a configuration that lacks an entry or asks for something that is not
+            supported, more top layers to skip than there are, or any for ALBERT, whose layers share their weights.
         FileNotFoundError: There is no such file.
 
     >>> sizes = dict(vocab_size=9, hidden_size=4, num_hidden_layers=2, num_attention_heads=2, intermediate_size=8)
@@ -75,9 +76,9 @@ def build_transformer_model(
     (None, None, 4)
     """
     if application != "encoder":
-        raise ValueError(f"`application` must be 'encoder': {NO_OTHERS}. Received: application={application!r}")
+        raise ValueError(f"`application` must be 'encoder': {ONLY_ENCODERS}. Received: application={application!r}")
     if model not in FAMILIES:
-        raise ValueError(f"`model` must be one of {sorted(FAMILIES)}: {NO_OTHERS}. Received: model={model!r}")
+        raise ValueError(f"`model` must be one of {sorted(FAMILIES)}: {ONLY_ENCODERS}. Received: model={model!r}")
     settings = settings_of(config_path, model, options)
     settings["hidden_act"] = hidden_activation(settings["hidden_act"])
     transformer = Transformer(model, **settings)
@@ -96,13 +97,13 @@ def build_transformer_model(
 
 
 class Transformer:
-    """An encoder under construction: `build_transformer_model(..., return_keras_model=False)` makes it.
+    """An encoder with its layers; `build_transformer_model(..., return_keras_model=False)` returns one.
 
     Attributes:
         model: The `keras.Model`.
         config: A dict of plain values from which the encoder can be built again.
         layers: A dict of its layers by name.
-        hidden_states: The symbolic output of every transformer layer.
+        hidden_states: A list of the symbolic outputs of the transformer layers.
         inputs, outputs: Lists of symbolic tensors.
     """
 
@@ -113,7 +114,7 @@ class Transformer:
         self.config = {"model": family, **settings}
         self.layers = {} if layers is None else layers
         self._tokens = {"keep_tokens": keep_tokens, "compound_tokens": compound_tokens}
-        self._worth_keeping = bool(self.layers)  # whether the present weights are more than fresh ones
+        self._has_weights = bool(self.layers)  # whether the weights are more than initial values
         self.inputs = self._inputs()
         self.embedded = self._embed(list(self.inputs))
         self.hidden_states = []
@@ -128,15 +129,15 @@ class Transformer:
     def load_weights_from_checkpoint(self, checkpoint_path, **options):
         """Loads a checkpoint into the model; the options are those of `build_transformer_model`.
 
-        The weights are changed only once everything was found and read. Returns the `LoadReport`.
+        If the checkpoint does not fit or is damaged, the weights stay as they are. Returns the `LoadReport`.
         """
-        options = {"prefix": self.config["prefix"], "keep_old": self._worth_keeping, **self._tokens, **options}
+        options = {"prefix": self.config["prefix"], "keep_old": self._has_weights, **self._tokens, **options}
         report = load_checkpoint(self.model, checkpoint_path, **options)
-        self._worth_keeping = True
+        self._has_weights = True
         return report
 
     def save_weights_as_checkpoint(self, filename):
-        """Writes the weights in Google's TensorFlow format; needs TensorFlow."""
+        """Writes the weights in Google's TensorFlow format. Needs TensorFlow."""
         save_weights_as_checkpoint(self.model, filename, prefix=self.config["prefix"])
 
     def remember_vocab(self, config_path):
@@ -146,10 +147,10 @@ class Transformer:
         path = Path(config_path)
         vocab = (path if path.is_dir() else path.parent) / "vocab.txt"
         if vocab.is_file():
-            self.layers[self.config["prefix"] + "Embedding-Token"].kcrf_vocab_path = vocab
+            encoder_record(self.model, self.config["prefix"]).vocab_path = vocab
 
     def apply(self, layer, inputs, name, **arguments):
-        """Calls the layer of this name, made by `layer(name=..., **arguments)` where there is none yet."""
+        """Calls the layer of this name. If there is none yet, `layer(name=..., **arguments)` makes it."""
         name = self.config["prefix"] + name
         if name not in self.layers:
             self.layers[name] = layer(name=name, **arguments)
@@ -157,7 +158,7 @@ class Transformer:
 
     @property
     def initializer(self):
-        """A new initializer like that of the encoder, for the layers on top of it."""
+        """A new initializer like those of the encoder, for layers on top of it."""
         return TruncatedNormal(stddev=self.config["initializer_range"])
 
     def _dense(self, inputs, units, name, activation=None):
@@ -252,7 +253,7 @@ class Transformer:
             return self.embedded
         if not isinstance(index, int) or not -count <= index < count:
             raise ValueError(
-                f"`output_layers` takes 'embeddings' and the numbers of {count} layers. Received: {index!r} among them"
+                f"`output_layers` takes 'embeddings' and the indices of {count} layers. Received: {index!r} among them"
             )
         return self.hidden_states[index]
 
@@ -267,28 +268,33 @@ class Transformer:
             y = self.apply(BiasAdd, y, "MLM-Bias")
             outputs.append(
                 self.apply(
-                    keras.layers.Activation, y, "MLM-Activation", activation=_head("softmax", config["with_mlm"])
+                    keras.layers.Activation,
+                    y,
+                    "MLM-Activation",
+                    activation=_head_activation("softmax", config["with_mlm"]),
                 )
             )
         if config["with_discriminator"]:
             y = self._dense(x, config["hidden_size"], "Discriminator-Dense", _activation(config["hidden_act"]))
-            activation = _head("sigmoid", config["with_discriminator"])
+            activation = _head_activation("sigmoid", config["with_discriminator"])
             outputs.append(self._dense(y, 1, "Discriminator-Prediction", activation))
         return outputs
 
     def _pool(self, x):
         config = self.config
         x = self.apply(FirstToken, x, "Pooler")
-        x = self._dense(x, config["hidden_size"], "Pooler-Dense", _head("tanh", config["with_pool"]))
-        return self._dense(x, 2, "NSP-Proba", _head("softmax", config["with_nsp"])) if config["with_nsp"] else x
+        x = self._dense(x, config["hidden_size"], "Pooler-Dense", _head_activation("tanh", config["with_pool"]))
+        return (
+            self._dense(x, 2, "NSP-Proba", _head_activation("softmax", config["with_nsp"])) if config["with_nsp"] else x
+        )
 
 
-def _head(usual, asked):
-    """The activation of a head: `with_mlm=True` means the usual one, `with_mlm="linear"` that one."""
-    return usual if asked is True else asked
+def _head_activation(default, option):
+    """The activation of a head: `with_mlm=True` means its default, `with_mlm="linear"` a linear one."""
+    return default if option is True else option
 
 
 def _activation(name):
-    """What Keras takes as the activation that a configuration names."""
+    """The activation function that a configuration names, or Keras' name of it."""
     plain = ACTIVATIONS[name]
     return {"gelu": gelu_erf, "gelu_tanh": gelu_tanh}.get(plain, plain)

@@ -1,40 +1,38 @@
-"""Weights of transformer encoders: loaded, left out, drawn anew, saved.
+"""Loads checkpoints into the encoder of a model, and draws its top layers anew.
 
-Everything here finds an encoder inside any model that contains it, by the names of its layers: in the model that
-`build_transformer_model` returned, in one with a CRF on top, in one that Keras loaded from a file.
+The encoder is found by the names of its layers: in the model that `build_transformer_model` returned, in one with a CRF
+on top, in one that Keras loaded from a file.
 """
 
 import re
 from dataclasses import dataclass, field
+from operator import index as as_index
 
 import numpy as np
 
 from kcrf import checkpoints
 from kcrf.backend import ops, tensor_from_numpy
 from kcrf.layers.dense import TruncatedNormal
-from kcrf.models.encoders import TRANSPOSED, encoder_config, google_names_of, token_embedding, variables_by_path
-from kcrf.models.names import MAPPING
+from kcrf.models.encoders import checkpoint_names, encoder_record, variables_by_path
+from kcrf.models.names import EMBEDDING_MAPPING, POSITION_EMBEDDINGS, ROW_PER_TOKEN, TRANSPOSED, WORD_EMBEDDINGS
 
 __all__ = ["LoadReport", "fresh_value", "load_checkpoint", "reinitialize"]
 
-SHOWN = 8  # names in an error message
-WORDS = "bert/embeddings/word_embeddings"
-PER_TOKEN = ("embeddings/word_embeddings", "cls/predictions/output_bias")
-PER_POSITION = "embeddings/position_embeddings"
+MOST_NAMES = 8  # in an error message
 
 
 @dataclass
 class LoadReport:
-    """What became of every weight of an encoder and of every array of a checkpoint.
+    """What was loaded: the fate of every variable of an encoder and of every array of a checkpoint.
 
     Attributes:
         source: The checkpoint.
-        loaded: Paths of variables that have the checkpoint's values.
-        reinitialized: Paths of variables that were left out on purpose and have the initializer's values.
-        skipped: Names in the checkpoint that belong to those, and were not read.
+        loaded: Paths of the variables that have the checkpoint's values.
+        reinitialized: Paths of the variables that were skipped and have fresh values.
+        skipped: Names of the arrays that belong to those. They were not read.
         missing: Names that the encoder needs and the checkpoint lacks.
-        mismatched: `(name, shape in the model, shape in the checkpoint)`.
-        unused: Names in the checkpoint that the encoder has no place for.
+        mismatched: `(name, shape in the model, shape in the checkpoint)` of the arrays whose shape does not fit.
+        unused: Names in the checkpoint that no variable of the encoder has.
     """
 
     source: str
@@ -51,13 +49,13 @@ class LoadReport:
         return f"{self.source}: " + ", ".join(f"{len(getattr(self, name))} {name}" for name in names)
 
     def check(self):
-        """Raises a ValueError if something that the encoder needs was missing or had another shape."""
+        """Raises a ValueError if an array that the encoder needs is missing or has another shape."""
         problems = [f"{name} is missing" for name in self.missing]
         problems += [f"{name} has shape {found}, expected {wanted}" for name, wanted, found in self.mismatched]
         if problems:
             raise ValueError(
-                f"{self.source}: {_listed(problems)}. Nothing was loaded; ignore_invalid_weights=True leaves such "
-                f"weights as they are. {len(self.unused)} arrays there are unused: {_listed(self.unused) or 'none'}"
+                f"{self.source}: {_shortened(problems)}. Nothing was loaded; ignore_invalid_weights=True leaves such "
+                f"weights as they are. {len(self.unused)} arrays there are unused: {_shortened(self.unused) or 'none'}"
             )
 
 
@@ -73,51 +71,69 @@ def load_checkpoint(
     compound_tokens=None,
     keep_old=True,
 ):
-    """Loads a checkpoint into the encoder of a model; see `build_transformer_model` for the arguments.
+    """Loads a checkpoint into the encoder of a model.
 
-    Names and shapes are settled before anything is read. With `keep_old` everything is read before anything is
-    changed; without it the arrays go in one by one, in half the memory, and a file that breaks off spoils the model.
+    All names and shapes are checked before any array is read.
+
+    Args:
+        model: Any model with one of our encoders in it.
+        path: Whatever `kcrf.checkpoints.open_checkpoint` opens.
+        prefix: The prefix of the encoder's layer names. Defaults to "".
+        skip_top_layers, skip_pooler, skip, ignore_invalid_weights, keep_tokens, compound_tokens: See
+            `kcrf.models.build_transformer_model`.
+        keep_old: Whether the model keeps its weights if the checkpoint turns out to be damaged: all arrays are then
+            read before the first is assigned. `False` needs half the memory. Defaults to `True`.
+
+    Returns:
+        The `LoadReport`.
     """
-    config, variables = encoder_config(model, prefix), variables_by_path(model)
-    names = {ours: theirs for ours, theirs in google_names_of(model, prefix).items() if ours in variables}
-    left_out = _left_out(names, config, skip_top_layers, skip_pooler) | _matching(names, skip)
-    arrays = checkpoints.google_names(checkpoints.open_checkpoint(path), config["model"])
-    source = _Arrays(arrays, keep_tokens, compound_tokens)
-    report, found = LoadReport(str(path)), {}
-    for ours, theirs in names.items():
-        wanted = tuple(variables[ours].shape)
-        if ours in left_out:
-            report.reinitialized.add(ours)
-            report.skipped += [theirs] * (theirs in arrays)
-        elif theirs not in arrays:
-            report.missing.append(theirs)
-        elif (shape := source.shape(theirs, wanted)) != wanted:
-            report.mismatched.append((theirs, wanted, shape))
-        else:
-            found[ours] = theirs
-    report.unused = source.unused(names.values())
+    record, variables = encoder_record(model, prefix), variables_by_path(model)
+    names = checkpoint_names(record, variables)
+    skipped = _paths_on_top(names, record.config, skip_top_layers, skip_pooler) | _matching_paths(names, skip)
+    arrays = checkpoints.google_names(checkpoints.open_checkpoint(path), record.config["model"])
+    source = _CheckpointArrays(arrays, keep_tokens, compound_tokens)
+    report = LoadReport(str(path), unused=source.unused(names.values()))
+    to_load = _sort_out(names, variables, skipped, source, report)
     if not ignore_invalid_weights:
         report.check()
-    values = (source.read(theirs, variables[ours].shape) for ours, theirs in found.items())
-    for ours, value in zip(found, list(values) if keep_old else values):
+    values = (source.read(name, variables[ours].shape) for ours, name in to_load.items())
+    for ours, value in zip(to_load, list(values) if keep_old else values):
         _assign(variables, ours, tensor_from_numpy(value))
         report.loaded.add(ours)
-    _attach(model, prefix, report)
+    record.report = model.kcrf_load_report = report
     print(report.summary())
     return report
+
+
+def _sort_out(names, variables, skipped, source, report):
+    """Notes in the report what cannot or shall not be loaded. Returns the rest, a dict from path to name."""
+    to_load = {}
+    for path, name in names.items():
+        wanted = tuple(variables[path].shape)
+        if path in skipped:
+            report.reinitialized.add(path)
+            report.skipped += [name] * (name in source.arrays)
+        elif name not in source.arrays:
+            report.missing.append(name)
+        elif (shape := source.shape(name, wanted)) != wanted:
+            report.mismatched.append((name, wanted, shape))
+        else:
+            to_load[path] = name
+    return to_load
 
 
 def reinitialize(model, top_layers=0, pooler=None, prefix=""):
     """Draws the weights of the top layers of an encoder anew, in place.
 
-    Kernels come from TruncatedNormal(0.02) (or the configuration's initializer_range), each with a seed of its own;
-    biases become 0, LayerNorm 1 and 0. Source: Zhang et al. 2021, https://arxiv.org/abs/2006.05987, section 5.
+    Kernels are drawn from TruncatedNormal(0.02), or the configuration's `initializer_range`, each with a seed of its
+    own. Biases become 0, LayerNorm's gamma 1 and beta 0. Source: Zhang et al. 2021, https://arxiv.org/abs/2006.05987,
+    section 5.
 
     Args:
         model: Any model with one of our encoders in it.
-        top_layers: The number of transformer layers, from the top. Defaults to 0.
+        top_layers: Number of transformer layers, from the top. Defaults to 0.
         pooler: Whether to draw the pooler too. Defaults to `top_layers > 0`, where there is a pooler.
-        prefix: The prefix of the encoder's layer names. Defaults to none.
+        prefix: The prefix of the encoder's layer names. Defaults to "".
 
     Returns:
         The paths of the variables that changed, sorted.
@@ -125,52 +141,58 @@ def reinitialize(model, top_layers=0, pooler=None, prefix=""):
     Raises:
         ValueError: More layers than there are, any layer of ALBERT, or nothing to draw.
     """
-    config, variables = encoder_config(model, prefix), variables_by_path(model)
-    names = {ours: theirs for ours, theirs in google_names_of(model, prefix).items() if ours in variables}
-    paths = sorted(_left_out(names, config, top_layers, pooler))
+    record, variables = encoder_record(model, prefix), variables_by_path(model)
+    paths = sorted(_paths_on_top(checkpoint_names(record, variables), record.config, top_layers, pooler))
     if not paths:
         raise ValueError(f"Nothing to draw anew. Received: top_layers={top_layers}, pooler={pooler}")
     for path in paths:
-        _assign(variables, path, fresh_value(path, variables[path].shape, config["initializer_range"]))
-    report = token_embedding(model, prefix).kcrf_load_report
-    if report is not None:
-        report.loaded -= set(paths)
-        report.reinitialized |= set(paths)
+        _assign(variables, path, fresh_value(path, variables[path].shape, record.config["initializer_range"]))
+    if record.report is not None:
+        record.report.loaded -= set(paths)
+        record.report.reinitialized |= set(paths)
     return paths
 
 
-class _Arrays:
-    """The arrays of a checkpoint as a model wants them; nothing is read before `read`."""
+class _CheckpointArrays:
+    """The arrays of a checkpoint in the shapes that a model needs. An array is read by `read` and not before.
+
+    Args:
+        arrays: A mapping with Google's names.
+        keep_tokens: The tokens to keep, a list of ints, or `None` for all.
+        compound_tokens: New tokens, each the list of tokens that it is the mean of, or a tuple of such a list and of
+            their weights; or `None`.
+    """
 
     def __init__(self, arrays, keep_tokens=None, compound_tokens=None):
         self.arrays, self.keep = arrays, keep_tokens
         self.compound = [item if isinstance(item, tuple) else (item, None) for item in compound_tokens or []]
-        # The first albert_zh mapped tokens before the sum with positions: one table, the product of two, does the same.
-        self.factors = f"{MAPPING}/kernel" in arrays and f"{MAPPING}/bias" not in arrays
+        # The first albert_zh widens word embeddings before positions are added. The product of the two tables is the
+        # same as one wide table.
+        self.is_factored = f"{EMBEDDING_MAPPING}/kernel" in arrays and f"{EMBEDDING_MAPPING}/bias" not in arrays
 
     def shape(self, name, wanted):
-        """The shape that an array will have."""
+        """The shape that `read` will return for a variable of shape `wanted`; nothing is read."""
         shape = tuple(self.arrays.shape(name))
         if name == TRANSPOSED:
             return shape[::-1]
-        if name == WORDS and self.factors:
-            shape = (shape[0], self.arrays.shape(f"{MAPPING}/kernel")[1])
-        if name.endswith(PER_TOKEN):
+        if name == WORD_EMBEDDINGS and self.is_factored:
+            shape = (shape[0], self.arrays.shape(f"{EMBEDDING_MAPPING}/kernel")[1])
+        if name.endswith(ROW_PER_TOKEN):
             kept = shape[0] if self.keep is None else len(self.keep)
             return (kept + len(self.compound), *shape[1:])
-        return (wanted[0], *shape[1:]) if name.endswith(PER_POSITION) and shape[0] > wanted[0] else shape
+        return (wanted[0], *shape[1:]) if name.endswith(POSITION_EMBEDDINGS) and shape[0] > wanted[0] else shape
 
     def read(self, name, wanted):
         array = self.arrays[name]
         if name == TRANSPOSED:
             return array.T
-        if name == WORDS and self.factors:
-            array = array @ self.arrays[f"{MAPPING}/kernel"]
-        if name.endswith(PER_TOKEN):
-            return self._select(array)
-        return array[: wanted[0]] if name.endswith(PER_POSITION) else array
+        if name == WORD_EMBEDDINGS and self.is_factored:
+            array = array @ self.arrays[f"{EMBEDDING_MAPPING}/kernel"]
+        if name.endswith(ROW_PER_TOKEN):
+            return self._select_tokens(array)
+        return array[: wanted[0]] if name.endswith(POSITION_EMBEDDINGS) else array
 
-    def _select(self, array):
+    def _select_tokens(self, array):
         if self.keep is not None and max(self.keep) >= len(array):
             raise ValueError(f"`keep_tokens` must be below {len(array)}, the tokens there. Received: {max(self.keep)}")
         array = array if self.keep is None else array[self.keep]
@@ -178,28 +200,35 @@ class _Arrays:
         return np.concatenate([array, np.asarray(added, array.dtype)]) if added else array
 
     def unused(self, names):
-        """The names that are not among these, nor a factor of one of them."""
-        return sorted(set(self.arrays) - set(names) - ({f"{MAPPING}/kernel"} if self.factors else set()))
+        """The names of the arrays that none of the given names needs."""
+        factors = {f"{EMBEDDING_MAPPING}/kernel"} if self.is_factored else set()
+        return sorted(set(self.arrays) - set(names) - factors)
 
 
-def _left_out(names, config, top_layers, pooler):
+def _paths_on_top(names, config, top_layers, pooler):
     """The paths of the variables of the top layers, and of the pooler where it goes with them."""
     depth, prefix = config["num_hidden_layers"], config["prefix"]
-    if top_layers and config["model"] == "albert":
-        raise ValueError(f"ALBERT's layers are one and the same: none is on top. Received: {top_layers} top layers")
-    if not 0 <= top_layers <= depth:
-        raise ValueError(f"The encoder has {depth} layers. Received: {top_layers} top layers")
-    parts = [f"{prefix}Transformer-{index}-" for index in range(depth - top_layers, depth)]
-    if pooler or (pooler is None and top_layers):
+    try:
+        count = as_index(top_layers)
+    except TypeError:
+        count = None
+    if count is None or isinstance(top_layers, (bool, np.bool_)):
+        raise ValueError(f"The number of top layers must be an int. Received: {top_layers!r} top layers")
+    if count and config["model"] == "albert":
+        raise ValueError(f"ALBERT's layers are one and the same: none is on top. Received: {count} top layers")
+    if not 0 <= count <= depth:
+        raise ValueError(f"The encoder has {depth} layers. Received: {count} top layers")
+    parts = [f"{prefix}Transformer-{index}-" for index in range(depth - count, depth)]
+    if pooler or (pooler is None and count):
         parts.append(f"{prefix}Pooler-Dense/")
     return {path for path in names if path.startswith(tuple(parts))}
 
 
-def _matching(names, patterns):
-    """The paths of the variables that regular expressions find, by path or by name in the checkpoint."""
+def _matching_paths(names, patterns):
+    """The paths of the variables in whose path or checkpoint name a regular expression is found."""
     found = set()
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
-        matches = {ours for ours, theirs in names.items() if re.search(pattern, ours) or re.search(pattern, theirs)}
+        matches = {path for path, name in names.items() if re.search(pattern, path) or re.search(pattern, name)}
         if not matches:
             raise ValueError(f"`skip` must match something, of: {', '.join(names)}. Received: {pattern!r}")
         found |= matches
@@ -207,7 +236,7 @@ def _matching(names, patterns):
 
 
 def fresh_value(path, shape, stddev):
-    """Fresh values for a variable; every call draws with a new seed."""
+    """Fresh values for a variable. Every call draws with a new seed."""
     leaf = path.rpartition("/")[2]
     if leaf in ("kernel", "embeddings"):
         return TruncatedNormal(stddev)(shape)
@@ -215,19 +244,13 @@ def fresh_value(path, shape, stddev):
 
 
 def _assign(variables, path, value):
-    """Sets a variable, and the prior of its mixout where it has one."""
+    """Sets a variable, and where it has mixout the prior that mixout goes back to."""
     variables[path].assign(value)
     prior = path.removesuffix("kernel") + "prior"
     if prior != path + "prior" and prior in variables:
-        variables[prior].assign(ops.copy(value))  # JAX hands the memory of each variable on by itself
+        variables[prior].assign(ops.copy(value))  # JAX may donate the buffer of one of them: each needs its own
 
 
-def _attach(model, prefix, report):
-    """Leaves the report on the model, and on the layer that goes along into models around this one."""
-    model.kcrf_load_report = report
-    token_embedding(model, prefix).kcrf_load_report = report
-
-
-def _listed(names):
+def _shortened(names):
     names = list(names)
-    return "; ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+    return "; ".join(names[:MOST_NAMES]) + (f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else "")

@@ -1,9 +1,15 @@
-"""The name in Google's checkpoints of every variable of an encoder."""
+"""The names of an encoder's variables in Google's checkpoints."""
 
 __all__ = ["variable_mapping"]
 
-MAPPING = "bert/encoder/embedding_hidden_mapping_in"
-# Our name of a variable: Google's. `{block}` is `bert/encoder/layer_3`, say.
+# Arrays that need care when they are loaded or saved.
+WORD_EMBEDDINGS = "bert/embeddings/word_embeddings"
+POSITION_EMBEDDINGS = "embeddings/position_embeddings"  # the end of the name; rows are positions
+ROW_PER_TOKEN = ("embeddings/word_embeddings", "cls/predictions/output_bias")  # likewise; rows are tokens
+EMBEDDING_MAPPING = "bert/encoder/embedding_hidden_mapping_in"
+TRANSPOSED = "cls/seq_relationship/output_weights"  # (out, in), unlike all other kernels
+
+# From layers here, and their parts, to scopes in Google's checkpoints. `{block}` is, for example, bert/encoder/layer_3.
 BLOCK = {
     "MultiHeadSelfAttention/query": "{block}/attention/self/query",
     "MultiHeadSelfAttention/key": "{block}/attention/self/key",
@@ -24,16 +30,16 @@ ALBERT_BLOCK = {
     "FeedForward/output": "{block}/ffn_1/intermediate/output/dense",
     "FeedForward-Norm": "{block}/LayerNorm_1",
 }
-AROUND = {
+OUTSIDE_BLOCKS = {
     "Embedding-Norm": "{scope}/embeddings/LayerNorm",
-    "Embedding-Mapping": MAPPING,
+    "Embedding-Mapping": EMBEDDING_MAPPING,
     "Pooler-Dense": "{scope}/pooler/dense",
     "MLM-Dense": "cls/predictions/transform/dense",
     "MLM-Norm": "cls/predictions/transform/LayerNorm",
     "Discriminator-Dense": "discriminator_predictions/dense",
     "Discriminator-Prediction": "discriminator_predictions/dense_1",
 }
-SINGLE = {
+ARRAYS = {  # whole names, without a kernel and a bias
     "Embedding-Token/embeddings": "{scope}/embeddings/word_embeddings",
     "Embedding-Segment/embeddings": "{scope}/embeddings/token_type_embeddings",
     "Embedding-Position/embeddings": "{scope}/embeddings/position_embeddings",
@@ -44,7 +50,7 @@ SINGLE = {
 
 
 def variable_mapping(config):
-    """The checkpoint name of every variable that an encoder of this configuration may have.
+    """The names in Google's checkpoints of all variables that an encoder of this configuration may have.
 
     Args:
         config: A dict with "model", "num_hidden_layers" and "prefix", as `Transformer.config`.
@@ -57,8 +63,9 @@ def variable_mapping(config):
     'bert/encoder/layer_0/attention/self/query/kernel'
     """
     model, scope = config["model"], "electra" if config["model"] == "electra" else "bert"
-    around = {**AROUND, "Embedding-Mapping": "electra/embeddings_project"} if model == "electra" else AROUND
-    parts = {ours: theirs.format(scope=scope) for ours, theirs in around.items()}
+    parts = {ours: theirs.format(scope=scope) for ours, theirs in OUTSIDE_BLOCKS.items()}
+    if model == "electra":
+        parts["Embedding-Mapping"] = "electra/embeddings_project"
     if model == "albert":
         block = "bert/encoder/transformer/group_0/inner_group_0"
         parts.update({f"Transformer-{ours}": theirs.format(block=block) for ours, theirs in ALBERT_BLOCK.items()})
@@ -66,7 +73,7 @@ def variable_mapping(config):
         for index in range(config["num_hidden_layers"]):
             block = f"{scope}/encoder/layer_{index}"
             parts.update({f"Transformer-{index}-{ours}": theirs.format(block=block) for ours, theirs in BLOCK.items()})
-    names = {ours: theirs.format(scope=scope) for ours, theirs in SINGLE.items()}
+    names = {ours: theirs.format(scope=scope) for ours, theirs in ARRAYS.items()}
     for ours, theirs in parts.items():
         for leaf in ("gamma", "beta") if ours.endswith("Norm") else ("kernel", "bias"):
             names[f"{ours}/{leaf}"] = f"{theirs}/{leaf}"

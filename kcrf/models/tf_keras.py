@@ -1,20 +1,21 @@
 """`build_transformer_model` on the old host: bert4keras builds the model, kcrf loads the checkpoint into it.
 
-So a script there gets what bert4keras' own loading lacks: top layers left out, safetensors and torch files, a report of
-what became of every weight, and weights of their own for query, key and value (see `_draw`).
+This adds what bert4keras' own loading lacks: skipped top layers, safetensors and torch files, a report of what was
+loaded, and different initial weights for query, key and value (see `_draw`).
 """
 
 import warnings
 
 from kcrf.backend import path_of
 from kcrf.checkpoints.configs import ALIASES, ARCHITECTURE, FAMILIES, read_config, settings_of
+from kcrf.layers.embeddings import EncoderRecord
 from kcrf.models.loading import fresh_value, load_checkpoint
 
 __all__ = ["build_transformer_model"]
 
-SHARED = ("prefix", "keep_tokens", "compound_tokens")  # options that say what the weights are
-KERAS_3_ALONE = ("mixout", "output_layers")
-ACTIVATIONS = dict.fromkeys(("gelu_new", "gelu_fast", "gelu_pytorch_tanh"), "gelu_tanh")  # Hugging Face's: bert4keras'
+SHARED_OPTIONS = ("prefix", "keep_tokens", "compound_tokens")  # options that change which weights are loaded
+KERAS_3_OPTIONS = ("mixout", "output_layers")
+ACTIVATIONS = dict.fromkeys(("gelu_new", "gelu_fast", "gelu_pytorch_tanh"), "gelu_tanh")  # bert4keras' name for each
 
 
 def build_transformer_model(
@@ -45,9 +46,10 @@ def build_transformer_model(
 
     Raises:
         ImportError: bert4keras is not installed.
-        ValueError: Options of Keras 3 alone, `skip` and its like for a model that bert4keras loads; else as on Keras 3.
+        ValueError: An option needs Keras 3, or `skip`, `skip_top_layers` or `skip_pooler` came with a model that
+            bert4keras loads; otherwise as on Keras 3.
     """
-    refused = [name for name in KERAS_3_ALONE if options.get(name)]
+    refused = [name for name in KERAS_3_OPTIONS if options.get(name)]
     if refused:
         raise ValueError(f"{' and '.join(refused)} need Keras 3: bert4keras builds the model here. Received: {options}")
     if model not in FAMILIES:
@@ -64,7 +66,7 @@ def build_transformer_model(
         raise ValueError(f"bert4keras has layer_norm_eps=1e-12 alone. Received: {settings['layer_norm_eps']}")
     settings["hidden_act"] = ACTIVATIONS.get(settings.get("hidden_act"), settings.get("hidden_act", "gelu"))
     transformer = _build(model, application, settings)
-    shared = {name: value for name, value in options.items() if name in (*ARCHITECTURE, *ALIASES, *SHARED)}
+    shared = {name: value for name, value in options.items() if name in (*ARCHITECTURE, *ALIASES, *SHARED_OPTIONS)}
     config = {"model": model, **settings_of(config_path, model, shared)}
     variables, loaded = _describe(transformer, config), set()
     if checkpoint_path is not None:
@@ -93,7 +95,7 @@ def _bert4keras():
 
 def _build(model, application, settings):
     with warnings.catch_warnings():
-        # One initializer for query, key and value: tf_keras warns that they will be equal. `_draw` sees to that.
+        # tf_keras warns that query, key and value, which share an initializer, will be equal; `_draw` changes that.
         warnings.filterwarnings("ignore", "The initializer TruncatedNormal is unseeded", UserWarning)
         return _bert4keras().build_transformer_model(
             model=model, application=application, return_keras_model=False, **settings
@@ -101,7 +103,7 @@ def _build(model, application, settings):
 
 
 def _describe(transformer, config):
-    """Leaves on the token embedding what `kcrf.models.encoders` asks of an encoder. Returns its variables by path."""
+    """Puts an `EncoderRecord` on the token embedding. Returns the variables of the encoder by path."""
     variables, names = {}, {}
     for layer, theirs in transformer.variable_mapping().items():
         if transformer.prefixed(layer) in transformer.layers:
@@ -109,13 +111,15 @@ def _describe(transformer, config):
             variables.update({path_of(w): w for w in weights})
             names.update(zip(map(path_of, weights), theirs, strict=False))
     embedding = transformer.layers[transformer.prefixed("Embedding-Token")]
-    embedding.transformer_config, embedding.kcrf_google_names = config, names
-    embedding.kcrf_load_report = embedding.kcrf_vocab_path = None
+    embedding.encoder_record = EncoderRecord(config, names)
     return variables
 
 
 def _draw(variables, paths, stddev):
-    """Fresh values, each kernel its own. bert4keras uses one unseeded initializer for all kernels of a layer, which
-    tf_keras lets draw the same numbers again and again: query, key and value would start equal."""
+    """Draws fresh values for variables, each kernel with its own seed.
+
+    bert4keras uses one unseeded initializer for all kernels of a layer. In tf_keras it draws the same numbers each
+    time: query, key and value would start equal.
+    """
     for path in paths:
         variables[path].assign(fresh_value(path, variables[path].shape, stddev))

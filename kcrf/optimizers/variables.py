@@ -251,11 +251,12 @@ def _origin(path, report):
 def load_report(model):
     """Paths of the variables that were `loaded` and `reinitialized`, as sets in a dict; None if nothing was loaded.
 
-    A report stands on the model that a checkpoint was loaded into, and on a layer of it that goes along into models
-    around that one.
+    A report is an attribute of the model that a checkpoint was loaded into, and of the `EncoderRecord` of the token
+    embedding, which models around that one contain.
     """
-    layers = [model, *model._flatten_layers()]
-    reports = [r for r in (getattr(layer, "kcrf_load_report", None) for layer in layers) if r is not None]
+    records = [getattr(layer, "encoder_record", None) for layer in model._flatten_layers()]
+    reports = [getattr(model, "kcrf_load_report", None), *(record.report for record in records if record)]
+    reports = [report for report in reports if report is not None]
     names = ("loaded", "reinitialized")
     return {name: set().union(*(getattr(r, name, ()) for r in reports)) for name in names} if reports else None
 

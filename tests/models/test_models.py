@@ -19,7 +19,7 @@ from kcrf.models import (
     save_weights_as_checkpoint,
     variable_mapping,
 )
-from kcrf.models.loading import _Arrays, _left_out
+from kcrf.models.loading import _CheckpointArrays, _paths_on_top
 
 SIZES = {
     "vocab_size": 23,
@@ -343,7 +343,7 @@ def test_google_and_hugging_face_configurations_are_read(tmp_path):
         ({"hidden_act": "gelu_10"}, r"`hidden_act` must be one of .*Received: 'gelu_10'"),
         ({"num_attention_heads": 5}, "multiple of `num_attention_heads`. Received: 12 and 5"),
         ({"vocab_size": None}, "A transformer needs vocab_size. Received: neither in None nor as arguments"),
-        ({"output_layers": [0, 3]}, "the numbers of 3 layers. Received: 3 among them"),
+        ({"output_layers": [0, 3]}, "the indices of 3 layers. Received: 3 among them"),
         ({"skip_top_layers": 1}, "need a checkpoint. Received: checkpoint_path=None"),
         ({"mixout": 1.0}, "0 <= mixout < 1. Received: mixout=1.0"),
     ],
@@ -588,7 +588,7 @@ def test_every_name_asked_for_is_in_the_real_index_with_its_shape(
     with open(tmp_path / f"{checkpoint}.data-00000-of-00001", "wb") as file:
         file.truncate(2**31)  # nothing of it is read
     arrays = google_names(open_checkpoint(tmp_path / checkpoint), model)
-    source = _Arrays(arrays)
+    source = _CheckpointArrays(arrays)
     config = json.loads((folder / config).read_text())
     names = variable_mapping({"model": model, "num_hidden_layers": config["num_hidden_layers"], "prefix": ""})
     names = {ours: name for ours, name in names.items() if not ours.startswith(("Embedding-Mapping", "Discriminator"))}
@@ -682,7 +682,9 @@ def test_skipped_bytes_are_not_read(bert, monkeypatch):
 def test_layer_1_is_not_taken_for_layer_10():
     config = {"model": "bert", "num_hidden_layers": 11, "prefix": ""}
     for top in (1, 10):
-        numbered = {int(path.split("-")[1]) for path in _left_out(variable_mapping(config), config, top, pooler=False)}
+        numbered = {
+            int(path.split("-")[1]) for path in _paths_on_top(variable_mapping(config), config, top, pooler=False)
+        }
         assert numbered == set(range(11 - top, 11))
 
 
@@ -718,6 +720,21 @@ def test_layers_that_are_not_there_cannot_be_skipped_or_drawn_anew(model, top, t
     built = build_transformer_model(None, path, model, **SIZES)
     with pytest.raises(ValueError, match=text):
         reinitialize(built, top_layers=top)
+
+
+@pytest.mark.parametrize("top", [1.5, 1.0, True, False, "1", None, np.True_])
+def test_the_number_of_top_layers_must_be_an_int(top, bert):
+    for call in (
+        lambda: build_transformer_model(None, bert[0], skip_top_layers=top, **SIZES),
+        lambda: reinitialize(build_transformer_model(None, bert[0], **SIZES), top_layers=top),
+    ):
+        with pytest.raises(ValueError, match=f"number of top layers must be an int. Received: {re.escape(repr(top))}"):
+            call()
+
+
+def test_the_number_of_top_layers_may_be_an_int_of_numpy(bert):
+    model = build_transformer_model(None, bert[0], skip_top_layers=np.int64(1), **SIZES)
+    assert all(path.startswith("Transformer-2-") for path in model.kcrf_load_report.reinitialized)
 
 
 def test_reinitialize_draws_top_layers_and_pooler_of_a_model_with_something_on_top(bert):

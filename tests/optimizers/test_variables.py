@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcrf.backend import keras, path_of
+from kcrf.layers.embeddings import EncoderRecord
 from kcrf.optimizers import (
     Adam,
     AdamWeightDecay,
@@ -135,7 +136,7 @@ def test_the_table_tells_what_each_variable_gets():
 
 def test_a_report_on_a_layer_speaks_for_the_models_around_it():
     model = table_model()
-    model.get_layer("Transformer-0-A").kcrf_load_report = Report
+    model.get_layer("Transformer-0-A").encoder_record = EncoderRecord({}, report=Report)
     outer = keras.Model(model.inputs, keras.layers.Dense(1, name="Head")(model.outputs[0]))
     assert not hasattr(outer, "kcrf_load_report")
     origins = {row["path"]: row["origin"] for row in variable_table(outer, Adam())}
