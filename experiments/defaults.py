@@ -147,7 +147,6 @@ def cut(parts, size, seed):
 
 def measure(data, corpus, size, settings, seed):
     """The scores of one training run, and the processor seconds it took."""
-    from kcrf.corpora import entity_types
     from kcrf.runs import RunFolder, Settings, read_run
     from kcrf.runs.defaults import choose_defaults
     from kcrf.training import train_tagger
@@ -155,8 +154,7 @@ def measure(data, corpus, size, settings, seed):
     task = CORPORA[corpus][0]
     train, dev, test = cut(parts_of(data, corpus), size, seed)
     if settings is None:
-        tags = 4 if task == "cws" else 1 + 2 * len(entity_types(train))
-        settings = choose_defaults(len(train), tags)
+        settings = choose_defaults(len(train))
     settings = Settings(task=task, seed=seed, **settings)
     with tempfile.TemporaryDirectory() as folder:
         out, worked = Path(folder) / "run", time.process_time()
@@ -210,7 +208,7 @@ def print_table():
         cells = [plain["dev"], plain["test"], forbidden.get("dev"), forbidden.get("test")]
         cells += [plain.get(name) for name in ("threshold", "dev at it", "test at it")]
         shown = ["" if cell is None else f"{cell:.4g}" for cell in cells]
-        print(f"| {key} | {' | '.join(shown)} | {result['processor_seconds']:.0f} |")
+        print(f"| {key} | {' | '.join(shown)} | {result['processor_seconds'] or ''} |")
 
 
 if __name__ == "__main__":
