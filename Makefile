@@ -46,7 +46,7 @@ lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-# The guides and the API reference, in build/site. The theme would print an advertisement for its successor.
+# The guides and the API reference, in build/site. The variable silences a notice that the theme prints at each build.
 docs: $(VENV)/docs.stamp
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 

@@ -23,7 +23,7 @@ setup(
         "torch": ["torch>=2.11"],
         "reports": ["matplotlib>=3.9"],
         "transformers": ["tokenizers>=0.20"],
-        "docs": ["mkdocs>=1.6", "mkdocs-material>=9.7", "mkdocstrings[python]>=1.0"],
+        "docs": ["mkdocs>=1.6", "mkdocs-material>=9.8", "mkdocstrings>=1.0", "mkdocstrings-python>=2.0"],
         "test": [
             "hypothesis>=6.100",
             "jieba>=0.42.1",
