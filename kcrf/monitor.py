@@ -1,5 +1,263 @@
-"""`CRFMonitor`, a callback that says after each epoch whether a CRF learns."""
+"""A Keras callback that shows whether a CRF layer learns, and what to do about its learning rate."""
 
-from kcrf.training.monitor import CRFMonitor
+import csv as csv_files
+import io
+from pathlib import Path
+
+import numpy as np
+
+from kcrf import crf
+from kcrf.backend import JIT_PAYS_FOR_INFERENCE, keras, ops, path_of
+from kcrf.files import write_aside
+from kcrf.layers import suggest_lr_multiplier
+from kcrf.layers.learning_rates import highest_rate
+from kcrf.layers.losses import real_positions
+from kcrf.metrics import advice, is_forbidden, transition_report
+from kcrf.optimizers.variables import PathAware
+from kcrf.reports import transition_heat_map
 
 __all__ = ["CRFMonitor"]
+
+MOST_SENTENCES = 256
+BATCH_SIZE = 32
+
+
+class CRFMonitor(keras.callbacks.Callback):
+    """Measures a CRF layer after every epoch of `fit` and says in one sentence what to do.
+
+    If the learning rate of a CRF is too small, its transitions stay as they were initialised. Loss and accuracy do not
+    show it. To change a tag, transitions must be larger than the gap between the two best emission scores of a token:
+    the monitor compares the two, and counts how often the transitions do change a tag.
+
+    Args:
+        layer: A built or unbuilt `kcrf.layers.ConditionalRandomField`, or any layer with a matrix `trans`, a number
+            `lr_multiplier` and emissions as outputs, as bert4keras' has them.
+        data: Held-out sentences as the model takes them: an array, or a list or dict of arrays; or a tuple `(inputs,
+            tags)`, tags `(sentences, time)`, negative where unknown. The first 256 sentences are looked at.
+        scheme: The `kcrf.tags.TagScheme` that says which transitions are legal. Defaults to the constraints of the
+            layer; without either, illegal transitions are not counted.
+        log_dir: Folder for TensorBoard: the numbers and a heat map for each epoch. Needs TensorFlow and matplotlib.
+            Defaults to None: not written.
+        csv: File with a row for each epoch. Defaults to None: not written.
+        heat_maps: Folder for pictures of the transitions, `epoch-001.png`, ... Needs matplotlib. Defaults to None: not
+            drawn.
+        verbose: 0 prints nothing, 1 a line of numbers and the sentence after every epoch. Defaults to 1.
+
+    Attributes:
+        history: A dict for each epoch: `epoch` (from 1), `transition_size` (standard deviation), `emission_gap` (median
+            difference of a token's two best scores), `transition_change` (standard deviation of the difference to the
+            transitions when the first `fit` began), `illegal_above_legal` and `illegal` (with a scheme),
+            `viterbi_differs` (share of tokens whose tag on the best path is not the one with the largest emission),
+            with tags `argmax_accuracy` and `viterbi_accuracy`, the current `learning_rate`, `lr_multiplier` (of the
+            layer, times that of the optimizer), `suggested_lr_multiplier`, and `advice`, the sentence: see
+            `kcrf.metrics.advice`.
+        transitions: The transition matrix after each epoch, NumPy `(tags, tags)`.
+
+    All numbers but `epoch` and `illegal` also enter the `logs` of Keras, so `fit` returns them in its history, and
+    callbacks after this one in the list (CSVLogger, TensorBoard, EarlyStopping) see them.
+
+    Raises:
+        ImportError: `log_dir` without TensorFlow, or `log_dir` or `heat_maps` without matplotlib.
+        ValueError: The layer has no `trans` or `lr_multiplier`; or in `fit`: the model does not give the emissions of
+            the layer, or `data` has no sentences.
+
+    Example:
+
+    >>> layer = ConditionalRandomField(lr_multiplier=100)                             # doctest: +SKIP
+    >>> monitor = CRFMonitor(layer, (valid_words, valid_tags), scheme=bmes())         # doctest: +SKIP
+    >>> model.fit(words, tags, epochs=3, callbacks=[monitor, CSVLogger("log.csv")])   # doctest: +SKIP
+    epoch 1: transitions 0.62, emission gap 3.21, illegal above legal 4 of 8, Viterbi differs from argmax at 0.4% ...
+    """
+
+    def __init__(self, layer, data, scheme=None, log_dir=None, csv=None, heat_maps=None, verbose=1):
+        super().__init__()
+        if not hasattr(layer, "lr_multiplier") or not hasattr(type(layer), "trans") and not hasattr(layer, "trans"):
+            raise ValueError(f"`layer` needs `trans` and `lr_multiplier`, as a CRF layer has them. Received: {layer!r}")
+        inputs, tags = data if isinstance(data, tuple) else (data, None)
+        self._inputs = _first_sentences(inputs)
+        self._tags = None if tags is None else _tags(tags)
+        self._layer, self._scheme = layer, scheme or getattr(layer, "constraints", None)
+        self._csv, self._heat_maps, self._verbose = csv and Path(csv), heat_maps and Path(heat_maps), verbose
+        self._board = _Board(log_dir) if log_dir else None
+        if heat_maps or log_dir:
+            transition_heat_map({"": np.zeros((1, 1))}, None, io.BytesIO())  # raises now, not after an epoch
+        self.history, self.transitions, self._first = [], [], None
+
+    def on_train_begin(self, logs=None):
+        """Makes the model that gives the emissions; called by Keras."""
+        self._emissions = _model_of_emissions(self.model, self._layer)
+        self._updates_before, self._epochs_before = self._updates(), len(self.history)
+        self._steps, self._highest_rate = None, 0.0
+        if self._first is None and self._layer.built:
+            self._first = self._scores()
+
+    def on_epoch_end(self, epoch, logs=None):
+        """Measures, prints and writes; called by Keras."""
+        last = self.history[-1]["epoch"] if self.history else 0
+        row = {"epoch": max(epoch, last) + 1}  # with `fit(epochs=1)` in a loop, `epoch` is always 0
+        self.transitions.append(self._scores())
+        row.update(self._measure())
+        row.update(self._rates())
+        if logs is not None:
+            logs.update({name: value for name, value in row.items() if name not in ("epoch", "illegal")})
+        row["advice"] = advice(row)
+        self.history.append(row)
+        if self._verbose:
+            print(_line(row), flush=True)
+        self._write(row)
+
+    def _scores(self):
+        return np.array(ops.convert_to_numpy(self._layer.trans))
+
+    def _measure(self):
+        """The numbers of an epoch that describe transitions, emissions and tags."""
+        emissions = self._emissions.predict(self._inputs, batch_size=BATCH_SIZE, verbose=0)  # (batch, time, tags)
+        if np.ndim(emissions) != 3 or emissions.shape[-1] != len(self.transitions[-1]):
+            raise ValueError(
+                f"`CRFMonitor` needs a model that gives the emissions of `{self._layer.name}`, (batch, time, "
+                f"{len(self.transitions[-1])}). Received: outputs of shape {np.shape(emissions)}"
+            )
+        if self._tags is not None and self._tags.shape != emissions.shape[:2]:
+            raise ValueError(
+                f"`data` needs a tag, or -1, for each of {emissions.shape[:2]} (sentences, time). "
+                f"Received: shape={self._tags.shape}"
+            )
+        real = ops.convert_to_numpy(real_positions(emissions))  # (batch, time)
+        if not real.any():
+            raise ValueError(f"`data` needs a token that is not masked. Received: {len(real)} sentences without any")
+        decoded = _best_paths(self._layer, emissions, real)  # (batch, time)
+        report = transition_report(self.transitions[-1], self._scheme, emissions[real], decoded[real])
+        row = {"transition_size": report["size"], "emission_gap": report["gap"], "viterbi_differs": report["differs"]}
+        if self._first is not None:
+            allowed = ~is_forbidden(self._first)  # (tags, tags)
+            row["transition_change"] = float(np.std((self.transitions[-1] - self._first)[allowed], dtype="float64"))
+        row.update({name: report[name] for name in ("illegal_above_legal", "illegal") if name in report})
+        if self._tags is not None and (known := real & (self._tags >= 0)).any():
+            right = {"argmax_accuracy": np.argmax(emissions, axis=-1), "viterbi_accuracy": decoded}
+            row.update({name: float(np.mean((found == self._tags)[known])) for name, found in right.items()})
+        return row
+
+    def _rates(self):
+        """The current rates, and the multiplier that is suggested for as many updates as `fit` will make."""
+        optimizer, layer = self.model.optimizer, self._layer
+        epochs = len(self.history) - self._epochs_before + 1
+        steps = max(1, (self._updates() - self._updates_before) // epochs * self.params["epochs"])
+        rate = _current_rate(optimizer)
+        if steps != self._steps:  # the highest rate of a schedule takes a hundred calls
+            self._steps, self._highest_rate = steps, max(self._highest_rate, highest_rate(optimizer, steps))
+        self._highest_rate = max(self._highest_rate, rate)
+        multiplier = getattr(layer, "multiplier", layer.lr_multiplier)  # with "auto", the number is in a variable
+        return {
+            "learning_rate": rate,
+            "lr_multiplier": float(ops.convert_to_numpy(multiplier)) * _factor_of(optimizer, self.model, layer),
+            "suggested_lr_multiplier": suggest_lr_multiplier(self._highest_rate, steps),
+        }
+
+    def _updates(self):
+        return int(ops.convert_to_numpy(self.model.optimizer.iterations))
+
+    def _write(self, row):
+        name = f"epoch-{row['epoch']:03}.png"
+        if self._csv:
+            self._write_csv()
+        if not (self._heat_maps or self._board):
+            return
+        picture = io.BytesIO()
+        transition_heat_map({f"epoch {row['epoch']}": self.transitions[-1]}, self._scheme, picture)
+        if self._heat_maps:
+            self._heat_maps.mkdir(parents=True, exist_ok=True)
+            write_aside(self._heat_maps / name, lambda path: path.write_bytes(picture.getvalue()))
+        if self._board:
+            self._board.write(row, picture.getvalue())
+
+    def _write_csv(self):
+        text = io.StringIO(newline="")
+        writer = csv_files.DictWriter(text, self.history[0])
+        writer.writeheader()
+        writer.writerows(self.history)
+        self._csv.parent.mkdir(parents=True, exist_ok=True)
+        write_aside(self._csv, lambda path: path.write_bytes(text.getvalue().encode("utf-8")))
+
+
+def _first_sentences(inputs):
+    """The first 256 sentences of an array, or of each array of a list or dict."""
+    if isinstance(inputs, dict):
+        return {name: _first_sentences(part) for name, part in inputs.items()}
+    if isinstance(inputs, list):
+        return [_first_sentences(part) for part in inputs]
+    return np.asarray(inputs)[:MOST_SENTENCES]
+
+
+def _tags(tags):
+    tags = np.asarray(tags)[:MOST_SENTENCES]
+    if tags.ndim != 2:
+        raise ValueError(f"`data` needs tags of shape (sentences, time). Received: shape={tags.shape}")
+    return tags
+
+
+def _model_of_emissions(model, layer):
+    """A model whose outputs are those of the layer; the model itself if Keras knows no graph that leads to them."""
+    try:
+        emissions = keras.Model(model.input, layer.output)
+    except (AttributeError, TypeError, ValueError):  # a subclassed model, or one around the model of the layer
+        return model
+    emissions.compile(jit_compile=JIT_PAYS_FOR_INFERENCE)
+    return emissions
+
+
+def _best_paths(layer, emissions, mask):
+    """The best paths `(batch, time)`, by the layer's own `decode` if it has one, else by its transitions alone."""
+    if hasattr(layer, "decode"):
+        return ops.convert_to_numpy(layer.decode(emissions))
+    return ops.convert_to_numpy(crf.viterbi(emissions, mask, layer.trans))
+
+
+def _current_rate(optimizer):
+    rate = getattr(optimizer, "inner_optimizer", optimizer).learning_rate
+    rate = rate(optimizer.iterations) if callable(rate) else rate  # legacy optimizers return the schedule
+    return float(ops.convert_to_numpy(rate))
+
+
+def _factor_of(optimizer, model, layer):
+    """The factor by which an optimizer of kcrf multiplies the layer's rate; 1 for any other optimizer."""
+    optimizer = getattr(optimizer, "inner_optimizer", optimizer)
+    paths = [path_of(variable) for variable in model.trainable_variables]
+    own = path_of(layer.weights[0])
+    if not isinstance(optimizer, PathAware) or own not in paths:
+        return 1.0
+    return optimizer.variable_settings(paths)[paths.index(own)]["multiplier"]
+
+
+def _line(row):
+    """The line that is printed for an epoch."""
+    line = "epoch {epoch}: transitions {transition_size:.2f}, emission gap {emission_gap:.2f}, "
+    if "illegal" in row:
+        line += "illegal above legal {illegal_above_legal} of {illegal}, "
+    line += "Viterbi differs from argmax at {viterbi_differs:.1%} of tokens, learning rate {learning_rate:.2g} "
+    line += "x {lr_multiplier:g} (suggested x {suggested_lr_multiplier:g}): {advice}"
+    return line.format(**row)
+
+
+class _Board:
+    """Writes scalars and pictures for TensorBoard, without `tf.summary.scalar`, which needs the package tensorboard."""
+
+    def __init__(self, log_dir):
+        try:
+            import tensorflow as tf
+        except ImportError:
+            raise ImportError("`log_dir` needs TensorFlow: pip install 'kcrf[tensorflow]'") from None
+        self._tf, self._writer = tf, tf.summary.create_file_writer(str(log_dir))
+
+    def write(self, row, picture):
+        width, height = (str(int.from_bytes(picture[at : at + 4], "big")) for at in (16, 20))  # in the header of a PNG
+        with self._writer.as_default():
+            for name, value in row.items():
+                if not isinstance(value, str) and name != "epoch":
+                    self._write("scalars", f"crf/{name}", np.float32(value), row["epoch"])
+            self._write("images", "crf/transitions", [width, height, picture], row["epoch"])
+        self._writer.flush()
+
+    def _write(self, plugin, tag, value, step):
+        metadata = self._tf.compat.v1.SummaryMetadata()
+        metadata.plugin_data.plugin_name = plugin
+        self._tf.summary.write(tag, value, step, metadata)

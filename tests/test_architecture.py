@@ -22,7 +22,7 @@ for _floor, _room, _mark, _files in ROW.findall(TABLE.read_text(encoding="utf-8"
     PLACE.update({module: (int(_floor), place) for place, module in enumerate(reversed(_modules))})
     WITHOUT_KERAS += _modules if _mark else []
 
-ALIASES = {"kcrf.monitor": "kcrf.training.monitor", "kcrf.crf_weights": "kcrf.models.crf_weights"}  # pages for users
+ALIASES = {"kcrf.crf_weights": "kcrf.models.crf_weights"}  # a page for users
 HOSTS = {"kcrf.backend.keras3": {"keras"}, "kcrf.backend.tf_keras": {"tensorflow", "tf_keras"}}
 NEEDED_EVERYWHERE = {"keras", "numpy", "rich", "kcrf"}
 

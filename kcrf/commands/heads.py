@@ -81,7 +81,7 @@ def compare_heads(out, texts=(), heads=HEADS):
 def _train(head, folder):
     """The tagger and its scores on the test part."""
     corpus, progress = load_mini(), TrainingProgress(head.name)
-    tagger, scores = train_segmenter(head.settings, corpus.train, corpus.valid, corpus.test, folder, progress)
+    tagger, scores = train_segmenter(head.settings, corpus.train, corpus.valid, corpus.test, folder, progress, True)
     return tagger, scores["test"]
 
 

@@ -33,7 +33,6 @@ def _add_options(parser):
 
 def _train(options):
     from kcrf.commands.training_options import refuse_beside_resume, settings_and_sources
-    from kcrf.runs import read_run
 
     out = options.resume or options.out
     if options.resume is not None:
@@ -44,17 +43,20 @@ def _train(options):
         _refuse_finished_run(out, options.overwrite)
     parts = _read_parts(settings, sources)
     try:
-        scores = _run_training(options, settings, sources, parts)
+        tagger, scores = _run_training(options, settings, sources, parts)
     except KeyboardInterrupt:
         command = f"kcrf train --resume {shlex.quote(str(out))}"
         raise KeyboardInterrupt(f"continue with: {command}" if _is_resumable(out) else "") from None
     print_scores(out, scores)
-    if advice := read_run(out).advice:
-        print("CRF", advice.replace("lr_multiplier", "--crf-lr-multiplier").replace("`constraints`", "--constraints"))
+    if tagger.advice:
+        print(
+            "CRF",
+            tagger.advice.replace("lr_multiplier", "--crf-lr-multiplier").replace("`constraints`", "--constraints"),
+        )
 
 
 def _run_training(options, settings, sources, parts):
-    """Trains and returns the scores. Keras is imported here, when the options and the data are known to be valid."""
+    """Trains; returns the tagger and the scores. Keras is imported only here, once options and data are valid."""
     with quiet_import():
         from kcrf.backend import keras
         from kcrf.training import resume_tagger, train_tagger
@@ -64,8 +66,8 @@ def _run_training(options, settings, sources, parts):
 
     progress = TrainingProgress("training")
     if options.resume is not None:
-        return resume_tagger(options.resume, *parts, progress=progress)[1]
-    return train_tagger(settings, *parts, options.out, progress, sources)[1]
+        return resume_tagger(options.resume, *parts, progress=progress)
+    return train_tagger(settings, *parts, options.out, progress, sources, options.overwrite)
 
 
 def _refuse_finished_run(run_dir, overwrite):

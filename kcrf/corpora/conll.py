@@ -99,7 +99,7 @@ def _check_not_segmented(path, rows):
         return
     if not any(_TAG.fullmatch(word) for columns in rows for word in columns[1:]):
         raise ValueError(
-            f"{path}: needs a token with its tag a line. Received: what looks like sentences of words, which "
+            f"{path}: needs a token and its tag on a line. Received: what looks like sentences of words, which "
             "--task cws and `kcrf.corpora.read_segmented` read"
         )
 

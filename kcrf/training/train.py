@@ -10,6 +10,7 @@ import numpy as np
 from kcrf.backend import backend_name, keras
 from kcrf.corpora import Sentence, entity_types
 from kcrf.layers import suggest_lr_multiplier
+from kcrf.monitor import CRFMonitor
 from kcrf.optimizers import AdamWeightDecay, WarmupLinearDecay, layerwise_decay
 from kcrf.readers import CharacterReader, Lexicon, PieceReader, Vocabulary
 from kcrf.runs import RunFolder
@@ -20,7 +21,6 @@ from kcrf.taggers.setup import load_setup, save_setup
 from kcrf.training.batches import Batches, held_out_batch, tagged_windows
 from kcrf.training.callbacks import Averages, EpochBatches, EpochScores, Interruption
 from kcrf.training.history import TrainingHistory
-from kcrf.training.monitor import CRFMonitor
 from kcrf.training.state import RunSaver
 
 __all__ = ["resume_tagger", "train_segmenter", "train_tagger"]

@@ -272,7 +272,7 @@ def test_an_interruption_from_the_keyboard_says_how_to_go_on(tmp_path):
         process.send_signal(signal.SIGINT)
         told = process.communicate()[1]
     assert process.returncode == 130, told
-    assert told.splitlines()[-1] == f"kcrf train: stopped; go on with: kcrf train --resume {run}"
+    assert told.splitlines()[-1] == f"kcrf train: stopped; continue with: kcrf train --resume {run}"
 
 
 class Interrupts(Stops):
@@ -361,7 +361,7 @@ def test_a_second_process_is_refused_and_the_lock_of_a_dead_one_does_not_count(t
 
 def test_resume_takes_no_other_option(tmp_path, capsys):
     assert commands.main(["train", "--resume", str(tmp_path), "--epochs", "3", "--out", "x"]) == 2
-    assert "--resume goes on with the settings of the run. Received: also epochs, out" in capsys.readouterr().err
+    assert "--resume continues with the settings of the run. Received: also --epochs, --out" in capsys.readouterr().err
     assert commands.main(["train", "--resume", str(tmp_path), "--column", "0", "--repair"]) == 2
     assert "Received: also column, repair" in capsys.readouterr().err
     assert commands.main(["train", "--epochs", "3"]) == 2

@@ -205,7 +205,7 @@ def test_a_folder_without_a_bert_or_its_vocabulary_is_named_and_a_bert_is_no_run
     with pytest.raises(FileNotFoundError, match="no BERT there; its folder has one of config.json"):
         train_tagger(Settings(**QUICK, bert=str(tmp_path)), **PARTS, out=tmp_path / "run")
     copy = shutil.copytree(bert, tmp_path / "bert")
-    with pytest.raises(FileExistsError, match="is there and is not a run folder"):
+    with pytest.raises(FileExistsError, match="needs a run folder, an empty folder or none"):
         train_tagger(Settings(**QUICK, bert=str(copy)), **PARTS, out=copy)
     (copy / "vocab.txt").unlink()
     with pytest.raises(FileNotFoundError, match="vocab.txt: no such file; the folder of a BERT"):

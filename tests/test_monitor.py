@@ -396,7 +396,7 @@ outputs["history"], outputs["logs"] = monitor.history, {k: [float(v) for v in l]
 def test_bert4keras_own_layer_is_watched_on_its_own_host(bert4keras_python, sentences, tmp_path):  # noqa: F811
     words, known = sentences
     given = {"words": words, "known": known, "tags": np.maximum(known, 0), "csv": str(tmp_path / "log.csv")}
-    out = bert4keras_python(BERT4KERAS, root=str(Path(__file__).parents[2]), **given)
+    out = bert4keras_python(BERT4KERAS, root=str(Path(__file__).parents[1]), **given)
     expected = definitions(out["emissions"].astype("float64"), known, out["transitions"].astype("float64"))
     row = out["history"][-1]
     for name, value in expected.items():
