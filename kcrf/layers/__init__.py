@@ -1,4 +1,4 @@
-"""Keras layers: the conditional random field, its learning rate, and what BERT is made of. Keras' own are here too."""
+"""Keras layers: the conditional random field, learning rates by layer, and the layers of BERT; also Keras' own."""
 
 from kcrf.layers.attention import FeedForward, MultiHeadAttention
 from kcrf.layers.crf import ConditionalRandomField, ViterbiTags

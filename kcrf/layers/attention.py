@@ -5,25 +5,25 @@ from kcrf.layers.dense import dense, fresh
 
 __all__ = ["FeedForward", "MultiHeadAttention"]
 
-MASKED_SCORE = {"float16": -3e4, "bfloat16": -1e9, "float32": -1e9, "float64": -1e9}  # its exponential is 0
+MASKED_SCORE = {"float16": -3e4, "bfloat16": -1e9, "float32": -1e9, "float64": -1e9}  # exp of it is 0
 register = keras.saving.register_keras_serializable(package="kcrf")
 
 
 @register
 class MultiHeadAttention(keras.layers.Layer):
-    """Self-attention with many heads: `(batch, time, hidden)` to `(batch, time, out_dim)`.
+    """Multi-head self-attention: `(batch, time, hidden)` to `(batch, time, out_dim)`.
 
-    Masked positions are not attended to; they attend themselves like any other (as in Google's BERT). Without
-    attention dropout it runs on the fused attention of the backend where that exists.
+    Keys at masked positions are ignored; queries there are computed like any other, as in Google's BERT. Without
+    attention dropout it uses the fused attention of the backend, if there is one.
 
     Args:
         heads: The number of heads.
-        head_size: The width of a head's value.
-        out_dim: The width of the output. Defaults to `heads * head_size`.
-        key_size: The width of a head's query and key. Defaults to `head_size`.
+        head_size: The size of each head for values.
+        out_dim: The size of the output. Defaults to `heads * head_size`.
+        key_size: The size of each head for queries and keys. Defaults to `head_size`.
         attention_dropout: The dropout rate of the attention weights. Defaults to 0.
         mixout: See `MixoutDense`. Defaults to 0.
-        kernel_initializer: Defaults to glorot_uniform; each kernel draws its own values.
+        kernel_initializer: Defaults to "glorot_uniform". Each kernel gets values of its own.
 
     The input is the hidden states, or a list of them and relative positions `(time, time, key_size)`, which are added
     to keys and values (NEZHA; `key_size` must be `head_size` then).
@@ -125,10 +125,10 @@ class FeedForward(keras.layers.Layer):
     """Two Dense layers, the first with an activation: `(batch, time, hidden)` to the same shape.
 
     Args:
-        units: The width between the two.
-        activation: Of the first. Defaults to "gelu" (by erf).
+        units: The size of the intermediate layer.
+        activation: The activation of the intermediate layer. Defaults to "gelu", the exact one.
         mixout: See `MixoutDense`. Defaults to 0.
-        kernel_initializer: Defaults to glorot_uniform; each kernel draws its own values.
+        kernel_initializer: Defaults to "glorot_uniform". Each kernel gets values of its own.
 
     Example:
 

@@ -18,28 +18,29 @@ _SPANS_AT_ONCE = 256
 class ConditionalRandomField(ChainLayer):
     """A linear-chain CRF on top of emission scores, trained by its own loss.
 
-    The layer passes emissions through, in float32 and with masked positions at -inf, which is how its losses and
-    decoders know the mask; it returns no Keras mask. Everything else is a method of the layer that takes these outputs.
+    The layer returns its inputs in float32, with masked positions at -inf: its losses and decoders read the mask from
+    there. It returns no Keras mask. Everything else is a method of the layer that takes these outputs.
 
-    A CRF on top of a pretrained encoder wants a learning rate 100 to 1000 times that of the encoder: see
-    `lr_multiplier`. Source of the idea: Su Jianlin, "Is your CRF's learning rate big enough?", kexue.fm/archives/7196.
+    A CRF on top of a pretrained encoder needs a learning rate 100 to 1000 times that of the encoder: see
+    `lr_multiplier`. Source: Su Jianlin, "Is your CRF's learning rate big enough?", kexue.fm/archives/7196.
 
     Args:
-        lr_multiplier: How many times faster than the rest the CRF learns, a positive number. Exact under Adam and SGD.
-            Or "auto": it is 1 until the callback `AutoLearningRate(layer)` gives `fit` a number that suits the
-            optimizer and the length of the run. Defaults to 1.
+        lr_multiplier: How many times faster than the rest of the model the CRF learns, a positive number. Exact under
+            Adam and SGD. "auto" needs the callback `AutoLearningRate(layer)` in `fit`, which chooses a number by the
+            learning rate and the number of updates; without it the number is 1, and a warning says so. Defaults to 1.
         use_boundary: Whether to learn scores for the first and the last tag of a sentence. Defaults to False.
-        constraints: A `kcrf.tags.TagScheme`, whose forbidden starts, steps and ends get probability 0 in the loss and
-            in decoding; None forbids nothing. Defaults to None.
-        transition_initializer: Initializer of the scores as they act, not as they are stored. "glorot_uniform" is
-            bert4keras' choice; "zeros" prefers nothing at the start. Defaults to "glorot_uniform".
+        constraints: A `kcrf.tags.TagScheme`. Starts, transitions and ends that it forbids have probability 0 in the
+            loss and in decoding, and labels that break it stop `fit` with an error. Defaults to None, nothing is
+            forbidden.
+        transition_initializer: Initializer of the transition scores, before they are divided by `lr_multiplier`.
+            Defaults to "glorot_uniform", as in bert4keras.
 
     Shapes:
         Inputs `(batch, time, tags)` and, by Keras or as `mask=`, a mask `(batch, time)`; outputs as the inputs.
 
     Weights:
-        `trans (tags, tags)` and with `use_boundary` `start (tags,)`, `end (tags,)`, stored divided by `lr_multiplier`,
-        as bert4keras stores them; with "auto" also `lr_multiplier ()`, the number in force.
+        `trans (tags, tags)` and with `use_boundary` `start (tags,)`, `end (tags,)`, stored divided by `lr_multiplier`
+        as in bert4keras; with "auto" also the number, `lr_multiplier ()`.
 
     Example:
 
@@ -84,7 +85,7 @@ class ConditionalRandomField(ChainLayer):
 
     @property
     def trans(self):
-        """The transition scores in force, `(tags, tags)`, from row to column, `crf.FORBIDDEN` where forbidden."""
+        """The transition scores, `(tags, tags)`, from row to column, `crf.FORBIDDEN` where forbidden."""
         return self._effective(self._trans, "allowed_transitions")
 
     @property
@@ -112,18 +113,20 @@ class ConditionalRandomField(ChainLayer):
     def sparse_loss(self):
         """The loss for tags as ints, `(y_true (batch, time), y_pred) -> (batch,)`: minus the log likelihood.
 
-        Negative tags are unknown: the loss sums over what they may be.
+        Negative tags are unknown: the likelihood sums over all their possible values. Tags that are too large, and in
+        `fit` and `evaluate` tags that the constraints forbid, raise an error; TensorFlow's XLA cannot raise, there the
+        loss is NaN.
         """
         return SparseLoss(layer=self)
 
     @property
     def dense_loss(self):
-        """The loss for one-hot tags, `(y_true (batch, time, tags), y_pred) -> (batch,)`. A zero row is unknown."""
+        """The loss for one-hot tags, `(y_true (batch, time, tags), y_pred) -> (batch,)`. A row of zeros is unknown."""
         return DenseLoss(layer=self)
 
     @property
     def sparse_accuracy(self):
-        """The share of real positions where the largest emission is the tag: quick, and blind to the transitions."""
+        """The share of real positions where the largest emission is that of the tag. Ignores the transitions."""
         return SparseAccuracy(layer=self)
 
     @property
@@ -135,7 +138,7 @@ class ConditionalRandomField(ChainLayer):
     def viterbi_accuracy(self):
         """The share of real positions where the best path has the right tag, sparse or one-hot: a `keras.Metric`.
 
-        On JAX a compiled one needs a loss of this layer beside it.
+        On JAX, compile it together with a loss of this layer.
         """
         return ViterbiAccuracy(layer=self)
 
@@ -158,21 +161,21 @@ class ConditionalRandomField(ChainLayer):
     def span_confidence(self, y_pred, spans, scheme=None):
         """The posterior probability that exactly this span is a word, or an entity of its type.
 
-        It sums over all paths in which the span carries its tags, whatever stands around it: a forward pass with the
-        other tags forbidden. A BIO entity begins with B, also where no constraints forbid I, and ends with the span.
+        The sum of the probabilities of all paths that have the tags of the span there. A BIO entity begins with B, also
+        if no constraints forbid I, and ends with the span.
 
         Args:
             y_pred: What the layer returned, `(batch, time, tags)`.
             spans: For each sentence a list of `(start, end)` under BMES, of `(start, end, label)` under BIO and BIOES;
-                half-open, in time steps of `y_pred`. Masked steps inside a span are no part of it. Spans may overlap.
+                half-open, in positions of `y_pred`. Masked positions inside a span are skipped. Spans may overlap.
             scheme: A `kcrf.tags.TagScheme`. Defaults to the constraints of the layer.
 
         Returns:
             For each sentence a NumPy array with one probability per span.
 
         Raises:
-            ValueError: No scheme of that many tags, or no list for each sentence; or a span is empty or all masked,
-                leaves the sentence, or has a label that the scheme lacks.
+            ValueError: The scheme has another number of tags, or there is not one list per sentence; or a span is empty
+                or all masked, ends after the sentence, or has a label that the scheme lacks.
 
         Example:
 
@@ -187,18 +190,22 @@ class ConditionalRandomField(ChainLayer):
         if len(spans) != len(y_pred):
             raise ValueError(f"`spans` needs a list for each of {len(y_pred)} sentences. Received: {len(spans)} lists")
         mask = ops.convert_to_numpy(real_positions(y_pred))
-        jobs = [(row, span) for row, those in enumerate(spans) for span in those]
+        jobs = [(row, span) for row, row_spans in enumerate(spans) for span in row_spans]
         found = [np.zeros(0, "float32")]
-        for at in range(0, len(jobs), _SPANS_AT_ONCE):
-            some = jobs[at : at + _SPANS_AT_ONCE]
+        for first in range(0, len(jobs), _SPANS_AT_ONCE):
+            some = jobs[first : first + _SPANS_AT_ONCE]
             allowed = np.stack([_tags_with_span(scheme, span, mask[row]) for row, span in some])
             found.append(self._probabilities(y_pred[[row for row, _ in some]], allowed))
-        return np.split(np.concatenate(found), np.cumsum([len(those) for those in spans])[:-1])
+        return np.split(np.concatenate(found), np.cumsum([len(row_spans) for row_spans in spans])[:-1])
 
     def _probabilities(self, y_pred, allowed):
-        """That all tags of a row are among the `allowed`, `(rows, time, tags)`; `(rows,)`."""
+        """The probability that all tags of a row are `allowed (rows, time, tags)`; `(rows,)`."""
         rows = len(y_pred)
-        fill = [(0, (1 << (rows - 1).bit_length()) - rows), (0, 0), (0, 0)]  # powers of 2: few graphs to compile
+        fill = [
+            (0, (1 << (rows - 1).bit_length()) - rows),
+            (0, 0),
+            (0, 0),
+        ]  # powers of 2, so that few shapes are compiled
         y_pred, allowed = (np.pad(x, fill, mode="edge") for x in (y_pred, allowed))
         logs = crf.log_probability_within(allowed=allowed, **self.chain(y_pred))
         return np.exp(np.minimum(ops.convert_to_numpy(logs)[:rows], 0.0))
@@ -213,7 +220,7 @@ class ConditionalRandomField(ChainLayer):
 
 
 def _tags_with_span(scheme, span, mask):
-    """Which tags each position may have if `span` is a word or an entity; `(time, tags)` bool."""
+    """The tags that each position may have if `span` is a word or an entity, `(time, tags)` bool."""
     start, end, *label = span
     if len(label) != bool(scheme.types):
         raise ValueError(f"A {scheme.name} span has {2 + bool(scheme.types)} members. Received: {tuple(span)}")
@@ -225,7 +232,7 @@ def _tags_with_span(scheme, span, mask):
     allowed = np.ones((len(mask), len(scheme)), bool)
     allowed[inside] = False
     allowed[inside, tags] = True
-    if longer[:length] == tags and len(behind):  # as in BIO: only what comes next tells where the span ends
+    if longer[:length] == tags and len(behind):  # as in BIO, where the tag after the span shows that it ends
         allowed[behind[0], longer[length]] = False
     return allowed
 
@@ -236,14 +243,14 @@ def _forbid(scores, allowed):
 
 @keras.saving.register_keras_serializable(package="kcrf")
 class ViterbiTags(BoundToLayer, keras.layers.Layer):
-    """The tags of the best path, as a layer: makes a model that can be served out of one that was trained.
+    """The tags of the best path, as a layer: turns a trained model into one that can be served.
 
     Args:
-        crf: The `ConditionalRandomField` whose outputs this layer gets, in the same model.
-        confidences: Whether to return, too, the posterior probability of each tag of the path. Defaults to False.
+        crf: The `ConditionalRandomField` whose outputs are the inputs of this layer.
+        confidences: Whether to also return the posterior probability of each tag of the path. Defaults to False.
 
     Shapes:
-        Inputs: what `crf` returned, `(batch, time, tags)`. Outputs: int32 `(batch, time)`, -1 where masked; with
+        Inputs: the outputs of `crf`, `(batch, time, tags)`. Outputs: int32 `(batch, time)`, -1 where masked; with
         `confidences` also float32 `(batch, time)`, 0 where masked.
 
     Example:

@@ -1,4 +1,4 @@
-"""Dense layers, with mixout or without, the initializer of BERT, and small layers of an encoder."""
+"""Dense layers with and without mixout, the initializer of BERT, and small layers of an encoder."""
 
 import random
 
@@ -21,13 +21,13 @@ class ResidualAdd(keras.layers.Add):
 
 @register
 class Dense(keras.layers.Dense):
-    """The stock Dense layer, whose bias joins its product in one operation where the backend has one."""
+    """Keras' Dense layer, with product and bias in one operation on backends that have one."""
 
     def call(self, inputs, training=False):
         return self._project(inputs, self.kernel)
 
     def quantize(self, mode=None, type_check=False, config=None):
-        super().quantize(mode, type_check=False, config=config)  # Keras refuses subclasses, whose call may be another
+        super().quantize(mode, type_check=False, config=config)  # Keras refuses subclasses unless type_check=False
 
     def _project(self, inputs, kernel):
         outputs = linear(inputs, kernel, self.bias)
@@ -36,15 +36,15 @@ class Dense(keras.layers.Dense):
 
 @register
 class MixoutDense(Dense):
-    """A Dense layer that, while training, takes a random part of its kernel from a prior.
+    """A Dense layer that, in training, replaces random rows of its kernel by those of a prior.
 
-    One draw per input unit: with probability `mixout` the unit's row of the kernel is the prior's, and the rest is
-    scaled so that the expectation is the kernel itself:
+    Each row of the kernel (one per input unit) is replaced with probability `mixout`; the result is scaled so that its
+    expectation is the kernel:
 
         kernel = (mask * kernel + (1 - mask) * prior - mixout * prior) / (1 - mixout),    mask ~ Bernoulli(1 - mixout)
 
-    The prior is a weight that is not trained: the kernel as it was built, and after a checkpoint was loaded the loaded
-    one. At inference this is Dense. Source: Lee, Cho, Kang 2020, "Mixout", https://arxiv.org/abs/1909.11299.
+    The prior is a weight that is not trained: the initial kernel, or the loaded one after a checkpoint was loaded. At
+    inference the layer is Dense. Source: Lee, Cho, Kang 2020, "Mixout", https://arxiv.org/abs/1909.11299.
 
     Args:
         units: As in Dense.
@@ -93,14 +93,14 @@ class MixoutDense(Dense):
 
 @register
 class TruncatedNormal(keras.initializers.Initializer):
-    """A normal distribution cut at two standard deviations, drawn by NumPy.
+    """A normal distribution truncated at two standard deviations, drawn by NumPy.
 
-    As `keras.initializers.TruncatedNormal`, but it is cut on every backend (on torch Keras lets a few values through),
-    compiles nothing, and needs no memory beside the result: for the 100 million weights of a BERT that is felt.
+    Unlike `keras.initializers.TruncatedNormal` it is truncated exactly on every backend (on torch Keras lets a few
+    values through), compiles nothing and needs no memory besides the result, which matters for 100 million weights.
 
     Args:
-        stddev: The standard deviation before the cut. Defaults to 0.02, BERT's.
-        seed: Defaults to a fresh one per instance, out of Python's `random`, as in Keras.
+        stddev: The standard deviation before truncation. Defaults to 0.02, BERT's.
+        seed: Defaults to a new one per instance, drawn from Python's `random`, as in Keras.
 
     Example:
 
@@ -126,19 +126,19 @@ class TruncatedNormal(keras.initializers.Initializer):
 
 
 def dense(units, mixout=0.0, **kwargs):
-    """A Dense layer, with mixout where there is some."""
+    """`MixoutDense` if `mixout` is not 0, else `Dense`."""
     return MixoutDense(units, mixout=mixout, **kwargs) if mixout else Dense(units, **kwargs)
 
 
 def fresh(initializer):
-    """A copy of an initializer with a seed of its own: one shared unseeded instance would make query = key = value."""
+    """A copy of an initializer with a new seed: a shared one would give query, key and value the same weights."""
     config = initializer.get_config()
     return initializer.from_config({**config, "seed": None} if "seed" in config else config)
 
 
 @register
 class BiasAdd(keras.layers.Layer):
-    """Adds a trained vector along the last axis."""
+    """Adds a trained bias along the last axis."""
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)

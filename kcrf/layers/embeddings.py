@@ -1,4 +1,4 @@
-"""Embeddings of tokens and positions, as bert4keras cuts them into layers."""
+"""Embeddings of tokens and positions, in the layers of bert4keras."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +9,7 @@ from kcrf.backend import keras, ops
 
 __all__ = ["Embedding", "EncoderRecord", "PositionEmbedding", "RelativePositionEmbedding"]
 
-HIERARCHY = 0.4  # bert4keras' share of the coarse position
+HIERARCHY = 0.4  # the weight of the coarse position in bert4keras
 
 register = keras.saving.register_keras_serializable(package="kcrf")
 
@@ -34,17 +34,17 @@ class EncoderRecord:
 
 @register
 class Embedding(keras.layers.Embedding):
-    """Token embeddings whose table also turns hidden states back into scores of tokens.
+    """Token embeddings whose table can also turn hidden states into scores of tokens.
 
-    Token 0 is padding and masked, except in first place, so that a row is never masked as a whole (as in bert4keras).
+    Token 0 is padding and masked, except at the first position, so that no row is masked completely (as in bert4keras).
     `layer(hidden, reverse=True)` multiplies by the transposed table: `(batch, time, output_dim)` to
     `(batch, time, input_dim)`.
 
     Args:
         input_dim: The number of tokens.
-        output_dim: The width of an embedding.
-        transformer_config: A dict that describes the encoder that the table belongs to. It is saved with models, for
-            `save_pretrained` and `reinitialize`. Defaults to `None`.
+        output_dim: The size of an embedding.
+        transformer_config: The configuration of the encoder, a dict. It is saved with the model; `save_pretrained`
+            and `reinitialize` read it. Defaults to `None`.
 
     Example:
 
@@ -64,7 +64,7 @@ class Embedding(keras.layers.Embedding):
         return super().call(inputs)
 
     def compute_mask(self, inputs, mask=None):
-        if len(inputs.shape) != 2:  # hidden states: a reverse call
+        if len(inputs.shape) != 2:  # hidden states of a reverse call
             return mask
         real = ops.not_equal(inputs, 0)
         return ops.concatenate([ops.ones_like(real[:, :1]), real[:, 1:]], axis=1)
@@ -86,9 +86,10 @@ class PositionEmbedding(keras.layers.Layer):
 
     Args:
         input_dim: The number of positions in the table.
-        output_dim: The width of an embedding.
-        hierarchical: Takes positions beyond the table as a pair (coarse, fine) of positions in it; a number is the
-            share of the coarse one, `True` means 0.4. Source: https://kexue.fm/archives/7947. Defaults to `None`.
+        output_dim: The size of an embedding.
+        hierarchical: Whether positions beyond the table are mixed from two positions in it, a coarse and a fine
+            one. A number is the weight of the coarse one, `True` means 0.4.
+            Source: https://kexue.fm/archives/7947. Defaults to `None`.
         custom_position_ids: Whether a second input `(batch, time)` holds the positions. Defaults to `False`.
         embeddings_initializer: Defaults to zeros.
 
@@ -160,13 +161,13 @@ class PositionEmbedding(keras.layers.Layer):
 
 @register
 class RelativePositionEmbedding(keras.layers.Layer):
-    """NEZHA's fixed vectors of relative positions: `(time, time, output_dim)`, `[j, k]` for key k seen from query j.
+    """The fixed relative position embeddings of NEZHA: `(time, time, output_dim)`, `[j, k]` for query j and key k.
 
     Sine and cosine alternate along the last axis. Source: Wei et al. 2019, https://arxiv.org/abs/1909.00204.
 
     Args:
-        output_dim: The width of an attention head, an even number.
-        max_distance: Keys further away than this share a vector. Defaults to 64.
+        output_dim: The size of an attention head, an even number.
+        max_distance: Larger distances are clipped to this. Defaults to 64.
     """
 
     def __init__(self, output_dim, max_distance=64, **kwargs):

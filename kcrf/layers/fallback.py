@@ -1,4 +1,4 @@
-"""Keras' own layers by their names in `kcrf.layers`, as bert4keras has them."""
+"""Makes Keras' own layers available in `kcrf.layers`, as bert4keras does."""
 
 from kcrf.backend import keras
 from kcrf.bert4keras_names import explain
@@ -7,7 +7,7 @@ __all__ = ["__getattr__"]
 
 
 def __getattr__(name):
-    """Looks up what `kcrf.layers` does not define."""
+    """Finds names that `kcrf.layers` does not define."""
     if name.startswith("_") or not hasattr(keras.layers, name):
         raise explain("layers", name)
     return getattr(keras.layers, name)

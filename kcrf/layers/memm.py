@@ -1,9 +1,9 @@
-"""The maximum entropy Markov model (McCallum et al., 2000), read in both directions: the CRF's cheaper sibling.
+"""The maximum entropy Markov model (McCallum et al., 2000) in both directions, a cheaper alternative to the CRF.
 
-Each tag is a softmax given the tag beside it, so training needs no recursion over time: a gather and a cross-entropy.
+Each tag has a softmax given the tag beside it, so training needs no recursion over time, only a cross-entropy.
 From left to right the scores of the first tag are its emissions, those of any later one the mean of its emissions and
 the transitions out of the tag before; from right to left the same with the transitions into the tag behind. Loss and
-decoding take the mean of both directions' log probabilities. All of it is bert4keras' definition.
+decoding take the mean of both directions' log probabilities. This is the definition of bert4keras.
 
 The normaliser of a position depends on one neighbour's tag, so it can be moved into that neighbour's emissions. The
 model then is a CRF (`equal_crf`), whose Viterbi and marginals decode it exactly.
@@ -19,7 +19,7 @@ __all__ = ["MaximumEntropyMarkovModel", "equal_crf"]
 
 
 def equal_crf(emissions, mask, transitions):
-    """The CRF in which every path scores what the model gives it: the mean of both directions' log probabilities.
+    """The CRF whose score of a path is the model's: the mean of both directions' log probabilities.
 
     Args:
         emissions: `(batch, time, tags)`.
@@ -36,7 +36,7 @@ def equal_crf(emissions, mask, transitions):
     emissions = ops.convert_to_tensor(emissions)
     halves = ops.convert_to_tensor(transitions) / 2.0
     folded = _folded(emissions, mask, halves)
-    return ops.reshape(folded, ops.shape(emissions)), halves  # the reshape says the number of tags, lost in the graph
+    return ops.reshape(folded, ops.shape(emissions)), halves  # restores the static tag dimension
 
 
 @graph
@@ -46,12 +46,12 @@ def _folded(emissions, mask, transitions):
     real = _take(ops.cast(mask, "bool"), order)
     forbidden = _take(emissions <= crf.FORBIDDEN, order)
     emissions = _take(_finite(emissions, mask), order)
-    before, behind = _shift(real, 1, False), _shift(real, -1, False)  # whether there is a real position on that side
+    before, behind = _shift(real, 1, False), _shift(real, -1, False)  # whether a real position is there
     halves = emissions / 2.0
     alone = emissions - ops.logsumexp(emissions, axis=-1, keepdims=True)
     from_left = ops.where(before[:, :, None], halves, alone)
     from_right = ops.where(behind[:, :, None], halves, alone)
-    owed_left = _shift(_normalisers(halves, transitions), -1, 0.0)  # what the position behind divides by
+    owed_left = _shift(_normalisers(halves, transitions), -1, 0.0)  # the normalizer of the next position
     owed_right = _shift(_normalisers(halves, ops.transpose(transitions)), 1, 0.0)
     owed = ops.where(behind[:, :, None], owed_left, 0.0) + ops.where(before[:, :, None], owed_right, 0.0)
     folded = ops.where(forbidden, crf.FORBIDDEN, (from_left + from_right - owed) / 2.0)
@@ -62,17 +62,17 @@ def _folded(emissions, mask, transitions):
 class MaximumEntropyMarkovModel(ConditionalRandomField):
     """The maximum entropy Markov model on top of emission scores, used like a CRF and cheaper to train.
 
-    Passes emissions through as `ConditionalRandomField` does, with the same masks, and has the same methods: `decode`,
-    `top_k`, `marginals`, `entropy` answer for the distribution proportional to the mean of both directions in the
-    exponent. Masked positions are cut out. An unknown (negative) tag costs nothing and tells its neighbours nothing:
-    they are scored as at the edge of a sentence. So every known tag costs a cross-entropy and no path is summed over.
+    Returns its inputs as `ConditionalRandomField` does, with the same masks, and has the same methods. `decode`,
+    `top_k`, `marginals` and `entropy` are those of the CRF `equal_crf`. Masked positions are removed. Unknown
+    (negative) tags have no loss, and their neighbours are scored as at the edge of a sentence: the loss is a sum of
+    cross-entropies of known tags, and does not sum over paths.
 
     Args:
-        lr_multiplier: How many times faster than the rest the transitions learn, a positive number or "auto", as in
-            `ConditionalRandomField`. Defaults to 1.
-        hidden_dim: The rank of the transitions, which then are `l_trans @ r_trans.T`: for many tags; None is the full
+        lr_multiplier: How many times faster than the rest of the model the transitions learn, a positive number or
+            "auto", as in `ConditionalRandomField`. Defaults to 1.
+        hidden_dim: The rank of the transitions `l_trans @ r_trans.T`, useful for many tags; None means the full
             matrix. Defaults to None.
-        transition_initializer: Initializer of the scores as they act, not as they are stored. Defaults to
+        transition_initializer: Initializer of the scores, before they are divided by `lr_multiplier`. Defaults to
             "glorot_uniform".
 
     Shapes:
@@ -104,24 +104,24 @@ class MaximumEntropyMarkovModel(ConditionalRandomField):
                 f"`{self.name}` needs inputs of shape (batch, time, tags). Received: shape={tuple(input_shape)}"
             )
         shape = (input_shape[-1], self.hidden_dim)
-        # the same one would draw the same numbers again
+        # a copy: the same instance would draw the same values
         another = keras.initializers.get(keras.initializers.serialize(self.transition_initializer))
         self._trans, self._r_trans = self._add_scores("l_trans", shape), self._add_scores("r_trans", shape, another)
         self.built = True
 
     @property
     def l_trans(self):
-        """The left factor of the transitions in force, `(tags, hidden_dim)`, or None without `hidden_dim`."""
+        """The left factor of the transitions, `(tags, hidden_dim)`, or None without `hidden_dim`."""
         return None if self.hidden_dim is None else self._effective(self._trans, None)
 
     @property
     def r_trans(self):
-        """The right factor of the transitions in force, `(tags, hidden_dim)`, or None without `hidden_dim`."""
+        """The right factor of the transitions, `(tags, hidden_dim)`, or None without `hidden_dim`."""
         return None if self.hidden_dim is None else self._effective(self._r_trans, None)
 
     @property
     def trans(self):
-        """The transition scores in force, `(tags, tags)`, from row to column."""
+        """The transition scores, `(tags, tags)`, from row to column."""
         return super().trans if self.hidden_dim is None else ops.matmul(self.l_trans, ops.transpose(self.r_trans))
 
     def basic_loss(self, y_true, y_pred, go_backwards=False):
@@ -137,14 +137,16 @@ class MaximumEntropyMarkovModel(ConditionalRandomField):
         order = _real_first(mask)
         emissions = _take(_finite(y_pred, mask), order)
         tags = _take(ops.where(mask, ops.cast(sparse_labels(y_true, y_pred), "int32"), -1), order)
-        beside = _shift(tags, -1 if go_backwards else 1, -1)  # the neighbour's tag, negative: none or unknown
+        beside = _shift(
+            tags, -1 if go_backwards else 1, -1
+        )  # the neighbour's tag, negative if there is none or it is unknown
         history = self._history(ops.maximum(beside, 0), go_backwards)
         scores = ops.where((beside >= 0)[:, :, None], (emissions + history) / 2.0, emissions)
         gold = ops.take_along_axis(scores, ops.maximum(tags, 0)[:, :, None], axis=-1)[:, :, 0]
         return ops.sum(ops.where(tags >= 0, ops.logsumexp(scores, axis=-1) - gold, 0.0), axis=1)
 
     def _history(self, tags, go_backwards):
-        """What a neighbour's tag adds to the scores of a position, `(batch, time, tags)`."""
+        """The transition scores that a neighbour's tag adds at each position, `(batch, time, tags)`."""
         if self.hidden_dim is None:
             return ops.take(ops.transpose(self.trans) if go_backwards else self.trans, tags, axis=0)
         factors = (self.r_trans, self.l_trans) if go_backwards else (self.l_trans, self.r_trans)
@@ -164,7 +166,7 @@ class MaximumEntropyMarkovModel(ConditionalRandomField):
 
     @property
     def dense_loss(self):
-        """The loss for one-hot tags, `(y_true (batch, time, tags), y_pred) -> (batch,)`. A zero row is unknown."""
+        """The loss for one-hot tags, `(y_true (batch, time, tags), y_pred) -> (batch,)`. A row of zeros is unknown."""
         return MarkovDenseLoss(layer=self)
 
     def get_config(self):
@@ -195,13 +197,13 @@ def _finite(emissions, mask):
 
 
 def _real_first(mask):
-    """The order of positions, `(batch, time)`, in which the real ones come first and keep their order."""
+    """The indices that sort real positions to the front, in their order; `(batch, time)`."""
     positions = ops.cumsum(ops.ones_like(mask, dtype="int32"), axis=1)
     return ops.argsort(ops.where(mask, positions, positions + ops.shape(mask)[1]), axis=1)
 
 
 def _take(x, order):
-    """`x (batch, time, ...)` with its positions in another order."""
+    """`x (batch, time, ...)` with its positions in the given order."""
     return ops.take_along_axis(x, order if len(x.shape) == 2 else order[:, :, None], axis=1)
 
 

@@ -1,4 +1,4 @@
-"""Layers that read an encoder: its first token, or the hidden states of several of its layers."""
+"""Layers on top of an encoder: its first token, or a pooling of several of its hidden layers."""
 
 from kcrf.backend import keras, ops
 
@@ -27,11 +27,11 @@ class FirstToken(keras.layers.Layer):
 
 @register
 class LayerPooling(keras.layers.Layer):
-    """One sequence of hidden states out of those of several layers, as `output_layers=[...]` gives them.
+    """Combines the hidden states of several layers, as `output_layers=[...]` returns them.
 
     Args:
-        mode: "concat" along the last axis, "mean", "max", or "weighted": a trained softmax over the layers, which
-            starts as their mean. Defaults to "concat".
+        mode: "concat" along the last axis, "mean", "max", or "weighted": a mean with trained softmax weights,
+            equal at the start. Defaults to "concat".
         layers: Which of the inputs to take, by index; negative ones count from the end. Defaults to all.
 
     Example:
