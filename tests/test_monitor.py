@@ -78,7 +78,9 @@ def definitions(emissions, tags, transitions, start=None, end=None):
 def test_the_numbers_are_their_definitions(sentences, constraints):
     layer = ConditionalRandomField(lr_multiplier=30, constraints=constraints)
     model = build(layer)
-    monitor, _ = watched(layer, sentences, model, scheme=SCHEME)
+    words, tags = sentences
+    legal = np.array([np.where(row < 0, row, SCHEME.repair(np.maximum(row, 0))) for row in tags])
+    monitor, _ = watched(layer, sentences, model, scheme=SCHEME, fitted=(words, tags if constraints is None else legal))
     forbidden = {} if constraints is None else {"start": np.where(SCHEME.allowed_starts, 0.0, -1e9)}
     emissions = ops.convert_to_numpy(model(sentences[0])).astype("float64")
     expected = definitions(emissions, sentences[1], monitor.transitions[-1].astype("float64"), **forbidden)

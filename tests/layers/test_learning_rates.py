@@ -121,7 +121,7 @@ def test_a_saved_auto_model_comes_back_with_its_number(tmp_path, file):
     assert_array_equal(numpy(other.trans), numpy(layer.trans))
 
 
-def test_weights_that_were_saved_under_another_multiplier_act_the_same_and_it_is_told(tmp_path):
+def test_weights_that_were_saved_under_another_multiplier_act_the_same_and_a_warning_says_so(tmp_path):
     model, layer = crf_model(lr_multiplier=100, use_boundary=True)
     layer._trans.assign(random.normal(size=(4, 4)).astype("float32"))
     layer._end.assign(random.normal(size=4).astype("float32"))
@@ -131,7 +131,7 @@ def test_weights_that_were_saved_under_another_multiplier_act_the_same_and_it_is
         other.load_weights(tmp_path / "model.weights.h5")
     for name in ("trans", "start", "end"):
         assert_allclose(numpy(getattr(other_layer, name)), numpy(getattr(layer, name)), rtol=1e-5)
-    model.load_weights(tmp_path / "model.weights.h5")  # nothing to tell
+    model.load_weights(tmp_path / "model.weights.h5")  # no warning
 
 
 @pytest.mark.parametrize("request_", ["auto", 10])
