@@ -34,6 +34,12 @@ def sentences():
     return words, tags
 
 
+def legal(sentences):
+    """The sentences with tags that the scheme allows."""
+    words, tags = sentences
+    return words, np.array([np.where(row < 0, row, SCHEME.repair(np.maximum(row, 0))) for row in tags])
+
+
 def build(layer, optimizer=None):
     inputs = keras.Input((None,), dtype="int32")
     x = keras.layers.Embedding(WORDS, 8, mask_zero=True)(inputs)
@@ -78,9 +84,8 @@ def definitions(emissions, tags, transitions, start=None, end=None):
 def test_the_numbers_are_their_definitions(sentences, constraints):
     layer = ConditionalRandomField(lr_multiplier=30, constraints=constraints)
     model = build(layer)
-    words, tags = sentences
-    legal = np.array([np.where(row < 0, row, SCHEME.repair(np.maximum(row, 0))) for row in tags])
-    monitor, _ = watched(layer, sentences, model, scheme=SCHEME, fitted=(words, tags if constraints is None else legal))
+    fitted = sentences if constraints is None else legal(sentences)
+    monitor, _ = watched(layer, sentences, model, scheme=SCHEME, fitted=fitted)
     forbidden = {} if constraints is None else {"start": np.where(SCHEME.allowed_starts, 0.0, -1e9)}
     emissions = ops.convert_to_numpy(model(sentences[0])).astype("float64")
     expected = definitions(emissions, sentences[1], monitor.transitions[-1].astype("float64"), **forbidden)
@@ -219,7 +224,8 @@ def test_what_stands_behind_sees_the_numbers(sentences, tmp_path):
 def test_the_transitions_are_drawn_after_every_epoch(sentences, tmp_path):
     pytest.importorskip("matplotlib", reason="needs matplotlib, which is not installed")
     watched(ConditionalRandomField(), sentences, heat_maps=tmp_path / "maps")
-    watched(ConditionalRandomField(constraints=SCHEME), sentences, epochs=3, heat_maps=tmp_path / "maps")
+    layer = ConditionalRandomField(constraints=SCHEME)
+    watched(layer, sentences, epochs=3, fitted=legal(sentences), heat_maps=tmp_path / "maps")
     assert sorted(path.name for path in (tmp_path / "maps").iterdir()) == [f"epoch-00{i}.png" for i in (1, 2, 3)]
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in (tmp_path / "maps").iterdir())
 
