@@ -31,6 +31,7 @@ as_keras3_optimizer = _host.as_keras3_optimizer
 keras = _host.keras
 own_trainable_variables = _host.own_trainable_variables
 current_stateless_scope = _host.current_stateless_scope
+index_in_optimizer = _host.index_in_optimizer
 layer_behind = _host.layer_behind
 ops = _host.ops
 path_of = _host.path_of
@@ -49,6 +50,7 @@ __all__ = [
     "current_stateless_scope",
     "graph",
     "keras",
+    "index_in_optimizer",
     "layer_behind",
     "linear",
     "loop_ops",

@@ -11,6 +11,7 @@ __all__ = [
     "Optimizer",
     "Wrapper",
     "call_with_replaced_weights",
+    "index_in_optimizer",
     "layer_behind",
     "as_keras3_optimizer",
     "keras",
@@ -39,6 +40,12 @@ def layer_behind(tensor):
     if isinstance(layer, keras.Model) and len(getattr(layer, "outputs", None) or ()) > history.tensor_index:
         return layer_behind(layer.outputs[history.tensor_index])
     return layer
+
+
+def index_in_optimizer(optimizer, variable):
+    """The index of a variable in the lists of an optimizer; None if the optimizer does not train it, or not yet."""
+    trained = optimizer._trainable_variables if optimizer.built else []
+    return next((index for index, other in enumerate(trained) if other is variable), None)
 
 
 def path_of(variable):

@@ -26,6 +26,7 @@ __all__ = [
     "Optimizer",
     "Wrapper",
     "call_with_replaced_weights",
+    "index_in_optimizer",
     "layer_behind",
     "as_keras3_optimizer",
     "keras",
@@ -104,6 +105,11 @@ def layer_behind(tensor):
     if isinstance(layer, tf_keras.Model) and len(getattr(layer, "outputs", None) or ()) > history.tensor_index:
         return layer_behind(layer.outputs[history.tensor_index])
     return layer
+
+
+def index_in_optimizer(optimizer, variable):
+    """The index of a variable in the lists of an optimizer; None if the optimizer does not train it, or not yet."""
+    return optimizer._index_dict.get(optimizer._var_key(variable)) if hasattr(optimizer, "_index_dict") else None
 
 
 def path_of(variable):

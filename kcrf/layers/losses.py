@@ -248,7 +248,10 @@ def tags_of_one_hot(y_true):
 
 def _tensor(y_true):
     try:
-        return ops.convert_to_tensor(y_true)
+        tensor = ops.convert_to_tensor(y_true)
+        if "string" in str(tensor.dtype):  # TensorFlow has such tensors
+            raise TypeError("strings are not numbers")
+        return tensor
     except (TypeError, ValueError) as error:
         raise ValueError(
             "Labels must be an array of numbers, one per position, padded to the length of the sentences. "

@@ -6,7 +6,7 @@ A pattern is a regex searched in `variable.path`, the same text on every backend
 import re
 from math import prod
 
-from kcrf.backend import keras, ops, path_of
+from kcrf.backend import index_in_optimizer, keras, ops, path_of
 
 __all__ = [
     "USUAL_EXCLUSIONS",
@@ -274,12 +274,9 @@ def copies_in(optimizer, variable):
     equal the variable before the first update.
     """
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # mixed_float16 wraps it
-    if optimizer is None or not optimizer.built:
+    index = None if optimizer is None else index_in_optimizer(optimizer, variable)
+    if index is None:
         return []
-    trained = [path_of(v) for v in optimizer._trainable_variables]
-    if path_of(variable) not in trained:
-        return []
-    index = trained.index(path_of(variable))
     lists = [
         getattr(optimizer, name, None) or []
         for name in ("_slow", "_priors", "_averages", "_model_variables_moving_average")
