@@ -1,4 +1,4 @@
-"""Names that bert4keras has and kcrf has not, each with where to go. Needs no Keras."""
+"""Names that bert4keras has and kcrf does not, each with what to use instead. Needs no Keras."""
 
 from functools import partial
 
@@ -9,7 +9,7 @@ _GENERATION = f"kcrf tags and encodes, it does not generate text: {_OLD_HOST}, o
 _MODEL_CLASS = "`build_transformer_model(..., return_keras_model=False)` gives an object with .model, .layers, .inputs"
 _VERSION = "the name without the ending"
 
-_WHERE_TO_GO = {
+_ALTERNATIVES = {
     "backend": {
         "recompute_grad": "`keras.remat`",
         "sequence_masking": "`ops.where(mask, x, value)`",
@@ -73,21 +73,23 @@ _WHERE_TO_GO = {
     },
 }
 
-# What `build_transformer_model` may be asked for there and not here.
-_WHERE_TO_GO["models"]["build_transformer_model"] = _GENERATION
+# For models that only bert4keras' `build_transformer_model` can build.
+_ALTERNATIVES["models"]["build_transformer_model"] = _GENERATION
 
 
 def explain(module, name):
-    """The error for a name that a module lacks, to be raised by its `__getattr__`.
+    """Makes the error for a name that a module lacks; the module's `__getattr__` raises it.
 
-    An ImportError where bert4keras has the name: Python passes on its sentence in `from kcrf.x import name`, where an
-    AttributeError's is lost.
+    If bert4keras has the name it is an ImportError: `from kcrf.x import name` shows the message of an ImportError, but
+    not that of an AttributeError.
 
     >>> explain("snippets", "parallel_apply")
     ImportError('kcrf.snippets has no parallel_apply, which bert4keras has. Instead: `multiprocessing.Pool.imap`.')
     """
-    if name in _WHERE_TO_GO[module]:
-        return ImportError(f"kcrf.{module} has no {name}, which bert4keras has. Instead: {_WHERE_TO_GO[module][name]}.")
+    if name in _ALTERNATIVES[module]:
+        return ImportError(
+            f"kcrf.{module} has no {name}, which bert4keras has. Instead: {_ALTERNATIVES[module][name]}."
+        )
     return AttributeError(f"module 'kcrf.{module}' has no attribute {name!r}")
 
 

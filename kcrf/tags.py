@@ -11,12 +11,12 @@ import numpy as np
 __all__ = ["TagScheme", "bio", "bioes", "bmes", "check_tags", "tags_to_words", "words_to_tags"]
 
 SINGLE, BEGIN, MIDDLE, END = range(4)  # bert4keras' numbers: 0 = s, 1 = b, 2 = m, 3 = e
-_SHOWN = 5  # violations that an error spells out
+_MOST_VIOLATIONS = 5  # in an error message
 
 
 @dataclass(frozen=True, eq=False)
 class TagScheme:
-    """The tags of a task, which tag may follow which, and the way from spans to tags and back.
+    """The tags of a task, the rules of their order, and conversion between spans and tags.
 
     Made by `bmes()`, `bio(types)` or `bioes(types)`.
 
@@ -62,14 +62,14 @@ class TagScheme:
 
     @classmethod
     def from_config(cls, config):
-        """The scheme that `get_config` described."""
+        """Makes a scheme from what `get_config` returned."""
         makers = {"bmes": lambda types: bmes(), "bio": bio, "bioes": bioes}
         if config.get("name") not in makers:
             raise ValueError(f"A tag scheme is one of {sorted(makers)}. Received: name={config.get('name')!r}")
         return makers[config["name"]](config["types"])
 
     def encode(self, spans, length):
-        """One tag per position for the spans of a sentence.
+        """Converts the spans of a sentence to tags, one per character.
 
         Args:
             spans: `(start, end)` for segmentation, where they must cover the sentence, or `(start, end, label)` for
@@ -96,10 +96,10 @@ class TagScheme:
         return [0 if tag is None else tag for tag in tags]
 
     def decode(self, tags):
-        """The spans that a tag sequence stands for. Takes any sequence, also an illegal one.
+        """Converts tags to spans. Illegal sequences are accepted.
 
-        Segmentation spans always cover the whole sentence: a word begins at s, at b and after s or e. An entity
-        begins at B (or S), and where I (or E) does not continue an entity of its own type, as conlleval reads it.
+        Segmentation spans always cover the whole sentence: a word begins at s, at b and after s or e. An entity begins
+        at B or S, and at an I or E that does not continue an entity of its own type, as in conlleval.
         """
         if self.name == "bmes":
             starts = word_starts(tags)
@@ -121,8 +121,8 @@ class TagScheme:
         """The positions at which a tag sequence breaks the scheme.
 
         Returns:
-            A list of `(position, previous label, label)`; the label is None at a forbidden end, the previous label
-            None at a forbidden start. Negative (unknown) tags and their neighbours are not judged.
+            A list of `(position, previous label, label)`. The previous label is `None` at a forbidden start, the label
+            is `None` at a forbidden end. Transitions from and to negative (unknown) tags are not checked.
 
         >>> bmes().violations([0, 3, 1])
         [(1, 's', 'e'), (2, 'b', None)]
@@ -141,12 +141,12 @@ class TagScheme:
         return found
 
     def repair(self, tags):
-        """The legal tags of the spans that `decode` reads from a sequence; a legal sequence comes back as it is.
+        """Converts tags to legal tags of the same spans, those of `decode`. Legal sequences do not change.
 
-        So IOB1 files become BIO, and a word or an entity that is not closed or not opened ends or begins where it does.
+        So IOB1 becomes BIO; words and entities get the begin or end tags that they lack.
 
         Raises:
-            ValueError: A tag is unknown (negative): what stands beside it cannot be judged.
+            ValueError: A tag is negative (unknown).
 
         >>> scheme = bio(["PER"])
         >>> [scheme.labels[tag] for tag in scheme.repair([2, 2, 0, 2])]  # I-PER I-PER O I-PER, as IOB1 writes it
@@ -165,7 +165,7 @@ def bmes():
     >>> bmes().encode([(0, 3), (3, 4)], length=4)
     [1, 2, 3, 0]
     """
-    closed = np.array([True, False, False, True])  # no word is open after s and e
+    closed = np.array([True, False, False, True])  # after s and e no word is open
     opens = np.array([True, True, False, False])
     transitions = closed[:, None] == opens[None, :]
     return TagScheme("bmes", (), ("s", "b", "m", "e"), opens, transitions, closed, _word_tags)
@@ -210,21 +210,22 @@ def bioes(types):
 
 
 def check_tags(sentences, scheme, lengths=None, repair=False):
-    """The gold tags of sentences, checked before they are trained on: a graph could not say what is wrong.
+    """Checks the tags of sentences before training. A compiled graph could not say what is wrong with them.
 
     Args:
-        sentences: One sequence of ints per sentence; negative ones are unknown and, with their neighbours, not judged.
+        sentences: One sequence of ints per sentence; negative ones are unknown, and transitions from and to them are
+            not checked.
         scheme: The `TagScheme` that they should follow.
-        lengths: How many characters each sentence has, or None. Defaults to None.
-        repair: Whether sentences that break the scheme are repaired by `TagScheme.repair` (IOB1 files want it) instead
-            of refused. Defaults to False.
+        lengths: The number of characters of each sentence. Defaults to `None`: not checked.
+        repair: Whether sentences that break the scheme are repaired by `TagScheme.repair`, as IOB1 files need it,
+            instead of refused. Defaults to `False`.
 
     Returns:
-        A list of lists of ints, which follow the scheme.
+        A list of lists of ints that follow the scheme.
 
     Raises:
         ValueError: A sentence has another length or a tag that the scheme lacks, or without `repair` breaks the scheme;
-            names the first sentences, positions and labels, all counted from 0, and how many there are.
+            names the first sentences, positions and labels, counted from 0, and the number of all.
 
     >>> check_tags([[0, 1, 3], [1, 2]], bmes(), repair=True)
     [[0, 1, 3], [1, 3]]
@@ -234,10 +235,10 @@ def check_tags(sentences, scheme, lengths=None, repair=False):
     broken = {number: found for number, tags in enumerate(sentences) if (found := scheme.violations(tags))}
     if not repair and broken:
         total = sum(map(len, broken.values()))
-        first = [(number, *violation) for number, found in broken.items() for violation in found][:_SHOWN]
+        first = [(number, *violation) for number, found in broken.items() for violation in found][:_MOST_VIOLATIONS]
         raise ValueError(
             f"Tags must follow the scheme {scheme.name}; `repair=True` mends them. Received: {total} violations in "
-            f"{len(broken)} of {len(sentences)} sentences, first {'; '.join(_told(*item) for item in first)}"
+            f"{len(broken)} of {len(sentences)} sentences, first {'; '.join(_describe(*item) for item in first)}"
         )
     for number in broken:
         try:
@@ -264,12 +265,12 @@ def _check_ranges(sentences, scheme, lengths):
                 )
 
 
-def _told(number, position, previous, label):
+def _describe(number, position, previous, label):
     return f"sentence {number}, position {position}: {violation_in_words(previous, label)}"
 
 
 def violation_in_words(previous, label):
-    """What `TagScheme.violations` found, told: "m at the start", "b after b" or "b at the end"."""
+    """Describes what `TagScheme.violations` found: "m at the start", "b after b" or "b at the end"."""
     if label is None:
         return f"{previous} at the end"
     return f"{label} at the start" if previous is None else f"{label} after {previous}"
@@ -285,11 +286,11 @@ def words_to_tags(words):
 
 
 def tags_to_words(text, tags):
-    """The words of a text whose characters carry these BMES tags. Joined, the words are the text again, always.
+    """Splits a text into words by the BMES tags of its characters. The words, joined, are always the text.
 
     Args:
         text: A string.
-        tags: One int per character of it; an illegal sequence is cut where a word can only begin.
+        tags: One int per character. Illegal sequences are split as `TagScheme.decode` does.
 
     >>> tags_to_words("我喜欢", [0, 1, 3])
     ['我', '喜欢']
@@ -301,7 +302,7 @@ def tags_to_words(text, tags):
 
 
 def word_starts(tags):
-    """The positions at which a word begins under any BMES sequence, legal or not.
+    """The positions at which words begin, in a BMES sequence that may be illegal.
 
     >>> word_starts([3, 0, 2, 1, 3])
     [0, 1, 2, 3]

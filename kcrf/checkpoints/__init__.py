@@ -1,12 +1,12 @@
 """Checkpoints: any of the usual files as one lazy, read-only mapping from names to NumPy arrays. Needs NumPy only.
 
     open_checkpoint(path)              Google's TensorFlow files (without TensorFlow), safetensors, pytorch_model.bin
-    google_names(mapping, model)       the same arrays under Google's names and in Google's shapes, whoever wrote them
-    huggingface_names(mapping, model)  the way back, for writing
+    google_names(mapping, model)       the same arrays under Google's names and in Google's shapes
+    huggingface_names(mapping, model)  the reverse, for writing
     layer_owner(name)                  the transformer layer, or the part, that an array belongs to
     write_safetensors(path, arrays), write_tf_checkpoint(prefix, arrays)
 
-An array is read when it is asked for and not before; what was never asked for is never read.
+Arrays are read lazily: each when it is asked for.
 """
 
 from kcrf.checkpoints.names import NAME_MAPS, google_names, huggingface_names, layer_owner

@@ -1,4 +1,4 @@
-"""Files that a library writes itself: made in a folder aside, then renamed."""
+"""A temporary folder for files that are written by another library and renamed once they are complete."""
 
 import tempfile
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ __all__ = ["folder_aside"]
 
 @contextmanager
 def folder_aside(path):
-    """A folder beside a path, gone in the end."""
+    """Makes a temporary folder beside a path, on the same file system, and removes it in the end."""
     folder = Path(path).absolute().parent
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".writing-") as name:

@@ -1,11 +1,12 @@
-"""What the arrays of a checkpoint are called, by Google and by Hugging Face, and which layer they belong to."""
+"""The names of a checkpoint's arrays, as Google and Hugging Face write them, and the layers they belong to."""
 
 import re
 from collections.abc import Mapping
 
 __all__ = ["CONFIG_FILES", "NAME_MAPS", "google_names", "huggingface_names", "layer_owner"]
 
-CONFIG_FILES = ("config.json", "bert_config.json", "albert_config.json")  # a folder's first of these counts
+CONFIG_FILES = ("config.json", "bert_config.json", "albert_config.json")  # in this order, where a folder has several
+# By kind of layer: the ends of both names, and whether one array is the transposed other.
 ENDINGS = {
     "dense": (("/kernel", ".weight", True), ("/bias", ".bias", False)),
     "norm": (("/gamma", ".weight", False), ("/beta", ".bias", False)),
@@ -17,19 +18,22 @@ ENDINGS = {
 
 
 def _rows(kind, *pairs):
-    return [(google + a, theirs + b, turned) for google, theirs in pairs for a, b, turned in ENDINGS[kind]]
+    """The rows of a name map for layers: `(Google's name, Hugging Face's name, whether it is transposed)`."""
+    return [
+        (google + a, huggingface + b, transposed) for google, huggingface in pairs for a, b, transposed in ENDINGS[kind]
+    ]
 
 
-def _body(google, theirs):
-    """Embeddings and layers, whose names differ only in their separators."""
+def _body(google, huggingface):
+    """The rows for embeddings and transformer layers, whose names differ only in their separators."""
     tables = ("word_embeddings", "position_embeddings", "token_type_embeddings")
-    layer, layers = f"{google}/encoder/layer_{{}}", f"{theirs}.encoder.layer.{{}}"
+    layer, layers = f"{google}/encoder/layer_{{}}", f"{huggingface}.encoder.layer.{{}}"
     dense = ("attention/self/query", "attention/self/key", "attention/self/value")
     dense += ("attention/output/dense", "intermediate/dense", "output/dense")
     norms = ("attention/output/LayerNorm", "output/LayerNorm")
     return [
-        *_rows("table", *((f"{google}/embeddings/{name}", f"{theirs}.embeddings.{name}") for name in tables)),
-        *_rows("norm", (f"{google}/embeddings/LayerNorm", f"{theirs}.embeddings.LayerNorm")),
+        *_rows("table", *((f"{google}/embeddings/{name}", f"{huggingface}.embeddings.{name}") for name in tables)),
+        *_rows("norm", (f"{google}/embeddings/LayerNorm", f"{huggingface}.embeddings.LayerNorm")),
         *_rows("dense", *((f"{layer}/{name}", f"{layers}.{name.replace('/', '.')}") for name in dense)),
         *_rows("norm", *((f"{layer}/{name}", f"{layers}.{name.replace('/', '.')}") for name in norms)),
     ]
@@ -45,8 +49,8 @@ POOLER_AND_HEADS = [
 ]
 ALBERT_BLOCK = "bert/encoder/transformer/group_0/inner_group_0"
 ALBERT_LAYER = "albert.encoder.albert_layer_groups.0.albert_layers.0"
-EARLY_ALBERT = "bert/encoder/layer_shared"  # albert_zh before Google's release: other names, a wider embedding sum
-ALBERT_PARTS = (
+EARLY_ALBERT = "bert/encoder/layer_shared"  # albert_zh before Google published its ALBERT
+ALBERT_PARTS = (  # kind, Google's name, Hugging Face's name, that of the early ALBERT
     ("dense", f"{ALBERT_BLOCK}/attention_1/self/query", "attention.query", "attention/self/query"),
     ("dense", f"{ALBERT_BLOCK}/attention_1/self/key", "attention.key", "attention/self/key"),
     ("dense", f"{ALBERT_BLOCK}/attention_1/self/value", "attention.value", "attention/self/value"),
@@ -60,8 +64,9 @@ EMBEDDING_MAPPING = "encoder/embedding_hidden_mapping_in"
 
 NAME_MAPS = {
     "bert": _body("bert", "bert") + POOLER_AND_HEADS,
-    "roberta": _body("bert", "bert") + POOLER_AND_HEADS,  # RoBERTa-wwm and MacBERT carry BERT's names
-    "nezha": _body("bert", "nezha") + [(a, b.replace("bert.", "nezha."), turned) for a, b, turned in POOLER_AND_HEADS],
+    "roberta": _body("bert", "bert") + POOLER_AND_HEADS,  # RoBERTa-wwm and MacBERT have BERT's names
+    "nezha": _body("bert", "nezha")
+    + [(a, b.replace("bert.", "nezha."), transposed) for a, b, transposed in POOLER_AND_HEADS],
     "electra": [
         *_body("electra", "electra"),
         *_rows("dense", ("electra/embeddings_project", "electra.embeddings_project")),
@@ -73,7 +78,11 @@ NAME_MAPS = {
     ],
     "albert": [
         *(row for row in _body("bert", "albert") if "layer_{}" not in row[0]),
-        *(row for kind, name, theirs, _ in ALBERT_PARTS for row in _rows(kind, (name, f"{ALBERT_LAYER}.{theirs}"))),
+        *(
+            row
+            for kind, name, huggingface, _ in ALBERT_PARTS
+            for row in _rows(kind, (name, f"{ALBERT_LAYER}.{huggingface}"))
+        ),
         *_rows("dense", (f"bert/{EMBEDDING_MAPPING}", f"albert.{EMBEDDING_MAPPING.replace('/', '.')}")),
         *_rows("dense", ("bert/pooler/dense", "albert.pooler")),
         *_rows("dense", ("cls/predictions/transform/dense", "predictions.dense")),
@@ -85,19 +94,20 @@ NAME_MAPS = {
         *_rows("array", (f"bert/{EMBEDDING_MAPPING}/kernel", "bert/embeddings/word_embeddings_2")),
     ],
 }
-TIED = re.compile(r"(^|\.)(position_ids|positions_encoding|predictions\.decoder\.(weight|bias))$")  # copies, buffers
+# Copies of other arrays, and buffers.
+TIED = re.compile(r"(^|\.)(position_ids|positions_encoding|predictions\.decoder\.(weight|bias))$")
 
 
 def google_names(mapping, model="bert"):
-    """Shows the arrays of any checkpoint under Google's names and in Google's shapes, kernels as (in, out).
+    """Renames the arrays of any checkpoint to Google's names, and transposes kernels to Google's shape (in, out).
 
     Args:
-        mapping: A mapping from names to arrays, such as `open_checkpoint` returns: Google's names, or Hugging Face's
-            with or without the prefix of the model, `LayerNorm.weight` or `LayerNorm.gamma`.
+        mapping: A mapping from names to arrays, such as `open_checkpoint` returns. The names are Google's, or Hugging
+            Face's with or without the prefix of the model, with `LayerNorm.weight` or `LayerNorm.gamma`.
         model: "bert", "roberta", "albert", "electra" or "nezha".
 
     Returns:
-        A lazy mapping with `shape(name)`. A name that the tables lack stays as it is; tied copies and buffers are left
+        A lazy mapping with `shape(name)`. Unknown names stay as they are; copies of tied weights and buffers are left
         out.
 
     Raises:
@@ -106,8 +116,11 @@ def google_names(mapping, model="bert"):
     >>> list(google_names({"encoder.layer.3.output.dense.weight": None, "bert.embeddings.LayerNorm.beta": None}))
     ['bert/encoder/layer_3/output/dense/kernel', 'bert/embeddings/LayerNorm/beta']
     """
-    table = {theirs: (google, turned) for google, theirs, turned in _name_map(model)}
-    prefixes = ["", *sorted({theirs.split(".")[0] + "." for theirs in table if ".embeddings." in theirs})]
+    table = {huggingface: (google, transposed) for google, huggingface, transposed in _name_map(model)}
+    prefixes = [
+        "",
+        *sorted({huggingface.split(".")[0] + "." for huggingface in table if ".embeddings." in huggingface}),
+    ]
     english = [name for name in mapping if name.startswith("roberta.")]
     if english:
         raise ValueError(
@@ -127,17 +140,17 @@ def google_names(mapping, model="bert"):
 
 
 def huggingface_names(mapping, model="bert"):
-    """The way back from `google_names`: Google's names become Hugging Face's, kernels (out, in).
+    """Renames arrays from Google's names to Hugging Face's, and transposes kernels to (out, in).
 
     >>> list(huggingface_names({"bert/pooler/dense/bias": None}))
     ['bert.pooler.dense.bias']
     """
-    table = {google: (theirs, turned) for google, theirs, turned in reversed(_name_map(model))}
+    table = {google: (huggingface, transposed) for google, huggingface, transposed in reversed(_name_map(model))}
     renamed = {}
     for name in mapping:
         template, number = _template(name)
-        theirs, turned = table.get(template, (template, False))
-        renamed[theirs.format(number)] = (name, turned)
+        huggingface, transposed = table.get(template, (template, False))
+        renamed[huggingface.format(number)] = (name, transposed)
     return _RenamedArrays(mapping, renamed)
 
 
@@ -148,26 +161,26 @@ def _name_map(model):
 
 
 def _template(name):
-    """A name with {} for the number of its layer, and the number."""
+    """Replaces the number of the layer in a name by {}. Returns the new name and the number, "" if there is none."""
     found = re.search(r"(?<=\blayer[._])\d+(?=[./])", name)
     return (name[: found.start()] + "{}" + name[found.end() :], found.group()) if found else (name, "")
 
 
 class _RenamedArrays(Mapping):
-    """Arrays of another mapping under other names, transposed where their table says so."""
+    """The arrays of another mapping under other names, some of them transposed."""
 
     def __init__(self, mapping, renamed):
         self._mapping, self._renamed = mapping, renamed
 
     def __getitem__(self, name):
-        source, turned = self._renamed[name]
-        return self._mapping[source].T if turned else self._mapping[source]
+        source, transposed = self._renamed[name]
+        return self._mapping[source].T if transposed else self._mapping[source]
 
     def shape(self, name):
-        """The shape of an array, without reading it if the source can tell."""
-        source, turned = self._renamed[name]
+        """The shape of an array; it is not read if the other mapping has a method `shape`."""
+        source, transposed = self._renamed[name]
         shape = self._mapping.shape(source) if hasattr(self._mapping, "shape") else self._mapping[source].shape
-        return tuple(shape[::-1] if turned else shape)
+        return tuple(shape[::-1] if transposed else shape)
 
     def source(self, name):
         """The name of an array in the file."""
@@ -184,10 +197,10 @@ class _RenamedArrays(Mapping):
 
 
 def layer_owner(name):
-    """The part of the model that an array belongs to, by its name in Google's or Hugging Face's way.
+    """The part of the model that an array belongs to, by its name in Google's or Hugging Face's style.
 
     Returns:
-        The transformer layer as an int, from 0; "shared" for ALBERT's only one; "embeddings", "pooler" or "head".
+        The index of the transformer layer; "shared" for ALBERT's only layer; "embeddings", "pooler" or "head".
 
     >>> layer_owner("bert/encoder/layer_10/output/dense/kernel"), layer_owner("bert.pooler.dense.weight")
     (10, 'pooler')

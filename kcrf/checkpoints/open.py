@@ -1,12 +1,12 @@
 """Checkpoints: any of the usual files as one lazy, read-only mapping from names to NumPy arrays. Needs NumPy only.
 
     open_checkpoint(path)              Google's TensorFlow files (without TensorFlow), safetensors, pytorch_model.bin
-    google_names(mapping, model)       the same arrays under Google's names and in Google's shapes, whoever wrote them
-    huggingface_names(mapping, model)  the way back, for writing
+    google_names(mapping, model)       the same arrays under Google's names and in Google's shapes
+    huggingface_names(mapping, model)  the reverse, for writing
     layer_owner(name)                  the transformer layer, or the part, that an array belongs to
     write_safetensors(path, arrays), write_tf_checkpoint(prefix, arrays)
 
-An array is read when it is asked for and not before; what was never asked for is never read.
+Arrays are read lazily: each when it is asked for.
 """
 
 import re
@@ -19,7 +19,7 @@ from kcrf.checkpoints.torch_files import open_torch
 
 __all__ = ["Checkpoint", "open_checkpoint"]
 
-# What training leaves in a checkpoint beside the weights: moments of optimizers, counters, half-precision copies.
+# Arrays of training that are no weights: moments of optimizers, step counters, shadow copies, loss scales.
 OPTIMIZER_SLOTS = re.compile(
     r"(^|/)(adam_[mv]|lamb_[mv]|(Adam|LAMB|Lamb|AdamWeightDecay\w*|Momentum|Adagrad|RMSProp)(_\d+)?|shadow"
     r"|global_step|beta[12]_power|(current_)?loss_scale|(good|bad)_steps)(:0)?$"
@@ -42,7 +42,7 @@ def open_checkpoint(path):
 
     Raises:
         FileNotFoundError: There is no checkpoint at `path`.
-        ValueError: The file is truncated, corrupt, or of a kind that cannot be read; the text says which and where.
+        ValueError: The file is truncated, corrupt, or of a kind that cannot be read. Names the file and the reason.
         ImportError: A ".bin" file without torch installed.
 
     >>> checkpoint = open_checkpoint("chinese_L-12_H-768_A-12/bert_model.ckpt")  # doctest: +SKIP
@@ -55,11 +55,11 @@ def open_checkpoint(path):
 
 
 class Checkpoint(Mapping):
-    """The arrays of a checkpoint by name, read from disk one by one when asked for. Made by `open_checkpoint`.
+    """The arrays of a checkpoint by name, each read when it is asked for. `open_checkpoint` returns one.
 
     Attributes:
         path: The file, or the prefix of the files.
-        bytes_read: How many bytes of arrays were read so far.
+        bytes_read: The number of bytes of arrays that were read so far.
     """
 
     def __init__(self, path, entries):
@@ -95,7 +95,7 @@ class Checkpoint(Mapping):
 
 
 def _find(path):
-    """The kind of the checkpoint at a path, and the path that its reader wants."""
+    """The kind of the checkpoint at a path, and the path to give to its reader."""
     text = str(path)
     if path.is_dir():
         return _find_in_folder(path)

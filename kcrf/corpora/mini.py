@@ -11,7 +11,7 @@ __all__ = ["Corpus", "load_mini"]
 
 @dataclass(frozen=True)
 class Corpus:
-    """The parts of a corpus, each a list of sentences: lists of words where it is segmented, else `Sentence`s."""
+    """The parts of a corpus. Each is a list of sentences: lists of words, or `Sentence`s with entities."""
 
     train: list
     valid: list
@@ -19,7 +19,7 @@ class Corpus:
 
 
 def load_mini(task="cws"):
-    """A built-in corpus of Chinese sentences, written for this project.
+    """Reads a built-in corpus of Chinese sentences, written for this project.
 
     Args:
         task: "cws", 1,311 sentences segmented by the PKU conventions of 1998, or "ner", 520 sentences with people

@@ -1,7 +1,7 @@
-"""Charts as inline SVG: lines over epochs, heat maps, a reliability diagram. Plain text out, no library needed.
+"""Charts as inline SVG: lines over epochs, heat maps, a reliability diagram. They need no library.
 
-Colours are those of `report.css`: `var(--run-1)` to `var(--run-6)` for runs, `--cold`, `--warm`, `--middle` for
-heat maps, so that one picture serves light and dark pages. Sizes are pixels of a phone: no chart is wider than one.
+Colours are variables of `report.css`, which differ between light and dark pages: `--run-1` to `--run-6` for runs,
+`--cold`, `--warm` and `--middle` for heat maps. Sizes are in pixels; no chart is wider than a phone.
 """
 
 from html import escape
@@ -16,22 +16,22 @@ __all__ = ["heat_map", "is_narrow", "line_chart", "reliability_diagram", "run_co
 WIDTH, HEIGHT = 340, 210
 LEFT, RIGHT, TOP, BOTTOM = 46, 12, 12, 30
 COLORS = 6
-NARROW = 230  # of a heat map with few and short tags: two stand side by side on a phone
-SMALLEST_FIGURE = 8  # pixels; cells with less room for a number go without
-LETTER = 0.62  # widths of a letter in heights of the font
+NARROW = 230  # width of a heat map with few and short tags: two fit side by side on a phone
+SMALLEST_FIGURE = 8  # font size in pixels; cells with less room have no number
+LETTER = 0.62  # width of a letter divided by the font size
 
 
 def run_color(number):
-    """The colour of the run with this number, counted from 0."""
+    """The CSS colour of a run, by its index."""
     return f"var(--run-{number % COLORS + 1})"
 
 
 def line_chart(title, lines):
-    """Values over epochs, one line a run; a point tells its value under the pointer.
+    """Draws values over epochs, one line for each run. Points show their value as a tooltip.
 
     Args:
-        title: What the values are, for those who hear the page.
-        lines: Dict of run number, from 0, to `[(epoch, value), ...]`, not empty.
+        title: What the values are, for screen readers.
+        lines: A dict from the index of a run to `[(epoch, value), ...]`, not empty.
     """
     points = [point for line in lines.values() for point in line]
     epochs, values = ([point[axis] for point in points] for axis in (0, 1))
@@ -40,7 +40,7 @@ def line_chart(title, lines):
     x = _scale(min(epochs), max(epochs), LEFT, WIDTH - RIGHT)
     y = _scale(low, high, HEIGHT - BOTTOM, TOP)
     parts = [_y_axis(ticks, y, WIDTH - RIGHT)]
-    parts.append(_x_axis(_epochs_named(min(epochs), max(epochs)), x, HEIGHT))
+    parts.append(_x_axis(_epoch_ticks(min(epochs), max(epochs)), x, HEIGHT))
     for number, line in lines.items():
         path = " ".join(f"{x(epoch):.1f},{y(value):.1f}" for epoch, value in line)
         parts.append(f'<polyline class="line" stroke="{run_color(number)}" points="{path}"/>')
@@ -53,17 +53,17 @@ def line_chart(title, lines):
 
 
 def heat_map(title, matrix, labels, allowed=None, limit=None):
-    """A transition matrix, rows from and columns to; warm above 0, cold below.
+    """Draws a transition matrix, from the tag of the row to that of the column: warm above 0, cold below.
 
-    Illegal cells are crossed out, and framed where they score above a legal one out of the same tag. Cells tell their
-    scores where there is room; names that are wider than a cell stand upright above it.
+    Illegal cells are crossed out, and framed if they score above a legal one in the same row. Cells have their score as
+    a tooltip, and written into them where there is room. Labels wider than a cell are turned by 90 degrees.
 
     Args:
-        title: What it shows, for those who hear the page.
-        matrix: `(tags, tags)`; forbidden cells stay empty.
+        title: What it shows, for screen readers.
+        matrix: `(tags, tags)`. Forbidden cells stay empty.
         labels: A string per tag.
-        allowed: `(tags, tags)` bool, or None: nothing is crossed out.
-        limit: The value of full colour. Defaults to the largest of this matrix.
+        allowed: `(tags, tags)` bool. Defaults to `None`: nothing is crossed out.
+        limit: The absolute value of the full colour. Defaults to the largest one in the matrix.
     """
     matrix = np.asarray(matrix, "float64")
     allowed = np.ones(matrix.shape, bool) if allowed is None else np.asarray(allowed)
@@ -82,27 +82,27 @@ def heat_map(title, matrix, labels, allowed=None, limit=None):
     parts = _names(labels, font, (left, top), cell, upright)
     for (i, j), score in np.ndenumerate(matrix):
         corner = left + j * cell, top + i * cell
-        told = f"{labels[i]} to {labels[j]}: " + ("forbidden" if forbidden[i, j] else f"{score:+.3f}")
+        tooltip = f"{labels[i]} to {labels[j]}: " + ("forbidden" if forbidden[i, j] else f"{score:+.3f}")
         fill = "var(--middle)" if forbidden[i, j] else _heat(score / limit)
         illegal_wins = not allowed[i, j] and score > lowest_legal[i]
-        parts.append(_square(corner, cell, fill, told, not allowed[i, j], illegal_wins))
+        parts.append(_square(corner, cell, fill, tooltip, not allowed[i, j], illegal_wins))
         if room >= SMALLEST_FIGURE and (i, j) in figures:
             parts.append(_figure(corner, cell, room, figures[i, j], on_dark=abs(score) > limit / 2))
     return _svg(title, width, top + size * cell + 4, parts)
 
 
 def is_narrow(labels):
-    """Whether the heat map of tags with these names takes half a phone only."""
+    """Whether a heat map with these labels fits half the width of a phone."""
     return len(labels) * max(map(len, labels)) <= 25
 
 
 def reliability_diagram(title, rows):
-    """How often what was found with some confidence was right; on the diagonal, confidence tells the truth.
+    """Draws the share right by confidence. On the diagonal, confidences are probabilities.
 
-    The fewer there are, the fainter their bar.
+    Bars of fewer items are fainter.
 
     Args:
-        title: What it shows, for those who hear the page.
+        title: What it shows, for screen readers.
         rows: Those of `kcrf.metrics.calibration`: `(low, high, count, mean confidence, share right)`.
     """
     height = WIDTH - LEFT - RIGHT + TOP + BOTTOM  # a square of 0 to 1
@@ -113,9 +113,9 @@ def reliability_diagram(title, rows):
     for low, high, count, confidence, right in rows:
         if count:
             side = f'x="{x(low) + 1:.1f}" y="{y(right):.1f}" width="{x(high) - x(low) - 2:.1f}"'
-            told = f"{count} found with {low:.2f} to {high:.2f}: mean confidence {confidence:.3f}, right {right:.3f}"
+            tooltip = f"{count} found with {low:.2f} to {high:.2f}: mean confidence {confidence:.3f}, right {right:.3f}"
             fill = f'style="opacity:{0.1 + 0.4 * count / most:.2f}" height="{y(0) - y(right):.1f}"'
-            bar = f'<rect class="bar" {side} {fill}><title>{told}</title></rect>'
+            bar = f'<rect class="bar" {side} {fill}><title>{tooltip}</title></rect>'
             point = f'<circle class="point" cx="{x(confidence):.1f}" cy="{y(right):.1f}" r="4"/>'
             parts.append(bar + point)
     parts.append(f'<line class="diagonal" x1="{x(0)}" y1="{y(0)}" x2="{x(1)}" y2="{y(1)}"/>')
@@ -128,14 +128,14 @@ def _svg(title, width, height, parts):
 
 
 def _scale(low, high, first, last):
-    """The line from values to pixels; what does not vary stands in the middle."""
+    """The linear function from values to pixels. If all values are equal, the middle."""
     if high == low:
         return lambda value: (first + last) / 2
     return lambda value: first + (value - low) / (high - low) * (last - first)
 
 
 def _ticks(low, high, most=5):
-    """Round numbers that span the values: multiples of 1, 2 or 5 times a power of ten."""
+    """Round numbers from below `low` to above `high`: multiples of 1, 2 or 5 times a power of ten."""
     if low == high:
         return [low]
     rough = (high - low) / (most - 1)
@@ -144,7 +144,7 @@ def _ticks(low, high, most=5):
     return [round(step * n, 10) for n in range(floor(low / step), ceil(high / step) + 1)]
 
 
-def _epochs_named(first, last, most=8):
+def _epoch_ticks(first, last, most=8):
     step = max(1, ceil((last - first) / most))
     return range(first, last + 1, step)
 
@@ -165,13 +165,13 @@ def _y_axis(ticks, y, right):
 
 
 def _heat(share):
-    """A colour between the middle, 0, and the full warm or cold one, 1 or -1."""
+    """The CSS colour of a value from -1, cold, over 0 to 1, warm."""
     share = max(-1.0, min(1.0, share))
     return f"color-mix(in oklab, var(--{'warm' if share > 0 else 'cold'}) {abs(share):.0%}, var(--middle))"
 
 
 def _names(labels, font, corner, cell, upright):
-    """The tags beside the rows and above the columns of a heat map, with the corner of its first cell."""
+    """The labels beside the rows and above the columns of a heat map, whose first cell has this corner."""
     (left, top), parts = corner, []
     for i, label in enumerate(labels):
         x, y = left + (i + 0.5) * cell + (font / 3 if upright else 0), top + (i + 0.5) * cell + font / 3
@@ -188,13 +188,13 @@ def _figure(corner, side, font, text, on_dark):
     return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" font-size="{font:.1f}" text-anchor="middle">{text}</text>'
 
 
-def _square(corner, side, fill, told, crossed, framed):
+def _square(corner, side, fill, tooltip, crossed, framed):
     (x, y), gap = corner, min(1.5, side / 12)
     end_x, end_y = x + side - gap, y + side - gap
     frame = ' class="framed"' if framed else ""
     parts = [
         f'<rect x="{x + gap / 2:.1f}" y="{y + gap / 2:.1f}" width="{side - gap:.1f}" height="{side - gap:.1f}"'
-        f' rx="{min(4, side / 8):.1f}" style="fill:{fill}"{frame}><title>{escape(told)}</title></rect>'
+        f' rx="{min(4, side / 8):.1f}" style="fill:{fill}"{frame}><title>{escape(tooltip)}</title></rect>'
     ]
     if crossed:
         parts.append(

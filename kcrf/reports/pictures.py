@@ -8,14 +8,14 @@ from kcrf.metrics import is_forbidden
 
 __all__ = ["transition_heat_map", "transition_table"]
 
-LARGEST_WITH_FIGURES = 10  # tags; cells of larger matrices are too small to write in
+MOST_WITH_NUMBERS = 10  # tags; cells of larger matrices are too small for numbers
 
 
 def transition_table(title, transitions, scheme):
-    """A transition matrix as a rich table, from row to column; illegal cells carry a cross.
+    """Makes a rich table of a transition matrix, from row to column; illegal cells are marked by an x.
 
     Args:
-        title: What stands above it.
+        title: The line above the table.
         transitions: `(tags, tags)`.
         scheme: The `TagScheme` whose labels and rules it follows.
     """
@@ -40,13 +40,13 @@ def _cell(score, legal, lowest_legal):
 
 
 def transition_heat_map(matrices, scheme, path):
-    """Draws transition matrices side by side, illegal cells crossed out, into a picture.
+    """Draws transition matrices side by side into a picture, with illegal cells crossed out.
 
     Args:
-        matrices: A dict of titles and `(tags, tags)` arrays. Each gets its own scale, symmetric around 0. Forbidden
+        matrices: A dict from titles to `(tags, tags)` arrays. Each has its own scale, symmetric around 0. Forbidden
             cells stay white.
-        scheme: The `TagScheme` whose labels and rules they follow; None: numbers for labels, nothing crossed out.
-        path: The file; its ending tells the format, as in "matrix.png". Or a binary file object, which gets a PNG.
+        scheme: The `TagScheme` whose labels and rules they follow. `None`: labels are numbers, nothing is crossed out.
+        path: The file, whose ending determines the format ("matrix.png"); or a binary file object, which gets a PNG.
 
     Raises:
         ImportError: matplotlib is not installed.
@@ -57,7 +57,7 @@ def transition_heat_map(matrices, scheme, path):
         raise ImportError("Drawing needs matplotlib: pip install 'kcrf[reports]'") from None
     tags = max(map(len, matrices.values()))
     labels = scheme.labels if scheme else [str(tag) for tag in range(tags)]
-    side = max(3.2, 0.45 * min(tags, LARGEST_WITH_FIGURES))  # inches: a cell has room for a number
+    side = max(3.2, 0.45 * min(tags, MOST_WITH_NUMBERS))  # inches: a cell has room for a number
     names = 0.1 * max(map(len, labels))
     upright = names * tags > side
     size = (side + names + 1.1) * len(matrices), side + (names if upright else 0.2) + 0.8
@@ -76,7 +76,7 @@ def _draw(figure, axes, title, matrix, scheme, labels, upright):
     figure.colorbar(image, ax=axes, shrink=0.8)
     ticks = range(len(labels))
     axes.set(title=title, xlabel="to", ylabel="from", xticks=ticks, yticks=ticks)
-    small = len(labels) > LARGEST_WITH_FIGURES
+    small = len(labels) > MOST_WITH_NUMBERS
     axes.set_xticklabels(labels, rotation=90 if upright else 0, fontsize=6 if small else None)
     axes.set_yticklabels(labels, fontsize=6 if small else None)
     for i, j in np.argwhere(~scheme.allowed_transitions) if scheme else ():

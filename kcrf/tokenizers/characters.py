@@ -1,16 +1,15 @@
-"""What characters are to BERT's tokenizer: parts of words, words of their own, blanks, or nothing."""
+"""The classes of characters in BERT's tokenizer: parts of words, words of their own, blanks, or dropped."""
 
 import unicodedata
 
 import numpy as np
 
-__all__ = ["CJK_PUNCTUATION", "SPACED", "is_cjk_character", "is_control", "is_punctuation", "is_space", "kind_of"]
+__all__ = ["CJK_PUNCTUATION", "SPACED", "class_of", "classes_of", "is_cjk_character", "is_control", "is_punctuation"]
+__all__ += ["is_space", "lower_with_origins"]
 
-__all__ += ["kinds_of", "lowered"]
-
-WORD, ALONE, SPACE, DROPPED = range(1, 5)  # the kinds; 0 = not looked up yet
-START, END = 0x110000, 0x110001  # behind Unicode: the start and the end token in a row of code points
-KINDS = {lower: np.zeros(END + 1, np.uint8) for lower in (False, True)}  # accents are characters, or dropped
+WORD, ALONE, SPACE, DROPPED = range(1, 5)  # the classes; 0 means not looked up yet
+START, END = 0x110000, 0x110001  # code points that Unicode does not use stand for the start and the end token
+CLASSES = {lower: np.zeros(END + 1, np.uint8) for lower in (False, True)}  # by code point; `lower` drops accents
 
 CJK_RANGES = (
     *((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F)),
@@ -23,29 +22,29 @@ CJK_PUNCTUATION = (
 
 
 def is_space(ch):
-    """Blanks of every width, line ends."""
+    """Whether a character is a blank of any width, or a line end."""
     return ch in " \n\r\t" or unicodedata.category(ch) == "Zs"
 
 
 def is_punctuation(ch):
-    """Also the ASCII signs that Unicode calls symbols, such as "$" and "+"."""
+    """Whether a character is punctuation. ASCII symbols such as "$" and "+" count too."""
     code = ord(ch)
     in_ascii = 33 <= code <= 47 or 58 <= code <= 64 or 91 <= code <= 96 or 123 <= code <= 126
     return in_ascii or unicodedata.category(ch).startswith("P")
 
 
 def is_cjk_character(ch):
-    """A Chinese character, also as Japanese and Korean use them; no kana, no hangul."""
+    """Whether a character is Chinese, also in Japanese and Korean text. Kana and hangul are not."""
     return any(first <= ord(ch) <= last for first, last in CJK_RANGES)
 
 
 def is_control(ch):
-    """Control and format characters, line ends among them."""
+    """Whether a character is a control or format character. Line ends are."""
     return unicodedata.category(ch) in ("Cc", "Cf")
 
 
-def kind_of(char, lower=False):
-    """What a character is to the tokenizer."""
+def class_of(char, lower=False):
+    """The class of a character. With `lower` accents are dropped."""
     if is_punctuation(char) or is_cjk_character(char):
         return ALONE
     if is_space(char) or unicodedata.category(char) in ("Zl", "Zp"):
@@ -54,44 +53,48 @@ def kind_of(char, lower=False):
     return DROPPED if dropped else WORD
 
 
-def kinds_of(codes, lower):
-    """The kinds of code points, looked up in a table that grows with the characters that come."""
-    table = KINDS[bool(lower)]
+def classes_of(codes, lower):
+    """The classes of an array of code points. Each code point is classified once and then looked up."""
+    table = CLASSES[bool(lower)]
     table[START:] = ALONE
-    kinds = table[codes]
-    if kinds.all():
-        return kinds
-    for code in set(codes[kinds == 0].tolist()):
-        table[code] = kind_of(chr(code), lower)
+    classes = table[codes]
+    if classes.all():
+        return classes
+    for code in set(codes[classes == 0].tolist()):
+        table[code] = class_of(chr(code), lower)
     return table[codes]
 
 
 class _Spaced(dict):
-    """For `str.translate`: blanks around characters that stand alone, and nothing for those that are dropped."""
+    """A table for `str.translate`: puts blanks around characters that are words of their own, and drops others."""
 
     def __init__(self, lower):
         self._lower = lower
 
     def __missing__(self, code):
         char = chr(code)
-        self[code] = {WORD: char, ALONE: f" {char} ", SPACE: " ", DROPPED: ""}[kind_of(char, self._lower)]
+        self[code] = {WORD: char, ALONE: f" {char} ", SPACE: " ", DROPPED: ""}[class_of(char, self._lower)]
         return self[code]
 
 
 SPACED = {lower: _Spaced(lower) for lower in (False, True)}
 
 
-def lowered(text):
-    """A text in lower case with its accents apart, and the place in the original of each character (None: the same).
+def lower_with_origins(text):
+    """Lowers a text and splits accents from their letters.
 
-    >>> lowered("\\u00c9T")
+    Returns:
+        The new text, and an array with the position in `text` of each of its characters; `None` if all positions are
+        unchanged.
+
+    >>> lower_with_origins("\\u00c9T")
     ('e\\u0301t', array([0, 0, 1]))
     """
     plain = text.lower()
     if len(plain) == len(text) and unicodedata.is_normalized("NFD", plain):
         return plain, None
     chars, start = [], 0
-    for place, char in enumerate(text):  # lowered as a whole: a final sigma differs from the others
+    for place, char in enumerate(text):  # `plain` was lowered as a whole, since a sigma at the end of a word differs
         end = start + len(char.lower())
         chars += [(c, place) for c in unicodedata.normalize("NFD", plain[start:end])]
         start = end
@@ -100,7 +103,7 @@ def lowered(text):
 
 
 def _marks_in_order(chars):
-    """Unicode's canonical order of combining marks, for a list of (character, place)."""
+    """Puts combining marks into Unicode's canonical order, in a list of (character, position)."""
     ordered, marks = [], []
     for item in [*chars, ("\0", 0)]:
         if unicodedata.combining(item[0]):

@@ -1,8 +1,8 @@
 """The WordPiece tokenizer of BERT with bert4keras' names and results. Needs no Keras.
 
-Words become pieces in the Rust library `tokenizers`, once for each distinct word. Around it, a single text is cut with
-`str.translate` and a batch with NumPy: on Chinese text, where a word is a character, that is several times faster than
-the library's own normalizers, whose Unicode tables also differ from Python's.
+The Rust library `tokenizers` splits each distinct word into pieces once. Texts are split into words here: a single one
+with `str.translate`, a batch with NumPy. On Chinese text, where most words are one character, this is several times
+faster than the library's own normalizers, whose Unicode tables also differ from Python's.
 """
 
 import re
@@ -18,28 +18,28 @@ from kcrf.tokenizers.characters import (
     END,
     SPACED,
     START,
+    classes_of,
     is_cjk_character,
     is_control,
     is_punctuation,
     is_space,
-    kinds_of,
-    lowered,
+    lower_with_origins,
 )
 from kcrf.tokenizers.vocabularies import load_vocab, stem
 from kcrf.tokenizers.word_pieces import WordPieces
 
 __all__ = ["Encoding", "Tokenizer"]
 
-BATCH = 256  # texts whose arrays fit the processor's cache
+BATCH = 256  # texts at once: their arrays fit the processor's cache
 
 
 class Encoding(NamedTuple):
-    """A text as a model reads it.
+    """The ids of a text, or of a pair of texts.
 
     Attributes:
         token_ids: A list of ints.
         segment_ids: A list of ints, 0 for the first text and 1 for the second.
-        offsets: Array `(tokens, 2)`: token i is `text[start:end]` of its own text; special tokens have (0, 0).
+        offsets: Array `(tokens, 2)`: the half-open span of each token in its own text; (0, 0) for special tokens.
     """
 
     token_ids: list
@@ -48,16 +48,17 @@ class Encoding(NamedTuple):
 
 
 class Tokenizer:
-    """BERT's tokenizer: Chinese characters and punctuation alone, other words as WordPiece.
+    """BERT's tokenizer: a token for each Chinese character and punctuation mark, WordPiece for other words.
 
     Args:
         token_dict: A dict from token to id, or the path of a vocabulary file.
-        do_lower_case: Whether to lower the text and strip its accents.
-        word_maxlen: Longest word, in characters, that is cut into pieces; a longer one is unknown.
-        token_start: The token before a text, or None.
-        token_end: The token after a text, or None.
-        pre_tokenize: A function from a text to words, such as `jieba.lcut`. A word of the vocabulary stays whole.
-        token_translate: A dict of tokens to replace by others.
+        do_lower_case: Whether to lower the text and strip its accents. Defaults to `False`.
+        word_maxlen: Longest word, in characters, that is split into pieces; longer ones are unknown. Defaults to 200.
+        token_start: The token before a text, or `None`. Defaults to "[CLS]".
+        token_end: The token after a text, or `None`. Defaults to "[SEP]".
+        pre_tokenize: A function from a text to words, such as `jieba.lcut`. Words of the vocabulary are not split.
+            Defaults to `None`.
+        token_translate: A dict of tokens to replace by others. Defaults to `None`.
 
     Example:
 
@@ -92,18 +93,18 @@ class Tokenizer:
         for name in ("pad", "unk", "mask", "start", "end"):
             if getattr(self, f"_token_{name}") in token_dict:
                 setattr(self, f"_token_{name}_id", token_dict[getattr(self, f"_token_{name}")])
-        self._pieces = WordPieces(token_dict, word_maxlen, self._id_in_place)
-        # the ids as Python's ints, made once and not for every token
+        self._pieces = WordPieces(token_dict, word_maxlen, self._id_after_translation)
+        # The ids as Python ints, looked up here: to convert each from NumPy would be slow.
         self._numbers = np.array(range(max(token_dict.values(), default=0) + 1), object)
 
     # -- one text
 
     def tokenize(self, text, maxlen=None):
-        """The tokens of a text, with the start and end tokens. An unknown word stays as it is.
+        """The tokens of a text, with the start and end tokens. Unknown words stay as they are.
 
         Args:
             text: A string.
-            maxlen: Greatest number of tokens, the last ones before the end token are left out. Default: no limit.
+            maxlen: Greatest number of tokens; those right before the end token are cut off. Defaults to no limit.
         """
         tokens = self._tokenize(text)
         if self._token_translate:
@@ -127,12 +128,12 @@ class Tokenizer:
     def _is_dropped_mark(self, char):
         return self._do_lower_case and unicodedata.category(char) == "Mn"
 
-    def _id_in_place(self, token):
-        """The id of a token, or of the one that `token_translate` puts in its place."""
+    def _id_after_translation(self, token):
+        """The id of a token, or of the token that `token_translate` replaces it by."""
         return self.token_to_id(self._token_translate.get(token) or token)
 
     def token_to_id(self, token):
-        """The id of a token, of [UNK] where the vocabulary lacks it."""
+        """The id of a token; that of [UNK] if the vocabulary lacks it."""
         number = self._token_dict.get(token)
         if number is None and not hasattr(self, "_token_unk_id"):
             raise ValueError(f"An unknown token needs {self._token_unk} in `token_dict`. Received: {token!r}")
@@ -140,8 +141,8 @@ class Tokenizer:
 
     def tokens_to_ids(self, tokens):
         """The ids of tokens."""
-        known, cut = self._token_dict.get, self.token_to_id
-        return [cut(token) if number is None else number for token in tokens for number in (known(token),)]
+        known, slow = self._token_dict.get, self.token_to_id
+        return [slow(token) if number is None else number for token in tokens for number in (known(token),)]
 
     def id_to_token(self, i):
         """The token with an id."""
@@ -157,9 +158,10 @@ class Tokenizer:
         Args:
             first_text: A string, or a list of tokens with their start and end tokens.
             second_text: The same, or None.
-            maxlen: Greatest number of ids; tokens are taken off the longer text, one by one. Default: no limit.
-            pattern: "S*E*E", or "S*ES*E" to give the second text a start token too.
-            truncate_from: "right" (before the end token), "left" (after the start token), or an index.
+            maxlen: Greatest number of ids. Tokens are removed from the longer text, one by one. Defaults to no limit.
+            pattern: "S*E*E", or "S*ES*E" to give the second text a start token too. Defaults to "S*E*E".
+            truncate_from: Where tokens are removed: "right" (before the end token), "left" (after the start token), or
+                an index. Defaults to "right".
 
         Returns:
             Two lists of ints of the same length.
@@ -177,7 +179,7 @@ class Tokenizer:
         return self.tokens_to_ids(first + second), [0] * len(first) + [1] * len(second)
 
     def _shared_start(self, second, pattern):
-        """1 where the second text will lose its start token, which then takes no place."""
+        """1 if the start token of the second text is left out and does not count for `maxlen`, else 0."""
         return int(bool(second and self._token_start) and pattern == "S*E*E")
 
     def _truncation_index(self, truncate_from):
@@ -188,7 +190,7 @@ class Tokenizer:
     # -- a batch
 
     def encode_batch(self, texts, second_texts=None, maxlen=None, pattern="S*E*E", truncate_from="right"):
-        """`encode` for many texts at once, with the place of every token in its text.
+        """`encode` for many texts at once, with the offsets of every token.
 
         Args:
             texts: A list of strings.
@@ -199,7 +201,7 @@ class Tokenizer:
             A list of `Encoding(token_ids, segment_ids, offsets)`.
 
         Raises:
-            ValueError: As for `encode`; or `pre_tokenize` gave words that are not the text.
+            ValueError: As for `encode`; or `pre_tokenize` returned words that do not occur in the text.
 
         >>> tokenizer = Tokenizer({"[UNK]": 0, "[CLS]": 1, "[SEP]": 2, "lo": 3, "##ve": 4}, do_lower_case=True)
         >>> tokenizer.encode_batch(["Love"])[0].offsets.tolist()
@@ -230,15 +232,15 @@ class Tokenizer:
         return Encoding(first + second[shared:], segments, np.concatenate([first_places, second_places[shared:]]))
 
     def _rows(self, texts):
-        """The ids and the offsets of each text, special tokens included, one after the other."""
+        """Yields the ids and the offsets of each text, with special tokens."""
         if self._pre_tokenize is not None:
-            return map(self._cut_words, texts)
-        return chain.from_iterable(self._cut_texts(texts[i : i + BATCH]) for i in range(0, len(texts), BATCH))
+            return map(self._split_words, texts)
+        return chain.from_iterable(self._tokenize_texts(texts[i : i + BATCH]) for i in range(0, len(texts), BATCH))
 
-    def _cut_texts(self, texts):
-        joined, origin = self._lowered(_joined(texts))
-        if origin is not None:  # some text changes its length: each by itself
-            texts, origins = zip(*map(self._lowered, texts))
+    def _tokenize_texts(self, texts):
+        joined, origin = self._lower(_joined(texts))
+        if origin is not None:  # lowering changes the length of some text: lower them one by one
+            texts, origins = zip(*map(self._lower, texts))
             joined = _joined(texts)
         codes = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.uint32).copy()
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
@@ -246,8 +248,8 @@ class Tokenizer:
         for places, token, code in ((ends - lengths - 1, self._token_start, START), (ends, self._token_end, END)):
             if token is not None:
                 codes[places] = code
-                self._pieces.name(code, self.token_to_id(token))
-        ids, offsets = self._pieces.row(codes, kinds_of(codes, self._do_lower_case))
+                self._pieces.set_id(code, self.token_to_id(token))
+        ids, offsets = self._pieces.tokenize(codes, classes_of(codes, self._do_lower_case))
         stops = np.searchsorted(offsets[:, 1], ends + 1, side="right")
         starts = np.zeros_like(stops)
         starts[1:] = stops[:-1]
@@ -260,9 +262,9 @@ class Tokenizer:
             places = map(_in_original, places, origins)
         return zip(map(ids.__getitem__, slices), places)
 
-    def _cut_words(self, text):
-        """The ids and the offsets of a text that `pre_tokenize` cuts into words first."""
-        plain, origin = self._lowered(text)
+    def _split_words(self, text):
+        """The ids and the offsets of a text that `pre_tokenize` splits into words first."""
+        plain, origin = self._lower(text)
         origin = np.arange(len(plain)) if origin is None else origin
         kept = [place for place, char in enumerate(plain) if not self._is_dropped_mark(char)]
         plain, place = "".join(plain[place] for place in kept), 0
@@ -272,7 +274,7 @@ class Tokenizer:
             if start < 0:
                 raise ValueError(f"`pre_tokenize` must cut the text and not change it. Received: {word!r} of {plain!r}")
             place = start + len(word)
-            pieces, offsets = self._cut_word(word)
+            pieces, offsets = self._split_word(word)
             tokens += [self._token_translate.get(token) or token for token in pieces]
             places += [(start + first, start + last) for first, last in offsets]
         offsets = _in_original(np.array(places, np.int64).reshape(-1, 2), origin[kept])
@@ -281,39 +283,39 @@ class Tokenizer:
         padded = np.pad(offsets, ((len(before), len(after)), (0, 0)))
         return self.tokens_to_ids([*before, *tokens, *after]), padded
 
-    def _cut_word(self, word):
+    def _split_word(self, word):
         """The tokens of a word of `pre_tokenize`, and their offsets in it."""
         if word in self._token_dict:
             return [word], [(0, len(word))]
         codes = np.array([ord(char) for char in word], np.uint32)
-        _, offsets = self._pieces.row(codes, kinds_of(codes, self._do_lower_case))
+        _, offsets = self._pieces.tokenize(codes, classes_of(codes, self._do_lower_case))
         return self._tokenize(word, False), offsets.tolist()
 
-    def _lowered(self, text):
-        return lowered(text) if self._do_lower_case else (text, None)
+    def _lower(self, text):
+        return lower_with_origins(text) if self._do_lower_case else (text, None)
 
-    # -- the way back
+    # -- from tokens back to text
 
     def rematch(self, text, tokens):
-        """The characters of a text that each token stands for.
+        """The positions of the characters of each token in a text.
 
         Args:
             text: The string that was tokenized.
             tokens: Its tokens, special ones too.
 
         Returns:
-            For each token the list of the places of its characters in `text`; [] for special tokens.
+            For each token the list of the positions of its characters in `text`; [] for special tokens.
 
         Raises:
-            ValueError: A token is not in the rest of the text.
+            ValueError: A token does not occur behind the one before it.
 
         >>> Tokenizer({"[UNK]": 0, "ab": 1, "##c": 2}).rematch("x abc", ["[CLS]", "ab", "##c"])
         [[], [2, 3], [4]]
         """
-        plain, origin = self._lowered(text)
+        plain, origin = self._lower(text)
         origin = range(len(plain)) if origin is None else origin.tolist()
         codes = np.array([ord(char) for char in plain], np.uint32)
-        dropped = (kinds_of(codes, self._do_lower_case) == DROPPED).tolist()
+        dropped = (classes_of(codes, self._do_lower_case) == DROPPED).tolist()
         origin = [place for place, out in zip(origin, dropped) if not out]
         plain = "".join(char for char, out in zip(plain, dropped) if not out)
         places, offset = [], 0
@@ -332,7 +334,7 @@ class Tokenizer:
         return places
 
     def decode(self, ids, tokens=None):
-        """Readable text from ids (or from tokens): Chinese without blanks, other words between them."""
+        """Joins ids (or tokens) to a readable text: no blanks between Chinese characters, blanks between words."""
         text = ""
         tokens = [token for token in tokens or self.ids_to_tokens(ids) if not self._is_special(token)]
         for place, token in enumerate(tokens):
@@ -368,12 +370,12 @@ class Tokenizer:
 
 
 def _joined(texts):
-    """The texts in a row, each between two places for its start and its end token."""
+    """Joins texts, each with a line end before and behind it, in place of its start and its end token."""
     return "\n" + "\n\n".join(texts) + "\n"
 
 
 def _in_original(places, origin):
-    """Offsets in the text that was cut as offsets in the original; `origin` tells where each character came from."""
+    """Converts offsets in a lowered text to offsets in the original. `origin` has the position of each character."""
     if origin is None:
         return places
     special = places[:, 1] == 0
@@ -382,13 +384,13 @@ def _in_original(places, origin):
 
 
 def _truncate(maxlen, index, *sequences):
-    """Shortens lists in place; see `_cuts`."""
+    """Shortens lists in place, as `_cuts` says."""
     for cut, sequence in zip(_cuts(maxlen, index, *map(len, sequences)), sequences):
         del sequence[cut]
 
 
 def _cuts(maxlen, index, *lengths):
-    """Which slice to take from each sequence: one item at `index` of the longest at a time, until all fit together."""
+    """The slice to remove from each sequence: one item at `index` of the longest at a time, until all fit."""
     left = list(lengths)
     while sum(left) > max(maxlen, 0):
         left[left.index(max(left))] -= 1

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from kcrf.files import write_aside
-from kcrf.tokenizers.characters import ALONE, kind_of
+from kcrf.tokenizers.characters import ALONE, class_of
 
 __all__ = ["load_vocab", "save_vocab", "stem"]
 
@@ -13,14 +13,15 @@ def load_vocab(dict_path, encoding="utf-8", simplified=False, startswith=None):
 
     Args:
         dict_path: The file.
-        encoding: Of the file; bytes that do not fit are left out.
-        simplified: Whether to drop tokens of several characters with a Chinese character or punctuation among them,
-            and the "##" forms of such characters, which Chinese text never gives.
+        encoding: The encoding of the file. Bytes that are invalid in it are ignored. Defaults to "utf-8".
+        simplified: Whether to drop tokens that Chinese text never produces: those of several characters, one of them
+            Chinese or punctuation, and the "##" forms of such characters. Defaults to `False`.
         startswith: With `simplified`, the tokens that come first, such as ["[PAD]", "[UNK]", "[CLS]", "[SEP]"].
+            Defaults to none.
 
     Returns:
-        A dict from token to id, the number of its line. With `simplified` a dict with new ids and the list
-        `keep_tokens` of the old id of each, for `build_transformer_model(keep_tokens=...)`.
+        A dict from token to id, which is the number of its line from 0. With `simplified` a pair: a dict with new ids,
+        and the list of the old id of each token, for `build_transformer_model(keep_tokens=...)`.
 
     Raises:
         ValueError: A token of `startswith` is not in the file.
@@ -36,12 +37,12 @@ def load_vocab(dict_path, encoding="utf-8", simplified=False, startswith=None):
     if unknown:
         raise ValueError(f"{dict_path}: `startswith` needs tokens of the vocabulary. Received: {', '.join(unknown)}")
     others = sorted((token for token in token_dict if token not in first), key=token_dict.get)
-    kept = first + [token for token in others if _worth_keeping(token)]
+    kept = first + [token for token in others if _occurs_in_chinese(token)]
     return {token: place for place, token in enumerate(kept)}, [token_dict[token] for token in kept]
 
 
-def _worth_keeping(token):
-    return len(token) <= 1 or not any(kind_of(char) == ALONE for char in stem(token))
+def _occurs_in_chinese(token):
+    return len(token) <= 1 or not any(class_of(char) == ALONE for char in stem(token))
 
 
 def save_vocab(dict_path, token_dict, encoding="utf-8"):
