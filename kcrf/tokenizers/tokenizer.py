@@ -102,9 +102,7 @@ class Tokenizer:
     def tokenize(self, text, maxlen=None):
         """The tokens of a text, with the start and end tokens. Unknown words stay as they are.
 
-        Args:
-            text: A string.
-            maxlen: Greatest number of tokens; those right before the end token are cut off. Defaults to no limit.
+        `maxlen` is the greatest number of tokens; those right before the end token are cut off.
         """
         tokens = self._tokenize(text)
         if self._token_translate:
@@ -351,8 +349,6 @@ class Tokenizer:
         text = re.sub("' (re|m|s|t|ve|d|ll) ", r"'\1 ", re.sub(" +", " ", text))
         text = re.sub(f"([{re.escape(CJK_PUNCTUATION)}+\\-/={{(<\\[]) ", r"\1", text)
         return re.sub(r"(\d\.) (\d)", r"\1\2", text).strip()
-
-    # -- characters
 
     stem = staticmethod(stem)
     _is_space = staticmethod(is_space)
