@@ -2,8 +2,7 @@
 
     KERAS_BACKEND=jax python examples/task_sequence_labeling_ner_crf.py [checkpoint folder]
 
-The sentences are made up: people, places and organisations in a few patterns. No name of the test part is in the
-training part.
+The sentences are made up of a few patterns. No name of the test part is in the training part.
 """
 
 import numpy as np

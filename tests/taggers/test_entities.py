@@ -213,7 +213,7 @@ def test_the_command_line_tags_scores_and_trains_on_what_it_wrote(run, tmp_path,
 
 BAD_LINES = {
     '{"text": "ab", "entities": [{"start": 0, "end": 3, "label": "X"}]}': "within its 2 characters",
-    '{"text": "abc", "entities": [%s, %s]}' % (('{"start": 0, "end": 2, "label": "X"}',) * 2): "apart",
+    '{"text": "abc", "entities": [%s, %s]}' % (('{"start": 0, "end": 2, "label": "X"}',) * 2): "must not overlap",
     '{"text": "ab"}': "KeyError 'entities'",
     '{"text": 7, "entities": []}': "text must be a string",
     '{"text": ["a", "b"], "entities": []}': "text must be a string",
@@ -298,8 +298,9 @@ def test_constraints_leave_no_illegal_tags_in_text_cut_anywhere(scheme, tmp_path
     settings = Settings(**{**TINY, "epochs": 2}, scheme=scheme, constraints=True)
     tagger, _ = train_tagger(settings, [long, *DATA["train"]], DATA["valid"], out=tmp_path / "run")
     assert 0 < float((tmp_path / "run" / "log.csv").read_text().splitlines()[-1].split(",")[1]) < 1e4
-    for jobs, _, paths in tagger._decoded(tagger.reader.read([long.text]), 8):
-        for (_, window), path in zip(jobs, paths):
+    readings = tagger.reader.read([long.text])
+    for windows, _, paths in tagger._decode([long.text], readings, 8, lambda characters: None):
+        for (_, window), path in zip(windows, paths):
             assert tagger.scheme.violations(path[window.positions].tolist()) == []
 
 

@@ -363,7 +363,7 @@ def test_resume_takes_no_other_option(tmp_path, capsys):
     assert commands.main(["train", "--resume", str(tmp_path), "--epochs", "3", "--out", "x"]) == 2
     assert "--resume continues with the settings of the run. Received: also --epochs, --out" in capsys.readouterr().err
     assert commands.main(["train", "--resume", str(tmp_path), "--column", "0", "--repair"]) == 2
-    assert "Received: also column, repair" in capsys.readouterr().err
+    assert "Received: also --column, --repair" in capsys.readouterr().err
     assert commands.main(["train", "--epochs", "3"]) == 2
     assert "needs --train and --out, or --resume RUN_DIR" in capsys.readouterr().err
 
