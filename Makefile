@@ -33,11 +33,11 @@ test-all: lint $(OLD_HOST)/test.stamp
 # Two stages with two threads of torch each wait for one another: a BiLSTM took twelve times as long.
 $(STAGES): export OMP_NUM_THREADS := 1
 $(filter-out %bert4keras,$(STAGES)): test-on-%:
-	@echo "== $*"; KERAS_BACKEND=$* $(BIN)/python -m pytest -q $(OPTIONS)
+	@echo "== $*"; KERAS_BACKEND=$* $(BIN)/python -m pytest $(OPTIONS)
 
 test-on-bert4keras:
 	@echo "== bert4keras on tf_keras"
-	TF_KERAS=1 TF_USE_LEGACY_KERAS=1 $(OLD_HOST)/bin/python -m pytest -q $(OPTIONS) $(ON_OLD_HOST)
+	TF_KERAS=1 TF_USE_LEGACY_KERAS=1 $(OLD_HOST)/bin/python -m pytest $(OPTIONS) $(ON_OLD_HOST)
 
 mutants: $(VENV)/test.stamp
 	OMP_NUM_THREADS=1 $(BIN)/python tests/mutate.py
