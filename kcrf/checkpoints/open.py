@@ -1,13 +1,4 @@
-"""Checkpoints: any of the usual files as one lazy, read-only mapping from names to NumPy arrays. Needs NumPy only.
-
-    open_checkpoint(path)              Google's TensorFlow files (without TensorFlow), safetensors, pytorch_model.bin
-    google_names(mapping, model)       the same arrays under Google's names and in Google's shapes
-    huggingface_names(mapping, model)  the reverse, for writing
-    layer_owner(name)                  the transformer layer, or the part, that an array belongs to
-    write_safetensors(path, arrays), write_tf_checkpoint(prefix, arrays)
-
-Arrays are read lazily: each when it is asked for.
-"""
+"""Opens a checkpoint of any of the usual formats as a lazy, read-only mapping from names to arrays."""
 
 import re
 from collections.abc import Mapping

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from kcrf.backend import backend_name, keras, ops
 from kcrf.corpora import load_mini
-from kcrf.metrics import transition_report
+from kcrf.metrics import span_counts, transition_report
 from kcrf.reports import score_table, transition_heat_map, transition_table
 from kcrf.runs import Settings, read_run
 from kcrf.taggers import WordSegmenter
@@ -111,9 +111,8 @@ def bootstrap_f1(predictions, samples=2000, seed=0):
     Returns:
         A float64 array `(samples,)`.
     """
-    gold, found = ([{tuple(span[:3]) for span in row[key]} for row in predictions] for key in ("gold", "found"))
-    correct = np.array([len(a & b) for a, b in zip(gold, found)])
-    total = np.array([len(a) + len(b) for a, b in zip(gold, found)])
+    counts = span_counts(*([row[key] for row in predictions] for key in ("gold", "found")))
+    correct, total = counts[:, 0], counts[:, 1:].sum(1)  # (sentences,)
     drawn = np.random.default_rng(seed).integers(len(total), size=(samples, len(total)))
     return 2 * correct[drawn].sum(1) / np.maximum(1, total[drawn].sum(1))
 
