@@ -1,7 +1,6 @@
 """What all tests share: seeds, the backend's name in the header, tolerances, and which test runs where."""
 
 import os
-import random
 import re
 from pathlib import Path
 
@@ -16,6 +15,7 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 import hypothesis
 import numpy as np
 import pytest
+from seeds import set_seeds
 
 ROOT = Path(__file__).parents[1]
 
@@ -89,30 +89,14 @@ def pytest_runtest_setup(item):
 
 
 def pytest_fixture_setup():
-    _seed()
+    """Every fixture and every test draws the same numbers, whatever ran before it in the same process."""
+    set_seeds()
 
 
 def pytest_runtest_call(item):
-    _seed()
+    set_seeds()
     if isinstance(getattr(item.module, "random", None), np.random.Generator):
         item.module.random = np.random.default_rng(0)
-
-
-def _seed():
-    """Every fixture and every test draws the same numbers, whatever ran before it in the same process.
-
-    Keras 3 takes its seeds from Python's generator. TensorFlow's own seed is left alone: setting it throws away all
-    kernels of the process, and once a process that did so before each test was aborted. tf_keras' initializers have a
-    generator of their own once any test has set that seed.
-    """
-    from kcrf.backend import OLD_HOST
-
-    random.seed(0)
-    np.random.seed(0)
-    if OLD_HOST:
-        from tf_keras.src import backend
-
-        backend._SEED_GENERATOR.generator = random.Random(0)
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,7 @@ import oracles
 import pytest
 from bert4keras_host import bert4keras_python  # noqa: F401
 from conftest import TOLERANCE
+from seeds import set_seeds
 
 from kcrf.backend import backend_name, keras, ops
 from kcrf.layers import ConditionalRandomField, suggest_lr_multiplier
@@ -51,7 +52,7 @@ def build(layer, optimizer=None):
 
 def watched(layer, sentences, model=None, epochs=2, callbacks=(), fitted=None, **settings):
     """A monitor that has seen a `fit` of three updates an epoch, and what `fit` returned."""
-    keras.utils.set_random_seed(5)
+    set_seeds(5)
     model = model or build(layer)
     monitor = CRFMonitor(layer, sentences, **{"verbose": 0, **settings})
     return monitor, model.fit(*(fitted or sentences), 2, epochs, verbose=0, callbacks=[monitor, *callbacks])
@@ -186,7 +187,7 @@ def test_in_training_a_slow_crf_is_told_to_be_faster_and_a_fast_one_left_alone(c
     words[tags < 0] = 0
     told = {}
     for multiplier in (1, 30):
-        keras.utils.set_random_seed(1)
+        set_seeds(1)
         inputs = keras.Input((12,), dtype="int32")
         x = keras.layers.Embedding(6, 8, mask_zero=True)(inputs)
         layer = ConditionalRandomField(lr_multiplier=multiplier, transition_initializer="zeros")

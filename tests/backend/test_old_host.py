@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from seeds import set_seeds
 
 from kcrf import checkpoints
 from kcrf.backend import keras, ops
@@ -45,7 +46,7 @@ def bert4keras():
 
 
 def tagger(layer):
-    keras.utils.set_random_seed(3)
+    set_seeds(3)
     inputs = keras.Input((None,), dtype="int32")
     x = keras.layers.Embedding(20, 8, mask_zero=True)(inputs)
     model = keras.Model(inputs, layer(keras.layers.Dense(4)(x)))
@@ -232,7 +233,7 @@ def test_what_cannot_work_is_refused(bert, arguments, message):
 
 
 def test_a_whole_script_of_both_packages_learns(bert4keras, bert):
-    keras.utils.set_random_seed(3)
+    set_seeds(3)
     folder = bert[0]
     numerals = list("一二三四五六七八九十")
     tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *numerals]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from seeds import set_seeds
 
 from kcrf.backend import keras
 from kcrf.layers import ConditionalRandomField, MaximumEntropyMarkovModel, SetLearningRate, ViterbiTags
@@ -19,7 +20,7 @@ LAYERS = {
 
 
 def tagger(layer):
-    keras.utils.set_random_seed(5)
+    set_seeds(5)
     inputs = keras.Input((None,), dtype="int32")
     x = keras.layers.Embedding(20, 8, mask_zero=True)(inputs)
     outputs = layer(SetLearningRate(keras.layers.Dense(4), 10)(x))

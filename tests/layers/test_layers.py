@@ -8,6 +8,7 @@ import oracles
 import pytest
 from gradients import value_and_gradients
 from numpy.testing import assert_allclose, assert_array_equal
+from seeds import set_seeds
 
 from kcrf import crf
 from kcrf.backend import backend_name, keras, ops, path_of
@@ -32,7 +33,7 @@ def built(**arguments):
 
 def small_model(**arguments):
     """A model from word numbers to scores, and data whose tags depend on the words and on the tag before."""
-    keras.utils.set_random_seed(3)
+    set_seeds(3)
     inputs = keras.Input((None,), dtype="int32")
     x = keras.layers.Embedding(20, 8, mask_zero=True)(inputs)
     layer = ConditionalRandomField(name="CRF", **arguments)
@@ -507,7 +508,7 @@ def test_viterbi_accuracy_of_a_loaded_model_of_one_hot_tags_and_weighed(tmp_path
 
 
 def test_a_model_that_is_built_by_its_data_counts_viterbi_accuracy_too():
-    keras.utils.set_random_seed(3)
+    set_seeds(3)
     layer = ConditionalRandomField(lr_multiplier=10)
     model = keras.Sequential([keras.layers.Embedding(20, 8, mask_zero=True), keras.layers.Dense(4), layer])
     model.compile("sgd", layer.sparse_loss, metrics=[layer.viterbi_accuracy])

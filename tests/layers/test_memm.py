@@ -10,6 +10,7 @@ from gradients import compiled, value_and_gradients
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from seeds import set_seeds
 
 from kcrf.backend import keras, ops
 from kcrf.layers import AutoLearningRate, MaximumEntropyMarkovModel, ViterbiTags, suggest_lr_multiplier
@@ -264,7 +265,7 @@ def test_the_multiplier_is_exactly_k_times_the_rate_of_the_effective_scores(opti
 
 @pytest.mark.parametrize("hidden_dim", [None, 2])
 def test_fit_learns_and_a_loaded_model_trains_on_identically(tmp_path, hidden_dim):
-    keras.utils.set_random_seed(3)
+    set_seeds(3)
     inputs = keras.Input((None,), dtype="int32")
     layer = MaximumEntropyMarkovModel(lr_multiplier=10, hidden_dim=hidden_dim, name="MEMM")
     x = keras.layers.Embedding(20, 8, mask_zero=True)(inputs)
