@@ -7,7 +7,7 @@
 
 FOLDER has the files that CORPORA names. A corpus is cut to the numbers of sentences in SIZES, drawn by the seed; dev
 and test parts are cut as well, so that scoring does not take longer than training. Each cut is trained with the rows of
-ROWS: "before" spells out the defaults up to version 0.2, "rule" is what `kcrf.runs.defaults` chooses for the cut. With
+ROWS: "before" has the defaults of version 0.1.0, "rule" today's, which `kcrf.runs.defaults` chooses by the size. With
 `--settings` it is trained with "before" changed by these.
 
 Every model is scored as it was trained; one without constraints also with illegal transitions forbidden in decoding
@@ -26,7 +26,7 @@ from functools import cache, partial
 from itertools import accumulate, pairwise
 from pathlib import Path
 
-from results import kept
+from results import DEFAULTS_0_1, kept
 
 RESULTS = Path(__file__).with_suffix(".json")
 CONFIDENCES = (0.3, 0.4, 0.5, 0.6, 0.7)
@@ -47,18 +47,7 @@ CORPORA = {  # the task and its parts: train, dev, test; None for dev: lines of 
 SIZES = (500, 2000, 8000, None)
 SENTENCES = {"ud_gsd": 3997, "pfr199801": 19484, "people_daily": 20864, "weibo": 1350, "wnut17": 3394}
 HELD_OUT = {"dev": 400, "test": 1000}  # sentences at most
-BEFORE = {
-    "constraints": False,
-    "crf_lr_multiplier": 10.0,
-    "learning_rate": 1e-3,
-    "warmup": 0.05,
-    "epochs": 5,
-    "batch_size": 64,
-    "width": 256,
-    "depth": 3,
-    "dropout": 0.4,
-}
-ROWS = {"before": BEFORE, "rule": None}
+ROWS = {"before": DEFAULTS_0_1, "rule": {}}
 
 
 def main():
@@ -74,7 +63,7 @@ def main():
     if options.data is None:
         parser.error("needs --data FOLDER or --table")
     changed = options.settings
-    rows = ROWS if changed is None else {json.dumps(changed, sort_keys=True): {**BEFORE, **changed}}
+    rows = ROWS if changed is None else {json.dumps(changed, sort_keys=True): {**DEFAULTS_0_1, **changed}}
     for seed in options.seeds:
         for corpus, size, row in cuts_and_rows(rows):
             key = f"{corpus}, {size or 'whole'}, {row}, seed {seed}"
@@ -148,23 +137,20 @@ def cut(parts, size, seed):
 def measure(data, corpus, size, settings, seed):
     """The scores of one training run, and the processor seconds it took."""
     from kcrf.runs import RunFolder, Settings, read_run
-    from kcrf.runs.defaults import choose_defaults
     from kcrf.training import train_tagger
 
     task = CORPORA[corpus][0]
     train, dev, test = cut(parts_of(data, corpus), size, seed)
-    if settings is None:
-        settings = choose_defaults(len(train))
     settings = Settings(task=task, seed=seed, **settings)
     with tempfile.TemporaryDirectory() as folder:
         out, worked = Path(folder) / "run", time.process_time()
         tagger, _ = train_tagger(settings, train, dev, out=out)
-        seconds = time.process_time() - worked
+        seconds, record = time.process_time() - worked, read_run(out)
         result = {
             "sentences": len(train),
             "characters": sum(len(sentence.text) for sentence in train),
-            "settings": {name: getattr(settings, name) for name in BEFORE},
-            "dev by epoch": [round(row["valid_f"], 4) for row in read_run(out).log],
+            "settings": {name: record.settings[name] for name in DEFAULTS_0_1},
+            "dev by epoch": [round(row["valid_f"], 4) for row in record.log],
             "as trained": scores(tagger, dev, test, CONFIDENCES),
             "processor_seconds": round(seconds, 1),
             "backend": os.environ.get("KERAS_BACKEND", "tensorflow"),

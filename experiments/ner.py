@@ -4,11 +4,11 @@
     python experiments/ner.py weibo --data weibo
     python experiments/ner.py wnut17 --data wnut17 --bert all-MiniLM-L6-v2
 
-Every run is `kcrf train --task ner` with its defaults, except for the settings in CORPORA and the seed; the epoch is
-chosen on the dev part. The test part is scored with the entities of the best path and with those of `--min-confidence
-X`, for each X of CONFIDENCES; the dev part chooses among them, by the mean of `valid_f` over the seeds. `--only NAME`
-makes the runs of one row, `--dev` does not score the test part. Results are kept in experiments/ner_<corpus>.json; an
-experiment that was stopped continues behind the last whole epoch.
+Every run is `kcrf train --task ner` with the defaults of version 0.1.0, except for the settings in CORPORA and the
+seed; the epoch is chosen on the dev part. The test part is scored with the entities of the best path and with those
+of `--min-confidence X`, for each X of CONFIDENCES; the dev part chooses among them, by the mean of `valid_f` over the
+seeds. `--only NAME` makes the runs of one row, `--dev` does not score the test part. Results are kept in
+experiments/ner_<corpus>.json; an experiment that was stopped continues behind the last whole epoch.
 """
 
 import argparse
@@ -17,19 +17,20 @@ import os
 from functools import partial
 from pathlib import Path
 
-from results import kept, run_folder, trained
+from results import DEFAULTS_0_1, kept, run_folder, trained
 
 HERE = Path(__file__).parent
 CONFIDENCES = (0.2, 0.25, 0.3, 0.4)
 SMALL_BERT = {
+    "constraints": False,
     "learning_rate": 3e-4,
     "layerwise_decay": 0.8,
     "epochs": 3,
     "word_case": True,
 }  # chosen on dev
 CORPORA = {  # whether the labels break their scheme and need `repair`, and the settings of each row
-    "people_daily": (False, {"cnn": {}}),
-    "weibo": (True, {"cnn": {"scheme": "bioes", "width": 128, "depth": 3, "batch_size": 16, "epochs": 12}}),
+    "people_daily": (False, {"cnn": DEFAULTS_0_1}),
+    "weibo": (True, {"cnn": {**DEFAULTS_0_1, "scheme": "bioes", "width": 128, "batch_size": 16, "epochs": 12}}),
     "wnut17": (False, {"all layers": SMALL_BERT, "top layer anew": {**SMALL_BERT, "skip_top_layers": 1}}),
 }
 

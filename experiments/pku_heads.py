@@ -2,9 +2,9 @@
 
     python experiments/pku_heads.py --train pfr199801/train.utf8 --test sighan2005/pku_test_gold.utf8
 
-Every run is `kcrf train --task cws` with its defaults, except for the head and the seed ("auto" is the default
-multiplier: 1e-2 divided by the learning rate). `--sentences N` trains on N sentences drawn by the seed, which is
-faster. `--only NAME` makes the runs of one head, `--seeds` names the seeds. Results are kept in
+Every run is `kcrf train --task cws` with the defaults of version 0.1.0, except for the head and the seed ("auto" is
+the default multiplier: 1e-2 divided by the learning rate). `--sentences N` trains on N sentences drawn by the seed,
+which is faster. `--only NAME` makes the runs of one head, `--seeds` names the seeds. Results are kept in
 experiments/pku_heads.json; an experiment that was stopped continues behind the last whole epoch.
 """
 
@@ -14,7 +14,7 @@ import random
 from functools import partial
 from pathlib import Path
 
-from results import kept, run_folder, trained
+from results import DEFAULTS_0_1, kept, run_folder, trained
 
 RESULTS = Path(__file__).with_suffix(".json")
 HEADS = {
@@ -50,7 +50,7 @@ def measure(options, seed, settings, out):
     if options.sentences:
         train = random.Random(seed).sample(train, options.sentences)
     train, valid = split(train, 0.1, seed)
-    _, scores, taken = trained(Settings(seed=seed, **settings), (train, valid, test), out)
+    _, scores, taken = trained(Settings(seed=seed, **{**DEFAULTS_0_1, **settings}), (train, valid, test), out)
     figures = {name: round(scores["test"][name], 5) for name in ("f", "precision", "recall", "oov_recall")}
     return {**figures, "valid_f": round(scores["valid"]["f"], 5), **taken}
 

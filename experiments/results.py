@@ -5,6 +5,19 @@ import os
 import time
 from pathlib import Path
 
+# What `kcrf train` from scratch did by default in version 0.1.0, for data of every size.
+DEFAULTS_0_1 = {
+    "constraints": False,
+    "crf_lr_multiplier": 10.0,
+    "learning_rate": 1e-3,
+    "warmup": 0.05,
+    "epochs": 5,
+    "batch_size": 64,
+    "width": 256,
+    "depth": 3,
+    "dropout": 0.4,
+}
+
 
 def kept(path, key, measure):
     """The result under a key of a JSON file, measured and added if it is not there yet.

@@ -1,81 +1,79 @@
-"""Defaults of training from scratch that follow from the data. Imports no Keras."""
+"""Settings that follow from the size of the training data. Imports no Keras."""
 
 import math
+from dataclasses import replace
 
-__all__ = ["CHOSEN", "choose_defaults", "describe_defaults"]
+__all__ = ["choose_defaults", "describe_settings"]
 
-STEPS = 1000  # updates that a corpus of any size gets, unless that is fewer than 5 or more than 40 epochs
+STEPS = 1000  # updates that data of any size get, unless that is fewer than 5 or more than 40 epochs
 FEWEST_EPOCHS, MOST_EPOCHS = 5, 40
 STEPS_OF_AN_EPOCH = 100  # at least so many, where the batch size can be chosen so
 BATCH_SIZES = (16, 32, 64)
 PATIENCE = 5  # epochs without a better one
 PATIENCE_STEPS = 200  # but at least so many updates: at the start, a run may find no entity for 100 of them
 NARROW, WIDE = 128, 256
-WIDE_FROM = 2500  # sentences
-CHOSEN = ("epochs", "patience", "batch_size", "width", "depth", "constraints", "crf_lr_multiplier")
+WIDE_FROM = 2500  # windows
 
 
-def choose_defaults(sentences, given=None):
-    """Settings for training from scratch, by the size of the data.
+def choose_defaults(settings, windows):
+    """Fills in the settings that depend on the size of the training data: epochs, patience, batch size, width.
 
-    A small corpus trains for more epochs, with smaller batches and a narrower encoder: every size gets about as many
+    Small data train for more epochs, with smaller batches and a narrower encoder: data of every size get about as many
     updates, and training stops early where the held-out part no longer improves. What the user has set is kept, and the
-    rest is chosen to go with it: a given batch size changes the number of epochs. See `experiments/defaults.py`.
+    rest is chosen to go with it: a given batch size changes the number of epochs, and a given number of epochs is not
+    cut short. See `experiments/defaults.py`.
 
     Args:
-        sentences: How many sentences the training part has.
-        given: A dict of the settings that the user has set; None for a name counts as not set. Defaults to None.
+        settings: `Settings`.
+        windows: How many windows of up to 128 positions the training data have. Most sentences are one window.
 
     Returns:
-        A dict with a value for each name of `CHOSEN`, and what else was given.
+        `Settings` in which `epochs`, `batch_size` and `width` are numbers.
 
     Raises:
-        ValueError: `sentences` is not positive.
+        ValueError: `windows` is not positive.
 
-    >>> choose_defaults(500)["epochs"], choose_defaults(20_000)["epochs"]
+    >>> from kcrf.runs import Settings
+    >>> choose_defaults(Settings(), 500).epochs, choose_defaults(Settings(), 20_000).epochs
     (31, 5)
-    >>> choose_defaults(4000, {"epochs": 3})["epochs"]
+    >>> choose_defaults(Settings(epochs=3), 4000).epochs
     3
     """
-    if sentences < 1:
-        raise ValueError(f"`sentences` must be positive. Received: {sentences}")
-    given = {name: value for name, value in (given or {}).items() if value is not None}
-    batch_size = given.get("batch_size", _batch_size(sentences))
-    steps = math.ceil(sentences / batch_size)
-    return {
-        "epochs": min(max(FEWEST_EPOCHS, round(STEPS / steps)), MOST_EPOCHS),
-        "patience": max(PATIENCE, math.ceil(PATIENCE_STEPS / steps)),
-        "batch_size": batch_size,
-        "width": WIDE if sentences >= WIDE_FROM else NARROW,
-        "depth": 3,
-        "constraints": given.get("head", "crf") == "crf",
-        "crf_lr_multiplier": "auto",
-        **given,
-    }
+    if windows < 1:
+        raise ValueError(f"`windows` must be positive. Received: {windows}")
+    batch_size = settings.batch_size or _batch_size(windows)
+    steps = math.ceil(windows / batch_size)
+    chosen = {"batch_size": batch_size, "width": settings.width or (WIDE if windows >= WIDE_FROM else NARROW)}
+    if settings.epochs is None:
+        chosen["epochs"] = min(max(FEWEST_EPOCHS, round(STEPS / steps)), MOST_EPOCHS)
+        chosen["patience"] = settings.patience or max(PATIENCE, math.ceil(PATIENCE_STEPS / steps))
+    return replace(settings, **chosen)
 
 
-def _batch_size(sentences):
+def _batch_size(windows):
     """The largest batch that leaves an epoch enough steps, or the smallest there is."""
-    return max((size for size in BATCH_SIZES if sentences >= size * STEPS_OF_AN_EPOCH), default=BATCH_SIZES[0])
+    return max((size for size in BATCH_SIZES if windows >= size * STEPS_OF_AN_EPOCH), default=BATCH_SIZES[0])
 
 
-def describe_defaults(sentences, tags, settings):
-    """One line about the data and what was chosen for it.
+def describe_settings(settings, sentences, steps):
+    """One line about the data and the settings that matter most.
 
     Args:
+        settings: `Settings` as `choose_defaults` returns them.
         sentences: How many sentences the training part has.
-        tags: How many tags the scheme has.
-        settings: A dict with the names of `CHOSEN`.
+        steps: How many steps an epoch has.
 
-    >>> describe_defaults(3821, 28, choose_defaults(3821))
-    '3,821 sentences, 28 tags: up to 8 epochs of about 120 steps, batch size 32, width 256, depth 3, constraints'
+    >>> from kcrf.runs import Settings
+    >>> settings = choose_defaults(Settings(task="ner", types=("LOC", "ORG", "PER")), 3821)
+    >>> describe_settings(settings, 3821, 120)
+    '3,821 sentences, 7 tags: up to 8 epochs of 120 steps, batch size 32, width 256, depth 3, crf with constraints'
     """
-    steps = math.ceil(sentences / settings["batch_size"])
-    chosen = [
-        f"up to {settings['epochs']} epochs of about {steps:,} steps",
-        f"batch size {settings['batch_size']}",
-        f"width {settings['width']}",
-        f"depth {settings['depth']}",
-        "constraints" if settings["constraints"] else "no constraints",
+    parts = [
+        f"{'up to ' if settings.patience else ''}{settings.epochs} epochs of {steps:,} steps",
+        f"{settings.batch_tokens:,} positions a step" if settings.batch_tokens else f"batch size {settings.batch_size}",
     ]
-    return f"{sentences:,} sentences, {tags} tags: {', '.join(chosen)}"
+    if settings.encoder != "none":
+        parts += [f"width {settings.width}", f"depth {settings.depth}"]
+    constraints = f" {'with' if settings.constraints else 'without'} constraints" if settings.head == "crf" else ""
+    parts.append(settings.head + constraints)
+    return f"{sentences:,} sentences, {len(settings.tag_scheme().labels)} tags: {', '.join(parts)}"

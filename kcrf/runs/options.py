@@ -56,7 +56,7 @@ class Option:
         help: What it does and when to use it, in sentences.
         group: Its heading in `kcrf train --help`; None keeps it out of the command line.
         default: The default. A dict where it depends on the run: by the keys "scratch" and "bert", for training from
-            scratch and for fine-tuning a BERT, or by task.
+            scratch and for fine-tuning a BERT, by task or by head. The first is that of a run that meets `only`.
         choices: The allowed values, a tuple or a dict of tuples as for `default`; None allows all.
         range: The allowed numbers, a `Range`, or None.
         only: The `Condition` under which it may differ from its default, or None.
@@ -78,7 +78,7 @@ class Option:
 
         Args:
             name: "default" or "choices".
-            run: What the keys of a dict may be: the task, and "scratch" or "bert".
+            run: What the keys of a dict may be: the task, "scratch" or "bert", and the head.
         """
         value = getattr(self, name)
         return next(value[key] for key in run if key in value) if isinstance(value, dict) else value
@@ -134,14 +134,16 @@ def default_in_words(option, show=repr):
         option: An `Option`.
         show: A function from a value to a string. Defaults to `repr`.
     """
+
+    def words(value):
+        return option.none if value is None else show(value)
+
     if not isinstance(option.default, dict):
-        return option.none if option.default is None else show(option.default)
-    if len(set(option.default.values())) == 1:
-        return show(next(iter(option.default.values())))
-    if option.only is FROM_SCRATCH:
-        return show(option.default["scratch"])
+        return words(option.default)
+    if option.only is not None:
+        return words(next(iter(option.default.values())))
     when = {"scratch": "", "bert": " with --bert"}
-    return ", ".join(show(value) + when.get(key, f" for {key}") for key, value in option.default.items())
+    return ", ".join(words(value) + when.get(key, f" for {key}") for key, value in option.default.items())
 
 
 def describe(settings):

@@ -28,12 +28,15 @@ from kcrf.tags import bio, bioes, bmes
 
 __all__ = ["Settings"]
 
+BY_SIZE = "by the size of the data"
+
 
 @dataclass(frozen=True)
 class Settings:
     """The settings of a training run, checked.
 
-    None stands for the default where that depends on the task or on `bert`.
+    None stands for the default where that depends on the task, the head or `bert`. What depends on the size of the data
+    stays None until `kcrf.runs.defaults.choose_defaults` is given that.
 
     Raises:
         ValueError: A value has the wrong type or is out of range, or is given where it has no meaning.
@@ -65,10 +68,10 @@ class Settings:
         "model",
         choices={"cws": ("bmes",), "ner": ("bio", "bioes")},
     )
-    constraints: bool = option(
-        False,
-        "Forbid tag sequences that the scheme does not allow, in training and in use. For few sentences or many "
-        "entity types.",
+    constraints: bool | None = option(
+        {"crf": True, "softmax": False},
+        "Forbid tag sequences that the scheme does not allow, in training and in use. Without them a CRF has to learn "
+        "what is allowed.",
         "model",
         only=WITH_CRF,
     )
@@ -88,7 +91,13 @@ class Settings:
         only=FOR_ENTITIES,
         none="the best path",
     )
-    width: int = option(256, "Size of the encoder's hidden vectors. No effect on a BERT.", "model", range=POSITIVE)
+    width: int | None = option(
+        {"scratch": None, "bert": 256},
+        "Size of the encoder's hidden vectors. No effect on a BERT. 128 for small data, 256 from 2,500 sentences on.",
+        "model",
+        range=POSITIVE,
+        none=BY_SIZE,
+    )
     depth: int | None = option({"scratch": 3, "bert": 1}, "Layers of the encoder.", "model", range=POSITIVE)
     dropout: float | None = option(
         {"scratch": 0.4, "bert": 0.1},
@@ -109,8 +118,8 @@ class Settings:
         "training",
         range=POSITIVE,
     )
-    crf_lr_multiplier: float | str | None = option(
-        {"scratch": 10.0, "bert": "auto"},
+    crf_lr_multiplier: float | str = option(
+        "auto",
         "How many times faster the CRF's transitions learn than the other weights. auto gives them a rate of about "
         "1e-2, more in short runs. With 1, at a BERT's learning rate, they hardly leave their initial values.",
         "training",
@@ -123,23 +132,25 @@ class Settings:
         range=FRACTION,
     )
     epochs: int | None = option(
-        {"scratch": 5, "bert": 5},
-        "Passes over the training data. 10 or more for fewer than 1,000 sentences.",
+        {"scratch": None, "bert": 5},
+        "Passes over the training data. 5 to 40, as many as make about 1,000 steps.",
         "training",
         range=POSITIVE,
+        none=BY_SIZE,
     )
     patience: int | None = option(
         None,
-        "Stop after this many epochs without a better F1 on the held-out data. For small data.",
+        "Stop after this many epochs without a better F1 on the held-out data.",
         "training",
         range=POSITIVE,
-        none="never",
+        none="never; where the epochs are chosen by the size of the data: 5 epochs and 200 steps",
     )
     batch_size: int | None = option(
-        {"scratch": 64, "bert": 32},
-        "Windows, of up to 128 positions each, in a step. 16 for small data.",
+        {"scratch": None, "bert": 32},
+        "Windows, of up to 128 positions each, in a step. 16 for small data, 64 from 6,400 sentences on.",
         "training",
         range=POSITIVE,
+        none=BY_SIZE,
     )
     batch_tokens: int | None = option(
         None,
@@ -234,8 +245,10 @@ class Settings:
     )
 
     def __post_init__(self):
-        run = (self.task, "scratch" if self.bert is None else "bert")
-        fields(self)[0].metadata["option"].check("task", (str,), self.task, run)  # other defaults depend on it
+        run = (self.task, "scratch" if self.bert is None else "bert", self.head)
+        for setting in fields(self):
+            if setting.name in ("task", "head"):  # other defaults depend on them
+                setting.metadata["option"].check(setting.name, (str,), getattr(self, setting.name), run)
         if isinstance(self.types, list):  # as JSON has it
             object.__setattr__(self, "types", tuple(self.types))
         if isinstance(self.bert, os.PathLike):

@@ -14,6 +14,7 @@ from kcrf.monitor import CRFMonitor
 from kcrf.optimizers import AdamWeightDecay, WarmupLinearDecay, layerwise_decay
 from kcrf.readers import CharacterReader, Lexicon, PieceReader, Vocabulary
 from kcrf.runs import RunFolder
+from kcrf.runs.defaults import choose_defaults, describe_settings
 from kcrf.runs.records import last_advice
 from kcrf.taggers import Tagger
 from kcrf.taggers.networks import HEAD, build_network, crf_of
@@ -33,13 +34,14 @@ def train_tagger(settings, train, valid, test=None, out="runs/tagger", progress=
     each epoch too, so that `resume_tagger` can resume a run that was interrupted.
 
     Args:
-        settings: `Settings`. Without `types`, the entity types are those of `train`.
+        settings: `Settings`. Without `types`, the entity types are those of `train`. What depends on the size of the
+            data is chosen by `kcrf.runs.defaults.choose_defaults`.
         train, valid: Lists of sentences: `kcrf.corpora.Sentence`s, or for segmentation lists of words.
         test: As `valid`, scored once at the end. Out-of-vocabulary words are those that `train` lacks. Defaults to
             None.
         out: The run folder. Made if it does not exist. Defaults to "runs/tagger".
-        progress: A Keras callback that shows progress and whose `report(row)` is called after each epoch. Defaults to
-            None.
+        progress: A Keras callback that shows progress and whose `report(row)` is called after each epoch. With one, a
+            line on the data and the settings is printed to standard error first. Defaults to None.
         sources: Plain values that say where the data came from, kept in `config.json`. Defaults to None.
         overwrite: Whether a complete run in `out` is replaced. It is replaced when the new one is complete, and can be
             used until then. Defaults to False: it is refused.
@@ -60,8 +62,12 @@ def train_tagger(settings, train, valid, test=None, out="runs/tagger", progress=
         keras.utils.set_random_seed(settings.seed)
         settings = _with_types(settings, parts)
         reader = _make_reader(settings, parts["train"])
-        batches = _make_batches(settings, reader, parts["train"])
+        windows = _windows(settings, reader, parts["train"])
+        settings = choose_defaults(settings, len(windows))
+        batches = _batches(settings, windows)
         settings = _with_lr_multiplier(settings, len(batches) * settings.epochs)
+        if progress:
+            print(describe_settings(settings, len(parts["train"]), len(batches)), file=sys.stderr)
         save_setup(folder, settings, reader, data)
         return _train(folder, settings, reader, batches, parts, progress)
 
@@ -90,7 +96,7 @@ def resume_tagger(out, train, valid, test=None, progress=None):
         setup = load_setup(folder)
         _check_same_run(folder, setup, parts)
         keras.utils.set_random_seed(setup.settings.seed)
-        batches = _make_batches(setup.settings, setup.reader, parts["train"])
+        batches = _batches(setup.settings, _windows(setup.settings, setup.reader, parts["train"]))
         return _train(folder, setup.settings, setup.reader, batches, parts, progress)
 
 
@@ -166,9 +172,13 @@ def _make_reader(settings, sentences):
     return CharacterReader(vocabulary, lexicon)
 
 
-def _make_batches(settings, reader, sentences):
+def _windows(settings, reader, sentences):
+    """The windows of the training part with their tags."""
     readings = reader.read_training(sentences)
-    windows = tagged_windows(sentences, readings, settings.tag_scheme(), whole_spans=settings.constraints)
+    return tagged_windows(sentences, readings, settings.tag_scheme(), whole_spans=settings.constraints)
+
+
+def _batches(settings, windows):
     return Batches(windows, settings.batch_size, settings.seed, settings.batch_tokens)
 
 

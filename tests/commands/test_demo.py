@@ -27,7 +27,7 @@ def test_the_demo_trains_compares_draws_and_segments(tmp_path, capsys, monkeypat
 
 def test_the_heads_differ_in_the_head_alone():
     for head in HEADS:
-        assert replace(head.settings, head="crf", crf_lr_multiplier=10.0) == SETTINGS
+        assert replace(head.settings, head="crf", crf_lr_multiplier="auto") == SETTINGS
     assert [c.settings.crf_lr_multiplier for c in HEADS[1:]] == [1, 100]
 
 

@@ -61,7 +61,7 @@ def test_transitions_are_told_for_every_epoch(run):
 
 
 def path_probabilities(tagger, text):
-    """The probability of every tag sequence, by enumeration in float64."""
+    """The probability of every tag sequence, by enumeration in float64; a CRF allows those that the scheme writes."""
     emissions = tagger.emissions([text]).astype(float)
     trans = np.zeros((7, 7)) if tagger.crf is None else ops.convert_to_numpy(tagger.crf.trans).astype(float)
     paths = list(product(range(7), repeat=len(text)))
@@ -72,6 +72,9 @@ def path_probabilities(tagger, text):
         ]
     )
     scores = np.exp(scores - scores.max())
+    if tagger.crf is not None:
+        scheme = tagger.scheme
+        scores *= [tuple(scheme.encode(scheme.decode(path), len(path))) == path for path in paths]
     return dict(zip(paths, scores / scores.sum(), strict=True))
 
 
