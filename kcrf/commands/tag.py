@@ -1,5 +1,6 @@
 """kcrf segment and kcrf tag: text in, a line out for each line."""
 
+import argparse
 import sys
 from contextlib import contextmanager
 
@@ -27,15 +28,37 @@ def _add_segment_options(parser):
     output.add_argument(
         "--top-k", type=int, metavar="K", help="Write the K most probable segmentations of each line. [only the best]"
     )
+    parser.add_argument(
+        "--words",
+        metavar="FILE",
+        help="Words of your own, one a line, with a count and a word class behind it or without. The model sees them "
+        "in its lexicon and decides. [none]",
+    )
+    parser.add_argument(
+        "--force-words",
+        action="store_true",
+        help="Take the words in --words wherever they stand, whatever the model finds. [no]",
+    )
+    parser.add_argument(
+        "--keep-latin",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="Never cut runs of Latin letters and digits, such as Python3. [yes]",
+    )
     _add_input_options(parser)
 
 
 def _segment(options):
+    if options.force_words and options.words is None:
+        raise ValueError("--force-words needs --words FILE. Received: no --words")
     with _checked_input(options, "cws") as lines:
+        from kcrf.corpora import read_word_list
+
+        words = read_word_list(options.words) if options.words else {}
         with quiet_import():
             from kcrf.taggers import WordSegmenter
 
-        segmenter = WordSegmenter(options.model)
+        segmenter = WordSegmenter(options.model, words, options.force_words, options.keep_latin)
 
         def process(texts, on_batch):
             if options.top_k is not None:

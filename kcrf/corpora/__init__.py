@@ -8,6 +8,7 @@ from kcrf.corpora.mini import Corpus, load_mini
 from kcrf.corpora.segmented import read_segmented
 from kcrf.corpora.sentences import Sentence, entity_types
 from kcrf.corpora.splits import split
+from kcrf.corpora.word_list import read_word_list
 
 __all__ = [
     "Corpus",
@@ -20,5 +21,6 @@ __all__ = [
     "read_entities",
     "read_lines",
     "read_segmented",
+    "read_word_list",
     "split",
 ]

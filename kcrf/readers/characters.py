@@ -38,6 +38,12 @@ class CharacterReader:
             return self.read([sentence.text for sentence in sentences])
         return [self._read_one(sentence.text, others) for sentence, others in cross_fitted(self.lexicon, sentences)]
 
+    def with_words(self, counts):
+        """The reader with more words in its lexicon, a mapping from words to how often they count."""
+        if self.lexicon is None:
+            raise ValueError("`words` needs a model with a lexicon, or force_words=True. Received: one without")
+        return CharacterReader(self.vocabulary, self.lexicon.with_words(counts))
+
     def _read_one(self, text, lexicon):
         rows = dict(zip(("characters", "bigrams"), self.vocabulary.encode(text), strict=True))
         if lexicon is not None:

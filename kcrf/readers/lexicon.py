@@ -52,6 +52,18 @@ class Lexicon:
         texts = [_folded(sentence.text) for sentence in sentences]
         return Lexicon(self.words - _words(texts, sentences), self.strings - _strings(texts, self.words))
 
+    def with_words(self, counts):
+        """The lexicon with more words, as if each had stood in the sentences so many times.
+
+        Args:
+            counts: A mapping from words to how often. Words of other than 2 to 5 characters are left out.
+        """
+        more = Counter()
+        for word, count in counts.items():
+            if len(word) in LENGTHS:
+                more[_folded(word)] += count
+        return Lexicon(self.words + more, self.strings + more)
+
     def encode(self, text):
         """For each character and length, the kind of the word that may begin there, and of that which may end there.
 

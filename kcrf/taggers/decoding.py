@@ -10,11 +10,13 @@ from kcrf.readers.padding import inference_batches
 from kcrf.runs import RunFolder
 from kcrf.taggers.confidences import possible_spans, span_confidences, without_overlaps
 from kcrf.taggers.k_best import best_of_window, join_windows
+from kcrf.taggers.known_spans import allowed_tags, in_units, write_tags
 from kcrf.taggers.networks import build_network, crf_of, mask_of
 from kcrf.taggers.setup import load_setup
 
 __all__ = ["Tagger", "ignore", "load_tagger"]
 
+_ALLOWED = "allowed"  # an input of the decoder
 _SAMPLE = 64  # how many texts `Tagger.emissions` looks at
 
 
@@ -55,10 +57,12 @@ class Tagger:
         if self.crf is None:
             self._crf = ConditionalRandomField(transition_initializer="zeros", name="NoTransitions")
             emissions = self._crf(emissions, mask=mask_of(model.input))
-        self._decoder = keras.Model(model.input, [emissions, ViterbiTags(self._crf)(emissions)])
+        allowed = keras.Input((None, len(scheme)), name=_ALLOWED)  # 0 for a tag that is allowed, -inf for another
+        emissions = emissions + allowed
+        self._decoder = keras.Model({**model.input, _ALLOWED: allowed}, [emissions, ViterbiTags(self._crf)(emissions)])
         self._decoder.compile(jit_compile=JIT_PAYS_FOR_INFERENCE)
 
-    def spans(self, texts, batch_size=64, on_batch=ignore, confidence=False):
+    def spans(self, texts, batch_size=64, on_batch=ignore, confidence=False, known=None):
         """The spans of each text.
 
         Args:
@@ -67,18 +71,21 @@ class Tagger:
             on_batch: Called after each batch with the number of characters whose tags it decided.
             confidence: Whether to append to each span the posterior probability that exactly this span is there.
                 Defaults to False.
+            known: A `Known` in characters for each text. What it leaves open is found as if all other tag sequences
+                had no probability. Defaults to None: nothing is known.
 
         Returns:
             For each text a list of `(start, end)`, `(start, end, label)`, or either with a probability behind.
         """
         readings = self.reader.read(texts)
-        batches = self._decode(texts, readings, batch_size, on_batch)
+        known = self._in_units(texts, readings, known)
+        batches = self._decode(texts, readings, batch_size, on_batch, known)
         if self.min_confidence is not None:
-            found, sure = self._likely_spans(readings, batches)
+            found, sure = self._likely_spans(readings, batches, known)
         elif confidence:
-            found, sure = self._best_spans_and_confidences(readings, batches)
+            found, sure = self._best_spans_and_confidences(readings, batches, known)
         else:
-            found, sure = self._best_spans(readings, batches), None
+            found, sure = self._best_spans(readings, batches, known), None
         spans = [
             spans_of_units(self.scheme, reading.units, row, len(text))
             for text, reading, row in zip(texts, readings, found, strict=True)
@@ -88,21 +95,32 @@ class Tagger:
         # A text without units may be a word all the same: of no probability but 1.
         return [[(*span, p) for span, p in zip(row, ps or [1.0])] for row, ps in zip(spans, sure, strict=True)]
 
-    def _best_spans(self, readings, batches):
+    def _in_units(self, texts, readings, known):
+        """`known` in units of the model, or None for each text."""
+        if known is None:
+            return [None] * len(texts)
+        return [
+            in_units(self.scheme, reading.units, item, len(text))
+            for text, reading, item in zip(texts, readings, known, strict=True)
+        ]
+
+    def _best_spans(self, readings, batches, known):
         """The spans of the best path of each text, in units."""
         tags = [[0] * len(reading.units) for reading in readings]
         for windows, _, paths in batches:
             for (number, window), path in zip(windows, paths, strict=True):
                 tags[number][slice(*window.keep)] = window.kept(path).tolist()
+        for row, item in zip(tags, known, strict=True):
+            write_tags(self.scheme, item, row)
         return [self.scheme.decode(row) for row in tags]
 
-    def _best_spans_and_confidences(self, readings, batches):
+    def _best_spans_and_confidences(self, readings, batches, known):
         """The spans of the best path of each text, in units, and their posteriors."""
         batches = list(batches)
-        found = self._best_spans(readings, batches)
+        found = self._best_spans(readings, batches, known)
         return found, span_confidences(self._crf, self.scheme, found, [batch[:2] for batch in batches])
 
-    def _likely_spans(self, readings, batches):
+    def _likely_spans(self, readings, batches, known):
         """The entities whose posterior is at least `min_confidence`, in units, and their posteriors."""
         marginals = [np.zeros((len(reading.units), len(self.scheme))) for reading in readings]
         seen = []
@@ -110,16 +128,18 @@ class Tagger:
             for (number, window), rows in zip(windows, ops.convert_to_numpy(self._crf.marginals(emissions))):
                 marginals[number][slice(*window.keep)] = window.kept(rows)
             seen.append((windows, emissions))
+        for rows, item in zip(marginals, known, strict=True):
+            write_tags(self.scheme, item, rows)
         spans = [possible_spans(self.scheme, rows >= self.min_confidence) for rows in marginals]
         sure = span_confidences(self._crf, self.scheme, spans, seen)
         chosen = [without_overlaps(row, ps, self.min_confidence) for row, ps in zip(spans, sure, strict=True)]
         return [row for row, _ in chosen], [ps for _, ps in chosen]
 
-    def top_k(self, texts, k, batch_size=64, on_batch=ignore):
+    def top_k(self, texts, k, batch_size=64, on_batch=ignore, known=None):
         """The spans of the k most probable tag sequences of each text, best first. Equal ones are added up.
 
         Args:
-            texts, batch_size, on_batch: As for `spans`.
+            texts, batch_size, on_batch, known: As for `spans`.
             k: How many tag sequences.
 
         Returns:
@@ -127,13 +147,16 @@ class Tagger:
         """
         readings = self.reader.read(texts)
         best = [{} for _ in texts]  # of each text: from what a window keeps to the best ways to tag that
-        for windows, emissions, _ in self._decode(texts, readings, batch_size, on_batch):
+        known = self._in_units(texts, readings, known)
+        for windows, emissions, _ in self._decode(texts, readings, batch_size, on_batch, known):
             for (number, window), paths, scores in zip(windows, *self._best_paths(emissions, k)):
                 if window.keep[0] < window.keep[1]:
                     best[number][window.keep] = best_of_window(window, paths, scores)
         found = []
-        for text, reading, ways in zip(texts, readings, best, strict=True):
-            sequences = join_windows([ways[keep] for keep in sorted(ways)], k)
+        for text, reading, ways, item in zip(texts, readings, best, known, strict=True):
+            sequences = [(list(tags), p) for tags, p in join_windows([ways[keep] for keep in sorted(ways)], k)]
+            for tags, _ in sequences:
+                write_tags(self.scheme, item, tags)
             found.append(self._analyses(text, reading, sequences))
         return found
 
@@ -152,15 +175,25 @@ class Tagger:
             found[spans] = found.get(spans, 0.0) + float(np.exp(score))
         return sorted(((p, list(spans)) for spans, p in found.items()), key=lambda item: -item[0])
 
-    def _decode(self, texts, readings, batch_size, on_batch):
+    def _decode(self, texts, readings, batch_size, on_batch, known):
         """Yields `(windows, emissions, paths)` of each batch.
 
         These are a list of `(number of the text, Window)`, `(windows, time, tags)` and `(windows, time)`.
         """
         for windows, inputs in inference_batches(readings, batch_size):
-            emissions, paths = self._decoder.predict_on_batch(inputs)
+            allowed = self._allowed(windows, known, next(iter(inputs.values())).shape[:2])
+            emissions, paths = self._decoder.predict_on_batch({**inputs, _ALLOWED: allowed})
             yield windows, emissions[: len(windows)], paths[: len(windows)]
             on_batch(sum(_characters(texts[number], readings[number], window) for number, window in windows))
+
+    def _allowed(self, windows, known, shape):
+        """What is added to the emission scores of a batch of this shape: -inf where a tag is not allowed."""
+        allowed = np.zeros((*shape, len(self.scheme)), "float32")
+        for row, (number, window) in zip(allowed, windows):
+            if known[number] is not None:
+                may = allowed_tags(self.scheme, known[number], window.first, len(window.positions))
+                row[window.positions] = np.where(may, 0.0, -np.inf)
+        return allowed
 
     def emissions(self, texts):
         """The emission scores in the first window of each of the first 64 texts, `(units, tags)` in one array."""

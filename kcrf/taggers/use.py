@@ -1,14 +1,21 @@
 """Segments texts into words and finds entities, with their probabilities and the next best alternatives."""
 
 import re
+import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
 from math import exp, inf, log
 
+from kcrf.readers.lexicon import LENGTHS
 from kcrf.taggers.decoding import ignore, load_tagger
 from kcrf.taggers.k_best import join_windows
+from kcrf.taggers.known_spans import Known, check_spans, latin_runs, matches
 
 __all__ = ["Entity", "EntityRecognizer", "WordSegmenter"]
+
+
+_COUNT = 5  # of a word of the user without a count: the largest that the lexicon tells apart
 
 
 def _load(path, task):
@@ -26,35 +33,65 @@ class WordSegmenter:
 
     Args:
         run_dir: A folder that `kcrf train --task cws` wrote.
+        words: A dictionary of the user's own: strings, or a mapping from strings to how often each counts as having
+            been seen in training, 5 where that is None. A model trained from scratch takes words of 2 to 5 characters
+            into its lexicon and decides for itself; it warns of others. Defaults to none.
+        force_words: Whether `words`, of any length, are words wherever they stand: from left to right, the longest of
+            those that begin at one place. Defaults to False.
+        keep_latin: Whether runs of Latin letters and digits, such as Python3 and 3.14, are never cut. Defaults to True.
 
     Raises:
         FileNotFoundError: It is no run folder, or a file is missing.
-        ValueError: It was written by a newer version or for another task, or a file in it is damaged.
+        ValueError: It was written by a newer version or for another task, or a file in it is damaged; or one of `words`
+            is empty, has white space or a count that is not positive, or the model has no lexicon.
 
     Example:
 
         >>> segmenter = WordSegmenter("runs/pku")                   # doctest: +SKIP
         >>> segmenter.segment("北京大学生前来应聘")                  # doctest: +SKIP
         ['北京', '大学生', '前来', '应聘']
+        >>> segmenter.segment("北京大学生前来应聘", spans=[(0, 4)])  # doctest: +SKIP
+        ['北京大学', '生', '前来', '应聘']
     """
 
-    def __init__(self, run_dir):
+    def __init__(self, run_dir, words=(), force_words=False, keep_latin=True):
+        counts = _word_counts(words)
         self._tagger = _load(run_dir, "cws")
+        self._forced, self._keep_latin = set(counts if force_words else ()), keep_latin
+        if counts and not force_words:
+            self._add_to_lexicon(counts)
 
-    def segment(self, text, confidence=False):
+    def _add_to_lexicon(self, counts):
+        if getattr(self._tagger.reader, "lexicon", None) is None:
+            raise ValueError("`words` needs a model with a lexicon, or force_words=True. Received: a model without one")
+        ignored = [word for word in counts if len(word) not in LENGTHS]
+        if ignored:
+            warnings.warn(
+                f"{len(ignored)} of {len(counts)} `words` change nothing, such as {ignored[0]!r}: the model's lexicon "
+                f"has words of {LENGTHS[0]} to {LENGTHS[-1]} characters. force_words=True takes words of any length",
+                stacklevel=3,
+            )
+        self._tagger.reader = self._tagger.reader.with_words(counts)
+
+    def segment(self, text, confidence=False, spans=()):
         """The words of a text. White space ends a word and is left out.
 
         Args:
             text: A string of any length.
             confidence: Whether to return with each word the posterior probability that exactly this word stands there.
                 Defaults to False.
+            spans: Words that the text has, as `(start, end)` in its characters. The rest, and the probabilities, are
+                what the model finds with these given. Defaults to none.
 
         Returns:
             A list of strings, or of `(word, probability)`.
-        """
-        return self.segment_batch([text], confidence=confidence)[0]
 
-    def segment_batch(self, texts, batch_size=64, on_batch=ignore, confidence=False):
+        Raises:
+            ValueError: Spans overlap, are not in the text or have white space in them.
+        """
+        return self.segment_batch([text], confidence=confidence, spans=[spans])[0]
+
+    def segment_batch(self, texts, batch_size=64, on_batch=ignore, confidence=False, spans=None):
         """The words of several texts.
 
         Args:
@@ -62,25 +99,47 @@ class WordSegmenter:
             batch_size: Windows of up to 128 characters in a batch. Defaults to 64.
             on_batch: Called after each batch with the number of characters whose tags it decided.
             confidence: As for `segment`.
+            spans: For each text what `segment` takes. Defaults to None: none.
 
         Returns:
             A list with what `segment` returns for each text.
         """
-        rows = [re.findall(r"\S+", text) for text in _as_list(texts, "segment")]  # what white space separates
+        rows, known = self._parts(_as_list(texts, "segment"), spans)
         parts = list(chain.from_iterable(rows))
-        found = self._tagger.spans(parts, batch_size, on_batch, confidence)
+        found = self._tagger.spans(parts, batch_size, on_batch, confidence, known)
         words = iter(
             [(part[start:end], *sure) if sure else part[start:end] for start, end, *sure in spans]
             for part, spans in zip(parts, found, strict=True)
         )
         return [list(chain.from_iterable(islice(words, len(row)))) for row in rows]
 
-    def top_k(self, text, k=5):
+    def _parts(self, texts, spans):
+        """What white space separates in each text, lists of strings; and of all these parts what is known."""
+        rows, known = [], []
+        for text, given in zip(texts, _one_each(spans, texts), strict=True):
+            parts = list(re.finditer(r"\S+", text))
+            rows.append([part.group() for part in parts])
+            known += self._known(text, [part.span() for part in parts], check_spans(given, text))
+        return rows, known
+
+    def _known(self, text, parts, spans):
+        """The `Known` of each part `(start, end)` of a text."""
+        inside = [[(a - start, b - start) for a, b in spans if start <= a and b <= end] for start, end in parts]
+        if sum(map(len, inside)) < len(spans):
+            raise ValueError(f"`spans` must be words, without white space. Received: {spans} in {text!r}")
+        return [self._known_of_part(text[slice(*part)], given) for part, given in zip(parts, inside, strict=True)]
+
+    def _known_of_part(self, part, given):
+        forced = [(a, b) for a, b in matches(part, self._forced) if all(b <= start or end <= a for start, end in given)]
+        return Known(sorted([*given, *forced]), latin_runs(part) if self._keep_latin else [])
+
+    def top_k(self, text, k=5, spans=()):
         """The k most probable segmentations of a text.
 
         Args:
             text: A string of any length.
             k: How many. Defaults to 5.
+            spans: As for `segment`.
 
         Returns:
             A list of at most k `(probability, words)`, best first.
@@ -88,13 +147,35 @@ class WordSegmenter:
         >>> segmenter.top_k("研究生命的起源", k=2)                  # doctest: +SKIP
         [(0.81, ['研究', '生命', '的', '起源']), (0.13, ['研究生', '命', '的', '起源'])]
         """
-        return self.top_k_batch([text], k)[0]
+        return self.top_k_batch([text], k, spans=[spans])[0]
 
-    def top_k_batch(self, texts, k=5, batch_size=64, on_batch=ignore):
+    def top_k_batch(self, texts, k=5, batch_size=64, on_batch=ignore, spans=None):
         """A list with what `top_k` returns for each text; other arguments as for `segment_batch`."""
-        rows = [re.findall(r"\S+", text) for text in _as_list(texts, "top_k")]
-        found = iter(self._tagger.top_k(list(chain.from_iterable(rows)), k, batch_size, on_batch))
+        rows, known = self._parts(_as_list(texts, "top_k"), spans)
+        found = iter(self._tagger.top_k(list(chain.from_iterable(rows)), k, batch_size, on_batch, known))
         return [_join_parts(row, islice(found, len(row)), k) for row in rows]
+
+
+def _word_counts(words):
+    """A dict from words to counts."""
+    if isinstance(words, str):
+        raise TypeError(f"`words` must be strings or a mapping from strings to counts. Received: {words!r}")
+    counts = dict(words) if isinstance(words, Mapping) else dict.fromkeys(words)
+    counts = {word: _COUNT if count is None else count for word, count in counts.items()}
+    for word, count in counts.items():
+        if not isinstance(word, str) or not re.fullmatch(r"\S+", word):
+            raise ValueError(f"`words` must be strings without white space. Received: {word!r}")
+        if not isinstance(count, int) or count < 1:
+            raise ValueError(f"counts of `words` must be positive. Received: {word!r}: {count!r}")
+    return counts
+
+
+def _one_each(spans, texts):
+    """The spans for each text."""
+    spans = [()] * len(texts) if spans is None else list(spans)
+    if len(spans) != len(texts):
+        raise ValueError(f"`spans` needs a list for each of the {len(texts)} texts. Received: {len(spans)}")
+    return spans
 
 
 def _as_list(texts, method):
@@ -160,33 +241,50 @@ class EntityRecognizer:
         if min_confidence is not None:
             self._tagger.min_confidence = min_confidence
 
-    def recognize(self, text):
-        """The entities of a text, a list of `Entity` from left to right."""
-        return self.recognize_batch([text])[0]
+    def recognize(self, text, spans=()):
+        """The entities of a text.
 
-    def recognize_batch(self, texts, batch_size=64, on_batch=ignore):
+        Args:
+            text: A string of any length.
+            spans: Entities that the text has, as `(start, end, label)` in its characters. The rest, and the
+                probabilities, are what the model finds with these given. Defaults to none.
+
+        Returns:
+            A list of `Entity` from left to right.
+
+        Raises:
+            ValueError: Spans overlap, are not in the text or have a label that the model does not know.
+        """
+        return self.recognize_batch([text], spans=[spans])[0]
+
+    def recognize_batch(self, texts, batch_size=64, on_batch=ignore, spans=None):
         """The entities of several texts.
 
         Args:
             texts: Iterable of strings of any length.
             batch_size: Windows of up to 128 positions in a batch. Defaults to 64.
             on_batch: Called after each batch with the number of characters whose tags it decided.
+            spans: For each text what `recognize` takes. Defaults to None: none.
 
         Returns:
             A list with what `recognize` returns for each text.
         """
         texts = _as_list(texts, "recognize")
-        found = self._tagger.spans(texts, batch_size, on_batch, confidence=True)
+        found = self._tagger.spans(texts, batch_size, on_batch, True, self._known(texts, spans))
         return [_entities(text, spans) for text, spans in zip(texts, found, strict=True)]
 
-    def top_k(self, text, k=5):
-        """The k most probable analyses of a text: a list of at most k `(probability, entities)`, best first."""
-        return self.top_k_batch([text], k)[0]
+    def _known(self, texts, spans):
+        types, spans = self._tagger.scheme.types, _one_each(spans, texts)
+        return [Known(check_spans(row, text, types), []) for text, row in zip(texts, spans, strict=True)]
 
-    def top_k_batch(self, texts, k=5, batch_size=64, on_batch=ignore):
+    def top_k(self, text, k=5, spans=()):
+        """The k most probable analyses of a text: a list of at most k `(probability, entities)`, best first."""
+        return self.top_k_batch([text], k, spans=[spans])[0]
+
+    def top_k_batch(self, texts, k=5, batch_size=64, on_batch=ignore, spans=None):
         """A list with what `top_k` returns for each text; other arguments as for `recognize_batch`."""
         texts = _as_list(texts, "top_k")
-        found = self._tagger.top_k(texts, k, batch_size, on_batch)
+        found = self._tagger.top_k(texts, k, batch_size, on_batch, self._known(texts, spans))
         return [[(p, _entities(text, spans)) for p, spans in best] for text, best in zip(texts, found, strict=True)]
 
 

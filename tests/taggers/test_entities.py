@@ -387,3 +387,19 @@ def test_batches_by_tokens_have_about_as_many_positions_each():
     batches = Batches(rows, 8, seed=0, batch_tokens=256)
     shapes = {batches[i][1].shape for i in range(len(batches))}
     assert {rows * length for rows, length in shapes} == {256} and len(shapes) > 1
+
+
+@pytest.mark.parametrize("limit", [None, 0.05])
+def test_known_entities_leave_the_probabilities_of_the_sequences_that_have_them(limit, run):
+    recognizer, text, known = EntityRecognizer(run, limit), CORPUS.test[0].text[:5], (1, 3, "PER")
+    tagger = recognizer._tagger
+    left = {p: w for p, w in path_probabilities(tagger, text).items() if known in tagger.scheme.decode(p)}
+    left = {path: weight / sum(left.values()) for path, weight in left.items()}
+    found = recognizer.recognize(text, spans=[known])
+    assert known in [(e.start, e.end, e.label) for e in found]
+    if limit is None:
+        assert [(e.start, e.end, e.label) for e in found] == tagger.scheme.decode(max(left, key=left.get))
+    for e in found:
+        assert_allclose(e.confidence, posterior(left, tagger.scheme, e.start, e.end, e.label), atol=1e-5)
+    with pytest.raises(ValueError, match="with a label of"):
+        recognizer.recognize(text, spans=[(1, 3, "CAR")])

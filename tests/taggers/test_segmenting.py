@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from contextlib import redirect_stdout
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -460,3 +461,104 @@ def test_help_tells_a_newcomer_what_to_do(capsys):
         assert stopped.value.code == 0
         text = capsys.readouterr().out
         assert words in text and ("example:" in text or "examples:" in text)
+
+
+def path_probabilities(tagger, text):
+    """The probability of every tag sequence that the scheme writes, by enumeration in float64."""
+    emissions = tagger.emissions([text]).astype(float)
+    trans = ops.convert_to_numpy(tagger.crf.trans).astype(float)
+    legal = [tags for tags in product(range(4), repeat=len(text)) if not tagger.scheme.violations(tags)]
+    at = np.arange(len(text))
+    scores = np.array([emissions[at, tags].sum() + trans[tags[:-1], tags[1:]].sum() for tags in map(np.array, legal)])
+    return dict(zip(legal, np.exp(scores - scores.max()), strict=True))
+
+
+@pytest.mark.parametrize("spans", [[(2, 5)], [(0, 1), (4, 6)], []])
+def test_known_words_leave_the_probabilities_of_the_sequences_that_have_them(trained, spans):
+    segmenter, text = WordSegmenter(trained / "run"), "研究生命起源"
+    tagger = segmenter._tagger
+    left = {p: ws for p, ws in path_probabilities(tagger, text).items() if set(spans) <= set(tagger.scheme.decode(p))}
+    total, words = sum(left.values()), lambda path: [text[a:b] for a, b in tagger.scheme.decode(path)]
+    ranked = sorted(left, key=left.get, reverse=True)
+    assert segmenter.segment(text, spans=spans) == words(ranked[0])
+    best = segmenter.top_k(text, k=3, spans=spans)
+    assert [found for _, found in best] == [words(path) for path in ranked[:3]]
+    assert_allclose([p for p, _ in best], [left[path] / total for path in ranked[:3]], atol=1e-5)
+    for (word, confidence), span in zip(segmenter.segment(text, True, spans), tagger.scheme.decode(ranked[0])):
+        expected = sum(p for path, p in left.items() if span in tagger.scheme.decode(path)) / total
+        assert word == text[slice(*span)]
+        assert_allclose(confidence, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("length", [6, 300])
+@pytest.mark.parametrize("confidence", [False, True])
+def test_known_words_stand_in_texts_of_any_length(trained, length, confidence):
+    segmenter = WordSegmenter(trained / "run")
+    text = " ".join(["".join(chr(0x4E00 + (7 * i + j) % 3000) for j in range(length)) for i in range(3)])
+    spans = [(start, start + 3) for start in range(1, len(text) - 3, 9) if " " not in text[start : start + 3]]
+    (found,) = segmenter.segment_batch([text], spans=[spans], confidence=confidence)
+    words = [word for word, _ in found] if confidence else found
+    assert "".join(words) == text.replace(" ", "")
+    ends = np.cumsum([0, *map(len, words)])
+    starts_without_blanks = [(start - text.count(" ", 0, start), 3) for start, _ in spans]
+    assert set(starts_without_blanks) <= set(zip(ends.tolist(), map(len, words), strict=False))
+
+
+def test_a_users_words_reach_the_model_through_its_lexicon(trained, monkeypatch):
+    plain, more = WordSegmenter(trained / "run"), WordSegmenter(trained / "run", words={"研究生": 4, "命起": None})
+    before, after = plain._tagger.reader.lexicon, more._tagger.reader.lexicon
+    assert after.words["研究生"] == before.words["研究生"] + 4 and after.words["命起"] == before.words["命起"] + 5
+    assert after.words["研究生"] <= after.strings["研究生"]
+    assert plain.segment("研究生命起源") == WordSegmenter(trained / "run").segment("研究生命起源")
+    with pytest.warns(UserWarning, match=r"1 of 2 `words` change nothing, such as '中华人民共和国'"):
+        WordSegmenter(trained / "run", words=["中华人民共和国", "共和"])
+
+
+def test_forced_words_of_any_length_yield_to_given_spans(trained):
+    segmenter = WordSegmenter(trained / "run", words=["究生命", "命起源远流长啊"], force_words=True)
+    assert "究生命" in segmenter.segment("研究生命起源")
+    assert "命起源远流长啊" in segmenter.segment("生命起源远流长啊")
+    assert "究生命" not in segmenter.segment("研究生命起源", spans=[(0, 2)])
+
+
+def test_latin_words_and_numbers_stay_whole_unless_asked(trained):
+    text = "他用Python3写了hello-world共3.14万行"
+    words = WordSegmenter(trained / "run").segment(text)
+    assert "".join(words) == text
+    for run in ("Python3", "hello", "world", "3.14"):
+        assert sum(run in word for word in words) >= 1, words
+    cut = WordSegmenter(trained / "run", keep_latin=False).segment("x" * 40)
+    assert len(WordSegmenter(trained / "run").segment("x" * 40)) == 1 < len(cut)
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"words": ["a b"]}, "`words` must be strings without white space. Received: 'a b'"),
+        ({"words": [""]}, "`words` must be strings without white space. Received: ''"),
+        ({"words": {"上海": 0}}, "counts of `words` must be positive. Received: '上海': 0"),
+    ],
+)
+def test_words_that_cannot_be_are_refused(trained, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        WordSegmenter(trained / "run", **arguments)
+
+
+def test_known_words_must_fit_the_text(segmenter):
+    with pytest.raises(ValueError, match="`spans` must be words, without white space"):
+        segmenter.segment("上 海", spans=[(0, 3)])
+    with pytest.raises(ValueError, match="`spans` needs a list for each of the 2 texts. Received: 1"):
+        segmenter.segment_batch(["上海", "下雨"], spans=[[]])
+
+
+def test_the_command_line_takes_words(trained, tmp_path, capsysbinary):
+    (tmp_path / "words.txt").write_text("究生命 3 n\n", encoding="utf-8")
+    (tmp_path / "text.txt").write_text("研究生命起源\n", encoding="utf-8")
+    command = ["segment", "--model", str(trained / "run"), str(tmp_path / "text.txt")]
+    words = ["--words", str(tmp_path / "words.txt")]
+    assert commands.main([*command, *words, "--force-words"]) == 0
+    assert "究生命" in capsysbinary.readouterr().out.decode().split()
+    assert commands.main([*command, *words, "--no-keep-latin"]) == 0
+    assert commands.main([*command, "--force-words"]) == 2
+    assert b"--force-words needs --words FILE. Received: no --words" in capsysbinary.readouterr().err
+    assert commands.main([*command, "--words", str(tmp_path / "none.txt")]) == 2

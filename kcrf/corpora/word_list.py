@@ -1,0 +1,34 @@
+"""Lists of words that users keep, as jieba and others read them."""
+
+from kcrf.corpora.lines import read_lines
+
+__all__ = ["read_word_list"]
+
+
+def read_word_list(path):
+    """Reads a list of words: one a line, and behind it, if known, how often it occurs, and its word class.
+
+    The three are separated by white space, as in jieba's user dictionaries. Word classes are not used. Empty lines are
+    skipped, and of a word that stands twice the last line counts.
+
+    Args:
+        path: A UTF-8 file.
+
+    Returns:
+        A dict from words to counts, None for a word without one.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        ValueError: The file is not UTF-8 or has no word, or a line has more than these three or the count 0.
+    """
+    counts = {}
+    for number, line in enumerate(read_lines(path), 1):
+        word, *more = line.split() or [None]
+        has_count = bool(more) and more[0].isdecimal()
+        if len(more) > 1 + has_count or has_count and int(more[0]) < 1:
+            raise ValueError(f"{path}:{number}: needs a word, its count and its word class at most. Received: {line!r}")
+        if word is not None:
+            counts[word] = int(more[0]) if has_count else None
+    if not counts:
+        raise ValueError(f"{path}: needs a word a line. Received: a file without words")
+    return counts

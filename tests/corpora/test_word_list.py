@@ -1,0 +1,28 @@
+"""A user's list of words: what a line may be, and what is refused."""
+
+import pytest
+
+from kcrf.corpora import read_word_list
+
+
+def test_words_with_counts_and_word_classes(tmp_path):
+    path = tmp_path / "words.txt"
+    path.write_bytes("\ufeff云计算 5 n\r\n\r\n石墨烯\r\n3D打印\tn\r\n云计算 7\r\n".encode())
+    assert read_word_list(path) == {"云计算": 7, "石墨烯": None, "3D打印": None}
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("云计算\n石墨烯 0\n", r":2: needs a word, its count and its word class at most. Received: '石墨烯 0'"),
+        ("云 计 算\n", r":1: needs a word, its count and its word class at most. Received: '云 计 算'"),
+        ("云 5 n v\n", r":1: needs"),
+        (" \n\n", r"needs a word a line. Received: a file without words"),
+    ],
+)
+def test_other_lines_are_refused(tmp_path, text, message):
+    path = tmp_path / "words.txt"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=message) as error:
+        read_word_list(path)
+    assert str(path) in str(error.value)
