@@ -130,7 +130,7 @@ def allowed_tags(scheme, known, first, count):
 
     >>> from kcrf.tags import bmes
     >>> [[bmes().labels[tag] for tag in np.flatnonzero(row)] for row in allowed_tags(bmes(), Known([(1, 3)], []), 0, 4)]
-    [['e', 's'], ['b'], ['e'], ['b', 's']]
+    [['s', 'e'], ['b'], ['e'], ['s', 'b']]
     """
     allowed = np.ones((count, len(scheme)), bool)
     spans = _inside(known.spans, first, count)
