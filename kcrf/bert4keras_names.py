@@ -31,7 +31,6 @@ _ALTERNATIVES = {
         "Concatenate1D": "`keras.layers.Concatenate(axis=1)`",
         "BatchSplit": "`keras.distribution.DataParallel`",
         "BatchConcat": "`keras.distribution.DataParallel`",
-        "Loss": "`self.add_loss(...)` in the `call` of a layer of your own",
     },
     "models": {
         **dict.fromkeys(("GPT", "GPT2", "GPT2_ML", "T5", "T5_Base", "T5_Encoder", "T5_Decoder"), _GENERATION),
@@ -40,7 +39,6 @@ _ALTERNATIVES = {
         **dict.fromkeys(("BERT", "ALBERT", "NEZHA", "ELECTRA"), _MODEL_CLASS),
         **dict.fromkeys(("ALBERT_Unshared", "RoFormer", "RoFormerV2"), _OLD_HOST),
         "data_parallel": "`keras.distribution.DataParallel`",
-        "Model": "`keras.models.Model`",
     },
     "optimizers": {
         "Lion": "`keras.optimizers.Lion`",
@@ -65,7 +63,6 @@ _ALTERNATIVES = {
         "orthogonally_resize": _OLD_HOST,
         "longest_common_substring": "`difflib.SequenceMatcher.find_longest_match`",
         "longest_common_subsequence": "`difflib.SequenceMatcher.get_matching_blocks`",
-        "uniout": "no import at all: Python 3 prints Unicode",
     },
     "tokenizers": {
         "SpTokenizer": _OLD_HOST,

@@ -7,6 +7,7 @@ Names, arguments and results follow bojone/bert4keras `snippets.py` (Apache-2.0)
 import builtins
 import re
 import unicodedata
+from itertools import groupby
 
 import numpy as np
 
@@ -18,6 +19,7 @@ __all__ = [
     "ViterbiDecoder",
     "convert_to_str",
     "convert_to_unicode",
+    "groupby",
     "is_one_of",
     "is_string",
     "lowercase_and_normalize",
@@ -29,9 +31,11 @@ __all__ = [
     "text_segmentate",
     "to_array",
     "truncate_sequences",
+    "uniout",
 ]
 
 is_py2 = False
+uniout = None  # scripts import it to print Unicode on Python 2
 
 
 def to_array(*args):

@@ -5,6 +5,8 @@ the same name and arguments in `keras.ops` are those. Functions that need a grap
 `gradients`, `rnn`, ...) are not supported.
 """
 
+import warnings
+
 import numpy as np
 
 from kcrf.backend.host import backend_name, keras, ops
@@ -27,9 +29,22 @@ _FUNCTIONS = {
 }
 
 
+_INSTEAD = {  # functions of graphs that Keras 3 does not build
+    "gradients": "`kcrf.training.adversarial` and `gradient_penalty` train with gradients of the embeddings; elsewhere "
+    "tf.GradientTape, jax.grad or torch.autograd.grad",
+    "function": "`keras.Model(inputs, outputs).predict`",
+    "learning_phase": "the argument `training` of `call`",
+    "rnn": "`keras.layers.RNN`",
+    "batch_dot": "`ops.matmul` or `ops.einsum`",
+    "placeholder": "`keras.Input`",
+}
+
+
 def __getattr__(name):
     if name in _FUNCTIONS:
         return _FUNCTIONS[name]
+    if name in _INSTEAD:
+        raise AttributeError(f"K has no {name!r}, which needs the graphs of Keras 2. Instead: {_INSTEAD[name]}.")
     raise AttributeError(
         f"K has no {name!r}: it offers the functions of Keras 2 that can be written with Keras 3. See the functions of "
         "`kcrf.backend.ops`."
@@ -54,6 +69,15 @@ def set_value(x, value):
 
 
 update = set_value
+
+
+def set_learning_phase(value):
+    """Does nothing but warn: Keras 3 tells each call whether it is training."""
+    warnings.warn(
+        f"K.set_learning_phase({value!r}) has no effect: in Keras 3 `fit` trains, `predict` does not, and `call` takes "
+        "`training=...`",
+        stacklevel=2,
+    )
 
 
 def transpose(x):

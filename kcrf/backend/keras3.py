@@ -135,8 +135,9 @@ class _BatchStream(DataAdapter):
 
 
 def _as_tuples(batch):
-    """A batch with tuples in place of lists; anything but a tuple is taken as the inputs."""
-    return tree.lists_to_tuples(batch if isinstance(batch, tuple) else (batch,))
+    """A batch with tuples in place of lists, without labels of None. Anything but a tuple is taken as the inputs."""
+    batch = batch if isinstance(batch, tuple) else (batch,)
+    return tree.lists_to_tuples(batch[:1] if all(part is None for part in batch[1:]) else batch)
 
 
 def _common_shape(first, second):

@@ -17,7 +17,8 @@ try:
     import tf_keras
 except ImportError:
     raise ImportError(
-        "TF_KERAS=1 or TF_USE_LEGACY_KERAS=1 asks for Keras 2: pip install tf_keras, of the same version as tensorflow"
+        "TF_KERAS=1 or TF_USE_LEGACY_KERAS=1 asks for Keras 2: pip install tf_keras, of the same version as "
+        "tensorflow; or, to run on Keras 3, unset both and delete lines such as os.environ['TF_KERAS'] = '1'"
     ) from None
 
 __all__ = [

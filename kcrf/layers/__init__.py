@@ -1,10 +1,11 @@
 """Keras layers: the conditional random field, learning rates by layer, and the layers of BERT; also Keras' own."""
 
+from kcrf.layers.added_loss import Loss
 from kcrf.layers.attention import FeedForward, MultiHeadAttention
 from kcrf.layers.crf import ConditionalRandomField, ViterbiTags
 from kcrf.layers.dense import MixoutDense
 from kcrf.layers.embeddings import Embedding, PositionEmbedding, RelativePositionEmbedding
-from kcrf.layers.fallback import __getattr__
+from kcrf.layers.fallback import KERAS_LAYERS, __getattr__
 from kcrf.layers.learning_rates import (
     AutoLearningRate,
     SetLearningRate,
@@ -20,6 +21,7 @@ __all__ = [
     "Embedding",
     "FeedForward",
     "LayerPooling",
+    "Loss",
     "MaximumEntropyMarkovModel",
     "MixoutDense",
     "MultiHeadAttention",
@@ -29,4 +31,5 @@ __all__ = [
     "ViterbiTags",
     "suggest_lr_multiplier",
     "with_learning_rate_multiplier",
+    *KERAS_LAYERS,
 ]

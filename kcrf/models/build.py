@@ -12,12 +12,27 @@ from kcrf.checkpoints.configs import ACTIVATIONS, FAMILIES, settings_of
 from kcrf.layers import Embedding, FeedForward, MultiHeadAttention, PositionEmbedding, RelativePositionEmbedding
 from kcrf.layers.dense import BiasAdd, ResidualAdd, TruncatedNormal, dense
 from kcrf.layers.pooling import FirstToken
-from kcrf.models.encoders import encoder_record
+from kcrf.models.encoders import checkpoint_names, encoder_record, variables_by_path
+from kcrf.models.file_names import accept_names_of_keras_2
 from kcrf.models.loading import load_checkpoint
 from kcrf.models.saving import save_weights_as_checkpoint
 
-__all__ = ["Transformer", "build_transformer_model"]
+__all__ = ["Model", "Transformer", "build_transformer_model"]
 
+Model = keras.Model  # for `from kcrf.models import *`, as in bert4keras
+
+accept_names_of_keras_2()
+
+_SIZES = (
+    "attention_head_size",
+    "attention_key_size",
+    "embedding_size",
+    "hidden_size",
+    "intermediate_size",
+    "num_attention_heads",
+    "num_hidden_layers",
+    "vocab_size",
+)
 
 ONLY_ENCODERS = "kcrf has only encoders; bert4keras, beside kcrf (PORTING.md, The old host), and keras-hub have others"
 
@@ -103,6 +118,7 @@ class Transformer:
         model: The `keras.Model`.
         config: A dict of plain values from which the encoder can be built again.
         layers: A dict of its layers by name.
+        keep_tokens, compound_tokens: As they were given.
         hidden_states: A list of the symbolic outputs of the transformer layers.
         inputs, outputs: Lists of symbolic tensors.
     """
@@ -113,13 +129,14 @@ class Transformer:
         self.family = FAMILIES[family]
         self.config = {"model": family, **settings}
         self.layers = {} if layers is None else layers
-        self._tokens = {"keep_tokens": keep_tokens, "compound_tokens": compound_tokens}
+        self.keep_tokens, self.compound_tokens = keep_tokens, compound_tokens
         self._has_weights = bool(self.layers)  # whether the weights are more than initial values
         self.inputs = self._inputs()
-        self.embedded = self._embed(list(self.inputs))
+        self.embedded = self.apply_embeddings(self.inputs)
         self.hidden_states = []
         for index in range(settings["num_hidden_layers"]):
-            self.hidden_states.append(self._block(self.hidden_states[-1] if index else self.embedded, index))
+            below = self.hidden_states[-1] if index else self.embedded
+            self.hidden_states.append(self.apply_main_layers(below, index))
         chosen = [self._hidden_state(index) for index in output_layers or []]
         heads = self._heads()
         self.outputs = chosen + heads or [self.hidden_states[-1]]
@@ -131,7 +148,8 @@ class Transformer:
 
         If the checkpoint does not fit or is damaged, the weights stay as they are. Returns the `LoadReport`.
         """
-        options = {"prefix": self.config["prefix"], "keep_old": self._has_weights, **self._tokens, **options}
+        tokens = {"keep_tokens": self.keep_tokens, "compound_tokens": self.compound_tokens}
+        options = {"prefix": self.config["prefix"], "keep_old": self._has_weights, **tokens, **options}
         report = load_checkpoint(self.model, checkpoint_path, **options)
         self._has_weights = True
         return report
@@ -142,7 +160,7 @@ class Transformer:
 
     def remember_vocab(self, config_path):
         """Notes the vocabulary beside a configuration, for `save_pretrained`; a cut or widened one it is no more."""
-        if not isinstance(config_path, (str, os.PathLike)) or any(self._tokens.values()):
+        if not isinstance(config_path, (str, os.PathLike)) or self.keep_tokens or self.compound_tokens:
             return
         path = Path(config_path)
         vocab = (path if path.is_dir() else path.parent) / "vocab.txt"
@@ -155,6 +173,26 @@ class Transformer:
         if name not in self.layers:
             self.layers[name] = layer(name=name, **arguments)
         return self.layers[name](inputs)
+
+    def variable_mapping(self):
+        """The names in Google's checkpoints of the encoder's variables: a dict by path."""
+        return checkpoint_names(encoder_record(self.model, self.config["prefix"]), variables_by_path(self.model))
+
+    def __getattr__(self, name):
+        """Sizes by bert4keras' names: `hidden_size`, `num_hidden_layers`, `vocab_size` and others of `config`."""
+        if name in _SIZES:
+            return self.config[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    @property
+    def input(self):
+        """The input of the model, a list where there are several."""
+        return self.model.input
+
+    @property
+    def output(self):
+        """The output of the model, a list where there are several."""
+        return self.model.output
 
     @property
     def initializer(self):
@@ -179,8 +217,9 @@ class Transformer:
         shape = (self.config["sequence_length"],)
         return [keras.Input(shape, dtype="int32", name=self.config["prefix"] + name) for name in names]
 
-    def _embed(self, inputs):
-        config, width = self.config, self.config["embedding_size"]
+    def apply_embeddings(self, inputs):
+        """The embeddings of a list of inputs like `Transformer.inputs`, by the layers of this encoder."""
+        config, width, inputs = self.config, self.config["embedding_size"], list(inputs)
         x = self.apply(
             Embedding,
             inputs.pop(0),
@@ -207,13 +246,23 @@ class Transformer:
                 embeddings_initializer=self.initializer,
             )
         x = self._dropout(self._norm(x, "Embedding-Norm"), "Embedding-Dropout")
-        return self._dense(x, config["hidden_size"], "Embedding-Mapping") if config["embedding_mapping"] else x
+        x = self._dense(x, config["hidden_size"], "Embedding-Mapping") if config["embedding_mapping"] else x
+        if self.family.relative:
+            size, name = config["attention_key_size"], "Embedding-Relative-Position"
+            self._positions = self.apply(RelativePositionEmbedding, x, name, output_dim=size)
+        return x
 
-    def _block(self, x, index):
-        config, block = self.config, "Transformer-" if self.family.shared else f"Transformer-{index}-"
+    def apply_main_layers(self, inputs, index):
+        """The output of the transformer layer of this index, counted from 0, for other inputs than its own.
+
+        Args:
+            inputs: Hidden states `(batch, time, hidden_size)`, of inputs that `apply_embeddings` was called with last.
+            index: The index of the layer.
+        """
+        x, config, block = inputs, self.config, "Transformer-" if self.family.shared else f"Transformer-{index}-"
         attended = self.apply(
             MultiHeadAttention,
-            [x, self._relative_positions()] if self.family.relative else x,
+            [x, self._positions] if self.family.relative else x,
             block + "MultiHeadSelfAttention",
             heads=config["num_attention_heads"],
             head_size=config["attention_head_size"],
@@ -238,14 +287,6 @@ class Transformer:
     def _residual(self, x, change, name):
         x = self.apply(ResidualAdd, [x, self._dropout(change, name + "-Dropout")], name + "-Add")
         return self._norm(x, name + "-Norm")
-
-    def _relative_positions(self):
-        if not hasattr(self, "_positions"):
-            size = self.config["attention_key_size"]
-            self._positions = self.apply(
-                RelativePositionEmbedding, self.embedded, "Embedding-Relative-Position", output_dim=size
-            )
-        return self._positions
 
     def _hidden_state(self, index):
         count = len(self.hidden_states)

@@ -41,7 +41,8 @@ class Adam(PathAware, Optimizer):
         lr_multipliers: dict of pattern to factor. A pattern is a regex searched in the variable path. The factor
             scales the update (not the gradient, which Adam would undo) and the decays; factors of overlapping
             patterns multiply. Defaults to None.
-        **kwargs: `global_clipnorm`, `gradient_accumulation_steps`, `use_ema`, ... as for every Keras optimizer.
+        **kwargs: `global_clipnorm`, `gradient_accumulation_steps`, `use_ema`, ... as for every Keras optimizer; `lr` is
+            Keras 2's name of `learning_rate`.
 
     Raises:
         ValueError: A factor is negative; `weight_decay` is given (`AdamWeightDecay` decays); or, at the first step,
@@ -71,6 +72,7 @@ class Adam(PathAware, Optimizer):
                 "`AdamWeightDecay(weight_decay_rate=...)` decays weights, `weight_decay` would miss the multipliers. "
                 f"Received: weight_decay={kwargs['weight_decay']}"
             )
+        learning_rate = kwargs.pop("lr", learning_rate)
         if not callable(learning_rate):
             learning_rate = float(learning_rate)
         super().__init__(learning_rate, **kwargs)
@@ -82,6 +84,15 @@ class Adam(PathAware, Optimizer):
         self._lr_multipliers = tuple((str(p), float(k)) for p, k in dict(lr_multipliers or {}).items())
         if any(factor < 0 for _, factor in self._lr_multipliers):
             raise ValueError(f"`lr_multipliers` needs factors >= 0. Received: lr_multipliers={lr_multipliers}")
+
+    @property
+    def lr(self):
+        """The learning rate, by Keras 2's name: `K.set_value(optimizer.lr, 1e-5)`."""
+        return self.learning_rate
+
+    @lr.setter
+    def lr(self, value):
+        self.learning_rate = value
 
     @property
     def lr_multipliers(self):

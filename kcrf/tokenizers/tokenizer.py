@@ -30,6 +30,9 @@ from kcrf.tokenizers.word_pieces import WordPieces
 
 __all__ = ["Encoding", "Tokenizer"]
 
+# Methods that a subclass may replace, as with bert4keras: then texts are split by them, character by character.
+_OF_A_CHARACTER = ("_is_punctuation", "_is_cjk_character", "_is_space", "_is_control")
+
 BATCH = 256  # texts at once: their arrays fit the processor's cache
 
 
@@ -120,8 +123,29 @@ class Tokenizer:
             text = "".join(char for char in text if not self._is_dropped_mark(char))
             words = self._pre_tokenize(text)
             return [t for word in words for t in ([word] if word in self._token_dict else self._tokenize(word, False))]
-        words = text.translate(SPACED[bool(self._do_lower_case)]).split()
+        if self._changes(*_OF_A_CHARACTER):
+            words = "".join(map(self._spaced, text)).split()
+        else:
+            words = text.translate(SPACED[bool(self._do_lower_case)]).split()
+        if self._changes("_word_piece_tokenize"):
+            return [token for word in words for token in self._word_piece_tokenize(word)]
         return [token for tokens, _, _ in self._pieces.of(words) for token in tokens]
+
+    def _word_piece_tokenize(self, word):
+        """The pieces of a word, the word itself where the vocabulary lacks them. Subclasses may have their own."""
+        return self._pieces.tokens(word)
+
+    def _spaced(self, char):
+        """A character as words are split at white space: with blanks around it if it is a word of its own."""
+        if self._is_punctuation(char) or self._is_cjk_character(char):
+            return f" {char} "
+        if self._is_space(char):
+            return " "
+        return "" if char in "\0\ufffd" or self._is_control(char) else char
+
+    def _changes(self, *names):
+        """Whether a subclass, or this object, has its own version of one of these methods."""
+        return any(name in vars(self) or getattr(type(self), name) is not getattr(Tokenizer, name) for name in names)
 
     def _is_dropped_mark(self, char):
         return self._do_lower_case and unicodedata.category(char) == "Mn"
@@ -231,9 +255,17 @@ class Tokenizer:
 
     def _rows(self, texts):
         """Yields the ids and the offsets of each text, with special tokens."""
+        if self._changes("tokenize", "_tokenize", "_word_piece_tokenize", *_OF_A_CHARACTER):
+            return map(self._by_tokenize, texts)
         if self._pre_tokenize is not None:
             return map(self._split_words, texts)
         return chain.from_iterable(self._tokenize_texts(texts[i : i + BATCH]) for i in range(0, len(texts), BATCH))
+
+    def _by_tokenize(self, text):
+        """The ids and the offsets of the tokens that `tokenize` finds: for subclasses with methods of their own."""
+        tokens = self.tokenize(text)
+        places = [(where[0], where[-1] + 1) if where else (0, 0) for where in self.rematch(text, tokens)]
+        return self.tokens_to_ids(tokens), np.array(places, np.int64).reshape(-1, 2)
 
     def _tokenize_texts(self, texts):
         joined, origin = self._lower(_joined(texts))
@@ -363,6 +395,11 @@ class Tokenizer:
     @staticmethod
     def _is_special(ch):
         return bool(ch) and ch[0] == "[" and ch[-1] == "]"
+
+    @staticmethod
+    def _is_redundant(token):
+        """Whether no text has this token: it is longer than a character and has a Chinese one or a punctuation mark."""
+        return len(token) > 1 and any(is_cjk_character(char) or is_punctuation(char) for char in stem(token))
 
 
 def _joined(texts):

@@ -50,7 +50,7 @@ def test_public_names_exist_and_are_documented(name):
     module = importlib.import_module(name)
     assert module.__doc__
     for label, thing in public(module).items():
-        if callable(thing):
+        if callable(thing) and not getattr(thing, "__module__", "").startswith(("keras.", "tf_keras.")):
             assert thing.__doc__, f"{name}.{label} has no docstring"
 
 

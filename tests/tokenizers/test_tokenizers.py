@@ -377,3 +377,54 @@ def test_without_the_tokenizers_package_the_error_names_it(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "tokenizers.models", None)
     with pytest.raises(ImportError, match=r"needs the package tokenizers: pip install kcrf\[transformers\]"):
         Tokenizer(VOCABULARY)
+
+
+SUBCLASSES = """
+class Characters(Tokenizer):
+    def _tokenize(self, text):
+        return [char if char in self._token_dict else "[UNK]" for char in text if not self._is_redundant(text)]
+
+class Letters(Tokenizer):
+    def _word_piece_tokenize(self, word):
+        return [word] if word in self._token_dict else list(word)
+
+class Points(Tokenizer):
+    @staticmethod
+    def _is_punctuation(char):
+        return char == "x"
+
+class Plain(Tokenizer):
+    pass
+"""
+TWINS = """
+from bert4keras.tokenizers import Tokenizer
+exec(inputs["classes"])
+found = {}
+for name in ("Characters", "Letters", "Points", "Plain"):
+    tokenizer = globals()[name](dict(inputs["tokens"]), do_lower_case=True)
+    found[name] = [tokenizer.encode(text) for text in inputs["texts"]]
+outputs["found"] = found
+outputs["redundant"] = [bool(Tokenizer._is_redundant(token)) for token in inputs["words"]]
+"""
+
+
+def test_subclasses_tokenize_as_those_of_bert4keras_one_by_one_and_in_batches(bert4keras_python):  # noqa: F811
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *"上海下雨abcxyz.，", "##b", "##x", "abc", "a.b", "雨，"]
+    tokens = {token: number for number, token in enumerate(tokens)}
+    texts, words = ["上海 abx，下雨 a.b", "xyzab ABC", "", "雨，雨"], ["雨，", "ab", "##雨", "，", "a.b", ""]
+    asked = {"classes": SUBCLASSES, "tokens": tokens, "texts": texts, "words": words}
+    answer = bert4keras_python(TWINS, **asked)
+    names = {"Tokenizer": Tokenizer}
+    exec(SUBCLASSES, names)
+    for name, expected in answer["found"].items():
+        tokenizer = names[name](tokens, do_lower_case=True)
+        encoded = [list(tokenizer.encode(text)) for text in texts]
+        assert encoded == expected, name
+        if name != "Characters":  # its [UNK] are special tokens
+            assert [[e.token_ids, e.segment_ids] for e in tokenizer.encode_batch(texts)] == expected, name
+    assert [Tokenizer._is_redundant(word) for word in words] == answer["redundant"]
+    own = names["Letters"](tokens).encode_batch(["上 bax"])[0]
+    assert own.offsets.tolist() == [[0, 0], [0, 1], [2, 3], [3, 4], [4, 5], [0, 0]]
+    assert (
+        names["Characters"](tokens).encode_batch(["上b"])[0].token_ids == names["Characters"](tokens).encode("上b")[0]
+    )

@@ -1,0 +1,206 @@
+"""Training against small changes of the embeddings: the fast gradient method, and a penalty on their gradient.
+
+Both change how a model's `fit` makes a step, and nothing else: losses, metrics, callbacks and optimizers stay. Each
+step computes a gradient more, so it takes about twice as long.
+"""
+
+from kcrf.backend import OLD_HOST, backend_name, keras, ops
+
+__all__ = ["adversarial", "gradient_penalty"]
+
+
+def adversarial(model, embedding="Embedding-Token", epsilon=1.0):
+    """Trains a model on embeddings that are moved in the direction in which the loss grows fastest (FGM).
+
+    A step computes the gradient g of the loss with respect to the embedding matrix, adds `epsilon * g / |g|` to the
+    matrix, makes the optimizer's step there, and takes the addition back. Source: Miyato, Dai and Goodfellow, 2017,
+    "Adversarial Training Methods for Semi-Supervised Text Classification", https://arxiv.org/abs/1605.07725.
+
+    Args:
+        model: A compiled model. `fit` and `train_on_batch` train it so from now on, also after it is compiled again.
+        embedding: The name of the layer that holds the embeddings. Defaults to "Embedding-Token", that of
+            `build_transformer_model`.
+        epsilon: The length of the addition, the Frobenius norm over the whole matrix. Defaults to 1.0.
+
+    Raises:
+        ValueError: The model has no such layer, or its embeddings are not trained.
+
+    Example:
+
+    ```python
+    model.compile(Adam(2e-5), "sparse_categorical_crossentropy")
+    adversarial(model, "Embedding-Token", epsilon=0.5)
+    model.fit(batches)
+    ```
+    """
+    variable = _embeddings(model, embedding)
+    _replace_step(model, _STEPS[backend_name()](model, variable, epsilon, model.train_step))
+
+
+def gradient_penalty(model, embedding="Embedding-Token", scale=1.0):
+    """Adds half the squared norm of the gradient of the loss, with respect to the embedding matrix, to the loss.
+
+    The loss that `fit` prints includes the penalty on TensorFlow and PyTorch, and does not on JAX. Needs Keras 3.
+    Source: Ross and Doshi-Velez, 2018, "Improving the Adversarial Robustness and Interpretability of Deep Neural
+    Networks by Regularizing their Input Gradients", https://arxiv.org/abs/1711.09404.
+
+    Args:
+        model: A compiled model, as for `adversarial`.
+        embedding: The name of the layer that holds the embeddings. Defaults to "Embedding-Token".
+        scale: What the squared norm is multiplied by, beside 1/2. Defaults to 1.0.
+
+    Raises:
+        ValueError: As for `adversarial`.
+        NotImplementedError: Keras is tf_keras.
+    """
+    if OLD_HOST:
+        raise NotImplementedError("`gradient_penalty` needs Keras 3. Received: tf_keras")
+    variable = _embeddings(model, embedding)
+    if backend_name() == "jax":
+        model.compute_loss_and_updates = _penalized_on_jax(model, variable, scale, model.compute_loss_and_updates)
+    else:
+        gradient = {"tensorflow": _gradient_on_tensorflow, "torch": _gradient_on_torch}[backend_name()]
+        model.compute_loss = _penalized(model, variable, scale, model.compute_loss, gradient)
+    _replace_step(model, model.train_step)
+
+
+def _embeddings(model, name):
+    """The variable with the embeddings of a layer of the model."""
+    layers = {layer.name: layer for layer in model._flatten_layers()}
+    variable = getattr(layers.get(name), "embeddings", None)
+    if variable is None:
+        known = [layer.name for layer in layers.values() if hasattr(layer, "embeddings")]
+        raise ValueError(f"`embedding` must name a layer with embeddings, one of {known}. Received: {name!r}")
+    if not any(variable is other for other in model.trainable_variables):
+        raise ValueError(f"The embeddings must be trained. Received: {name!r}, which is frozen")
+    return variable
+
+
+def _replace_step(model, step):
+    model.train_step = step
+    model.train_function = None  # compiled with the step before
+
+
+def _addition(gradient, epsilon):
+    return epsilon * gradient / (ops.sqrt(ops.sum(ops.square(gradient))) + 1e-12)
+
+
+def _loss(model, data):
+    """The loss of a batch. On tf_keras, `compute_loss` has no argument `training`."""
+    x, y, weight = keras.utils.unpack_x_y_sample_weight(data)
+    more = {} if OLD_HOST else {"training": True}
+    return model.compute_loss(x=x, y=y, y_pred=model(x, training=True), sample_weight=weight, **more)
+
+
+def _step_on_tensorflow(model, variable, epsilon, step):
+    import tensorflow as tf
+
+    def train_step(data):
+        with tf.GradientTape() as tape:
+            loss = _loss(model, data)
+        value = variable if OLD_HOST else variable.value
+        addition = _addition(tf.convert_to_tensor(tape.gradient(loss, value)), epsilon)
+        variable.assign_add(addition)
+        logs = step(data)
+        variable.assign_sub(addition)
+        return logs
+
+    return train_step
+
+
+def _step_on_torch(model, variable, epsilon, step):
+    import torch
+
+    def train_step(data):
+        model.zero_grad()
+        _loss(model, data).backward()
+        addition = _addition(variable.value.grad, epsilon)
+        with torch.no_grad():
+            variable.value.add_(addition)
+            variable.value.grad = None
+        logs = step(data)
+        with torch.no_grad():
+            variable.value.sub_(addition)
+        return logs
+
+    return train_step
+
+
+def _step_on_jax(model, variable, epsilon, step):
+    import jax
+
+    def train_step(state, data):
+        trained, others, optimizer, metrics = state
+        index = _index_of(model, variable)
+
+        def loss_at(value):
+            x, y, weight = keras.utils.unpack_x_y_sample_weight(data)
+            values = _with(trained, index, value)
+            more = {"training": True, "optimizer_variables": optimizer}
+            return model.compute_loss_and_updates(values, others, metrics, x, y, weight, **more)[0]
+
+        addition = _addition(jax.grad(loss_at)(trained[index]), epsilon)
+        moved = _with(trained, index, trained[index] + addition)
+        logs, (trained, *state) = step((moved, others, optimizer, metrics), data)
+        return logs, (_with(trained, index, trained[index] - addition), *state)
+
+    return train_step
+
+
+_STEPS = {"tensorflow": _step_on_tensorflow, "torch": _step_on_torch, "jax": _step_on_jax}
+
+
+def _index_of(model, variable):
+    return next(index for index, other in enumerate(model.trainable_variables) if other is variable)
+
+
+def _with(values, index, value):
+    """A list of values with another one at an index."""
+    return [*values[:index], value, *values[index + 1 :]]
+
+
+def _penalized(model, variable, scale, compute_loss, gradient):
+    """`compute_loss` with the penalty, for backends that differentiate what it returns."""
+
+    def penalized(x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        def loss_of(predicted):
+            return compute_loss(x=x, y=y, y_pred=predicted, sample_weight=sample_weight, training=training)
+
+        loss = loss_of(y_pred)
+        if not training:
+            return loss
+        return loss + 0.5 * scale * ops.sum(ops.square(gradient(model, variable, x, loss, loss_of)))
+
+    return penalized
+
+
+def _gradient_on_tensorflow(model, variable, x, loss, loss_of):
+    import tensorflow as tf
+
+    with tf.GradientTape() as tape:
+        again = loss_of(model(x, training=True))
+    return tf.convert_to_tensor(tape.gradient(again, variable.value))
+
+
+def _gradient_on_torch(model, variable, x, loss, loss_of):
+    import torch
+
+    return torch.autograd.grad(loss, variable.value, create_graph=True)[0]
+
+
+def _penalized_on_jax(model, variable, scale, compute):
+    """`compute_loss_and_updates` with the penalty."""
+    import jax
+
+    def penalized(trained, *others, training=False, **kwargs):
+        index = _index_of(model, variable)
+
+        def loss_at(value):
+            return compute(_with(trained, index, value), *others, training=training, **kwargs)
+
+        if not training:
+            return compute(trained, *others, training=training, **kwargs)
+        (loss, updates), gradient = jax.value_and_grad(loss_at, has_aux=True)(trained[index])
+        return loss + 0.5 * scale * ops.sum(ops.square(gradient)), updates
+
+    return penalized

@@ -1,0 +1,61 @@
+"""File names of Keras 2: which models take them, which files are written and read, and that others are left alone."""
+
+import numpy as np
+import pytest
+
+from kcrf.backend import keras
+from kcrf.models import build_transformer_model
+
+pytestmark = pytest.mark.once("torch")
+SIZES = dict(vocab_size=9, hidden_size=4, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8)
+
+
+def tagger():
+    bert = build_transformer_model(**SIZES)
+    return keras.Model(bert.input, keras.layers.Dense(2)(bert.output))
+
+
+@pytest.mark.parametrize(
+    "name, file",
+    [
+        ("best_model.weights", "best_model.weights.h5"),
+        ("best", "best.weights.h5"),
+        ("v1.2", "v1.2.weights.h5"),
+        ("best.h5", "best.weights.h5"),
+    ],
+)
+def test_weights_are_saved_and_loaded_by_the_names_of_scripts(name, file, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    one, other = tagger(), tagger()
+    with pytest.warns(UserWarning, match=f"^save_weights\\('{name}'\\) writes '{file}': names of Keras 3 end in"):
+        one.save_weights(name)
+    assert [path.name for path in tmp_path.iterdir()] == [file]
+    other.load_weights(name)
+    for a, b in zip(one.get_weights(), other.get_weights()):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_whole_models_too(tmp_path):
+    with pytest.warns(UserWarning, match="test.keras"):
+        tagger().save(tmp_path / "test.model")
+    assert keras.saving.load_model(tmp_path / "test.keras").count_params() == tagger().count_params()
+
+
+def test_names_of_keras_3_and_models_without_a_layer_of_ours_are_left_alone(tmp_path):
+    model = tagger()
+    model.save_weights(tmp_path / "x.weights.h5")
+    model.load_weights(tmp_path / "x.weights.h5")
+    model.save(tmp_path / "x.keras")
+    plain = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    with pytest.raises(ValueError, match="must end in `.weights.h5`"):
+        plain.save_weights(tmp_path / "best_model.weights")
+    with pytest.raises(ValueError, match="Invalid filepath extension"):
+        plain.save(tmp_path / "test.model")
+
+
+def test_a_file_of_keras_2_is_not_loaded_by_its_order(tmp_path):
+    (tmp_path / "best_model.weights.index").write_bytes(b"")
+    with pytest.raises(ValueError, match=r"is a file of Keras 2: kcrf.models.load_bert4keras_weights\(model, "):
+        tagger().load_weights(str(tmp_path / "best_model.weights"))
+    with pytest.raises((ValueError, OSError), match="absent|not found|unable"):
+        tagger().load_weights(str(tmp_path / "absent"))

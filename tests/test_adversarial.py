@@ -1,0 +1,105 @@
+"""Steps of adversarial training beside the step written out: NumPy, gradients by central differences in float64."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from seeds import set_seeds
+
+from kcrf.adversarial import adversarial, gradient_penalty
+from kcrf.backend import OLD_HOST, keras
+from kcrf.optimizers import Adam
+
+random = np.random.default_rng(0)
+WORDS, LABELS = random.integers(0, 6, (5, 3)), random.normal(size=(5, 2)).astype("float32")
+RATE = 0.1
+
+
+def small_model(optimizer=None):
+    set_seeds(1)
+    inputs = keras.Input((3,), dtype="int32")
+    x = keras.layers.Embedding(6, 4, name="Embedding-Token")(inputs)
+    x = keras.layers.Dense(2, activation="tanh")(keras.layers.GlobalAveragePooling1D()(x))
+    model = keras.Model(inputs, x)
+    model.set_weights([np.random.default_rng(2).normal(size=w.shape) for w in model.get_weights()])
+    model.compile(optimizer or keras.optimizers.SGD(RATE), "mse")
+    return model
+
+
+def loss(weights):
+    embeddings, kernel, bias = weights
+    return np.mean((np.tanh(embeddings[WORDS].mean(1) @ kernel + bias) - LABELS) ** 2)
+
+
+def gradients(function, weights, step=1e-4):
+    """The gradient of a function of a list of arrays, by central differences."""
+    found = [np.zeros_like(w) for w in weights]
+    for array, gradient in zip(weights, found):
+        for place in np.ndindex(array.shape):
+            kept, values = array[place], []
+            for change in (step, -step):
+                array[place] = kept + change
+                values.append(function(weights))
+            array[place] = kept
+            gradient[place] = (values[0] - values[1]) / (2 * step)
+    return found
+
+
+def as_float64(model):
+    return [np.array(w, "float64") for w in model.get_weights()]
+
+
+@pytest.mark.parametrize("how", ["fit", "train_on_batch"])
+def test_a_step_is_taken_at_the_moved_embeddings_and_the_move_taken_back(how):
+    model = small_model()
+    weights = as_float64(model)
+    adversarial(model, epsilon=0.5)
+    for _ in range(2):
+        slope = gradients(loss, weights)[0]
+        moved = [weights[0] + 0.5 * slope / np.sqrt((slope**2).sum()), *weights[1:]]
+        weights = [w - RATE * g for w, g in zip(weights, gradients(loss, moved))]
+    if how == "fit":
+        model.fit(WORDS, LABELS, batch_size=5, epochs=2, verbose=0)
+    else:
+        for _ in range(2):
+            model.train_on_batch(WORDS, LABELS)
+    for found, expected in zip(model.get_weights(), weights):
+        assert_allclose(found, expected, atol=2e-5)
+
+
+@pytest.mark.keras_3("gradient_penalty needs Keras 3")
+def test_the_penalty_is_half_the_squared_norm_of_the_gradient():
+    model = small_model()
+    weights = as_float64(model)
+    gradient_penalty(model, scale=3.0)
+
+    def penalized(weights):
+        return loss(weights) + 1.5 * (gradients(loss, weights)[0] ** 2).sum()
+
+    expected = [w - RATE * g for w, g in zip(weights, gradients(penalized, weights, 1e-3))]
+    plain = loss(weights)
+    assert_allclose(model.evaluate(WORDS, LABELS, batch_size=5, verbose=0), plain, rtol=1e-5)
+    model.fit(WORDS, LABELS, batch_size=5, epochs=1, verbose=0)
+    for found, wanted in zip(model.get_weights(), expected):
+        assert_allclose(found, wanted, atol=1e-4)
+    assert_allclose(model.evaluate(WORDS, LABELS, batch_size=5, verbose=0), loss(as_float64(model)), rtol=1e-5)
+
+
+def test_epsilon_zero_is_plain_training_and_our_optimizer_sees_it():
+    plain, other = small_model(Adam(0.01)), small_model(Adam(0.01))
+    adversarial(other, epsilon=0.0)
+    for model in (plain, other):
+        model.fit(WORDS, LABELS, batch_size=2, epochs=2, shuffle=False, verbose=0)
+    for one, two in zip(plain.get_weights(), other.get_weights()):
+        assert_allclose(one, two, atol=1e-6)
+
+
+def test_what_cannot_work_is_refused():
+    model = small_model()
+    with pytest.raises(ValueError, match=r"one of \['Embedding-Token'\]. Received: 'Embeddings'"):
+        adversarial(model, "Embeddings")
+    model.get_layer("Embedding-Token").trainable = False
+    with pytest.raises(ValueError, match="embeddings must be trained. Received: 'Embedding-Token', which is frozen"):
+        adversarial(model)
+    if OLD_HOST:
+        with pytest.raises(NotImplementedError, match="needs Keras 3"):
+            gradient_penalty(small_model())
