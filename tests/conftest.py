@@ -35,6 +35,12 @@ MARKERS = {
 }
 
 
+def few(*values, everywhere=1):
+    """Values for `parametrize`: the first ones run on every backend, the rest in `make test` on torch alone."""
+    rest = [value if isinstance(value, tuple) else (value,) for value in values[everywhere:]]
+    return [*values[:everywhere], *(pytest.param(*value, marks=pytest.mark.long(but="torch")) for value in rest)]
+
+
 def pytest_addoption(parser):
     parser.addoption("--all", action="store_true", help="run the tests that are marked `long`, too")
 

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import oracles
 import pytest
-from conftest import TOLERANCE
+from conftest import TOLERANCE, few
 from gradients import compiled, value_and_gradients
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -83,7 +83,7 @@ def check_against_oracle(case, scale=1.0):
 
 
 @pytest.mark.parametrize("mask", MASKS)
-@pytest.mark.parametrize(("time", "tags"), [(1, 1), (1, 3), (2, 2), (5, 3), (4, 1)])
+@pytest.mark.parametrize(("time", "tags"), few((1, 1), (5, 3), (1, 3), (2, 2), (4, 1), everywhere=2))
 def test_everything_equals_the_enumeration_of_paths_under_every_mask(mask, time, tags):
     check_against_oracle(Case(time * 10 + tags, time, tags, mask))
 
@@ -105,14 +105,14 @@ def test_mild_scores_beside_a_steep_transition_are_summed_on_logarithms():
     check_against_oracle(case)
 
 
-FREE = backend_name() == "torch"  # the others compile each shape for a second or two: there it is one of three
+FREE = backend_name() == "torch"  # the others compile each shape for seconds: there it is that of the tests above
 
 
 @settings(max_examples=25 if FREE else 12)
 @given(
     seed=st.integers(0, 10**6),
-    time=st.integers(1, 5) if FREE else st.sampled_from([1, 4]),
-    tags=st.integers(1, 4) if FREE else st.sampled_from([3]),
+    time=st.integers(1, 5) if FREE else st.just(5),
+    tags=st.integers(1, 4) if FREE else st.just(3),
     mask=st.sampled_from(sorted(MASKS)),
     scale=st.sampled_from([0.0, 0.1, 1.0, 10.0, 100.0, 1e4]),
     boundary=st.booleans(),
@@ -121,7 +121,7 @@ def test_any_drawn_problem_equals_the_enumeration(seed, time, tags, mask, scale,
     check_against_oracle(Case(seed, time, tags, mask, scale, boundary), scale)
 
 
-@pytest.mark.parametrize("scheme", [bmes(), bio(["X"]), bioes(["X"])], ids=lambda scheme: scheme.name)
+@pytest.mark.parametrize("scheme", few(bio(["X"]), bmes(), bioes(["X"])), ids=lambda scheme: scheme.name)
 @pytest.mark.parametrize("scale", [1.0, 60.0, 1e4])
 def test_constraints_hold_whatever_the_emissions_say(scheme, scale):
     check_against_oracle(Case(3, 5, len(scheme), "right", scale, scheme=scheme), scale)
@@ -269,11 +269,11 @@ def test_the_probabilities_of_all_tag_sequences_sum_to_one(mask, scheme, boundar
     for b in range(len(case.mask)):
         rows = case.mask[b].sum()
         paths = list(itertools.product(range(3), repeat=int(rows)))
-        tags = np.zeros((len(paths), 4), "int32")
-        tags[:, case.mask[b]] = paths
-        emissions, masks = (np.repeat(x[b : b + 1], len(paths), axis=0) for x in (case.emissions, case.mask))
+        tags = np.zeros((81, 4), "int32")  # of one shape, whatever the mask: it is compiled once
+        tags[: len(paths), case.mask[b]] = paths
+        emissions, masks = (np.repeat(x[b : b + 1], 81, axis=0) for x in (case.emissions, case.mask))
         log = crf.log_likelihood(emissions, tags, masks, case.transitions, case.start, case.end)
-        close(np.exp(numpy(log).astype("float64")).sum(), 1.0)
+        close(np.exp(numpy(log)[: len(paths)].astype("float64")).sum(), 1.0)
 
 
 def test_masked_positions_may_be_cut_out_and_may_hold_anything():
@@ -454,18 +454,19 @@ def test_k_may_be_any_integer(k):
     assert_allclose(numpy(scores), [[3, 2, 1]])
 
 
-@pytest.mark.parametrize("shape", [(0, 3, 2), (2, 0, 2), (0, 0, 2)])
-def test_no_sentences_and_sentences_without_positions(shape):
-    emissions, tags, transitions = np.zeros(shape), np.zeros(shape[:2], int), np.ones((2, 2))
+@pytest.mark.parametrize(("batch", "time"), few((0, 0), (0, 3), (2, 0)))
+def test_no_sentences_and_sentences_without_positions(batch, time):
+    shape = (batch, time, 2)
+    emissions, tags, transitions = np.zeros(shape), np.zeros((batch, time), int), np.ones((2, 2))
     for function in (crf.log_partition, crf.entropy):
-        assert_array_equal(numpy(function(emissions, None, transitions)), np.zeros(shape[0]))
+        assert_array_equal(numpy(function(emissions, None, transitions)), np.zeros(batch))
     for function in (crf.path_score, crf.log_likelihood):
-        assert_array_equal(numpy(function(emissions, tags, None, transitions)), np.zeros(shape[0]))
+        assert_array_equal(numpy(function(emissions, tags, None, transitions)), np.zeros(batch))
     marginals, steps = crf.expected_counts(emissions, None, transitions)
     assert numpy(marginals).shape == shape
-    assert_array_equal(numpy(steps), np.zeros((shape[0], 2, 2)))
-    assert numpy(crf.viterbi(emissions, None, transitions)).shape == shape[:2]
+    assert_array_equal(numpy(steps), np.zeros((batch, 2, 2)))
+    assert numpy(crf.viterbi(emissions, None, transitions)).shape == (batch, time)
     paths, scores = crf.top_k_paths(emissions, 2, None, transitions)
-    assert numpy(paths).shape == (shape[0], 2, shape[1]) and numpy(scores).shape == (shape[0], 2)
-    if shape[1] == 0:
-        assert_array_equal(numpy(scores), np.tile([0, -np.inf], (shape[0], 1)))
+    assert numpy(paths).shape == (batch, 2, time) and numpy(scores).shape == (batch, 2)
+    if time == 0:
+        assert_array_equal(numpy(scores), np.tile([0, -np.inf], (batch, 1)))

@@ -6,6 +6,7 @@ import itertools
 import numpy as np
 import oracles
 import pytest
+from conftest import few
 from gradients import value_and_gradients
 from numpy.testing import assert_allclose, assert_array_equal
 from seeds import set_seeds
@@ -66,7 +67,7 @@ def test_losses_are_minus_the_enumerated_log_likelihoods_per_sentence(boundary):
 
 
 @pytest.mark.parametrize("scheme", [None, bmes()], ids=["free", "bmes"])
-@pytest.mark.parametrize("boundary", [False, True])
+@pytest.mark.parametrize("boundary", few(True, False))
 def test_the_probabilities_of_all_tag_sequences_sum_to_one(boundary, scheme):
     layer = built(use_boundary=boundary, constraints=scheme, lr_multiplier=10)
     if boundary:
@@ -190,8 +191,8 @@ def enumerated_confidence(layer, scheme, emissions, mask, span):
     return found / total
 
 
-@pytest.mark.parametrize("boundary", [False, True])
-@pytest.mark.parametrize("scheme", [bmes(), bio(["A", "B"]), bioes(["A"])], ids=["bmes", "bio", "bioes"])
+@pytest.mark.parametrize("boundary", few(True, False))
+@pytest.mark.parametrize("scheme", few(bio(["A", "B"]), bmes(), bioes(["A"])), ids=lambda scheme: scheme.name)
 def test_span_confidence_is_the_share_of_the_paths_that_hold_the_span(scheme, boundary):
     size = len(scheme)
     layer = ConditionalRandomField(constraints=scheme, use_boundary=boundary, lr_multiplier=10)
@@ -294,8 +295,8 @@ def test_accuracies_count_real_known_positions():
     assert_allclose(float(layer.viterbi_accuracy(tags, y_pred)), viterbi, rtol=1e-6)
 
 
-@pytest.mark.parametrize("optimizer", ["SGD", "Adam"])
-@pytest.mark.parametrize("k", [1, 10, 1000])
+@pytest.mark.parametrize("optimizer", few("Adam", "SGD"))
+@pytest.mark.parametrize("k", few(1000, 10))
 def test_the_multiplier_is_exactly_k_times_the_rate_of_the_effective_scores(optimizer, k):
     def moved(multiplier):
         layer = built(lr_multiplier=multiplier, transition_initializer=keras.initializers.Constant(0.3))
@@ -394,7 +395,7 @@ def test_token_weights_are_refused_with_the_reason():
         model.fit(words, tags, sample_weight=np.ones(tags.shape), verbose=0)
 
 
-@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+@pytest.mark.parametrize("policy", few("mixed_bfloat16", "mixed_float16"))
 def test_mixed_precision_leaves_scores_and_losses_in_float32(policy):
     keras.config.set_dtype_policy(policy)
     try:

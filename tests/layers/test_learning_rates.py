@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from conftest import few
 from numpy.testing import assert_allclose, assert_array_equal
 from seeds import set_seeds
 
@@ -105,7 +106,7 @@ def test_auto_trains_exactly_as_its_number_does():
     assert_allclose(auto.evaluate(WORDS, TAGS, verbose=0), fixed.evaluate(WORDS, TAGS, verbose=0), rtol=1e-5)
 
 
-@pytest.mark.parametrize("file", ["model.keras", "model.weights.h5"])
+@pytest.mark.parametrize("file", few("model.keras", "model.weights.h5"))
 def test_a_saved_auto_model_comes_back_with_its_number(tmp_path, file):
     model, layer = crf_model(lr_multiplier="auto")
     model.compile(keras.optimizers.Adam(1e-3), loss=layer.sparse_loss)
@@ -149,9 +150,9 @@ def test_setting_the_multiplier_keeps_the_scores_and_rescales_what_is_stored(req
 
 OPTIMIZERS = {
     "plain": lambda: keras.optimizers.Adam(1e-3, epsilon=1e-12),
+    "lookahead": lambda: extend_with_lookahead(keras.optimizers.Adam)(1e-3, steps_per_slow_update=3, epsilon=1e-12),
     "sgd": lambda: keras.optimizers.SGD(1e-3, momentum=0.9),
     "decay": lambda: AdamWeightDecay(1e-3, epsilon=1e-12, weight_decay_rate=1.0),
-    "lookahead": lambda: extend_with_lookahead(keras.optimizers.Adam)(1e-3, steps_per_slow_update=3, epsilon=1e-12),
     "prior 1": lambda: AdamWeightDecay(1e-3, epsilon=1e-12, weight_decay_rate=0, prior_weight_decay_rate=1.0),
     "prior 20": lambda: AdamWeightDecay(1e-3, epsilon=1e-12, weight_decay_rate=0, prior_weight_decay_rate=20.0),
     "average": lambda: extend_with_exponential_moving_average(keras.optimizers.Adam)(
@@ -164,7 +165,7 @@ OPTIMIZERS = {
 }
 
 
-@pytest.mark.parametrize("name", OPTIMIZERS)
+@pytest.mark.parametrize("name", few(*OPTIMIZERS, everywhere=2))
 def test_under_every_optimizer_auto_is_the_number_given_from_the_start(name):
     """Also in a second `fit`: `steps` is the same there, but the scores are other ones than at the start."""
     runs = []
@@ -189,7 +190,7 @@ def test_under_every_optimizer_auto_is_the_number_given_from_the_start(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["plain", "lookahead", "prior 20", "average", "use_ema"][: 4 if backend_name() == "jax" else 5]
+    "name", few("lookahead", "plain", "prior 20", "average", *["use_ema"][: backend_name() != "jax"])
 )
 def test_a_change_between_updates_is_a_change_of_the_rate_alone(name):
     """A rate of 0 shows it: nothing may move, whatever the optimizer remembers, but for what it does by itself."""
@@ -277,8 +278,8 @@ def test_what_cannot_work_is_refused(make, message):
 # SetLearningRate
 
 
-@pytest.mark.parametrize("optimizer", ["SGD", "Adam"])
-@pytest.mark.parametrize("k", [0.1, 10, 1000])
+@pytest.mark.parametrize("optimizer", few("Adam", "SGD"))
+@pytest.mark.parametrize("k", few(10, 0.1, 1000))
 def test_a_wrapped_layer_learns_exactly_k_times_as_fast(optimizer, k):
     def moves(multiplier):
         model, first, head = dense_model(lambda layer: SetLearningRate(layer, multiplier))
@@ -407,7 +408,7 @@ def test_a_loaded_model_with_a_wrapped_layer_trains_on_identically(tmp_path):
     assert_allclose(again, on, rtol=1e-6)
 
 
-@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+@pytest.mark.parametrize("policy", few("mixed_bfloat16", "mixed_float16"))
 def test_under_mixed_precision_stored_weights_are_not_rounded(policy):
     keras.config.set_dtype_policy(policy)
     try:

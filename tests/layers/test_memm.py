@@ -6,6 +6,7 @@ import numpy as np
 import oracles
 import pytest
 from bert4keras_host import bert4keras_python  # noqa: F401 (a fixture)
+from conftest import few
 from gradients import compiled, value_and_gradients
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -143,7 +144,7 @@ def enumerated(emissions, mask):
     return sentences
 
 
-@pytest.mark.parametrize("hidden_dim", [None, 4])
+@pytest.mark.parametrize("hidden_dim", few(4, None))
 def test_the_k_best_entropy_and_spans_are_those_of_the_enumerated_paths(hidden_dim):
     layer = built(lr_multiplier=10, hidden_dim=hidden_dim, transitions=TRANSITIONS)
     if hidden_dim is not None:
@@ -246,8 +247,8 @@ def test_one_tag_at_minus_infinity_masks_nothing():
     assert np.isfinite(value) and np.isfinite(gradient).all() and (gradient[:, 2, 1] == 0).all()
 
 
-@pytest.mark.parametrize("hidden_dim", [None, 2])
-@pytest.mark.parametrize("optimizer", ["SGD", "Adam"])
+@pytest.mark.parametrize("hidden_dim", few(2, None))
+@pytest.mark.parametrize("optimizer", few("Adam", "SGD"))
 def test_the_multiplier_is_exactly_k_times_the_rate_of_the_effective_scores(optimizer, hidden_dim):
     def moved(k):
         constant = keras.initializers.RandomNormal(seed=3)
@@ -263,7 +264,7 @@ def test_the_multiplier_is_exactly_k_times_the_rate_of_the_effective_scores(opti
     assert_allclose(moved(100), 100 * moved(1), rtol=1e-2, atol=1e-5)
 
 
-@pytest.mark.parametrize("hidden_dim", [None, 2])
+@pytest.mark.parametrize("hidden_dim", few(2, None))
 def test_fit_learns_and_a_loaded_model_trains_on_identically(tmp_path, hidden_dim):
     set_seeds(3)
     inputs = keras.Input((None,), dtype="int32")

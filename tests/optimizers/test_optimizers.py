@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from conftest import few
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from optimizer_oracles import SHAPES, adam, draw, google_bert, make_variables
@@ -85,9 +86,9 @@ def test_without_correction_it_is_google_berts_optimizer_over_200_steps():
         np.testing.assert_allclose(ours[path], wanted[path], rtol=2e-6, atol=2e-6, err_msg=path)
 
 
-@pytest.mark.parametrize("correct", [True, False])
-@pytest.mark.parametrize("clip_norm", [None, 1.0])
-@pytest.mark.parametrize("every", [1, 3])
+@pytest.mark.parametrize("correct", few(True, False))
+@pytest.mark.parametrize("clip_norm", few(1.0, None))
+@pytest.mark.parametrize("every", few(3, 1))
 def test_everything_together_follows_the_formula(correct, clip_norm, every):
     start, gradients = draw(24, seed=1)
     optimizer = AdamWeightDecay(

@@ -54,6 +54,12 @@ def test_public_names_exist_and_are_documented(name):
             assert thing.__doc__, f"{name}.{label} has no docstring"
 
 
+def backends(text):
+    """The marks of a guide: it runs on torch, and on the backends that have blocks of their own in it."""
+    named = set(re.findall(r"^```python (tensorflow|jax)$", text, re.MULTILINE))
+    return [pytest.mark.every_backend] if backend_name() in named else []
+
+
 def run(blocks, text, name, **names):
     """Runs code blocks of a document one after the other, but for those of another backend; returns their names."""
     names["__name__"] = "__main__"
@@ -67,7 +73,7 @@ def run(blocks, text, name, **names):
 @pytest.mark.parametrize(
     "document",
     [
-        pytest.param(p, id=p.name, marks=[pytest.mark.every_backend] if "\n```python tensorflow\n" in text else [])
+        pytest.param(p, id=p.name, marks=backends(text))
         for p in sorted((ROOT / "docs").rglob("*.md"))
         if CODE.search(text := p.read_text(encoding="utf-8"))
     ],

@@ -56,7 +56,6 @@ def segmenter(trained):
     return WordSegmenter(trained / "run")
 
 
-@pytest.mark.every_backend
 def test_a_run_folder_holds_the_model_its_settings_its_scores_and_the_log(trained):
     run = trained / "run"
     assert {p.name for p in run.iterdir()} == {
@@ -77,7 +76,6 @@ def test_a_run_folder_holds_the_model_its_settings_its_scores_and_the_log(traine
     assert 0.2 < scores["test"]["f"] < 1 and scores["test"]["true_words"] > 100
 
 
-@pytest.mark.every_backend
 def test_training_ends_with_its_scores_and_with_what_to_do_about_the_crf(trained):
     *table, last = (trained / "told.txt").read_text(encoding="utf-8").splitlines()
     scores = json.loads((trained / "run" / "scores.json").read_text())
@@ -189,7 +187,6 @@ def test_words_of_the_held_out_part_are_out_of_vocabulary(tmp_path):
         assert_allclose([scores[part][name] for name in expected], list(expected.values()), atol=1e-12)
 
 
-@pytest.mark.every_backend
 def test_a_batch_is_segmented_as_its_texts_one_by_one(segmenter):
     texts = ["".join(words) for words in load_mini().valid[:12]]
     assert segmenter.segment_batch(texts, batch_size=5) == [segmenter.segment(text) for text in texts]

@@ -52,7 +52,6 @@ def run(bert, tmp_path_factory):
     return folder / "run"
 
 
-@pytest.mark.every_backend
 def test_a_run_on_a_bert_stands_alone(run):
     recognizer = EntityRecognizer(run)
     found = recognizer.recognize_batch([sentence.text for sentence in PARTS["test"]])
