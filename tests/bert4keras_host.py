@@ -3,19 +3,20 @@
 The environment is the folder .venv-bert4keras beside tests/: Python 3.11, tensorflow-cpu==2.21.0, tf_keras==2.21.0 and
 `pip install --no-deps bert4keras==0.11.5` (it pins keras<=2.3.1, which it does not need). Without it, tests skip.
 
-Answers are kept in .pytest_cache/bert4keras: three backends ask the same, and starting TensorFlow takes seconds.
+Answers are kept in .pytest_cache/bert4keras: three backends ask the same.
 """
 
 import hashlib
 import json
 import os
 import shutil
-import subprocess
 import tempfile
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
+from forks import fork, fork_server
 
 PYTHON = Path(__file__).parents[1] / ".venv-bert4keras" / "bin" / "python"
 ANSWERS = Path(__file__).parents[1] / ".pytest_cache" / "bert4keras"
@@ -58,16 +59,21 @@ def run(script, **inputs):
         kept = _kept_answer(script, inputs)
         if kept is not None and kept.is_dir():
             return _answer(kept)
-        # a clean environment: the backend and the paths of the tests' own Python mean nothing there
-        clean = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "KERAS_BACKEND")}
-        hosts = {"TF_KERAS": "1", "TF_USE_LEGACY_KERAS": "1", "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
-        command = [str(PYTHON), "-W", "ignore", "-c", FRAME, str(folder)]
-        done = subprocess.run(command, env={**clean, **hosts}, cwd=folder, capture_output=True, text=True)
+        done = fork(_server(), FRAME, str(folder), cwd=folder)
         if done.returncode:
             raise RuntimeError(f"the script failed under bert4keras:\n{done.stderr[-4000:]}")
         if kept is not None:
             _keep(folder, kept)
         return _answer(folder)
+
+
+@cache
+def _server():
+    # a clean environment: the backend and the paths of the tests' own Python mean nothing there
+    clean = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "KERAS_BACKEND")}
+    hosts = {"TF_KERAS": "1", "TF_USE_LEGACY_KERAS": "1", "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
+    imports = "from bert4keras import layers, models, optimizers, snippets, tokenizers"
+    return fork_server(imports, str(PYTHON), env={**clean, **hosts}, cwd=PYTHON.parent)
 
 
 def _answer(folder):

@@ -426,7 +426,7 @@ def by_hand(path):
 @pytest.mark.parametrize(
     ("name", "sentences", "entities"),
     [
-        ("people_daily/example.train", 20864, 33992),
+        pytest.param("people_daily/example.train", 20864, 33992, marks=pytest.mark.long),
         ("people_daily/example.dev", 2318, 3819),
         ("people_daily/example.test", 4636, 7707),
         ("weibo/weiboNER_2nd_conll.train", 1350, 1895),

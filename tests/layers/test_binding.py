@@ -46,7 +46,8 @@ def two_copies(way, tmp_path):
 
 
 @pytest.mark.keras_3("tf_keras refuses models with two layers of one name")
-@pytest.mark.parametrize("way", few("clone", "checkpoints"))
+@pytest.mark.long(but="torch")
+@pytest.mark.parametrize("way", ["clone", "checkpoints"])
 def test_two_copies_of_a_layer_in_one_model_keep_their_scores(way, tmp_path):
     models = two_copies(way, tmp_path)
     models[1].name, models[1].get_layer("CRF").name = "second", "CRF_2"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from seeds import set_seeds
 
-from kcrf.backend import keras, ops
+from kcrf.backend import backend_name, keras, ops
 from kcrf.layers import AutoLearningRate, MaximumEntropyMarkovModel, ViterbiTags, suggest_lr_multiplier
 from kcrf.layers.memm import equal_crf
 from kcrf.tags import bmes
@@ -193,7 +193,11 @@ def test_auto_gets_its_number_and_keeps_it_in_a_file(tmp_path):
 
 
 @settings(max_examples=12)
-@given(st.sampled_from([(2, 1), (3, 6)]), st.sampled_from([1e-2, 1.0, 1e2, 1e4]), st.integers(0, 10**6))
+@given(
+    st.sampled_from([(2, 1), (3, 6)] if backend_name() == "torch" else [(5, 5)]),
+    st.sampled_from([1e-2, 1.0, 1e2, 1e4]),
+    st.integers(0, 10**6),
+)
 def test_any_mask_and_size_of_scores(shape, scale, seed):
     draw = np.random.default_rng(seed)
     emissions = (scale * draw.normal(size=(*shape, 4))).astype("float32")

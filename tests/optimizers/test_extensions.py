@@ -283,6 +283,7 @@ def test_classes_made_later_do_not_change_what_is_loaded():
     assert type(again) is first and again.steps_per_slow_update == 7
 
 
+@pytest.mark.long(but="torch")
 def test_a_process_that_never_extended_anything_loads_the_model(tmp_path):
     model = small_model()
     AdamWG = extend_with_gradient_accumulation(extend_with_weight_decay(Adam, "AdamW"), "AdamWG")

@@ -497,7 +497,8 @@ for clip in (None, 0.05):
 print("RESULT" + json.dumps({{key: float(value) for key, value in result.items()}}))
 """
 PREPARE = {
-    "jax": "os.environ['XLA_FLAGS'] = '--xla_force_host_platform_device_count=2'",
+    "jax": "flags = os.environ.get('XLA_FLAGS', '')\n"
+    "os.environ['XLA_FLAGS'] = f'{flags} --xla_force_host_platform_device_count=2'",
     "tensorflow": "import tensorflow as tf; tf.config.set_logical_device_configuration("
     "tf.config.list_physical_devices('CPU')[0], [tf.config.LogicalDeviceConfiguration()] * 2)",
 }

@@ -1,11 +1,9 @@
 """The scripts in examples/ run as a user would run them."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from forks import SCRIPT, run_python
 
 from kcrf.backend import OLD_HOST, backend_name
 
@@ -51,9 +49,8 @@ def test_an_example_of_sequence_labelling_is_short(name):
 
 @pytest.mark.parametrize("name", [n if n in HERE else pytest.param(n, marks=pytest.mark.long) for n in SCRIPTS])
 def test_an_example_runs_and_says_what_it_promises(name, tmp_path):
-    command = [sys.executable, str(EXAMPLES / f"{name}.py"), *ARGUMENTS.get(name, [])]
-    environment = {**os.environ, "COLUMNS": "120", "TMPDIR": str(tmp_path)}
-    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment)
+    command = [EXAMPLES / f"{name}.py", *ARGUMENTS.get(name, [])]
+    run = run_python(SCRIPT, *command, cwd=tmp_path, COLUMNS="120", TMPDIR=str(tmp_path))
     assert run.returncode == 0, run.stderr
     assert EXPECTED.get(name, "").lower() in run.stdout.lower()
     before, least = AT_LEAST.get(name, ("", None))

@@ -3,7 +3,6 @@
 import io
 import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from forks import KCRF, run_python
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -104,13 +104,9 @@ def test_the_scores_in_the_run_are_those_of_its_output(trained, tmp_path, capsys
     text = (trained / "test.txt").read_text(encoding="utf-8")
     plain = tmp_path / "plain.txt"
     plain.write_text("".join("".join(line.split()) + "\n" for line in text.splitlines()), encoding="utf-8")
-    run = subprocess.run(
-        [sys.executable, "-m", "kcrf", "segment", "--model", str(trained / "run"), "--batch-size", "3", str(plain)],
-        check=True,
-        capture_output=True,
-    )
+    run = run_python(KCRF, "segment", "--model", trained / "run", "--batch-size", "3", plain, cwd=tmp_path)
     predicted = tmp_path / "predicted.txt"
-    predicted.write_bytes(run.stdout)
+    predicted.write_text(run.stdout, encoding="utf-8", newline="")
     assert commands.main(["score", "--json", "--gold", str(trained / "test.txt"), "--pred", str(predicted)]) == 0
     scores = json.loads(capsys.readouterr().out)
     kept = json.loads((trained / "run" / "scores.json").read_text())["test"]
@@ -119,13 +115,8 @@ def test_the_scores_in_the_run_are_those_of_its_output(trained, tmp_path, capsys
 
 def test_standard_input_gives_one_line_for_one_line(trained):
     text = "今天天气真好。\r\n\n \u3000\n他 说：Ａ１\u2028好\x00的\nlast\n"
-    run = subprocess.run(
-        [sys.executable, "-m", "kcrf", "segment", "--model", str(trained / "run")],
-        input=text.encode(),
-        check=True,
-        capture_output=True,
-    )
-    lines = run.stdout.decode().split("\n")
+    run = run_python(KCRF, "segment", "--model", trained / "run", cwd=trained, stdin=text)
+    lines = run.stdout.split("\n")
     assert len(lines) == 6
     for source, line in zip(text.split("\n"), lines, strict=True):
         assert "".join(source.split()) == "".join(line.split(" "))
@@ -404,6 +395,10 @@ class StopsAtOnce(keras.callbacks.Callback):
         pass
 
 
+# Room for all but the weights.
+NO_LARGE_FILES = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))\n"
+
+
 @pytest.mark.parametrize("has_model", [True, False])
 def test_a_full_disk_is_told_and_leaves_the_old_model_as_it_was(has_model, trained, tmp_path):
     run = tmp_path / "run"
@@ -413,16 +408,7 @@ def test_a_full_disk_is_told_and_leaves_the_old_model_as_it_was(has_model, train
     arguments = ["--train", trained / "train.txt", "--out", run, "--epochs", "1", "--width", "16", "--depth", "1"]
     arguments += ["--overwrite"] * has_model
 
-    def no_file_above_50_kilobytes():  # room for all but the weights
-        resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
-
-    command = subprocess.run(
-        [sys.executable, "-m", "kcrf", "train", *arguments],
-        capture_output=True,
-        text=True,
-        preexec_fn=no_file_above_50_kilobytes,
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-    )
+    command = run_python(NO_LARGE_FILES + KCRF, "train", *arguments, cwd=tmp_path, PYTHONDONTWRITEBYTECODE="1")
     assert command.returncode == 2, command.stderr
     told = command.stderr.splitlines()[-1]
     assert told.endswith("model.weights.h5: file too large")

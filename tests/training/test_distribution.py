@@ -69,7 +69,8 @@ two = train(model_layer)
 def test_two_devices_have_the_losses_and_gradients_of_one():
     body = {"tensorflow": TENSORFLOW, "jax": JAX}[backend_name()]
     code = COMMON + body + 'print("RESULT", json.dumps([one, two]))'
-    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
+    flags = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=2"
+    environment = {**os.environ, "XLA_FLAGS": flags}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr[-3000:]
     line = next(line for line in done.stdout.splitlines() if line.startswith("RESULT"))
