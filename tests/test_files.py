@@ -16,16 +16,16 @@ def half_written(error):
     return write
 
 
-@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()])
+@pytest.mark.parametrize("arguments", [(errno.ENOSPC, "No space left on device"), ()])
 @pytest.mark.parametrize("old", [None, b"old"])
-def test_a_write_that_fails_half_way_leaves_the_old_file_and_nothing_else(error, old, tmp_path):
-    path = tmp_path / "file"
+def test_a_write_that_fails_half_way_leaves_the_old_file_and_nothing_else(arguments, old, tmp_path):
+    path, error = tmp_path / "file", OSError(*arguments) if arguments else KeyboardInterrupt()
     if old is not None:
         path.write_bytes(old)
     before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
     with pytest.raises(type(error)) as caught:
         write_aside(path, half_written(error), room=3)
-    assert caught.value is error and getattr(error, "filename", str(path)) == str(path)
+    assert caught.value is error and getattr(error, "filename", str(path)) == str(path)  # which the message names
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
 
 
