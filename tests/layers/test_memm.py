@@ -328,6 +328,7 @@ for hidden_dim in (None, 2):
 """
 
 
+@pytest.mark.long(but="torch")
 def test_losses_are_bert4keras_numbers_per_token(bert4keras_python):  # noqa: F811
     left, right = (random.normal(size=(4, 2)).astype("float32") for _ in range(2))
     mask = np.arange(5) < np.array([[5], [3], [1], [4], [2]])

@@ -212,7 +212,7 @@ def test_a_multiplier_leaves_the_global_clip_of_the_others_alone():
         np.testing.assert_array_equal(scaled[path], plain[path])
 
 
-@settings(max_examples=10)
+@settings(max_examples=10 if backend_name() == "torch" else 3)
 @given(first=st.floats(0.01, 100), second=st.floats(0.01, 100), norm=st.none() | st.floats(0.1, 10))
 def test_overlapping_factors_multiply(first, second, norm):
     start, gradients = draw(2, seed=7)
@@ -517,6 +517,7 @@ def test_a_second_fit_goes_on_after_the_averages_became_the_weights():
 
 
 @pytest.mark.skipif(backend_name() == "torch", reason="Keras on PyTorch trains on one device")
+@(pytest.mark.long if OLD_HOST else pytest.mark.every_backend)
 def test_two_devices_train_as_one():
     name, here = backend_name(), os.path.dirname(__file__)
     script = TWO_DEVICES.format(

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from conftest import few
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -92,7 +93,7 @@ def test_the_configuration_survives_json(schedule):
         keras.optimizers.schedules.ExponentialDecay(1.0, decay_steps=1, decay_rate=0.5),
     ],
 )
-@pytest.mark.parametrize("every", [None, 3])
+@pytest.mark.parametrize("every", few(3, None))
 def test_schedules_count_optimizer_steps_and_not_batches(schedule, every):
     variable = keras.Variable(np.zeros(1, "float32"))
     optimizer = Adam(schedule, epsilon=1e-9, gradient_accumulation_steps=every)
