@@ -28,7 +28,6 @@ setup(
             "hypothesis>=6.100",
             "jieba>=0.42.1",
             "pytest>=8.0",
-            "pytest-xdist>=3.6",
             "pytorch-crf>=0.7.2",
             "ruff>=0.9",
             "safetensors>=0.4",

@@ -26,6 +26,7 @@ from kcrf.backend.host import (
     random_state,
     replaced_under_tf_keras,
     scan,
+    set_random_seed,
     set_random_state,
     tensor_from_numpy,
 )
@@ -55,6 +56,7 @@ __all__ = [
     "random_state",
     "replaced_under_tf_keras",
     "scan",
+    "set_random_seed",
     "set_random_state",
     "tensor_from_numpy",
 ]

@@ -6,6 +6,7 @@ which bert4keras reads, or `TF_USE_LEGACY_KERAS=1`, which TensorFlow reads, is s
 """
 
 import os
+import random
 from collections import defaultdict
 from functools import wraps
 from importlib import import_module
@@ -61,6 +62,7 @@ __all__ = [
     "random_state",
     "replaced_under_tf_keras",
     "scan",
+    "set_random_seed",
     "set_random_state",
     "tensor_from_numpy",
 ]
@@ -171,6 +173,22 @@ def linear(inputs, kernel, bias):
 
     kernel, bias = ops.convert_to_tensor(kernel), None if bias is None else ops.convert_to_tensor(bias)
     return torch.nn.functional.linear(inputs, kernel.t(), bias)
+
+
+def set_random_seed(seed):
+    """Seeds the generators of Python, NumPy and PyTorch, which Keras' initializers and dropout draw from.
+
+    `keras.utils.set_random_seed` seeds TensorFlow, too: where another backend runs, that imports TensorFlow, which
+    takes seconds, and on TensorFlow it frees all kernels, those in use included.
+    """
+    if OLD_HOST:
+        return keras.utils.set_random_seed(seed)
+    random.seed(seed)
+    np.random.seed(seed)
+    if backend_name() == "torch":
+        import torch
+
+        torch.manual_seed(seed)
 
 
 def random_state():

@@ -58,11 +58,8 @@ def _train(options):
 def _run_training(options, settings, sources, parts):
     """Trains; returns the tagger and the scores. Keras is imported only here, once options and data are valid."""
     with quiet_import():
-        from kcrf.backend import keras
         from kcrf.training import resume_tagger, train_tagger
         from kcrf.training.progress import TrainingProgress
-
-        keras.utils.set_random_seed(settings.seed)  # imports TensorFlow where it is installed, on any backend
 
     progress = TrainingProgress("training")
     if options.resume is not None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from kcrf.backend import backend_name, keras
+from kcrf.backend import backend_name, keras, set_random_seed
 from kcrf.corpora import Sentence, entity_types
 from kcrf.layers import suggest_lr_multiplier
 from kcrf.monitor import CRFMonitor
@@ -59,7 +59,7 @@ def train_tagger(settings, train, valid, test=None, out="runs/tagger", progress=
     parts = _parts(train, valid, test)
     data = {"sources": sources, "sha256": _fingerprints(parts)}
     with RunFolder.create(out, overwrite) as folder:
-        keras.utils.set_random_seed(settings.seed)
+        set_random_seed(settings.seed)
         settings = _with_types(settings, parts)
         reader = _make_reader(settings, parts["train"])
         windows = _windows(settings, reader, parts["train"])
@@ -95,7 +95,7 @@ def resume_tagger(out, train, valid, test=None, progress=None):
     with RunFolder.resume(out) as folder:
         setup = load_setup(folder)
         _check_same_run(folder, setup, parts)
-        keras.utils.set_random_seed(setup.settings.seed)
+        set_random_seed(setup.settings.seed)
         batches = _batches(setup.settings, _windows(setup.settings, setup.reader, parts["train"]))
         return _train(folder, setup.settings, setup.reader, batches, parts, progress)
 

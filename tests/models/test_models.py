@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bert4keras_host import bert4keras_python  # noqa: F401
+from seeds import set_seeds
 
 from kcrf.backend import keras, tensor_from_numpy
 from kcrf.checkpoints import Checkpoint, google_names, open_checkpoint, write_safetensors
@@ -664,7 +665,7 @@ def test_fresh_weights_have_the_statistics_of_the_paper(way, tmp_path):
 
 def test_two_builds_draw_different_fresh_layers_and_one_seed_the_same(bert):
     def top(seed):
-        keras.utils.set_random_seed(seed)
+        set_seeds(seed)
         return values(build_transformer_model(None, bert[0], skip_top_layers=1, **SIZES))
 
     path = "Transformer-2-FeedForward/output/kernel"

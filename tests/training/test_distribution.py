@@ -14,7 +14,7 @@ from kcrf.backend import backend_name
 COMMON = """
 import json
 import numpy as np
-from kcrf.backend import keras, ops
+from kcrf.backend import keras, ops, set_random_seed
 from kcrf.layers import ConditionalRandomField
 
 words = np.random.default_rng(0).integers(1, 20, (16, 6)).astype("int32")
@@ -34,7 +34,7 @@ def train(model_layer):
     return {"losses": losses + [loss], "accuracy": accuracy, "gradients": gradients}
 
 def small():
-    keras.utils.set_random_seed(1)
+    set_random_seed(1)
     inputs = keras.Input((None,), dtype="int32")
     x = keras.layers.Embedding(20, 8, mask_zero=True)(inputs)
     layer = ConditionalRandomField(10, use_boundary=True)

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from forks import run_python
 from kills import killed
 
 from kcrf import commands
@@ -131,6 +132,13 @@ def test_training_goes_on_when_nobody_reads_its_progress(tmp_path):
     with subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
         process.stderr.close()
     assert process.returncode == 0 and (tmp_path / "run" / "scores.json").exists()
+
+
+def test_training_imports_no_other_backend(tmp_path):
+    code = "import sys; from test_resume import PARTS, TINY; from kcrf.training import train_tagger\n"
+    code += "train_tagger(TINY, **PARTS, out='run'); print(sorted({'jax', 'tensorflow'} & sys.modules.keys()))"
+    done = run_python(code, cwd=tmp_path)
+    assert done.returncode == 0 and done.stdout.splitlines()[-1] == "[]", done.stderr
 
 
 def test_other_data_is_refused_and_so_is_a_run_that_is_complete_or_never_began(whole, tmp_path):
@@ -299,7 +307,7 @@ class Interrupts(Stops):
 
 @pytest.fixture
 def handled():
-    """Sets how Ctrl-C is heeded, for one test: pytest-xdist may have it ignored."""
+    """Sets how Ctrl-C is heeded, for one test: a shell may have it ignored."""
     before = signal.getsignal(signal.SIGINT)
     yield lambda handler: signal.signal(signal.SIGINT, handler)
     signal.signal(signal.SIGINT, before)
