@@ -30,7 +30,7 @@ MARKERS = {
     "keras_3(reason)": "what the old host lacks, and why",
     "old_host(reason)": "what only the old host has, and why",
     "once(backend)": "the same on every backend, so it runs on this one alone",
-    "long(but=None)": "`make test-all` runs it everywhere, `make test` on the backend `but` alone or nowhere",
+    "long(but=None)": "`make test` runs it on the backend `but` alone or nowhere, `make test-all` as if not marked",
     "every_backend": "an exception to `once` or `long` of the whole file",
 }
 
@@ -72,8 +72,8 @@ def _runs_here(item, everything):
             return True
         if marker.name == "once":
             return backend_name() == marker.args[0]
-        if marker.name == "long":
-            return everything or backend_name() == marker.kwargs.get("but")
+        if marker.name == "long" and not everything:
+            return backend_name() == marker.kwargs.get("but")
     room = item.path.relative_to(ROOT / "tests").parts[0].removeprefix("test_").removesuffix(".py")
     return room not in KERAS_FREE or backend_name() == "torch"
 
