@@ -346,6 +346,9 @@ def test_units_are_apart_and_windows_keep_each_of_them_once(reader, text):
         lengths = {len(row) for row in window.inputs.values()}
         assert len(lengths) == 1 and lengths.pop() <= (32 if reader is pieces else 128)
         assert window.first <= window.keep[0] and window.keep[1] <= window.first + len(window.positions)
+        numbers = np.full(window.length, -1)
+        numbers[window.positions] = window.first + np.arange(len(window.positions))
+        assert window.kept(numbers).tolist() == list(range(*window.keep))
 
 
 @pytest.mark.parametrize("reader", [pieces, characters], ids=["pieces", "characters"])

@@ -134,11 +134,11 @@ def test_training_goes_on_when_nobody_reads_its_progress(tmp_path):
     assert process.returncode == 0 and (tmp_path / "run" / "scores.json").exists()
 
 
-def test_training_imports_no_other_backend(tmp_path):
+def test_training_on_another_backend_does_not_import_tensorflow(tmp_path):
     code = "import sys; from test_resume import PARTS, TINY; from kcrf.training import train_tagger\n"
-    code += "train_tagger(TINY, **PARTS, out='run'); print(sorted({'jax', 'tensorflow'} & sys.modules.keys()))"
+    code += "train_tagger(TINY, **PARTS, out='run'); print('tensorflow' in sys.modules)"
     done = run_python(code, cwd=tmp_path)
-    assert done.returncode == 0 and done.stdout.splitlines()[-1] == "[]", done.stderr
+    assert done.returncode == 0 and done.stdout.splitlines()[-1] == "False", done.stderr
 
 
 def test_other_data_is_refused_and_so_is_a_run_that_is_complete_or_never_began(whole, tmp_path):
