@@ -23,7 +23,7 @@ OPTIONS :=
 demo: $(VENV)/demo.stamp
 	KERAS_BACKEND=tensorflow $(BIN)/kcrf demo
 
-# JAX compiles most programs of the tests for one call, so `make test` compiles them quickly: in a quarter of the time.
+# JAX compiles most programs of the tests for one call, so `make test` lets it optimize little: that takes half the time.
 test: export JAX_DISABLE_MOST_OPTIMIZATIONS := 1
 test: export COMPILE_QUICKLY := --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1
 test: lint $(OLD_HOST)/test.stamp

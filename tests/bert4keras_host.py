@@ -72,6 +72,7 @@ def _server():
     # a clean environment: the backend and the paths of the tests' own Python mean nothing there
     clean = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "KERAS_BACKEND")}
     hosts = {"TF_KERAS": "1", "TF_USE_LEGACY_KERAS": "1", "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
+    hosts["PYTHONWARNINGS"] = "ignore"
     imports = "from bert4keras import layers, models, optimizers, snippets, tokenizers"
     return fork_server(imports, str(PYTHON), env={**clean, **hosts}, cwd=PYTHON.parent)
 

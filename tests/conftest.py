@@ -6,8 +6,8 @@ from pathlib import Path
 
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-# Nine tenths of the time on JAX is compiling: each program is compiled once, for all tests, children and later runs.
-# JAX' keys hold its version, the flags and the processor.
+# Most of the time on JAX is compiling: each program is compiled once, for all tests, children and later runs. JAX' keys
+# hold its version, the flags and the processor. Programs with a callback, as the losses have one, are not kept.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "jax"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")

@@ -65,7 +65,7 @@ def run_python(code, *arguments, cwd, stdin="", **environment):
 def fork_server(imports, python=sys.executable, **settings):
     """Starts a process that waits for `fork`. What it imports must leave it with one thread: others die in a fork."""
     process = subprocess.Popen(
-        [python, "-W", "ignore", "-c", SERVER, imports],
+        [python, "-c", SERVER, imports],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
