@@ -9,7 +9,8 @@ import numpy as np
 from kcrf import crf
 from kcrf.backend import JIT_PAYS_FOR_INFERENCE, keras, ops, path_of
 from kcrf.files import write_aside
-from kcrf.layers import suggest_lr_multiplier
+from kcrf.layers import ConditionalRandomField, suggest_lr_multiplier
+from kcrf.layers.checks import warn_of_padding, warn_of_probabilities
 from kcrf.layers.learning_rates import highest_rate
 from kcrf.layers.losses import real_positions
 from kcrf.metrics import advice, is_forbidden, transition_report
@@ -27,7 +28,10 @@ class CRFMonitor(keras.callbacks.Callback):
 
     If the learning rate of a CRF is too small, its transitions stay as they were initialised. Loss and accuracy do not
     show it. To change a tag, transitions must be larger than the gap between the two best emission scores of a token:
-    the monitor compares the two, and counts how often the transitions do change a tag.
+    the monitor compares the two, and counts how often the transitions do change a tag. If the rate is too large, the
+    best paths have fewer right tags than the largest emissions: with tags in `data` it compares these, too.
+
+    It warns (`UserWarning`) if `data` looks padded but the layer masks nothing, and if the emissions are probabilities.
 
     Args:
         layer: A built or unbuilt `kcrf.layers.ConditionalRandomField`, or any layer with a matrix `trans`, a number
@@ -48,9 +52,9 @@ class CRFMonitor(keras.callbacks.Callback):
             difference of a token's two best scores), `transition_change` (standard deviation of the difference to the
             transitions when the first `fit` began), `illegal_above_legal` and `illegal` (with a scheme),
             `viterbi_differs` (share of tokens whose tag on the best path is not the one with the largest emission),
-            with tags `argmax_accuracy` and `viterbi_accuracy`, the current `learning_rate`, `lr_multiplier` (of the
-            layer, times that of the optimizer), `suggested_lr_multiplier`, and `advice`, the sentence: see
-            `kcrf.metrics.advice`.
+            with tags `argmax_accuracy` and `viterbi_accuracy`, the current `learning_rate` and the highest one that
+            this `fit` reaches, `highest_learning_rate`, `lr_multiplier` (of the layer, times that of the optimizer),
+            `suggested_lr_multiplier`, and `advice`, the sentence: see `kcrf.metrics.advice`.
         transitions: The transition matrix after each epoch, NumPy `(tags, tags)`.
 
     All numbers but `epoch` and `illegal` also enter the `logs` of Keras, so `fit` returns them in its history, and
@@ -125,6 +129,10 @@ class CRFMonitor(keras.callbacks.Callback):
         real = ops.convert_to_numpy(real_positions(emissions))  # (batch, time)
         if not real.any():
             raise ValueError(f"`data` needs a token that is not masked. Received: {len(real)} sentences without any")
+        if isinstance(self._layer, ConditionalRandomField):
+            if real.all():
+                warn_of_padding(self._layer, self._inputs, self._tags)
+            warn_of_probabilities(self._layer, emissions[real])
         decoded = _best_paths(self._layer, emissions, real)  # (batch, time)
         report = transition_report(self.transitions[-1], self._scheme, emissions[real], decoded[real])
         row = {"transition_size": report["size"], "emission_gap": report["gap"], "viterbi_differs": report["differs"]}
@@ -149,6 +157,7 @@ class CRFMonitor(keras.callbacks.Callback):
         multiplier = getattr(layer, "multiplier", layer.lr_multiplier)  # with "auto", the number is in a variable
         return {
             "learning_rate": rate,
+            "highest_learning_rate": self._highest_rate,
             "lr_multiplier": float(ops.convert_to_numpy(multiplier)) * _factor_of(optimizer, self.model, layer),
             "suggested_lr_multiplier": suggest_lr_multiplier(self._highest_rate, steps),
         }
@@ -231,8 +240,12 @@ def _factor_of(optimizer, model, layer):
 def _line(row):
     """The line that is printed for an epoch."""
     line = "epoch {epoch}: transitions {transition_size:.2f}, emission gap {emission_gap:.2f}, "
-    if "illegal" in row:
+    if row.get("illegal"):
         line += "illegal above legal {illegal_above_legal} of {illegal}, "
+    elif "illegal" in row:
+        line += "illegal ones forbidden, "
+    if "viterbi_accuracy" in row:
+        line += "accuracy {viterbi_accuracy:.1%} by Viterbi and {argmax_accuracy:.1%} by argmax, "
     line += "Viterbi differs from argmax at {viterbi_differs:.1%} of tokens, learning rate {learning_rate:.2g} "
     line += "x {lr_multiplier:g} (suggested x {suggested_lr_multiplier:g}): {advice}"
     return line.format(**row)

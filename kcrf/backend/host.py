@@ -7,6 +7,7 @@ which bert4keras reads, or `TF_USE_LEGACY_KERAS=1`, which TensorFlow reads, is s
 
 import os
 import random
+import sys
 from collections import defaultdict
 from functools import wraps
 from importlib import import_module
@@ -61,6 +62,7 @@ __all__ = [
     "raise_if",
     "random_state",
     "replaced_under_tf_keras",
+    "running_fit",
     "scan",
     "set_random_seed",
     "set_random_state",
@@ -71,6 +73,27 @@ __all__ = [
 def backend_name():
     """The name of the running backend: "tensorflow", "jax" or "torch"."""
     return "tensorflow" if OLD_HOST else keras.backend.backend()
+
+
+def running_fit():
+    """The `fit` or `train_on_batch` that the caller runs in, or None.
+
+    Keras passes neither the model nor these arguments on to layers and losses, so they are read from the call stack.
+
+    Returns:
+        A namespace of `model`, `loss` and `metrics`, which the model was compiled with, and the arguments `x`, `y` and
+        `class_weight`.
+    """
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_name in ("fit", "train_on_batch"):
+            found = frame.f_locals
+            if isinstance(found.get("self"), keras.Model):
+                loss, metrics = _host.compiled_with(found["self"])
+                arguments = {name: found.get(name) for name in ("x", "y", "class_weight")}
+                return SimpleNamespace(model=found["self"], loss=loss, metrics=metrics, **arguments)
+        frame = frame.f_back
+    return None
 
 
 def replaced_under_tf_keras(module):

@@ -27,6 +27,7 @@ __all__ = [
     "Optimizer",
     "Wrapper",
     "call_with_replaced_weights",
+    "compiled_with",
     "index_in_optimizer",
     "layer_behind",
     "as_keras3_optimizer",
@@ -106,6 +107,13 @@ def layer_behind(tensor):
     if isinstance(layer, tf_keras.Model) and len(getattr(layer, "outputs", None) or ()) > history.tensor_index:
         return layer_behind(layer.outputs[history.tensor_index])
     return layer
+
+
+def compiled_with(model):
+    """The loss and the list of metrics that a model was compiled with, as they were given to `compile`."""
+    given = getattr(model, "compiled_metrics", None)
+    metrics = [] if given is None else [given._user_metrics, given._user_weighted_metrics]
+    return getattr(model, "loss", None), metrics
 
 
 def index_in_optimizer(optimizer, variable):

@@ -5,6 +5,7 @@ import numpy as np
 from kcrf import crf
 from kcrf.backend import keras, ops
 from kcrf.layers.chain_layer import BoundToLayer, ChainLayer, real_positions
+from kcrf.layers.checks import check_training, warn_of_softmax
 from kcrf.layers.learning_rates import with_learning_rate_multiplier
 from kcrf.layers.losses import DenseAccuracy, DenseLoss, SparseAccuracy, SparseLoss, ViterbiAccuracy
 from kcrf.tags import TagScheme
@@ -79,6 +80,17 @@ class ConditionalRandomField(ChainLayer):
             self._start = self._add_scores("start", (size,), "zeros")
             self._end = self._add_scores("end", (size,), "zeros")
         self.built = True
+
+    def __call__(self, inputs, *args, **kwargs):
+        if self.keys[1] is None:  # not for a model that is loaded
+            warn_of_softmax(self, inputs)
+        return super().__call__(inputs, *args, **kwargs)
+
+    def call(self, inputs, mask=None, training=False):
+        emissions = super().call(inputs, mask, training)
+        if training:
+            check_training(self, mask is not None)
+        return emissions
 
     def _add_scores(self, name, shape, initializer=None):
         return self._add_divided_weight(name, shape, keras.initializers.get(initializer) or self.transition_initializer)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kcrf.metrics import advice
+from kcrf.metrics import advice, is_forbidden
 from kcrf.runs.folder import LOG, PREDICTIONS, SCORES, TRANSITIONS, RunFolder
 from kcrf.runs.formats import in_words, read_log, read_predictions, read_scores, read_transitions
 
@@ -44,15 +44,16 @@ class RunRecord:
     @property
     def advice(self):
         """What a `kcrf.monitor.CRFMonitor` says about the last epoch, or None without one."""
-        return last_advice(self.log or [], self.allowed)
+        return last_advice(self.log or [], self.allowed, self.transitions or [])
 
 
-def last_advice(log, allowed):
+def last_advice(log, allowed, transitions):
     """What a `kcrf.monitor.CRFMonitor` says about the last epoch of a log.
 
     Args:
         log: A dict for each epoch.
         allowed: `(tags, tags)` bool, which transitions the scheme allows, or None.
+        transitions: List of `(epoch, matrix)`.
 
     Returns:
         A string, or None if no monitor wrote into the log.
@@ -60,8 +61,8 @@ def last_advice(log, allowed):
     last = log[-1] if log else {}
     if not {"transition_size", "emission_gap", "lr_multiplier", "suggested_lr_multiplier"} <= last.keys():
         return None
-    if "illegal_above_legal" in last and allowed is not None:
-        last = {**last, "illegal": int(np.sum(~allowed))}
+    if "illegal_above_legal" in last and allowed is not None and len(transitions):
+        last = {**last, "illegal": int(np.sum(~allowed & ~is_forbidden(transitions[-1][1])))}
     return f"after epoch {last['epoch']:.0f}: {advice(last)}"
 
 

@@ -225,7 +225,7 @@ def _fit(folder, settings, reader, batches, valid, progress, interruption):
     ]
     if not history.is_done():
         _run_epochs(model, batches, settings.epochs, len(history.rows), callbacks, progress)
-    tagger.advice = last_advice(history.rows, tagger.scheme.allowed_transitions)
+    tagger.advice = last_advice(history.rows, tagger.scheme.allowed_transitions, history.transitions)
     return tagger
 
 

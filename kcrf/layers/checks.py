@@ -1,0 +1,170 @@
+"""Finds mistakes in how a model with a CRF is built, compiled and fitted, which Keras would accept in silence.
+
+What cannot be meant raises a `ValueError`; what is probably a mistake is a `UserWarning`, once for each layer.
+"""
+
+import warnings
+import weakref
+
+import numpy as np
+
+from kcrf.backend import keras, layer_behind, running_fit
+
+__all__ = ["check_training", "refuse_class_weight", "warn_of_padding", "warn_of_probabilities", "warn_of_softmax"]
+
+_SAMPLE = 1024  # sentences that are searched for padding
+_CHECKED = weakref.WeakKeyDictionary()  # layer -> the model and the loss that it was checked with
+_WARNED = weakref.WeakKeyDictionary()  # layer -> the subjects of its warnings
+
+
+def check_training(layer, has_mask):
+    """Checks the running `fit` in a training call of a CRF layer.
+
+    Args:
+        layer: The layer.
+        has_mask: Whether it was called with a mask.
+
+    Raises:
+        ValueError: An output of the layer is trained by a loss of Keras, and nothing else trains the transitions.
+    """
+    fit = running_fit()
+    if fit is None or _CHECKED.get(layer) == (id(fit.model), id(fit.loss)):
+        return
+    _CHECKED[layer] = (id(fit.model), id(fit.loss))
+    outputs = getattr(fit.model, "outputs", None) or []
+    mine = [index for index, output in enumerate(outputs) if layer_behind(output) is layer]
+    _refuse_losses_of_keras(layer, mine, _by_output(fit.loss, fit.model))
+    if has_mask:
+        _warn_of_metrics(layer, [_by_output(metrics, fit.model) for metrics in fit.metrics], mine)
+    else:
+        warn_of_padding(layer, fit.x, fit.y)
+
+
+def _refuse_losses_of_keras(layer, mine, losses):
+    others = [loss for loss in losses if loss is not None and not _is_of_keras(loss)]
+    wrong = [losses[index] for index in mine if losses[index] is not None and _is_of_keras(losses[index])]
+    if wrong and not others and layer.trainable:
+        raise ValueError(
+            f"A model whose output is that of the CRF `{layer.name}` needs a loss of this layer, `loss=layer."
+            "sparse_loss` or, for one-hot tags, `layer.dense_loss`: no other loss trains the transitions. "
+            f"Received: loss={_name_of(wrong[0])}"
+        )
+
+
+def _warn_of_metrics(layer, metrics, mine):
+    found = [one for collection in metrics for index in mine for one in _flat(collection[index])]
+    wrong = [_name_of(metric) for metric in found if metric is not None and _is_of_keras(metric)]
+    if wrong:
+        _warn_once(
+            layer,
+            "metrics",
+            f"The metric {wrong[0]} counts the masked positions of `{layer.name}`, too. Use `layer.sparse_accuracy`, "
+            "`layer.dense_accuracy` for one-hot tags, or `layer.viterbi_accuracy`.",
+        )
+
+
+def _by_output(given, model):
+    """A list with what `compile` was given for each output of the model, None where there is nothing."""
+    outputs = getattr(model, "outputs", None) or []
+    if isinstance(given, dict):
+        return [given.get(name) for name in model.output_names] if outputs else []
+    if isinstance(given, (list, tuple)) and len(given) == len(outputs):
+        return list(given)
+    return [given] * len(outputs)
+
+
+def _flat(given):
+    return [one for part in given for one in _flat(part)] if isinstance(given, (list, tuple)) else [given]
+
+
+def _is_of_keras(given):
+    """Whether a loss or a metric, or the function that it wraps, is one of Keras' own."""
+    if isinstance(given, str):
+        return given not in keras.utils.get_custom_objects()
+    function = getattr(given, "fn", getattr(given, "_fn", given))
+    return (getattr(function, "__module__", None) or "").partition(".")[0] in ("keras", "tf_keras")
+
+
+def _name_of(given):
+    return repr(given) if isinstance(given, str) else getattr(given, "__name__", type(given).__name__)
+
+
+def refuse_class_weight():
+    """Raises ValueError if the running `fit` has a `class_weight`. Called where a loss gets sample weights."""
+    fit = running_fit()
+    if fit is not None and fit.class_weight is not None:
+        raise ValueError(
+            "`class_weight` has no meaning for a CRF, which has one loss per sentence: Keras weights each sentence "
+            "by the position of its largest tag. To weight sentences use `sample_weight` of shape (batch,). "
+            f"Received: class_weight={fit.class_weight}"
+        )
+
+
+def warn_of_softmax(layer, inputs):
+    """Warns if a symbolic tensor that a CRF layer is called on is the output of a softmax."""
+    before = layer_behind(inputs)
+    inner = before
+    while hasattr(inner, "layer"):  # of TimeDistributed, SetLearningRate and the like
+        inner = inner.layer
+    activation = getattr(getattr(inner, "activation", None), "__name__", "")
+    if "softmax" in (activation, type(inner).__name__.lower(), getattr(inner, "name", "").rpartition(".")[2]):
+        _warn_of_emissions(layer, f"the output of the softmax `{before.name}`")
+
+
+def warn_of_probabilities(layer, emissions):
+    """Warns if all emissions `(positions, tags)` of a CRF layer are probabilities that sum to 1."""
+    if emissions.shape[-1] > 1 and (emissions >= 0).all() and np.allclose(emissions.sum(axis=-1), 1.0, atol=1e-4):
+        _warn_of_emissions(layer, "probabilities")
+
+
+def _warn_of_emissions(layer, what):
+    _warn_once(
+        layer,
+        "softmax",
+        f"`{layer.name}` needs scores of any size, such as a Dense layer without activation gives; with probabilities, "
+        f"which differ by 1 at most, it learns little. Received: {what}",
+    )
+
+
+def warn_of_padding(layer, inputs, tags):
+    """Warns if a CRF layer that masks nothing gets sentences that look padded.
+
+    Args:
+        layer: The layer.
+        inputs: Of the model: an array, or a list or dict of arrays. Only arrays of ints `(sentences, time)` tell.
+        tags: An array `(sentences, time)`, or anything else, which does not tell.
+    """
+    arrays = inputs.values() if isinstance(inputs, dict) else inputs if isinstance(inputs, (list, tuple)) else [inputs]
+    # flags and segments, 0 or 1, may begin or end with zeros without being padding
+    numbers = [x[:_SAMPLE] for x in arrays if _is_matrix(x) and x.dtype.kind in "iu" and x.max(initial=0) > 1]
+    what = None
+    if any(_is_padding(x == 0) for x in numbers):
+        what = "inputs that end or begin with zeros"
+    elif _is_matrix(tags) and tags.dtype.kind in "if" and _is_padding(tags[:_SAMPLE] < 0):
+        what = "tags that are negative at the end or the beginning of sentences"
+    if what:
+        _warn_once(
+            layer,
+            "padding",
+            f"`{layer.name}` has no mask, so it trains and decodes padding as a part of the sentences. Use `mask_zero="
+            f"True` in the Embedding layer, or call the CRF with `mask=`. Received: {what}",
+        )
+
+
+def _is_matrix(x):
+    return isinstance(x, np.ndarray) and x.ndim == 2 and x.size
+
+
+def _is_padding(empty):
+    """Whether True in `empty (sentences, time)` is the padding of sentences that differ in length, on one side."""
+    for side in (empty[:, ::-1], empty):
+        lengths = np.cumprod(side, axis=1).sum(axis=1)  # (sentences,)
+        if lengths.sum() == empty.sum() and len(set(lengths)) > 1 and 2 <= lengths.max() < empty.shape[1]:
+            return True
+    return False
+
+
+def _warn_once(layer, subject, message):
+    if subject not in _WARNED.setdefault(layer, set()):
+        _WARNED[layer].add(subject)
+        warnings.warn(message, UserWarning, stacklevel=2)

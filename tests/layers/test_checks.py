@@ -1,0 +1,148 @@
+"""Mistakes in building, compiling and fitting a model with a CRF, and right use, of which nothing may be said."""
+
+import numpy as np
+import pytest
+
+from kcrf.backend import keras, ops
+from kcrf.layers import ConditionalRandomField, MaximumEntropyMarkovModel, SetLearningRate
+
+LENGTHS = np.array([6, 3, 5, 2, 6, 4, 1, 6])
+REAL = np.arange(6) < LENGTHS[:, None]
+WORDS = np.where(REAL, np.random.default_rng(1).integers(1, 20, REAL.shape), 0)
+TAGS = np.where(REAL, np.random.default_rng(2).integers(0, 4, REAL.shape), -1)
+
+
+def tagger(layer, mask_zero=True, scores=None):
+    inputs = keras.Input((None,), dtype="int32")
+    x = keras.layers.Embedding(20, 8, mask_zero=mask_zero)(inputs)
+    return keras.Model(inputs, layer((scores or keras.layers.Dense(4))(x)))
+
+
+def compiled(layer, loss=None, metrics=None, mask_zero=True):
+    model = tagger(layer, mask_zero)
+    model.compile("sgd", loss=loss or layer.sparse_loss, metrics=metrics)
+    return model
+
+
+# What cannot be meant
+
+
+@pytest.mark.parametrize("how", ["fit", "train_on_batch"])
+def test_class_weights_are_refused(how):
+    model = compiled(ConditionalRandomField())
+    arguments = {} if how == "train_on_batch" else {"verbose": 0}
+    with pytest.raises(
+        ValueError, match=r"`class_weight` has no meaning for a CRF.* Received: class_weight={0: 1.0, 1"
+    ):
+        getattr(model, how)(WORDS, TAGS, class_weight={0: 1.0, 1: 2.0, 2: 1.0, 3: 1.0}, **arguments)
+
+
+def test_weights_of_sentences_are_taken():
+    compiled(ConditionalRandomField()).fit(WORDS, TAGS, sample_weight=LENGTHS.astype("float32"), verbose=0)
+
+
+PLAIN = [
+    "sparse_categorical_crossentropy",
+    keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+    ["sparse_categorical_crossentropy"],
+]
+
+
+@pytest.mark.parametrize("loss", PLAIN, ids=["name", "instance", "list"])
+@pytest.mark.parametrize("head", [ConditionalRandomField, MaximumEntropyMarkovModel])
+def test_a_loss_of_keras_on_the_outputs_of_a_crf_is_refused(loss, head):
+    model = compiled(head(name="CRF"), loss)
+    with pytest.raises(ValueError, match=r"the CRF `CRF` needs a loss of this layer, `loss=layer.sparse_loss`"):
+        model.fit(WORDS, np.maximum(TAGS, 0), verbose=0)
+
+
+def test_other_losses_beside_or_in_place_of_that_of_the_layer_are_taken():
+    frozen = ConditionalRandomField(trainable=False)
+    frozen_model = compiled(frozen, keras.losses.SparseCategoricalCrossentropy(True), mask_zero=False)
+    frozen_model.fit(np.maximum(WORDS, 1), np.maximum(TAGS, 0), verbose=0)  # emissions first, transitions later
+
+    layer = ConditionalRandomField()
+    compiled(layer, lambda y_true, y_pred: ops.mean(layer.sparse_loss(y_true, y_pred))).fit(WORDS, TAGS, verbose=0)
+
+    layer = ConditionalRandomField()
+    inputs = keras.Input((6,), dtype="int32")
+    x = keras.layers.Embedding(20, 8)(inputs)
+    model = keras.Model(inputs, [layer(keras.layers.Dense(4)(x)), keras.layers.Dense(1, name="length")(x[:, 0])])
+    model.compile("sgd", [layer.sparse_loss, "mse"], metrics=[[layer.sparse_accuracy], ["mae"]])
+    model.fit(np.maximum(WORDS, 1), [np.maximum(TAGS, 0), LENGTHS.astype("float32")], verbose=0)
+    model.compile("sgd", ["mse", "mse"])
+    with pytest.raises(ValueError, match="needs a loss of this layer"):
+        model.fit(np.maximum(WORDS, 1), [np.zeros((8, 6, 4)), LENGTHS.astype("float32")], verbose=0)
+
+
+# What is probably a mistake
+
+
+@pytest.mark.parametrize("metric", ["accuracy", keras.metrics.SparseCategoricalAccuracy()], ids=["name", "instance"])
+def test_an_accuracy_that_counts_padding_is_named(metric):
+    layer = ConditionalRandomField(name="CRF")
+    model = compiled(layer, metrics=[layer.sparse_accuracy, metric])
+    with pytest.warns(UserWarning, match=r"metric .*ccuracy.* counts the masked positions of `CRF`.*sparse_accuracy"):
+        model.fit(WORDS, TAGS, verbose=0)
+    model.fit(WORDS, TAGS, verbose=0)  # says it once
+    compiled(ConditionalRandomField(), metrics=[metric], mask_zero=False).fit(
+        np.maximum(WORDS, 1), np.maximum(TAGS, 0), verbose=0
+    )
+
+
+def softmaxes():
+    inputs = keras.layers.Dense(4)
+    return {
+        "activation": keras.layers.Dense(4, activation="softmax"),
+        "wrapped": keras.layers.TimeDistributed(keras.layers.Dense(4, activation="softmax")),
+        "faster": SetLearningRate(keras.layers.Dense(4, activation="softmax"), 10),
+        "layer": lambda x: keras.layers.Softmax()(inputs(x)),
+        "activation layer": lambda x: keras.layers.Activation("softmax")(inputs(x)),
+        "operation": lambda x: keras.activations.softmax(inputs(x)),
+    }
+
+
+@pytest.mark.parametrize("way", softmaxes())
+def test_a_softmax_before_the_crf_is_named(way, tmp_path):
+    with pytest.warns(UserWarning, match=r"`CRF` needs scores of any size.* Received: the output of the softmax `"):
+        model = tagger(ConditionalRandomField(name="CRF"), scores=softmaxes()[way])
+    model.save(tmp_path / "model.keras")
+    keras.saving.load_model(tmp_path / "model.keras")  # says it when a model is built, not when it is loaded
+
+
+def test_other_activations_before_the_crf_are_taken():
+    for activation in (None, "linear", "relu", "log_softmax"):
+        if activation != "log_softmax" or hasattr(keras.activations, activation):
+            tagger(ConditionalRandomField(), scores=keras.layers.Dense(4, activation=activation))
+    tagger(MaximumEntropyMarkovModel(), scores=SetLearningRate(keras.layers.Dense(4), 10))
+
+
+@pytest.mark.parametrize("what", ["zeros", "zeros before", "labels"])
+def test_a_forgotten_mask_is_named(what):
+    words, tags = (WORDS, np.maximum(TAGS, 0)) if what != "labels" else (np.maximum(WORDS, 1), TAGS)
+    if what == "zeros before":
+        words, tags = words[:, ::-1], tags[:, ::-1]
+    model = compiled(ConditionalRandomField(name="CRF"), mask_zero=False)
+    with pytest.warns(UserWarning, match=r"`CRF` has no mask, .*mask_zero=True`.* Received: (inputs|tags)"):
+        model.fit(words.copy(), tags.copy(), verbose=0)
+    model.fit(words.copy(), tags.copy(), verbose=0)  # says it once
+
+
+def test_zeros_and_unknown_tags_that_are_no_padding_are_taken():
+    random = np.random.default_rng(3)
+    words, tags = random.integers(0, 3, (64, 6)), random.integers(-1, 4, (64, 6))
+    segments = (np.arange(6) >= LENGTHS[random.integers(0, 8, 64), None]).astype("int32")
+    ended = np.where(np.arange(6) == 5, 0, np.maximum(words, 1))  # every sentence ends with the token 0
+    for x, y in ((words, tags), (segments, tags), (1 - segments, tags), (ended, tags)):
+        compiled(ConditionalRandomField(), mask_zero=False).fit(x, y, verbose=0)
+
+
+def test_nothing_is_said_outside_of_training(tmp_path):
+    layer = ConditionalRandomField()
+    model = compiled(layer, metrics=["accuracy"], mask_zero=False)
+    model.evaluate(WORDS, np.maximum(TAGS, 0), verbose=0)
+    model.predict(WORDS, verbose=0)
+    model.save(tmp_path / "model.keras")
+    keras.saving.load_model(tmp_path / "model.keras").predict(WORDS, verbose=0)
+    keras.models.clone_model(model)
+    layer(np.zeros((1, 2, 4), "float32"), training=True)
