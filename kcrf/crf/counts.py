@@ -9,6 +9,7 @@ __all__ = [
     "expected_score",
     "forward_backward",
     "log_partition_of",
+    "onward_sums",
     "path_entropy",
     "path_counts",
     "previous",
@@ -172,6 +173,26 @@ def _forward_backward_log(chain):
 
     (_, steps), tags = scan(backward, (_softmax(last, -1), chain.no_steps()), (before, linked), reverse=True)
     return ops.sum(tops, axis=(0, 2)) + ops.logsumexp(last, axis=-1), time_first(tags), steps
+
+
+def onward_sums(chain):
+    """The log of the sum of exp(score) over all tags after each position, given its tag; `(batch, time, tags)`.
+
+    The beta of the forward-backward algorithm, in log space, up to a constant for each position.
+    """
+    emissions, mask, continues = (time_first(x) for x in (chain.emissions, chain.mask, chain.continues))
+
+    def backward(ahead, inputs):
+        emission, real, goes_on = inputs  # (batch, tags), (batch, 1), (batch, 1)
+        sums = ops.logsumexp(chain.transitions + ahead[:, None], axis=2)  # (batch, from, to) -> (batch, from)
+        sums = ops.where(goes_on, sums, chain.end)  # (batch, tags)
+        reached = sums + emission
+        reached = reached - ops.max(reached, axis=-1, keepdims=True)
+        return ops.where(real, reached, ahead), sums
+
+    inputs = (emissions, mask[:, :, None], continues[:, :, None])
+    _, sums = scan(backward, chain.no_rows(), inputs, reverse=True)
+    return time_first(sums)
 
 
 def path_entropy(chain):

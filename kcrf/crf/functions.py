@@ -18,7 +18,15 @@ from inspect import signature
 
 from kcrf.backend import graph, ops
 from kcrf.crf.chain import FORBIDDEN, Chain
-from kcrf.crf.counts import forward_backward, log_partition_of, path_counts, path_entropy, restrict, with_gradient
+from kcrf.crf.counts import (
+    forward_backward,
+    log_partition_of,
+    onward_sums,
+    path_counts,
+    path_entropy,
+    restrict,
+    with_gradient,
+)
 from kcrf.crf.paths import best_path, best_paths
 
 __all__ = [
@@ -27,6 +35,7 @@ __all__ = [
     "log_likelihood",
     "log_partition",
     "log_probability_within",
+    "log_sums_onward",
     "marginals",
     "path_score",
     "top_k_paths",
@@ -208,3 +217,21 @@ def log_probability_within(emissions, allowed, mask, transitions, start=None, en
     free = ops.cast(allowed, "bool") | ~chain.mask[:, :, None]
     within = chain.with_emissions(ops.where(free, chain.emissions, FORBIDDEN))
     return log_partition_of(within) - log_partition_of(chain)
+
+
+@_accepts_empty(1)
+@graph
+def log_sums_onward(emissions, mask, transitions, start=None, end=None):
+    """The log of the sum of exp(score) over all ways to go on after each position, given its tag. No gradient.
+
+    Up to a constant for each position, so that `softmax(transitions[i] + emissions[t] + log_sums_onward[t])` is the
+    posterior of the tag at position t, given that the tag of the position before it is i.
+
+    Returns:
+        `(batch, time, tags)`; at masked positions without meaning.
+
+    >>> sums = log_sums_onward([[[0.0, 0.0], [0.0, 0.0]]], None, [[3.0, 3.0], [1.0, 1.0]])
+    >>> round(float(sums[0, 0, 0] - sums[0, 0, 1]), 4)
+    2.0
+    """
+    return onward_sums(Chain(emissions, mask, transitions, start, end).detached().centred())

@@ -4,15 +4,14 @@ import numpy as np
 
 from kcrf import crf
 from kcrf.backend import keras, ops
-from kcrf.layers.chain_layer import BoundToLayer, ChainLayer, real_positions
+from kcrf.layers.chain_layer import BoundToLayer, ChainLayer
 from kcrf.layers.checks import check_training, warn_of_softmax
 from kcrf.layers.learning_rates import with_learning_rate_multiplier
 from kcrf.layers.losses import DenseAccuracy, DenseLoss, SparseAccuracy, SparseLoss, ViterbiAccuracy
+from kcrf.layers.spans import span_probabilities
 from kcrf.tags import TagScheme
 
 __all__ = ["ConditionalRandomField", "ViterbiTags"]
-
-_SPANS_AT_ONCE = 256
 
 
 @keras.saving.register_keras_serializable(package="kcrf")
@@ -174,7 +173,7 @@ class ConditionalRandomField(ChainLayer):
         """The posterior probability that exactly this span is a word, or an entity of its type.
 
         The sum of the probabilities of all paths that have the tags of the span there. A BIO entity begins with B, also
-        if no constraints forbid I, and ends with the span.
+        if no constraints forbid I, and ends with the span. The cost hardly depends on the number of spans.
 
         Args:
             y_pred: What the layer returned, `(batch, time, tags)`.
@@ -201,26 +200,10 @@ class ConditionalRandomField(ChainLayer):
             raise ValueError(f"`scheme` must have {y_pred.shape[-1]} tags. Received: {scheme and scheme.labels}")
         if len(spans) != len(y_pred):
             raise ValueError(f"`spans` needs a list for each of {len(y_pred)} sentences. Received: {len(spans)} lists")
-        mask = ops.convert_to_numpy(real_positions(y_pred))
-        jobs = [(row, span) for row, row_spans in enumerate(spans) for span in row_spans]
-        found = [np.zeros(0, "float32")]
-        for first in range(0, len(jobs), _SPANS_AT_ONCE):
-            some = jobs[first : first + _SPANS_AT_ONCE]
-            allowed = np.stack([_tags_with_span(scheme, span, mask[row]) for row, span in some])
-            found.append(self._probabilities(y_pred[[row for row, _ in some]], allowed))
-        return np.split(np.concatenate(found), np.cumsum([len(row_spans) for row_spans in spans])[:-1])
-
-    def _probabilities(self, y_pred, allowed):
-        """The probability that all tags of a row are `allowed (rows, time, tags)`; `(rows,)`."""
-        rows = len(y_pred)
-        fill = [
-            (0, (1 << (rows - 1).bit_length()) - rows),
-            (0, 0),
-            (0, 0),
-        ]  # powers of 2, so that few shapes are compiled
-        y_pred, allowed = (np.pad(x, fill, mode="edge") for x in (y_pred, allowed))
-        logs = crf.log_probability_within(allowed=allowed, **self.chain(y_pred))
-        return np.exp(np.minimum(ops.convert_to_numpy(logs)[:rows], 0.0))
+        rows = 1 << (len(y_pred) - 1).bit_length() if len(y_pred) else 0  # a power of 2: few shapes are compiled
+        padded = np.pad(y_pred, [(0, rows - len(y_pred)), (0, 0), (0, 0)], constant_values=-np.inf)
+        found = span_probabilities(self.chain(padded), scheme, spans)
+        return np.split(found, np.cumsum([len(row_spans) for row_spans in spans])[:-1])
 
     def get_config(self):
         return {
@@ -229,24 +212,6 @@ class ConditionalRandomField(ChainLayer):
             "constraints": self.constraints and self.constraints.get_config(),
             "transition_initializer": keras.initializers.serialize(self.transition_initializer),
         }
-
-
-def _tags_with_span(scheme, span, mask):
-    """The tags that each position may have if `span` is a word or an entity, `(time, tags)` bool."""
-    start, end, *label = span
-    if len(label) != bool(scheme.types):
-        raise ValueError(f"A {scheme.name} span has {2 + bool(scheme.types)} members. Received: {tuple(span)}")
-    if not 0 <= start < end <= len(mask) or not mask[start:end].any():
-        raise ValueError(f"A span needs 0 <= start < end <= {len(mask)} and a real position. Received: {tuple(span)}")
-    inside, behind = start + np.flatnonzero(mask[start:end]), end + np.flatnonzero(mask[end:])
-    length = len(inside)
-    tags, longer = (scheme.encode([(0, n, *label)], n) for n in (length, length + 1))
-    allowed = np.ones((len(mask), len(scheme)), bool)
-    allowed[inside] = False
-    allowed[inside, tags] = True
-    if longer[:length] == tags and len(behind):  # as in BIO, where the tag after the span shows that it ends
-        allowed[behind[0], longer[length]] = False
-    return allowed
 
 
 def _forbid(scores, allowed):

@@ -315,6 +315,22 @@ def test_marginals_are_the_derivative_of_log_z():
     assert_allclose(numpy(crf.marginals(case.emissions, *case.rest)), found, atol=1e-5)
 
 
+@pytest.mark.parametrize("mask", MASKS)
+def test_sums_onward_give_each_tag_given_the_tag_before(mask):
+    case = Case(7, 4, 3, mask, scale=3.0)
+    sums = numpy(crf.log_sums_onward(case.emissions, *case.rest))
+    for b, truth in enumerate(case.oracle()):
+        real = np.flatnonzero(case.mask[b])
+        for place, t in enumerate(real[1:], 1):
+            scores = case.transitions + case.emissions[b, t] + sums[b, t]  # (tag before, tag)
+            given = np.exp(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True))
+            for i, j in itertools.product(range(3), repeat=2):
+                both = [v for path, v in truth["paths"] if path[place - 1 : place + 1] == (i, j)]
+                before = [v for path, v in truth["paths"] if path[place - 1] == i]
+                expected = np.exp(oracles.log_sum(both) - oracles.log_sum(before))
+                assert_allclose(given[i, j], expected, rtol=1e-4, atol=1e-6)
+
+
 def test_without_transitions_a_crf_is_a_softmax():
     case = Case(29, 5, 3, "right")
     nothing = np.zeros((3, 3), "float32")

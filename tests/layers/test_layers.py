@@ -252,6 +252,50 @@ def test_spans_that_cannot_be_are_refused(spans, message):
         layer.span_confidence(layer(EMISSIONS, mask=MASK), spans)
 
 
+@pytest.mark.parametrize("scale", [1.0, 30.0, 1000.0])
+@pytest.mark.parametrize("constrained", [True, False])
+def test_span_confidences_of_scores_of_any_size_are_the_enumerated_ones(scale, constrained):
+    scheme = bio(["A"])
+    layer = ConditionalRandomField(constraints=scheme if constrained else None, use_boundary=True)
+    layer.build((None, None, 3))
+    layer.set_weights([random.normal(size=w.shape) * scale / 10 for w in layer.get_weights()])
+    emissions, mask = random.normal(size=(2, 5, 3)) * scale, np.array([[1, 1, 0, 1, 1], [0, 1, 1, 1, 1]], bool)
+    spans = [[s for s in spans_of(scheme, 5) if row[s[0] : s[1]].any()] for row in mask]
+    found = layer.span_confidence(layer(emissions.astype("float32"), mask=mask), spans, scheme)
+    scores = [numpy(x).astype("float64") for x in layer.scores()]
+    for rows, real, row, probabilities in zip(emissions, mask, spans, found, strict=True):
+        every = oracles.sentence(rows, real, *scores)
+        for (start, end, _), probability in zip(row, probabilities, strict=True):
+            first, stop = real[:start].sum(), real[:end].sum()
+            wanted = (1,) + (2,) * (stop - first - 1)
+            fits = [v for path, v in every["paths"] if path[first:stop] == wanted and path[stop : stop + 1] != (2,)]
+            expected = np.exp(oracles.log_sum(fits) - every["log_z"]) if fits else 0.0
+            assert_allclose(probability, expected, rtol=1e-3, atol=1e-6)
+
+
+def test_span_confidences_take_one_pass_and_equal_the_share_of_the_restricted_paths():
+    """`log_probability_within` is another way to the same numbers, with a pass for each span."""
+    passes = []
+
+    class Counting(ConditionalRandomField):
+        def chain(self, y_pred, scores=None):
+            passes.append(len(y_pred))
+            return super().chain(y_pred, scores)
+
+    layer = Counting(constraints=bmes())
+    y_pred = layer(random.normal(size=(3, 24, 4)).astype("float32"))
+    spans = [spans_of(bmes(), 24)] * 3
+    found = layer.span_confidence(y_pred, spans)
+    assert passes == [4]  # the next power of 2
+    for row in (0, 2):
+        for index in range(0, 300, 37):
+            start, end = spans[row][index]
+            allowed = np.ones((1, 24, 4), bool)
+            allowed[0, start:end] = np.eye(4, dtype=bool)[bmes().encode([(0, end - start)], end - start)]
+            log_p = crf.log_probability_within(allowed=allowed, **layer.chain(y_pred[row : row + 1]))
+            assert_allclose(found[row][index], np.exp(numpy(log_p)[0]), rtol=1e-4, atol=1e-7)
+
+
 def test_span_confidence_needs_a_scheme_of_the_right_size():
     with pytest.raises(ValueError, match="`scheme` must have 4 tags. Received: None"):
         built().span_confidence(EMISSIONS, [[], [], []])

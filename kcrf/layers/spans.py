@@ -1,0 +1,121 @@
+"""The posterior probabilities of spans, out of one forward and one backward recursion per sentence.
+
+The tags y_s ... y_e of a span have the probability
+
+    P(y_s) P(y_{s+1} | y_s) ... P(y_e | y_{e-1})
+
+since the tags before and after a position are independent given its tag. Each factor is at most 1: nothing cancels.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+
+from kcrf import crf
+from kcrf.backend import ops
+
+__all__ = ["span_probabilities"]
+
+_POSITIONS_AT_ONCE = 1 << 16  # of spans; each has a row of scores, one per tag
+
+
+def span_probabilities(chain, scheme, spans):
+    """The posterior probability of each span; see `ConditionalRandomField.span_confidence`.
+
+    Args:
+        chain: A dict of the arguments of `kcrf.crf.marginals`.
+        scheme: The `TagScheme`.
+        spans: For each sentence of the chain a list of spans.
+
+    Returns:
+        float32, one for each span, sentence by sentence.
+    """
+    mask = ops.convert_to_numpy(chain["mask"])
+    rows, first, tags, excluded = _tags_of_spans(scheme, spans, mask)
+    found = np.zeros(len(rows), "float32")
+    if not len(rows):
+        return found
+    posterior = _Posterior(chain, mask)
+    ends = np.cumsum([len(span_tags) for span_tags in tags])
+    cuts = np.searchsorted(ends, np.arange(_POSITIONS_AT_ONCE, ends[-1], _POSITIONS_AT_ONCE))
+    for some in np.split(np.arange(len(rows)), np.unique(cuts[cuts > 0])):
+        found[some] = posterior.of_spans(rows[some], first[some], [tags[i] for i in some], excluded[some])
+    return found
+
+
+def _tags_of_spans(scheme, spans, mask):
+    """For each span its sentence, the number of its first real position, its tags, and the tag not to follow or -1."""
+    rows, first, tags, excluded = [], [], [], []
+    for row, row_spans in enumerate(spans):
+        real = [0, *np.cumsum(mask[row]).tolist()]  # before each position, how many real ones
+        for start, end, *label in row_spans:
+            if len(label) != bool(scheme.types):
+                raise ValueError(
+                    f"A {scheme.name} span has {2 + bool(scheme.types)} members. Received: {(start, end, *label)}"
+                )
+            if not 0 <= start < end < len(real) or real[start] == real[end]:
+                raise ValueError(
+                    f"A span needs 0 <= start < end <= {len(real) - 1} and a real position. "
+                    f"Received: {(start, end, *label)}"
+                )
+            span_tags, follower = _pattern(scheme, real[end] - real[start], *label)
+            rows.append(row)
+            first.append(real[start])
+            tags.append(span_tags)
+            excluded.append(follower)
+    return np.array(rows, int), np.array(first, int), tags, np.array(excluded, int)
+
+
+@lru_cache(maxsize=4096)
+def _pattern(scheme, length, *label):
+    """The tags of a span, and the tag that would make it longer if it came next, -1 if its last tag shows its end."""
+    tags, longer = (scheme.encode([(0, n, *label)], n) for n in (length, length + 1))
+    return np.array(tags), longer[length] if longer[:length] == tags else -1
+
+
+class _Posterior:
+    """Posterior probabilities of tags in sentences, and of tags given the tag before.
+
+    Args:
+        chain: A dict of the arguments of `kcrf.crf.marginals`.
+        mask: Its mask as a NumPy array.
+    """
+
+    def __init__(self, chain, mask):
+        self._marginals = ops.convert_to_numpy(crf.marginals(**chain))
+        self._transitions = ops.convert_to_numpy(chain["transitions"]).astype("float64")
+        onward = ops.convert_to_numpy(crf.log_sums_onward(**chain))
+        emissions = np.maximum(ops.convert_to_numpy(chain["emissions"]), crf.FORBIDDEN, dtype="float64")
+        self._ahead = emissions + onward  # (batch, time, tags)
+        self._order = np.argsort(~mask, axis=1, kind="stable")  # (batch, time), real positions first
+        self._counts = mask.sum(axis=1)  # (batch,)
+
+    def of_spans(self, rows, first, tags, excluded):
+        """The probabilities `(spans,)` of spans as `_tags_of_spans` returns them."""
+        lengths = np.array([len(span_tags) for span_tags in tags])
+        ends = np.cumsum(lengths)
+        span = np.repeat(np.arange(len(rows)), lengths)  # (positions of all spans,)
+        offset = np.arange(ends[-1]) - np.repeat(ends - lengths, lengths)
+        tags = np.concatenate(tags)
+        begin = self._marginals[rows, self._order[rows, first], tags[ends - lengths]]  # (spans,)
+
+        after = np.flatnonzero(offset)  # what has a tag of its span before it
+        scores = self._given(rows[span[after]], first[span[after]] + offset[after], tags[after - 1])
+        inside = np.bincount(span[after], scores[np.arange(len(after)), tags[after]], len(rows))
+
+        cut = np.flatnonzero((excluded >= 0) & (first + lengths < self._counts[rows]))
+        scores = self._given(rows[cut], first[cut] + lengths[cut], tags[ends[cut] - 1])
+        scores[np.arange(len(cut)), excluded[cut]] = -np.inf
+        inside[cut] += _log_sum(scores)[:, 0]
+        return np.minimum(begin * np.exp(inside), 1.0)
+
+    def _given(self, rows, numbers, before):
+        """The log probabilities of all tags at the n-th real positions, given the tags before; `(positions, tags)`."""
+        scores = self._transitions[before] + self._ahead[rows, self._order[rows, numbers]]
+        return scores - _log_sum(scores)
+
+
+def _log_sum(scores):
+    """`logsumexp` over the last axis, which is kept."""
+    top = scores.max(axis=-1, keepdims=True, initial=crf.FORBIDDEN * 4)
+    return np.log(np.exp(scores - top).sum(axis=-1, keepdims=True)) + top
