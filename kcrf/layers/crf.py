@@ -55,12 +55,8 @@ class ConditionalRandomField(ChainLayer):
         self, lr_multiplier=1, use_boundary=False, constraints=None, transition_initializer="glorot_uniform", **kwargs
     ):
         super().__init__(lr_multiplier, **kwargs)
-        if isinstance(constraints, dict):
-            constraints = TagScheme.from_config(constraints)
-        if constraints is not None and not isinstance(constraints, TagScheme):
-            raise ValueError(f"`constraints` must be a kcrf.tags.TagScheme or None. Received: {constraints!r}")
         self.use_boundary = use_boundary
-        self.constraints = constraints
+        self.constraints = _as_scheme(constraints)
         self.transition_initializer = keras.initializers.get(transition_initializer)
 
     def build(self, input_shape):
@@ -153,13 +149,31 @@ class ConditionalRandomField(ChainLayer):
         """
         return ViterbiAccuracy(layer=self)
 
-    def decode(self, y_pred):
-        """The best path of each sentence, `(batch, time)` int32, -1 where masked."""
-        return crf.viterbi(**self.chain(y_pred))
+    def decode(self, y_pred, constraints=None):
+        """The best path of each sentence, `(batch, time)` int32, -1 where masked.
 
-    def top_k(self, y_pred, k):
-        """The k best paths, `(batch, k, time)`, and their scores `(batch, k)`; see `crf.top_k_paths`."""
-        return crf.top_k_paths(k=k, **self.chain(y_pred))
+        Args:
+            y_pred: What the layer returned, `(batch, time, tags)`.
+            constraints: A `kcrf.tags.TagScheme` that the path must follow, whether the layer was trained with
+                constraints or not. Defaults to None: those of the layer.
+        """
+        return crf.viterbi(**self._chain_within(y_pred, constraints))
+
+    def top_k(self, y_pred, k, constraints=None):
+        """The k best paths, `(batch, k, time)`, and their scores `(batch, k)`; see `crf.top_k_paths` and `decode`."""
+        return crf.top_k_paths(k=k, **self._chain_within(y_pred, constraints))
+
+    def _chain_within(self, y_pred, constraints):
+        """What `chain` returns, with all that the constraints do not allow forbidden."""
+        chain = self.chain(y_pred)
+        if constraints is None:
+            return chain
+        allowed = {
+            "transitions": constraints.allowed_transitions,
+            "start": constraints.allowed_starts,
+            "end": constraints.allowed_ends,
+        }
+        return {**chain, **{x: _forbid(0.0 if chain[x] is None else chain[x], allowed[x]) for x in allowed}}
 
     def marginals(self, y_pred):
         """The posterior probability of every tag at every position, `(batch, time, tags)`, 0 where masked."""
@@ -214,6 +228,15 @@ class ConditionalRandomField(ChainLayer):
         }
 
 
+def _as_scheme(constraints):
+    """The `TagScheme` that was given as one or as its config; None for None."""
+    if isinstance(constraints, dict):
+        return TagScheme.from_config(constraints)
+    if constraints is not None and not isinstance(constraints, TagScheme):
+        raise ValueError(f"`constraints` must be a kcrf.tags.TagScheme or None. Received: {constraints!r}")
+    return constraints
+
+
 def _forbid(scores, allowed):
     return ops.where(ops.convert_to_tensor(allowed), scores, crf.FORBIDDEN)
 
@@ -225,6 +248,7 @@ class ViterbiTags(BoundToLayer, keras.layers.Layer):
     Args:
         crf: The `ConditionalRandomField` whose outputs are the inputs of this layer.
         confidences: Whether to also return the posterior probability of each tag of the path. Defaults to False.
+        constraints: A `kcrf.tags.TagScheme` that the path must follow. Defaults to None: that of `crf`, if it has one.
 
     Shapes:
         Inputs: the outputs of `crf`, `(batch, time, tags)`. Outputs: int32 `(batch, time)`, -1 where masked; with
@@ -237,10 +261,11 @@ class ViterbiTags(BoundToLayer, keras.layers.Layer):
     >>> tagger = keras.Model(inputs, ViterbiTags(layer)(layer(inputs)))
     """
 
-    def __init__(self, crf=None, confidences=False, key=None, **kwargs):
+    def __init__(self, crf=None, confidences=False, key=None, constraints=None, **kwargs):
         super().__init__(**kwargs, autocast=False)
         self._bind(crf, key)
         self.confidences = confidences
+        self.constraints = _as_scheme(constraints)
 
     def __call__(self, inputs, *args, **kwargs):
         self._layer_for(inputs)
@@ -248,7 +273,7 @@ class ViterbiTags(BoundToLayer, keras.layers.Layer):
 
     def call(self, inputs):
         layer = self._layer()
-        tags = layer.decode(inputs)
+        tags = layer.decode(inputs, self.constraints)
         if not self.confidences:
             return tags
         chosen = ops.one_hot(tags, inputs.shape[-1], dtype="float32")  # a row of zeros for -1
@@ -259,4 +284,6 @@ class ViterbiTags(BoundToLayer, keras.layers.Layer):
         return (tags, keras.KerasTensor(inputs.shape[:2], dtype="float32")) if self.confidences else tags
 
     def get_config(self):
-        return {**super().get_config(), "confidences": self.confidences, "key": self._layer_key}
+        constraints = self.constraints and self.constraints.get_config()
+        own = {"confidences": self.confidences, "key": self._layer_key, "constraints": constraints}
+        return {**super().get_config(), **own}

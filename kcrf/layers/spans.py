@@ -101,7 +101,8 @@ class _Posterior:
 
         after = np.flatnonzero(offset)  # what has a tag of its span before it
         scores = self._given(rows[span[after]], first[span[after]] + offset[after], tags[after - 1])
-        inside = np.bincount(span[after], scores[np.arange(len(after)), tags[after]], len(rows))
+        inside = np.zeros(len(rows))
+        np.add.at(inside, span[after], scores[np.arange(len(after)), tags[after]])
 
         cut = np.flatnonzero((excluded >= 0) & (first + lengths < self._counts[rows]))
         scores = self._given(rows[cut], first[cut] + lengths[cut], tags[ends[cut] - 1])

@@ -30,6 +30,9 @@ class Tagger:
     Spans are `(start, end)` for words and `(start, end, label)` for entities, half-open, in characters. Words cover the
     text. Texts to be segmented must not have white space.
 
+    Paths of entities follow the tag scheme, also if the model was trained without constraints: no entity begins with an
+    I. Probabilities are those of the model, in which other paths may be possible.
+
     A softmax head is decoded as a CRF whose transitions are 0. The probability of a span is then the product of those
     of its tags and, under BIO, of the probability that no I follows.
 
@@ -59,7 +62,9 @@ class Tagger:
             emissions = self._crf(emissions, mask=mask_of(model.input))
         allowed = keras.Input((None, len(scheme)), name=_ALLOWED)  # 0 for a tag that is allowed, -inf for another
         emissions = emissions + allowed
-        self._decoder = keras.Model({**model.input, _ALLOWED: allowed}, [emissions, ViterbiTags(self._crf)(emissions)])
+        self._constraints = scheme if scheme.types else None
+        paths = ViterbiTags(self._crf, constraints=self._constraints)(emissions)
+        self._decoder = keras.Model({**model.input, _ALLOWED: allowed}, [emissions, paths])
         self._decoder.compile(jit_compile=JIT_PAYS_FOR_INFERENCE)
 
     def spans(self, texts, batch_size=64, on_batch=ignore, confidence=False, known=None):
@@ -112,7 +117,18 @@ class Tagger:
                 tags[number][slice(*window.keep)] = window.kept(path).tolist()
         for row, item in zip(tags, known, strict=True):
             write_tags(self.scheme, item, row)
-        return [self.scheme.decode(row) for row in tags]
+        return [self._spans_of(row) for row in tags]
+
+    def _spans_of(self, tags):
+        """The spans of the tags of a text. Where two windows meet, a piece of an entity is left out."""
+        spans = self.scheme.decode(tags)
+        if not self.scheme.types:
+            return spans
+        return [span for span in spans if tags[span[0] : span[1]] == self._tags_inside(span)]
+
+    def _tags_inside(self, span):
+        start, end, label = span
+        return self.scheme.encode([(0, end - start, label)], end - start)
 
     def _best_spans_and_confidences(self, readings, batches, known):
         """The spans of the best path of each text, in units, and their posteriors."""
@@ -162,7 +178,7 @@ class Tagger:
 
     def _best_paths(self, emissions, k):
         """The k best paths `(batch, k, time)` and their log probabilities `(batch, k)`."""
-        tags, scores = self._crf.top_k(emissions, k)
+        tags, scores = self._crf.top_k(emissions, k, self._constraints)
         best = -ops.convert_to_numpy(self._crf.sparse_loss(tags[:, 0], ops.convert_to_tensor(emissions)))  # (batch,)
         tags, scores = ops.convert_to_numpy(tags), ops.convert_to_numpy(scores)
         return tags, np.minimum(best[:, None] + scores - scores[:, :1], 0.0)
@@ -171,7 +187,7 @@ class Tagger:
         """`(probability, spans)` of `(tags, log probability)`, best first. Sequences with the same spans are one."""
         found = {}
         for tags, score in sequences:
-            spans = tuple(spans_of_units(self.scheme, reading.units, self.scheme.decode(tags), len(text)))
+            spans = tuple(spans_of_units(self.scheme, reading.units, self._spans_of(tags), len(text)))
             found[spans] = found.get(spans, 0.0) + float(np.exp(score))
         return sorted(((p, list(spans)) for spans, p in found.items()), key=lambda item: -item[0])
 

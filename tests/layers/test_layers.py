@@ -296,6 +296,23 @@ def test_span_confidences_take_one_pass_and_equal_the_share_of_the_restricted_pa
             assert_allclose(found[row][index], np.exp(numpy(log_p)[0]), rtol=1e-4, atol=1e-7)
 
 
+def test_a_free_layer_decodes_under_constraints_that_are_given(tmp_path):
+    model, layer, words, _ = small_model()
+    layer.set_weights([random.normal(size=(4, 4))])
+    scheme = bmes()
+    y_pred = model.predict(words, verbose=0)
+    strict = ConditionalRandomField(constraints=scheme)
+    strict.build((None, None, 4))
+    strict.set_weights([numpy(layer.trans)])
+    expected = numpy(strict.decode(y_pred))
+    assert (numpy(layer.decode(y_pred)) != expected).any()
+    assert_array_equal(numpy(layer.decode(y_pred, constraints=scheme)), expected)
+    for found, wanted in zip(layer.top_k(y_pred, 2, scheme), strict.top_k(y_pred, 2), strict=True):
+        assert_allclose(numpy(found), numpy(wanted), rtol=1e-5)
+    keras.Model(model.input, ViterbiTags(layer, constraints=scheme)(model.output)).save(tmp_path / "tagger.keras")
+    assert_array_equal(keras.saving.load_model(tmp_path / "tagger.keras").predict(words, verbose=0), expected)
+
+
 def test_span_confidence_needs_a_scheme_of_the_right_size():
     with pytest.raises(ValueError, match="`scheme` must have 4 tags. Received: None"):
         built().span_confidence(EMISSIONS, [[], [], []])

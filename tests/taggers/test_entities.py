@@ -134,18 +134,41 @@ def test_confidences_and_alternatives_are_those_of_all_paths(head, run, tmp_path
         train_tagger(Settings(**{**TINY, "epochs": 1}, head="softmax"), **DATA, out=run)
     tagger, text = load_tagger(run), CORPUS.test[0].text[:5]
     probabilities = path_probabilities(tagger, text)
-    best = max(probabilities, key=probabilities.get)
+    legal = [path for path in sorted(probabilities, key=probabilities.get) if not tagger.scheme.violations(path)]
+    best = legal[-1]
     (found,) = tagger.spans([text], confidence=True)
     assert [span[:3] for span in found] == tagger.scheme.decode(best)
     for start, end, label, confidence in found:
         assert_allclose(confidence, posterior(probabilities, tagger.scheme, start, end, label), atol=1e-5)
     by_spans = {}
-    for path in sorted(probabilities, key=probabilities.get)[-6:]:
+    for path in legal[-6:]:
         spans = tuple(tagger.scheme.decode(path))
         by_spans[spans] = by_spans.get(spans, 0) + probabilities[path]
     (best,) = tagger.top_k([text], 6)
     assert_allclose([p for p, _ in best], sorted(by_spans.values(), reverse=True), atol=1e-5)
     assert {tuple(spans) for _, spans in best} == set(by_spans)
+
+
+def test_no_entity_comes_from_an_illegal_path_without_constraints(run):
+    tagger, text = load_tagger(run), CORPUS.test[0].text[:5]
+    scheme, stored = tagger.scheme, ops.convert_to_numpy(tagger.crf.trans) / tagger.crf.multiplier
+    tagger.crf.set_weights([np.where(scheme.allowed_transitions, stored, 1.0)])  # a CRF that prefers what is illegal
+    probabilities = path_probabilities(tagger, text)
+    assert scheme.violations(max(probabilities, key=probabilities.get))
+    legal = sorted((path for path in probabilities if not scheme.violations(path)), key=probabilities.get)
+    (found,) = tagger.spans([text], confidence=True)
+    assert [span[:3] for span in found] == scheme.decode(legal[-1])
+    for *span, confidence in found:
+        assert_allclose(confidence, posterior(probabilities, scheme, *span), atol=1e-5)
+    assert {tuple(spans) for _, spans in tagger.top_k([text], 4)[0]} <= {
+        tuple(map(tuple, scheme.decode(p))) for p in legal
+    }
+
+
+def test_where_windows_meet_a_piece_of_an_entity_is_left_out(run):
+    tagger = load_tagger(run)
+    tags = [tagger.scheme.labels.index(x) for x in ("I-PER", "O", "B-PER", "I-PER", "I-LOC", "O", "B-LOC")]
+    assert tagger._spans_of(tags) == [(2, 4, "PER"), (6, 7, "LOC")]
 
 
 def test_a_long_document_is_its_sentences_and_loses_no_entity(recognizer):
