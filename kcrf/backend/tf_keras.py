@@ -7,7 +7,7 @@ import importlib
 import os
 import sys
 import warnings
-from functools import cache
+from functools import cache, wraps
 from inspect import Parameter, signature
 from types import ModuleType
 
@@ -71,6 +71,24 @@ class _Names:
                 f"{self._module.__name__} has no {name!r}, which needs Keras 3: unset TF_KERAS and TF_USE_LEGACY_KERAS"
             ) from None
 
+
+def _build_in_name_scope(build_from_config):
+    """The method of tf_keras' base layer, in the name scope in which a layer is built when it is called.
+
+    Without it the variables of a loaded layer lack its name, unless it is one of tf_keras' own: "trans" and not
+    "CRF/trans", which the patterns of optimizers look for. Once bert4keras has registered layers of the same names,
+    this also happens to tf_keras' own `Embedding` and `LayerNormalization`.
+    """
+
+    @wraps(build_from_config)
+    def build(layer, config):
+        with tf.name_scope(layer.name):
+            build_from_config(layer, config)
+
+    return build
+
+
+tf_keras.layers.Layer.build_from_config = _build_in_name_scope(tf_keras.layers.Layer.build_from_config)
 
 K = tf.keras.backend  # bert4keras adds its functions to this module
 

@@ -293,3 +293,27 @@ def test_any_order_of_imports_gives_one_keras_and_no_warnings(order, switch):
     done = subprocess.run(command, env=clean | switch, capture_output=True, text=True)
     assert done.stdout.split() == ["3.0", "2.0", "True"], done.stderr[-2000:]
     assert "Warning" not in done.stderr
+
+
+def test_a_model_whose_optimizer_has_patterns_is_loaded_beside_bert4keras(bert4keras, tmp_path):
+    """Patterns are matched with the paths of variables, which tf_keras shortens when it loads a model."""
+    inputs = keras.Input((6,), dtype="int32")
+    x = keras.layers.Embedding(20, 8, name="Embedding-Token")(inputs)
+    x = keras.layers.LayerNormalization(name="Embedding-Norm")(x)
+    x = bert4keras.layers.PositionEmbedding(6, 8, name="Embedding-Position")(x)
+    layer = ConditionalRandomField(name="CRF")
+    model = keras.Model(inputs, layer(keras.layers.Dense(4, name="Scores")(x)))
+    rates = {"Embedding-Token/": 0.5, "Embedding-Position/": 2.0, "^CRF/": 100.0}
+    model.compile(AdamWeightDecay(1e-3, lr_multipliers=rates, exclude_from_weight_decay=["Norm"]), layer.sparse_loss)
+    words, tags = np.maximum(WORDS[:, :6], 1), TAGS[:, :6]
+    model.fit(words, tags, verbose=0)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert [w.name for w in loaded.trainable_weights] == [w.name for w in model.trainable_weights]
+    assert (loaded.optimizer._rates, loaded.optimizer._decays) == (model.optimizer._rates, model.optimizer._decays)
+    assert max(loaded.optimizer._rates) == 100.0
+    for each in (model, loaded):
+        set_seeds(1)
+        each.fit(words, tags, shuffle=False, verbose=0)
+    for one, other in zip(model.get_weights(), loaded.get_weights(), strict=True):
+        assert_allclose(one, other, rtol=1e-5, atol=1e-7)
