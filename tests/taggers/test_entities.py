@@ -69,7 +69,7 @@ def test_transitions_are_told_for_every_epoch(run):
 
 
 def path_probabilities(tagger, text):
-    """The probability of every tag sequence, by enumeration in float64; a CRF allows those that the scheme writes."""
+    """The probability of every tag sequence, by enumeration in float64; constraints forbid what is illegal."""
     emissions = tagger.emissions([text]).astype(float)
     trans = np.zeros((7, 7)) if tagger.crf is None else ops.convert_to_numpy(tagger.crf.trans).astype(float)
     paths = list(product(range(7), repeat=len(text)))
@@ -80,7 +80,7 @@ def path_probabilities(tagger, text):
         ]
     )
     scores = np.exp(scores - scores.max())
-    if tagger.crf is not None:
+    if tagger.crf is not None and tagger.crf.constraints:
         scheme = tagger.scheme
         scores *= [tuple(scheme.encode(scheme.decode(path), len(path))) == path for path in paths]
     return dict(zip(paths, scores / scores.sum(), strict=True))
@@ -149,10 +149,13 @@ def test_confidences_and_alternatives_are_those_of_all_paths(head, run, tmp_path
     assert {tuple(spans) for _, spans in best} == set(by_spans)
 
 
-def test_no_entity_comes_from_an_illegal_path_without_constraints(run):
-    tagger, text = load_tagger(run), CORPUS.test[0].text[:5]
-    scheme, stored = tagger.scheme, ops.convert_to_numpy(tagger.crf.trans) / tagger.crf.multiplier
-    tagger.crf.set_weights([np.where(scheme.allowed_transitions, stored, 1.0)])  # a CRF that prefers what is illegal
+def test_no_entity_comes_from_an_illegal_path_without_constraints(tmp_path):
+    settings = Settings(**{**TINY, "epochs": 1}, constraints=False)
+    tagger, _ = train_tagger(settings, CORPUS.train[:24], CORPUS.valid[:4], out=tmp_path / "run")
+    text = CORPUS.test[0].text[:5]
+    scheme, scores = tagger.scheme, ops.convert_to_numpy(tagger.crf.trans)
+    scores = np.where(tagger.scheme.allowed_transitions, scores, 10.0)  # a CRF that prefers what is illegal
+    tagger.crf.set_weights([scores / tagger.crf.multiplier])
     probabilities = path_probabilities(tagger, text)
     assert scheme.violations(max(probabilities, key=probabilities.get))
     legal = sorted((path for path in probabilities if not scheme.violations(path)), key=probabilities.get)
@@ -333,7 +336,7 @@ def test_constraints_leave_no_illegal_tags_in_text_cut_anywhere(scheme, tmp_path
     tagger, _ = train_tagger(settings, [long, *DATA["train"]], DATA["valid"], out=tmp_path / "run")
     assert 0 < float((tmp_path / "run" / "log.csv").read_text().splitlines()[-1].split(",")[1]) < 1e4
     readings = tagger.reader.read([long.text])
-    for windows, _, paths in tagger._decode([long.text], readings, 8, lambda characters: None):
+    for windows, _, paths in tagger._decode([long.text], readings, 8, lambda characters: None, [None]):
         for (_, window), path in zip(windows, paths):
             assert tagger.scheme.violations(path[window.positions].tolist()) == []
 
