@@ -175,15 +175,23 @@ class ConditionalRandomField(ChainLayer):
         }
         return {**chain, **{x: _forbid(0.0 if chain[x] is None else chain[x], allowed[x]) for x in allowed}}
 
-    def marginals(self, y_pred):
+    def chain_at(self, y_pred, temperature):
+        """What `chain` returns, with all scores divided by a temperature. Above 1, probabilities are less extreme."""
+        chain = self.chain(y_pred)
+        if temperature == 1:
+            return chain
+        names = ("emissions", "transitions", "start", "end")
+        return {**chain, **{name: _divide(chain[name], temperature) for name in names if chain[name] is not None}}
+
+    def marginals(self, y_pred, temperature=1.0):
         """The posterior probability of every tag at every position, `(batch, time, tags)`, 0 where masked."""
-        return crf.marginals(**self.chain(y_pred))
+        return crf.marginals(**self.chain_at(y_pred, temperature))
 
     def entropy(self, y_pred):
         """The entropy over paths in nats, `(batch,)`."""
         return crf.entropy(**self.chain(y_pred))
 
-    def span_confidence(self, y_pred, spans, scheme=None):
+    def span_confidence(self, y_pred, spans, scheme=None, temperature=1.0):
         """The posterior probability that exactly this span is a word, or an entity of its type.
 
         The sum of the probabilities of all paths that have the tags of the span there. A BIO entity begins with B, also
@@ -194,6 +202,8 @@ class ConditionalRandomField(ChainLayer):
             spans: For each sentence a list of `(start, end)` under BMES, of `(start, end, label)` under BIO and BIOES;
                 half-open, in positions of `y_pred`. Masked positions inside a span are skipped. Spans may overlap.
             scheme: A `kcrf.tags.TagScheme`. Defaults to the constraints of the layer.
+            temperature: All scores are divided by it. One that is fitted on held-out data makes the probabilities of a
+                model that is too sure better calibrated (Guo et al., 2017). Defaults to 1.
 
         Returns:
             For each sentence a NumPy array with one probability per span.
@@ -216,7 +226,7 @@ class ConditionalRandomField(ChainLayer):
             raise ValueError(f"`spans` needs a list for each of {len(y_pred)} sentences. Received: {len(spans)} lists")
         rows = 1 << (len(y_pred) - 1).bit_length() if len(y_pred) else 0  # a power of 2: few shapes are compiled
         padded = np.pad(y_pred, [(0, rows - len(y_pred)), (0, 0), (0, 0)], constant_values=-np.inf)
-        found = span_probabilities(self.chain(padded), scheme, spans)
+        found = span_probabilities(self.chain_at(padded, temperature), scheme, spans)
         return np.split(found, np.cumsum([len(row_spans) for row_spans in spans])[:-1])
 
     def get_config(self):
@@ -235,6 +245,11 @@ def _as_scheme(constraints):
     if constraints is not None and not isinstance(constraints, TagScheme):
         raise ValueError(f"`constraints` must be a kcrf.tags.TagScheme or None. Received: {constraints!r}")
     return constraints
+
+
+def _divide(scores, temperature):
+    """Scores divided by a temperature; what is forbidden stays as it is."""
+    return ops.where(scores > crf.FORBIDDEN / 2, scores / temperature, scores)
 
 
 def _forbid(scores, allowed):

@@ -91,6 +91,11 @@ class Settings:
         only=FOR_ENTITIES,
         none="the best path",
     )
+    temperature: float = option(
+        1.0,
+        "All scores are divided by it before probabilities are computed. `train_tagger` fits it on the held-out part.",
+        range=POSITIVE,
+    )
     width: int | None = option(
         {"scratch": None, "bert": 256},
         "Size of the encoder's hidden vectors. No effect on a BERT. 128 for small data, 256 from 2,500 sentences on.",

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from kcrf import crf
 from kcrf.backend import JIT_PAYS_FOR_INFERENCE, keras, ops
 from kcrf.layers import ConditionalRandomField, ViterbiTags
 from kcrf.metrics import entity_scores, segmentation_scores
@@ -13,6 +14,7 @@ from kcrf.taggers.k_best import best_of_window, join_windows
 from kcrf.taggers.known_spans import allowed_tags, in_units, write_tags
 from kcrf.taggers.networks import build_network, crf_of, mask_of
 from kcrf.taggers.setup import load_setup
+from kcrf.taggers.temperature import best_temperature
 
 __all__ = ["Tagger", "ignore", "load_tagger"]
 
@@ -44,6 +46,7 @@ class Tagger:
             that, and of those that overlap the surest. By what the model believes, F1 is highest at about half of the
             best F1 (Lipton et al., 2014, "Optimal Thresholding of Classifiers to Maximize F1 Measure"): where F1 is
             low, many entities that are on no best path should be found. Defaults to None.
+        temperature: All scores are divided by it before probabilities are computed. Defaults to 1.
 
     Attributes:
         advice: After training, one sentence about the transitions of the CRF, as `kcrf.metrics.advice` gives it; None
@@ -52,8 +55,8 @@ class Tagger:
 
     advice = None
 
-    def __init__(self, model, reader, scheme, min_confidence=None):
-        self.min_confidence = min_confidence
+    def __init__(self, model, reader, scheme, min_confidence=None, temperature=1.0):
+        self.min_confidence, self.temperature = min_confidence, temperature
         self.reader, self.scheme, self.crf = reader, scheme, crf_of(model)
         self.model = keras.Model(model.input, model.output)  # without the optimizer, which is not to be saved
         self._crf, emissions = self.crf, model.output
@@ -134,20 +137,23 @@ class Tagger:
         """The spans of the best path of each text, in units, and their posteriors."""
         batches = list(batches)
         found = self._best_spans(readings, batches, known)
-        return found, span_confidences(self._crf, self.scheme, found, [batch[:2] for batch in batches])
+        return found, span_confidences(
+            self._crf, self.scheme, found, [batch[:2] for batch in batches], self.temperature
+        )
 
     def _likely_spans(self, readings, batches, known):
         """The entities whose posterior is at least `min_confidence`, in units, and their posteriors."""
         marginals = [np.zeros((len(reading.units), len(self.scheme))) for reading in readings]
         seen = []
         for windows, emissions, _ in batches:
-            for (number, window), rows in zip(windows, ops.convert_to_numpy(self._crf.marginals(emissions))):
+            posteriors = ops.convert_to_numpy(self._crf.marginals(emissions, self.temperature))
+            for (number, window), rows in zip(windows, posteriors):
                 marginals[number][slice(*window.keep)] = window.kept(rows)
             seen.append((windows, emissions))
         for rows, item in zip(marginals, known, strict=True):
             write_tags(self.scheme, item, rows)
         spans = [possible_spans(self.scheme, rows >= self.min_confidence) for rows in marginals]
-        sure = span_confidences(self._crf, self.scheme, spans, seen)
+        sure = span_confidences(self._crf, self.scheme, spans, seen, self.temperature)
         chosen = [without_overlaps(row, ps, self.min_confidence) for row, ps in zip(spans, sure, strict=True)]
         return [row for row, _ in chosen], [ps for _, ps in chosen]
 
@@ -179,9 +185,9 @@ class Tagger:
     def _best_paths(self, emissions, k):
         """The k best paths `(batch, k, time)` and their log probabilities `(batch, k)`."""
         tags, scores = self._crf.top_k(emissions, k, self._constraints)
-        best = -ops.convert_to_numpy(self._crf.sparse_loss(tags[:, 0], ops.convert_to_tensor(emissions)))  # (batch,)
-        tags, scores = ops.convert_to_numpy(tags), ops.convert_to_numpy(scores)
-        return tags, np.minimum(best[:, None] + scores - scores[:, :1], 0.0)
+        best = crf.log_likelihood(tags=tags[:, 0], **self._crf.chain_at(emissions, self.temperature))  # (batch,)
+        tags, scores, best = map(ops.convert_to_numpy, (tags, scores, best))
+        return tags, np.minimum(best[:, None] + (scores - scores[:, :1]) / self.temperature, 0.0)
 
     def _analyses(self, text, reading, sequences):
         """`(probability, spans)` of `(tags, log probability)`, best first. Sequences with the same spans are one."""
@@ -210,6 +216,18 @@ class Tagger:
                 may = allowed_tags(self.scheme, known[number], window.first, len(window.positions))
                 row[window.positions] = np.where(may, 0.0, -np.inf)
         return allowed
+
+    def fit_temperature(self, inputs, tags):
+        """Sets the temperature to the one under which tags of held-out sentences are most probable.
+
+        Args:
+            inputs: A batch of inputs, a dict of arrays `(windows, time, ...)`.
+            tags: `(windows, time)`, -1 where unknown. With fewer than 1,000 known ones the temperature is 1.
+        """
+        rows = range(0, len(tags), _SAMPLE)
+        parts = [self.model.predict_on_batch({k: x[i : i + _SAMPLE] for k, x in inputs.items()}) for i in rows]
+        emissions = np.concatenate([ops.convert_to_numpy(part) for part in parts])
+        self.temperature = best_temperature(self._crf, emissions, tags)
 
     def emissions(self, texts):
         """The emission scores in the first window of each of the first 64 texts, `(units, tags)` in one array."""
@@ -264,4 +282,5 @@ def load_tagger(path):
     setup = load_setup(folder)
     model = build_network(setup.settings, setup.reader)
     folder.load_weights(model)
-    return Tagger(model, setup.reader, setup.settings.tag_scheme(), setup.settings.min_confidence)
+    settings = setup.settings
+    return Tagger(model, setup.reader, settings.tag_scheme(), settings.min_confidence, settings.temperature)

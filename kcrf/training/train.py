@@ -26,6 +26,8 @@ from kcrf.training.state import RunSaver
 
 __all__ = ["resume_tagger", "train_segmenter", "train_tagger"]
 
+_WINDOWS_FOR_TEMPERATURE = 512
+
 
 def train_tagger(settings, train, valid, test=None, out="runs/tagger", progress=None, sources=None, overwrite=False):
     """Trains a tagger and writes all that is needed to use it into a run folder.
@@ -194,6 +196,8 @@ def _train(folder, settings, reader, batches, parts, progress):
     with Interruption() as interruption:
         tagger = _fit(folder, settings, reader, batches, parts["valid"], progress, interruption)
     folder.load_weights(tagger.model)
+    tagger.fit_temperature(*held_out_batch(tagger.reader, parts["valid"], tagger.scheme, _WINDOWS_FOR_TEMPERATURE))
+    folder.save_config(replace(settings, temperature=tagger.temperature), folder.read_config()["data"], backend_name())
     scores = _score(folder, tagger, parts)
     folder.save_scores(scores)
     return tagger, scores
