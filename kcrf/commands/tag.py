@@ -81,7 +81,16 @@ def add_tag(commands):
 def _add_tag_options(parser):
     parser.epilog = (
         "With --top-k the object also has `alternatives`: the K most probable analyses, each with its probability.\n\n"
-        "example:\n  echo 李雷住在上海。 | kcrf tag --model runs/people"
+        "examples:\n  echo 李雷住在上海。 | kcrf tag --model runs/people\n"
+        "  kcrf tag --model runs/english --input conll test.conll > found.jsonl"
+    )
+    parser.add_argument(
+        "--input",
+        choices=["text", "tokens", "conll"],
+        default="text",
+        help="What the input is. text: a text a line, which a model of words cuts into tokens by itself. tokens: a "
+        "sentence a line, tokens separated by blanks. conll: a token a line, in the first column, an empty line "
+        "between sentences. [%(default)s]",
     )
     parser.add_argument(
         "--top-k", type=int, metavar="K", help="Also list the K most probable analyses of each line. [no]"
@@ -109,15 +118,29 @@ def _tag(options):
 
         recognizer = EntityRecognizer(options.model, options.min_confidence)
 
-        def process(texts, on_batch):
-            found = [list(map(asdict, row)) for row in recognizer.recognize_batch(texts, options.batch_size, on_batch)]
+        def process(given, on_batch):
+            texts = [item if isinstance(item, str) else item.text for item in given]
+            found = [list(map(asdict, row)) for row in recognizer.recognize_batch(given, options.batch_size, on_batch)]
             if options.top_k is None:
                 return list(map(entity_line, texts, found))
-            best = recognizer.top_k_batch(texts, options.top_k, options.batch_size)
+            best = recognizer.top_k_batch(given, options.top_k, options.batch_size)
             best = [[{"probability": p, "entities": list(map(asdict, row))} for p, row in rows] for rows in best]
             return [entity_line(text, row, alternatives=rows) for text, row, rows in zip(texts, found, best)]
 
-        _write(lines, process)
+        _write(_inputs(lines, options.input), process)
+
+
+def _inputs(lines, kind):
+    """What to find entities in: strings, or `Sentence`s where the tokens are given."""
+    import re
+
+    from kcrf.corpora import Sentence, read_conll_tokens
+
+    if kind == "text":
+        return lines
+    if kind == "conll":
+        return iter(read_conll_tokens(lines))
+    return (Sentence(line, [], [match.span() for match in re.finditer(r"\S+", line)]) for line in lines)
 
 
 def _add_input_options(parser):

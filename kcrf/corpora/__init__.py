@@ -1,6 +1,6 @@
 """Readers of corpora, splits, public corpora to download, and the small built-in ones. Needs no Keras."""
 
-from kcrf.corpora.conll import read_conll
+from kcrf.corpora.conll import join_tokens, read_conll, read_conll_tokens
 from kcrf.corpora.downloads import download
 from kcrf.corpora.json_lines import entity_line, read_entities
 from kcrf.corpora.lines import read_lines
@@ -16,8 +16,10 @@ __all__ = [
     "download",
     "entity_line",
     "entity_types",
+    "join_tokens",
     "load_mini",
     "read_conll",
+    "read_conll_tokens",
     "read_entities",
     "read_lines",
     "read_segmented",

@@ -7,7 +7,7 @@ from kcrf.corpora.lines import read_corpus_lines
 from kcrf.corpora.sentences import Sentence
 from kcrf.tags import bio, bioes, violation_in_words
 
-__all__ = ["read_conll"]
+__all__ = ["join_tokens", "read_conll", "read_conll_tokens"]
 
 _TAG = re.compile(r"O|[BIESMLU]-.+")
 _SCHEMES = {"BIO": set("BI"), "BIOES": set("BIES"), "BILOU": set("BILU"), "BMES": set("BMES")}
@@ -183,10 +183,53 @@ def _check_order(path, sentences, tags, scheme):
 
 def _sentence(tokens, spans, join_all):
     """Joins tokens to a `Sentence`; spans come in tokens."""
-    text, extents = "", []
-    for token in tokens:
-        if text and not join_all and not _CJK.match(text[-1]) and not _CJK.match(token):
-            text += " "
-        extents.append((len(text), len(text) + len(token)))
-        text += token
+    text, extents = join_tokens(tokens, join_all)
     return Sentence(text, [(extents[first][0], extents[last - 1][1], label) for first, last, label in spans], extents)
+
+
+def join_tokens(tokens, join_all=False):
+    """Makes a text of tokens, as `read_conll` does.
+
+    Args:
+        tokens: List of strings.
+        join_all: Whether to put no blank between any two of them. Defaults to `False`: there is none beside Chinese and
+            Japanese characters.
+
+    Returns:
+        The text, and the `(start, end)` of each token in it.
+
+    >>> join_tokens(["Kim", "in", "上", "海"])
+    ('Kim in上海', [(0, 3), (4, 6), (6, 7), (7, 8)])
+    """
+    parts, extents, end, last = [], [], 0, ""
+    for token in tokens:
+        if last and not join_all and not _CJK.match(last) and not _CJK.match(token):
+            parts.append(" ")
+            end += 1
+        extents.append((end, end + len(token)))
+        parts.append(token)
+        end, last = end + len(token), token[-1:] or last
+    return "".join(parts), extents
+
+
+def read_conll_tokens(lines):
+    """The sentences of CoNLL columns without their tags, to be tagged.
+
+    Args:
+        lines: Iterable of strings, without line ends. The token is the first column, as for `read_conll`; there need
+            not be another.
+
+    Returns:
+        A list of `Sentence`s without spans, none of them empty.
+
+    >>> [sentence.text for sentence in read_conll_tokens(["Kim NNP", "slept VBD", "", "Yes"])]
+    ['Kim slept', 'Yes']
+    """
+    sentences = [[]]
+    for columns in map(_columns, lines):
+        if not columns or columns[0].startswith("-DOCSTART-"):
+            sentences.append([])
+        elif columns[0]:
+            sentences[-1].append(columns[0])
+    join_all = all(len(token) == 1 for tokens in sentences for token in tokens)
+    return [_sentence(tokens, [], join_all) for tokens in sentences if tokens]

@@ -5,6 +5,7 @@ from kcrf.readers.lexicon import Lexicon
 from kcrf.readers.pieces import PieceReader
 from kcrf.readers.units import Reading, Window, spans_of_units, tags_of_units
 from kcrf.readers.vocabulary import Vocabulary
+from kcrf.readers.words import WordReader, WordVocabulary
 
 __all__ = [
     "CharacterReader",
@@ -13,6 +14,8 @@ __all__ = [
     "Reading",
     "Vocabulary",
     "Window",
+    "WordReader",
+    "WordVocabulary",
     "spans_of_units",
     "tags_of_units",
 ]

@@ -25,8 +25,8 @@ class CharacterReader:
     def __init__(self, vocabulary, lexicon=None):
         self.vocabulary, self.lexicon = vocabulary, lexicon
 
-    def read(self, texts):
-        """A list with the `Reading` of each text."""
+    def read(self, texts, tokens=None):
+        """A list with the `Reading` of each text; `tokens` are not looked at."""
         return [self._read_one(text, self.lexicon) for text in texts]
 
     def read_training(self, sentences):

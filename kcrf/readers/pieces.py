@@ -54,8 +54,8 @@ class PieceReader:
             raise ValueError(f"A BERT has {BUCKETS[0]} positions or more. Received: {positions}")
         self._limit = max(length for length in BUCKETS if length <= positions) - 2
 
-    def read(self, texts):
-        """A list with the `Reading` of each text."""
+    def read(self, texts, tokens=None):
+        """A list with the `Reading` of each text; `tokens` are not looked at."""
         encoded = self._tokenizer.encode_batch(list(texts))
         return [self._read_one(text, e.token_ids, e.offsets) for text, e in zip(texts, encoded, strict=True)]
 

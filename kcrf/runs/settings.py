@@ -48,6 +48,15 @@ class Settings:
 
     task: str = option("cws", "What to find: words (cws) or named entities (ner).", "data", choices=("cws", "ner"))
     types: tuple = option((), "The entity types in the order of their tags. `train_tagger` finds them in the data.")
+    units: str | None = option(
+        None,
+        "What carries the tags of entities: words, for English and other languages with blanks between them, or "
+        "characters.",
+        "data",
+        choices={"cws": ("characters",), "ner": ("words", "characters")},
+        only=FROM_SCRATCH,
+        none="as the training data has it",
+    )
 
     encoder: str | None = option(
         {"scratch": "cnn", "bert": "none"},

@@ -40,7 +40,7 @@ class Tagger:
 
     Args:
         model: What `build_network` returns.
-        reader: The `CharacterReader` or `PieceReader` of its inputs.
+        reader: The `CharacterReader`, `WordReader` or `PieceReader` of its inputs.
         scheme: The `TagScheme` of its outputs.
         min_confidence: For entities. None takes those of the best path; a number takes all whose posterior is at least
             that, and of those that overlap the surest. By what the model believes, F1 is highest at about half of the
@@ -70,7 +70,7 @@ class Tagger:
         self._decoder = keras.Model({**model.input, _ALLOWED: allowed}, [emissions, paths])
         self._decoder.compile(jit_compile=JIT_PAYS_FOR_INFERENCE)
 
-    def spans(self, texts, batch_size=64, on_batch=ignore, confidence=False, known=None):
+    def spans(self, texts, batch_size=64, on_batch=ignore, confidence=False, known=None, tokens=None):
         """The spans of each text.
 
         Args:
@@ -81,11 +81,13 @@ class Tagger:
                 Defaults to False.
             known: A `Known` in characters for each text. What it leaves open is found as if all other tag sequences
                 had no probability. Defaults to None: nothing is known.
+            tokens: For each text a list of the `(start, end)` of its tokens, in characters, for a model whose units are
+                words. Defaults to None: it cuts the texts itself.
 
         Returns:
             For each text a list of `(start, end)`, `(start, end, label)`, or either with a probability behind.
         """
-        readings = self.reader.read(texts)
+        readings = self.reader.read(texts, tokens)
         known = self._in_units(texts, readings, known)
         batches = self._decode(texts, readings, batch_size, on_batch, known)
         if self.min_confidence is not None:
@@ -157,17 +159,17 @@ class Tagger:
         chosen = [without_overlaps(row, ps, self.min_confidence) for row, ps in zip(spans, sure, strict=True)]
         return [row for row, _ in chosen], [ps for _, ps in chosen]
 
-    def top_k(self, texts, k, batch_size=64, on_batch=ignore, known=None):
+    def top_k(self, texts, k, batch_size=64, on_batch=ignore, known=None, tokens=None):
         """The spans of the k most probable tag sequences of each text, best first. Equal ones are added up.
 
         Args:
-            texts, batch_size, on_batch, known: As for `spans`.
+            texts, batch_size, on_batch, known, tokens: As for `spans`.
             k: How many tag sequences.
 
         Returns:
             For each text a list of at most k `(probability, spans)`.
         """
-        readings = self.reader.read(texts)
+        readings = self.reader.read(texts, tokens)
         best = [{} for _ in texts]  # of each text: from what a window keeps to the best ways to tag that
         known = self._in_units(texts, readings, known)
         for windows, emissions, _ in self._decode(texts, readings, batch_size, on_batch, known):
@@ -249,7 +251,12 @@ class Tagger:
         Returns:
             A dict, as `segmentation_scores` or `entity_scores` return it.
         """
-        return self.score(sentences, self.spans([sentence.text for sentence in sentences]), training_words)
+        return self.score(sentences, self.spans_of(sentences), training_words)
+
+    def spans_of(self, sentences, confidence=False):
+        """What `spans` returns for a list of `kcrf.corpora.Sentence`, whose tokens are used."""
+        texts, tokens = [sentence.text for sentence in sentences], [sentence.tokens for sentence in sentences]
+        return self.spans(texts, confidence=confidence, tokens=tokens)
 
     def score(self, sentences, found, training_words=None):
         """As `scores`, for spans that were found before."""

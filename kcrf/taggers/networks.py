@@ -5,6 +5,7 @@ from kcrf.layers import ConditionalRandomField
 from kcrf.models import build_transformer_model
 from kcrf.readers.pieces import CASES
 from kcrf.taggers.encoders import embed, embed_words, encode
+from kcrf.taggers.word_vectors import embed_tokens
 
 __all__ = ["HEAD", "build_network", "crf_of", "mask_of"]
 
@@ -39,6 +40,17 @@ def build_network(settings, reader, pretrained=False):
 
 def _from_scratch(settings, reader):
     """The inputs and the hidden vectors `(batch, time, width)` of a model without a BERT."""
+    if settings.units == "words":
+        inputs, vectors = embed_tokens(reader.vocabulary.sizes, settings.bigram_dropout)
+    else:
+        inputs, vectors = _character_vectors(settings, reader)
+    vectors = keras.layers.Dropout(settings.dropout, name="Embedding-Dropout")(vectors)
+    hidden = encode(settings.encoder, vectors, mask_of(inputs), settings.width, settings.depth, settings.dropout)
+    return inputs, hidden
+
+
+def _character_vectors(settings, reader):
+    """The inputs of a model of characters, and their vectors `(batch, time, features)`."""
     characters = keras.Input((None,), dtype="int32", name="characters")
     bigrams = keras.Input((None,), dtype="int32", name="bigrams")
     inputs = {"characters": characters, "bigrams": bigrams}
@@ -49,9 +61,7 @@ def _from_scratch(settings, reader):
     if reader.lexicon is not None:
         inputs["words"] = keras.Input((None, reader.lexicon.width), dtype="int32", name="words")
         vectors = keras.layers.Concatenate()([vectors, embed_words(inputs["words"], reader.lexicon.size)])
-    vectors = keras.layers.Dropout(settings.dropout, name="Embedding-Dropout")(vectors)
-    hidden = encode(settings.encoder, vectors, mask_of(inputs), settings.width, settings.depth, settings.dropout)
-    return inputs, hidden
+    return inputs, vectors
 
 
 def _on_top_of_bert(settings, reader, pretrained):
@@ -78,7 +88,7 @@ def _on_top_of_bert(settings, reader, pretrained):
 
 def mask_of(inputs):
     """Which positions carry a tag, `(batch, time)` bool, of a dict of inputs."""
-    return ops.not_equal(inputs["tagged"] if "tagged" in inputs else inputs["characters"], 0)
+    return ops.not_equal(next(inputs[name] for name in ("tagged", "tokens", "characters") if name in inputs), 0)
 
 
 def crf_of(model):

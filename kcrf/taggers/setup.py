@@ -5,7 +5,7 @@ from functools import partial
 
 from kcrf.backend import backend_name
 from kcrf.files import read_json
-from kcrf.readers import CharacterReader, PieceReader
+from kcrf.readers import CharacterReader, PieceReader, WordReader
 from kcrf.runs import Settings
 from kcrf.runs.folder import BERT_CONFIG, VOCAB, VOCABULARY
 from kcrf.tokenizers import load_vocab
@@ -57,7 +57,8 @@ def load_setup(folder):
     config = folder.read_config()
     settings = folder.settings_of(config)
     if settings.bert is None:
-        path, make_reader = folder.existing(VOCABULARY), CharacterReader.from_config
+        reads = WordReader if settings.units == "words" else CharacterReader
+        path, make_reader = folder.existing(VOCABULARY), reads.from_config
     else:
         vocabulary = load_vocab(folder.existing(VOCAB))
         path, make_reader = folder.existing(BERT_CONFIG), partial(PieceReader.from_config, vocabulary=vocabulary)

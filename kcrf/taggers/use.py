@@ -11,6 +11,7 @@ from kcrf.readers.lexicon import LENGTHS
 from kcrf.taggers.decoding import ignore, load_tagger
 from kcrf.taggers.k_best import join_windows
 from kcrf.taggers.known_spans import Known, check_spans, latin_runs, matches
+from kcrf.taggers.tokens import as_given
 
 __all__ = ["Entity", "EntityRecognizer", "WordSegmenter"]
 
@@ -199,7 +200,7 @@ class Entity:
     """An entity in a text.
 
     Attributes:
-        start, end: Where it is in the text: `[start, end)`, in characters.
+        start, end: Where it is: `[start, end)`, in characters of a text, in tokens of a list of tokens.
         label: Its type.
         text: Its characters.
         confidence: The posterior probability that exactly this span is an entity of this type. None in the results of
@@ -232,6 +233,13 @@ class EntityRecognizer:
         >>> recognizer = EntityRecognizer("runs/people")            # doctest: +SKIP
         >>> recognizer.recognize("李雷住在上海。")                   # doctest: +SKIP
         [Entity(start=0, end=2, label='PER', text='李雷', confidence=0.98), ...]
+
+    A model whose units are words cuts a text into tokens by itself. Where the tokens are known, give them: a list of
+    strings, or a `kcrf.corpora.Sentence` with its tokens. No entity then begins or ends inside a token.
+
+        >>> recognizer = EntityRecognizer("runs/english")           # doctest: +SKIP
+        >>> recognizer.recognize(["Kim", "lives", "in", "Leeds"])   # doctest: +SKIP
+        [Entity(start=0, end=1, label='PER', text='Kim', confidence=0.97), ...]
     """
 
     def __init__(self, run_dir, min_confidence=None):
@@ -245,9 +253,9 @@ class EntityRecognizer:
         """The entities of a text.
 
         Args:
-            text: A string of any length.
-            spans: Entities that the text has, as `(start, end, label)` in its characters. The rest, and the
-                probabilities, are what the model finds with these given. Defaults to none.
+            text: A string of any length, the list of its tokens, or a `kcrf.corpora.Sentence`, whose tokens are used.
+            spans: Entities that the text has, as `(start, end, label)` in its characters, or in tokens of a list. The
+                rest, and the probabilities, are what the model finds with these given. Defaults to none.
 
         Returns:
             A list of `Entity` from left to right.
@@ -261,7 +269,7 @@ class EntityRecognizer:
         """The entities of several texts.
 
         Args:
-            texts: Iterable of strings of any length.
+            texts: Iterable of what `recognize` takes.
             batch_size: Windows of up to 128 positions in a batch. Defaults to 64.
             on_batch: Called after each batch with the number of characters whose tags it decided.
             spans: For each text what `recognize` takes. Defaults to None: none.
@@ -269,13 +277,16 @@ class EntityRecognizer:
         Returns:
             A list with what `recognize` returns for each text.
         """
-        texts = _as_list(texts, "recognize")
-        found = self._tagger.spans(texts, batch_size, on_batch, True, self._known(texts, spans))
-        return [_entities(text, spans) for text, spans in zip(texts, found, strict=True)]
+        given = list(map(as_given, _as_list(texts, "recognize")))
+        texts, tokens = [item.text for item in given], [item.tokens for item in given]
+        found = self._tagger.spans(texts, batch_size, on_batch, True, self._known(given, spans), tokens)
+        return list(map(_entities, given, found))
 
-    def _known(self, texts, spans):
-        types, spans = self._tagger.scheme.types, _one_each(spans, texts)
-        return [Known(check_spans(row, text, types), []) for text, row in zip(texts, spans, strict=True)]
+    def _known(self, given, spans):
+        types, spans = self._tagger.scheme.types, _one_each(spans, given)
+        return [
+            Known(item.in_characters(check_spans(row, item, types)), []) for item, row in zip(given, spans, strict=True)
+        ]
 
     def top_k(self, text, k=5, spans=()):
         """The k most probable analyses of a text: a list of at most k `(probability, entities)`, best first."""
@@ -283,10 +294,15 @@ class EntityRecognizer:
 
     def top_k_batch(self, texts, k=5, batch_size=64, on_batch=ignore, spans=None):
         """A list with what `top_k` returns for each text; other arguments as for `recognize_batch`."""
-        texts = _as_list(texts, "top_k")
-        found = self._tagger.top_k(texts, k, batch_size, on_batch, self._known(texts, spans))
-        return [[(p, _entities(text, spans)) for p, spans in best] for text, best in zip(texts, found, strict=True)]
+        given = list(map(as_given, _as_list(texts, "top_k")))
+        texts, tokens = [item.text for item in given], [item.tokens for item in given]
+        found = self._tagger.top_k(texts, k, batch_size, on_batch, self._known(given, spans), tokens)
+        return [[(p, _entities(item, spans)) for p, spans in best] for item, best in zip(given, found, strict=True)]
 
 
-def _entities(text, spans):
-    return [Entity(start, end, label, text[start:end], *sure) for start, end, label, *sure in spans]
+def _entities(given, spans):
+    """The `Entity` of each span in characters of a `Given`."""
+    return [
+        Entity(start, end, label, given.text[slice(*span[:2])], *sure)
+        for span, (start, end, label, *sure) in zip(spans, given.as_given(spans), strict=True)
+    ]

@@ -52,7 +52,7 @@ def held_out_batch(reader, sentences, scheme, limit=256):
     """The inputs and tags of the first windows of some sentences, as one batch.
 
     Args:
-        reader: A `CharacterReader` or `PieceReader`.
+        reader: A `CharacterReader`, `WordReader` or `PieceReader`.
         sentences: List of `kcrf.corpora.Sentence`.
         scheme: A `TagScheme`. Entities of other types than its own are left out.
         limit: The most windows. Defaults to 256.
@@ -61,10 +61,10 @@ def held_out_batch(reader, sentences, scheme, limit=256):
         `(inputs, tags)`, as `kcrf.readers.padding.training_batch` returns them.
     """
     known = [
-        Sentence(s.text, [span for span in s.spans if not scheme.types or span[2] in scheme.types])
+        Sentence(s.text, [span for span in s.spans if not scheme.types or span[2] in scheme.types], s.tokens)
         for s in [sentence for sentence in sentences if sentence.text][:limit]
     ]
-    readings = reader.read([sentence.text for sentence in known])
+    readings = reader.read([sentence.text for sentence in known], [sentence.tokens for sentence in known])
     return training_batch(tagged_windows(known, readings, scheme)[:limit])
 
 

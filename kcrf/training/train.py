@@ -12,7 +12,8 @@ from kcrf.corpora import Sentence, entity_types
 from kcrf.layers import suggest_lr_multiplier
 from kcrf.monitor import CRFMonitor
 from kcrf.optimizers import AdamWeightDecay, WarmupLinearDecay, layerwise_decay
-from kcrf.readers import CharacterReader, Lexicon, PieceReader, Vocabulary
+from kcrf.readers import CharacterReader, Lexicon, PieceReader, Vocabulary, WordReader
+from kcrf.readers.unit_choice import choose_units, entities_that_cut_tokens, splits_of
 from kcrf.runs import RunFolder
 from kcrf.runs.defaults import choose_defaults, describe_settings
 from kcrf.runs.records import last_advice
@@ -62,7 +63,7 @@ def train_tagger(settings, train, valid, test=None, out="runs/tagger", progress=
     data = {"sources": sources, "sha256": _fingerprints(parts)}
     with RunFolder.create(out, overwrite) as folder:
         set_random_seed(settings.seed)
-        settings = _with_types(settings, parts)
+        settings = _with_units(_with_types(settings, parts), parts)
         reader = _make_reader(settings, parts["train"])
         windows = _windows(settings, reader, parts["train"])
         settings = choose_defaults(settings, len(windows))
@@ -165,10 +166,37 @@ def _with_types(settings, parts):
     return settings
 
 
+def _with_units(settings, parts):
+    """The settings, for entities from scratch with what carries the tags; says what that is."""
+    if settings.task != "ner" or settings.bert is not None:
+        return settings
+    settings = replace(settings, units=settings.units or choose_units(parts["train"]))
+    print(f"units: {settings.units}", file=sys.stderr)
+    if settings.units == "words":
+        splits = splits_of(parts["train"])
+        for name, part in parts.items():
+            _warn_of_cut_words(name, part, splits)
+    return settings
+
+
+def _warn_of_cut_words(name, sentences, splits):
+    cut = entities_that_cut_tokens(sentences, splits)
+    if cut:
+        what = "the tags there are taken as unknown" if name == "train" else "they cannot be found, and count as missed"
+        count = sum(len(sentence.spans) for sentence in sentences)
+        print(
+            f"{name}: {len(cut)} of {count} entities begin or end inside a word, such as {cut[0]!r}: {what}; "
+            "--units characters can find them",
+            file=sys.stderr,
+        )
+
+
 def _make_reader(settings, sentences):
     """The reader of the BERT of the settings, or one for the characters and words of the training part."""
     if settings.bert is not None:
         return PieceReader.of_bert(settings.bert, settings.bert_layers, settings.lower_case, settings.word_case)
+    if settings.units == "words":
+        return WordReader.of(sentences)
     lexicon = Lexicon.of(sentences) if settings.lexicon else None
     vocabulary = Vocabulary.of((sentence.text for sentence in sentences), min_bigrams=settings.min_bigrams)
     return CharacterReader(vocabulary, lexicon)
@@ -258,7 +286,7 @@ def _score(folder, tagger, parts):
     scores, known, last = {}, _words(parts["train"]), list(parts)[-1]
     for name in list(parts)[1:]:
         sentences = parts[name]
-        found = tagger.spans([sentence.text for sentence in sentences], confidence=name == last)
+        found = tagger.spans_of(sentences, confidence=name == last)
         if name == last:
             folder.save_predictions(sentences, found)
             found = [[span[:-1] for span in spans] for spans in found]

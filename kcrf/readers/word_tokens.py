@@ -1,0 +1,71 @@
+"""Cuts text into words and punctuation, as English corpora in CoNLL columns have them. Needs NumPy only."""
+
+import re
+
+import numpy as np
+
+__all__ = ["split_tokens", "token_spans"]
+
+# Chinese, Japanese, Thai, Lao, Burmese, Khmer: written without blanks, so that each character is a token.
+_WITHOUT_BLANKS = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u3000\u3003-\u3007\u3021-\u30ff\u3105-\u312f\u31f0-\u9fff\uf900-\ufaff\uff66-\uff9f"
+    "\U00020000-\U0003ffff"
+)
+_MARKS = "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0900-\u0963\u0966-\u0dff\u200d\ufe0f"
+_IN_WORD = rf"(?:[^\W{_WITHOUT_BLANKS}]|[{_MARKS}])"
+_CLITIC = r"['’](?:s|m|d|re|ve|ll)(?!\w)"
+_TITLE = r"(?:Mr|Mrs|Ms|Dr|Prof|Gen|Col|Capt|Lt|Sgt|Sen|Rep|Gov|Rev|St|Jr|Sr|Inc|Corp|Co|Ltd|Bros|No|vs|etc)\."
+_TOKEN = re.compile(
+    "|".join(
+        [
+            r"(?:https?://|www\.)\S*[\w/]",
+            r"[\w.+-]+@\w[\w-]*(?:\.\w+)+",
+            rf"[@#]{_IN_WORD}+",
+            rf"(?:[A-Za-z]\.){{2,}}(?:-{_IN_WORD}+)*",  # U.S.-led
+            r"(?-i:[A-Z])\.(?=[ \t]+\w)",  # J. Smith
+            rf"{_TITLE}(?!\w)",
+            rf"\d+(?:[.,:/]\d+)+(?:-{_IN_WORD}+)*",
+            _CLITIC,
+            r"n['’]t(?!\w)",
+            rf"{_IN_WORD}+?(?=n['’]t(?!\w))",  # do n't
+            rf"{_IN_WORD}+(?:(?!{_CLITIC})[-–'’.&]{_IN_WORD}+)*",  # O'Brien, well-known, AT&T, but not 's
+            r"\.{2,}|-{2,}|\S",
+        ]
+    ),
+    re.IGNORECASE,
+)
+
+
+def token_spans(text, splits=""):
+    """Where the tokens of a text are. They cover all of it but the white space.
+
+    Args:
+        text: A string.
+        splits: Characters that always are a token of their own, also inside a word. Defaults to none.
+
+    Returns:
+        An int array `(tokens, 2)`: start and end of each, half-open.
+
+    >>> text = "Germany's U.N. team didn't pay $1,000 (O'Brien)."
+    >>> [text[start:end] for start, end in token_spans(text)]
+    ['Germany', "'s", 'U.N.', 'team', 'did', "n't", 'pay', '$', '1,000', '(', "O'Brien", ')', '.']
+    """
+    spans = [match.span() for match in _TOKEN.finditer(text)]
+    return np.array(split_tokens(text, spans, splits), int).reshape(-1, 2)
+
+
+def split_tokens(text, spans, splits):
+    """Tokens cut before and behind each of some characters.
+
+    Args:
+        text: A string.
+        spans: List of `(start, end)`.
+        splits: The characters, a string.
+
+    >>> split_tokens("UN-led", [(0, 6)], "-")
+    [(0, 2), (2, 3), (3, 6)]
+    """
+    if not splits or not any(character in text for character in splits):
+        return spans
+    parts = re.compile(f"[{re.escape(splits)}]|[^{re.escape(splits)}]+")
+    return [part.span() for start, end in spans for part in parts.finditer(text, start, end)]

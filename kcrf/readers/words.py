@@ -1,0 +1,212 @@
+"""Reads a text word by word, for models of entities that are trained from scratch. Needs NumPy only."""
+
+from collections import Counter
+
+import numpy as np
+
+from kcrf.readers.unit_choice import splits_of
+from kcrf.readers.units import Reading, Window
+from kcrf.readers.vocabulary import fold
+from kcrf.readers.windows import windows, with_stops
+from kcrf.readers.word_tokens import token_spans
+
+__all__ = ["SPELLING", "WordReader", "WordVocabulary", "shape_of"]
+
+SPELLING = 16  # characters of a word that the model reads: of a longer one the first and the last
+_AFFIXES = (1, 2, 3, 4)  # lengths of prefixes and suffixes
+_UNKNOWN = 1
+_LONGEST_RUN = 2  # of a shape
+
+
+def shape_of(word):
+    """The shape of a word: X for capitals, x for other letters, d for digits. Three or more in a row count as two.
+
+    >>> [shape_of(word) for word in ("Leeds", "NASA", "McCoy", "1,998", "U.S.", "北京")]
+    ['Xxx', 'XX', 'XxXxx', 'd,dd', 'X.X.', 'xx']
+    """
+    kinds = "".join(map(_kind, word))
+    return "".join(kind for i, kind in enumerate(kinds) if kinds[i - _LONGEST_RUN : i] != kind * _LONGEST_RUN)
+
+
+def _kind(character):
+    if character.isdecimal():
+        return "d"
+    if character.isalpha():
+        return "X" if character.isupper() or character.istitle() else "x"
+    return character
+
+
+def _folded(word):
+    return "".join(map(fold, word))
+
+
+def _features(word):
+    """The features of a word, each a string of its own kind: its shape, its prefixes, its suffixes."""
+    folded = _folded(word)
+    prefixes = [f"{folded[:length]}-" if len(folded) > length else "" for length in _AFFIXES]
+    suffixes = [f"-{folded[-length:]}" if len(folded) > length else "" for length in _AFFIXES]
+    return [f"={shape_of(word)}", *prefixes, *suffixes]
+
+
+class WordVocabulary:
+    """The numbers of words, characters, and features of words. 0 is padding, 1 is for all that are not listed.
+
+    Words are folded: their case is in the shape and in the characters, which are as in the text, but for digits.
+
+    Args:
+        words: List of folded words.
+        characters: List of characters.
+        features: List of shapes, prefixes and suffixes, such as "=Xxx", "un-" and "-ing".
+
+    >>> vocabulary = WordVocabulary.of(["Leeds", "leeds"], min_words=1, min_features=1)
+    >>> vocabulary.words, vocabulary.encode(["Leeds", "York"])["tokens"].tolist()
+    (['leeds'], [2, 1])
+    """
+
+    width = 1 + 2 * len(_AFFIXES)  # how many features a word has
+
+    def __init__(self, words, characters, features):
+        self.words, self.characters, self.features = list(words), list(characters), list(features)
+        lists = (self.words, self.characters, self.features)
+        self._words, self._characters, self._features = ({item: i for i, item in enumerate(x, 2)} for x in lists)
+
+    @classmethod
+    def of(cls, words, min_words=2, min_characters=2, min_features=3):
+        """The vocabulary of the words of a text: what occurs often enough, most frequent first.
+
+        Words of the text below `min_words` are unknown, so that a model learns how to read unknown words.
+        """
+        counts, characters, features = Counter(words), Counter(), Counter()
+        folded = Counter()
+        for word, count in counts.items():
+            folded[_folded(word)] += count
+            for items, counter in ((map(_as_read, word), characters), (_features(word), features)):
+                for item in items:
+                    counter[item] += count
+        return cls(
+            _frequent(folded, min_words), _frequent(characters, min_characters), _frequent(features, min_features)
+        )
+
+    @property
+    def sizes(self):
+        """How many numbers there are for words, for characters and for features."""
+        return len(self.words) + 2, len(self.characters) + 2, len(self.features) + 2
+
+    def encode(self, words):
+        """The numbers of words.
+
+        Args:
+            words: List of strings.
+
+        Returns:
+            A dict of int32 arrays: "tokens" `(words,)`, "spelling" `(words, SPELLING)`, padded with 0 on the right, and
+            "features" `(words, width)`, 0 where a word is too short for a prefix or suffix.
+        """
+        spelling = np.zeros((len(words), SPELLING), "int32")
+        features = np.zeros((len(words), self.width), "int32")
+        for i, word in enumerate(words):
+            read = word if len(word) <= SPELLING else word[: SPELLING // 2] + word[-SPELLING // 2 :]
+            spelling[i, : len(read)] = [self._characters.get(_as_read(c), _UNKNOWN) for c in read]
+            features[i] = [self._features.get(f, _UNKNOWN) if f else 0 for f in _features(word)]
+        tokens = np.array([self._words.get(_folded(word), _UNKNOWN) for word in words], "int32")
+        return {"tokens": tokens, "spelling": spelling, "features": features}
+
+
+def _as_read(character):
+    return "0" if character.isdecimal() else character
+
+
+def _frequent(counts, least):
+    return [item for item, count in counts.most_common() if item and count >= least]
+
+
+class WordReader:
+    """Every word is a unit, with three inputs: its number, its characters, and its shape, prefixes and suffixes.
+
+    Args:
+        vocabulary: A `WordVocabulary`.
+        splits: Characters at which `token_spans` cuts, where a text comes without tokens. Defaults to none.
+
+    >>> reader = WordReader(WordVocabulary.of(["in", "in"]))
+    >>> reader.read(["In Leeds."])[0].units.tolist()
+    [[0, 2], [3, 8], [8, 9]]
+    """
+
+    def __init__(self, vocabulary, splits=""):
+        self.vocabulary, self.splits = vocabulary, splits
+
+    def read(self, texts, tokens=None):
+        """A list with the `Reading` of each text.
+
+        Args:
+            texts: List of strings.
+            tokens: For each text a list of the `(start, end)` of its tokens, in characters; an empty one is for a text
+                that is to be cut into tokens here. Defaults to None: all are.
+        """
+        units = [self.units_of(*pair) for pair in zip(texts, tokens or [()] * len(texts), strict=True)]
+        numbers = {}  # of the different words
+        flat = [
+            numbers.setdefault(text[start:end], len(numbers))
+            for text, spans in zip(texts, units, strict=True)
+            for start, end in spans.tolist()
+        ]
+        rows = {name: array[flat] for name, array in self.vocabulary.encode(list(numbers)).items()}  # (words, ...)
+        firsts = np.cumsum([0, *map(len, units)]).tolist()
+        return [_reading(*item, rows) for item in zip(texts, units, firsts, strict=False)]
+
+    def units_of(self, text, tokens=()):
+        """The units of a text, `(units, 2)`: its tokens, or where it comes without any, those of `token_spans`."""
+        return np.array(tokens, int).reshape(-1, 2) if len(tokens) else token_spans(text, self.splits)
+
+    def read_training(self, sentences):
+        """A list with the `Reading` of each `Sentence` of the training part."""
+        return self.read([sentence.text for sentence in sentences], [sentence.tokens for sentence in sentences])
+
+    def get_config(self):
+        """A dict of plain values from which `from_config` makes the same reader."""
+        known = self.vocabulary
+        return {
+            "tokens": known.words,
+            "characters": known.characters,
+            "features": known.features,
+            "splits": self.splits,
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        """The reader that `get_config` described."""
+        lists = [config.get(name) for name in ("tokens", "characters", "features")]
+        if not all(isinstance(items, list) and all(isinstance(item, str) for item in items) for items in lists):
+            raise ValueError(f"needs lists of strings: tokens, characters, features. Received: {str(config)[:80]}")
+        splits = config.get("splits", "")
+        if not isinstance(splits, str):
+            raise ValueError(f"needs a string, splits. Received: {str(splits)[:80]}")
+        return cls(WordVocabulary(*lists), splits)
+
+    @classmethod
+    def of(cls, sentences):
+        """The reader for a training part, a list of `kcrf.corpora.Sentence`."""
+        reader = cls(WordVocabulary([], [], []), splits_of(sentences))
+        words = (
+            sentence.text[start:end]
+            for sentence in sentences
+            for start, end in reader.units_of(sentence.text, sentence.tokens).tolist()
+        )
+        reader.vocabulary = WordVocabulary.of(words)
+        return reader
+
+
+def _reading(text, units, first, rows):
+    """The `Reading` of a text, whose words begin at a row of the rows of all texts."""
+    marked = with_stops(text)
+    last_characters = [marked[end - 1] for end in units[:, 1].tolist()]
+    found = [
+        Window(
+            {name: array[first + start : first + end] for name, array in rows.items()},
+            np.arange(end - start),
+            start,
+            (keep, stop),
+        )
+        for start, end, keep, stop in windows(last_characters)
+    ]
+    return Reading(units, found)

@@ -1,0 +1,61 @@
+"""Texts and lists of tokens to find entities in: both as a text with its tokens. Needs NumPy only."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kcrf.corpora import Sentence, join_tokens
+
+__all__ = ["Given", "as_given"]
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a user gave, as a text.
+
+    Attributes:
+        text: The text; that of a list of tokens is joined.
+        tokens: The `(start, end)` of its tokens in characters, a list. Empty for a text that came without tokens.
+        is_tokens: Whether it was a list of tokens: spans are counted in these then, else in characters.
+    """
+
+    text: str
+    tokens: list
+    is_tokens: bool
+
+    def __len__(self):
+        """How many tokens or characters: what spans are counted in."""
+        return len(self.tokens if self.is_tokens else self.text)
+
+    def in_characters(self, spans):
+        """Spans as the user counts them, `(start, end, label)`, in characters of the text."""
+        if not self.is_tokens:
+            return spans
+        return [(self.tokens[start][0], self.tokens[end - 1][1], label) for start, end, label in spans]
+
+    def as_given(self, spans):
+        """Spans in characters, `(start, end, ...)`, as the user counts them: of tokens, all that a span touches."""
+        if not self.is_tokens:
+            return spans
+        starts, ends = np.array(self.tokens, int).reshape(-1, 2).T  # (tokens,) each
+        firsts = np.searchsorted(ends, [span[0] for span in spans], side="right").tolist()
+        stops = np.searchsorted(starts, [span[1] for span in spans], side="left").tolist()
+        return [(first, stop, *span[2:]) for first, stop, span in zip(firsts, stops, spans, strict=True)]
+
+
+def as_given(item):
+    """The `Given` of a string, of a list of tokens, or of a `kcrf.corpora.Sentence`, whose tokens are used.
+
+    Raises:
+        ValueError: A token is no string, or empty.
+
+    >>> as_given(["Kim", "slept"])
+    Given(text='Kim slept', tokens=[(0, 3), (4, 9)], is_tokens=True)
+    """
+    if isinstance(item, str):
+        return Given(item, [], False)
+    if isinstance(item, Sentence):
+        return Given(item.text, item.tokens, False)
+    if not all(isinstance(token, str) and token for token in item):
+        raise ValueError(f"Tokens must be strings, and not empty. Received: {list(item)!r:.80}")
+    return Given(*join_tokens(item), True)

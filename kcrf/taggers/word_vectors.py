@@ -1,0 +1,47 @@
+"""The vectors of words that a model from scratch begins with: of the word, of its characters, of its features."""
+
+from kcrf.backend import keras, ops
+from kcrf.readers.words import SPELLING, WordVocabulary
+
+__all__ = ["embed_tokens"]
+
+L = keras.layers
+_WORD_WIDTH = 100
+_CHARACTER_WIDTH = 32
+_SPELLING_WIDTH = 64
+_FEATURE_WIDTH = 12
+
+
+def embed_tokens(sizes, word_dropout):
+    """The inputs of a model of words, and their vectors.
+
+    Of each word: its embedding; a convolution over its characters, of which the largest value counts (Ma and Hovy,
+    2016, "End-to-end Sequence Labeling via Bi-directional LSTM-CNNs-CRF"); embeddings of its features.
+
+    In training, a share `word_dropout` of the word embeddings is replaced by zeros: a model must not rely on the words
+    of the training text, since new text has many others.
+
+    Args:
+        sizes: How many numbers there are for words, characters and features: `WordVocabulary.sizes`.
+        word_dropout: Share of the words.
+
+    Returns:
+        A dict of symbolic inputs, as `kcrf.readers.words.WordReader` makes them, and `(batch, time, features)`.
+    """
+    tokens = keras.Input((None,), dtype="int32", name="tokens")
+    spelling = keras.Input((None, SPELLING), dtype="int32", name="spelling")
+    features = keras.Input((None, WordVocabulary.width), dtype="int32", name="features")
+    words = L.Embedding(sizes[0], _WORD_WIDTH, name="Embedding-Token")(tokens)
+    words = L.Dropout(word_dropout, noise_shape=(None, None, 1), name="Embedding-Token-Dropout")(words)
+    known = L.Embedding(sizes[2], _FEATURE_WIDTH, name="Embedding-Feature")(features)
+    known = L.Reshape((-1, WordVocabulary.width * _FEATURE_WIDTH), name="Embedding-Feature-Flat")(known)
+    inputs = {"tokens": tokens, "spelling": spelling, "features": features}
+    return inputs, L.Concatenate()([words, _read_characters(spelling, sizes[1]), known])
+
+
+def _read_characters(spelling, size):
+    """One vector for the characters of each word: `(batch, time, SPELLING)` ints to `(batch, time, width)`."""
+    vectors = L.Embedding(size, _CHARACTER_WIDTH, name="Embedding-Spelling")(spelling)
+    vectors = L.Conv2D(_SPELLING_WIDTH, (1, 3), padding="same", name="Spelling")(vectors)
+    vectors = L.MaxPooling2D((1, SPELLING), name="Spelling-Maximum")(vectors)  # (batch, time, 1, width)
+    return ops.relu(vectors[:, :, 0])  # after the maximum: the same, of fewer values
