@@ -125,6 +125,9 @@ class Settings:
     min_bigrams: int = option(
         3, "How often a pair must occur in the training data to have a vector of its own.", range=POSITIVE
     )
+    word_dropout: float = option(
+        0.3, "Fraction of the vectors of words hidden in training, so that others are read too.", range=FRACTION
+    )
 
     learning_rate: float | None = option(
         {"scratch": 1e-3, "bert": 5e-5},

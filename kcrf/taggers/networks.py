@@ -41,7 +41,7 @@ def build_network(settings, reader, pretrained=False):
 def _from_scratch(settings, reader):
     """The inputs and the hidden vectors `(batch, time, width)` of a model without a BERT."""
     if settings.units == "words":
-        inputs, vectors = embed_tokens(reader.vocabulary.sizes, settings.bigram_dropout)
+        inputs, vectors = embed_tokens(reader.vocabulary.sizes, settings.word_dropout)
     else:
         inputs, vectors = _character_vectors(settings, reader)
     vectors = keras.layers.Dropout(settings.dropout, name="Embedding-Dropout")(vectors)

@@ -1,0 +1,187 @@
+"""Entities made of words: from CoNLL columns and JSON lines to a run, and from texts and tokens to entities."""
+
+import json
+import random
+import shutil
+
+import numpy as np
+import pytest
+
+from kcrf import commands
+from kcrf.backend import keras
+from kcrf.corpora import Sentence, entity_line, join_tokens, read_entities
+from kcrf.metrics import entity_scores
+from kcrf.runs import RunFolder, Settings
+from kcrf.taggers import EntityRecognizer, load_tagger
+from kcrf.training import resume_tagger, train_tagger
+
+pytestmark = pytest.mark.once("torch")
+SMALL = {"task": "ner", "width": 32, "depth": 1, "batch_size": 16, "epochs": 6, "learning_rate": 5e-3, "dropout": 0.1}
+NAMES = "Kim Ada Paul Ruth Ivan Mary Omar Lena Bill Hope".split()
+TOWNS = "Leeds York Turin Bergen Lyon Bonn Bath Reading Nice Split".split()
+FORMS = ["{0} lives in {1} .", "In {1} , {0} did n't pay the bill .", "{0} 's hope is a nice reading lamp ."]
+
+
+def corpus(count, seed):
+    """Sentences with names and towns, as CoNLL columns have them."""
+    rng, sentences = random.Random(seed), []
+    for _ in range(count):
+        name, town = [rng.choice(NAMES), *rng.choice([[], ["Smith"]])], [rng.choice(TOWNS)]
+        parts = {"{0}": (name, "PER"), "{1}": (town, "LOC")}
+        tokens, spans = [], []
+        for word in rng.choice(FORMS).split():
+            words, label = parts.get(word, ([word], None))
+            spans += [(len(tokens), len(tokens) + len(words), label)] if label else []
+            tokens += words
+        text, extents = join_tokens(tokens)
+        sentences.append(Sentence(text, [(extents[a][0], extents[b - 1][1], c) for a, b, c in spans], extents))
+    return sentences
+
+
+TRAIN, VALID, TEST = (corpus(count, seed) for seed, count in enumerate((160, 24, 24)))
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("english") / "run"
+    train_tagger(Settings(**SMALL), TRAIN, VALID, TEST, out=folder)
+    return folder
+
+
+@pytest.mark.every_backend
+def test_a_run_by_words_finds_names_and_scores_what_it_finds(run):
+    assert RunFolder(run).read_settings().units == "words"
+    recognizer, scores = EntityRecognizer(run), json.loads((run / "scores.json").read_text())["test"]
+    found = recognizer.recognize_batch(TEST)
+    spans = [[(e.start, e.end, e.label) for e in row] for row in found]
+    assert scores == json.loads(json.dumps(entity_scores([s.spans for s in TEST], spans)))
+    assert scores["f"] > 0.9
+    for sentence, row in zip(TEST, recognizer.recognize_batch([s.text for s in TEST]), strict=True):
+        borders = {border for token in sentence.tokens for border in token}
+        assert all({e.start, e.end} <= borders and sentence.text[e.start : e.end] == e.text for e in row)
+
+
+@pytest.fixture(scope="module")
+def recognizer(run):
+    return EntityRecognizer(run)
+
+
+def test_entities_are_characters_of_a_text_as_it_is_written(recognizer):
+    text = "  In Leeds,\tKim didn't pay; Kim's hope..."
+    found = recognizer.recognize(text)
+    assert [(text[e.start : e.end], e.label) for e in found] == [("Leeds", "LOC"), ("Kim", "PER"), ("Kim", "PER")]
+    assert [e.text for e in found] == ["Leeds", "Kim", "Kim"] and all(0.5 < e.confidence <= 1 for e in found)
+    ((p, best), *_) = recognizer.top_k(text, 3)
+    assert [(e.start, e.end, e.label) for e in best] == [(e.start, e.end, e.label) for e in found] and p <= 1
+
+
+def test_entities_of_a_list_of_tokens_are_counted_in_tokens(recognizer):
+    tokens = ["In", "Leeds", ",", "Kim", "Smith", "did", "n't", "pay", "the", "bill", "."]
+    (lists, sentence) = recognizer.recognize_batch(
+        [tokens, Sentence(*[join_tokens(tokens)[0], [], join_tokens(tokens)[1]])]
+    )
+    assert [(e.start, e.end, e.label, e.text) for e in lists] == [(1, 2, "LOC", "Leeds"), (3, 5, "PER", "Kim Smith")]
+    assert [(e.start, e.end) for e in sentence] == [(3, 8), (11, 20)]
+    assert [e.confidence for e in lists] == [e.confidence for e in sentence]
+    ((_, best),) = recognizer.top_k(tokens, 1)
+    assert [(e.start, e.end) for e in best] == [(1, 2), (3, 5)]
+    assert recognizer.recognize([]) == []
+    with pytest.raises(ValueError, match="Tokens must be strings, and not empty"):
+        recognizer.recognize(["In", ""])
+
+
+def test_capitals_tell_a_name_from_a_word(recognizer):
+    assert [e.text for e in recognizer.recognize("Hope lives in Reading .")] == ["Hope", "Reading"]
+    assert recognizer.recognize("he did n't pay the bill in hope of a nice reading lamp .") == []
+
+
+def test_unusual_texts(recognizer):
+    texts = ["", " ", "\ud800", "Kim\x00Kim", "\u0301", "x" * 1000, "Kim lives in Leeds . " * 60, "李雷住在上海。"]
+    for text, row in zip(texts, recognizer.recognize_batch(texts, batch_size=2), strict=True):
+        assert all(text[e.start : e.end] == e.text for e in row)
+        assert [(e.start, e.end, e.label) for e in row] == [
+            (e.start, e.end, e.label) for e in recognizer.recognize(text)
+        ]
+    assert len(recognizer.recognize(texts[6])) == 120
+
+
+def write_conll(path, sentences):
+    path.write_text("\n".join(map(_rows, sentences)), encoding="utf-8")
+    return path
+
+
+def _rows(sentence):
+    lines = []
+    for start, end in sentence.tokens:
+        label = next((span for span in sentence.spans if span[0] <= start < span[1]), None)
+        tag = "O" if label is None else f"{'B' if label[0] == start else 'I'}-{label[2]}"
+        lines.append(f"{sentence.text[start:end]} {tag}\n")
+    return "".join(lines)
+
+
+def test_the_command_line_tags_texts_tokens_and_columns(run, tmp_path, capfd):
+    conll = write_conll(tmp_path / "test.conll", TEST)
+    text = tmp_path / "text.txt"
+    text.write_text("\n".join(sentence.text for sentence in TEST), encoding="utf-8")
+    outputs = []
+    for kind, path in (("conll", conll), ("tokens", text), ("text", text)):
+        assert commands.main(["tag", "--model", str(run), "--input", kind, str(path)]) == 0
+        outputs.append(capfd.readouterr().out)
+    assert outputs[0] == outputs[1] == outputs[2]  # these texts are cut into the tokens of the file
+    found = tmp_path / "found.jsonl"
+    found.write_text(outputs[0], encoding="utf-8")
+    assert commands.main(["score", "--task", "ner", "--gold", str(conll), "--pred", str(found), "--json"]) == 0
+    assert json.loads(capfd.readouterr().out)["f"] == json.loads((run / "scores.json").read_text())["test"]["f"]
+    text.write_text("didn't Kim", encoding="utf-8")
+    assert commands.main(["tag", "--model", str(run), "--input", "tokens", "--top-k", "1", str(text)]) == 0
+    assert [e["text"] for e in json.loads(capfd.readouterr().out)["entities"]] == ["Kim"]
+
+
+def test_the_units_are_chosen_by_the_data_and_said(tmp_path, capfd):
+    lines = [entity_line(s.text, [dict(zip(("start", "end", "label"), span)) for span in s.spans]) for s in TRAIN]
+    lines += ['{"text": "Londoners left the Leeds-based team", "entities": [{"start": 0, "end": 6, "label": "LOC"}, '
+              '{"start": 19, "end": 24, "label": "LOC"}]}']  # fmt: skip
+    path = tmp_path / "train.jsonl"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    small = "--epochs 1 --width 16 --depth 1".split()
+    arguments = ["train", "--task", "ner", "--train", str(path), "--out", str(tmp_path / "run"), *small]
+    assert commands.main(arguments) == 0
+    error = capfd.readouterr().err
+    assert "units: words" in error
+    assert "entities begin or end inside a word, such as 'London'" in error
+    tagger = load_tagger(tmp_path / "run")
+    assert tagger.reader.splits == "-"
+    assert commands.main([*arguments, "--overwrite", "--units", "characters"]) == 0
+    assert "units: characters" in capfd.readouterr().err
+    assert set(load_tagger(tmp_path / "run").model.input) == {"characters", "bigrams", "words"}
+    assert read_entities(path)[-1].tokens == []
+    assert commands.main([*arguments, "--overwrite", "--task", "cws", "--units", "words"]) == 2
+    assert "--units is one of ('characters',). Received: 'words'" in capfd.readouterr().err
+
+
+class Stops(keras.callbacks.Callback):
+    """A progress display that interrupts training after the second epoch."""
+
+    def on_epoch_end(self, epoch, logs=None):
+        if epoch == 1:
+            raise KeyboardInterrupt
+
+    def report(self, row):
+        pass
+
+
+def test_an_interrupted_run_by_words_ends_with_the_weights_of_an_uninterrupted_one(run, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        train_tagger(Settings(**SMALL), TRAIN, VALID, TEST, tmp_path / "run", Stops())
+    assert RunFolder(tmp_path / "run").has_state()
+    tagger, scores = resume_tagger(tmp_path / "run", TRAIN, VALID, TEST)
+    assert json.loads(json.dumps(scores)) == json.loads((run / "scores.json").read_text())
+    for one, other in zip(tagger.model.get_weights(), load_tagger(run).model.get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_damaged_vocabulary_is_named(run, tmp_path):
+    copy = shutil.copytree(run, tmp_path / "run")
+    (copy / "vocabulary.json").write_text('{"tokens": []}')
+    with pytest.raises(ValueError, match="vocabulary.json: needs lists of strings: tokens, characters, features"):
+        EntityRecognizer(copy)
