@@ -87,7 +87,7 @@ class Settings:
     lexicon: bool | None = option(
         {"scratch": True, "bert": False},
         "Let the model see how often the string at a position is a word, or an entity, elsewhere in the training data. "
-        "Better from a few hundred sentences on.",
+        "Better from a few hundred sentences on. No effect on units of words.",
         "model",
         only=FROM_SCRATCH,
     )
