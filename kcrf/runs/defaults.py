@@ -6,6 +6,7 @@ from dataclasses import replace
 __all__ = ["choose_defaults", "describe_settings"]
 
 STEPS = 1000  # updates that data of any size get, unless that is fewer than 5 or more than 40 epochs
+STEPS_OF_WORDS = 4000  # in place of `STEPS` where words are the units: sentences are short, and each has its own words
 FEWEST_EPOCHS, MOST_EPOCHS = 5, 40
 STEPS_OF_AN_EPOCH = 100  # at least so many, where the batch size can be chosen so
 BATCH_SIZES = (16, 32, 64)
@@ -45,7 +46,8 @@ def choose_defaults(settings, windows):
     steps = math.ceil(windows / batch_size)
     chosen = {"batch_size": batch_size, "width": settings.width or (WIDE if windows >= WIDE_FROM else NARROW)}
     if settings.epochs is None:
-        chosen["epochs"] = min(max(FEWEST_EPOCHS, round(STEPS / steps)), MOST_EPOCHS)
+        updates = STEPS_OF_WORDS if settings.units == "words" else STEPS
+        chosen["epochs"] = min(max(FEWEST_EPOCHS, round(updates / steps)), MOST_EPOCHS)
         chosen["patience"] = settings.patience or max(PATIENCE, math.ceil(PATIENCE_STEPS / steps))
     return replace(settings, **chosen)
 
@@ -76,4 +78,5 @@ def describe_settings(settings, sentences, steps):
         parts += [f"width {settings.width}", f"depth {settings.depth}"]
     constraints = f" {'with' if settings.constraints else 'without'} constraints" if settings.head == "crf" else ""
     parts.append(settings.head + constraints)
-    return f"{sentences:,} sentences, {len(settings.tag_scheme().labels)} tags: {', '.join(parts)}"
+    units = f" of {settings.units}" if settings.units else ""
+    return f"{sentences:,} sentences{units}, {len(settings.tag_scheme().labels)} tags: {', '.join(parts)}"

@@ -167,11 +167,10 @@ def _with_types(settings, parts):
 
 
 def _with_units(settings, parts):
-    """The settings, for entities from scratch with what carries the tags; says what that is."""
+    """The settings, for entities from scratch with what carries the tags."""
     if settings.task != "ner" or settings.bert is not None:
         return settings
     settings = replace(settings, units=settings.units or choose_units(parts["train"]))
-    print(f"units: {settings.units}", file=sys.stderr)
     if settings.units == "words":
         splits = splits_of(parts["train"])
         for name, part in parts.items():

@@ -130,7 +130,7 @@ def test_the_help_and_the_docstring_have_every_option_with_its_default(capsys, m
         "learn what is allowed. [yes; only with --head crf]",
         "--depth N Layers of the encoder. [3, 1 with --bert]",
         "[bmes for cws, bio for ner]",
-        "elsewhere in the training data. Better from a few hundred sentences on. [yes; only without --bert]",
+        "Better from a few hundred sentences on. No effect on units of words. [yes; only without --bert]",
         "[the best path; only with --task ner]",
         "in short runs. With 1, at a BERT's learning rate, they hardly leave their initial values. [auto]",
         "[all; only with --bert]",

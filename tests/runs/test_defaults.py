@@ -69,6 +69,19 @@ def test_a_bert_has_the_same_defaults_for_data_of_every_size():
     assert choose_defaults(settings, 10) == choose_defaults(settings, 10**6) == settings
 
 
+@pytest.mark.parametrize("windows, epochs", [(100, 40), (3394, 37), (14041, 18), (10**6, 5)])
+def test_words_get_more_updates_than_characters(windows, epochs):
+    assert choose_defaults(Settings(task="ner", units="words"), windows).epochs == epochs
+    assert choose_defaults(Settings(task="ner", units="characters"), windows) == replace(
+        choose_defaults(Settings(task="ner"), windows), units="characters"
+    )
+
+
+def test_the_line_on_the_settings_names_the_units():
+    settings = choose_defaults(Settings(task="ner", types=("PER",), units="words"), 500)
+    assert describe_settings(settings, 500, 32).startswith("500 sentences of words, 3 tags: up to 40 epochs")
+
+
 def test_no_windows_are_refused():
     with pytest.raises(ValueError, match="`windows` must be positive. Received: 0"):
         choose_defaults(SCRATCH, 0)

