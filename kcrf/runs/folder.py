@@ -1,8 +1,8 @@
 """The run folder: the model of a training run, and what the run was made of. Imports no Keras.
 
     config.json         format, version of kcrf, settings, where the data came from and its fingerprint
-    vocabulary.json     characters and bigrams, in the order of their numbers, and the lexicon; where words are the units,
-                        words, characters, shapes and affixes; with a BERT instead vocab.txt and bert_config.json
+    vocabulary.json     characters and bigrams, in the order of their numbers, and the lexicon; where words are the
+                        units, words, characters, shapes and affixes; with a BERT instead vocab.txt and bert_config.json
     model.weights.h5    the best weights
     log.csv             one row per epoch
     transitions.json    a CRF's labels, scheme, and transitions after each epoch
