@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from kcrf.corpora import Sentence
 from kcrf.readers.word_tokens import token_spans
 
 __all__ = ["choose_units", "entities_that_cut_tokens", "splits_of"]
@@ -15,8 +16,9 @@ _SPLITS_FROM = 0.001  # share of the entities that a character must set free, to
 def choose_units(sentences):
     """Whether entities are made of words or of characters.
 
-    Words, where tokens have two characters or more on average, and at most a tenth of the entities begin or end inside
-    a token. So English goes by words; Chinese, Japanese and Thai, which have no blanks between words, by characters.
+    Words, where tokens have two characters or more on average, those of the file as well as those of `token_spans`, and
+    at most a tenth of the entities begin or end inside a token. So English goes by words; Chinese, Japanese and Thai,
+    which have no blanks between words, go by characters.
 
     Args:
         sentences: List of `kcrf.corpora.Sentence`; 2,000 of them are looked at.
@@ -29,16 +31,17 @@ def choose_units(sentences):
     ('words', 'characters')
     """
     sample = sentences[:: -(-len(sentences) // _SAMPLE)] if sentences else []
-    splits = splits_of(sample)
-    lengths = [
-        end - start
-        for sentence in sample
-        for start, end in _tokens(sentence)
-        if any(map(str.isalpha, sentence.text[start:end]))
-    ]
+    found = [Sentence(sentence.text, []) for sentence in sample]
+    has_words = min(_mean_length(sample), _mean_length(found)) >= _WORDS_FROM
     entities = sum(len(sentence.spans) for sentence in sample)
-    has_words = sum(lengths) >= _WORDS_FROM * len(lengths) > 0
-    return "words" if has_words and len(_cut(sample, splits)) <= _MOST_CUT * entities else "characters"
+    return "words" if has_words and len(_cut(sample, splits_of(sample))) <= _MOST_CUT * entities else "characters"
+
+
+def _mean_length(sentences):
+    """The mean length of the tokens that have letters, 0 without any."""
+    tokens = [sentence.text[start:end] for sentence in sentences for start, end in _tokens(sentence)]
+    lengths = [len(token) for token in tokens if any(map(str.isalpha, token))]
+    return sum(lengths) / len(lengths) if lengths else 0
 
 
 def splits_of(sentences):
@@ -85,6 +88,7 @@ def _cut(sentences, splits=""):
     found = []
     for sentence in sentences:
         if sentence.spans:
-            starts, ends = (set(borders) for borders in zip(*_tokens(sentence, splits), strict=True))
+            tokens = _tokens(sentence, splits)
+            starts, ends = {start for start, _ in tokens}, {end for _, end in tokens}
             found += [(sentence, s) for s in sentence.spans if s[0] not in starts or s[1] not in ends]
     return found

@@ -121,6 +121,17 @@ def test_given_tokens_are_the_units_and_a_text_without_them_is_cut():
     assert [len(reading.windows) for reading in reader.read(["", " \n"])] == [0, 0]
 
 
+def test_texts_read_together_are_read_as_alone():
+    reader, texts = WordReader(WordVocabulary.of("a b c".split(), 1, 1, 1)), ["a b", "", "b c a", "c"]
+    for text, reading in zip(texts, reader.read(texts), strict=True):
+        (alone,) = reader.read([text])
+        assert reading.units.tolist() == alone.units.tolist() and len(reading.windows) == len(alone.windows)
+        for window, other in zip(reading.windows, alone.windows):
+            assert {name: row.tolist() for name, row in window.inputs.items()} == {
+                name: row.tolist() for name, row in other.inputs.items()
+            }
+
+
 def test_words_or_characters_by_the_data():
     english = [Sentence("Kim lives in Leeds.", [(0, 3, "PER")])] * 3
     assert choose_units(english) == "words"
@@ -128,6 +139,9 @@ def test_words_or_characters_by_the_data():
     assert choose_units([*load_mini("ner").train, *english]) == "characters"
     one_by_one = [Sentence("Kim", [(0, 3, "PER")], [(0, 1), (1, 2), (2, 3)])]
     assert choose_units(one_by_one) == "characters"
+    chinese_words = [Sentence("中华人民共和国外交部", [(0, 7, "LOC")], [(0, 7), (7, 10)])]
+    assert choose_units(chinese_words) == "characters"
+    assert choose_units([Sentence(" ", [(0, 1, "LOC")])]) == "characters"
     inside = [Sentence("inLeeds", [(2, 7, "LOC")])]  # as in Korean, whose particles stand at the ends of names
     assert choose_units(inside) == choose_units([Sentence("!", [])]) == "characters"
 
