@@ -85,6 +85,9 @@ def test_entities_of_a_list_of_tokens_are_counted_in_tokens(recognizer):
     assert [e.confidence for e in lists] == [e.confidence for e in sentence]
     ((_, best),) = recognizer.top_k(tokens, 1)
     assert [(e.start, e.end) for e in best] == [(1, 2), (3, 5)]
+    known = recognizer.recognize(tokens, spans=[(9, 10, "PER"), (3, 4, "PER")])
+    assert {(1, 2, "LOC"), (3, 4, "PER"), (9, 10, "PER")} <= {(e.start, e.end, e.label) for e in known}
+    assert (7, 11) in [(e.start, e.end) for e in recognizer.recognize("Kim 's bill", spans=[(7, 11, "PER")])]
     assert recognizer.recognize([]) == []
     with pytest.raises(ValueError, match="Tokens must be strings, and not empty"):
         recognizer.recognize(["In", ""])
