@@ -13,6 +13,7 @@ from kcrf.corpora import Sentence, entity_line, join_tokens, read_entities
 from kcrf.metrics import entity_scores
 from kcrf.runs import RunFolder, Settings
 from kcrf.taggers import EntityRecognizer, load_tagger
+from kcrf.taggers.tokens import as_given
 from kcrf.training import resume_tagger, train_tagger
 
 pytestmark = pytest.mark.once("torch")
@@ -91,6 +92,16 @@ def test_entities_of_a_list_of_tokens_are_counted_in_tokens(recognizer):
     assert recognizer.recognize([]) == []
     with pytest.raises(ValueError, match="Tokens must be strings, and not empty"):
         recognizer.recognize(["In", ""])
+
+
+def test_spans_of_tokens_are_spans_of_their_text_and_back():
+    given = as_given(["Kim", "in", "上海", "市"])  # joined without a blank at the end
+    spans = [(0, 1, "PER"), (2, 3, "LOC"), (2, 4, "LOC"), (3, 4, "LOC")]
+    characters = [(0, 3, "PER"), (6, 8, "LOC"), (6, 9, "LOC"), (8, 9, "LOC")]
+    assert given.text == "Kim in上海市" and given.in_characters(spans) == characters
+    assert given.as_given(characters) == spans
+    assert given.as_given([(7, 9, "LOC", 0.5)]) == [(2, 4, "LOC", 0.5)]  # all tokens that it touches
+    assert as_given("上海").as_given(characters) == characters == as_given("上海").in_characters(characters)
 
 
 def test_capitals_tell_a_name_from_a_word(recognizer):
