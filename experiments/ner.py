@@ -38,7 +38,14 @@ CORPORA = {  # whether the labels break their scheme and need `repair`, and the 
     "people_daily": (False, {"cnn": DEFAULTS_0_1}),
     "weibo": (True, {"cnn": {**DEFAULTS_0_1, "scheme": "bioes", "width": 128, "batch_size": 16, "epochs": 12}}),
     "wnut17": (False, {"all layers": SMALL_BERT, "top layer anew": {**SMALL_BERT, "skip_top_layers": 1}}),
-    "wnut17_scratch": (False, {"characters": {**DEFAULTS_0_1, "units": "characters"}, "words": {}}),
+    "wnut17_scratch": (
+        False,
+        {
+            "characters": {**DEFAULTS_0_1, "units": "characters"},
+            "words": {},
+            "words, short": {"epochs": 12, "width": 128},
+        },
+    ),
     "wikineural": (True, {"characters": {**DEFAULTS_0_1, "units": "characters"}, "words": {}}),
 }
 

@@ -1,5 +1,6 @@
 """CoNLL columns: a token a line, its tag in one of the columns, a blank line after each sentence."""
 
+import itertools
 import re
 from collections import Counter
 
@@ -55,10 +56,8 @@ def read_conll(path, column=-1, repair=False, lines=None):
     [Sentence(text='李雷在', spans=[(0, 2, 'PER')], tokens=[(0, 1), (1, 2), (2, 3)])]
     """
     lines = read_corpus_lines(path, lines)
-    sentences, numbered = _without_numbers(_read_rows(path, lines, column, repair))
-    join_all = numbered or all(len(token) == 1 for rows in sentences for _, token, _ in rows)
-    entities = _entities(path, sentences, repair)
-    return [_sentence([token for _, token, _ in rows], spans, join_all) for rows, spans in zip(sentences, entities)]
+    sentences = _read_rows(path, lines, column, repair)
+    return _sentences(sentences, _entities(path, sentences, repair))
 
 
 def _read_rows(path, lines, column, repair):
@@ -181,6 +180,13 @@ def _check_order(path, sentences, tags, scheme):
     )
 
 
+def _sentences(sentences, entities):
+    """A `Sentence` for each list of (line number, token, tag), with its entities, which come in tokens."""
+    sentences, numbered = _without_numbers(sentences)
+    join_all = numbered or all(len(token) == 1 for rows in sentences for _, token, _ in rows)
+    return [_sentence([token for _, token, _ in rows], spans, join_all) for rows, spans in zip(sentences, entities)]
+
+
 def _sentence(tokens, spans, join_all):
     """Joins tokens to a `Sentence`; spans come in tokens."""
     text, extents = join_tokens(tokens, join_all)
@@ -226,10 +232,9 @@ def read_conll_tokens(lines):
     ['Kim slept', 'Yes']
     """
     sentences = [[]]
-    for columns in map(_columns, lines):
+    for number, columns in enumerate(map(_columns, lines), 1):
         if not columns or columns[0].startswith("-DOCSTART-"):
             sentences.append([])
         elif columns[0]:
-            sentences[-1].append(columns[0])
-    join_all = all(len(token) == 1 for tokens in sentences for token in tokens)
-    return [_sentence(tokens, [], join_all) for tokens in sentences if tokens]
+            sentences[-1].append((number, columns[0], "O"))
+    return _sentences([rows for rows in sentences if rows], itertools.repeat([]))

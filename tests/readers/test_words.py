@@ -179,3 +179,4 @@ def test_tokens_are_joined_and_read_from_columns():
     sentences = read_conll_tokens(["-DOCSTART- O", "", "Kim NNP B-PER", "in IN O", "上 O", "", "Yes"])
     assert [(s.text, s.tokens) for s in sentences] == [("Kim in上", [(0, 3), (4, 6), (6, 7)]), ("Yes", [(0, 3)])]
     assert [s.text for s in read_conll_tokens(["李 B", "雷 I"])] == ["李雷"]
+    assert [s.text for s in read_conll_tokens(["科0 O", "技1 O", "", "a0 O"])] == ["科技", "a"]  # as in Weibo
