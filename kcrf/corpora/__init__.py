@@ -1,5 +1,6 @@
 """Readers of corpora, splits, public corpora to download, and the small built-in ones. Needs no Keras."""
 
+from kcrf.corpora.classified import Example, classified_line, read_classified
 from kcrf.corpora.conll import join_tokens, read_conll, read_conll_tokens
 from kcrf.corpora.downloads import download
 from kcrf.corpora.json_lines import entity_line, read_entities
@@ -7,22 +8,26 @@ from kcrf.corpora.lines import read_lines
 from kcrf.corpora.mini import Corpus, load_mini
 from kcrf.corpora.segmented import read_segmented
 from kcrf.corpora.sentences import Sentence, entity_types
-from kcrf.corpora.splits import split
+from kcrf.corpora.splits import sample, split
 from kcrf.corpora.word_list import read_word_list
 
 __all__ = [
     "Corpus",
+    "Example",
     "Sentence",
+    "classified_line",
     "download",
     "entity_line",
     "entity_types",
     "join_tokens",
     "load_mini",
+    "read_classified",
     "read_conll",
     "read_conll_tokens",
     "read_entities",
     "read_lines",
     "read_segmented",
     "read_word_list",
+    "sample",
     "split",
 ]

@@ -1,8 +1,10 @@
 """Splits of a corpus into a part to train on and a part held out."""
 
+from collections import Counter
+
 import numpy as np
 
-__all__ = ["split"]
+__all__ = ["sample", "split"]
 
 
 def split(sentences, fraction=0.1, seed=0, stretches=None):
@@ -59,3 +61,53 @@ def _draw_stretches(count, size, stretches, rng):
     lengths = rng.permutation(lengths)
     starts = places + np.cumsum(lengths) - lengths
     return {int(start) + i for start, length in zip(starts, lengths) for i in range(length)}
+
+
+def sample(items, count, seed=0, labels=None):
+    """Draws some of the items at random.
+
+    Args:
+        items: A list.
+        count: How many to draw, at least 1; all of them if there are fewer.
+        seed: An int. Defaults to 0.
+        labels: A label for each item, hashable. The labels are then drawn in the proportions in which they occur, and
+            each of them at least once if `count` allows it. Defaults to None: the items alone count.
+
+    Returns:
+        The items drawn and the rest, each in the order of `items`.
+
+    Raises:
+        ValueError: `count` is not positive.
+
+    >>> sample(["a", "b", "c", "d", "e", "f"], 3, labels=["x", "x", "x", "x", "y", "y"])
+    (['c', 'd', 'f'], ['a', 'b', 'e'])
+    """
+    if count < 1:
+        raise ValueError(f"`count` must be at least 1. Received: count={count}")
+    order = np.random.default_rng(seed).permutation(len(items)).tolist()
+    if labels is not None and count < len(items):
+        left, chosen = _shares(Counter(labels), count), []
+        for i in order:
+            if left[labels[i]]:
+                left[labels[i]] -= 1
+                chosen.append(i)
+        order = chosen
+    drawn = set(order[:count])
+    return [item for i, item in enumerate(items) if i in drawn], [x for i, x in enumerate(items) if i not in drawn]
+
+
+def _shares(sizes, count):
+    """How many items to draw of each label, a dict; `sizes` is how many there are, `count` how many to draw in all.
+
+    The largest remainders are rounded up. A label that would get none takes one from the label with the most.
+    """
+    total = sum(sizes.values())
+    shares = {label: count * size // total for label, size in sizes.items()}
+    by_remainder = sorted(sizes, key=lambda label: -(count * sizes[label] % total))  # equal ones in order
+    for label in by_remainder[: count - sum(shares.values())]:
+        shares[label] += 1
+    for label in shares:
+        most = max(shares, key=shares.get)
+        if not shares[label] and shares[most] > 1:
+            shares[label], shares[most] = 1, shares[most] - 1
+    return shares

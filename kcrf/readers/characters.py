@@ -5,6 +5,7 @@ import numpy as np
 from kcrf.readers.lexicon import Lexicon, cross_fitted
 from kcrf.readers.units import Reading, Window
 from kcrf.readers.vocabulary import Vocabulary
+from kcrf.readers.whole import SEPARATOR, cut_pair, whole_reading
 from kcrf.readers.windows import windows
 
 __all__ = ["CharacterReader"]
@@ -43,6 +44,17 @@ class CharacterReader:
         if self.lexicon is None:
             raise ValueError("`words` needs a model with a lexicon, or force_words=True. Received: one without")
         return CharacterReader(self.vocabulary, self.lexicon.with_words(counts))
+
+    def read_texts(self, texts, max_length):
+        """A list with the `Reading` of each text as a whole, of pairs with a line end between the two.
+
+        Args:
+            texts: List of pairs `(text, text_b)`; `text_b` is None for a single text.
+            max_length: The most characters. A text with more is cut off, of a pair the longer.
+        """
+        joined = [a[:max_length] if b is None else SEPARATOR.join(cut_pair(a, b, max_length - 1)) for a, b in texts]
+        rows = (zip(("characters", "bigrams"), self.vocabulary.encode(text), strict=True) for text in joined)
+        return [whole_reading(dict(row)) for row in rows]
 
     def _read_one(self, text, lexicon):
         rows = dict(zip(("characters", "bigrams"), self.vocabulary.encode(text), strict=True))

@@ -2,15 +2,16 @@
 
 import numpy as np
 
-__all__ = ["BUCKETS", "bucket", "inference_batches", "pad", "training_batch"]
+__all__ = ["BUCKETS", "LONG_BUCKETS", "bucket", "inference_batches", "pad", "row_length", "training_batch"]
 
 BUCKETS = (8, 16, 32, 64, 96, 128)  # the lengths of batches, in positions
+LONG_BUCKETS = (192, 256, 384, 512)  # those of texts that are read as a whole
 _UNKNOWN_TAG = -1
 
 
 def bucket(length):
-    """The length to which a window of this length is padded, the next of `BUCKETS`."""
-    return next(size for size in BUCKETS if length <= size)
+    """The length to which a window of this length is padded, the next of `BUCKETS` or `LONG_BUCKETS`."""
+    return next(size for size in (*BUCKETS, *LONG_BUCKETS) if length <= size)
 
 
 def pad(rows, length, value=0, count=None):
@@ -36,17 +37,25 @@ def pad(rows, length, value=0, count=None):
 
 
 def training_batch(windows):
-    """The inputs and the tags of windows, all padded to the bucket of the longest one.
+    """The inputs and the targets of windows, all padded to the bucket of the longest one.
 
     Args:
-        windows: List of `(inputs, tags)`: a dict of rows and a list of ints, all equally long.
+        windows: List of `(inputs, target)`: a dict of rows, all equally long, and a list of as many tags or, for a
+            text that is read as a whole, one number.
 
     Returns:
-        `(inputs, tags)`: a dict of arrays `(windows, length, ...)`, padded with 0; tags `(windows, length)`, with -1.
+        `(inputs, targets)`: a dict of arrays `(windows, length, ...)`, padded with 0; tags `(windows, length)`, padded
+        with -1, or numbers `(windows,)`.
     """
-    inputs, tags = zip(*windows, strict=True)
-    length = bucket(max(map(len, tags)))
-    return _pad_inputs(inputs, length), pad(tags, length, _UNKNOWN_TAG)
+    inputs, targets = zip(*windows, strict=True)
+    length = bucket(max(map(row_length, inputs)))
+    is_tagged = isinstance(targets[0], list)
+    return _pad_inputs(inputs, length), pad(targets, length, _UNKNOWN_TAG) if is_tagged else np.array(targets)
+
+
+def row_length(inputs):
+    """How many positions a dict of rows has."""
+    return len(next(iter(inputs.values())))
 
 
 def inference_batches(readings, batch_size):

@@ -6,8 +6,9 @@ import numpy as np
 
 from kcrf.checkpoints.configs import read_config
 from kcrf.files import read_json
-from kcrf.readers.padding import BUCKETS
+from kcrf.readers.padding import BUCKETS, LONG_BUCKETS
 from kcrf.readers.units import Reading, Window
+from kcrf.readers.whole import cut_pair, whole_reading
 from kcrf.readers.windows import windows, with_stops
 from kcrf.tokenizers import Tokenizer, load_vocab
 
@@ -53,6 +54,7 @@ class PieceReader:
         if positions < BUCKETS[0]:
             raise ValueError(f"A BERT has {BUCKETS[0]} positions or more. Received: {positions}")
         self._limit = max(length for length in BUCKETS if length <= positions) - 2
+        self._longest = max(length for length in (*BUCKETS, *LONG_BUCKETS) if length <= positions)
 
     def read(self, texts, tokens=None):
         """A list with the `Reading` of each text; `tokens` are not looked at."""
@@ -62,6 +64,29 @@ class PieceReader:
     def read_training(self, sentences):
         """A list with the `Reading` of each `Sentence`."""
         return self.read([sentence.text for sentence in sentences])
+
+    def read_texts(self, texts, max_length):
+        """A list with the `Reading` of each text as a whole: `[CLS] text [SEP]`, or `[CLS] text [SEP] text_b [SEP]`.
+
+        Args:
+            texts: List of pairs `(text, text_b)`; `text_b` is None for a single text.
+            max_length: The most positions, [CLS] and [SEP] included. A text with more is cut off, of a pair the longer.
+        """
+        first, second = (self._tokenizer.encode_batch([pair[i] or "" for pair in texts]) for i in (0, 1))
+        return [
+            whole_reading(self._whole_inputs(a.token_ids, None if pair[1] is None else b.token_ids, max_length))
+            for pair, a, b in zip(texts, first, second, strict=True)
+        ]
+
+    def _whole_inputs(self, ids, ids_b, max_length):
+        room = min(max_length, self._longest) - 2
+        if ids_b is None:
+            first, second = [self._start, *ids[:room], self._end], []
+        else:
+            ids, ids_b = cut_pair(ids, ids_b, room - 1)
+            first, second = [self._start, *ids, self._end], [*ids_b, self._end]
+        segments = {"Input-Segment": [0] * len(first) + [1] * len(second)} if self._has_segments else {}
+        return {"Input-Token": [*first, *second], **segments}
 
     def _read_one(self, text, ids, offsets):
         starts, ends = offsets[:, 0], offsets[:, 1]  # (pieces,)

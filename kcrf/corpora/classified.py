@@ -1,0 +1,212 @@
+"""Texts with a label each, or pairs of texts: tables with tabs or commas, and JSON lines.
+
+text<TAB>label                      two columns; three are a pair of texts and its label
+sentence1,sentence2,label           a first line with such names, in any order, with other columns beside them
+{"text": ..., "text_b": ..., "label": ...}
+"""
+
+import csv
+import json
+import math
+from dataclasses import dataclass, field
+
+from kcrf.corpora.lines import read_corpus_lines
+from kcrf.files import json_line
+
+__all__ = ["Example", "as_number", "classified_line", "have_decimals", "read_classified", "recurring", "sorted_labels"]
+
+# What the columns are called where `fields` does not say it. A label alone makes no header: a text may be that word.
+_TEXT = ("text", "text_a", "sentence", "sentence1", "premise", "review")
+_TEXT_B = ("text_b", "sentence2", "hypothesis")
+_LABEL = ("label",)
+
+
+@dataclass(frozen=True)
+class Example:
+    """A text, or a pair of texts, with its label.
+
+    Attributes:
+        text: A string that is not blank.
+        label: The name of its class, or for regression a number, as a string or as a number.
+        text_b: The second text of a pair, or None. Defaults to None.
+        source: Where it was read, "path:line". Defaults to "".
+
+    Raises:
+        ValueError: A text is blank, or the label is.
+    """
+
+    text: str
+    label: object
+    text_b: str | None = None
+    source: str = field(default="", compare=False)
+
+    def __post_init__(self):
+        where = f"{self.source}: " if self.source else ""
+        for name in ("text", "text_b"):
+            value = getattr(self, name)
+            if value is not None and not value.strip():
+                raise ValueError(f"{where}`{name}` must not be empty. Received: {value!r}")
+        label = str(self.label)
+        if not label.strip() or not label.isprintable():
+            raise ValueError(f"{where}`label` must be text that can be printed, and not empty. Received: {label!r}")
+
+    @property
+    def texts(self):
+        """`(text, text_b)`."""
+        return self.text, self.text_b
+
+
+def classified_line(text, text_b, **more):
+    """The line, without its end, for a text or a pair of texts and what was found, as JSON."""
+    return json_line({"text": text, **({} if text_b is None else {"text_b": text_b}), **more})
+
+
+def read_classified(path, fields=None):
+    """Reads texts with a label each, or pairs of texts.
+
+    A file whose first line begins as a JSON object is read as JSON lines; one with a tab in its first line as columns
+    between tabs, where quotes mean nothing, as in GLUE; any other as comma-separated values, where a field in quotes
+    may hold commas and line ends. Blank lines are skipped.
+
+    Args:
+        path: A UTF-8 file.
+        fields: Where the text, the second text of a pair and the label are: two or three names of columns, in the
+            first line of a table, or numbers of columns counted from 0, for a table without such a line; for JSON
+            lines the names of members. Defaults to None: the columns or members `text`, `text_b` and `label`, or
+            `sentence`, `sentence1` and `sentence2`; in a table without such a first line the only two or three
+            columns, the label last.
+
+    Returns:
+        A list of `Example`s with labels as strings.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        ValueError: A column is missing, a text or a label is empty, or there is no example. Names the line.
+    """
+    fields = _checked_fields(fields)
+    lines = read_corpus_lines(path)
+    first = next((line for line in lines if line.strip()), "")
+    if first.lstrip().startswith('{"'):
+        rows = _rows_of_json(path, lines, fields)
+    else:
+        rows = _rows_of_table(path, _cells(lines, "\t" in first), fields)
+    examples = [Example(text, label.strip(), *more, source=f"{path}:{n}") for n, text, *more, label in rows]
+    if not examples:
+        raise ValueError(f"{path}: needs at least one text with its label. Received: a file without any")
+    return examples
+
+
+def _checked_fields(fields):
+    fields = None if fields is None else [str(name).strip() for name in fields]
+    if fields is not None and (len(fields) not in (2, 3) or not all(fields) or len(set(fields)) < len(fields)):
+        raise ValueError(
+            "`fields` must be two or three different names or numbers of columns: of the text, of the second text of "
+            f"a pair, of the label. Received: {','.join(fields)}"
+        )
+    return fields
+
+
+def _cells(lines, with_tabs):
+    """Yields the number of a line and its cells. In quotes, comma-separated values may go on on the next lines."""
+    if with_tabs:
+        yield from ((number, line.split("\t")) for number, line in enumerate(lines, 1) if line.strip())
+        return
+    reader, number = csv.reader(f"{line}\n" for line in lines), 1
+    for cells in reader:
+        if any(cell.strip() for cell in cells):
+            yield number, cells
+        number = reader.line_num + 1
+
+
+def _rows_of_table(path, rows, fields):
+    """Yields `(line number, text[, second text], label)`."""
+    rows = iter(rows)
+    first = next(rows, None)
+    if first is None:
+        return
+    number, head = first
+    head = [cell.strip() for cell in head]
+    columns, width = _columns(path, number, head, fields)
+    if width is None:
+        rows = iter([first, *rows])
+    for number, cells in rows:
+        if len(cells) <= max(columns) or width not in (None, len(cells)):
+            needed = f"{width} columns, as the first line has them" if width else f"{max(columns) + 1} columns or more"
+            raise ValueError(f"{path}:{number}: needs {needed}. Received: {len(cells)}")
+        yield number, *(cells[column] for column in columns)
+
+
+def _columns(path, number, head, fields):
+    """The numbers of the columns; and how many there are if the first line has their names, else None."""
+    if fields is not None and all(field.isdecimal() for field in fields):
+        return [int(field) for field in fields], None
+    if fields is not None:
+        absent = [name for name in fields if name not in head]
+        if absent:
+            raise ValueError(f"{path}:{number}: needs a column {' and '.join(absent)}. Received: {', '.join(head)}")
+        return [head.index(name) for name in fields], len(head)
+    names = [name.lower() for name in head]
+    found = [next((names.index(name) for name in known if name in names), None) for known in (_TEXT, _TEXT_B, _LABEL)]
+    if found[0] is not None and found[2] is not None:
+        return [column for column in found if column is not None], len(head)
+    if len(head) not in (2, 3):
+        raise ValueError(
+            f"{path}:{number}: needs the columns text and label, or `fields`, --fields, which says where they are, as "
+            f"in 3,1. Received: {len(head)} columns: {', '.join(cell[:20] for cell in head)}"
+        )
+    return list(range(len(head))), None
+
+
+def _rows_of_json(path, lines, fields):
+    """Yields `(line number, text[, second text], label)`."""
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            item = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{path}:{number}: needs a JSON object on one line. Received: {error}") from None
+        if not isinstance(item, dict):
+            raise ValueError(f"{path}:{number}: needs a JSON object on one line. Received: {line[:80]}")
+        names = fields or ["text", *(["text_b"] if "text_b" in item else []), "label"]
+        absent = [name for name in names if name not in item]
+        if absent:
+            raise ValueError(f"{path}:{number}: needs {' and '.join(absent)}. Received: {', '.join(item)}")
+        *texts, label = (item[name] for name in names)
+        if not all(isinstance(text, str) for text in texts) or not isinstance(label, (str, int, float)):
+            raise ValueError(f"{path}:{number}: texts must be strings, a label a string or a number. Received: {line}")
+        yield number, *texts, label if isinstance(label, str) else json.dumps(label)
+
+
+def as_number(label):
+    """The finite number that a label stands for, or None."""
+    try:
+        number = float(label)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def have_decimals(labels):
+    """Whether all labels are numbers, and some of them not whole: then they are no names of classes.
+
+    >>> have_decimals(["1", "2.5"]), have_decimals(["1", "0"]), have_decimals(["2.5", "good"])
+    (True, False, False)
+    """
+    numbers = list(map(as_number, labels))
+    return None not in numbers and any(number != round(number) for number in numbers)
+
+
+def sorted_labels(labels):
+    """Labels in their order, a tuple: numbers by their value, else as strings.
+
+    >>> sorted_labels({"10", "9"}), sorted_labels({"b", "10", "9"})
+    (('9', '10'), ('10', '9', 'b'))
+    """
+    are_numbers = all(as_number(label) is not None for label in labels)
+    return tuple(sorted(labels, key=float if are_numbers else str))
+
+
+def recurring(labels):
+    """The labels for `kcrf.corpora.sample`, or None where most occur once, as numbers do: they have no proportions."""
+    return labels if len(set(labels)) <= len(labels) / 2 else None

@@ -1,0 +1,122 @@
+"""Scores of classification and regression, as GLUE defines them (Wang et al., 2019, https://arxiv.org/abs/1804.07461)."""
+
+import numpy as np
+
+__all__ = ["OF_CLASSES", "OF_NUMBERS", "classification_scores", "regression_scores"]
+
+OF_CLASSES = ("accuracy", "f", "macro_f", "matthews")  # the keys among which `--metric` chooses
+OF_NUMBERS = ("pearson", "spearman")
+
+
+def classification_scores(gold, predicted, labels):
+    """Computes the scores of one label for each text.
+
+    Args:
+        gold: A list of labels.
+        predicted: As `gold`.
+        labels: All labels. Of two, the second is the positive one.
+
+    Returns:
+        A dict of `examples` (their number), `accuracy`, `f` (with two labels: F1 of the positive one), `macro_f` (the
+        mean F1 of the labels that occur in gold or prediction), `matthews` and `labels`: for each label a dict of
+        `true`, `found` and `correct` (numbers of examples), `precision`, `recall` and `f`. `matthews` is Matthews'
+        correlation; with more labels than two Gorodkin's R_K, https://doi.org/10.1016/j.compbiolchem.2004.09.006. A
+        share of nothing is 0, as in scikit-learn.
+
+    Raises:
+        ValueError: The lengths differ, or a label is not one of `labels`.
+
+    >>> scores = classification_scores(["no", "yes", "yes", "no"], ["no", "yes", "no", "no"], ["no", "yes"])
+    >>> scores["accuracy"], round(scores["f"], 4), round(scores["matthews"], 4)
+    (0.75, 0.6667, 0.5774)
+    """
+    if len(gold) != len(predicted) or not len(gold):
+        raise ValueError(
+            "Gold and prediction must have as many labels, at least one. "
+            f"Received: {len(gold)} in gold, {len(predicted)} in the prediction"
+        )
+    numbers = {label: number for number, label in enumerate(labels)}
+    unknown = sorted({str(label) for label in (*gold, *predicted) if label not in numbers})
+    if unknown:
+        raise ValueError(f"Labels must be among {list(labels)}. Received: {', '.join(unknown)}")
+    counts = np.zeros((len(labels), len(labels)), np.int64)  # (gold, predicted)
+    np.add.at(counts, ([numbers[label] for label in gold], [numbers[label] for label in predicted]), 1)
+    by_label = {label: _figures(counts, number) for label, number in numbers.items()}
+    occurring = [figures["f"] for figures in by_label.values() if figures["true"] or figures["found"]]
+    return {
+        "examples": len(gold),
+        "accuracy": int(np.trace(counts)) / len(gold),
+        **({"f": by_label[labels[1]]["f"]} if len(labels) == 2 else {}),
+        "macro_f": sum(occurring) / len(occurring),
+        "matthews": _matthews(counts),
+        "labels": by_label,
+    }
+
+
+def _figures(counts, label):
+    """The numbers and shares of one label, from the confusion matrix `(gold, predicted)`."""
+    true, found, correct = int(counts[label].sum()), int(counts[:, label].sum()), int(counts[label, label])
+    return {
+        "true": true,
+        "found": found,
+        "correct": correct,
+        "precision": correct / found if found else 0.0,
+        "recall": correct / true if true else 0.0,
+        "f": 2 * correct / (true + found) if true + found else 0.0,
+    }
+
+
+def _matthews(counts):
+    """The correlation of gold and prediction as indicator vectors; 0 if one of them has a single label."""
+    true, found, total = counts.sum(1), counts.sum(0), int(counts.sum())
+    covariance = int(np.trace(counts)) * total - int(true @ found)
+    variances = [total**2 - int(sizes @ sizes) for sizes in (true, found)]
+    return covariance / (variances[0] * variances[1]) ** 0.5 if all(variances) else 0.0
+
+
+def regression_scores(gold, predicted):
+    """Computes the correlations of numbers.
+
+    Args:
+        gold: A list of numbers.
+        predicted: As `gold`.
+
+    Returns:
+        A dict of `examples` (their number), `pearson`, `spearman` (Pearson's correlation of the ranks; equal numbers
+        share the mean of their ranks) and `mean_error`, the mean absolute difference. A correlation with a constant
+        is 0.
+
+    Raises:
+        ValueError: The lengths differ, or a number is not finite.
+
+    >>> scores = regression_scores([1, 2, 3, 4], [1, 4, 9, 16])
+    >>> round(scores["pearson"], 4), round(scores["spearman"], 4), scores["mean_error"]
+    (0.9844, 1.0, 5.0)
+    """
+    gold, predicted = np.asarray(gold, "float64"), np.asarray(predicted, "float64")
+    if gold.shape != predicted.shape or gold.ndim != 1 or not len(gold):
+        raise ValueError(
+            "Gold and prediction must have as many numbers, at least one. "
+            f"Received: {gold.shape} in gold, {predicted.shape} in the prediction"
+        )
+    if not (np.isfinite(gold).all() and np.isfinite(predicted).all()):
+        raise ValueError("Gold and prediction must be finite numbers. Received: others")
+    return {
+        "examples": len(gold),
+        "pearson": _pearson(gold, predicted),
+        "spearman": _pearson(_ranks(gold), _ranks(predicted)),
+        "mean_error": float(np.abs(gold - predicted).mean()),
+    }
+
+
+def _pearson(x, y):
+    x, y = x - x.mean(), y - y.mean()
+    size = float(np.linalg.norm(x) * np.linalg.norm(y))
+    return float(np.clip(x @ y / size, -1, 1)) if size > 0 else 0.0
+
+
+def _ranks(values):
+    """The rank of each value; equal values share the mean of their ranks."""
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)  # the rank of the last of each group of equal values, counted from 1
+    return (last - (counts - 1) / 2)[inverse]

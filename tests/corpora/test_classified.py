@@ -1,0 +1,110 @@
+"""Texts with labels: tables with tabs or commas, JSON lines, what is refused by file and line; samples by label."""
+
+from collections import Counter
+
+import pytest
+
+from kcrf.corpora import Example, read_classified, sample
+from kcrf.corpora.classified import have_decimals, sorted_labels
+
+
+def written(tmp_path, text, name="data.tsv"):
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+READ = {
+    "two columns": ("很好\tpos\n不好\tneg\n", None, [("很好", "pos"), ("不好", "neg")]),
+    "three columns": ("a b\tc\tyes\n", None, [("a b", "c", "yes")]),
+    "a header": ("label\tid\ttext\n1\t7\tfine\n", None, [("fine", "1")]),
+    "a header of pairs": ("index\tsentence1\tsentence2\tlabel\r\n0\ta\tb\tyes\r\n", None, [("a", "b", "yes")]),
+    "columns by number": ("gj04\t1\t\tIt is.\ngj04\t0\t*\tIt be.\n", [3, 1], [("It is.", "1"), ("It be.", "0")]),
+    "further columns by number": (
+        "x\t2.5\ta\tb\tmore\nx\t1\tc\td\n",
+        ["2", "3", "1"],
+        [("a", "b", "2.5"), ("c", "d", "1")],
+    ),
+    "columns by name": ("Quality\t#1\t#2\n1\ta\tb\n", ["#1", "#2", "Quality"], [("a", "b", "1")]),
+    "quotes between tabs": ('a "b\tx\n"c" d\ty\n', None, [('a "b', "x"), ('"c" d', "y")]),
+    "commas": ('text,label\n"a, ""b""",x\n"two\nlines",y\n', None, [('a, "b"', "x"), ("two\nlines", "y")]),
+    "a byte order mark and blank lines": ("\ufefftext\tlabel\n\na\tx\n \n", None, [("a", "x")]),
+    "JSON": ('{"text": "a", "label": "x"}\n\n{"label": 1, "text": "b"}\n', None, [("a", "x"), ("b", "1")]),
+    "JSON of pairs": ('{"text": "a", "text_b": "b", "label": 2.5, "id": 7}\n', None, [("a", "b", "2.5")]),
+    "JSON by name": ('{"q": "a", "y": true}\n', ["q", "y"], [("a", "true")]),
+}
+
+
+@pytest.mark.parametrize("case", READ)
+def test_tables_and_json_lines_are_read(case, tmp_path):
+    text, fields, expected = READ[case]
+    found = read_classified(written(tmp_path, text), fields)
+    assert [(*(part for part in e.texts if part is not None), e.label) for e in found] == expected
+
+
+REFUSED = {
+    "no such column": (
+        "text\tlabel\na\tx\n",
+        ["review", "label"],
+        "data.tsv:1: needs a column review. Received: text, label",
+    ),
+    "too few columns": ("a\tx\n\nb\n", None, "data.tsv:3: needs 2 columns or more. Received: 1"),
+    "another number than the header": (
+        "text\tlabel\na\tb\tx\n",
+        None,
+        "data.tsv:2: needs 2 columns, as .* Received: 3",
+    ),
+    "many columns without names": ("a\tb\tc\td\n", None, "data.tsv:1: needs the columns text and label, or .*--fields"),
+    "an empty text": ("a\tx\n \ty\n", None, "data.tsv:2: `text` must not be empty. Received: ' '"),
+    "an empty second text": ("a\t\tx\n", None, "data.tsv:1: `text_b` must not be empty"),
+    "an empty label": ("a\tx\nb\t\n", None, "data.tsv:2: `label` must be text .* Received: ''"),
+    "after a quoted line end": ('"a\nb",x\nc\n', None, "data.tsv:3: needs 2 columns or more. Received: 1"),
+    "nothing": ("\n", None, "data.tsv: needs at least one text with its label"),
+    "only a header": ("text\tlabel\n", None, "data.tsv: needs at least one text with its label"),
+    "broken JSON": ('{"text": "a", "label": "x"}\n{"text"\n', None, "data.tsv:2: needs a JSON object on one line"),
+    "JSON without a label": ('{"text": "a"}\n', None, "data.tsv:1: needs label. Received: text"),
+    "JSON of a list": ('{"text": "a", "label": 1}\n[]\n', None, "data.tsv:2: needs a JSON object"),
+    "JSON with a text that is none": ('{"text": 3, "label": "x"}\n', None, "data.tsv:1: texts must be strings"),
+    "one field": ("a\tx\n", ["text"], "`fields` must be two or three different"),
+    "a field twice": ("a\tx\n", ["0", "0"], "`fields` must be two or three different"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_read_is_refused_by_file_and_line(case, tmp_path):
+    text, fields, message = REFUSED[case]
+    with pytest.raises(ValueError, match=message):
+        read_classified(written(tmp_path, text), fields)
+
+
+def test_an_example_says_where_it_was_read_but_is_equal_without_that(tmp_path):
+    example = read_classified(written(tmp_path, "text,label\n\na,x\n"))[0]
+    assert example.source.endswith("data.tsv:3") and example == Example("a", "x")
+    with pytest.raises(ValueError, match="^`label` must be text that can be printed"):
+        Example("a", "x\ny")
+
+
+@pytest.mark.parametrize("count", [1, 3, 10, 17, 40, 99])
+def test_a_sample_has_each_label_in_proportion(count):
+    labels = ["x"] * 60 + ["y"] * 30 + ["z"] * 10
+    items = list(enumerate(labels))
+    drawn, rest = sample(items, count, seed=count, labels=labels)
+    counts = Counter(label for _, label in drawn)
+    assert sorted(drawn + rest) == items and len(drawn) == count and drawn == sorted(drawn)
+    assert all(abs(counts[label] - count * share) <= 1 for label, share in (("x", 0.6), ("y", 0.3), ("z", 0.1)))
+    assert count < 3 or set(counts) == {"x", "y", "z"}
+    assert sample(items, count, seed=count, labels=labels) == (drawn, rest)
+    assert count in (1, 99) or sample(items, count, seed=count + 1, labels=labels) != (drawn, rest)
+
+
+def test_a_rare_label_is_drawn_and_more_than_all_is_all():
+    labels = ["x"] * 998 + ["y", "z"]
+    assert {label for label in sample(labels, 5, labels=labels)[0]} == {"x", "y", "z"}
+    assert sample(["a", "b"], 9) == (["a", "b"], [])
+    with pytest.raises(ValueError, match="`count` must be at least 1"):
+        sample(["a"], 0)
+
+
+def test_numbers_with_decimals_are_no_classes_and_labels_have_an_order():
+    assert have_decimals(["5.000", "3.8"]) and not have_decimals(["1.0", "0.0"]) and not have_decimals(["nan", "2.5"])
+    assert sorted_labels(["10", "2", "-1"]) == ("-1", "2", "10") and sorted_labels({"b", "a"}) == ("a", "b")
