@@ -1,8 +1,10 @@
-"""Learning rates as functions of the optimizer step: warmup with linear decay, and any broken line."""
+"""Learning rates as functions of the optimizer step: warmup with linear or exponential decay, and any broken line."""
+
+import math
 
 from kcrf.backend import keras, ops
 
-__all__ = ["PiecewiseLinear", "WarmupLinearDecay"]
+__all__ = ["PiecewiseLinear", "WarmupExponentialDecay", "WarmupLinearDecay"]
 
 
 @keras.saving.register_keras_serializable(package="kcrf")
@@ -99,4 +101,50 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
 
     def get_config(self):
         names = ("peak", "warmup", "total", "bert_jump", "name")
+        return {name: getattr(self, name) for name in names}
+
+
+@keras.saving.register_keras_serializable(package="kcrf")
+class WarmupExponentialDecay(keras.optimizers.schedules.LearningRateSchedule):
+    """A linear rise from 0 to `peak`, then a fall by the same factor in each step, to `peak * final` at `total`.
+
+        rate = peak * step / warmup                                          up to the warmup
+        rate = peak * final ** ((step - warmup) / (total - warmup))          after it
+
+    Args:
+        peak: The learning rate at the end of the warmup.
+        warmup: Number of optimizer steps of the rise, 0 for none.
+        total: The optimizer step at which the rate is `peak * final`; after it the rate stays there.
+        final: The factor at the end, above 0 and below 1. Defaults to 0.01.
+
+    Raises:
+        ValueError: Not `0 <= warmup < total`, or `final` is out of range.
+
+    Example:
+
+    >>> schedule = WarmupExponentialDecay(peak=1.0, warmup=10, total=30)
+    >>> [round(float(schedule(step)), 3) for step in (0, 5, 10, 20, 30, 99)]
+    [0.0, 0.5, 1.0, 0.1, 0.01, 0.01]
+    """
+
+    def __init__(self, peak, warmup, total, final=0.01, name="WarmupExponentialDecay"):
+        super().__init__()
+        if not 0 <= warmup < total:
+            raise ValueError(f"The warmup must end before the run. Received: warmup={warmup}, total={total}")
+        if not 0 < final < 1:
+            raise ValueError(f"`final` must be above 0 and below 1. Received: final={final}")
+        self.peak = float(peak)
+        self.warmup = int(warmup)
+        self.total = int(total)
+        self.final = float(final)
+        self.name = name
+
+    def __call__(self, step):
+        step = ops.cast(step, "float32")
+        fallen = ops.clip((step - self.warmup) / (self.total - self.warmup), 0.0, 1.0)
+        fall = ops.exp(fallen * math.log(self.final))
+        return self.peak * ops.where(step < self.warmup, step / max(self.warmup, 1), fall)
+
+    def get_config(self):
+        names = ("peak", "warmup", "total", "final", "name")
         return {name: getattr(self, name) for name in names}

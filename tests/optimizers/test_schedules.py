@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kcrf.backend import keras, ops
-from kcrf.optimizers import Adam, PiecewiseLinear, WarmupLinearDecay
+from kcrf.optimizers import Adam, PiecewiseLinear, WarmupExponentialDecay, WarmupLinearDecay
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation doesn't accept:DeprecationWarning")
 
@@ -60,6 +60,13 @@ def test_only_the_original_jumps_when_the_warmup_ends():
     assert original.min() == pytest.approx(0.5 - 0.98, abs=1e-4)
 
 
+def test_an_exponential_fall_is_its_formula():
+    schedule = WarmupExponentialDecay(0.5, 4, 12, final=0.2)
+    rising, falling = [0.5 * step / 4 for step in range(4)], [0.5 * 0.2 ** ((step - 4) / 8) for step in range(4, 13)]
+    np.testing.assert_allclose(values(schedule, range(15)), [*rising, *falling, 0.1, 0.1], rtol=1e-5)
+    np.testing.assert_allclose(values(WarmupExponentialDecay(1.0, 0, 2), range(3)), [1, 0.1, 0.01], rtol=1e-5)
+
+
 @pytest.mark.parametrize(
     "make, message",
     [
@@ -67,6 +74,8 @@ def test_only_the_original_jumps_when_the_warmup_ends():
         (lambda: PiecewiseLinear({-1: 1}), r"none of them negative. Received: points={-1: 1}"),
         (lambda: WarmupLinearDecay(1, 10, 10), r"must end before the run. Received: warmup=10, total=10"),
         (lambda: WarmupLinearDecay(1, -1, 10), r"Received: warmup=-1, total=10"),
+        (lambda: WarmupExponentialDecay(1, 10, 10), r"must end before the run. Received: warmup=10, total=10"),
+        (lambda: WarmupExponentialDecay(1, 0, 10, final=0), r"`final` must be above 0 and below 1. Received: final=0"),
     ],
 )
 def test_wrong_arguments_are_refused(make, message):
@@ -75,7 +84,12 @@ def test_wrong_arguments_are_refused(make, message):
 
 
 @pytest.mark.parametrize(
-    "schedule", [PiecewiseLinear({2000: 0.1, 1000: 1}, 3e-5), WarmupLinearDecay(1e-4, 5, 50, True, name="mine")]
+    "schedule",
+    [
+        PiecewiseLinear({2000: 0.1, 1000: 1}, 3e-5),
+        WarmupLinearDecay(1e-4, 5, 50, True, name="mine"),
+        WarmupExponentialDecay(1e-4, 5, 50, 0.1, name="mine"),
+    ],
 )
 def test_the_configuration_survives_json(schedule):
     config = json.loads(json.dumps(keras.optimizers.schedules.serialize(schedule)))
