@@ -11,7 +11,7 @@ import numpy as np
 
 from kcrf.metrics import is_forbidden
 
-__all__ = ["heat_map", "is_narrow", "line_chart", "reliability_diagram", "run_color"]
+__all__ = ["heat_map", "is_narrow", "line_chart", "reliability_diagram", "run_color", "scatter_plot"]
 
 WIDTH, HEIGHT = 340, 210
 LEFT, RIGHT, TOP, BOTTOM = 46, 12, 12, 30
@@ -119,6 +119,24 @@ def reliability_diagram(title, rows):
             point = f'<circle class="point" cx="{x(confidence):.1f}" cy="{y(right):.1f}" r="4"/>'
             parts.append(bar + point)
     parts.append(f'<line class="diagonal" x1="{x(0)}" y1="{y(0)}" x2="{x(1)}" y2="{y(1)}"/>')
+    return _svg(title, WIDTH, height, parts)
+
+
+def scatter_plot(title, points):
+    """Draws points `(x, y)` in a square with one scale for both axes, and its diagonal.
+
+    Args:
+        title: What they are, for screen readers.
+        points: List of pairs of numbers, not empty.
+    """
+    height = WIDTH - LEFT - RIGHT + TOP + BOTTOM
+    values = [value for point in points for value in point]
+    ticks = _ticks(min(values), max(values))
+    low, high = min(ticks[0], *values), max(ticks[-1], *values)
+    x, y = _scale(low, high, LEFT, WIDTH - RIGHT), _scale(low, high, height - BOTTOM, TOP)
+    parts = [_y_axis(ticks, y, WIDTH - RIGHT), _x_axis(ticks, x, height)]
+    parts += [f'<circle class="point" cx="{x(a):.1f}" cy="{y(b):.1f}" r="2" opacity="0.5"/>' for a, b in points]
+    parts.append(f'<line class="diagonal" x1="{x(low)}" y1="{y(low)}" x2="{x(high)}" y2="{y(high)}"/>')
     return _svg(title, WIDTH, height, parts)
 
 

@@ -1,5 +1,7 @@
 """Which runs can be compared, and whether their scores differ by more than chance."""
 
+import numpy as np
+
 from kcrf.metrics import bootstrap_difference, span_counts
 
 __all__ = ["differences_from_the_best", "why_not_comparable"]
@@ -24,15 +26,15 @@ def why_not_comparable(runs, part):
 
 
 def _gold_count(scores):
-    return scores.get("true_words", scores.get("true_entities"))
+    return next((scores[key] for key in ("true_words", "true_entities", "examples") if key in scores), None)
 
 
 def _gold(run):
-    return hash(tuple((sentence["text"], tuple(map(tuple, sentence["gold"]))) for sentence in run.predictions))
+    return hash(tuple((row["text"], row.get("text_b"), repr(row["gold"])) for row in run.predictions))
 
 
 def differences_from_the_best(runs, part):
-    """Compares the run with the largest F1 with each of the others, by the sentences of their predictions.
+    """Compares the run with the largest F1, or accuracy, with each of the others, by the texts of their predictions.
 
     Args:
         runs: A dict of `RunRecord`s by name, which can be compared.
@@ -40,12 +42,12 @@ def differences_from_the_best(runs, part):
 
     Returns:
         A list of `(best name, name, sentences, (difference, low, high))`; see `kcrf.metrics.bootstrap_difference`.
-        Empty if fewer than two runs have predictions of this part.
+        Empty if fewer than two runs have predictions of this part, and for numbers.
     """
     counts = {
-        name: span_counts(*zip(*((sentence["gold"], sentence["found"]) for sentence in run.predictions)))
+        name: _counts(run.predictions)
         for name, run in runs.items()
-        if run.part == part and run.predictions
+        if run.part == part and run.predictions and not isinstance(run.predictions[0]["gold"], (int, float))
     }
     if len(counts) < 2:
         return []
@@ -53,6 +55,13 @@ def differences_from_the_best(runs, part):
     return [
         (best, name, len(own), bootstrap_difference(counts[best], own)) for name, own in counts.items() if name != best
     ]
+
+
+def _counts(predictions):
+    """The `span_counts` of sentences. A label of a text counts as a span of it: F1 is the accuracy then."""
+    if isinstance(predictions[0]["gold"], str):
+        return np.array([(row["gold"] == row["found"], 1, 1) for row in predictions], np.int64)
+    return span_counts(*zip(*((row["gold"], row["found"]) for row in predictions)))
 
 
 def _f1(counts):

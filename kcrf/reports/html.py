@@ -3,10 +3,20 @@
 import re
 from html import escape
 
-from kcrf.reports.charts import run_color
+from kcrf.reports.charts import reliability_diagram, run_color
 from kcrf.reports.titles import format_value
 
-__all__ = ["chip", "each_run", "in_language", "missing", "number_cell", "of_part", "spans", "table"]
+__all__ = [
+    "calibration_table",
+    "chip",
+    "each_run",
+    "in_language",
+    "missing",
+    "number_cell",
+    "of_part",
+    "spans",
+    "table",
+]
 
 _LANGUAGES = {  # the script of a text and the language that a browser should choose its glyphs for
     "ja": re.compile("[\u3040-\u30ff]"),
@@ -66,6 +76,21 @@ def table(head, rows, kind=""):
 def number_cell(value, kind=""):
     """A cell with a number."""
     return f'<td class="number {kind}">{escape(format_value(value))}</td>'
+
+
+def calibration_table(rows, error, what):
+    """What `kcrf.metrics.calibration` returns, as a number, a diagram and a table; `what` says over what."""
+    lines = [
+        ("", [f"<td>{low:.1f} to {high:.1f}</td>", *(number_cell(value) for value in (count, mean, share))])
+        for low, high, count, mean, share in rows
+        if count
+    ]
+    head = ["confidence", "found", "mean", "right"]
+    return (
+        f'<p>Expected calibration error <b>{error:.4f}</b> <span class="soft">over {what}: the mean distance of '
+        "confidence and share right. At 0 confidences are probabilities.</span></p>"
+        f'<div class="halves">{reliability_diagram("Share right by confidence", rows)}{table(head, lines)}</div>'
+    )
 
 
 def spans(pieces):

@@ -34,7 +34,7 @@ def write_report(run_dirs, path):
         raise ValueError("A report needs at least one run folder. Received: none")
     runs = dict(zip(_names(run_dirs), map(read_run, run_dirs), strict=True))
     style = Path(__file__).with_name("report.css").read_text(encoding="utf-8")
-    sections = {title: section(runs) for title, section in SECTIONS.items()}
+    sections = {title: content for title, section in SECTIONS.items() if (content := section(runs))}
     links = "".join(f'<a href="#{anchor(title)}">{title}</a>' for title in sections)
     body = "".join(_section(title, content) for title, content in sections.items())
     page = (

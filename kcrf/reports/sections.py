@@ -7,11 +7,22 @@ import numpy as np
 
 from kcrf.metrics import calibration, is_forbidden
 from kcrf.reports.browser import sentences_section
-from kcrf.reports.charts import heat_map, is_narrow, line_chart, reliability_diagram
+from kcrf.reports.charts import heat_map, is_narrow, line_chart
+from kcrf.reports.classes import calibration_of_classes, confusion, is_classifier, mistakes_of_classes
 from kcrf.reports.comparison import differences_from_the_best, why_not_comparable
-from kcrf.reports.html import chip, each_run, in_language, missing, number_cell, of_part, spans, table
+from kcrf.reports.html import (
+    calibration_table,
+    chip,
+    each_run,
+    in_language,
+    missing,
+    number_cell,
+    of_part,
+    spans,
+    table,
+)
 from kcrf.reports.mistakes import frequent_mistakes
-from kcrf.reports.titles import NOT_RANKED, TITLES, format_value
+from kcrf.reports.titles import METRICS, NOT_RANKED, TITLES, format_value
 
 __all__ = ["SECTIONS", "WIDE", "anchor", "cards"]
 
@@ -21,7 +32,7 @@ CONTEXT = 20  # characters on either side of a mistake
 # Columns of the log that are drawn as curves, with title and explanation. A CRFMonitor writes the last four.
 CURVES = {
     "loss": ("Training loss", "per sentence"),
-    "valid_f": ("F1 on the held-out part", ""),
+    **{f"valid_{key}": (f"{TITLES[key]} on the held-out part", "") for key in METRICS},
     "transition_size": ("Size of the transitions", "standard deviation; should come near the emission gap"),
     "emission_gap": ("Emission gap", "median distance of a token's best two scores"),
     "illegal_above_legal": ("Illegal transitions above a legal one", "0 where the CRF has learnt the scheme"),
@@ -32,20 +43,21 @@ UNUSED = "-"
 
 
 def cards(runs):
-    """A card for each run: its F1, and how long it took."""
+    """A card for each run: its F1 or other score, and how long it took."""
     return f'<div class="runs">{"".join(_card(number, *item) for number, item in enumerate(runs.items()))}</div>'
 
 
 def _card(number, name, run):
-    f1 = run.scores[run.part].get("f") if run.part else None
-    about = [f"F1 on the {run.part} part" if run.part else "not scored yet"]
+    metric = run.settings.get("metric") or "f"
+    value = run.scores[run.part].get(metric) if run.part else None
+    about = [f"{TITLES[metric]} on the {run.part} part" if run.part else "not scored yet"]
     if run.log:
         about.append(f"{len(run.log)} epoch{'s' * (len(run.log) > 1)}")
         seconds = run.log[-1].get("seconds")
         about += [f"{seconds / 60:.1f} min"] if seconds is not None else []
     return (
         f'<div class="run"><span class="name">{chip(number)}{escape(name)}</span>'
-        f'<b>{format_value(f1)}</b><span class="soft">{" · ".join(about)}</span></div>'
+        f'<b>{format_value(value)}</b><span class="soft">{" · ".join(about)}</span></div>'
     )
 
 
@@ -53,19 +65,20 @@ def _scores(runs):
     parts = [part for part in ("test", "valid") if any(part in (run.scores or {}) for run in runs.values())]
     if not parts:
         return missing("scores.json", "scores yet")
-    rows, notes = [], []
+    rows, notes, are_seeds = [], [], _differ_in_seed(runs)
+    heading = [*_heading(runs), *(["mean", "deviation"] if are_seeds else [])]
     for part in parts:
         scored = [run for run in runs.values() if part in (run.scores or {})]
         obstacle = why_not_comparable(scored, part)
         columns = [_by_title((run.scores or {}).get(part, {})) for run in runs.values()]
-        rows.append(("part", [f'<td colspan="{len(runs) + 1}">{part} part</td>']))
+        rows.append(("part", [f'<td colspan="{len(heading)}">{part} part</td>']))
         titles = dict.fromkeys(title for column in columns for title in column)
-        rows += [_score_row(title, [column.get(title) for column in columns], obstacle) for title in titles]
+        rows += [_score_row(title, [column.get(title) for column in columns], obstacle, are_seeds) for title in titles]
         if len(scored) > 1:
             notes += [_not_comparable(part, obstacle)] if obstacle else _notes_on_differences(runs, part)
     if len(runs) > 1:
         notes.insert(0, "The best of several runs is bold, where they can be compared.")
-    return table(_heading(runs), rows) + "".join(f'<p class="soft">{note}</p>' for note in notes)
+    return table(heading, rows) + "".join(f'<p class="soft">{note}</p>' for note in notes)
 
 
 def _not_comparable(part, obstacle):
@@ -74,19 +87,21 @@ def _not_comparable(part, obstacle):
 
 def _notes_on_differences(runs, part):
     """A sentence for each run but the best: how far it is behind, and whether that may be chance."""
+    what = "Accuracy" if any(map(is_classifier, runs.values())) else "F1"
     for best, name, count, (difference, low, high) in differences_from_the_best(runs, part):
         verdict = "more than noise" if low > 0 else "within the noise of so few sentences: it may be chance"
         yield (
-            f"F1 on the {part} part: {escape(best)} is {difference:.4f} above {escape(name)}; 95 % of bootstrap draws "
-            f"of the {count} sentences lie between {low:+.4f} and {high:+.4f}, {verdict}."
+            f"{what} on the {part} part: {escape(best)} is {difference:.4f} above {escape(name)}; 95 % of bootstrap "
+            f"draws of the {count} sentences lie between {low:+.4f} and {high:+.4f}, {verdict}."
         )
 
 
 def _by_title(scores):
-    """The scores of a part by their titles; those of entities also for each type."""
+    """The scores of a part by their titles; those of entities also for each type, those of texts for each label."""
     found = {title: scores.get(key) for key, title in TITLES.items()}
     found["F1, mean over types"] = scores.get("macro", {}).get("f")
-    found.update({f"F1 of {label}": of_type.get("f") for label, of_type in scores.get("types", {}).items()})
+    by_label = {**scores.get("types", {}), **scores.get("labels", {})}
+    found.update({f"F1 of {label}": figures.get("f") for label, figures in by_label.items()})
     return {title: value for title, value in found.items() if value is not None}
 
 
@@ -94,11 +109,20 @@ def _heading(runs):
     return ["", *(chip(number) + escape(name) for number, name in enumerate(runs))]
 
 
-def _score_row(title, values, obstacle):
+def _differ_in_seed(runs):
+    """Whether there are several runs whose settings differ in the seed alone, or in what follows from the data."""
+    ignored = ("seed", "mean", "deviation")
+    settings = [{name: run.settings[name] for name in run.settings if name not in ignored} for run in runs.values()]
+    return len(runs) > 1 and all(one == settings[0] for one in settings)
+
+
+def _score_row(title, values, obstacle, are_seeds):
     numbers = [value for value in values if value is not None]
     is_ranked = len(numbers) > 1 and not obstacle and title not in {TITLES[key] for key in NOT_RANKED}
     best = max(numbers) if is_ranked else None
     cells = (number_cell(value, "best" if value is not None and value == best else "") for value in values)
+    over_seeds = [float(np.mean(numbers)), float(np.std(numbers, ddof=1))] if len(numbers) > 1 else [None, None]
+    cells = [*cells, *map(number_cell, over_seeds if are_seeds else [])]
     return "", [f"<td{in_language(title)}>{escape(title)}</td>", *cells]
 
 
@@ -131,7 +155,19 @@ def _transitions(runs):
         "Illegal transitions of the scheme are crossed out; a frame marks an illegal one that scores above a legal one "
         "out of the same tag.</p>"
     )
-    return note + each_run(runs, _heat_maps)
+    return note + each_run(_taggers(runs), _heat_maps) if _taggers(runs) else ""
+
+
+def _taggers(runs):
+    return {name: run for name, run in runs.items() if not is_classifier(run)}
+
+
+def _confusion(runs):
+    return each_run({name: run for name, run in runs.items() if is_classifier(run)}, confusion)
+
+
+def _sentences(runs):
+    return sentences_section(_taggers(runs))
 
 
 def _heat_maps(number, run):
@@ -156,6 +192,8 @@ def _mistakes(runs):
 
 
 def _mistakes_of(number, run):
+    if is_classifier(run):
+        return mistakes_of_classes(number, run)
     if run.predictions is None:
         return missing("predictions.jsonl", "predictions")
     mistakes = frequent_mistakes(run.predictions)
@@ -198,25 +236,15 @@ def _calibration(runs):
 
 
 def _calibration_of(number, run):
+    if is_classifier(run):
+        return calibration_of_classes(number, run)
     found = []
     for sentence in run.predictions or ():
         gold = set(map(tuple, sentence["gold"]))
         found += [(span[3], tuple(span[:3]) in gold) for span in sentence["found"]]
     if not found:
         return missing("predictions.jsonl", "confidences")
-    rows, error = calibration(*zip(*found, strict=True))
-    lines = [
-        ("", [f"<td>{low:.1f} to {high:.1f}</td>", *(number_cell(value) for value in (count, mean, share))])
-        for low, high, count, mean, share in rows
-        if count
-    ]
-    head = ["confidence", "found", "mean", "right"]
-    return (
-        f'<p>Expected calibration error <b>{error:.4f}</b> <span class="soft">over {len(found)} spans'
-        f"{of_part(run)}: the mean distance of confidence and share right. At 0 confidences are probabilities."
-        "</span></p>"
-        f'<div class="halves">{reliability_diagram("Share right by confidence", rows)}{table(head, lines)}</div>'
-    )
+    return calibration_table(*calibration(*zip(*found, strict=True)), f"{len(found)} spans{of_part(run)}")
 
 
 def _settings(runs):
@@ -243,12 +271,13 @@ def anchor(title):
     return title.lower().replace(" ", "-")
 
 
-SECTIONS = {
+SECTIONS = {  # a section that is "" is left out
     "Scores": _scores,
+    "Confusion": _confusion,
     "Transitions": _transitions,
     "Learning curves": _curves,
     "Mistakes": _mistakes,
-    "Sentences": sentences_section,
+    "Sentences": _sentences,
     "Calibration": _calibration,
     "Settings": _settings,
 }

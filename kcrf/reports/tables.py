@@ -3,9 +3,9 @@
 from rich.table import Table
 from rich.text import Text
 
-from kcrf.reports.titles import ENTITY_COLUMNS, TITLES, WORD_COLUMNS, format_value
+from kcrf.reports.titles import CLASS_COLUMNS, ENTITY_COLUMNS, NUMBER_COLUMNS, TITLES, WORD_COLUMNS, format_value
 
-__all__ = ["score_table", "table_of_parts"]
+__all__ = ["columns_of", "score_table", "table_of_parts"]
 
 
 def score_table(title, columns, rows):
@@ -25,17 +25,26 @@ def score_table(title, columns, rows):
 
 
 def table_of_parts(title, parts):
-    """Makes a rich table of the scores of several parts of a corpus; for entities also of each type.
+    """Makes a rich table of the scores of several parts of a corpus; also of each type of entity, of each label.
 
     Args:
         title: The line above the table.
-        parts: A dict from the name of a part to what `segmentation_scores` or `entity_scores` returned for it.
+        parts: A dict from the name of a part to what a function of `kcrf.metrics`, such as `entity_scores`, returned
+            for it.
     """
-    has_types = any("types" in scores for scores in parts.values())
-    keys, rows = ENTITY_COLUMNS if has_types else WORD_COLUMNS, []
+    keys, rows = columns_of(parts), []
     for name, scores in parts.items():
         rows.append([name, *map(scores.get, keys)])
-        rows += [[f"  {label}", *map(of_type.get, keys)] for label, of_type in scores.get("types", {}).items()]
-        if has_types:
+        by_label = {**scores.get("types", {}), **scores.get("labels", {})}
+        rows += [[f"  {label}", *map(figures.get, keys)] for label, figures in by_label.items()]
+        if "macro" in scores:
             rows.append(["  macro", *map(scores["macro"].get, keys)])
     return score_table(title, ["part", *(TITLES[key] for key in keys)], rows)
+
+
+def columns_of(parts):
+    """The keys of the scores that a terminal has room for, by what the scores of the parts are of."""
+    for columns, key in ((ENTITY_COLUMNS, "types"), (CLASS_COLUMNS, "labels"), (NUMBER_COLUMNS, "pearson")):
+        if any(key in scores for scores in parts.values()):
+            return columns
+    return WORD_COLUMNS

@@ -1,6 +1,15 @@
 """What scores are called, in the terminal and on the page, and how numbers are shown."""
 
-__all__ = ["ENTITY_COLUMNS", "NOT_RANKED", "TITLES", "WORD_COLUMNS", "format_value"]
+__all__ = [
+    "CLASS_COLUMNS",
+    "ENTITY_COLUMNS",
+    "METRICS",
+    "NOT_RANKED",
+    "NUMBER_COLUMNS",
+    "TITLES",
+    "WORD_COLUMNS",
+    "format_value",
+]
 
 TITLES = {  # by key in what `segmentation_scores` and `entity_scores` return
     "f": "F1",
@@ -14,17 +23,29 @@ TITLES = {  # by key in what `segmentation_scores` and `entity_scores` return
     "true_entities": "entities in gold",
     "found_entities": "entities found",
     "correct": "entities right",
+    "accuracy": "accuracy",
+    "macro_f": "mean F1",
+    "matthews": "Matthews",
+    "pearson": "Pearson",
+    "spearman": "Spearman",
+    "mean_error": "mean difference",
+    "examples": "texts",
 }
+METRICS = ("f", "accuracy", "macro_f", "matthews", "pearson", "spearman")  # by which the best epoch is chosen
 NOT_RANKED = {
     "oov_rate",
     "true_words",
     "test_words",
     "true_entities",
     "found_entities",
+    "mean_error",
+    "examples",
 }  # neither good nor bad if large
 # The scores that a terminal has room for.
 WORD_COLUMNS = ("recall", "precision", "f", "oov_rate", "oov_recall", "iv_recall")
 ENTITY_COLUMNS = ("precision", "recall", "f", "true_entities", "found_entities", "correct")
+CLASS_COLUMNS = ("accuracy", "matthews", "macro_f", "f", "precision", "recall")
+NUMBER_COLUMNS = ("pearson", "spearman", "mean_error", "examples")
 
 
 def format_value(value):

@@ -6,7 +6,8 @@
     model.weights.h5    the best weights
     log.csv             one row per epoch
     transitions.json    a CRF's labels, scheme, and transitions after each epoch
-    predictions.jsonl   held-out sentences with their gold spans, those found, and the probabilities of these
+    predictions.jsonl   held-out sentences with their gold spans, those found, and the probabilities of these; or
+                        held-out texts with their gold label, the one found, and the probability of every label
     scores.json         of the best weights, written last
     state.npz           what is needed to resume after an interruption; removed when the run is complete
 
@@ -24,7 +25,7 @@ from pathlib import Path
 import numpy as np
 
 from kcrf.files import read_json, write_aside
-from kcrf.runs.formats import log_text, predictions_text, transitions_text
+from kcrf.runs.formats import classifications_text, log_text, predictions_text, transitions_text
 from kcrf.runs.lock import LOCK, locked
 from kcrf.runs.settings import Settings
 from kcrf.version import __version__
@@ -262,6 +263,10 @@ class RunFolder:
     def save_predictions(self, sentences, found):
         """Writes what was found in held-out `Sentence`s: for each a list of `(start, end[, label], probability)`."""
         self.save_text(PREDICTIONS, predictions_text(sentences, found))
+
+    def save_classifications(self, examples, found):
+        """Writes what was found for held-out `Example`s: for each an object with label, probability, probabilities."""
+        self.save_text(PREDICTIONS, classifications_text(examples, found))
 
     def save_scores(self, scores):
         """Writes the scores of the kept weights, which completes the run."""

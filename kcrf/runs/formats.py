@@ -9,11 +9,12 @@ import json
 
 import numpy as np
 
-from kcrf.corpora import read_lines
+from kcrf.corpora import classified_line, read_lines
 from kcrf.files import json_line
 from kcrf.tags import TagScheme
 
 __all__ = [
+    "classifications_text",
     "log_text",
     "predictions_text",
     "read_log",
@@ -104,13 +105,38 @@ def _prediction(sentence, found):
     }
 
 
+def classifications_text(examples, found):
+    """The content of `predictions.jsonl` of a classifier: a line for each held-out text.
+
+    Args:
+        examples: List of `kcrf.corpora.Example`.
+        found: For each a `kcrf.taggers.Classification`. Numbers, for regression, are written with six digits.
+    """
+    lines = []
+    for example, item in zip(examples, found, strict=True):
+        if item.probability is None:
+            gold, label, more = float(example.label), round(item.label, 6), {}
+        else:
+            gold, label = example.label, item.label
+            more = {"probabilities": {name: round(p, 6) for name, p in item.probabilities.items()}}
+        lines.append(classified_line(*example.texts, gold=gold, found=label, **more))
+    return "".join(f"{line}\n" for line in lines)
+
+
 def read_predictions(path):
-    """A dict for each sentence: `text`, `gold` with `(start, end, label)`, `found` with `(start, end, label, p)`."""
+    """What was found in held-out texts, a list of dicts.
+
+    Of a tagger each has `text`, `gold` with `(start, end, label)` and `found` with `(start, end, label, p)`; of a
+    classifier `text`, `text_b` (or None), `gold` and `found`, two labels, and `probabilities`, a dict by label, or for
+    regression two numbers and an empty dict.
+    """
     return [_read_prediction(path, line, text) for line, text in enumerate(read_lines(path), 1) if text.strip()]
 
 
 def _read_prediction(path, line, text):
     sentence = _parse_json(path, line, text)
+    if not isinstance(sentence.get("gold", []), list):
+        return _read_classification(path, line, sentence)
     try:
         length = len(sentence["text"])
         gold = [(int(start), int(end), str(label)) for start, end, label in sentence["gold"]]
@@ -124,6 +150,28 @@ def _read_prediction(path, line, text):
         if not 0 <= span[0] < span[1] <= length:
             raise ValueError(f"{path}:{line}: needs 0 <= start < end <= {length}. Received: {span}")
     return {"text": sentence["text"], "gold": gold, "found": found}
+
+
+def _read_classification(path, line, item):
+    texts, gold, found = [item.get("text"), item.get("text_b", "")], item["gold"], item.get("found")
+    probabilities = item.get("probabilities", {})
+    is_number = isinstance(gold, (int, float)) and isinstance(found, (int, float))
+    is_label = isinstance(gold, str) and isinstance(probabilities, dict) and {gold, found} <= probabilities.keys()
+    in_range = (
+        is_number or is_label and all(isinstance(p, (int, float)) and 0 <= p <= 1 for p in probabilities.values())
+    )
+    if not all(isinstance(text, str) for text in texts) or not in_range:
+        raise ValueError(
+            f"{path}:{line}: needs text, gold, found, and the probabilities of all labels or gold and found as "
+            f"numbers. Received: {str(item)[:80]}"
+        )
+    return {
+        "text": texts[0],
+        "text_b": item.get("text_b"),
+        "gold": gold,
+        "found": found,
+        "probabilities": probabilities,
+    }
 
 
 def read_scores(path):

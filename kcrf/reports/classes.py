@@ -1,0 +1,95 @@
+"""What the page shows of text classifiers: confusion matrix or scatter plot, surest mistakes, calibration."""
+
+from html import escape
+
+import numpy as np
+
+from kcrf.metrics import calibration
+from kcrf.reports.charts import scatter_plot
+from kcrf.reports.html import calibration_table, in_language, missing, number_cell, of_part, table
+
+__all__ = ["calibration_of_classes", "confusion", "is_classifier", "mistakes_of_classes"]
+
+MOST_MISTAKES = 50
+MOST_LABELS = 30  # of a confusion matrix
+LONGEST_TEXT = 300  # characters shown of a text
+
+
+def is_classifier(run):
+    """Whether a run is one of `--task classify`."""
+    return run.settings.get("task") == "classify"
+
+
+def _has_numbers(run):
+    return isinstance(run.predictions[0]["gold"], (int, float))
+
+
+def confusion(number, run):
+    """How often each label was taken for each other; for regression the numbers found by those of gold."""
+    if not run.predictions:
+        return missing("predictions.jsonl", "predictions")
+    if _has_numbers(run):
+        points = [(row["gold"], row["found"]) for row in run.predictions]
+        return f"<figure>{scatter_plot('Number found by number in gold', points)}</figure>"
+    labels = list(run.predictions[0]["probabilities"])
+    places = {label: place for place, label in enumerate(labels)}
+    counts = np.zeros((len(labels), len(labels)), int)
+    for row in run.predictions:
+        counts[places[row["gold"]], places[row["found"]]] += 1
+    shown = np.sort(np.argsort(-counts.sum(1), kind="stable")[:MOST_LABELS])  # the most frequent, in their order
+    note = f"The {len(shown)} most frequent of {len(labels)} labels. " if len(shown) < len(labels) else ""
+    rows = [_confusion_row(labels[i], counts[i], i, shown) for i in shown]
+    head = ["gold \\ found", *(f"<span{in_language(labels[i])}>{escape(labels[i])}</span>" for i in shown)]
+    return f'<p class="soft">{note}Rows are labels of gold, columns those found{of_part(run)}.</p>{table(head, rows)}'
+
+
+def _confusion_row(label, counts, own, shown):
+    """A row of the confusion matrix; the shade of a cell is its share of the row."""
+    total = max(1, counts.sum())
+    cells = (
+        f'<td class="number" style="background:color-mix(in oklab, var(--{"run" if i == own else "warm"}) '
+        f'{60 * counts[i] / total:.0f}%, transparent)" title="{counts[i] / total:.1%}">{counts[i]}</td>'
+        for i in shown
+    )
+    return "", [f"<td{in_language(label)}>{escape(label)}</td>", *cells]
+
+
+def mistakes_of_classes(number, run):
+    """The mistakes of which the classifier was surest; for regression the largest differences."""
+    if not run.predictions:
+        return missing("predictions.jsonl", "predictions")
+    if _has_numbers(run):
+        wrong = sorted(run.predictions, key=lambda row: -abs(row["gold"] - row["found"]))[:MOST_MISTAKES]
+        intro, head = f"The {len(wrong)} texts with the largest differences{of_part(run)}.", "difference"
+    else:
+        wrong = [row for row in run.predictions if row["gold"] != row["found"]]
+        count = len(wrong)
+        wrong = sorted(wrong, key=lambda row: -row["probabilities"][row["found"]])[:MOST_MISTAKES]
+        intro = f"{count} of {len(run.predictions)} texts{of_part(run)} are wrong; the {len(wrong)} surest mistakes:"
+        head = "confidence"
+    if not wrong:
+        return f"<p>No mistakes in {len(run.predictions)} texts{of_part(run)}.</p>"
+    return f'<p class="soft">{intro}</p>{table(["text", "gold", "found", head], map(_mistake_row, wrong))}'
+
+
+def _mistake_row(row):
+    is_number = isinstance(row["gold"], (int, float))
+    sure = row["found"] - row["gold"] if is_number else row["probabilities"][row["found"]]
+    texts = "<br>".join(_shortened(text) for text in (row["text"], row["text_b"]) if text is not None)
+    gold, found = (f"{value:.3g}" if is_number else escape(value) for value in (row["gold"], row["found"]))
+    numbers = (f'<td class="number"{in_language(value)}>{value}</td>' for value in (gold, found))
+    return "", [f"<td{in_language(row['text'])}>{texts}</td>", *numbers, number_cell(float(sure))]
+
+
+def _shortened(text):
+    return escape(text[:LONGEST_TEXT]) + "…" * (len(text) > LONGEST_TEXT)
+
+
+def calibration_of_classes(number, run):
+    """Whether the probability of the label that was found is the share of the texts where it is right."""
+    if not run.predictions:
+        return missing("predictions.jsonl", "probabilities")
+    if _has_numbers(run):
+        return "<p>Numbers have no probabilities.</p>"
+    found = [(row["probabilities"][row["found"]], row["found"] == row["gold"]) for row in run.predictions]
+    return calibration_table(*calibration(*zip(*found, strict=True)), f"{len(found)} texts{of_part(run)}")

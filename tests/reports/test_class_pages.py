@@ -1,0 +1,96 @@
+"""The report page of text classifiers: confusion, surest mistakes, calibration, curves; numbers; beside a tagger."""
+
+import json
+
+import pytest
+from test_reports import Page
+
+from kcrf.metrics import calibration, classification_scores, regression_scores
+from kcrf.reports import write_report
+from kcrf.runs import read_run
+
+ROWS = [  # gold, probability of "no"
+    ("no", 0.9),
+    ("no", 0.2),
+    ("yes", 0.05),
+    ("yes", 0.7),
+    ("yes", 0.4),
+]
+
+
+def run_dir(folder, rows, scores, **settings):
+    folder.mkdir()
+    settings = {"task": "classify", "metric": "accuracy", **settings}
+    (folder / "config.json").write_text(json.dumps({"format": 2, "settings": settings}))
+    (folder / "log.csv").write_text(f"epoch,loss,valid_{settings['metric']},seconds\n1,0.7,0.5,2\n2,0.4,0.6,4\n")
+    (folder / "scores.json").write_text(json.dumps({"valid": scores}))
+    (folder / "predictions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder
+
+
+def of_labels(folder, rows=ROWS, **settings):
+    rows = [
+        {
+            "text": f"<i>text {i}",
+            "gold": gold,
+            "found": "no" if p > 0.5 else "yes",
+            "probabilities": {"no": p, "yes": 1 - p},
+        }
+        for i, (gold, p) in enumerate(rows)
+    ]
+    scores = classification_scores([row["gold"] for row in rows], [row["found"] for row in rows], ["no", "yes"])
+    return run_dir(folder, rows, scores, **settings)
+
+
+def page_of(tmp_path, *runs):
+    write_report(runs, tmp_path / "report.html")
+    return Page(tmp_path / "report.html")
+
+
+def test_the_page_of_a_classifier(tmp_path):
+    page = page_of(tmp_path, of_labels(tmp_path / "run"))
+    rows = [[cell.strip() for cell in row] for row in page.rows]
+    assert ["no", "1", "1"] in rows and ["yes", "1", "2"] in rows  # the confusion matrix
+    assert ["<i>text 1", "no", "yes", "0.8000"] in rows and ["<i>text 3", "yes", "no", "0.7000"] in rows
+    assert rows.index(["<i>text 1", "no", "yes", "0.8000"]) < rows.index(["<i>text 3", "yes", "no", "0.7000"])
+    assert not any("text 0" in cell for row in rows for cell in row)  # it is right
+    assert ["accuracy", "0.6000"] in rows and ["F1 of yes", "0.6667"] in rows
+    sure, right = zip((0.9, True), (0.8, False), (0.95, True), (0.7, False), (0.6, True))
+    assert f"{calibration(sure, right)[1]:.4f}" in page.texts
+    assert "accuracy on the held-out part" in page.texts and "accuracy on the valid part · 2 epochs" in page.source
+    assert "Transitions" not in page.texts and "Sentences" not in page.texts and "<i>" not in page.source
+
+
+def test_two_classifiers_are_compared_by_their_accuracy(tmp_path):
+    runs = of_labels(tmp_path / "one", ROWS * 40), of_labels(tmp_path / "two", [(g, 1 - p) for g, p in ROWS] * 40)
+    page = page_of(tmp_path, *runs)
+    assert "Accuracy on the valid part: one is 0.2000 above two; 95 % of bootstrap draws of the 200" in page.source
+
+
+def test_the_page_of_numbers(tmp_path):
+    pairs = [(1.0, 1.5), (2.0, 2.25), (4.0, 1.0)]
+    rows = [{"text": f"a{i}", "text_b": "b", "gold": g, "found": f} for i, (g, f) in enumerate(pairs)]
+    scores = regression_scores(*map(list, zip(*pairs)))
+    page = page_of(tmp_path, run_dir(tmp_path / "run", rows, scores, metric="pearson"))
+    found = [[cell.strip() for cell in row] for row in page.rows]
+    assert ["Pearson", f"{scores['pearson']:.4f}"] in found
+    differences = [row for row in found if row[0].startswith("a")]
+    assert [row[1:] for row in differences] == [["4", "1", "-3.0000"], ["1", "1.5", "0.5000"], ["2", "2.25", "0.2500"]]
+    assert page.source.count('<circle class="point"') == 3 and "Numbers have no probabilities." in page.texts
+
+
+BAD = {
+    '{"text": "a", "gold": "x", "found": "y", "probabilities": {"x": 1.0}}': "the probabilities of all labels",
+    '{"text": "a", "gold": "x", "found": "x", "probabilities": {"x": 1.5}}': "the probabilities of all labels",
+    '{"text": 1, "gold": 1.0, "found": 2.0}': "needs text, gold, found",
+    '{"text": "a", "gold": 1.0}': "needs text, gold, found",
+}
+
+
+@pytest.mark.parametrize("line", BAD)
+def test_damaged_predictions_are_refused_by_line(line, tmp_path):
+    folder = of_labels(tmp_path / "run")
+    with open(folder / "predictions.jsonl", "a") as file:
+        file.write(line + "\n")
+    with pytest.raises(ValueError, match=f"predictions.jsonl:6: .*{BAD[line]}"):
+        read_run(folder)
