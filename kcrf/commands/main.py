@@ -1,8 +1,9 @@
-"""The command line: kcrf demo | train | segment | tag | score | report | download."""
+"""The command line: kcrf demo | train | segment | tag | classify | score | report | download."""
 
 import os
 import sys
 
+from kcrf.commands.classify import add_classify
 from kcrf.commands.demo import add_demo
 from kcrf.commands.download import add_download
 from kcrf.commands.parsers import CommandParser
@@ -43,12 +44,12 @@ def main(arguments=None):
 def _parser():
     parser = CommandParser(
         prog="kcrf",
-        description="Sequence labelling with Keras: train a CRF tagger, use it, score it.",
+        description="Sequence labelling and text classification with Keras: train a model, use it, score it.",
         epilog="`kcrf COMMAND --help` lists the options of a command.",
     )
     parser.add_argument("--version", action="version", version=f"kcrf {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=CommandParser)
-    for add in (add_demo, add_train, add_segment, add_tag, add_score, add_report, add_download):
+    for add in (add_demo, add_train, add_segment, add_tag, add_classify, add_score, add_report, add_download):
         add(commands)
     return parser
 

@@ -1,8 +1,17 @@
 """What the parsers of several commands share."""
 
 import argparse
+import csv
 
-__all__ = ["CommandParser", "add_command", "add_conll_options", "conll_arguments", "print_scores"]
+__all__ = [
+    "CommandParser",
+    "add_command",
+    "add_conll_options",
+    "add_fields_option",
+    "conll_arguments",
+    "fields_argument",
+    "print_scores",
+]
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -50,6 +59,22 @@ def add_conll_options(parser):
 def conll_arguments(options):
     """The arguments of `kcrf.corpora.read_entities` beside the path, from parsed options."""
     return {"column": -1 if options.column is None else options.column, "repair": bool(options.repair)}
+
+
+def add_fields_option(parser):
+    """Adds the option on where the texts and labels of --task classify are. Left out, it is None."""
+    parser.add_argument(
+        "--fields",
+        metavar="TEXT,LABEL",
+        help="Where text and label are, or TEXT,TEXT_B,LABEL for pairs of texts: names of columns in the first line of "
+        "the file or of JSON members, or numbers of columns from 0, for a file without names. Only for classify. "
+        "[text and label, or the only two or three columns]",
+    )
+
+
+def fields_argument(options):
+    """The `fields` of `kcrf.corpora.read_classified`, from parsed options."""
+    return None if options.fields is None else next(csv.reader([options.fields]), [])
 
 
 def print_scores(title, parts):

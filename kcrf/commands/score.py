@@ -3,29 +3,42 @@
 import json
 from pathlib import Path
 
-from kcrf.commands.parsers import add_command, add_conll_options, conll_arguments, print_scores
+from kcrf.commands.parsers import (
+    add_command,
+    add_conll_options,
+    add_fields_option,
+    conll_arguments,
+    fields_argument,
+    print_scores,
+)
 
 __all__ = ["add_score"]
 
 
 def add_score(commands):
     """Adds `kcrf score`."""
-    summary = "Score words by SIGHAN's measure (cws), entities by conlleval's (ner)."
+    summary = "Score words by SIGHAN's measure (cws), entities by conlleval's (ner), labels by GLUE's (classify)."
     add_command(commands, "score", summary, _add_options, _score)
 
 
 def _add_options(parser):
     parser.epilog = (
         "GOLD and PRED hold the same text. For cws: a sentence a line, words separated by blanks. For ner: CoNLL or\n"
-        "JSON lines, also one of each. The predictions.jsonl of a run folder holds both, and so needs neither --task\n"
+        "JSON lines, also one of each. For classify: columns, or JSON lines as `kcrf classify` writes them; numbers\n"
+        "with decimals are correlated. The predictions.jsonl of a run folder holds both, and so needs neither --task\n"
         "nor --gold.\n"
         "\n"
         "examples:\n"
         "  kcrf score --gold gold.txt --pred mine.txt --words training_words.txt\n"
         "  kcrf score --task ner --gold test.conll --pred tagged.jsonl\n"
+        "  kcrf score --task classify --gold test.tsv --pred classified.jsonl\n"
         "  kcrf score --pred runs/people/predictions.jsonl"
     )
-    parser.add_argument("--task", choices=["cws", "ner"], help="What to score: words (cws) or entities (ner). [cws]")
+    parser.add_argument(
+        "--task",
+        choices=["cws", "ner", "classify"],
+        help="What to score: words (cws), entities (ner) or labels of texts (classify). [cws]",
+    )
     parser.add_argument("--gold", metavar="GOLD", help="The file with the correct words or entities.")
     parser.add_argument("--pred", required=True, metavar="PRED", help="The file to score.")
     parser.add_argument(
@@ -34,6 +47,7 @@ def _add_options(parser):
         help="The words of the training data, separated by blanks. Adds the recall of words that are in it (IV) and of "
         "those that are not (OOV). Only with --task cws. [no such figures]",
     )
+    add_fields_option(parser)
     add_conll_options(parser)
     parser.add_argument("--json", action="store_true", help="Print a JSON object instead of a table. [no]")
 
@@ -42,10 +56,10 @@ def _score(options):
     task, gold, predicted = _read_run(options) or (options.task or "cws", None, None)
     if options.gold is None and gold is None:
         raise ValueError("needs --gold GOLD; only the predictions.jsonl of a run folder holds it. Received: no --gold")
-    read = _read_words if task == "cws" else _read_entities
+    read, score = _HOW[task]
     gold = gold if options.gold is None else read(options, options.gold)
     predicted = read(options, options.pred) if predicted is None else predicted
-    scores = _word_scores(options, gold, predicted) if task == "cws" else _entity_scores(options, gold, predicted)
+    scores = score(options, gold, predicted)
     if options.json:
         print(json.dumps(scores))
     else:
@@ -54,7 +68,7 @@ def _score(options):
 
 def _read_run(options):
     """The task, the gold and the predictions if --pred is of a run folder, else None."""
-    from kcrf.corpora import Sentence
+    from kcrf.corpora import Example, Sentence
     from kcrf.runs import read_run
 
     path = Path(options.pred)
@@ -64,6 +78,11 @@ def _read_run(options):
     task = run.settings.get("task")
     if options.task not in (None, task):
         raise ValueError(f"--task {options.task} needs such predictions. Received: {path} of --task {task}")
+    if task == "classify":
+        rows = run.predictions
+        return task, *(
+            [Example(row["text"], str(row[key]), row["text_b"]) for row in rows] for key in ("gold", "found")
+        )
     parts = []
     for key in ("gold", "found"):
         spans = [sorted(span[:3] for span in row[key]) for row in run.predictions]
@@ -98,13 +117,58 @@ def _word_scores(options, gold, predicted):
         raise ValueError(f"{options.pred}:{error.line}: {error}") from None
 
 
+def _read_labels(options, path):
+    from kcrf.corpora import read_classified
+
+    of_gold = path == options.gold or not _is_json(path)  # the predictions may be JSON, whose members have fixed names
+    return read_classified(path, fields_argument(options) if of_gold else None)
+
+
+def _is_json(path):
+    from kcrf.corpora import read_lines
+
+    return next((line for line in read_lines(path) if line.strip()), "").lstrip().startswith('{"')
+
+
 def _entity_scores(options, gold, predicted):
     from kcrf.metrics import entity_scores
 
-    for number, (correct, found) in enumerate(zip(gold, predicted), 1):
-        if correct.text != found.text:
-            raise ValueError(
-                f"{options.pred}: gold and prediction must have the same sentences. Received: sentence {number} "
-                f"{found.text[:40]!r}, in the gold {correct.text[:40]!r}"
-            )
+    _check_texts(options, "sentence", [s.text for s in gold], [s.text for s in predicted])
     return entity_scores([sentence.spans for sentence in gold], [sentence.spans for sentence in predicted])
+
+
+def _label_scores(options, gold, predicted):
+    from kcrf.corpora.classified import have_decimals, sorted_labels
+    from kcrf.metrics import classification_scores, regression_scores
+
+    _check_texts(options, "text", [e.texts for e in gold], [e.texts for e in predicted])
+    labels = [[example.label for example in examples] for examples in (gold, predicted)]
+    if have_decimals(labels[0] + labels[1]):
+        return regression_scores(*([float(label) for label in row] for row in labels))
+    return classification_scores(*labels, sorted_labels({*labels[0], *labels[1]}))
+
+
+def _check_texts(options, what, gold, predicted):
+    """Raises ValueError where the texts of gold and prediction differ."""
+    for number, (correct, found) in enumerate(zip(gold, predicted), 1):
+        if correct != found:
+            raise ValueError(
+                f"{options.pred}: gold and prediction must have the same {what}s. Received: {what} {number} "
+                f"{_short(found)!r}, in the gold {_short(correct)!r}"
+            )
+    if len(gold) != len(predicted):
+        raise ValueError(
+            f"{options.pred}: gold and prediction must have the same {what}s. Received: {len(predicted)} {what}s, in "
+            f"the gold {len(gold)}"
+        )
+
+
+def _short(text):
+    return text[:40] if isinstance(text, str) else " | ".join(part[:40] for part in text if part is not None)
+
+
+_HOW = {
+    "cws": (_read_words, _word_scores),
+    "ner": (_read_entities, _entity_scores),
+    "classify": (_read_labels, _label_scores),
+}

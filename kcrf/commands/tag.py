@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from kcrf.commands.parsers import add_command
 from kcrf.commands.quiet import quiet_import
 
-__all__ = ["add_segment", "add_tag"]
+__all__ = ["add_input_options", "add_segment", "add_tag", "checked_input", "write_results"]
 
 _LINES_AT_A_TIME = 1000
 
@@ -45,13 +45,13 @@ def _add_segment_options(parser):
         default=True,
         help="Never cut runs of Latin letters and digits, such as Python3. [yes]",
     )
-    _add_input_options(parser)
+    add_input_options(parser)
 
 
 def _segment(options):
     if options.force_words and options.words is None:
         raise ValueError("--force-words needs --words FILE. Received: no --words")
-    with _checked_input(options, "cws") as lines:
+    with checked_input(options, "cws") as lines:
         from kcrf.corpora import read_word_list
 
         words = read_word_list(options.words) if options.words else {}
@@ -69,7 +69,7 @@ def _segment(options):
                 found = [[f"{word}/{probability:.3f}" for word, probability in words] for words in found]
             return [" ".join(words) for words in found]
 
-        _write(lines, process)
+        write_results(lines, process)
 
 
 def add_tag(commands):
@@ -102,13 +102,13 @@ def _add_tag_options(parser):
         help="Take all entities whose posterior probability is at least X, between 0 and 1. A smaller X finds more. "
         "[as the run was trained]",
     )
-    _add_input_options(parser)
+    add_input_options(parser)
 
 
 def _tag(options):
     if options.min_confidence is not None and not 0 < options.min_confidence < 1:
         raise ValueError(f"--min-confidence must be above 0 and below 1. Received: {options.min_confidence}")
-    with _checked_input(options, "ner") as lines:
+    with checked_input(options, "ner") as lines:
         from dataclasses import asdict
 
         from kcrf.corpora import entity_line
@@ -127,7 +127,7 @@ def _tag(options):
             best = [[{"probability": p, "entities": list(map(asdict, row))} for p, row in rows] for rows in best]
             return [entity_line(text, row, alternatives=rows) for text, row, rows in zip(texts, found, best)]
 
-        _write(_inputs(lines, options.input), process)
+        write_results(_inputs(lines, options.input), process)
 
 
 def _inputs(lines, kind):
@@ -143,7 +143,8 @@ def _inputs(lines, kind):
     return (Sentence(line, [], [match.span() for match in re.finditer(r"\S+", line)]) for line in lines)
 
 
-def _add_input_options(parser):
+def add_input_options(parser, items="Windows, of up to 128 positions each,"):
+    """Adds the options of a command that uses a run: `items` says what a batch consists of."""
     parser.add_argument("--model", required=True, metavar="RUN_DIR", help="A folder that `kcrf train` wrote.")
     parser.add_argument("file", nargs="?", metavar="FILE", help="UTF-8 text. [standard input]")
     parser.add_argument(
@@ -151,18 +152,18 @@ def _add_input_options(parser):
         type=int,
         default=64,
         metavar="N",
-        help="Windows, of up to 128 positions each, that are computed at once. Fewer need less memory. [%(default)s]",
+        help=f"{items} that are computed at once. Fewer need less memory. [%(default)s]",
     )
 
 
 @contextmanager
-def _checked_input(options, task):
+def checked_input(options, task):
     """The lines of the input, once the options and the run folder are checked: loading the model takes much longer."""
     from kcrf.corpora.lines import decode_lines
     from kcrf.runs import RunFolder
 
     for name in ("top_k", "batch_size"):
-        value = getattr(options, name)
+        value = getattr(options, name, None)
         if value is not None and value < 1:
             raise ValueError(f"--{name.replace('_', '-')} must be at least 1. Received: {value}")
     if not options.file and sys.stdin is None:
@@ -174,14 +175,20 @@ def _checked_input(options, task):
         yield decode_lines(source, options.file or "<stdin>")
 
 
-def _write(lines, process):
-    """Writes to standard output what `process(texts, on_batch)` makes of the lines: a list with a string for each."""
+def write_results(lines, process, counted="characters"):
+    """Writes to standard output what `process(texts, on_batch)` makes of the lines: a list with a string for each.
+
+    Args:
+        lines: Iterable of texts.
+        process: Calls `on_batch` with a number after each batch.
+        counted: What that number counts. Defaults to "characters".
+    """
     from itertools import islice
 
     from kcrf.training.progress import bar
 
     with bar() as progress:
-        task = progress.add_task("characters", total=None)
+        task = progress.add_task(counted, total=None)
         while texts := list(islice(lines, _LINES_AT_A_TIME)):
             results = process(texts, lambda count: progress.advance(task, count))
             sys.stdout.buffer.write("".join(f"{result}\n" for result in results).encode("utf-8"))

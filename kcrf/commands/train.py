@@ -1,6 +1,7 @@
 """kcrf train"""
 
 import shlex
+from pathlib import Path
 
 from kcrf.commands.parsers import add_command, print_scores
 from kcrf.commands.quiet import quiet_import
@@ -10,7 +11,7 @@ __all__ = ["add_train"]
 
 def add_train(commands):
     """Adds `kcrf train`."""
-    summary = "Train a tagger that finds words (cws) or named entities (ner)."
+    summary = "Train a tagger that finds words (cws) or named entities (ner), or a text classifier (classify)."
     add_command(commands, "train", summary, _add_options, _train)
 
 
@@ -20,12 +21,14 @@ def _add_options(parser):
     parser.usage = "kcrf train --train FILE --out RUN_DIR [OPTION ...]\n       kcrf train --resume RUN_DIR"
     parser.epilog = (
         "FILE is UTF-8 text. For cws: a sentence a line, words separated by blanks. For ner: CoNLL, a token and its\n"
-        "tag a line, an empty line between sentences; or JSON lines as `kcrf tag` writes them.\n\n"
+        "tag a line, an empty line between sentences; or JSON lines as `kcrf tag` writes them. For classify: a text\n"
+        "and its label a line, or two texts and their label, in columns between tabs or commas, or JSON lines.\n\n"
         "Defaults are in square brackets.\n\n"
         "examples:\n"
         "  kcrf train --train words.txt --out runs/words\n"
         "  kcrf train --task ner --train train.conll --valid dev.conll --out runs/people\n"
         "  kcrf train --task ner --train train.conll --bert MiniLM-L6 --skip-top-layers 1 --out runs/bert\n"
+        "  kcrf train --task classify --train reviews.tsv --bert MiniLM-L6 --out runs/reviews\n"
         "  kcrf train --resume runs/people"
     )
     add_training_options(parser)
@@ -34,16 +37,23 @@ def _add_options(parser):
 def _train(options):
     from kcrf.commands.training_options import refuse_beside_resume, settings_and_sources
 
-    out = options.resume or options.out
     if options.resume is not None:
         refuse_beside_resume(options)
-        settings, sources = _interrupted_run(out)
-    else:
-        settings, sources = settings_and_sources(options)
-        _refuse_finished_run(out, options.overwrite)
+        _train_once(options.resume, *_interrupted_run(options.resume), "resume")
+        return
+    settings, sources = settings_and_sources(options)
+    if options.seeds is not None:
+        _train_seeds(options, settings, sources)
+        return
+    _refuse_finished_run(options.out, options.overwrite)
+    _train_once(options.out, settings, sources, "train", options.overwrite)
+
+
+def _train_once(out, settings, sources, what, overwrite=False):
+    """Trains or resumes one run, and prints its scores."""
     parts = _read_parts(settings, sources)
     try:
-        tagger, scores = _run_training(options, settings, sources, parts)
+        tagger, scores = _run_training(out, settings, sources, parts, what, overwrite)
     except KeyboardInterrupt:
         command = f"kcrf train --resume {shlex.quote(str(out))}"
         raise KeyboardInterrupt(f"continue with: {command}" if _is_resumable(out) else "") from None
@@ -55,16 +65,37 @@ def _train(options):
         )
 
 
-def _run_training(options, settings, sources, parts):
+def _train_seeds(options, settings, sources):
+    """Trains one run for each seed, prints their scores and writes a report on them."""
+    from kcrf.commands.seeds import plan_seeds, print_seeds
+    from kcrf.reports import write_report
+    from kcrf.runs import read_run
+
+    scores, report = {}, Path(options.out) / "report.html"
+    runs = plan_seeds(options.out, settings, sources, options.seeds, options.overwrite)
+    for one, folder, what in runs:
+        if what != "keep":
+            parts = _read_parts(one, sources)
+            try:
+                _run_training(folder, one, sources, parts, what, options.overwrite, f"seed {one.seed}")
+            except KeyboardInterrupt:
+                raise KeyboardInterrupt("continue with the same command, without --overwrite") from None
+        scores[one.seed] = read_run(folder).scores
+    print_seeds(options.out, scores)
+    write_report([folder for _, folder, _ in runs], report)
+    print(report)
+
+
+def _run_training(out, settings, sources, parts, what, overwrite, title="training"):
     """Trains; returns the tagger and the scores. Keras is imported only here, once options and data are valid."""
     with quiet_import():
         from kcrf.training import resume_tagger, train_tagger
         from kcrf.training.progress import TrainingProgress
 
-    progress = TrainingProgress("training")
-    if options.resume is not None:
-        return resume_tagger(options.resume, *parts, progress=progress)
-    return train_tagger(settings, *parts, options.out, progress, sources, options.overwrite)
+    progress = TrainingProgress(title)
+    if what == "resume":
+        return resume_tagger(out, *parts, progress=progress)
+    return train_tagger(settings, *parts, out, progress, sources, overwrite)
 
 
 def _refuse_finished_run(run_dir, overwrite):
@@ -95,17 +126,35 @@ def _interrupted_run(run_dir):
 
 
 def _read_parts(settings, sources):
-    """The sentences for training, for validation and, or None, for testing."""
-    from kcrf.corpora import read_entities, read_segmented, split
+    """The sentences or examples for training, for validation and, or None, for testing."""
+    from kcrf.corpora import split
 
-    def read(path):
-        if settings.task == "cws":
-            return [words for words in read_segmented(path) if words]
-        return [sentence for sentence in read_entities(path, sources["column"], sources["repair"]) if sentence.text]
-
-    train, valid, test = (sources[name] and read(sources[name]) for name in ("train", "valid", "test"))
+    train, valid, test = (sources[name] and _read(settings.task, sources, name) for name in ("train", "valid", "test"))
     if valid is None and len(train) < 2:
         raise ValueError(f"{sources['train']}: one sentence, so none can be held out. Received: no --valid FILE")
-    if valid is None:
+    if valid is None and settings.task == "classify":
+        train, valid = _hold_out(train, settings.seed)
+    elif valid is None:
         train, valid = split(train, 0.1, settings.seed)
     return train, valid, test
+
+
+def _read(task, sources, name):
+    """The sentences of a file, those that are empty left out; for classification its examples."""
+    from kcrf.corpora import read_classified, read_entities, read_segmented
+
+    if task == "classify":
+        return read_classified(sources[name], sources["fields"])
+    if task == "cws":
+        return [words for words in read_segmented(sources[name]) if words]
+    sentences = read_entities(sources[name], sources["column"], sources["repair"])
+    return [sentence for sentence in sentences if sentence.text]
+
+
+def _hold_out(examples, seed):
+    """The examples without a tenth, and that tenth. Labels are drawn in proportion."""
+    from kcrf.corpora import sample
+    from kcrf.corpora.classified import recurring
+
+    kept = len(examples) - max(1, len(examples) // 10)
+    return sample(examples, kept, seed, recurring([example.label for example in examples]))

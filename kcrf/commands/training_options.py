@@ -8,14 +8,14 @@ import re
 from argparse import ArgumentTypeError, BooleanOptionalAction
 from dataclasses import fields
 
-from kcrf.commands.parsers import add_conll_options, conll_arguments
-from kcrf.runs import Settings
+from kcrf.commands.parsers import add_conll_options, add_fields_option, conll_arguments, fields_argument
+from kcrf.runs import RunFolder, Settings
 from kcrf.runs.options import default_in_words, kinds_of
 
 __all__ = ["add_training_options", "refuse_beside_resume", "settings_and_sources"]
 
 _FILES = ("train", "valid", "test")
-_NOT_SETTINGS = (*_FILES, "column", "repair", "out", "overwrite")
+_NOT_SETTINGS = (*_FILES, "from_run", "fields", "column", "repair", "out", "overwrite", "seeds")
 
 
 def add_training_options(parser):
@@ -28,6 +28,13 @@ def add_training_options(parser):
         if title not in groups:
             groups[title] = parser.add_argument_group(title)
         groups[title].add_argument(_flag(setting.name), default=None, **_arguments(setting))
+    groups["BERT"].add_argument(
+        "--from",
+        dest="from_run",
+        metavar="RUN_DIR",
+        help="Start from the BERT of another run, instead of --bert FOLDER, without its head. For small data: train "
+        "on a larger task of a similar kind first. [none]",
+    )
     _add_files(groups["data"])
 
 
@@ -37,6 +44,7 @@ def _add_files(data):
         "--valid", metavar="FILE", help="Held-out data to choose the best epoch by. [a tenth of --train, by --seed]"
     )
     data.add_argument("--test", metavar="FILE", help="Test data, scored once at the end. [none]")
+    add_fields_option(data)
     add_conll_options(data)
     data.add_argument("--out", metavar="RUN_DIR", help="Folder for the model, its scores and the log.")
     data.add_argument(
@@ -44,6 +52,14 @@ def _add_files(data):
         action="store_true",
         default=None,
         help="Replace the finished run in --out once the new one is finished. [no]",
+    )
+    data.add_argument(
+        "--seeds",
+        type=int,
+        metavar="K",
+        help="Train K times, with --seed and the K - 1 seeds after it, into folders of RUN_DIR; print mean and "
+        "deviation of the scores, name the runs that failed, and write a report. The same command continues after an "
+        "interruption. Needs --valid for one held-out part of all. [one run]",
     )
     data.add_argument(
         "--resume", metavar="RUN_DIR", help="Continue an interrupted run after its last epoch. Takes no other option."
@@ -91,20 +107,29 @@ def settings_and_sources(options):
     if absent:
         raise ValueError(f"needs {' and '.join(absent)}, or --resume RUN_DIR")
     given = {field.name: getattr(options, field.name, None) for field in fields(Settings)}
+    if options.from_run is not None:
+        if given["bert"] is not None:
+            raise ValueError("--from takes the place of --bert. Received: both")
+        RunFolder(options.from_run).read_config()  # refuses a folder that holds no run
+        given["bert"] = options.from_run
     if given["bert"] is not None:
         given["bert"] = os.path.abspath(given["bert"])
     try:
         settings = Settings(**{name: value for name, value in given.items() if value is not None})
     except ValueError as error:
         raise ValueError(re.sub("`([a-z_]+)`", lambda name: _flag(name[1]), str(error))) from None
+    if options.fields is not None and settings.task != "classify":
+        raise ValueError(f"--fields needs --task classify. Received: --task {settings.task}")
     files = {name: getattr(options, name) for name in _FILES}
     sources = {name: path and os.path.abspath(path) for name, path in files.items()}
-    return settings, {**sources, **conll_arguments(options)}
+    return settings, {**sources, **conll_arguments(options), "fields": fields_argument(options)}
 
 
 def refuse_beside_resume(options):
     """Raises ValueError if there is any option beside --resume."""
     names = (*_NOT_SETTINGS, *(field.name for field in fields(Settings)))
-    given = sorted(_flag(name) for name in names if getattr(options, name, None) is not None)
+    given = sorted(
+        _flag(name).replace("--from-run", "--from") for name in names if getattr(options, name, None) is not None
+    )
     if given:
         raise ValueError(f"--resume continues with the settings of the run. Received: also {', '.join(given)}")

@@ -29,7 +29,7 @@ def choose_defaults(settings, windows):
         windows: How many windows of up to 128 positions the training data have. Most sentences are one window.
 
     Returns:
-        `Settings` in which `epochs`, `batch_size` and `width` are numbers.
+        `Settings` in which `epochs`, `batch_size` and `width` are numbers; `epochs` remains None where `steps` are set.
 
     Raises:
         ValueError: `windows` is not positive.
@@ -45,7 +45,7 @@ def choose_defaults(settings, windows):
     batch_size = settings.batch_size or _batch_size(windows)
     steps = math.ceil(windows / batch_size)
     chosen = {"batch_size": batch_size, "width": settings.width or (WIDE if windows >= WIDE_FROM else NARROW)}
-    if settings.epochs is None:
+    if settings.epochs is None and settings.steps is None:
         updates = STEPS_OF_WORDS if settings.units == "words" else STEPS
         chosen["epochs"] = min(max(FEWEST_EPOCHS, round(updates / steps)), MOST_EPOCHS)
         chosen["patience"] = settings.patience or max(PATIENCE, math.ceil(PATIENCE_STEPS / steps))
@@ -76,6 +76,9 @@ def describe_settings(settings, sentences, steps):
     ]
     if settings.encoder != "none":
         parts += [f"width {settings.width}", f"depth {settings.depth}"]
+    if settings.task == "classify":
+        what = f"{len(settings.labels)} labels" if settings.labels else "with numbers"
+        return f"{sentences:,} texts, {what}: {', '.join(parts)}, pool {settings.pool}"
     constraints = f" {'with' if settings.constraints else 'without'} constraints" if settings.head == "crf" else ""
     parts.append(settings.head + constraints)
     units = f" of {settings.units}" if settings.units else ""

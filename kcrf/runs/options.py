@@ -1,5 +1,6 @@
 """What is known of a setting beside its name and its type, as data: default, range, help. Needs no Keras."""
 
+import re
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,6 +23,11 @@ NOT_NEGATIVE = Range("at least 0", lambda x: 0 <= x < float("inf"))
 FRACTION = Range("at least 0 and below 1", lambda x: 0 <= x < 1)
 PROBABILITY = Range("above 0 and below 1", lambda x: 0 < x < 1)
 FACTOR = Range("above 0 and at most 1", lambda x: 0 < x <= 1)
+LENGTH = Range("from 8 to 512", lambda x: 8 <= x <= 512)
+LAYERS = Range(
+    '"last", "all" or different numbers such as "8,11"',
+    lambda x: x in ("last", "all") or re.fullmatch(r"-?\d+(,-?\d+)*", x) and len(set(x.split(","))) == x.count(",") + 1,
+)
 POSITIVE_OR_AUTO = Range('positive or "auto"', lambda x: x == "auto" if isinstance(x, str) else POSITIVE.holds(x))
 
 
@@ -45,6 +51,8 @@ class Condition:
 WITH_BERT = Condition("bert", "`bert`", "with --bert", lambda bert: bert is not None)
 FROM_SCRATCH = Condition("bert", "training from scratch, bert=None", "without --bert", lambda bert: bert is None)
 FOR_ENTITIES = Condition("task", "task='ner'", "with --task ner", lambda task: task == "ner")
+FOR_TAGS = Condition("task", "task='cws' or task='ner'", "with --task cws or ner", lambda task: task != "classify")
+FOR_CLASSES = Condition("task", "task='classify'", "with --task classify", lambda task: task == "classify")
 WITH_CRF = Condition("head", "head='crf'", "with --head crf", lambda head: head == "crf")
 
 
@@ -81,7 +89,7 @@ class Option:
             run: What the keys of a dict may be: the task, "scratch" or "bert", and the head.
         """
         value = getattr(self, name)
-        return next(value[key] for key in run if key in value) if isinstance(value, dict) else value
+        return next((value[key] for key in run if key in value), None) if isinstance(value, dict) else value
 
     def check(self, name, kinds, value, run):
         """Raises ValueError if a value is not one of `kinds`, not among the choices or out of range."""
@@ -140,10 +148,13 @@ def default_in_words(option, show=repr):
 
     if not isinstance(option.default, dict):
         return words(option.default)
-    if option.only is not None:
+    if option.only not in (None, FOR_TAGS):
         return words(next(iter(option.default.values())))
+    default = dict(sorted(option.default.items(), key=lambda item: item[0] not in ("scratch", "bert")))  # tasks last
+    if "scratch" in default and default["scratch"] == default["bert"]:
+        del default["bert"]
     when = {"scratch": "", "bert": " with --bert"}
-    return ", ".join(words(value) + when.get(key, f" for {key}") for key, value in option.default.items())
+    return ", ".join(words(value) + when.get(key, f" for {key}") for key, value in default.items())
 
 
 def describe(settings):

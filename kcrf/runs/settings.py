@@ -8,11 +8,16 @@ makes the options of `kcrf train` out of it. A new option is one new field.
 import os
 from dataclasses import dataclass, fields
 
+from kcrf.metrics.classes import OF_CLASSES, OF_NUMBERS
 from kcrf.runs.options import (
     FACTOR,
+    FOR_CLASSES,
     FOR_ENTITIES,
+    FOR_TAGS,
     FRACTION,
     FROM_SCRATCH,
+    LAYERS,
+    LENGTH,
     NOT_NEGATIVE,
     POSITIVE,
     POSITIVE_OR_AUTO,
@@ -46,17 +51,26 @@ class Settings:
 
     """
 
-    task: str = option("cws", "What to find: words (cws) or named entities (ner).", "data", choices=("cws", "ner"))
+    task: str = option(
+        "cws",
+        "What to find: words (cws) or named entities (ner) in a text, or one label for all of it (classify).",
+        "data",
+        choices=("cws", "ner", "classify"),
+    )
     types: tuple = option((), "The entity types in the order of their tags. `train_tagger` finds them in the data.")
     units: str | None = option(
         None,
         "What carries the tags of entities: words, for English and other languages with blanks between them, or "
         "characters.",
         "data",
-        choices={"cws": ("characters",), "ner": ("words", "characters")},
+        choices={"cws": ("characters",), "ner": ("words", "characters"), "classify": ("characters",)},
         only=FROM_SCRATCH,
         none="as the training data has it",
     )
+    labels: tuple = option((), "The labels of texts in their order, none for numbers. Found in the data likewise.")
+    pairs: bool = option(False, "Whether texts come in pairs. Found in the data likewise.")
+    mean: float = option(0.0, "The mean of the labels that are numbers. Found in the data likewise.")
+    deviation: float = option(1.0, "Their standard deviation.", range=POSITIVE)
 
     encoder: str | None = option(
         {"scratch": "cnn", "bert": "none"},
@@ -65,17 +79,18 @@ class Settings:
         "model",
         choices={"scratch": ("cnn", "bilstm", "transformer"), "bert": ("none", "bilstm")},
     )
-    head: str = option(
-        "crf",
+    head: str | None = option(
+        {"scratch": "crf", "bert": "crf", "classify": "softmax"},
         "What scores the tags: crf scores whole sequences, softmax each tag by itself, for comparison.",
         "model",
-        choices=("crf", "softmax"),
+        choices={"scratch": ("crf", "softmax"), "bert": ("crf", "softmax"), "classify": ("softmax",)},
     )
     scheme: str | None = option(
         {"cws": "bmes", "ner": "bio"},
         "The tag scheme. For entities also bioes, which marks last and single characters too and needs more data.",
         "model",
         choices={"cws": ("bmes",), "ner": ("bio", "bioes")},
+        only=FOR_TAGS,
     )
     constraints: bool | None = option(
         {"crf": True, "softmax": False},
@@ -85,10 +100,11 @@ class Settings:
         only=WITH_CRF,
     )
     lexicon: bool | None = option(
-        {"scratch": True, "bert": False},
+        {"scratch": True, "bert": False, "classify": False},
         "Let the model see how often the string at a position is a word, or an entity, elsewhere in the training data. "
         "Better from a few hundred sentences on. No effect on units of words.",
         "model",
+        choices={"classify": (False,)},
         only=FROM_SCRATCH,
     )
     min_confidence: float | None = option(
@@ -104,6 +120,24 @@ class Settings:
         1.0,
         "All scores are divided by it before probabilities are computed. `train_tagger` fits it on the held-out part.",
         range=POSITIVE,
+    )
+    pool: str | None = option(
+        None,
+        "What of the text is classified: the vector of its first token, [CLS]; that after the layer that BERT was "
+        "pretrained to pool with (pooler); the mean or the maximum over the text; or (cnn) convolutions over the first "
+        "token of all layers. mean or max without --bert.",
+        "model",
+        choices={"scratch": ("mean", "max"), "bert": ("first", "pooler", "mean", "max", "cnn")},
+        only=FOR_CLASSES,
+        none="first, max without --bert",
+    )
+    max_length: int = option(
+        128,
+        "How many positions of a text, or of both texts of a pair, are read, up to 512. The rest is cut off, of a pair "
+        "from the longer text.",
+        "model",
+        range=LENGTH,
+        only=FOR_CLASSES,
     )
     width: int | None = option(
         {"scratch": None, "bert": 256},
@@ -148,6 +182,13 @@ class Settings:
         "training",
         range=FRACTION,
     )
+    schedule: str | None = option(
+        {"scratch": "cosine", "bert": "linear"},
+        "How the learning rate falls after its peak: along a line or a cosine to 0, by the same factor in each step to "
+        "a hundredth (exponential), or not at all (constant).",
+        "training",
+        choices=("linear", "cosine", "exponential", "constant"),
+    )
     epochs: int | None = option(
         {"scratch": None, "bert": 5},
         "Passes over the training data. 5 to 40, as many as make about 1,000 steps.",
@@ -155,9 +196,26 @@ class Settings:
         range=POSITIVE,
         none=BY_SIZE,
     )
+    steps: int | None = option(
+        None,
+        "Updates of the weights, rounded up to whole passes over the training data, instead of epochs. For small data: "
+        "a few hundred samples often need more steps than a few epochs make.",
+        "training",
+        range=POSITIVE,
+        none="as many as the epochs make",
+    )
+    metric: str | None = option(
+        None,
+        "The score on the held-out data by which the best epoch is chosen: f is F1 of the second of two labels, in "
+        "their order. pearson and spearman take the labels for numbers.",
+        "training",
+        choices=(*OF_CLASSES, *OF_NUMBERS),
+        only=FOR_CLASSES,
+        none="accuracy, or pearson where the labels are numbers with decimals",
+    )
     patience: int | None = option(
         None,
-        "Stop after this many epochs without a better F1 on the held-out data.",
+        "Stop after this many epochs without a better score on the held-out data.",
         "training",
         range=POSITIVE,
         none="never; where the epochs are chosen by the size of the data: 5 epochs and 200 steps",
@@ -176,14 +234,22 @@ class Settings:
         range=POSITIVE,
         none="a fixed number of windows",
     )
+    limit: int | None = option(
+        None,
+        "Train on this many sentences or texts, drawn by the seed, of labels in their proportions. To see what more "
+        "data would bring.",
+        "training",
+        range=POSITIVE,
+        none="all",
+    )
     seed: int = option(
         0, "Seed of the initial weights, the batches and the held-out tenth.", "training", range=NOT_NEGATIVE
     )
 
     bert: str | None = option(
         None,
-        "Folder of a pretrained BERT, in Google's or Hugging Face's format, to fine-tune. The best results and the "
-        "slowest training.",
+        "Folder of a pretrained BERT, in Google's or Hugging Face's format, to fine-tune; or of a run of `kcrf train`, "
+        "whose BERT is fine-tuned further. The best results and the slowest training.",
         "BERT",
         none="training from scratch",
         metavar="FOLDER",
@@ -196,12 +262,36 @@ class Settings:
         only=WITH_BERT,
         none="all",
     )
+    layers: str = option(
+        "last",
+        "Which of its layers are read: last, all, or numbers such as 8,11, from 0 for the lowest or from -1 for the "
+        "top. For small data; often no better than the last.",
+        "BERT",
+        range=LAYERS,
+        only=WITH_BERT,
+        metavar="last|all|N,N,...",
+    )
+    layer_pooling: str = option(
+        "concat",
+        "How several layers are combined: concat beside each other, weighted by a mean with weights that are learnt, "
+        "mean, or max.",
+        "BERT",
+        choices=("concat", "weighted", "mean", "max"),
+        only=WITH_BERT,
+    )
     skip_top_layers: int = option(
         0,
         "Initialise this many of its top layers anew instead of loading them. 1 or 2 of 12, where few sentences make "
         "results differ much from seed to seed.",
         "BERT",
         range=NOT_NEGATIVE,
+        only=WITH_BERT,
+    )
+    skip_pooler: bool = option(
+        False,
+        "Initialise its pooler anew, where it is read; skip_top_layers does so too. For few samples, or where the "
+        "checkpoint has no pooler.",
+        "BERT",
         only=WITH_BERT,
     )
     lower_case: bool | None = option(
@@ -215,6 +305,7 @@ class Settings:
         False,
         "Let the head see which words have capital letters. For names, where the tokenizer lower-cases the text.",
         "BERT",
+        choices={"classify": (False,)},
         only=WITH_BERT,
     )
     head_lr_multiplier: float = option(
@@ -262,12 +353,17 @@ class Settings:
     )
 
     def __post_init__(self):
-        run = (self.task, "scratch" if self.bert is None else "bert", self.head)
+        run = (self.task, "scratch" if self.bert is None else "bert")
         for setting in fields(self):
             if setting.name in ("task", "head"):  # other defaults depend on them
-                setting.metadata["option"].check(setting.name, (str,), getattr(self, setting.name), run)
-        if isinstance(self.types, list):  # as JSON has it
-            object.__setattr__(self, "types", tuple(self.types))
+                known = setting.metadata["option"]
+                if self.head is None and setting.name == "head":
+                    object.__setattr__(self, "head", known.of_run("default", run))
+                known.check(setting.name, (str,), getattr(self, setting.name), run)
+        run = (*run, self.head)
+        for name in ("types", "labels"):
+            if isinstance(getattr(self, name), list):  # as JSON has it
+                object.__setattr__(self, name, tuple(getattr(self, name)))
         if isinstance(self.bert, os.PathLike):
             object.__setattr__(self, "bert", os.fspath(self.bert))
         for setting in fields(self):
@@ -280,6 +376,10 @@ class Settings:
             known = setting.metadata["option"]
             other = known.only and getattr(self, known.only.name)
             known.check_condition(setting.name, getattr(self, setting.name), other, run)
+        if self.pool == "pooler" and self.layers != "last":
+            raise ValueError(f"pool='pooler' reads the last layer. Received: layers={self.layers!r}")
+        if self.pool in ("pooler", "cnn") and self.encoder != "none":
+            raise ValueError(f"pool={self.pool!r} needs encoder='none'. Received: encoder={self.encoder!r}")
 
     def tag_scheme(self):
         """The `TagScheme` of the task, with the types."""

@@ -1,12 +1,15 @@
-"""Uses trained models: text in, words or entities out, with their probabilities and the next best alternatives."""
+"""Uses trained models: text in, words, entities or a label out, with their probabilities and alternatives."""
 
+from kcrf.taggers.classifier import Classification, TextClassifier
 from kcrf.taggers.decoding import Tagger, load_tagger
 from kcrf.taggers.use import Entity, EntityRecognizer, WordSegmenter
 
 __all__ = [
+    "Classification",
     "Entity",
     "EntityRecognizer",
     "Tagger",
+    "TextClassifier",
     "WordSegmenter",
     "load_tagger",
 ]

@@ -49,10 +49,12 @@ class Tagger:
         temperature: All scores are divided by it before probabilities are computed. Defaults to 1.
 
     Attributes:
+        metric: The score by which the best epoch is chosen: "f".
         advice: After training, one sentence about the transitions of the CRF, as `kcrf.metrics.advice` gives it; None
             without a CRF and for a tagger that was loaded.
     """
 
+    metric = "f"
     advice = None
 
     def __init__(self, model, reader, scheme, min_confidence=None, temperature=1.0):
@@ -287,6 +289,8 @@ def load_tagger(path):
     """
     folder = RunFolder(path)
     setup = load_setup(folder)
+    if setup.settings.task == "classify":
+        raise ValueError(f"{path}: needs a run of --task cws or ner. Received: one of --task classify")
     model = build_network(setup.settings, setup.reader)
     folder.load_weights(model)
     settings = setup.settings

@@ -2,14 +2,14 @@
 
 from kcrf.backend import keras, ops
 from kcrf.layers import ConditionalRandomField
-from kcrf.models import build_transformer_model
 from kcrf.readers.pieces import CASES
+from kcrf.taggers.berts import build_bert_states
 from kcrf.taggers.encoders import embed, embed_words, encode
 from kcrf.taggers.word_vectors import embed_tokens
 
-__all__ = ["HEAD", "build_network", "crf_of", "mask_of"]
+__all__ = ["HEAD", "build_network", "crf_of", "from_scratch", "mask_of"]
 
-HEAD = "^(BiLSTM-|Case|Emissions)"  # paths of the variables on top of a BERT, but for the CRF's
+HEAD = "^(BiLSTM-|Case|Classes|Emissions|Layers/|Pool-)"  # paths of the variables on top of a BERT, but for the CRF's
 _CASE_WIDTH = 16
 
 
@@ -26,7 +26,7 @@ def build_network(settings, reader, pretrained=False):
         are emission scores `(batch, time, tags)`, with a CRF -inf where masked.
     """
     if settings.bert is None:
-        inputs, hidden = _from_scratch(settings, reader)
+        inputs, hidden = from_scratch(settings, reader)
     else:
         inputs, hidden = _on_top_of_bert(settings, reader, pretrained)
     scheme = settings.tag_scheme()
@@ -38,7 +38,7 @@ def build_network(settings, reader, pretrained=False):
     return keras.Model(inputs, emissions)
 
 
-def _from_scratch(settings, reader):
+def from_scratch(settings, reader):
     """The inputs and the hidden vectors `(batch, time, width)` of a model without a BERT."""
     if settings.units == "words":
         inputs, vectors = embed_tokens(reader.vocabulary.sizes, settings.word_dropout)
@@ -66,16 +66,10 @@ def _character_vectors(settings, reader):
 
 def _on_top_of_bert(settings, reader, pretrained):
     """The inputs and the hidden vectors `(batch, time, width)` of a model on top of a BERT."""
-    bert = build_transformer_model(
-        reader.config,
-        settings.bert if pretrained else None,
-        model=reader.config["model_type"],
-        skip_top_layers=settings.skip_top_layers if pretrained else 0,
-        mixout=settings.mixout,
-    )
+    bert, hidden = build_bert_states(settings, reader, pretrained)
     tagged = keras.Input((None,), dtype="int32", name="tagged")
     inputs = {tensor.name: tensor for tensor in (*bert.inputs, tagged)}
-    hidden = keras.layers.Dropout(settings.dropout, name="Dropout")(bert.output)
+    hidden = keras.layers.Dropout(settings.dropout, name="Dropout")(hidden)
     if settings.word_case:
         inputs["case"] = keras.Input((None,), dtype="int32", name="case")
         case = keras.layers.Embedding(len(CASES) + 1, _CASE_WIDTH, name="Case")(inputs["case"])

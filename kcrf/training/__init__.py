@@ -1,9 +1,9 @@
-"""Trains taggers, and resumes training after an interruption."""
+"""Trains taggers and classifiers, and resumes training after an interruption."""
 
 from kcrf.adversarial import adversarial, gradient_penalty
 from kcrf.runs.settings import Settings
 from kcrf.taggers.decoding import load_tagger
-from kcrf.training.train import resume_tagger, train_segmenter, train_tagger
+from kcrf.training.train import resume_tagger, train_classifier, train_segmenter, train_tagger
 
 __all__ = [
     "Settings",
@@ -11,6 +11,7 @@ __all__ = [
     "gradient_penalty",
     "load_tagger",
     "resume_tagger",
+    "train_classifier",
     "train_segmenter",
     "train_tagger",
 ]

@@ -5,7 +5,7 @@ import numpy as np
 from kcrf.backend import keras
 from kcrf.corpora import Sentence
 from kcrf.readers import tags_of_units
-from kcrf.readers.padding import bucket, training_batch
+from kcrf.readers.padding import bucket, row_length, training_batch
 
 __all__ = ["Batches", "held_out_batch", "tagged_windows"]
 
@@ -75,18 +75,20 @@ class Batches(keras.utils.PyDataset):
     ones.
 
     Args:
-        windows: What `tagged_windows` returns, at least one.
+        windows: List of `(inputs, target)`, as `tagged_windows` returns it, at least one.
         batch_size: Windows of a batch. The last batch of a bucket is filled up with other windows of the bucket.
         seed: Seed of the order.
         batch_tokens: Positions of a batch, instead of `batch_size`: batches of longer windows have fewer of them.
             Defaults to None.
+        carry: Whether the windows that are left over in a bucket go into the next longer one. Fewer windows are then
+            repeated to fill up batches, which matters where each counts. Defaults to False.
     """
 
-    def __init__(self, windows, batch_size, seed, batch_tokens=None):
+    def __init__(self, windows, batch_size, seed, batch_tokens=None, carry=False):
         super().__init__()
-        self._buckets = {}
+        self._buckets, self._carry = {}, carry
         for window in windows:
-            self._buckets.setdefault(bucket(len(window[1])), []).append(window)
+            self._buckets.setdefault(bucket(row_length(window[0])), []).append(window)
         self._sizes = {
             length: max(1, batch_tokens // length) if batch_tokens else batch_size for length in self._buckets
         }
@@ -102,9 +104,13 @@ class Batches(keras.utils.PyDataset):
     def draw(self, epoch):
         """Draws the batches of an epoch. Epochs are counted from 0."""
         random, batches = np.random.default_rng([self._seed, epoch]), []
-        for length, windows in self._buckets.items():
-            size = self._sizes[length]
+        left = []
+        for length in sorted(self._buckets) if self._carry else self._buckets:
+            windows, size = [*self._buckets[length], *left], self._sizes[length]
             order = random.permutation(len(windows))
+            if self._carry and length != max(self._buckets):
+                order, rest = np.split(order, [len(order) // size * size])
+                left = [windows[i] for i in rest]
             order = np.resize(order, -(-len(order) // size) * size)  # repeats the first ones to fill up the last batch
             batches += [(length, [windows[i] for i in chosen]) for chosen in order.reshape(-1, size)]
         random.shuffle(batches)

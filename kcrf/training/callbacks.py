@@ -78,8 +78,8 @@ class EpochScores(keras.callbacks.Callback):
     """Scores the held-out part after each epoch, notes the epoch in a history, and stops training when that is done.
 
     Args:
-        tagger: The `Tagger` around the model.
-        valid: List of `Sentence`s, the held-out part.
+        tagger: The `Tagger` or `Classifier` around the model.
+        valid: List of `Sentence`s or `Example`s, the held-out part.
         history: The `TrainingHistory`.
         on_epoch: Called after each epoch as `on_epoch(row, is_best)`, with the epoch's row of the history and whether
             its weights are to be kept.
@@ -106,9 +106,9 @@ class EpochScores(keras.callbacks.Callback):
                 f"Training needs a finite loss. Received: {loss} in epoch {epoch + 1}; use a lower learning rate, or "
                 "more warmup"
             )
-        valid = self._tagger.scores(self._valid)["f"] or 0.0
+        valid = self._tagger.scores(self._valid)[self._tagger.metric] or 0.0
         seconds = round(time.perf_counter() - self._start, 1)
-        row = {"epoch": epoch + 1, "loss": loss, "valid_f": valid, "seconds": seconds}
+        row = {"epoch": epoch + 1, "loss": loss, f"valid_{self._tagger.metric}": valid, "seconds": seconds}
         return {**row, **{name: float(value) for name, value in logs.items() if name not in row}}
 
     def _transitions(self):

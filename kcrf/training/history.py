@@ -9,9 +9,10 @@ class TrainingHistory:
     Args:
         epochs: How many epochs the run has at most.
         patience: After how many epochs without a better one it stops, or None: never. Defaults to None.
+        score: The number of a row by which epochs are compared. Defaults to "valid_f".
 
     Attributes:
-        rows: A dict for each epoch, with `epoch`, counted from 1, `loss`, `valid_f`, `seconds` since training began,
+        rows: A dict for each epoch, with `epoch`, counted from 1, `loss`, the score, `seconds` since training began,
             and what other callbacks logged.
         transitions: For each epoch `(epoch, matrix)`, the matrix as nested lists. Empty without a CRF.
 
@@ -22,8 +23,8 @@ class TrainingHistory:
     True
     """
 
-    def __init__(self, epochs, patience=None):
-        self._epochs, self._patience = epochs, patience
+    def __init__(self, epochs, patience=None, score="valid_f"):
+        self._epochs, self._patience, self._score = epochs, patience, score
         self.rows, self.transitions = [], []
 
     def add(self, row, transitions=None):
@@ -41,7 +42,7 @@ class TrainingHistory:
         self.rows.append(row)
         if transitions is not None:
             self.transitions.append([row["epoch"], transitions])
-        return before is None or not before["valid_f"] or row["valid_f"] > before["valid_f"]
+        return before is None or not before[self._score] or row[self._score] > before[self._score]
 
     def is_done(self):
         """Whether all epochs are over, or `patience` of them since the best one."""
@@ -55,7 +56,7 @@ class TrainingHistory:
 
     def _best(self):
         """The row of the first of the best epochs, or None."""
-        return max(self.rows, key=lambda row: row["valid_f"], default=None)
+        return max(self.rows, key=lambda row: row[self._score], default=None)
 
     def get_state(self):
         """Plain values that `set_state` takes."""

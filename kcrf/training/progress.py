@@ -25,7 +25,7 @@ def bar():
 
 
 class TrainingProgress(keras.callbacks.Callback):
-    """A bar over all batches of a training run, with loss and F on the held-out part, for `train_tagger(progress=...)`.
+    """A bar over all batches of a training run, with loss and held-out score, for `train_tagger(progress=...)`.
 
     Args:
         title: What is trained, shown first in every line.
@@ -49,8 +49,10 @@ class TrainingProgress(keras.callbacks.Callback):
             self._bar.update(self._task, completed=self._done)
 
     def report(self, row):
-        """Shows an epoch: a dict with epoch, loss, valid_f, seconds."""
-        text = "{}: epoch {epoch}, loss {loss:.3f}, held-out F {valid_f:.4f}".format(self._title, **row)
+        """Shows an epoch: a dict with epoch, loss, seconds and a score on the held-out part, such as valid_f."""
+        name = next(name for name in row if name.startswith("valid_"))
+        title = "F" if name == "valid_f" else name.removeprefix("valid_").replace("_", " ")
+        text = "{}: epoch {epoch}, loss {loss:.3f}, held-out {} {:.4f}".format(self._title, title, row[name], **row)
         self._bar.update(self._task, description=text, completed=self._done)
         if self._bar.disable:
             with suppress(OSError):  # standard error is closed: training goes on

@@ -1,33 +1,28 @@
-"""Trains a tagger: reads the sentences, builds and compiles the model, fits it, scores it; resumes interrupted runs."""
+"""Trains taggers and classifiers: reads the texts, builds and compiles the model, fits and scores it; resumes runs."""
 
 import hashlib
+import math
 import sys
-from collections import Counter
 from dataclasses import replace
 
-import numpy as np
-
 from kcrf.backend import backend_name, keras, set_random_seed
-from kcrf.corpora import Sentence, entity_types
+from kcrf.corpora import sample
 from kcrf.layers import suggest_lr_multiplier
-from kcrf.monitor import CRFMonitor
-from kcrf.optimizers import AdamWeightDecay, WarmupLinearDecay, layerwise_decay
-from kcrf.readers import CharacterReader, Lexicon, PieceReader, Vocabulary, WordReader
-from kcrf.readers.unit_choice import choose_units, entities_that_cut_tokens, splits_of
+from kcrf.optimizers import AdamWeightDecay, layerwise_decay
+from kcrf.readers import CharacterReader, Lexicon, Vocabulary, WordReader
 from kcrf.runs import RunFolder
 from kcrf.runs.defaults import choose_defaults, describe_settings
 from kcrf.runs.records import last_advice
-from kcrf.taggers import Tagger
-from kcrf.taggers.networks import HEAD, build_network, crf_of
+from kcrf.taggers.encoder_of_run import reader_of
+from kcrf.taggers.networks import HEAD, crf_of
 from kcrf.taggers.setup import load_setup, save_setup
-from kcrf.training.batches import Batches, held_out_batch, tagged_windows
 from kcrf.training.callbacks import Averages, EpochBatches, EpochScores, Interruption
 from kcrf.training.history import TrainingHistory
+from kcrf.training.rates import learning_rate
 from kcrf.training.state import RunSaver
+from kcrf.training.tasks import task_of
 
-__all__ = ["resume_tagger", "train_segmenter", "train_tagger"]
-
-_WINDOWS_FOR_TEMPERATURE = 512
+__all__ = ["resume_tagger", "train_classifier", "train_segmenter", "train_tagger"]
 
 
 def train_tagger(settings, train, valid, test=None, out="runs/tagger", progress=None, sources=None, overwrite=False):
@@ -59,15 +54,17 @@ def train_tagger(settings, train, valid, test=None, out="runs/tagger", progress=
         BlockingIOError: Another process trains into `out`.
         ValueError: A part has no text, or `train` no entity; or the loss is not finite any more.
     """
-    parts = _parts(train, valid, test)
-    data = {"sources": sources, "sha256": _fingerprints(parts)}
+    task, parts = task_of(settings), _parts(settings, train, valid, test)
+    data = {"sources": sources, "sha256": _fingerprints(task, parts)}
     with RunFolder.create(out, overwrite) as folder:
         set_random_seed(settings.seed)
-        settings = _with_units(_with_types(settings, parts), parts)
+        settings = task.with_data(settings, parts)
         reader = _make_reader(settings, parts["train"])
-        windows = _windows(settings, reader, parts["train"])
+        windows = task.windows(settings, reader, parts["train"])
         settings = choose_defaults(settings, len(windows))
-        batches = _batches(settings, windows)
+        batches = task.batches(settings, windows)
+        if settings.steps is not None:
+            settings = replace(settings, epochs=math.ceil(settings.steps / len(batches)))
         settings = _with_lr_multiplier(settings, len(batches) * settings.epochs)
         if progress:
             print(describe_settings(settings, len(parts["train"]), len(batches)), file=sys.stderr)
@@ -94,12 +91,14 @@ def resume_tagger(out, train, valid, test=None, progress=None):
         ValueError: The sentences or the Keras backend are not the same, a file in the folder is damaged, or the loss
             is not finite any more.
     """
-    parts = _parts(train, valid, test)
     with RunFolder.resume(out) as folder:
         setup = load_setup(folder)
+        task = task_of(setup.settings)
+        parts = _parts(setup.settings, train, valid, test)
         _check_same_run(folder, setup, parts)
         set_random_seed(setup.settings.seed)
-        batches = _batches(setup.settings, _windows(setup.settings, setup.reader, parts["train"]))
+        windows = task.windows(setup.settings, setup.reader, parts["train"])
+        batches = task.batches(setup.settings, windows)
         return _train(folder, setup.settings, setup.reader, batches, parts, progress)
 
 
@@ -108,27 +107,39 @@ def train_segmenter(settings, train, valid, test=None, out="runs/segmenter", pro
     return train_tagger(settings, train, valid, test, out, progress, overwrite=overwrite)
 
 
-def _parts(train, valid, test):
-    """The parts that are given, by name, as lists of `Sentence`s."""
-    parts = {"train": train, "valid": valid, "test": test}
-    parts = {name: [_as_sentence(item) for item in part] for name, part in parts.items() if part is not None}
-    for name, part in parts.items():
-        if not any(sentence.text for sentence in part):
-            raise ValueError(f"`{name}` needs at least one sentence with words. Received: {len(part)} empty sentences")
+def train_classifier(settings, train, valid, test=None, out="runs/classifier", progress=None, overwrite=False):
+    """`train_tagger` for `Settings(task="classify")`: one label, or one number, for each text or pair of texts.
+
+    Args:
+        settings: `Settings`. Without `labels`, they are those of `train`; without a `metric`, labels that are numbers
+            with decimals are learnt as numbers (regression).
+        train, valid, test: Lists of `kcrf.corpora.Example`s, or of `(text, label)` or `(text, text_b, label)`.
+        out, progress, overwrite: As for `train_tagger`.
+
+    Returns:
+        `(classifier, scores)`: the `Classifier` with the best weights, and a dict with the keys "valid" and, with a
+        test part, "test", as `kcrf.metrics.classification_scores` or `regression_scores` return them.
+
+    Raises:
+        ValueError: A label of `valid` or `test` does not occur in `train`, a text is empty, there is only one label, or
+            single texts and pairs are mixed. Names the text, by file and line if it was read from one.
+    """
+    return train_tagger(settings, train, valid, test, out, progress, overwrite=overwrite)
+
+
+def _parts(settings, train, valid, test):
+    """The parts that are given, by name, as lists of `Sentence`s or `Example`s; of `train` `settings.limit` of them."""
+    task, parts = task_of(settings), {"train": train, "valid": valid, "test": test}
+    parts = {name: task.check(name, part) for name, part in parts.items() if part is not None}
+    if settings.limit is not None:
+        train, _ = sample(parts["train"], settings.limit, settings.seed, task.labels(parts["train"]))
+        parts["train"] = task.check("train", train)  # a sample of sentences may be empty
     return parts
 
 
-def _as_sentence(item):
-    """A `Sentence`, made out of a list of words if it is none."""
-    if isinstance(item, Sentence):
-        return item
-    ends = np.cumsum([0, *map(len, item)]).tolist()
-    return Sentence("".join(item), list(zip(ends, ends[1:])))
-
-
-def _fingerprints(parts):
-    """A hash of the texts and spans of each part."""
-    content = {name: repr([(s.text, s.spans) for s in part]) for name, part in parts.items()}
+def _fingerprints(task, parts):
+    """A hash of the content of each part."""
+    content = {name: repr(task.content(part)) for name, part in parts.items()}
     return {name: hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for name, text in content.items()}
 
 
@@ -140,7 +151,9 @@ def _check_same_run(folder, setup, parts):
             f"{setup.backend}. Received: {backend_name()}"
         )
     known = (setup.data or {}).get("sha256") or {}
-    changed = [name for name, sha256 in _fingerprints(parts).items() if known.get(name) != sha256]
+    changed = [
+        name for name, sha256 in _fingerprints(task_of(setup.settings), parts).items() if known.get(name) != sha256
+    ]
     if changed or len(parts) != len(known):
         raise ValueError(
             f"{folder.path}: needs the data that the run began with. Received: {', '.join(changed or parts)} "
@@ -148,67 +161,15 @@ def _check_same_run(folder, setup, parts):
         )
 
 
-def _with_types(settings, parts):
-    """The settings, for entities with the types of the training part; warns of what the other parts cannot show."""
-    if settings.task != "ner":
-        return settings
-    if not settings.types:
-        settings = replace(settings, types=entity_types(parts["train"]))
-        if not settings.types:
-            raise ValueError("`train` needs at least one entity. Received: sentences without any")
-    for name, part in parts.items():
-        unseen = Counter(label for sentence in part for *_, label in sentence.spans if label not in settings.types)
-        if unseen:
-            counts = ", ".join(f"{label} ({count})" for label, count in sorted(unseen.items()))
-            print(f"{name}: entities of types that the training part lacks count as missed: {counts}", file=sys.stderr)
-    if not any(sentence.spans for sentence in parts["valid"]):
-        print("valid: no entity, so no epoch is better than another: the last one is kept", file=sys.stderr)
-    return settings
-
-
-def _with_units(settings, parts):
-    """The settings, for entities from scratch with what carries the tags."""
-    if settings.task != "ner" or settings.bert is not None:
-        return settings
-    settings = replace(settings, units=settings.units or choose_units(parts["train"]))
-    if settings.units == "words":
-        splits = splits_of(parts["train"])
-        for name, part in parts.items():
-            _warn_of_cut_words(name, part, splits)
-    return settings
-
-
-def _warn_of_cut_words(name, sentences, splits):
-    cut = entities_that_cut_tokens(sentences, splits)
-    if cut:
-        what = "the tags there are taken as unknown" if name == "train" else "they cannot be found, and count as missed"
-        count = sum(len(sentence.spans) for sentence in sentences)
-        print(
-            f"{name}: {len(cut)} of {count} entities begin or end inside a word, such as {cut[0]!r}: {what}; "
-            "--units characters can find them",
-            file=sys.stderr,
-        )
-
-
 def _make_reader(settings, sentences):
     """The reader of the BERT of the settings, or one for the characters and words of the training part."""
     if settings.bert is not None:
-        return PieceReader.of_bert(settings.bert, settings.bert_layers, settings.lower_case, settings.word_case)
+        return reader_of(settings.bert, settings.bert_layers, settings.lower_case, settings.word_case)
     if settings.units == "words":
         return WordReader.of(sentences)
     lexicon = Lexicon.of(sentences) if settings.lexicon else None
-    vocabulary = Vocabulary.of((sentence.text for sentence in sentences), min_bigrams=settings.min_bigrams)
+    vocabulary = Vocabulary.of(map(task_of(settings).text, sentences), min_bigrams=settings.min_bigrams)
     return CharacterReader(vocabulary, lexicon)
-
-
-def _windows(settings, reader, sentences):
-    """The windows of the training part with their tags."""
-    readings = reader.read_training(sentences)
-    return tagged_windows(sentences, readings, settings.tag_scheme(), whole_spans=settings.constraints)
-
-
-def _batches(settings, windows):
-    return Batches(windows, settings.batch_size, settings.seed, settings.batch_tokens)
 
 
 def _with_lr_multiplier(settings, steps):
@@ -223,21 +184,23 @@ def _train(folder, settings, reader, batches, parts, progress):
     with Interruption() as interruption:
         tagger = _fit(folder, settings, reader, batches, parts["valid"], progress, interruption)
     folder.load_weights(tagger.model)
-    tagger.fit_temperature(*held_out_batch(tagger.reader, parts["valid"], tagger.scheme, _WINDOWS_FOR_TEMPERATURE))
-    folder.save_config(replace(settings, temperature=tagger.temperature), folder.read_config()["data"], backend_name())
-    scores = _score(folder, tagger, parts)
+    task = task_of(settings)
+    task.calibrate(folder, settings, tagger, parts["valid"])
+    scores = task.score(folder, tagger, parts)
     folder.save_scores(scores)
     return tagger, scores
 
 
 def _fit(folder, settings, reader, batches, valid, progress, interruption):
     """The tagger after its last epoch. The best weights are in the folder."""
-    model = build_network(settings, reader, pretrained=True)
+    task = task_of(settings)
+    model = task.build(settings, reader)
     _compile(model, settings, len(batches) * settings.epochs)
-    tagger = Tagger(model, reader, settings.tag_scheme(), settings.min_confidence)
-    history = TrainingHistory(settings.epochs, settings.patience)
+    tagger = task.wrap(settings, model, reader)
+    history = TrainingHistory(settings.epochs, settings.patience, f"valid_{tagger.metric}")
     saver = RunSaver(folder, tagger, model, history)
-    monitor = _monitors(tagger, model, valid)  # before a state is restored: it measures changes from the initial values
+    # Before a state is restored: monitors measure changes from the initial values.
+    monitors = task.monitors(tagger, model, valid)
     is_resumed = folder.has_state()
     random = saver.restore() if is_resumed else None
 
@@ -248,7 +211,7 @@ def _fit(folder, settings, reader, batches, valid, progress, interruption):
 
     callbacks = [
         *([Averages(is_resumed)] if settings.bert is None else []),  # first, so that the others see averaged weights
-        *monitor,
+        *monitors,
         EpochBatches(batches, random),
         EpochScores(tagger, valid, history, on_epoch),
         *([progress] if progress else []),
@@ -256,19 +219,9 @@ def _fit(folder, settings, reader, batches, valid, progress, interruption):
     ]
     if not history.is_done():
         _run_epochs(model, batches, settings.epochs, len(history.rows), callbacks, progress)
-    tagger.advice = last_advice(history.rows, tagger.scheme.allowed_transitions, history.transitions)
+    if tagger.crf is not None:
+        tagger.advice = last_advice(history.rows, tagger.scheme.allowed_transitions, history.transitions)
     return tagger
-
-
-def _monitors(tagger, model, valid):
-    """A list with a `CRFMonitor`, or an empty one without a CRF."""
-    if tagger.crf is None:
-        return []
-    batch = held_out_batch(tagger.reader, valid, tagger.scheme)
-    monitor = CRFMonitor(tagger.crf, batch, tagger.scheme, verbose=0)
-    monitor.set_model(model)
-    monitor.on_train_begin()
-    return [monitor]
 
 
 def _run_epochs(model, batches, epochs, done, callbacks, progress):
@@ -280,45 +233,22 @@ def _run_epochs(model, batches, epochs, done, callbacks, progress):
         raise
 
 
-def _score(folder, tagger, parts):
-    """The scores of the held-out parts; also writes what was found in the last of them into the folder."""
-    scores, known, last = {}, _words(parts["train"]), list(parts)[-1]
-    for name in list(parts)[1:]:
-        sentences = parts[name]
-        found = tagger.spans_of(sentences, confidence=name == last)
-        if name == last:
-            folder.save_predictions(sentences, found)
-            found = [[span[:-1] for span in spans] for spans in found]
-        scores[name] = tagger.score(sentences, found, known)
-    return scores
-
-
-def _words(sentences):
-    """The set of words, or of the texts of entities."""
-    return {sentence.text[start:end] for sentence in sentences for start, end, *_ in sentence.spans}
-
-
 def _compile(model, settings, steps):
-    """From scratch: Adam with a cosine schedule and averaged weights. With a BERT: AdamW with a linear schedule."""
-    layer = crf_of(model)
-    loss = layer.sparse_loss if layer else keras.losses.SparseCategoricalCrossentropy(True, ignore_class=-1)
+    """From scratch: Adam, with averaged weights. With a BERT: AdamW."""
     optimizer = (_optimizer_from_scratch if settings.bert is None else _optimizer_of_bert)(model, settings, steps)
-    model.compile(optimizer, loss=loss)
+    model.compile(optimizer, loss=task_of(settings).loss(settings, model))
 
 
 def _optimizer_from_scratch(model, settings, steps):
-    warmup = max(1, int(steps * settings.warmup))
-    rate = keras.optimizers.schedules.CosineDecay(
-        0.0, max(1, steps - warmup), warmup_target=settings.learning_rate, warmup_steps=warmup
-    )
     momentum = min(0.998, 1 - 10 / steps) if steps > 20 else 0.5  # averages over 500 steps, or a tenth of a short run
+    rate = learning_rate(settings, steps)
     return keras.optimizers.Adam(rate, global_clipnorm=5.0, use_ema=True, ema_momentum=momentum)
 
 
 def _optimizer_of_bert(model, settings, steps):
     by_depth = layerwise_decay(model, settings.layerwise_decay) if settings.layerwise_decay < 1 else {}
     return AdamWeightDecay(
-        WarmupLinearDecay(settings.learning_rate, int(steps * settings.warmup), steps),
+        learning_rate(settings, steps),
         bias_correction=settings.bias_correction,
         lr_multipliers={**by_depth, HEAD: settings.head_lr_multiplier},
         weight_decay_rate=settings.weight_decay,

@@ -11,6 +11,7 @@ import pytest
 from kcrf.commands import main
 from kcrf.commands.training_options import add_training_options, settings_and_sources
 from kcrf.runs import Settings
+from kcrf.runs.options import FOR_CLASSES
 
 # Written down once more, by hand. None: chosen by the size of the data.
 FROM_SCRATCH = {
@@ -81,6 +82,13 @@ def test_settings_of_older_runs_are_read_as_they_were_written(path):
         ({"learning_rate": float("nan")}, "`learning_rate` must be positive. Received: nan"),
         ({"learning_rate": float("inf")}, "`learning_rate` must be positive. Received: inf"),
         ({"task": ["ner"]}, "`task` must be a string"),
+        ({"bert": "x", "layers": "1,1"}, "`layers` must be .last., .all. or different numbers .* Received: '1,1'"),
+        ({"bert": "x", "layers": "top"}, "`layers` must be"),
+        (
+            {"task": "classify", "bert": "x", "pool": "pooler", "layers": "all"},
+            "reads the last layer. Received: layers='all'",
+        ),
+        ({"task": "classify", "bert": "x", "pool": "cnn", "encoder": "bilstm"}, "pool='cnn' needs encoder='none'"),
         ({"seed": -1}, "`seed` must be at least 0. Received: -1"),
         ({"lower_case": False}, "`lower_case` needs `bert`. Received: lower_case=False and bert=None"),
     ],
@@ -99,7 +107,19 @@ def test_numbers_of_numpy_paths_and_lists_are_taken():
 
 # A value for each option that is not its default.
 GIVEN = {bool: lambda default: not default, int: lambda default: 7, float: lambda default: 0.25}
-TEXTS = {"task": "ner", "units": "words", "encoder": "bilstm", "head": "softmax", "scheme": "bioes"}
+TEXTS = {
+    "task": "ner",
+    "units": "words",
+    "encoder": "bilstm",
+    "head": "softmax",
+    "scheme": "bioes",
+    "pool": "mean",
+    "layers": "8,11",
+    "schedule": "constant",
+    "layer_pooling": "weighted",
+    "metric": "matthews",
+    "max_length": 64,
+}
 
 
 @pytest.mark.parametrize("setting", [s for s in fields(Settings) if s.metadata["option"].group], ids=lambda s: s.name)
@@ -110,6 +130,8 @@ def test_every_option_becomes_its_setting(setting):
         needed = ["--bert", "/folder"]
     if name in ("scheme", "min_confidence", "units"):
         needed = ["--task", "ner"]
+    if condition is FOR_CLASSES:
+        needed += ["--task", "classify"]
     default = getattr(parse(*needed), name)
     kinds = [kind for kind in GIVEN if kind in (setting.type, *getattr(setting.type, "__args__", ()))]
     value = TEXTS.get(name, "/folder" if name == "bert" else None)
@@ -129,7 +151,8 @@ def test_the_help_and_the_docstring_have_every_option_with_its_default(capsys, m
         "as many as make about 1,000 steps. [by the size of the data, 5 with --bert]",
         "learn what is allowed. [yes; only with --head crf]",
         "--depth N Layers of the encoder. [3, 1 with --bert]",
-        "[bmes for cws, bio for ner]",
+        "[bmes for cws, bio for ner; only with --task cws or ner]",
+        "[crf, softmax for classify]",
         "Better from a few hundred sentences on. No effect on units of words. [yes; only without --bert]",
         "[the best path; only with --task ner]",
         "in short runs. With 1, at a BERT's learning rate, they hardly leave their initial values. [auto]",

@@ -22,8 +22,7 @@ from kcrf.runs import RunFolder, Settings
 from kcrf.runs.lock import locked
 from kcrf.taggers import load_tagger
 from kcrf.taggers.networks import build_network
-from kcrf.training import resume_tagger, train_tagger
-from kcrf.training import train as training
+from kcrf.training import resume_tagger, tasks, train_tagger
 
 TINY = Settings(task="ner", width=8, depth=1, batch_size=16, epochs=4, learning_rate=0.02, seed=3)
 CORPUS = load_mini("ner")
@@ -332,7 +331,7 @@ def test_an_interruption_swallowed_before_the_first_step_counts_too(tmp_path, ha
         return build_network(*arguments, **options)
 
     handled(signal.default_int_handler)
-    monkeypatch.setattr(training, "build_network", build)
+    monkeypatch.setattr(tasks, "build_network", build)
     with pytest.raises(KeyboardInterrupt):
         train_tagger(TINY, **PARTS, out=tmp_path / "run")
     assert not (tmp_path / "run" / "log.csv").exists()

@@ -1,0 +1,99 @@
+"""Several runs of `kcrf train` that differ in their seed alone: their scores side by side, mean and deviation."""
+
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+from statistics import mean, stdev
+
+__all__ = ["failed_runs", "plan_seeds", "print_seeds"]
+
+ADVICE = "more --steps, a larger --warmup, --bias-correction and --skip-top-layers 1 make that rarer"
+
+
+def plan_seeds(out, settings, sources, count, overwrite):
+    """What to do for each seed.
+
+    Args:
+        out: The folder of the run folders, `seed-0`, `seed-1`, ...
+        settings: `Settings` with the first seed.
+        sources: The files of the data and how they are read, a dict.
+        count: How many seeds.
+        overwrite: Whether complete runs are made anew. Without, complete runs of the same settings and data are kept.
+
+    Returns:
+        A list of `(settings, run folder, what)`; `what` is "train", "resume" or "keep".
+
+    Raises:
+        ValueError: `count` is not at least 2.
+        FileExistsError: `out` is a run folder itself, or has a run of other settings or data, without `overwrite`.
+    """
+    if count < 2:
+        raise ValueError(f"--seeds must be at least 2. Received: {count}")
+    if (Path(out) / "config.json").is_file():
+        raise FileExistsError(f"{out}: needs a folder for several run folders. Received: a run folder")
+    runs = [replace(settings, seed=settings.seed + number) for number in range(count)]
+    return [(one, Path(out) / f"seed-{one.seed}", _what(out, one, sources, overwrite)) for one in runs]
+
+
+def _what(out, settings, sources, overwrite):
+    from kcrf.runs import RunFolder
+
+    folder = RunFolder(Path(out) / f"seed-{settings.seed}")
+    if overwrite or not folder.file("config.json").is_file():
+        return "train"
+    config = folder.read_config()
+    if not _are_same(config["settings"], settings) or (config["data"] or {}).get("sources") != sources:
+        raise FileExistsError(
+            f"{folder.path}: needs --overwrite to replace a run of other settings or data. Received: no --overwrite"
+        )
+    return "keep" if folder.file("scores.json").is_file() else "resume"
+
+
+def _are_same(known, settings):
+    """Whether a run has these settings, but for those that follow from the data."""
+    follow = {field.name for field in fields(settings) if field.metadata["option"].group is None}
+    follow |= {"epochs"} if settings.steps else set()
+    wanted = {name: value for name, value in asdict(settings).items() if name not in follow}
+    return all(value in (None, "auto") or known.get(name) == value for name, value in wanted.items())
+
+
+def print_seeds(out, scores):
+    """Prints the scores of the last part of each run, their mean and standard deviation, and which runs failed.
+
+    Args:
+        out: What the table is called.
+        scores: A dict from the seed to the scores of a run, by part.
+    """
+    from rich.console import Console
+
+    from kcrf.reports import score_table
+    from kcrf.reports.tables import columns_of
+    from kcrf.reports.titles import TITLES
+
+    last = {seed: parts.get("test", parts["valid"]) for seed, parts in scores.items()}
+    part = "test" if "test" in next(iter(scores.values())) else "valid"
+    keys = [key for key in columns_of(last) if any(row.get(key) is not None for row in last.values())]
+    rows = [[f"seed {seed}", *map(row.get, keys)] for seed, row in last.items()]
+    for name, of in (("mean", mean), ("deviation", stdev)):
+        columns = [[row[key] for row in last.values() if row.get(key) is not None] for key in keys]
+        rows.append([name, *(float(of(column)) if len(column) > 1 else None for column in columns)])
+    Console().print(score_table(f"{out}, {part} part", ["", *(TITLES[key] for key in keys)], rows))
+    failed = failed_runs(scores)
+    if failed:
+        print(f"failed: {len(failed)} of {len(scores)} runs, seed {', '.join(map(str, failed))}: {ADVICE}")
+
+
+def failed_runs(scores):
+    """The seeds of the runs that learnt nothing: never better than the most frequent label, no F1, no correlation.
+
+    >>> labels = {"no": {"true": 3}, "yes": {"true": 1}}
+    >>> failed_runs({0: {"valid": {"accuracy": 0.75, "examples": 4, "labels": labels}}, 1: {"valid": {"f": 0.5}}})
+    [0]
+    """
+    return [seed for seed, parts in scores.items() if _learnt_nothing(parts["valid"])]
+
+
+def _learnt_nothing(scores):
+    if "labels" in scores:
+        most = max(figures["true"] for figures in scores["labels"].values())
+        return scores["accuracy"] <= most / scores["examples"]
+    return (scores.get("pearson", scores.get("f")) or 0.0) <= 0

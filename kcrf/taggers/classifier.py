@@ -1,0 +1,161 @@
+"""Classifies texts with a trained model: a label with the probability of every label, or a number."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kcrf.backend import JIT_PAYS_FOR_INFERENCE, keras
+from kcrf.metrics import classification_scores, regression_scores
+from kcrf.readers.padding import inference_batches
+from kcrf.runs import RunFolder
+from kcrf.taggers.pooled import build_classifier
+from kcrf.taggers.setup import load_setup
+
+__all__ = ["Classification", "Classifier", "TextClassifier", "load_classifier"]
+
+
+@dataclass(frozen=True)
+class Classification:
+    """What was found for a text.
+
+    Attributes:
+        label: The most probable label; for regression a number.
+        probability: Its probability. None for regression.
+        probabilities: A dict with the probability of every label, in the order of the labels. Empty for regression.
+    """
+
+    label: object
+    probability: float | None = None
+    probabilities: dict = field(default_factory=dict)
+
+
+class Classifier:
+    """A model with its reader and its labels: from texts to labels or numbers.
+
+    Args:
+        model: What `build_classifier` returns.
+        reader: The `CharacterReader` or `PieceReader` of its inputs.
+        settings: The `Settings` of the run, with the labels.
+
+    Attributes:
+        metric: The score by which the best epoch is chosen.
+        crf, advice: None, for there are no transitions.
+    """
+
+    crf = advice = None
+
+    def __init__(self, model, reader, settings):
+        self.reader, self.settings = reader, settings
+        self.labels, self.metric = settings.labels, settings.metric
+        self.model = keras.Model(model.input, model.output)  # without the optimizer, which is not to be saved
+        self.model.compile(jit_compile=JIT_PAYS_FOR_INFERENCE)
+
+    def classify(self, texts, batch_size=64, on_batch=None):
+        """A list with the `Classification` of each text.
+
+        Args:
+            texts: List of `(text, text_b)`; `text_b` is None for a single text.
+            batch_size: Texts in a batch. Defaults to 64.
+            on_batch: Called after each batch with the number of its texts. Defaults to None.
+        """
+        scores = self._scores(texts, batch_size, on_batch)
+        if not self.labels:
+            numbers = scores[:, 0] * self.settings.deviation + self.settings.mean
+            return [Classification(number) for number in numbers.tolist()]
+        scores = np.exp(scores - scores.max(axis=1, keepdims=True))  # (texts, labels)
+        found = []
+        for row in (scores / scores.sum(axis=1, keepdims=True)).tolist():
+            best = int(np.argmax(row))
+            found.append(Classification(self.labels[best], row[best], dict(zip(self.labels, row, strict=True))))
+        return found
+
+    def _scores(self, texts, batch_size, on_batch):
+        """The outputs of the model in double precision, `(texts, labels)`."""
+        readings = self.reader.read_texts(texts, self.settings.max_length)
+        scores = np.zeros((len(texts), len(self.labels) or 1))
+        for windows, inputs in inference_batches(readings, batch_size):
+            outputs = self.model.predict_on_batch(inputs)
+            scores[[number for number, _ in windows]] = outputs[: len(windows)]
+            if on_batch:
+                on_batch(len(windows))
+        return scores
+
+    def scores(self, examples):
+        """The scores of what this classifier finds for `kcrf.corpora.Example`s, a dict."""
+        return self.score(examples, self.classify([example.texts for example in examples]))
+
+    def score(self, examples, found):
+        """As `scores`, for `Classification`s that were found before."""
+        gold, predicted = [example.label for example in examples], [item.label for item in found]
+        if not self.labels:
+            return regression_scores(list(map(float, gold)), predicted)
+        return classification_scores(gold, predicted, self.labels)
+
+
+def load_classifier(path):
+    """The `Classifier` of a run folder, ready to use.
+
+    Raises:
+        FileNotFoundError: `path` is no run folder, or a file is missing.
+        ValueError: It was written by a newer version or for another task, or a file in it is damaged.
+    """
+    folder = RunFolder(path)
+    setup = load_setup(folder)
+    if setup.settings.task != "classify":
+        raise ValueError(f"{path}: needs a run of --task classify. Received: one of --task {setup.settings.task}")
+    model = build_classifier(setup.settings, setup.reader)
+    folder.load_weights(model)
+    return Classifier(model, setup.reader, setup.settings)
+
+
+class TextClassifier:
+    """Classifies texts, or pairs of texts, with the model of a run folder.
+
+    Args:
+        run_dir: A folder that `kcrf train --task classify` wrote.
+
+    Attributes:
+        labels: The labels in their order, a tuple; empty for regression.
+        pairs: Whether it classifies pairs of texts.
+
+    Raises:
+        FileNotFoundError: It is no run folder, or a file is missing.
+        ValueError: It was written by a newer version or for another task, or a file in it is damaged.
+
+    Example:
+
+        >>> classifier = TextClassifier("runs/reviews")             # doctest: +SKIP
+        >>> classifier.classify("房间很干净，服务也好。")             # doctest: +SKIP
+        Classification(label='positive', probability=0.98, probabilities={'negative': 0.02, 'positive': 0.98})
+    """
+
+    def __init__(self, run_dir):
+        self._classifier = load_classifier(run_dir)
+        self.labels, self.pairs = self._classifier.labels, self._classifier.settings.pairs
+
+    def classify(self, text, text_b=None):
+        """The `Classification` of a text, or of a pair of texts."""
+        return self.classify_batch([text if text_b is None else (text, text_b)])[0]
+
+    def classify_batch(self, texts, batch_size=64, on_batch=None):
+        """The `Classification` of each of several texts, a list.
+
+        Args:
+            texts: Iterable of strings; for pairs, of tuples of two strings. What is longer than the run's `max_length`
+                is cut off.
+            batch_size: Texts in a batch. Defaults to 64.
+            on_batch: Called after each batch with the number of its texts. Defaults to None.
+
+        Raises:
+            TypeError: `texts` is a string, or its items are not what the run was trained on.
+        """
+        if isinstance(texts, str):
+            raise TypeError(f"`texts` must be a list; for one text call `classify`. Received: {texts[:40]!r}")
+        return self._classifier.classify([self._checked(text) for text in texts], batch_size, on_batch)
+
+    def _checked(self, text):
+        parts = (text,) if isinstance(text, str) else tuple(text)
+        if len(parts) != 1 + self.pairs or not all(isinstance(part, str) for part in parts):
+            needed = "pairs of strings" if self.pairs else "strings"
+            raise TypeError(f"This run classifies {needed}. Received: {text!r}"[:200])
+        return (*parts, None)[:2]

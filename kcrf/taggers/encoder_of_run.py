@@ -1,0 +1,57 @@
+"""The BERT of a finished run as a checkpoint from which another run starts."""
+
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+
+from kcrf.files import read_json
+from kcrf.models import save_pretrained
+from kcrf.readers import PieceReader
+from kcrf.runs import RunFolder
+from kcrf.taggers.classifier import load_classifier
+from kcrf.taggers.decoding import load_tagger
+from kcrf.taggers.setup import load_setup
+
+__all__ = ["checkpoint_folder", "reader_of"]
+
+
+def is_run(path):
+    """Whether a folder is that of a run, not of a BERT."""
+    config = Path(path) / "config.json"
+    return config.is_file() and isinstance(read_json(config).get("settings"), dict)
+
+
+def reader_of(bert, layers=None, lower_case=None, word_case=False):
+    """The `PieceReader` for a BERT, as `PieceReader.of_bert`, whose folder may also be that of a run.
+
+    Raises:
+        FileNotFoundError: A file is not there.
+        ValueError: The run has no BERT, or fewer layers than that; or as for `PieceReader.of_bert`.
+    """
+    if not is_run(bert):
+        return PieceReader.of_bert(bert, layers, lower_case, word_case)
+    known = load_setup(RunFolder(bert)).reader
+    if not isinstance(known, PieceReader):
+        raise ValueError(f"{bert}: needs a run that was trained with --bert. Received: one without")
+    there = known.config["num_hidden_layers"]
+    if layers is not None and layers > there:
+        raise ValueError(f"{bert}: has {there} layers. Received: bert_layers={layers}")
+    config = {**known.config, "num_hidden_layers": layers or there}
+    return PieceReader(config, known.vocabulary, known.lower_case if lower_case is None else lower_case, word_case)
+
+
+@contextmanager
+def checkpoint_folder(bert):
+    """A context with the folder of a BERT's checkpoint; that of a run's BERT is made for it, without the run's head.
+
+    Args:
+        bert: A folder with a BERT, or a run folder.
+    """
+    if not is_run(bert):
+        yield bert
+        return
+    is_classifier = RunFolder(bert).read_settings().task == "classify"
+    model = (load_classifier if is_classifier else load_tagger)(bert).model
+    with tempfile.TemporaryDirectory() as folder:
+        save_pretrained(model, folder)
+        yield folder

@@ -1,0 +1,81 @@
+"""The network of a text classifier, from the inputs that a reader makes to one score for each label."""
+
+from dataclasses import replace
+
+from kcrf.backend import keras, ops
+from kcrf.layers.dense import TruncatedNormal
+from kcrf.layers.pooling import FirstToken
+from kcrf.taggers.berts import build_bert, build_bert_states, layer_numbers
+from kcrf.taggers.encoders import encode
+from kcrf.taggers.networks import from_scratch, mask_of
+
+__all__ = ["build_classifier"]
+
+_FILTERS = 128  # of the convolutions over layers
+
+
+def build_classifier(settings, reader, pretrained=False):
+    """The model of a text classifier.
+
+    Args:
+        settings: `Settings`, with a `pool`, and with the labels or, for regression, without.
+        reader: The `CharacterReader` or `PieceReader` that makes the inputs.
+        pretrained: Whether to load the weights of the BERT at `settings.bert`. Defaults to False.
+
+    Returns:
+        A `keras.Model`. Its inputs are a dict of ints `(batch, time)`; its output are scores before the softmax
+        `(batch, labels)`, for regression `(batch, 1)`.
+    """
+    if settings.bert is None:
+        inputs, hidden = from_scratch(settings, reader)
+        vector = _pooled(settings.pool, hidden, mask_of(inputs))
+    else:
+        inputs, vector = _on_top_of_bert(settings, reader, pretrained)
+    vector = keras.layers.Dropout(settings.dropout, name="Dropout")(vector)
+    classes = keras.layers.Dense(len(settings.labels) or 1, kernel_initializer=TruncatedNormal(0.02), name="Classes")
+    return keras.Model(inputs, classes(vector))
+
+
+def _on_top_of_bert(settings, reader, pretrained):
+    """The inputs and the vector of the text, `(batch, features)`, of a model on top of a BERT."""
+    if settings.pool == "pooler":
+        bert = build_bert(settings, reader, pretrained, with_pool=True)
+        vector = bert.output
+    elif settings.pool == "cnn":
+        every = replace(settings, layers="all") if settings.layers == "last" else settings
+        bert = build_bert(settings, reader, pretrained, output_layers=layer_numbers(every, reader))
+        vector = _convolved(bert.output)
+    else:
+        bert, hidden = build_bert_states(settings, reader, pretrained)  # (batch, time, features)
+        real = ops.not_equal(bert.inputs[0], 0)  # (batch, time)
+        if settings.encoder == "bilstm":
+            hidden = encode("bilstm", hidden, real, settings.width, settings.depth, settings.dropout)
+        vector = _pooled(settings.pool, hidden, real)
+    return {tensor.name: tensor for tensor in bert.inputs}, vector
+
+
+def _pooled(name, hidden, mask):
+    """The first vector of each text, or the mean or maximum of its vectors: 0 for a text without any.
+
+    Args:
+        name: "first", "mean" or "max".
+        hidden: `(batch, time, width)`.
+        mask: `(batch, time)` bool.
+    """
+    if name == "first":
+        return FirstToken(name="First")(hidden)
+    real = mask[:, :, None]  # (batch, time, 1)
+    count = ops.sum(ops.cast(real, hidden.dtype), axis=1)  # (batch, 1)
+    if name == "mean":
+        return ops.sum(ops.where(real, hidden, 0.0), axis=1) / ops.maximum(count, 1.0)
+    return ops.where(count > 0, ops.max(ops.where(real, hidden, -1e9), axis=1), 0.0)
+
+
+def _convolved(states):
+    """The maxima of convolutions over the first token of three layers, from the lowest to the top: `(batch, filters)`.
+
+    After Mozafari et al. 2020, https://arxiv.org/abs/2008.06460.
+    """
+    layers = ops.stack([FirstToken(name=f"First-{i}")(state) for i, state in enumerate(states)], axis=1)
+    found = keras.layers.Conv1D(_FILTERS, 3, padding="same", activation="relu", name="Pool-Convolution")(layers)
+    return ops.max(found, axis=1)
