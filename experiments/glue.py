@@ -1,0 +1,78 @@
+"""Scores of text classification on tasks of GLUE with small training parts, on the dev parts, by seed.
+
+    python experiments/glue.py rte --data classification/RTE --bert all-MiniLM-L6-v2
+    python experiments/glue.py mrpc --data classification/MRPC --bert all-MiniLM-L6-v2
+    python experiments/glue.py cola --data classification/CoLA --bert all-MiniLM-L6-v2
+    python experiments/glue.py stsb --data classification/STS-B --bert all-MiniLM-L6-v2
+
+Every run is `kcrf train --task classify --bert FOLDER` with its defaults, except for the metric of the task in TASKS,
+the row in ROWS and the seed. As in GLUE's tables of dev scores, the epoch is chosen on the part that is scored; that of
+MRPC is its test part, which has labels. `--only NAME` makes the runs of one row, `--limit N` trains on a sample.
+Results are kept in experiments/glue_<task>.json; an experiment that was stopped continues behind the last whole epoch.
+"""
+
+import argparse
+import json
+from functools import partial
+from pathlib import Path
+
+from results import kept, run_folder, trained
+
+HERE = Path(__file__).parent
+TASKS = {  # files for training, joined; the file that is scored; where texts and label are; the metric
+    "rte": (("train.tsv", "val.tsv"), "dev.tsv", (1, 2, 3), "accuracy"),
+    "mrpc": (("msr_paraphrase_train.txt",), "msr_paraphrase_test.txt", (3, 4, 0), "f"),
+    "cola": (("train.tsv", "val.tsv"), "dev.tsv", (3, 1), "matthews"),
+    "stsb": (("sts-train.csv",), "sts-dev.csv", (5, 6, 4), "pearson"),
+}
+HEADERS = {"index", "Quality"}  # the first cells of first lines with names
+ROWS = {
+    "defaults": {},
+    "pooler": {"pool": "pooler"},
+    "mean": {"pool": "mean"},
+    "top layer anew": {"skip_top_layers": 1},
+    "layers decayed": {"layerwise_decay": 0.8, "learning_rate": 3e-4},
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("task", choices=TASKS)
+    parser.add_argument("--data", required=True, help="the folder of the task")
+    parser.add_argument("--bert", required=True, help="the folder of a BERT")
+    parser.add_argument("--only", choices=ROWS, default="defaults", help="the row")
+    parser.add_argument("--limit", type=int, help="train on so many samples")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--out", default="runs/glue")
+    options = parser.parse_args()
+    for seed in options.seeds:
+        key = f"{options.only}{f', {options.limit} samples' if options.limit else ''}, seed {seed}"
+        folder = run_folder(Path(options.out) / options.task, key)
+        settings = {"seed": seed, "bert": options.bert, "limit": options.limit, **ROWS[options.only]}
+        result = kept(HERE / f"glue_{options.task}.json", key, partial(measure, options, settings, folder))
+        print(key, json.dumps(result), flush=True)
+
+
+def measure(options, settings, out):
+    """The scores of one training run, and its wall time and processor time in seconds."""
+    from kcrf.runs import Settings
+
+    files, scored, columns, metric = TASKS[options.task]
+    train = [row for file in files for row in read(Path(options.data) / file, columns)]
+    valid = read(Path(options.data) / scored, columns)
+    _, scores, taken = trained(Settings(task="classify", metric=metric, **settings), (train, valid), out)
+    figures = {name: round(value, 5) for name, value in scores["valid"].items() if isinstance(value, float)}
+    return {**figures, "examples": scores["valid"]["examples"], **taken}
+
+
+def read(path, columns):
+    """The examples of a file, `(text, [text_b,] label)`; of MRPC without the rows whose texts have no id."""
+    from kcrf.corpora import read_lines
+
+    rows = [line.split("\t") for line in read_lines(path)]
+    rows = [row for row in rows if row[0] not in HEADERS and "-1" not in row[1:3]]
+    return [tuple(row[column].strip() for column in columns) for row in rows]
+
+
+if __name__ == "__main__":
+    main()
