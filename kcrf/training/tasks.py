@@ -280,17 +280,22 @@ def _with_labels(settings, parts):
         )
     absent = [label for label in labels if not counts[label]]
     if absent:
-        raise ValueError(f"`train` needs an example of each label. Received: none of {', '.join(absent)}")
+        raise ValueError(f"`train` needs an example of each label. Received: none of {_some(absent)}")
     for part in parts.values():
         for example in part:
             if example.label not in labels:
                 raise ValueError(
-                    f"{example.source}: needs one of the labels of the training part, {', '.join(labels)}. "
+                    f"{example.source}: needs one of the labels of the training part, {_some(labels)}. "
                     f"Received: {example.label!r}"
                 )
     if settings.metric == "f" and len(labels) != 2:
-        raise ValueError(f"metric='f' needs two labels; macro_f takes the mean. Received: {', '.join(labels)}")
+        raise ValueError(f"metric='f' needs two labels; macro_f takes the mean. Received: {_some(labels)}")
     return settings
+
+
+def _some(labels, most=10):
+    """The first labels, for a message."""
+    return ", ".join(labels[:most]) + f" and {len(labels) - most} more" * (len(labels) > most)
 
 
 def _pretrained(build, settings, reader):
