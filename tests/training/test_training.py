@@ -260,3 +260,21 @@ def test_the_command_line_trains_on_a_bert_by_its_flags(bert, tmp_path, capsys):
     assert {name: kept[name] for name in expected} == expected
     assert config["data"]["sources"]["train"] == str(tmp_path / "train.conll")
     assert "macro" in capsys.readouterr().out
+
+
+def test_a_tagger_takes_the_recipes_and_the_bert_of_another_tagger(run, tmp_path):
+    """With hardly a learning rate the BERT is that of the other run; a limit, steps and layers are those asked for."""
+    changes = {"epochs": None, "learning_rate": 1e-12, "limit": 24, "steps": 3, "schedule": "constant"}
+    settings = Settings(**{**QUICK, **changes}, bert=str(run), layers="all", layer_pooling="weighted")
+    train_tagger(settings, **PARTS, out=tmp_path / "run")
+    before, after = (
+        {variable.path: ops.convert_to_numpy(variable) for variable in load_tagger(path).model.weights}
+        for path in (run, tmp_path / "run")
+    )
+    shared = [path for path in after if path.startswith(("Embedding-", "Transformer-"))]
+    assert len(shared) > 30 and "Layers/layer_weights" in after
+    for path in shared:
+        np.testing.assert_allclose(after[path], before[path], atol=1e-7)
+    assert np.abs(after["Emissions/kernel"] - before["Emissions/kernel"]).max() > 0.01
+    log = (tmp_path / "run" / "log.csv").read_text().splitlines()
+    assert len(log) == 1 + 2  # 24 sentences of one length are two batches: three steps are two epochs
