@@ -11,7 +11,7 @@ import numpy as np
 
 from kcrf.metrics import is_forbidden
 
-__all__ = ["heat_map", "is_narrow", "line_chart", "reliability_diagram", "run_color", "scatter_plot"]
+__all__ = ["box_plot", "heat_map", "is_narrow", "line_chart", "reliability_diagram", "run_color", "scatter_plot"]
 
 WIDTH, HEIGHT = 340, 210
 LEFT, RIGHT, TOP, BOTTOM = 46, 12, 12, 30
@@ -138,6 +138,34 @@ def scatter_plot(title, points):
     parts += [f'<circle class="point" cx="{x(a):.1f}" cy="{y(b):.1f}" r="2" opacity="0.5"/>' for a, b in points]
     parts.append(f'<line class="diagonal" x1="{x(low)}" y1="{y(low)}" x2="{x(high)}" y2="{y(high)}"/>')
     return _svg(title, WIDTH, height, parts)
+
+
+def box_plot(title, groups):
+    """Draws the spread of numbers: a box from quartile to quartile with a line at the median, and all points.
+
+    Args:
+        title: What they are, for screen readers.
+        groups: A dict from the name of a box to its numbers, not empty. The boxes have numbers in the picture, from 1.
+    """
+    row, values = 34, [value for numbers in groups.values() for value in numbers]
+    ticks = _ticks(min(values), max(values))
+    x = _scale(min(ticks[0], *values), max(ticks[-1], *values), LEFT, WIDTH - RIGHT)
+    height, parts = TOP + row * len(groups) + BOTTOM, []
+    for number, (name, numbers) in enumerate(groups.items()):
+        low, middle, high = np.quantile(numbers, (0.25, 0.5, 0.75)).tolist()
+        y = TOP + row * number
+        parts.append(
+            f'<text class="tick axis" x="{LEFT - 10}" y="{y + 21}" text-anchor="end">{number + 1}</text>'
+            f'<rect class="bar" x="{x(low):.1f}" y="{y + 4}" width="{max(1.0, x(high) - x(low)):.1f}" height="26" '
+            f'style="opacity:0.3"><title>{escape(name)}: median {middle:.4f}</title></rect>'
+            f'<line class="line" stroke="{run_color(0)}" x1="{x(middle):.1f}" y1="{y + 4}" x2="{x(middle):.1f}" '
+            f'y2="{y + 30}"/>'
+        )
+        parts += [
+            f'<circle class="point" cx="{x(value):.1f}" cy="{y + 17}" r="3"><title>{value:.4f}</title></circle>'
+            for value in numbers
+        ]
+    return _svg(title, WIDTH, height, [*parts, _x_axis(ticks, x, height)])
 
 
 def _svg(title, width, height, parts):

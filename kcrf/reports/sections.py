@@ -22,6 +22,7 @@ from kcrf.reports.html import (
     table,
 )
 from kcrf.reports.mistakes import frequent_mistakes
+from kcrf.reports.seeds import differ_in_seed, seeds_section
 from kcrf.reports.titles import METRICS, NOT_RANKED, TITLES, format_value
 
 __all__ = ["SECTIONS", "WIDE", "anchor", "cards"]
@@ -65,7 +66,7 @@ def _scores(runs):
     parts = [part for part in ("test", "valid") if any(part in (run.scores or {}) for run in runs.values())]
     if not parts:
         return missing("scores.json", "scores yet")
-    rows, notes, are_seeds = [], [], _differ_in_seed(runs)
+    rows, notes, are_seeds = [], [], differ_in_seed(runs)
     heading = [*_heading(runs), *(["mean", "deviation"] if are_seeds else [])]
     for part in parts:
         scored = [run for run in runs.values() if part in (run.scores or {})]
@@ -107,13 +108,6 @@ def _by_title(scores):
 
 def _heading(runs):
     return ["", *(chip(number) + escape(name) for number, name in enumerate(runs))]
-
-
-def _differ_in_seed(runs):
-    """Whether there are several runs whose settings differ in the seed alone, or in what follows from the data."""
-    ignored = ("seed", "mean", "deviation")
-    settings = [{name: run.settings[name] for name in run.settings if name not in ignored} for run in runs.values()]
-    return len(runs) > 1 and all(one == settings[0] for one in settings)
 
 
 def _score_row(title, values, obstacle, are_seeds):
@@ -273,6 +267,7 @@ def anchor(title):
 
 SECTIONS = {  # a section that is "" is left out
     "Scores": _scores,
+    "Seeds": seeds_section,
     "Confusion": _confusion,
     "Transitions": _transitions,
     "Learning curves": _curves,

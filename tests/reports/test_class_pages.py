@@ -1,12 +1,14 @@
 """The report page of text classifiers: confusion, surest mistakes, calibration, curves; numbers; beside a tagger."""
 
 import json
+import re
 
 import pytest
 from test_reports import Page
 
 from kcrf.metrics import calibration, classification_scores, regression_scores
 from kcrf.reports import write_report
+from kcrf.reports.charts import box_plot
 from kcrf.runs import read_run
 
 ROWS = [  # gold, probability of "no"
@@ -94,3 +96,34 @@ def test_damaged_predictions_are_refused_by_line(line, tmp_path):
         file.write(line + "\n")
     with pytest.raises(ValueError, match=f"predictions.jsonl:6: .*{BAD[line]}"):
         read_run(folder)
+
+
+def test_the_spread_over_seeds_is_drawn_for_each_setting(tmp_path):
+    """Accuracies 0.6 and 0.4 of one setting, 0.6 and 0.8 of another; one run alone has no spread."""
+    right = [(gold, 0.9 if gold == "no" else 0.1) for gold, _ in ROWS]
+    swapped, better = [(g, 1 - p) for g, p in ROWS], [*right[:4], ROWS[3]]
+    parts = [("a", ROWS, 1, 0), ("b", swapped, 2, 0), ("c", ROWS, 1, 1), ("d", better, 2, 1), ("e", ROWS, 1, 2)]
+    runs = [of_labels(tmp_path / n, rows, seed=seed, skip_top_layers=skip) for n, rows, seed, skip in parts]
+    page = page_of(tmp_path, *runs)
+    found = [[cell.strip() for cell in row] for row in page.rows]
+    assert ["skip_top_layers=0", "2", "0.5000", "0.1414"] in found
+    assert ["skip_top_layers=1", "2", "0.7000", "0.1414"] in found
+    assert not any(row[0] == "skip_top_layers=2" and len(row) == 4 for row in found)
+    assert "skip_top_layers=1: median 0.7000" in page.source
+    assert "Seeds" not in page_of(tmp_path, *runs[1:3]).texts
+    page = page_of(tmp_path, *runs[:2])
+    rows = [[cell.strip() for cell in row] for row in page.rows]
+    assert ["accuracy", "0.6000", "0.4000", "0.5000", "0.1414"] in rows and "all runs: median 0.5000" in page.source
+
+
+def test_a_box_is_from_quartile_to_quartile():
+    picture = box_plot("F1", {"one": [0.0, 1.0, 2.0, 3.0, 4.0], "two": [4.0, 4.0]})
+    points = [float(x) for x in re.findall(r'<circle class="point" cx="([\d.]+)"', picture)]
+    boxes = [
+        tuple(map(float, box))
+        for box in re.findall(r'<rect class="bar" x="([\d.]+)" y="\d+" width="([\d.]+)"', picture)
+    ]
+    assert boxes[0] == pytest.approx((points[1], points[3] - points[1]), abs=0.11)
+    assert boxes[1] == pytest.approx((points[4], 1.0), abs=0.11) and len(points) == 7
+    middles = [float(x) for x in re.findall(r'<line class="line"[^>]* x1="([\d.]+)"', picture)]
+    assert middles == [points[2], points[5]]

@@ -1,0 +1,73 @@
+"""Runs that differ in their seed alone: the spread of their scores, for each setting."""
+
+import json
+from html import escape
+
+import numpy as np
+
+from kcrf.reports.charts import box_plot
+from kcrf.reports.html import number_cell, table
+from kcrf.reports.titles import TITLES
+
+__all__ = ["differ_in_seed", "seeds_section"]
+
+IGNORED = ("seed", "mean", "deviation")  # the last two follow from the data
+
+
+def groups_by_settings(runs):
+    """The runs of each setting, whatever their seeds: a dict from what differs between settings to a list of runs."""
+    groups = {}
+    for run in runs.values():
+        settings = {name: value for name, value in run.settings.items() if name not in IGNORED}
+        groups.setdefault(json.dumps(settings, sort_keys=True), (settings, []))[1].append(run)
+    every = [settings for settings, _ in groups.values()]
+    names = [name for name in every[0] if any(settings.get(name) != every[0][name] for settings in every)]
+    return {
+        ", ".join(f"{name}={settings.get(name)}" for name in names) or "all runs": group
+        for settings, group in groups.values()
+    }
+
+
+def differ_in_seed(runs):
+    """Whether there are several runs whose settings differ in the seed alone, or in what follows from the data."""
+    return len(runs) > 1 and len(groups_by_settings(runs)) == 1
+
+
+def seeds_section(runs):
+    """The section with the spread of the scores; "" if no two runs have the same settings but for the seed."""
+    groups = {
+        name: [value for run in group if (value := _score(run)) is not None]
+        for name, group in groups_by_settings(runs).items()
+    }
+    groups = {name: values for name, values in groups.items() if len(values) > 1}
+    titles = {_title(run) for run in runs.values() if _score(run) is not None}
+    if not groups or len(titles) > 1:
+        return ""
+    title = f"{titles.pop()} by seed"
+    rows = [
+        (
+            "",
+            [
+                f"<td>{escape(name)}</td>",
+                *map(number_cell, (len(values), float(np.mean(values)), float(np.std(values, ddof=1)))),
+            ],
+        )
+        for name, values in groups.items()
+    ]
+    figures = table([title, "runs", "mean", "deviation"], rows)
+    return (
+        '<p class="soft">A box holds the middle half of the runs, its line is the median, points are runs.</p>'
+        f'<div class="halves"><figure>{box_plot(title, groups)}</figure>{figures}</div>'
+    )
+
+
+def _metric(run):
+    return run.settings.get("metric") or "f"
+
+
+def _score(run):
+    return run.scores[run.part].get(_metric(run)) if run.part else None
+
+
+def _title(run):
+    return f"{TITLES[_metric(run)]} on the {run.part} part"
