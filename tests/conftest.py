@@ -30,7 +30,7 @@ MARKERS = {
     "keras_3(reason)": "what the old host lacks, and why",
     "old_host(reason)": "what only the old host has, and why",
     "once(backend)": "the same on every backend, so it runs on this one alone",
-    "long(but=None)": "`make test` runs it on the backend `but` alone or nowhere, `make test-all` as if not marked",
+    "long(but=None)": "`make test` runs it on `but` alone (a backend, or `keras_3`) or nowhere, `make test-all` anywhere",
     "every_backend": "an exception to `once` or `long` of the whole file",
 }
 
@@ -65,15 +65,16 @@ def pytest_collection_modifyitems(config, items):
 
 def _runs_here(item, everything):
     """By the nearest of the markers; tests of folders that need no Keras run once, on torch, the fastest to start."""
-    from kcrf.backend import backend_name
+    from kcrf.backend import OLD_HOST, backend_name
 
+    here = {"old_host"} if OLD_HOST else {"keras_3", backend_name()}
     for marker in item.iter_markers():
         if marker.name == "every_backend":
             return True
         if marker.name == "once":
             return backend_name() == marker.args[0]
-        if marker.name == "long" and not everything:
-            return backend_name() == marker.kwargs.get("but")
+        if marker.name == "long" and not everything and marker.kwargs.get("but") not in here:
+            return False
     room = item.path.relative_to(ROOT / "tests").parts[0].removeprefix("test_").removesuffix(".py")
     return room not in KERAS_FREE or backend_name() == "torch"
 

@@ -15,6 +15,7 @@ from kcrf import crf
 from kcrf.backend import backend_name, ops
 from kcrf.tags import bio, bioes, bmes
 
+on_keras_3 = pytest.mark.long(but="keras_3")  # the old host has the same functions of tensors
 MASKS = {
     "none": lambda batch, time, random: np.ones((batch, time), bool),
     "right": lambda batch, time, random: np.arange(time) < random.integers(1, time + 1, (batch, 1)),
@@ -88,17 +89,20 @@ def test_everything_equals_the_enumeration_of_paths_under_every_mask(mask, time,
     check_against_oracle(Case(time * 10 + tags, time, tags, mask))
 
 
+@on_keras_3
 @pytest.mark.parametrize(("time", "tags"), [(3, 13), (2, 65)])  # steps of a recursion are computed by size
 def test_tables_of_any_size_give_the_enumerated_values(time, tags):
     check_against_oracle(Case(tags, time, tags, "none", boundary=True))
 
 
+@on_keras_3
 @pytest.mark.parametrize("scale", [1e-3, 30.0, 1e4])
 @pytest.mark.parametrize("forbidden", [0, 2])
 def test_scores_of_any_size_give_the_enumerated_values(scale, forbidden):
     check_against_oracle(Case(7, 5, 3, "holes", scale, forbidden=forbidden), scale)
 
 
+@on_keras_3
 def test_mild_scores_beside_a_steep_transition_are_summed_on_logarithms():
     case = Case(43, 5, 3, "holes")
     case.transitions[0, 1] = -40.0
@@ -121,12 +125,14 @@ def test_any_drawn_problem_equals_the_enumeration(seed, time, tags, mask, scale,
     check_against_oracle(Case(seed, time, tags, mask, scale, boundary), scale)
 
 
+@on_keras_3
 @pytest.mark.parametrize("scheme", few(bio(["X"]), bmes(), bioes(["X"])), ids=lambda scheme: scheme.name)
 @pytest.mark.parametrize("scale", [1.0, 60.0, 1e4])
 def test_constraints_hold_whatever_the_emissions_say(scheme, scale):
     check_against_oracle(Case(3, 5, len(scheme), "right", scale, scheme=scheme), scale)
 
 
+@on_keras_3
 def test_a_tag_of_vanishing_probability_that_alone_can_go_on_is_not_lost():
     # Tag 1 leads by 60 + 60 nats, then only tag 0, which never meets tag 1, gains 400: beyond a float's reach.
     emissions = np.array([[[0, 60], [0, 60], [400, 0], [0, 60]]], "float32")
@@ -136,6 +142,7 @@ def test_a_tag_of_vanishing_probability_that_alone_can_go_on_is_not_lost():
     assert_allclose(numpy(crf.marginals(emissions, None, transitions))[0], [[1, 0]] * 4, atol=1e-6)
 
 
+@on_keras_3
 @pytest.mark.parametrize("gap", [crf.FORBIDDEN, -150.0])
 def test_a_path_that_sinks_below_a_float_at_both_ends_is_not_lost(gap):
     # Tag 0 is 120 nats behind when it starts to gain and falls as far again: each recursion alone has lost it by then.
@@ -144,6 +151,7 @@ def test_a_path_that_sinks_below_a_float_at_both_ends_is_not_lost(gap):
     close(numpy(crf.log_partition(emissions, None, transitions)), [400.0])
 
 
+@on_keras_3
 def test_a_tag_is_not_lost_where_all_that_can_be_reached_is_unlikely():
     # Tag 2 has the best emission but is out of reach: beside it, both others are next to nothing, one more than a float
     # can hold, and that one gains 400.
@@ -155,6 +163,7 @@ def test_a_tag_is_not_lost_where_all_that_can_be_reached_is_unlikely():
     assert_allclose(numpy(crf.marginals(emissions, None, transitions, start))[0], [[0, 1, 0]] * 3, atol=1e-6)
 
 
+@on_keras_3
 def test_a_sentence_that_has_no_legal_path_has_numbers_and_leaves_its_neighbours_alone():
     case = Case(3, 4, 2, "right", boundary=True, batch=2)
     case.mask[:] = [[True, False, False, False], [True] * 4]  # the first one takes no step, and all steps are forbidden
@@ -167,6 +176,7 @@ def test_a_sentence_that_has_no_legal_path_has_numbers_and_leaves_its_neighbours
     assert np.isfinite(tags[1]).all()  # no more: beside -1e9 a float32 holds no digits of the emissions
 
 
+@on_keras_3
 @pytest.mark.parametrize("scale", [2.0, 100.0])  # on probabilities, on logarithms
 def test_counts_of_long_sentences_equal_a_recursion_in_float64(scale):
     random = np.random.default_rng(3)
@@ -185,6 +195,7 @@ def test_counts_of_long_sentences_equal_a_recursion_in_float64(scale):
     assert_allclose(found[0].sum(axis=-1), 1.0, atol=1e-4)
 
 
+@on_keras_3
 def test_a_constant_added_to_every_score_costs_no_digits():
     random = np.random.default_rng(5)
     emissions = (random.integers(-128, 128, (2, 512, 4)) / 64).astype("float32")  # exact with 8192 added, too
@@ -193,6 +204,7 @@ def test_a_constant_added_to_every_score_costs_no_digits():
     assert_allclose(numpy(crf.log_likelihood(emissions + 8192, tags, None, transitions)), plain, rtol=1e-5)
 
 
+@on_keras_3
 def test_ties_go_to_the_smaller_tag():
     nothing = np.zeros((3, 3), "float32")
     assert (numpy(crf.viterbi(np.zeros((2, 4, 3), "float32"), None, nothing)) == 0).all()
@@ -204,6 +216,7 @@ def test_chains_of_different_numbers_of_tags_live_in_one_process():
         close(numpy(crf.log_partition(zeros, None, zeros[0, :1].T * zeros[0, :1])), [time * np.log(tags)] * 2)
 
 
+@on_keras_3
 def test_the_gradient_of_the_loss_is_expected_minus_observed_counts():
     case = Case(11, 5, 3, "holes")
     case.tags = np.where(case.mask, case.tags, 0)
@@ -261,6 +274,7 @@ def test_gradients_equal_finite_differences_in_float64(mask, unknown):
             assert_allclose(gradient[index], (moved[0] - moved[1]) / 2e-5, atol=2e-5)
 
 
+@on_keras_3
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("scheme", [None, bio(["X"])], ids=["free", "bio"])
 @pytest.mark.parametrize("boundary", [False, True])
@@ -276,6 +290,7 @@ def test_the_probabilities_of_all_tag_sequences_sum_to_one(mask, scheme, boundar
         close(np.exp(numpy(log)[: len(paths)].astype("float64")).sum(), 1.0)
 
 
+@on_keras_3
 def test_masked_positions_may_be_cut_out_and_may_hold_anything():
     case = Case(13, 6, 3, "holes")
     case.mask[0] = [False, True, False, False, True, True]
@@ -289,6 +304,7 @@ def test_masked_positions_may_be_cut_out_and_may_hold_anything():
         assert_array_equal(numpy(crf.viterbi(emissions, *case.rest)), numpy(crf.viterbi(case.emissions, *case.rest)))
 
 
+@on_keras_3
 def test_a_batch_equals_its_sentences_one_by_one():
     case = Case(17, 6, 4, "right")
     whole = numpy(crf.log_likelihood(case.emissions, case.tags, *case.rest))
@@ -300,6 +316,7 @@ def test_a_batch_equals_its_sentences_one_by_one():
         assert_array_equal(numpy(crf.viterbi(case.emissions[one], *rest)), best[one])
 
 
+@on_keras_3
 def test_renaming_the_tags_renames_the_results():
     case, order = Case(19, 5, 4, "holes"), [2, 0, 3, 1]
     renamed = (case.mask, case.transitions[np.ix_(order, order)], case.start[order], case.end[order])
@@ -309,12 +326,14 @@ def test_renaming_the_tags_renames_the_results():
     assert_array_equal(np.where(best < 0, -1, np.array(order)[best]), numpy(crf.viterbi(case.emissions, *case.rest)))
 
 
+@on_keras_3
 def test_marginals_are_the_derivative_of_log_z():
     case = Case(23, 5, 3, "holes")
     _, (found,) = value_and_gradients(lambda e: ops.sum(crf.log_partition(e, *case.rest)), case.emissions)
     assert_allclose(numpy(crf.marginals(case.emissions, *case.rest)), found, atol=1e-5)
 
 
+@on_keras_3
 @pytest.mark.parametrize("mask", MASKS)
 def test_sums_onward_give_each_tag_given_the_tag_before(mask):
     case = Case(7, 4, 3, mask, scale=3.0)
@@ -331,6 +350,7 @@ def test_sums_onward_give_each_tag_given_the_tag_before(mask):
                 assert_allclose(given[i, j], expected, rtol=1e-4, atol=1e-6)
 
 
+@on_keras_3
 def test_without_transitions_a_crf_is_a_softmax():
     case = Case(29, 5, 3, "right")
     nothing = np.zeros((3, 3), "float32")
@@ -354,6 +374,7 @@ def test_the_k_best_paths_are_the_enumerated_ones_in_order(mask):
     assert_array_equal(tags[:, 0], numpy(crf.viterbi(case.emissions, *case.rest)))
 
 
+@on_keras_3
 def test_paths_that_are_forbidden_are_not_among_the_k_best():
     scheme = bmes()
     case = Case(37, 2, 4, "none", scheme=scheme)
@@ -362,6 +383,7 @@ def test_paths_that_are_forbidden_are_not_among_the_k_best():
     assert np.isfinite(scores[:, :2]).all() and (scores[:, 2:] == -np.inf).all()
 
 
+@on_keras_3
 def test_unknown_tags_are_summed_over_and_all_unknown_costs_nothing():
     case = Case(41, 5, 3, "holes")
     case.tags[0, ::2], case.tags[1] = -1, -100
@@ -370,6 +392,7 @@ def test_unknown_tags_are_summed_over_and_all_unknown_costs_nothing():
     close(found[1], 0.0)
 
 
+@on_keras_3
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_low_precision_scores_are_summed_in_float32(dtype):
     random = np.random.default_rng(0)
@@ -450,6 +473,7 @@ def test_k_below_one_is_refused():
         crf.top_k_paths(np.zeros((1, 2, 2), "float32"), 0, None, np.zeros((2, 2), "float32"))
 
 
+@on_keras_3
 @pytest.mark.parametrize(("scale", "seed"), [(1e3, 191), (1e3, 262), (1e4, 191), (1e4, 27)])  # two paths nearly tie
 def test_the_entropy_keeps_its_digits_whatever_the_size_of_the_scores(scale, seed):
     draw = np.random.default_rng(seed)

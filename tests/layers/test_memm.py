@@ -18,6 +18,7 @@ from kcrf.layers import AutoLearningRate, MaximumEntropyMarkovModel, ViterbiTags
 from kcrf.layers.memm import equal_crf
 from kcrf.tags import bmes
 
+on_keras_3 = pytest.mark.long(but="keras_3")  # the old host has the same functions of tensors
 random = np.random.default_rng(0)
 EMISSIONS = random.normal(size=(5, 5, 4)).astype("float32")
 TRANSITIONS = (2 * random.normal(size=(4, 4))).astype("float32")
@@ -81,6 +82,7 @@ def test_losses_are_the_mean_of_both_directions_on_the_sentence_with_masked_posi
     assert_allclose(numpy(layer.dense_loss(np.eye(4, dtype="float32")[TAGS], y_pred)), both, rtol=1e-4)
 
 
+@on_keras_3
 def test_low_rank_losses_are_those_of_the_product():
     full, low = built(), built(hidden_dim=2, lr_multiplier=10)
     assert np.abs(numpy(low.l_trans) - numpy(low.r_trans)).min() > 0
@@ -105,6 +107,7 @@ def test_unknown_tags_cost_nothing_and_tell_their_neighbours_nothing():
     assert_allclose(numpy(layer.dense_loss(zero_rows, y_pred)), expected_losses, rtol=1e-4, atol=1e-6)
 
 
+@on_keras_3
 def test_each_direction_is_a_likelihood_over_the_known_positions():
     layer = built(transitions=TRANSITIONS)
     paths = np.array(list(itertools.product(range(4), repeat=3)))
@@ -115,6 +118,7 @@ def test_each_direction_is_a_likelihood_over_the_known_positions():
             assert_allclose(np.exp(-numpy(layer.basic_loss(targets, rows, backwards))).sum(), 1.0, rtol=1e-5)
 
 
+@on_keras_3
 def test_the_equal_crf_scores_every_path_as_the_model_does_and_decodes_it():
     layer = built(transitions=TRANSITIONS)
     emissions, mask = EMISSIONS[:, :4], MASK[:, :4]
@@ -144,6 +148,7 @@ def enumerated(emissions, mask):
     return sentences
 
 
+@on_keras_3
 @pytest.mark.parametrize("hidden_dim", few(4, None))
 def test_the_k_best_entropy_and_spans_are_those_of_the_enumerated_paths(hidden_dim):
     layer = built(lr_multiplier=10, hidden_dim=hidden_dim, transitions=TRANSITIONS)
@@ -192,6 +197,7 @@ def test_auto_gets_its_number_and_keeps_it_in_a_file(tmp_path):
     assert_array_equal(numpy(loaded.trans), numpy(layer.trans))
 
 
+@on_keras_3
 @settings(max_examples=12)
 @given(
     st.sampled_from([(2, 1), (3, 6)] if backend_name() == "torch" else [(5, 5)]),
@@ -214,6 +220,7 @@ def test_any_mask_and_size_of_scores(shape, scale, seed):
         assert (expected(emissions, other, mask, transitions)[:, 2] <= score + 1e-4 * max(1, scale)).all()
 
 
+@on_keras_3
 @pytest.mark.parametrize("tags", [1, 7])
 def test_any_number_of_tags(tags):
     transitions, emissions = (random.normal(size=shape).astype("float32") for shape in ((tags, tags), (2, 3, tags)))
@@ -239,6 +246,7 @@ def test_gradients_are_those_of_the_definition_eager_and_compiled():
         assert_allclose(gradient[at], slope, atol=1e-4)
 
 
+@on_keras_3
 def test_one_tag_at_minus_infinity_masks_nothing():
     layer = built(transitions=TRANSITIONS)
     emissions = EMISSIONS.copy()
