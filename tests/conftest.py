@@ -30,7 +30,7 @@ MARKERS = {
     "keras_3(reason)": "what the old host lacks, and why",
     "old_host(reason)": "what only the old host has, and why",
     "once(backend)": "the same on every backend, so it runs on this one alone",
-    "long(but=None)": "`make test` runs it on `but` alone (a backend, or `keras_3`) or nowhere, `make test-all` anywhere",
+    "long(but=None)": "`make test` runs it on `but` alone (a backend, or `keras_3`) or nowhere; `make test-all` all",
     "every_backend": "an exception to `once` or `long` of the whole file",
 }
 
