@@ -8,7 +8,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from kcrf.backend import keras
 
-__all__ = ["TrainingProgress", "bar"]
+__all__ = ["TrainingProgress", "bar", "print_note"]
 
 
 def bar():
@@ -22,6 +22,12 @@ def bar():
         TimeRemainingColumn(),
     )
     return Progress(*columns, console=console, disable=not console.is_terminal)
+
+
+def print_note(text):
+    """Prints a line to standard error. If nobody reads that any more, training goes on without."""
+    with suppress(OSError):
+        print(text, file=sys.stderr, flush=True)
 
 
 class TrainingProgress(keras.callbacks.Callback):
@@ -55,8 +61,7 @@ class TrainingProgress(keras.callbacks.Callback):
         text = "{}: epoch {epoch}, loss {loss:.3f}, held-out {} {:.4f}".format(self._title, title, row[name], **row)
         self._bar.update(self._task, description=text, completed=self._done)
         if self._bar.disable:
-            with suppress(OSError):  # standard error is closed: training goes on
-                print(f"{text}, {row['seconds']:.0f} s", file=sys.stderr)
+            print_note(f"{text}, {row['seconds']:.0f} s")
 
     def on_train_end(self, logs=None):
         if self._task is not None:

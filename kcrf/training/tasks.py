@@ -1,6 +1,5 @@
 """What differs between the tasks of training: how data are checked, which network is built, what is scored."""
 
-import sys
 from collections import Counter
 from dataclasses import replace
 
@@ -19,6 +18,7 @@ from kcrf.taggers.encoder_of_run import checkpoint_folder
 from kcrf.taggers.networks import build_network, crf_of
 from kcrf.taggers.pooled import build_classifier
 from kcrf.training.batches import Batches, held_out_batch, tagged_windows
+from kcrf.training.progress import print_note
 
 __all__ = ["task_of"]
 
@@ -60,11 +60,9 @@ class TaggingTask:
             unseen = Counter(label for sentence in part for *_, label in sentence.spans if label not in settings.types)
             if unseen:
                 counts = ", ".join(f"{label} ({count})" for label, count in sorted(unseen.items()))
-                print(
-                    f"{name}: entities of types that the training part lacks count as missed: {counts}", file=sys.stderr
-                )
+                print_note(f"{name}: entities of types that the training part lacks count as missed: {counts}")
         if not any(sentence.spans for sentence in parts["valid"]):
-            print("valid: no entity, so no epoch is better than another: the last one is kept", file=sys.stderr)
+            print_note("valid: no entity, so no epoch is better than another: the last one is kept")
         return _with_units(settings, parts)
 
     def windows(self, settings, reader, sentences):
@@ -136,10 +134,9 @@ def _warn_of_cut_words(name, sentences, splits):
     if cut:
         what = "the tags there are taken as unknown" if name == "train" else "they cannot be found, and count as missed"
         count = sum(len(sentence.spans) for sentence in sentences)
-        print(
+        print_note(
             f"{name}: {len(cut)} of {count} entities begin or end inside a word, such as {cut[0]!r}: {what}; "
-            "--units characters can find them",
-            file=sys.stderr,
+            "--units characters can find them"
         )
 
 

@@ -2,7 +2,6 @@
 
 import hashlib
 import math
-import sys
 from dataclasses import replace
 
 from kcrf.backend import backend_name, keras, set_random_seed
@@ -18,6 +17,7 @@ from kcrf.taggers.networks import HEAD, crf_of
 from kcrf.taggers.setup import load_setup, save_setup
 from kcrf.training.callbacks import Averages, EpochBatches, EpochScores, Interruption
 from kcrf.training.history import TrainingHistory
+from kcrf.training.progress import print_note
 from kcrf.training.rates import learning_rate
 from kcrf.training.state import RunSaver
 from kcrf.training.tasks import task_of
@@ -67,7 +67,7 @@ def train_tagger(settings, train, valid, test=None, out="runs/tagger", progress=
             settings = replace(settings, epochs=math.ceil(settings.steps / len(batches)))
         settings = _with_lr_multiplier(settings, len(batches) * settings.epochs)
         if progress:
-            print(describe_settings(settings, len(parts["train"]), len(batches)), file=sys.stderr)
+            print_note(describe_settings(settings, len(parts["train"]), len(batches)))
         save_setup(folder, settings, reader, data)
         return _train(folder, settings, reader, batches, parts, progress)
 

@@ -105,7 +105,7 @@ def test_the_folder_may_be_a_link_and_what_else_is_in_it_or_beside_it_stays(whol
     train_tagger(replace(TINY, seed=4, epochs=1), **PARTS, out=run)
     (run / "new.corpus.txt").write_text("mine"), (run / "eval").mkdir()
     link.symlink_to(run)
-    train_tagger(replace(TINY, head="softmax", epochs=1), **PARTS, out=link, overwrite=True)
+    train_tagger(replace(TINY, head="softmax", constraints=None, epochs=1), **PARTS, out=link, overwrite=True)
     assert not (run / "transitions.json").exists()  # softmax has none
     train_tagger(TINY, **PARTS, out=link, overwrite=True)
     assert_same_weights(weights(run), weights(whole))
