@@ -1,0 +1,59 @@
+"""What a user's words do for a segmenter on text of another kind: F1 without, with them in the lexicon, and forced.
+
+    python experiments/user_words.py --model runs/pku --data FOLDER
+
+The model is one of `kcrf train --task cws` on PFR 1998-01; the text is the test part of UD Chinese GSD, the words are
+those of two characters or more in its training part. FOLDER has train.conll and test.conll of UD_Chinese-GSD. Results
+are kept in experiments/user_words.json.
+"""
+
+import argparse
+import json
+from collections import Counter
+from functools import partial
+from pathlib import Path
+
+from defaults import read_words
+from results import kept
+
+RESULTS = Path(__file__).with_suffix(".json")
+ROWS = {
+    "no words": {},
+    "words with their counts": {"counted": True},
+    "words": {},
+    "forced words": {"force_words": True},
+    "letters may be cut": {"keep_latin": False},
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", required=True, help="a run folder")
+    parser.add_argument("--data", required=True, type=Path)
+    options = parser.parse_args()
+    for row in ROWS:
+        print(row, json.dumps(kept(RESULTS, row, partial(measure, options, row))), flush=True)
+
+
+def measure(options, row):
+    """The scores of the test part, with the words of both parts in the roles that the row says."""
+    from kcrf.metrics import segmentation_scores
+    from kcrf.taggers import WordSegmenter
+
+    train, test = (words_of(options.data / f"{part}.conll") for part in ("train", "test"))
+    counts = Counter(word for words in train for word in words if len(word) > 1)
+    chosen = {name: value for name, value in ROWS[row].items() if name != "counted"}
+    if "words" in row and row != "no words":
+        chosen["words"] = counts if "counted" in ROWS[row] else dict.fromkeys(counts)
+    segmenter = WordSegmenter(options.model, **chosen)
+    found = segmenter.segment_batch(["".join(words) for words in test])
+    scores = segmentation_scores(test, found, set(counts))
+    return {name: round(scores[name], 4) for name in ("f", "precision", "recall", "oov_recall")}
+
+
+def words_of(path):
+    return [[s.text[start:end] for start, end in s.spans] for s in read_words(path)]
+
+
+if __name__ == "__main__":
+    main()
