@@ -46,7 +46,14 @@ CORPORA = {  # whether the labels break their scheme and need `repair`, and the 
             "words, short": {"epochs": 12, "width": 128},
         },
     ),
-    "wikineural": (True, {"characters": {**DEFAULTS_0_1, "units": "characters"}, "words": {}}),
+    "wikineural": (
+        True,
+        {
+            "characters": {**DEFAULTS_0_1, "units": "characters"},
+            "words": {},
+            "words, 8 epochs": {"units": "words", "epochs": 8, "batch_size": 32, "crf_lr_multiplier": 10.0},
+        },
+    ),
 }
 
 
