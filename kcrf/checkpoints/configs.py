@@ -1,5 +1,5 @@
-"""What an encoder is made of: read from Google's and Hugging Face's configuration files and from arguments, completed,
-refused where it cannot be built, and written for Hugging Face.
+"""Configurations of encoders: read from Google's and Hugging Face's files and from arguments, completed, checked, and
+written for Hugging Face.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ __all__ = ["ACTIVATIONS", "FAMILIES", "Family", "huggingface_config", "read_conf
 
 @dataclass(frozen=True)
 class Family:
-    """What sets a family of models apart."""
+    """How a family of models differs from BERT."""
 
     shared: bool = False  # one block for all layers
     relative: bool = False  # fixed relative positions instead of trained absolute ones
@@ -30,7 +30,7 @@ FAMILIES = {
     "nezha": Family(relative=True),
 }
 
-# What a configuration file or an argument may say, and what holds where neither does.
+# Entries of a configuration file, which are arguments too, with their defaults. None: required, or derived by `_fill`.
 ARCHITECTURE = {
     "vocab_size": None,
     "hidden_size": None,
@@ -49,7 +49,7 @@ ARCHITECTURE = {
     "layer_norm_eps": 1e-12,
     "initializer_range": 0.02,
 }
-ALIASES = {  # as configuration files write it
+ALIASES = {  # names in configuration files
     "max_position_embeddings": "max_position",
     "type_vocab_size": "segment_vocab_size",
     "hidden_dropout_prob": "dropout_rate",
@@ -81,7 +81,7 @@ SUPPORTED = {
     "ln_type": "postln",
     "max_relative_position": 64,
 }
-ACTIVATIONS = {  # as configurations write it: which one that is
+ACTIVATIONS = {  # from names in configuration files to names here
     "gelu": "gelu",
     "gelu_erf": "gelu",
     "gelu_tanh": "gelu_tanh",
@@ -96,7 +96,7 @@ ACTIVATIONS = {  # as configurations write it: which one that is
 
 
 def settings_of(config_path, model, options):
-    """Every setting of an encoder, out of a configuration file and the arguments, which go before it."""
+    """All settings of an encoder, from a configuration file and from arguments, which take precedence."""
     heads = ("with_pool", "with_nsp", "with_mlm", "with_discriminator")
     lacks = [name for name in heads if name not in FAMILIES[model].heads]
     known = [name for name in (*OPTIONS, *ARCHITECTURE, *ALIASES) if name not in lacks]
@@ -113,7 +113,7 @@ def settings_of(config_path, model, options):
 
 
 def _fill(settings, config_path, given):
-    """Puts in what follows from other settings, and refuses what does not fit."""
+    """Derives settings from others. Raises ValueError where they do not fit together."""
     needed = list(ARCHITECTURE)[:5]
     where = "the configuration" if isinstance(config_path, Mapping) else config_path
     absent = [name for name in needed if settings[name] is None]
@@ -127,7 +127,7 @@ def _fill(settings, config_path, given):
     hidden, heads = settings["hidden_size"], settings["num_attention_heads"]
     if settings["attention_head_size"] is None and hidden % heads:
         raise ValueError(f"`hidden_size` must be a multiple of `num_attention_heads`. Received: {hidden} and {heads}")
-    if settings["mixout"]:  # it stands in for dropout
+    if settings["mixout"]:  # replaces dropout
         settings.update({name: 0.0 for name in ("dropout_rate", "attention_dropout_rate") if name not in given})
     for name, value in (
         ("embedding_size", hidden),
@@ -172,7 +172,7 @@ def read_config(source, model=None):
             raise ValueError(f"{where}: {name} must be {value!r}. Received: {config[name]!r}")
     if "ln_type" in config:  # the first albert_zh, see `kcrf.models.loading`
         config["embedding_size"] = config["hidden_size"]
-    if config.get("model_type") == "albert":  # Hugging Face's always maps
+    if config.get("model_type") == "albert":  # Hugging Face's ALBERT always maps
         config["embedding_mapping"] = True
     return config
 
@@ -201,7 +201,7 @@ def _check_ints(where, config):
 
 
 def huggingface_config(config):
-    """A configuration with Hugging Face's names, from which both they and we build the same encoder."""
+    """A configuration with Hugging Face's names, from which Hugging Face and kcrf build the same encoder."""
     classes = {"bert": "Bert", "roberta": "Bert", "albert": "Albert", "electra": "Electra", "nezha": "Nezha"}
     return {
         "model_type": classes[config["model"]].lower(),

@@ -159,7 +159,7 @@ class Transformer:
         save_weights_as_checkpoint(self.model, filename, prefix=self.config["prefix"])
 
     def remember_vocab(self, config_path):
-        """Notes the vocabulary beside a configuration, for `save_pretrained`; a cut or widened one it is no more."""
+        """Remembers the vocabulary beside a configuration for `save_pretrained`, unless tokens are cut or added."""
         if not isinstance(config_path, (str, os.PathLike)) or self.keep_tokens or self.compound_tokens:
             return
         path = Path(config_path)

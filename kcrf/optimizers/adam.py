@@ -100,7 +100,7 @@ class Adam(PathAware, Optimizer):
         return dict(self._lr_multipliers) or None
 
     def build(self, variables):
-        """Makes the moments, and decides what each variable gets: on TensorFlow, steps see no paths."""
+        """Creates the moments and the settings of each variable; steps on TensorFlow do not know the paths."""
         if self.built:
             return
         settings = self._settings([path_of(v) for v in variables])
@@ -121,7 +121,7 @@ class Adam(PathAware, Optimizer):
         return self._rates[index]
 
     def _corrections(self):
-        """1 / (1 - beta^t) of both moments; ones without correction. Exact for small t: no difference of near ones."""
+        """1 / (1 - beta^t) for both moments, 1 without correction. `expm1` is exact where beta^t is close to 1."""
         if not self.bias_correction:
             return 1.0, 1.0
         step = ops.cast(self.iterations + 1, "float32")
@@ -144,7 +144,7 @@ class Adam(PathAware, Optimizer):
         self.assign_sub(variable, ops.cast(learning_rate, dtype) * self._rates[index] * update)
 
     def _backend_update_step(self, grads, variables, learning_rate):
-        # PyTorch runs each operation by itself: one call for all variables. A subclass with its own step keeps it.
+        # PyTorch does not fuse operations, so one call updates all variables. Subclasses may have their own step.
         if backend_name() == "torch" and type(self).update_step is Adam.update_step:
             return self._torch_update_step(grads, variables, ops.convert_to_tensor(learning_rate))
         return super()._backend_update_step(grads, variables, learning_rate)
@@ -163,7 +163,7 @@ class Adam(PathAware, Optimizer):
             torch._foreach_mul_(v, self.beta_2)
             torch._foreach_addcmul_(v, grads, grads, value=1 - self.beta_2)
             updates = torch._foreach_sqrt(v)
-            torch._foreach_add_(updates, self.epsilon / root)  # a factor on all is cheaper later
+            torch._foreach_add_(updates, self.epsilon / root)  # its factor is part of the rate below
             updates = torch._foreach_div(m, updates)
             torch._foreach_mul_(updates, learning_rate * first / root)
             self._torch_pull(indices, weights, updates, learning_rate * self._prior_rate)

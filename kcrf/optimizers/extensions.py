@@ -26,15 +26,15 @@ __all__ = [
     "extend_with_weight_decay",
 ]
 
-registered = keras.saving.register_keras_serializable(package="kcrf", name="ExtendedOptimizer")
+register = keras.saving.register_keras_serializable(package="kcrf", name="ExtendedOptimizer")
 
 
-@registered
+@register
 class Extension(PathAware):
-    """What all extensions share, and the one name under which every extended class is saved.
+    """Base class of all extensions, and the one name under which every extended class is saved.
 
-    A class made by `extend_with_*` lives only in the script that made it. So a saved optimizer holds the recipe (base
-    class, extensions, names), and loading it takes this module, not the script.
+    Classes made by `extend_with_*` exist only in the running script. So a saved optimizer stores the recipe from which
+    its class is made again: base class, extensions, names.
     """
 
     recipe = None
@@ -48,32 +48,32 @@ class Extension(PathAware):
         recipe = config.pop("recipe", None)
         if cls is not Extension:
             return super().from_config(config, custom_objects)
-        made = _class_named(recipe[0][1])
+        optimizer_class = _registered_class(recipe[0][1])
         for extension, name in recipe[1:]:
-            made = extend(made, EXTENSIONS[extension], name)
-        return made.from_config(config, custom_objects)
+            optimizer_class = extend(optimizer_class, EXTENSIONS[extension], name)
+        return optimizer_class.from_config(config, custom_objects)
 
 
 def extend(BaseOptimizer, extension, name=None):
-    """The class that does what `BaseOptimizer` and then `extension` do."""
+    """The class that first does what `BaseOptimizer` does and then what `extension` does."""
     if not (isinstance(BaseOptimizer, type) and issubclass(BaseOptimizer, keras.optimizers.Optimizer)):
         raise ValueError(f"`extend_with_*` extends optimizer classes. Received: BaseOptimizer={BaseOptimizer}")
     BaseOptimizer = as_keras3_optimizer(BaseOptimizer)
     if issubclass(BaseOptimizer, extension) or getattr(BaseOptimizer, "decays", False) and extension is WeightDecay:
         raise ValueError(f"{BaseOptimizer.__name__} does this already. Received: {extension.__name__} on top of it")
-    return _made(BaseOptimizer, extension, name or f"{BaseOptimizer.__name__}With{extension.__name__}")
+    return _extended_class(BaseOptimizer, extension, name or f"{BaseOptimizer.__name__}With{extension.__name__}")
 
 
-@cache  # so that a loaded optimizer is of the class that the script knows
-def _made(BaseOptimizer, extension, name):
+@cache  # the same arguments give the same class, also where an optimizer is loaded
+def _extended_class(BaseOptimizer, extension, name):
     below = getattr(BaseOptimizer, "recipe", None) or (("base", keras.saving.get_registered_name(BaseOptimizer)),)
-    made = type(name, (extension, BaseOptimizer), {"recipe": (*below, (extension.__name__, name))})
-    registered(made)
-    registered(Extension)  # the name leads back to the class that can read recipes
-    return made
+    optimizer_class = type(name, (extension, BaseOptimizer), {"recipe": (*below, (extension.__name__, name))})
+    register(optimizer_class)
+    register(Extension)  # loading finds `Extension` under the shared name, which reads the recipe
+    return optimizer_class
 
 
-def _class_named(name):
+def _registered_class(name):
     base = keras.saving.get_registered_object(name) or getattr(keras.optimizers, name, None)
     if base is None:
         raise ValueError(
@@ -288,7 +288,7 @@ EXTENSIONS = {extension.__name__: extension for extension in Extension.__subclas
 
 
 def value_of(variable):
-    """The value of a variable now, which later assignments leave alone."""
+    """A copy of the current value of a variable, which later assignments do not change."""
     return ops.stop_gradient(ops.copy(variable))
 
 

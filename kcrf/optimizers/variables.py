@@ -1,4 +1,4 @@
-"""Which variable gets what: patterns over variable paths, learning rates by depth, and the table that shows both.
+"""Settings of optimizers per variable: patterns over variable paths, learning rates by depth, a table of the settings.
 
 A pattern is a regex searched in `variable.path`, the same text on every backend.
 """
@@ -22,7 +22,7 @@ __all__ = [
     "variable_table",
 ]
 
-USUAL_EXCLUSIONS = ("Norm", "bias")  # of bert4keras scripts; may match nothing, as in a model without LayerNorm
+USUAL_EXCLUSIONS = ("Norm", "bias")  # usual in bert4keras scripts; need not match, as in a model without LayerNorm
 
 # (numbered layers, what lies below them) of bert4keras and of keras-hub. Anchored: layer 1 is not layer 10.
 STACKS = (
@@ -35,7 +35,7 @@ STACKS = (
 
 
 class PathAware:
-    """Mixin for optimizers: schedules count optimizer steps, gradients are dense, `variable_table` can ask."""
+    """Mixin for optimizers: schedules count optimizer steps, gradients are dense, and `variable_table` works."""
 
     def apply(self, grads, trainable_variables=None):
         """Keras' `apply` on dense gradients.
@@ -48,7 +48,7 @@ class PathAware:
     def finalize_variable_values(self, var_list):
         """Keras' end of `fit`: with `use_ema` the averages become the weights, as copies."""
         super().finalize_variable_values(var_list)
-        if self.use_ema:  # on JAX they would share buffers, and the next `fit` fails
+        if self.use_ema:  # without a copy they share buffers, and on JAX the next `fit` fails
             for variable in var_list:
                 variable.assign(ops.copy(variable))
 
@@ -74,7 +74,7 @@ def _dense(gradient):
 
 
 def as_patterns(patterns):
-    """A tuple of patterns from a list of them, from one alone, or from None."""
+    """A tuple of patterns from a list, from a single pattern, or from None."""
     return (patterns,) if isinstance(patterns, str) else tuple(patterns or ())
 
 
@@ -263,12 +263,12 @@ def load_report(model):
 
 def copy_of(variable):
     """An initializer that starts an optimizer variable at the present value of a model variable."""
-    # A true copy: JAX gives the buffers of model and optimizer away together and refuses to see one twice.
+    # A real copy: JAX donates the buffers of model and optimizer, and no buffer can be donated twice.
     return lambda shape, dtype=None: ops.stop_gradient(ops.copy(variable))
 
 
 def copies_in(optimizer, variable):
-    """The optimizer's variables that are, or are means of, earlier values of a model variable: to be scaled with it.
+    """The optimizer's copies or averages of earlier values of a model variable, which must be scaled with it.
 
     Slow weights, moving averages and priors of Keras' optimizers and of those here; of any other optimizer those that
     equal the variable before the first update.
