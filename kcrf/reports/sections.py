@@ -238,7 +238,9 @@ def _calibration_of(number, run):
         found += [(span[3], tuple(span[:3]) in gold) for span in sentence["found"]]
     if not found:
         return missing("predictions.jsonl", "confidences")
-    return calibration_table(*calibration(*zip(*found, strict=True)), f"{len(found)} spans{of_part(run)}")
+    shown = calibration_table(*calibration(*zip(*found, strict=True)), f"{len(found)} spans{of_part(run)}")
+    temperature = escape(str(run.settings.get("temperature", 1.0)))  # runs of 0.1.0 have none
+    return f"{shown}<p>Scores are divided by the temperature {temperature}, fitted on the held-out part.</p>"
 
 
 def _settings(runs):

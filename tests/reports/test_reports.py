@@ -136,6 +136,12 @@ def test_the_calibration_is_counted_over_the_spans_found(run_dir):
     confidences, right = [0.9, 0.8, 0.5, 0.25, 0.75], [False, True, False, False, False]
     rows, error = calibration(confidences, right)
     assert f"{error:.4f}" in page.texts and "over 5 spans" in page.text
+    assert "divided by the temperature 1.0" in page.text
+    config = json.loads((run_dir / "config.json").read_text())
+    (run_dir / "config.json").write_text(
+        json.dumps({**config, "settings": {**config["settings"], "temperature": 1.71}})
+    )
+    assert "divided by the temperature 1.71" in report(run_dir).text
     for low, high, count, mean, share in (row for row in rows if row[2]):
         assert [f"{low:.1f} to {high:.1f}", str(count), f"{mean:.4f}", f"{share:.4f}"] in page.rows
 
