@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import few
 from numpy.testing import assert_allclose
 
 import kcrf  # noqa: F401 (registers what the models hold)
@@ -28,7 +29,7 @@ def answers():
         return dict(arrays)
 
 
-@pytest.mark.parametrize("name", ["crf", "auto", "memm", "bert", "nezha"])
+@pytest.mark.parametrize("name", few("crf", "auto", "memm", "bert", "nezha"))
 def test_a_saved_model_predicts_and_trains_on_as_it_did(answers, name):
     model = keras.saving.load_model(FOLDER / f"{name}.keras")
     x, y = answers["x"], answers["y"]
@@ -47,6 +48,7 @@ def test_a_saved_decoder_gives_the_same_tags_and_confidences(answers):
     assert_allclose(confidences, answers["viterbi_1"], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.long(but="torch")
 def test_a_run_of_words_segments_as_it_did():
     told = TOLD["words"]
     segmenter = WordSegmenter(FOLDER / "words", keep_latin=False)  # which 0.1.0 could not keep
@@ -56,6 +58,7 @@ def test_a_run_of_words_segments_as_it_did():
         assert_allclose([p for _, p in ours], [p for _, p in theirs], atol=1e-4)
 
 
+@pytest.mark.long(but="torch")
 @pytest.mark.parametrize("run, options", [("entities", {}), ("bert", {"min_confidence": 0.01})])
 def test_a_run_of_entities_recognizes_as_it_did(run, options):
     told = TOLD[run]

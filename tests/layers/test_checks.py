@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from conftest import few
 
 from kcrf.backend import keras, ops
 from kcrf.layers import ConditionalRandomField, MaximumEntropyMarkovModel, SetLearningRate
@@ -48,8 +49,8 @@ PLAIN = [
 ]
 
 
-@pytest.mark.parametrize("loss", PLAIN, ids=["name", "instance", "list"])
-@pytest.mark.parametrize("head", [ConditionalRandomField, MaximumEntropyMarkovModel])
+@pytest.mark.parametrize("loss", few(*PLAIN))
+@pytest.mark.parametrize("head", few(ConditionalRandomField, MaximumEntropyMarkovModel))
 def test_a_loss_of_keras_on_the_outputs_of_a_crf_is_refused(loss, head):
     model = compiled(head(name="CRF"), loss)
     with pytest.raises(ValueError, match=r"the CRF `CRF` needs a loss of this layer, `loss=layer.sparse_loss`"):
@@ -78,7 +79,7 @@ def test_other_losses_beside_or_in_place_of_that_of_the_layer_are_taken():
 # What is probably a mistake
 
 
-@pytest.mark.parametrize("metric", ["accuracy", keras.metrics.SparseCategoricalAccuracy()], ids=["name", "instance"])
+@pytest.mark.parametrize("metric", few("accuracy", keras.metrics.SparseCategoricalAccuracy()))
 def test_an_accuracy_that_counts_padding_is_named(metric):
     layer = ConditionalRandomField(name="CRF")
     model = compiled(layer, metrics=[layer.sparse_accuracy, metric])
@@ -117,7 +118,7 @@ def test_other_activations_before_the_crf_are_taken():
     tagger(MaximumEntropyMarkovModel(), scores=SetLearningRate(keras.layers.Dense(4), 10))
 
 
-@pytest.mark.parametrize("what", ["zeros", "zeros before", "labels"])
+@pytest.mark.parametrize("what", few("zeros", "zeros before", "labels"))
 def test_a_forgotten_mask_is_named(what):
     words, tags = (WORDS, np.maximum(TAGS, 0)) if what != "labels" else (np.maximum(WORDS, 1), TAGS)
     if what == "zeros before":

@@ -18,7 +18,7 @@ from kcrf.layers import ConditionalRandomField
 from kcrf.models import build_transformer_model, load_bert4keras_weights
 
 ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.once("tensorflow")
+pytestmark = pytest.mark.once("torch")
 STRANGERS = sorted((Path(__file__).parent / "strangers").glob("*.py"))
 IMPORTED = {  # by the six examples of bert4keras that examples/ answers
     "backend": ["keras", "K", "set_gelu"],
