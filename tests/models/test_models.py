@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bert4keras_host import bert4keras_python  # noqa: F401
+from conftest import few
 from seeds import set_seeds
 
 from kcrf.backend import keras, tensor_from_numpy
@@ -799,7 +800,7 @@ def test_reinitialize_renews_the_prior_too(bert):
     np.testing.assert_array_equal(after[path + "prior"], after[path + "kernel"])
 
 
-@pytest.mark.parametrize("way", ["loaded", "reinitialized"])
+@pytest.mark.parametrize("way", few("loaded", "reinitialized"))
 def test_kernel_and_prior_have_memory_of_their_own(way, bert):
     """JAX hands the memory of every variable to a training step, which fails if two share it."""
     model = build_transformer_model(None, bert[0], mixout=0.5, **SIZES)
