@@ -821,7 +821,7 @@ def test_kernel_and_prior_have_memory_of_their_own(way, bert):
 # ---- saving
 
 
-@pytest.mark.parametrize("model", ["bert", "albert", "electra", "nezha"])
+@pytest.mark.parametrize("model", few("bert", "albert", "electra", "nezha"))
 def test_a_saved_keras_model_is_the_same_model_and_can_still_be_drawn_anew(model, checkpoint, tmp_path):
     path, _ = checkpoint(model)
     built = build_transformer_model(None, path, model, mixout=0.3, output_layers=[0, -1], **SIZES)
@@ -839,7 +839,7 @@ def test_a_saved_keras_model_is_the_same_model_and_can_still_be_drawn_anew(model
         assert len(reinitialize(again, top_layers=1)) == 16
 
 
-@pytest.mark.parametrize("model", ["bert", "roberta", "albert", "electra", "nezha"])
+@pytest.mark.parametrize("model", few("bert", "roberta", "albert", "electra", "nezha"))
 def test_saved_pretrained_comes_back_with_every_weight(model, checkpoint, tmp_path):
     family = "bert" if model == "roberta" else model
     path, _ = checkpoint(family, **({} if model in ("bert", "roberta") else {"embedding_size": 12}))
@@ -858,6 +858,7 @@ def test_saved_pretrained_comes_back_with_every_weight(model, checkpoint, tmp_pa
     ]
 
 
+@pytest.mark.long(but="torch")  # it reads the files of the tests above
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("model", ["bert", "albert", "electra"])
 def test_hugging_face_loads_what_is_saved(model, checkpoint, tmp_path):
