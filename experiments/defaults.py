@@ -162,13 +162,14 @@ def measure(data, corpus, size, settings, seed):
 
 def constrained(folder):
     """The tagger of a run trained without constraints, which forbids what is illegal in decoding."""
-    from kcrf.taggers.decoding import Tagger, load_setup
+    from kcrf.taggers.decoding import Tagger
     from kcrf.taggers.networks import build_network
+    from kcrf.taggers.setup import load_setup
 
-    settings, reader = load_setup(folder)
-    model = build_network(replace(settings, constraints=True), reader, folder)
+    setup = load_setup(folder)
+    model = build_network(replace(setup.settings, constraints=True), setup.reader)
     folder.load_weights(model)
-    return Tagger(model, reader, settings.tag_scheme())
+    return Tagger(model, setup.reader, setup.settings.tag_scheme())
 
 
 def scores(tagger, dev, test, thresholds=()):
