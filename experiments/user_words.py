@@ -19,9 +19,9 @@ from results import kept
 RESULTS = Path(__file__).with_suffix(".json")
 ROWS = {
     "no words": {},
-    "words with their counts": {"counted": True},
-    "words": {},
-    "forced words": {"force_words": True},
+    "words with their counts": {"words": Counter},
+    "words": {"words": set},
+    "forced words": {"words": set, "force_words": True},
     "letters may be cut": {"keep_latin": False},
 }
 
@@ -42,10 +42,10 @@ def measure(options, row):
 
     train, test = (words_of(options.data / f"{part}.conll") for part in ("train", "test"))
     counts = Counter(word for words in train for word in words if len(word) > 1)
-    chosen = {name: value for name, value in ROWS[row].items() if name != "counted"}
-    if "words" in row and row != "no words":
-        chosen["words"] = counts if "counted" in ROWS[row] else dict.fromkeys(counts)
-    segmenter = WordSegmenter(options.model, **chosen)
+    arguments = dict(ROWS[row])
+    if "words" in arguments:
+        arguments["words"] = arguments["words"](counts)
+    segmenter = WordSegmenter(options.model, **arguments)
     found = segmenter.segment_batch(["".join(words) for words in test])
     scores = segmentation_scores(test, found, set(counts))
     return {name: round(scores[name], 4) for name in ("f", "precision", "recall", "oov_recall")}

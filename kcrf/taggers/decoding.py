@@ -108,11 +108,11 @@ class Tagger:
         return [[(*span, p) for span, p in zip(row, ps or [1.0])] for row, ps in zip(spans, sure, strict=True)]
 
     def _in_units(self, texts, readings, known):
-        """`known` in units of the model, or None for each text."""
+        """`known` in units of the model, None for each text of which nothing is known."""
         if known is None:
             return [None] * len(texts)
         return [
-            in_units(self.scheme, reading.units, item, len(text))
+            in_units(self.scheme, reading.units, item, len(text)) if any(item) else None
             for text, reading, item in zip(texts, readings, known, strict=True)
         ]
 

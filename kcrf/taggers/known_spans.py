@@ -1,12 +1,14 @@
 """Words and entities of a text that are known before the model reads it, and what they leave open. Needs NumPy only."""
 
 import re
+from bisect import bisect_left, bisect_right
 from itertools import pairwise
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Known", "allowed_tags", "check_spans", "in_units", "latin_runs", "matches", "write_tags"]
+__all__ = ["Known", "allowed_tags", "check_spans", "in_units", "latin_runs", "matches", "overlapping", "write_tags"]
 
 _LETTERS, _DIGITS = "A-Za-zÀ-ÖØ-öø-ɏＡ-Ｚａ-ｚ", "0-9０-９"
 _LATIN_RUN = re.compile(
@@ -37,12 +39,22 @@ def latin_runs(text):
     return [found.span() for found in _LATIN_RUN.finditer(text)]
 
 
-def matches(text, words):
+def overlapping(spans, start, end):
+    """Those of some spans, from left to right and without overlaps, that have a position in `[start, end)`.
+
+    >>> overlapping([(0, 2), (3, 5), (5, 9)], 4, 6)
+    [(3, 5), (5, 9)]
+    """
+    return spans[bisect_right(spans, start, key=itemgetter(1)) : bisect_left(spans, end, key=itemgetter(0))]
+
+
+def matches(text, words, lengths=None):
     """Where words of a list stand in a text: from left to right, the longest of those that begin at one place.
 
     Args:
         text: A string.
         words: A set of strings.
+        lengths: Their lengths, the longest first, if they are looked up in many texts. Defaults to None.
 
     Returns:
         A list of `(start, end)` that do not overlap.
@@ -50,9 +62,9 @@ def matches(text, words):
     >>> matches("南京市长江大桥", {"南京市", "市长", "长江", "长江大桥"})
     [(0, 3), (3, 7)]
     """
-    lengths = sorted({len(word) for word in words}, reverse=True)
+    lengths = sorted(set(map(len, words)), reverse=True) if lengths is None else lengths
     found, start = [], 0
-    while start < len(text):
+    while lengths and start < len(text):
         word = next((word for word in (text[start : start + length] for length in lengths) if word in words), "")
         if word:
             found.append((start, start + len(word)))
@@ -103,7 +115,7 @@ def in_units(scheme, units, known, length):
     spans = []
     for start, end, *label in known.spans:
         first, last = np.searchsorted(starts, start), np.searchsorted(ends, end)
-        if start not in starts or end not in ends:
+        if not (starts[first : first + 1] == start).any() or not (ends[last : last + 1] == end).any():
             raise ValueError(
                 "`spans` must begin and end where a unit of the model does; pieces of a BERT's tokenizer may be longer "
                 f"than a character. Received: {(start, end, *label)}"
@@ -162,5 +174,5 @@ def write_tags(scheme, known, tags):
 
 def _inside(spans, first, count):
     """What a window contains of spans, counted from its first unit."""
-    clipped = ((max(start - first, 0), min(end - first, count), *label) for start, end, *label in spans)
-    return [span for span in clipped if span[0] < span[1]]
+    inside = overlapping(spans, first, first + count)
+    return [(max(start - first, 0), min(end - first, count), *label) for start, end, *label in inside]

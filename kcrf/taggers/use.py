@@ -10,7 +10,7 @@ from math import exp, inf, log
 from kcrf.readers.lexicon import LENGTHS
 from kcrf.taggers.decoding import ignore, load_tagger
 from kcrf.taggers.k_best import join_windows
-from kcrf.taggers.known_spans import Known, check_spans, latin_runs, matches
+from kcrf.taggers.known_spans import Known, check_spans, latin_runs, matches, overlapping
 from kcrf.taggers.tokens import as_given
 
 __all__ = ["Entity", "EntityRecognizer", "WordSegmenter"]
@@ -59,6 +59,7 @@ class WordSegmenter:
         counts = _word_counts(words)
         self._tagger = _load(run_dir, "cws")
         self._forced, self._keep_latin = set(counts if force_words else ()), keep_latin
+        self._lengths = sorted(set(map(len, self._forced)), reverse=True)
         if counts and not force_words:
             self._add_to_lexicon(counts)
 
@@ -125,13 +126,15 @@ class WordSegmenter:
 
     def _known(self, text, parts, spans):
         """The `Known` of each part `(start, end)` of a text."""
-        inside = [[(a - start, b - start) for a, b in spans if start <= a and b <= end] for start, end in parts]
-        if sum(map(len, inside)) < len(spans):
+        inside = [[(a - start, b - start) for a, b in overlapping(spans, start, end)] for start, end in parts]
+        whole = (a >= 0 and b <= end - start for (start, end), row in zip(parts, inside, strict=True) for a, b in row)
+        if sum(whole) < len(spans):
             raise ValueError(f"`spans` must be words, without white space. Received: {spans} in {text!r}")
         return [self._known_of_part(text[slice(*part)], given) for part, given in zip(parts, inside, strict=True)]
 
     def _known_of_part(self, part, given):
-        forced = [(a, b) for a, b in matches(part, self._forced) if all(b <= start or end <= a for start, end in given)]
+        found = matches(part, self._forced, self._lengths)
+        forced = [span for span in found if not overlapping(given, *span)]
         return Known(sorted([*given, *forced]), latin_runs(part) if self._keep_latin else [])
 
     def top_k(self, text, k=5, spans=()):
