@@ -6,7 +6,7 @@ from itertools import chain, repeat
 
 import numpy as np
 
-from kcrf.readers.vocabulary import fold
+from kcrf.readers.vocabulary import fold_text
 
 __all__ = ["LENGTHS", "Lexicon", "cross_fitted"]
 
@@ -43,13 +43,13 @@ class Lexicon:
     @classmethod
     def of(cls, sentences):
         """The lexicon of a list of `kcrf.corpora.Sentence`."""
-        texts = [_folded(sentence.text) for sentence in sentences]
+        texts = [fold_text(sentence.text) for sentence in sentences]
         words = _words(texts, sentences)
         return cls(words, _strings(texts, words))
 
     def without(self, sentences):
         """The lexicon without what some of its sentences contributed."""
-        texts = [_folded(sentence.text) for sentence in sentences]
+        texts = [fold_text(sentence.text) for sentence in sentences]
         return Lexicon(self.words - _words(texts, sentences), self.strings - _strings(texts, self.words))
 
     def with_words(self, counts):
@@ -61,7 +61,7 @@ class Lexicon:
         more = Counter()
         for word, count in counts.items():
             if len(word) in LENGTHS:
-                more[_folded(word)] += count
+                more[fold_text(word)] += count
         return Lexicon(self.words + more, self.strings + more)
 
     def encode(self, text):
@@ -70,7 +70,7 @@ class Lexicon:
         Returns:
             `(characters, width)` ints below `size`; 0 where the string is no word.
         """
-        folded, rows = _folded(text), np.zeros((len(text), self.width), "int32")
+        folded, rows = fold_text(text), np.zeros((len(text), self.width), "int32")
         for begins, length in enumerate(LENGTHS):
             kinds = np.fromiter(map(self._kinds.get, _strings_of(folded, length), repeat(0)), "int32")
             ends = begins + len(LENGTHS)
@@ -98,10 +98,6 @@ def cross_fitted(lexicon, sentences, parts=10):
         part = sentences[start:stop]
         others = lexicon.without(part) if part else lexicon
         yield from ((sentence, others) for sentence in part)
-
-
-def _folded(text):
-    return "".join(map(fold, text))
 
 
 def _words(texts, sentences):

@@ -22,6 +22,11 @@ def fold(character):
     return "0" if folded.isdecimal() else folded
 
 
+def fold_text(text):
+    """A text with each of its characters folded; it keeps its length."""
+    return "".join(map(fold, text))
+
+
 class Vocabulary:
     """The numbers of characters and of pairs of neighbours. 0 is padding, 1 is for all that are not listed.
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from kcrf.readers.unit_choice import splits_of
 from kcrf.readers.units import Reading, Window
-from kcrf.readers.vocabulary import fold
+from kcrf.readers.vocabulary import fold_text
 from kcrf.readers.windows import windows, with_stops
 from kcrf.readers.word_tokens import token_spans
 
@@ -36,13 +36,9 @@ def _kind(character):
     return character
 
 
-def _folded(word):
-    return "".join(map(fold, word))
-
-
 def _features(word):
     """The features of a word, each a string of its own kind: its shape, its prefixes, its suffixes."""
-    folded = _folded(word)
+    folded = fold_text(word)
     prefixes = [f"{folded[:length]}-" if len(folded) > length else "" for length in _AFFIXES]
     suffixes = [f"-{folded[-length:]}" if len(folded) > length else "" for length in _AFFIXES]
     return [f"={shape_of(word)}", *prefixes, *suffixes]
@@ -79,7 +75,7 @@ class WordVocabulary:
         counts, characters, features = Counter(words), Counter(), Counter()
         folded = Counter()
         for word, count in counts.items():
-            folded[_folded(word)] += count
+            folded[fold_text(word)] += count
             for items, counter in ((map(_as_read, word), characters), (_features(word), features)):
                 for item in items:
                     counter[item] += count
@@ -108,7 +104,7 @@ class WordVocabulary:
             read = word if len(word) <= SPELLING else word[: SPELLING // 2] + word[-SPELLING // 2 :]
             spelling[i, : len(read)] = [self._characters.get(_as_read(c), _UNKNOWN) for c in read]
             features[i] = [self._features.get(f, _UNKNOWN) if f else 0 for f in _features(word)]
-        tokens = np.array([self._words.get(_folded(word), _UNKNOWN) for word in words], "int32")
+        tokens = np.array([self._words.get(fold_text(word), _UNKNOWN) for word in words], "int32")
         return {"tokens": tokens, "spelling": spelling, "features": features}
 
 
