@@ -26,21 +26,28 @@ def run_color(number):
     return f"var(--run-{number % COLORS + 1})"
 
 
-def line_chart(title, lines):
+def line_chart(title, lines, bands=None):
     """Draws values over epochs, one line for each run. Points show their value as a tooltip.
 
     Args:
         title: What the values are, for screen readers.
         lines: A dict from the index of a run to `[(epoch, value), ...]`, not empty.
+        bands: A dict from the index of a run to `[(epoch, low, high), ...]`, drawn behind its line. Defaults to none.
     """
-    points = [point for line in lines.values() for point in line]
-    epochs, values = ([point[axis] for point in points] for axis in (0, 1))
+    bands = bands or {}
+    points = [point for line in [*lines.values(), *bands.values()] for point in line]
+    epochs = [epoch for epoch, *_ in points]
+    values = [value for _, *ends in points for value in ends]
     ticks = _ticks(min(values), max(values))
     low, high = min(ticks[0], *values), max(ticks[-1], *values)
     x = _scale(min(epochs), max(epochs), LEFT, WIDTH - RIGHT)
     y = _scale(low, high, HEIGHT - BOTTOM, TOP)
     parts = [_y_axis(ticks, y, WIDTH - RIGHT)]
     parts.append(_x_axis(_epoch_ticks(min(epochs), max(epochs)), x, HEIGHT))
+    for number, band in bands.items():
+        corners = [(epoch, low) for epoch, low, _ in band] + [(epoch, high) for epoch, _, high in reversed(band)]
+        path = " ".join(f"{x(epoch):.1f},{y(value):.1f}" for epoch, value in corners)
+        parts.append(f'<polygon style="opacity:0.18" fill="{run_color(number)}" points="{path}"/>')
     for number, line in lines.items():
         path = " ".join(f"{x(epoch):.1f},{y(value):.1f}" for epoch, value in line)
         parts.append(f'<polyline class="line" stroke="{run_color(number)}" points="{path}"/>')

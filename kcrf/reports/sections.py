@@ -7,9 +7,10 @@ import numpy as np
 
 from kcrf.metrics import calibration, is_forbidden
 from kcrf.reports.browser import sentences_section
-from kcrf.reports.charts import heat_map, is_narrow, line_chart
+from kcrf.reports.charts import heat_map, is_narrow
 from kcrf.reports.classes import calibration_of_classes, confusion, is_classifier, mistakes_of_classes
 from kcrf.reports.comparison import differences_from_the_best, why_not_comparable
+from kcrf.reports.curves import curves_section
 from kcrf.reports.html import (
     calibration_table,
     chip,
@@ -23,22 +24,13 @@ from kcrf.reports.html import (
 )
 from kcrf.reports.mistakes import frequent_mistakes
 from kcrf.reports.seeds import differ_in_seed, seeds_section
-from kcrf.reports.titles import METRICS, NOT_RANKED, TITLES, format_value
+from kcrf.reports.titles import NOT_RANKED, TITLES, format_value
 
 __all__ = ["SECTIONS", "WIDE", "anchor", "cards"]
 
 MOST_MISTAKES = 20
 CONTEXT = 20  # characters on either side of a mistake
 
-# Columns of the log that are drawn as curves, with title and explanation. A CRFMonitor writes the last four.
-CURVES = {
-    "loss": ("Training loss", "per sentence"),
-    **{f"valid_{key}": (f"{TITLES[key]} on the held-out part", "") for key in METRICS},
-    "transition_size": ("Size of the transitions", "standard deviation; should come near the emission gap"),
-    "emission_gap": ("Emission gap", "median distance of a token's best two scores"),
-    "illegal_above_legal": ("Illegal transitions above a legal one", "0 where the CRF has learnt the scheme"),
-    "viterbi_differs": ("Tokens where Viterbi differs from argmax", "share; 0 means that the CRF decides nothing"),
-}
 ONLY_CRF = ("crf_lr_multiplier", "constraints")  # settings that a softmax head does not use
 UNUSED = "-"
 
@@ -118,29 +110,6 @@ def _score_row(title, values, obstacle, are_seeds):
     over_seeds = [float(np.mean(numbers)), float(np.std(numbers, ddof=1))] if len(numbers) > 1 else [None, None]
     cells = [*cells, *map(number_cell, over_seeds if are_seeds else [])]
     return "", [f"<td{in_language(title)}>{escape(title)}</td>", *cells]
-
-
-def _curves(runs):
-    if not any(run.log for run in runs.values()):
-        return missing("log.csv", "learning curves")
-    charts = []
-    for key, (title, note) in CURVES.items():
-        lines = {
-            number: [(int(row["epoch"]), row[key]) for row in run.log or () if key in row]
-            for number, run in enumerate(runs.values())
-        }
-        lines = {number: line for number, line in lines.items() if line}
-        if lines:
-            note = f'<div class="soft">{note}</div>' if note else ""
-            charts.append(f"<figure><h4>{title}</h4>{line_chart(title, lines)}{note}</figure>")
-    return f'{_legend(runs)}<div class="grid">{"".join(charts)}</div>'
-
-
-def _legend(runs):
-    if len(runs) == 1:
-        return ""
-    names = (f'<span class="name">{chip(number)}{escape(name)}</span>' for number, name in enumerate(runs))
-    return f'<div class="legend">{"".join(names)}</div>'
 
 
 def _transitions(runs):
@@ -272,7 +241,7 @@ SECTIONS = {  # a section that is "" is left out
     "Seeds": seeds_section,
     "Confusion": _confusion,
     "Transitions": _transitions,
-    "Learning curves": _curves,
+    "Learning curves": curves_section,
     "Mistakes": _mistakes,
     "Sentences": _sentences,
     "Calibration": _calibration,

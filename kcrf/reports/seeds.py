@@ -9,7 +9,7 @@ from kcrf.reports.charts import box_plot
 from kcrf.reports.html import number_cell, table
 from kcrf.reports.titles import TITLES
 
-__all__ = ["differ_in_seed", "seeds_section"]
+__all__ = ["differ_in_seed", "groups_by_settings", "seeds_section"]
 
 IGNORED = ("seed", "mean", "deviation")  # the last two follow from the data
 

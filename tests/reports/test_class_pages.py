@@ -116,6 +116,25 @@ def test_the_spread_over_seeds_is_drawn_for_each_setting(tmp_path):
     assert ["accuracy", "0.6000", "0.4000", "0.5000", "0.1414"] in rows and "all runs: median 0.5000" in page.source
 
 
+def test_curves_of_seeds_are_their_mean_in_a_band_from_the_lowest_to_the_highest(tmp_path):
+    """Of setting 1 one run has a third epoch, of setting 2 there is one run alone: its line has no band."""
+    losses = {"a": ([0.7, 0.4], 1), "b": ([0.9, 0.8, 0.3], 1), "c": ([0.5, 0.2], 2)}
+    for name, (values, skip) in losses.items():
+        folder = of_labels(tmp_path / name, seed=ord(name), skip_top_layers=skip)
+        rows = "".join(f"{epoch},{value}\n" for epoch, value in enumerate(values, 1))
+        (folder / "log.csv").write_text("epoch,loss\n" + rows)
+    source = page_of(tmp_path, *(tmp_path / name for name in losses)).source
+    points = re.findall(r"<title>epoch (\d): ([\d.]+)</title>", source)
+    assert points == [("1", "0.8"), ("2", "0.6"), ("3", "0.3"), ("1", "0.5"), ("2", "0.2")]
+    (band,) = re.findall(r'<polygon [^>]*points="([^"]+)"', source)
+    heights = [float(corner.split(",")[1]) for corner in band.split()]  # low of each epoch, then high backwards
+    places = [float(y) for y in re.findall(r'<circle cx="[\d.]+" cy="([\d.]+)"', source)]
+    per_unit = (places[0] - places[1]) / (0.8 - 0.6)  # pixels
+    expected = [places[0] + (value - 0.8) * per_unit for value in (0.7, 0.4, 0.3, 0.3, 0.8, 0.9)]
+    assert heights == pytest.approx(expected, abs=0.3)
+    assert source.count('class="name">') == 3 + 2 and "skip_top_layers=2</span>" in source
+
+
 def test_a_box_is_from_quartile_to_quartile():
     picture = box_plot("F1", {"one": [0.0, 1.0, 2.0, 3.0, 4.0], "two": [4.0, 4.0]})
     points = [float(x) for x in re.findall(r'<circle class="point" cx="([\d.]+)"', picture)]
