@@ -25,7 +25,8 @@ def open_checkpoint(path):
             a prefix of Google's TensorFlow format ("bert_model.ckpt", or its ".index" file), read without TensorFlow;
             a ".safetensors" file, or the "model.safetensors.index.json" of several;
             a "pytorch_model.bin", read by torch's weights-only loader;
-            a folder that holds one of these (safetensors come first, then TensorFlow, then torch).
+            a folder that holds one of these (safetensors come first, then TensorFlow, then torch);
+            a `Checkpoint`, which is returned as it is.
 
     Returns:
         A `Checkpoint`. Its arrays have the names and shapes of the file (bfloat16 becomes float32); `google_names`
@@ -40,6 +41,8 @@ def open_checkpoint(path):
     >>> checkpoint["bert/embeddings/word_embeddings"].shape                      # doctest: +SKIP
     (21128, 768)
     """
+    if isinstance(path, Checkpoint):
+        return path
     kind, path = _find(Path(path))
     entries = {"safetensors": read_safetensors, "tensorflow": open_tensorflow, "torch": open_torch}[kind](path)
     return Checkpoint(path, {name: entry for name, entry in entries.items() if not OPTIMIZER_SLOTS.search(name)})

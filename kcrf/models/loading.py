@@ -92,7 +92,8 @@ def load_checkpoint(
     skipped = _paths_on_top(names, record.config, skip_top_layers, skip_pooler) | _matching_paths(names, skip)
     arrays = checkpoints.google_names(checkpoints.open_checkpoint(path), record.config["model"])
     source = _CheckpointArrays(arrays, keep_tokens, compound_tokens)
-    report = LoadReport(str(path), unused=source.unused(names.values()))
+    name = path.path if isinstance(path, checkpoints.Checkpoint) else path
+    report = LoadReport(str(name), unused=source.unused(names.values()))
     to_load = _sort_out(names, variables, skipped, source, report)
     if not ignore_invalid_weights:
         report.check()

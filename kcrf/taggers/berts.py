@@ -6,13 +6,13 @@ from kcrf.models import build_transformer_model
 __all__ = ["build_bert", "build_bert_states", "layer_numbers"]
 
 
-def build_bert(settings, reader, pretrained, **options):
+def build_bert(settings, reader, checkpoint, **options):
     """The BERT that a run is built on.
 
     Args:
         settings: `Settings`, with a `bert`.
         reader: The `PieceReader` with its configuration.
-        pretrained: Whether to load the weights at `settings.bert`.
+        checkpoint: Whatever `build_transformer_model` loads, or None to load nothing.
         **options: As for `build_transformer_model`, such as `with_pool`.
 
     Returns:
@@ -20,21 +20,21 @@ def build_bert(settings, reader, pretrained, **options):
     """
     return build_transformer_model(
         reader.config,
-        settings.bert if pretrained else None,
+        checkpoint,
         model=reader.config["model_type"],
-        skip_top_layers=settings.skip_top_layers if pretrained else 0,
+        skip_top_layers=0 if checkpoint is None else settings.skip_top_layers,
         skip_pooler=settings.skip_pooler or None,
         mixout=settings.mixout,
         **options,
     )
 
 
-def build_bert_states(settings, reader, pretrained):
+def build_bert_states(settings, reader, checkpoint):
     """A BERT and its hidden vectors, `(batch, time, features)`: of the last layer, or of `settings.layers` combined."""
     if settings.layers == "last":
-        bert = build_bert(settings, reader, pretrained)
+        bert = build_bert(settings, reader, checkpoint)
         return bert, bert.output
-    bert = build_bert(settings, reader, pretrained, output_layers=layer_numbers(settings, reader))
+    bert = build_bert(settings, reader, checkpoint, output_layers=layer_numbers(settings, reader))
     return bert, LayerPooling(settings.layer_pooling, name="Layers")(bert.output)
 
 

@@ -4,6 +4,7 @@ import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
+from kcrf.checkpoints import open_checkpoint
 from kcrf.files import read_json
 from kcrf.models import save_pretrained
 from kcrf.readers import PieceReader
@@ -12,7 +13,7 @@ from kcrf.taggers.classifier import load_classifier
 from kcrf.taggers.decoding import load_tagger
 from kcrf.taggers.setup import load_setup
 
-__all__ = ["checkpoint_folder", "reader_of"]
+__all__ = ["open_bert", "reader_of"]
 
 
 def is_run(path):
@@ -41,17 +42,19 @@ def reader_of(bert, layers=None, lower_case=None, word_case=False):
 
 
 @contextmanager
-def checkpoint_folder(bert):
-    """A context with the folder of a BERT's checkpoint; that of a run's BERT is made for it, without the run's head.
+def open_bert(bert):
+    """A context with a BERT's checkpoint; that of a run is its BERT, without the run's head.
 
     Args:
-        bert: A folder with a BERT, or a run folder.
+        bert: A folder with a BERT, a run folder, or None.
     """
-    if not is_run(bert):
+    if bert is None or not is_run(bert):
         yield bert
         return
     is_classifier = RunFolder(bert).read_settings().task == "classify"
     model = (load_classifier if is_classifier else load_tagger)(bert).model
     with tempfile.TemporaryDirectory() as folder:
         save_pretrained(model, folder)
-        yield folder
+        checkpoint = open_checkpoint(folder)
+        checkpoint.path = bert  # what the load report names
+        yield checkpoint

@@ -13,13 +13,13 @@ HEAD = "^(BiLSTM-|Case|Classes|Emissions|Layers/|Pool-)"  # paths of the variabl
 _CASE_WIDTH = 16
 
 
-def build_network(settings, reader, pretrained=False):
+def build_network(settings, reader, checkpoint=None):
     """The model of a tagger.
 
     Args:
         settings: `Settings`, with a number as `crf_lr_multiplier`.
         reader: The `CharacterReader` or `PieceReader` that makes the inputs.
-        pretrained: Whether to load the weights of the BERT at `settings.bert`. Defaults to False.
+        checkpoint: The checkpoint of the BERT, or None, the default, to load nothing.
 
     Returns:
         A `keras.Model`. Its inputs are a dict of ints `(batch, time)`, "words" `(batch, time, features)`; its output
@@ -28,7 +28,7 @@ def build_network(settings, reader, pretrained=False):
     if settings.bert is None:
         inputs, hidden = from_scratch(settings, reader)
     else:
-        inputs, hidden = _on_top_of_bert(settings, reader, pretrained)
+        inputs, hidden = _on_top_of_bert(settings, reader, checkpoint)
     scheme = settings.tag_scheme()
     emissions = keras.layers.Dense(len(scheme), name="Emissions")(hidden)
     if settings.head == "crf":
@@ -64,9 +64,9 @@ def _character_vectors(settings, reader):
     return inputs, vectors
 
 
-def _on_top_of_bert(settings, reader, pretrained):
+def _on_top_of_bert(settings, reader, checkpoint):
     """The inputs and the hidden vectors `(batch, time, width)` of a model on top of a BERT."""
-    bert, hidden = build_bert_states(settings, reader, pretrained)
+    bert, hidden = build_bert_states(settings, reader, checkpoint)
     tagged = keras.Input((None,), dtype="int32", name="tagged")
     inputs = {tensor.name: tensor for tensor in (*bert.inputs, tagged)}
     hidden = keras.layers.Dropout(settings.dropout, name="Dropout")(hidden)

@@ -14,13 +14,13 @@ __all__ = ["build_classifier"]
 _FILTERS = 128  # of the convolutions over layers
 
 
-def build_classifier(settings, reader, pretrained=False):
+def build_classifier(settings, reader, checkpoint=None):
     """The model of a text classifier.
 
     Args:
         settings: `Settings`, with a `pool`, and with the labels or, for regression, without.
         reader: The `CharacterReader` or `PieceReader` that makes the inputs.
-        pretrained: Whether to load the weights of the BERT at `settings.bert`. Defaults to False.
+        checkpoint: The checkpoint of the BERT, or None, the default, to load nothing.
 
     Returns:
         A `keras.Model`. Its inputs are a dict of ints `(batch, time)`; its output are scores before the softmax
@@ -30,23 +30,23 @@ def build_classifier(settings, reader, pretrained=False):
         inputs, hidden = from_scratch(settings, reader)
         vector = _pooled(settings.pool, hidden, mask_of(inputs))
     else:
-        inputs, vector = _on_top_of_bert(settings, reader, pretrained)
+        inputs, vector = _on_top_of_bert(settings, reader, checkpoint)
     vector = keras.layers.Dropout(settings.dropout, name="Dropout")(vector)
     classes = keras.layers.Dense(len(settings.labels) or 1, kernel_initializer=TruncatedNormal(0.02), name="Classes")
     return keras.Model(inputs, classes(vector))
 
 
-def _on_top_of_bert(settings, reader, pretrained):
+def _on_top_of_bert(settings, reader, checkpoint):
     """The inputs and the vector of the text, `(batch, features)`, of a model on top of a BERT."""
     if settings.pool == "pooler":
-        bert = build_bert(settings, reader, pretrained, with_pool=True)
+        bert = build_bert(settings, reader, checkpoint, with_pool=True)
         vector = bert.output
     elif settings.pool == "cnn":
         every = replace(settings, layers="all") if settings.layers == "last" else settings
-        bert = build_bert(settings, reader, pretrained, output_layers=layer_numbers(every, reader))
+        bert = build_bert(settings, reader, checkpoint, output_layers=layer_numbers(every, reader))
         vector = _convolved(bert.output)
     else:
-        bert, hidden = build_bert_states(settings, reader, pretrained)  # (batch, time, features)
+        bert, hidden = build_bert_states(settings, reader, checkpoint)  # (batch, time, features)
         real = ops.not_equal(bert.inputs[0], 0)  # (batch, time)
         if settings.encoder == "bilstm":
             hidden = encode("bilstm", hidden, real, settings.width, settings.depth, settings.dropout)

@@ -14,7 +14,7 @@ from kcrf.readers.unit_choice import choose_units, entities_that_cut_tokens, spl
 from kcrf.readers.whole import SEPARATOR
 from kcrf.taggers import Tagger
 from kcrf.taggers.classifier import Classifier
-from kcrf.taggers.encoder_of_run import checkpoint_folder
+from kcrf.taggers.encoder_of_run import open_bert
 from kcrf.taggers.networks import build_network, crf_of
 from kcrf.taggers.pooled import build_classifier
 from kcrf.training.batches import Batches, held_out_batch, tagged_windows
@@ -296,11 +296,9 @@ def _some(labels, most=10):
 
 
 def _pretrained(build, settings, reader):
-    """What `build(settings, reader, pretrained=True)` returns, also where the BERT is that of a run."""
-    if settings.bert is None:
-        return build(settings, reader, pretrained=True)
-    with checkpoint_folder(settings.bert) as folder:
-        return build(replace(settings, bert=str(folder)), reader, pretrained=True)
+    """What `build(settings, reader, checkpoint)` returns, with the weights of the BERT where there is one."""
+    with open_bert(settings.bert) as checkpoint:
+        return build(settings, reader, checkpoint)
 
 
 _TASKS = {"cws": TaggingTask(), "ner": TaggingTask(), "classify": ClassificationTask()}

@@ -377,11 +377,12 @@ def test_layers_that_the_bert_lacks_are_refused(layers, bert, tmp_path):
 # -- recipes
 
 
-def test_another_run_starts_from_the_bert_of_a_run(bert_run, tmp_path):
+def test_another_run_starts_from_the_bert_of_a_run(bert_run, tmp_path, capsys):
     """Without a step that changes weights, the BERT is that of the run, but for the layer that is drawn anew."""
     still = {**QUICK, "epochs": 1, "learning_rate": 1e-12}
     for name, more in (("pairs", {}), ("top", {"skip_top_layers": 1}), ("low", {"bert_layers": 1})):
         train_classifier(Settings(**still, bert=str(bert_run), **more), PAIRS[:8], PAIRS[:8], out=tmp_path / name)
+        assert f"{bert_run}: " in capsys.readouterr().out  # the load report
         before, after = (
             {v.path: ops.convert_to_numpy(v) for v in load_classifier(run).model.weights}
             for run in (bert_run, tmp_path / name)

@@ -132,7 +132,7 @@ def compiled(settings, bert, tmp_path, steps=100):
     reader = PieceReader.of_bert(bert, settings.bert_layers)
     with RunFolder.create(tmp_path / "made") as folder:
         save_setup(folder, settings, reader, {})
-        model = build_network(settings, reader, pretrained=True)
+        model = build_network(settings, reader, settings.bert)
     _compile(model, settings, steps)
     return model
 
