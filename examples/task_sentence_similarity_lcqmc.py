@@ -7,11 +7,11 @@ The questions are made up: four subjects, each asked in several ways.
 
 import numpy as np
 from tiny_checkpoint import checkpoint
+from training_on_texts import Evaluator, LabelledTexts, accuracy
 
 from kcrf.backend import keras, set_gelu
 from kcrf.models import build_transformer_model
 from kcrf.optimizers import AdamWeightDecay, WarmupLinearDecay
-from kcrf.snippets import DataGenerator, sequence_padding
 from kcrf.tokenizers import Tokenizer
 
 set_gelu("tanh")
@@ -36,21 +36,6 @@ train_data, valid_data = [pair() for _ in range(960)], [pair() for _ in range(12
 config_path, checkpoint_path, dict_path = checkpoint([one + other for one, other, _ in train_data])
 tokenizer = Tokenizer(str(dict_path), do_lower_case=True)
 
-
-class Pairs(DataGenerator):
-    """Batches of two texts with one label."""
-
-    def __iter__(self, random=False):
-        rows = []
-        for is_end, (one, other, label) in self.sample(random):
-            rows.append((*tokenizer.encode(one, other, maxlen=maxlen), [label]))
-            if len(rows) == self.batch_size or is_end:
-                token_ids, segment_ids, labels = zip(*rows)
-                inputs = [sequence_padding(token_ids, maxlen), sequence_padding(segment_ids, maxlen)]
-                yield inputs, sequence_padding(labels)
-                rows = []
-
-
 keras.utils.set_random_seed(0)
 bert = build_transformer_model(config_path, checkpoint_path, with_pool=True, return_keras_model=False)
 pooled = keras.layers.Dropout(rate=0.1)(bert.model.output)
@@ -62,28 +47,7 @@ model.compile(
     optimizer=AdamWeightDecay(WarmupLinearDecay(1e-3, warmup=steps // 10, total=steps)),  # with a real BERT 2e-5
     metrics=["sparse_categorical_accuracy"],
 )
-train, valid = Pairs(train_data, batch_size), Pairs(valid_data, batch_size)
-
-
-def accuracy(batches):
-    """The share of pairs with the right label."""
-    right = [model.predict(x, verbose=0).argmax(axis=1) == y[:, 0] for x, y in batches]
-    return float(np.concatenate(right).mean())
-
-
-class Evaluator(keras.callbacks.Callback):
-    """Keeps the weights of the best epoch."""
-
-    best = 0.0
-
-    def on_epoch_end(self, epoch, logs=None):
-        score = accuracy(valid)
-        if score >= self.best:
-            self.best = score
-            model.save_weights("best_model.weights.h5")
-        print(f"epoch {epoch + 1}: accuracy {score:.4f}, best {self.best:.4f}")
-
-
-model.fit(train.forfit(), steps_per_epoch=len(train), epochs=epochs, callbacks=[Evaluator()], verbose=2)
+train, valid = (LabelledTexts(data, batch_size, tokenizer, maxlen) for data in (train_data, valid_data))
+model.fit(train.forfit(), steps_per_epoch=len(train), epochs=epochs, callbacks=[Evaluator(valid)], verbose=2)
 model.load_weights("best_model.weights.h5")
-print(f"accuracy at last: {accuracy(valid):.4f}")
+print(f"accuracy at last: {accuracy(model, valid):.4f}")

@@ -7,12 +7,12 @@ The reviews are made up of a few phrases; "不" negates a sentence. The learning
 
 import numpy as np
 from tiny_checkpoint import checkpoint
+from training_on_texts import Evaluator, LabelledTexts, accuracy
 
 from kcrf.backend import keras, set_gelu
 from kcrf.layers.pooling import FirstToken
 from kcrf.models import build_transformer_model
 from kcrf.optimizers import Adam, extend_with_piecewise_linear_lr
-from kcrf.snippets import DataGenerator, sequence_padding
 from kcrf.tokenizers import Tokenizer
 
 set_gelu("tanh")
@@ -32,21 +32,6 @@ train_data, valid_data = [review() for _ in range(640)], [review() for _ in rang
 config_path, checkpoint_path, dict_path = checkpoint([text for text, _ in train_data], model="albert")
 tokenizer = Tokenizer(str(dict_path), do_lower_case=True)
 
-
-class Reviews(DataGenerator):
-    """Batches of reviews with one label each."""
-
-    def __iter__(self, random=False):
-        rows = []
-        for is_end, (text, label) in self.sample(random):
-            rows.append((*tokenizer.encode(text, maxlen=maxlen), [label]))
-            if len(rows) == self.batch_size or is_end:
-                token_ids, segment_ids, labels = zip(*rows)
-                inputs = [sequence_padding(token_ids, maxlen), sequence_padding(segment_ids, maxlen)]
-                yield inputs, sequence_padding(labels)
-                rows = []
-
-
 keras.utils.set_random_seed(0)
 bert = build_transformer_model(config_path, checkpoint_path, model="albert", return_keras_model=False)
 first = FirstToken(name="CLS-token")(bert.model.output)
@@ -59,28 +44,7 @@ model.compile(
     optimizer=AdamLR(learning_rate=2e-3, lr_schedule={20: 1, epochs * len(train_data) // batch_size: 0.1}),
     metrics=["sparse_categorical_accuracy"],
 )
-train, valid = Reviews(train_data, batch_size), Reviews(valid_data, batch_size)
-
-
-def accuracy(batches):
-    """The share of texts with the right label."""
-    right = [model.predict(x, verbose=0).argmax(axis=1) == y[:, 0] for x, y in batches]
-    return float(np.concatenate(right).mean())
-
-
-class Evaluator(keras.callbacks.Callback):
-    """Keeps the weights of the best epoch."""
-
-    best = 0.0
-
-    def on_epoch_end(self, epoch, logs=None):
-        score = accuracy(valid)
-        if score >= self.best:
-            self.best = score
-            model.save_weights("best_model.weights.h5")
-        print(f"epoch {epoch + 1}: accuracy {score:.4f}, best {self.best:.4f}")
-
-
-model.fit(train.forfit(), steps_per_epoch=len(train), epochs=epochs, callbacks=[Evaluator()], verbose=2)
+train, valid = (LabelledTexts(data, batch_size, tokenizer, maxlen) for data in (train_data, valid_data))
+model.fit(train.forfit(), steps_per_epoch=len(train), epochs=epochs, callbacks=[Evaluator(valid)], verbose=2)
 model.load_weights("best_model.weights.h5")
-print(f"accuracy at last: {accuracy(valid):.4f}")
+print(f"accuracy at last: {accuracy(model, valid):.4f}")
