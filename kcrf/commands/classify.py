@@ -15,18 +15,36 @@ def add_classify(commands):
 
 def _add_options(parser):
     parser.epilog = (
-        "A line is a text; for a run that was trained on pairs, two texts with a tab between them.\n\n"
-        "example:\n  echo 房间很干净 | kcrf classify --model runs/reviews"
+        "examples:\n  echo 房间很干净 | kcrf classify --model runs/reviews\n"
+        "  kcrf classify --model runs/rte --input table --fields sentence1,sentence2 test.tsv > found.jsonl"
+    )
+    parser.add_argument(
+        "--input",
+        choices=["text", "table", "json"],
+        default="text",
+        help="What the input is. text: a text a line; for a run that was trained on pairs, two texts with a tab "
+        "between them. table: columns between tabs or commas. json: an object a line, with the members text and, for "
+        "pairs, text_b. [%(default)s]",
+    )
+    parser.add_argument(
+        "--fields",
+        metavar="TEXT",
+        help="Where the text is, or TEXT,TEXT_B for pairs of texts: names of columns in the first line of the table "
+        "or of JSON members, or numbers of columns from 0, for a table without names. [text and text_b]",
     )
     add_input_options(parser, "Texts")
 
 
 def _classify(options):
+    if options.fields is not None and options.input == "text":
+        raise ValueError("--fields needs --input table or json. Received: --input text")
+    fields = options.fields and options.fields.split(",")
     with checked_input(options, "classify") as lines:
-        from kcrf.corpora import classified_line
+        from kcrf.corpora import classified_line, iterate_texts
         from kcrf.runs import RunFolder
 
-        texts = _texts(lines, options.file or "<stdin>", RunFolder(options.model).read_settings().pairs)
+        pairs = RunFolder(options.model).read_settings().pairs
+        texts = iterate_texts(lines, options.file or "<stdin>", options.input, fields, pairs)
         with quiet_import():
             from kcrf.taggers import TextClassifier
 
@@ -37,18 +55,6 @@ def _classify(options):
             return [classified_line(*_pair(item), **_members(result)) for item, result in zip(items, found)]
 
         write_results(texts, process, "texts")
-
-
-def _texts(lines, name, pairs):
-    """Yields the texts of lines: strings, or for pairs tuples of two strings."""
-    for number, line in enumerate(lines, 1):
-        parts = tuple(line.split("\t"))
-        if pairs and len(parts) != 2:
-            raise ValueError(
-                f"{name}:{number}: needs two texts with a tab between them, for a run that was trained on pairs. "
-                f"Received: {len(parts)}"
-            )
-        yield parts if pairs else line
 
 
 def _pair(item):

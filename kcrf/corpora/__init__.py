@@ -9,6 +9,7 @@ from kcrf.corpora.mini import Corpus, load_mini
 from kcrf.corpora.segmented import read_segmented
 from kcrf.corpora.sentences import Sentence, entity_types
 from kcrf.corpora.splits import sample, split
+from kcrf.corpora.texts import iterate_texts
 from kcrf.corpora.word_list import read_word_list
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "download",
     "entity_line",
     "entity_types",
+    "iterate_texts",
     "join_tokens",
     "load_mini",
     "read_classified",

@@ -13,12 +13,26 @@ from dataclasses import dataclass, field
 from kcrf.corpora.lines import read_corpus_lines
 from kcrf.files import json_line
 
-__all__ = ["Example", "as_number", "classified_line", "have_decimals", "read_classified", "recurring", "sorted_labels"]
+__all__ = [
+    "LABEL_NAMES",
+    "TEXT_B_NAMES",
+    "TEXT_NAMES",
+    "Example",
+    "as_number",
+    "classified_line",
+    "have_decimals",
+    "json_object",
+    "named_columns",
+    "read_classified",
+    "recurring",
+    "sorted_labels",
+    "table_cells",
+]
 
 # What the columns are called where `fields` does not say it. A label alone makes no header: a text may be that word.
-_TEXT = ("text", "text_a", "sentence", "sentence1", "premise", "review")
-_TEXT_B = ("text_b", "sentence2", "hypothesis")
-_LABEL = ("label",)
+TEXT_NAMES = ("text", "text_a", "sentence", "sentence1", "premise", "review")
+TEXT_B_NAMES = ("text_b", "sentence2", "hypothesis")
+LABEL_NAMES = ("label",)
 
 
 @dataclass(frozen=True)
@@ -89,7 +103,7 @@ def read_classified(path, fields=None):
     if first.lstrip().startswith('{"'):
         rows = _rows_of_json(path, lines, fields)
     else:
-        rows = _rows_of_table(path, _cells(lines, "\t" in first), fields)
+        rows = _rows_of_table(path, table_cells(lines, "\t" in first), fields)
     examples = [Example(text, label.strip(), *more, source=f"{path}:{n}") for n, text, *more, label in rows]
     if not examples:
         raise ValueError(f"{path}: needs at least one text with its label. Received: a file without any")
@@ -106,7 +120,7 @@ def _checked_fields(fields):
     return fields
 
 
-def _cells(lines, with_tabs):
+def table_cells(lines, with_tabs):
     """Yields the number of a line and its cells. In quotes, comma-separated values may go on on the next lines."""
     if with_tabs:
         yield from ((number, line.split("\t")) for number, line in enumerate(lines, 1) if line.strip())
@@ -141,12 +155,12 @@ def _columns(path, number, head, fields):
     if fields is not None and all(field.isdecimal() for field in fields):
         return [int(field) for field in fields], None
     if fields is not None:
-        absent = [name for name in fields if name not in head]
-        if absent:
-            raise ValueError(f"{path}:{number}: needs a column {' and '.join(absent)}. Received: {', '.join(head)}")
-        return [head.index(name) for name in fields], len(head)
+        return named_columns(path, number, head, fields), len(head)
     names = [name.lower() for name in head]
-    found = [next((names.index(name) for name in known if name in names), None) for known in (_TEXT, _TEXT_B, _LABEL)]
+    found = [
+        next((names.index(name) for name in known if name in names), None)
+        for known in (TEXT_NAMES, TEXT_B_NAMES, LABEL_NAMES)
+    ]
     if found[0] is not None and found[2] is not None:
         return [column for column in found if column is not None], len(head)
     if len(head) not in (2, 3):
@@ -157,25 +171,39 @@ def _columns(path, number, head, fields):
     return list(range(len(head))), None
 
 
+def named_columns(path, number, head, names):
+    """The numbers of the columns with these names, all of which the first line must have."""
+    absent = [name for name in names if name not in head]
+    if absent:
+        raise ValueError(f"{path}:{number}: needs a column {' and '.join(absent)}. Received: {', '.join(head)}")
+    return [head.index(name) for name in names]
+
+
 def _rows_of_json(path, lines, fields):
     """Yields `(line number, text[, second text], label)`."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        try:
-            item = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise ValueError(f"{path}:{number}: needs a JSON object on one line. Received: {error}") from None
-        if not isinstance(item, dict):
-            raise ValueError(f"{path}:{number}: needs a JSON object on one line. Received: {line[:80]}")
+        item = json_object(path, number, line, fields or ["text", "label"])
         names = fields or ["text", *(["text_b"] if "text_b" in item else []), "label"]
-        absent = [name for name in names if name not in item]
-        if absent:
-            raise ValueError(f"{path}:{number}: needs {' and '.join(absent)}. Received: {', '.join(item)}")
         *texts, label = (item[name] for name in names)
         if not all(isinstance(text, str) for text in texts) or not isinstance(label, (str, int, float)):
             raise ValueError(f"{path}:{number}: texts must be strings, a label a string or a number. Received: {line}")
         yield number, *texts, label if isinstance(label, str) else json.dumps(label)
+
+
+def json_object(path, number, line, names):
+    """The JSON object on a line, which must have these members."""
+    try:
+        item = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path}:{number}: needs a JSON object on one line. Received: {error}") from None
+    if not isinstance(item, dict):
+        raise ValueError(f"{path}:{number}: needs a JSON object on one line. Received: {line[:80]}")
+    absent = [name for name in names if name not in item]
+    if absent:
+        raise ValueError(f"{path}:{number}: needs {' and '.join(absent)}. Received: {', '.join(item)}")
+    return item
 
 
 def as_number(label):

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from kcrf.corpora import Example, read_classified, sample
+from kcrf.corpora import Example, iterate_texts, read_classified, sample
 from kcrf.corpora.classified import have_decimals, sorted_labels
 
 
@@ -108,3 +108,56 @@ def test_a_rare_label_is_drawn_and_more_than_all_is_all():
 def test_numbers_with_decimals_are_no_classes_and_labels_have_an_order():
     assert have_decimals(["5.000", "3.8"]) and not have_decimals(["1.0", "0.0"]) and not have_decimals(["nan", "2.5"])
     assert sorted_labels(["10", "2", "-1"]) == ("-1", "2", "10") and sorted_labels({"b", "a"}) == ("a", "b")
+
+
+WITHOUT_LABELS = {
+    "lines": ("text", None, False, ["a\tb", "", '"c"'], ["a\tb", "", '"c"']),
+    "lines of pairs": ("text", None, True, ["a\tb", "\tc"], [("a", "b"), ("", "c")]),
+    "a table between tabs": ("table", None, False, ["id\tSentence", '1\t"a', "", "2\tb"], ['"a', "b"]),
+    "a table between commas": (
+        "table",
+        None,
+        False,
+        ["text,id", '"a, b",1', '"two', 'lines",2'],
+        ["a, b", "two\nlines"],
+    ),
+    "pairs by name": ("table", ["q", "p"], True, ["p,q", "a,b"], [("b", "a")]),
+    "usual names of pairs": ("table", None, True, ["sentence2,id,sentence1", "b,1,a"], [("a", "b")]),
+    "by number": ("table", [1], False, ["1,text", "2,b"], ["text", "b"]),
+    "JSON": ("json", None, False, ['{"text": "a", "id": 1}', "", '{"text": ""}'], ["a", ""]),
+    "JSON of pairs, by name": ("json", ["q", "p"], True, ['{"p": "a", "q": "b"}'], [("b", "a")]),
+    "no line at all": ("json", None, False, [], []),
+}
+
+
+@pytest.mark.parametrize("case", WITHOUT_LABELS)
+def test_texts_without_labels_are_read(case):
+    kind, fields, pairs, lines, expected = WITHOUT_LABELS[case]
+    assert list(iterate_texts(lines, "data", kind, fields, pairs)) == expected
+
+
+WITHOUT_TEXTS = {
+    "one text of a pair": ("text", None, True, ["a\tb", "c"], r"data:2: needs two texts with a tab .* Received: 1"),
+    "JSON among lines": ("text", None, False, ["a", '{"text": "a"}'], "data:2: needs a text, or `kind`, --input json"),
+    "no name of a text": ("table", None, False, ["id,words", "1,a"], "data:1: needs the names .* Received: id, words"),
+    "no name of a second text": ("table", None, True, ["id,text", "1,a"], "with text and text_b, or"),
+    "an unknown name": ("table", ["words"], False, ["id,text"], "data:1: needs a column words. Received: id, text"),
+    "a short row": ("table", ["2"], False, ["a,b,c", "a,b"], "data:2: needs 3 columns or more. Received: 2"),
+    "two for one": ("table", ["a", "b"], False, ["a,b"], "`fields` must name one text. Received: a,b"),
+    "one for two": ("json", ["a"], True, ["{}"], "`fields` must name two texts, for pairs. Received: a"),
+    "no such member": ("json", None, False, ['{"text": "a"}', '{"t": "a"}'], "data:2: needs text. Received: t"),
+    "no string": ("json", None, False, ['{"text": 1}'], "data:1: texts must be strings"),
+    "no object": ("json", None, False, ["[1]"], "data:1: needs a JSON object"),
+}
+
+
+@pytest.mark.parametrize("case", WITHOUT_TEXTS)
+def test_missing_texts_are_refused_by_line(case):
+    kind, fields, pairs, lines, message = WITHOUT_TEXTS[case]
+    with pytest.raises(ValueError, match=message):
+        list(iterate_texts(lines, "data", kind, fields, pairs))
+
+
+def test_texts_are_not_read_ahead():
+    lines = iter(["text", "a", "b"])
+    assert next(iterate_texts(lines, "data", "table")) == "a" and next(lines) == "b"

@@ -237,6 +237,11 @@ def test_the_command_line_trains_classifies_and_scores(tmp_path, capfdbinary):
     assert rows[0]["probabilities"] == pytest.approx(found[0].probabilities, abs=1e-6)
     gold = tmp_path / "gold.tsv"
     gold.write_text("".join(f"{text}\t{label}\n" for text, label in PARTS["test"]))
+    classify = ["classify", "--model", str(run), "--fields", "0", str(gold)]
+    assert commands.main([*classify, "--input", "table"]) == 0
+    assert capfdbinary.readouterr().out == written
+    assert commands.main(classify) == 2
+    assert b"--fields needs --input table or json. Received: --input text" in capfdbinary.readouterr().err
     score = ["score", "--task", "classify", "--gold", str(gold), "--pred", str(pred), "--json"]
     assert commands.main(score) == 0
     expected = classification_scores([x for _, x in PARTS["test"]], [f.label for f in found], ["bad", "good"])

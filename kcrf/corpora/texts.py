@@ -1,0 +1,89 @@
+"""Texts to classify, one after the other: lines, rows of a table, or JSON lines. Nothing is read ahead."""
+
+from itertools import chain
+
+from kcrf.corpora.classified import TEXT_B_NAMES, TEXT_NAMES, json_object, named_columns, table_cells
+
+__all__ = ["iterate_texts"]
+
+
+def iterate_texts(lines, name, kind="text", fields=None, pairs=False):
+    """Yields the texts of a file without labels.
+
+    Args:
+        lines: An iterable of strings.
+        name: The name of the file in error messages.
+        kind: "text": a text a line; of a pair two, with a tab between them. "table": a text a row, between tabs where
+            the first line has one, else between commas. "json": an object a line. Defaults to "text".
+        fields: For a table the names of the columns of the texts, in its first line, or their numbers, from 0, for a
+            table without such a line; for JSON the names of members. Defaults to None: `text` and, for pairs,
+            `text_b`, for a table also other usual names.
+        pairs: Whether to yield pairs. Defaults to False.
+
+    Yields:
+        A string, or for pairs a tuple of two.
+
+    Raises:
+        ValueError: A column, a member or a text of a pair is missing. Names the line.
+
+    >>> list(iterate_texts(["id,review", '1,"Good, cheap."'], "data.csv", "table", ["review"]))
+    ['Good, cheap.']
+    """
+    count = 2 if pairs else 1
+    if fields is not None and len(fields) != count:
+        needed = "two texts, for pairs" if pairs else "one text"
+        raise ValueError(f"`fields` must name {needed}. Received: {','.join(map(str, fields))}")
+    fields = None if fields is None else [str(field).strip() for field in fields]
+    rows = {"text": _of_lines, "table": _of_table, "json": _of_json}[kind](lines, name, fields, count)
+    return (tuple(row) if pairs else row[0] for row in rows)
+
+
+def _of_lines(lines, name, fields, count):
+    for number, line in enumerate(lines, 1):
+        if line.startswith('{"text"'):
+            raise ValueError(f"{name}:{number}: needs a text, or `kind`, --input json. Received: a JSON object")
+        texts = line.split("\t") if count == 2 else [line]
+        if len(texts) != count:
+            raise ValueError(
+                f"{name}:{number}: needs two texts with a tab between them, for a run that was trained on pairs. "
+                f"Received: {len(texts)}"
+            )
+        yield texts
+
+
+def _of_table(lines, name, fields, count):
+    lines = iter(lines)
+    first = next(lines, "")
+    rows = table_cells(chain([first], lines), "\t" in first)
+    if fields is None or not all(field.isdecimal() for field in fields):
+        columns = _columns_by_name(next(rows, (1, []))[1], name, fields, count)
+    else:
+        columns = list(map(int, fields))
+    for number, cells in rows:
+        if len(cells) <= max(columns):
+            raise ValueError(f"{name}:{number}: needs {max(columns) + 1} columns or more. Received: {len(cells)}")
+        yield [cells[column] for column in columns]
+
+
+def _columns_by_name(head, name, fields, count):
+    head = [cell.strip() for cell in head]
+    if fields is not None:
+        return named_columns(name, 1, head, fields)
+    names = [cell.lower() for cell in head]
+    found = [next((usual for usual in known if usual in names), None) for known in (TEXT_NAMES, TEXT_B_NAMES)][:count]
+    if None in found:
+        raise ValueError(
+            f"{name}:1: needs the names of the columns, with {' and '.join(('text', 'text_b')[:count])}, or `fields`, "
+            f"--fields, which says where the text is. Received: {', '.join(cell[:20] for cell in head)}"
+        )
+    return [names.index(usual) for usual in found]
+
+
+def _of_json(lines, name, fields, count):
+    fields = fields or ["text", "text_b"][:count]
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            texts = [json_object(name, number, line, fields)[field] for field in fields]
+            if not all(isinstance(text, str) for text in texts):
+                raise ValueError(f"{name}:{number}: texts must be strings. Received: {line[:80]}")
+            yield texts
