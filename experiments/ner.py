@@ -4,6 +4,7 @@
     python experiments/ner.py weibo --data weibo
     python experiments/ner.py wnut17 --data wnut17 --bert all-MiniLM-L6-v2
     python experiments/ner.py wnut17_scratch --data wnut17
+    python experiments/ner.py conll2003 --data conll2003/en
     python experiments/ner.py wikineural --data wikineural/data/wikineural/en
 
 Every run is `kcrf train --task ner` with the defaults of version 0.1.0, except for the settings in CORPORA and the
@@ -13,6 +14,7 @@ chooses among them, by the mean of `valid_f` over the seeds. `--only NAME` makes
 score the test part. Results are kept in experiments/ner_<corpus>.json; an experiment that was stopped continues behind
 the last whole epoch.
 
+CoNLL 2003 is not free; its train.txt, valid.txt and test.txt are read as they are usually passed on.
 WikiNEuRal (github.com/Babelscape/wikineural) is English with automatic labels: of its val and test parts, as many
 sentences are taken as CoNLL 2003 has, 14,041 to train on, 3,250 and 3,453.
 """
@@ -46,6 +48,7 @@ CORPORA = {  # whether the labels break their scheme and need `repair`, and the 
             "words, short": {"epochs": 12, "width": 128},
         },
     ),
+    "conll2003": (False, {"words": {}}),
     "wikineural": (
         True,
         {
@@ -82,6 +85,8 @@ def files_of(corpus, folder):
     from kcrf.corpora.downloads import CORPORA as PUBLIC
 
     corpus = corpus.removesuffix("_scratch")
+    if corpus == "conll2003":
+        return [folder / f"{part}.txt" for part in ("train", "valid", "test")]
     if corpus not in PUBLIC:
         return [folder / f"example.{part}" for part in ("train", "dev", "test")]
     names = [file[:2] for file in PUBLIC[corpus].files]

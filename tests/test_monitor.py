@@ -169,7 +169,8 @@ LEGAL, ILLEGAL = ({"illegal_above_legal": count, "illegal": 8} for count in (0, 
         ),
         (
             {"illegal_above_legal": 0, "illegal": 0, "emission_gap": 5.0, "lr_multiplier": 40.0},
-            "transitions are 5 times smaller than the emission gap, at a fair lr_multiplier: train for longer",
+            "transitions are 5 times smaller than the emission gap, at a fair lr_multiplier: train for longer "
+            "if the scores still improve",
         ),
         ({"illegal_above_legal": 0, "illegal": 0}, "transitions look learnt: nothing to do"),
         (
@@ -185,7 +186,7 @@ LEGAL, ILLEGAL = ({"illegal_above_legal": count, "illegal": 8} for count in (0, 
         (
             {**WORSE, "lr_multiplier": 40.0},
             "best paths are right at 35.2% of tokens, largest emissions at 45.6%, at a fair lr_multiplier: train for "
-            "longer",
+            "longer if the scores still improve",
         ),
         ({"viterbi_accuracy": 0.454, "argmax_accuracy": 0.456}, "transitions look learnt: nothing to do"),
         (

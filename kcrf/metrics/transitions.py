@@ -131,8 +131,9 @@ def advice(row):
         return "transitions look learnt: nothing to do"
     if present <= TOO_SLOW * suggested:
         return f"{fault}: raise lr_multiplier from {present:g} to about {suggested:g}"
-    forbid = ", or forbid what is illegal (`constraints`)" if row.get("illegal_above_legal") else ""
-    return f"{fault}, at a fair lr_multiplier: train for longer{forbid}"
+    if row.get("illegal_above_legal"):
+        return f"{fault}, at a fair lr_multiplier: train for longer, or forbid what is illegal (`constraints`)"
+    return f"{fault}, at a fair lr_multiplier: train for longer if the scores still improve"
 
 
 def _loss_by_paths(row):

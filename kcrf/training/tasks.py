@@ -1,5 +1,6 @@
 """What differs between the tasks of training: how data are checked, which network is built, what is scored."""
 
+import reprlib
 from collections import Counter
 from dataclasses import replace
 
@@ -240,7 +241,7 @@ def _as_example(name, number, item):
     if not isinstance(item, Example):
         if isinstance(item, str) or len(item) not in (2, 3):
             raise ValueError(
-                f"{source}: needs an `Example`, (text, label) or (text, text_b, label). Received: {item!r}"
+                f"{source}: needs an `Example`, (text, label) or (text, text_b, label). Received: {reprlib.repr(item)}"
             )
         *texts, label = item
         item = Example(texts[0], label, *texts[1:], source=source)

@@ -17,7 +17,7 @@ def test_constraints_are_no_advice_where_they_are_on(constrained):
     fault = "after epoch 3: transitions are 5 times smaller than the emission gap"
     if not constrained:
         fault += " and 6 of 8 illegal ones score above a legal one"
-    end = "" if constrained else ", or forbid what is illegal (`constraints`)"
+    end = " if the scores still improve" if constrained else ", or forbid what is illegal (`constraints`)"
     expected = f"{fault}, at a fair lr_multiplier: train for longer{end}"
     assert last_advice(log, ALLOWED, [(3, matrix)]) == expected
 
