@@ -91,6 +91,14 @@ def fork(server, code, *arguments, cwd, stdin="", **environment):
 @cache
 def _torch():
     tests = Path(__file__).parent
-    paths = os.pathsep.join([str(tests), str(tests.parent), str(tests / "training"), os.environ.get("PYTHONPATH", "")])
+    paths = os.pathsep.join(
+        [
+            str(tests),
+            str(tests.parent),
+            str(tests / "training"),
+            str(tests / "pretraining"),
+            os.environ.get("PYTHONPATH", ""),
+        ]
+    )
     imports = "import pytest, kcrf.commands, kcrf.training, kcrf.taggers, kcrf.models, kcrf.optimizers"
     return fork_server(imports, env={**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"})

@@ -1,13 +1,11 @@
-"""Kills training before a change of a file."""
+"""Kills training, or other long work, before a change of a file."""
 
 import signal
 
 from forks import run_python
 
-TRAINING = """
+COUNTING = """
 import os, signal, sys
-from test_resume import PARTS, TINY
-from kcrf.training import resume_tagger, train_tagger
 
 folder, change, command = sys.argv[1:]
 left, ending = (int(change), "") if change.isdigit() else (1, change)
@@ -21,6 +19,11 @@ def count(event, arguments):
             os.kill(os.getpid(), signal.SIGKILL)
 
 sys.addaudithook(count)
+"""
+TRAINING = """
+from test_resume import PARTS, TINY
+from kcrf.training import resume_tagger, train_tagger
+
 if command == "resume":
     resume_tagger(folder, **PARTS)
 else:
@@ -28,11 +31,12 @@ else:
 """
 
 
-def killed(run, change, command):
+def killed(run, change, command, code=TRAINING):
     """Trains, or resumes, in a process that kills itself before a change in the folder; whether it came to that.
 
-    The change is the n-th of all, or the first of a file whose path ends so. On torch alone: others cannot fork.
+    The change is the n-th of all, or the first of a file whose path ends so. On torch alone: others cannot fork. Other
+    code than that of training finds `folder` and `command`, "train" or "resume".
     """
-    done = run_python(TRAINING, run, change, command, cwd=run.parent)
+    done = run_python(COUNTING + code, run, change, command, cwd=run.parent)
     assert done.returncode in (0, -signal.SIGKILL), done.stderr
     return done.returncode != 0

@@ -2,6 +2,7 @@
 
 from kcrf.backend.fallback import __getattr__
 from kcrf.backend.host import (
+    COMPILES_SHAPES,
     FEW_TAGS,
     JIT_PAYS_FOR_INFERENCE,
     OLD_HOST,
@@ -34,6 +35,7 @@ from kcrf.backend.host import (
 
 __all__ = [
     "FEW_TAGS",
+    "COMPILES_SHAPES",
     "JIT_PAYS_FOR_INFERENCE",
     "OLD_HOST",
     "Layer",

@@ -41,6 +41,7 @@ tree = _host.tree
 
 __all__ = [
     "FEW_TAGS",
+    "COMPILES_SHAPES",
     "JIT_PAYS_FOR_INFERENCE",
     "Layer",
     "Optimizer",
@@ -233,6 +234,9 @@ def set_random_state(state):
 
 # XLA compiles each new shape for seconds. TensorFlow's graphs work without it for any shape, JAX has nothing else.
 JIT_PAYS_FOR_INFERENCE = backend_name() == "jax"
+
+# Whether each new shape of a batch costs seconds of compiling in training.
+COMPILES_SHAPES = backend_name() != "torch"
 
 
 # Up to this many tags, matrix products are written as sums: XLA fuses these, which is faster than a call.

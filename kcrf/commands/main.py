@@ -1,4 +1,4 @@
-"""The command line: kcrf demo | train | segment | tag | classify | score | report | download."""
+"""The command line: kcrf demo | train | pretrain | segment | tag | classify | score | report | download."""
 
 import os
 import sys
@@ -7,6 +7,7 @@ from kcrf.commands.classify import add_classify
 from kcrf.commands.demo import add_demo
 from kcrf.commands.download import add_download
 from kcrf.commands.parsers import CommandParser
+from kcrf.commands.pretrain import add_pretrain
 from kcrf.commands.report import add_report
 from kcrf.commands.score import add_score
 from kcrf.commands.tag import add_segment, add_tag
@@ -49,7 +50,8 @@ def _parser():
     )
     parser.add_argument("--version", action="version", version=f"kcrf {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=CommandParser)
-    for add in (add_demo, add_train, add_segment, add_tag, add_classify, add_score, add_report, add_download):
+    uses = (add_segment, add_tag, add_classify, add_score, add_report)
+    for add in (add_demo, add_train, add_pretrain, *uses, add_download):
         add(commands)
     return parser
 

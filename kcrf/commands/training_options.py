@@ -12,7 +12,7 @@ from kcrf.commands.parsers import add_conll_options, add_fields_option, conll_ar
 from kcrf.runs import RunFolder, Settings
 from kcrf.runs.options import default_in_words, kinds_of
 
-__all__ = ["add_training_options", "refuse_beside_resume", "settings_and_sources"]
+__all__ = ["add_settings", "add_training_options", "refuse_beside_resume", "settings_and_sources"]
 
 _FILES = ("train", "valid", "test")
 _NOT_SETTINGS = (*_FILES, "from_run", "fields", "column", "repair", "out", "overwrite", "seeds")
@@ -20,14 +20,7 @@ _NOT_SETTINGS = (*_FILES, "from_run", "fields", "column", "repair", "out", "over
 
 def add_training_options(parser):
     """Adds the options of `kcrf train` to its parser."""
-    groups = {}
-    for setting in fields(Settings):
-        title = setting.metadata["option"].group
-        if title is None:
-            continue
-        if title not in groups:
-            groups[title] = parser.add_argument_group(title)
-        groups[title].add_argument(_flag(setting.name), default=None, **_arguments(setting))
+    groups = add_settings(parser, Settings)
     groups["BERT"].add_argument(
         "--from",
         dest="from_run",
@@ -36,6 +29,19 @@ def add_training_options(parser):
         "on a larger task of a similar kind first. [none]",
     )
     _add_files(groups["data"])
+
+
+def add_settings(parser, settings):
+    """Adds an option for each field of a dataclass whose fields have an `Option`; returns the groups by title."""
+    groups = {}
+    for setting in fields(settings):
+        title = setting.metadata["option"].group
+        if title is None:
+            continue
+        if title not in groups:
+            groups[title] = parser.add_argument_group(title)
+        groups[title].add_argument(_flag(setting.name), default=None, **_arguments(setting))
+    return groups
 
 
 def _add_files(data):

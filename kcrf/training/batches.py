@@ -82,11 +82,13 @@ class Batches(keras.utils.PyDataset):
             Defaults to None.
         carry: Whether the windows that are left over in a bucket go into the next longer one. Fewer windows are then
             repeated to fill up batches, which matters where each counts. Defaults to False.
+        any_length: Whether batches may have any length, for a backend that compiles nothing. Windows of similar
+            lengths are then drawn together and hardly padded. Defaults to False: the lengths of buckets.
     """
 
-    def __init__(self, windows, batch_size, seed, batch_tokens=None, carry=False):
+    def __init__(self, windows, batch_size, seed, batch_tokens=None, carry=False, any_length=False):
         super().__init__()
-        self._buckets, self._carry = {}, carry
+        self._buckets, self._carry, self._any_length = {}, carry, any_length
         for window in windows:
             self._buckets.setdefault(bucket(row_length(window[0])), []).append(window)
         self._sizes = {
@@ -99,7 +101,7 @@ class Batches(keras.utils.PyDataset):
         return len(self._batches)
 
     def __getitem__(self, index):
-        return training_batch(self._batches[index])
+        return training_batch(self._batches[index], self._any_length)
 
     def draw(self, epoch):
         """Draws the batches of an epoch. Epochs are counted from 0."""
@@ -108,6 +110,8 @@ class Batches(keras.utils.PyDataset):
         for length in sorted(self._buckets) if self._carry else self._buckets:
             windows, size = [*self._buckets[length], *left], self._sizes[length]
             order = random.permutation(len(windows))
+            if self._any_length:
+                order = _by_length(order, windows, size)
             if self._carry and length != max(self._buckets):
                 order, rest = np.split(order, [len(order) // size * size])
                 left = [windows[i] for i in rest]
@@ -119,3 +123,10 @@ class Batches(keras.utils.PyDataset):
         if other is not None:
             batches[1], batches[other] = batches[other], batches[1]
         self._batches = [windows for _, windows in batches]
+
+
+def _by_length(order, windows, size):
+    """An order in which windows of similar lengths follow each other: each run of 4 batches is sorted by length."""
+    lengths = np.array([row_length(inputs) for inputs, _ in windows])
+    runs = np.split(order, range(4 * size, len(order), 4 * size))
+    return np.concatenate([run[np.argsort(lengths[run], kind="stable")] for run in runs])

@@ -10,6 +10,7 @@ class TrainingHistory:
         epochs: How many epochs the run has at most.
         patience: After how many epochs without a better one it stops, or None: never. Defaults to None.
         score: The number of a row by which epochs are compared. Defaults to "valid_f".
+        least: Whether the epoch with the least score is the best one, as for a loss. Defaults to False.
 
     Attributes:
         rows: A dict for each epoch, with `epoch`, counted from 1, `loss`, the score, `seconds` since training began,
@@ -23,8 +24,8 @@ class TrainingHistory:
     True
     """
 
-    def __init__(self, epochs, patience=None, score="valid_f"):
-        self._epochs, self._patience, self._score = epochs, patience, score
+    def __init__(self, epochs, patience=None, score="valid_f", least=False):
+        self._epochs, self._patience, self._score, self._sign = epochs, patience, score, -1 if least else 1
         self.rows, self.transitions = [], []
 
     def add(self, row, transitions=None):
@@ -42,7 +43,7 @@ class TrainingHistory:
         self.rows.append(row)
         if transitions is not None:
             self.transitions.append([row["epoch"], transitions])
-        return before is None or not before[self._score] or row[self._score] > before[self._score]
+        return before is None or not before[self._score] or row is self._best()
 
     def is_done(self):
         """Whether all epochs are over, or `patience` of them since the best one."""
@@ -56,7 +57,7 @@ class TrainingHistory:
 
     def _best(self):
         """The row of the first of the best epochs, or None."""
-        return max(self.rows, key=lambda row: row[self._score], default=None)
+        return max(self.rows, key=lambda row: self._sign * row[self._score], default=None)
 
     def get_state(self):
         """Plain values that `set_state` takes."""

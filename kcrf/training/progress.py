@@ -55,10 +55,11 @@ class TrainingProgress(keras.callbacks.Callback):
             self._bar.update(self._task, completed=self._done)
 
     def report(self, row):
-        """Shows an epoch: a dict with epoch, loss, seconds and a score on the held-out part, such as valid_f."""
+        """Shows an epoch: a dict with epoch, or step, loss, seconds and a score of the held-out part, as valid_f."""
         name = next(name for name in row if name.startswith("valid_"))
         title = "F" if name == "valid_f" else name.removeprefix("valid_").replace("_", " ")
-        text = "{}: epoch {epoch}, loss {loss:.3f}, held-out {} {:.4f}".format(self._title, title, row[name], **row)
+        when = f"step {row['step']:,}" if "step" in row else f"epoch {row['epoch']}"
+        text = f"{self._title}: {when}, loss {row['loss']:.3f}, held-out {title} {row[name]:.4f}"
         self._bar.update(self._task, description=text, completed=self._done)
         if self._bar.disable:
             print_note(f"{text}, {row['seconds']:.0f} s")

@@ -2,7 +2,7 @@
 
 from kcrf.backend import ops, random_state
 
-__all__ = ["RunSaver"]
+__all__ = ["RunSaver", "restore_state", "training_state"]
 
 
 class RunSaver:
@@ -26,7 +26,7 @@ class RunSaver:
         if self._history.transitions:
             self._folder.save_transitions(self._tagger.scheme, self._history.transitions)
         # After the last epoch no state is needed, and JAX may have donated the buffers of the optimizer.
-        arrays = [] if self._history.is_done() else _training_state(self._model)
+        arrays = [] if self._history.is_done() else training_state(self._model)
         self._folder.save_state(self._history.get_state(), arrays)
 
     def restore(self):
@@ -36,18 +36,18 @@ class RunSaver:
         if self._history.is_done():
             return None
         try:
-            return _restore_state(self._model, arrays)
+            return restore_state(self._model, arrays)
         except ValueError as error:
             raise ValueError(f"{self._folder.path}: {error}") from None
 
 
-def _training_state(model):
+def training_state(model):
     """A list of arrays: the variables of a compiled model and its optimizer, then the state of random numbers."""
     return [*(ops.convert_to_numpy(variable) for variable in _variables(model)), random_state()]
 
 
-def _restore_state(model, arrays):
-    """Assigns to a compiled model the variables in what `_training_state` returned.
+def restore_state(model, arrays):
+    """Assigns to a compiled model the variables in what `training_state` returned.
 
     Returns:
         The state of random numbers, for `kcrf.backend.set_random_state`.

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from kcrf.backend import backend_name, keras
+from kcrf.backend import COMPILES_SHAPES, backend_name, keras
 from kcrf.corpora import Example, Sentence, entity_types
 from kcrf.corpora.classified import as_number, have_decimals, recurring, sorted_labels
 from kcrf.metrics.classes import OF_CLASSES, OF_NUMBERS
@@ -202,7 +202,8 @@ class ClassificationTask:
 
     def batches(self, settings, windows):
         """The `Batches` of these windows."""
-        return Batches(windows, settings.batch_size, settings.seed, settings.batch_tokens, carry=True)
+        options = {"carry": True, "any_length": not COMPILES_SHAPES}
+        return Batches(windows, settings.batch_size, settings.seed, settings.batch_tokens, **options)
 
     def build(self, settings, reader):
         """The model with its initial or pretrained weights, not compiled."""

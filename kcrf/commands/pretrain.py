@@ -1,0 +1,83 @@
+"""kcrf pretrain: plain text in, a BERT out."""
+
+import os
+import re
+import shlex
+from dataclasses import fields
+
+from kcrf.commands.parsers import add_command
+from kcrf.commands.quiet import quiet_import
+
+__all__ = ["add_pretrain"]
+
+
+def add_pretrain(commands):
+    """Adds `kcrf pretrain`."""
+    summary = "Pretrain a masked language model on plain text, from scratch or from the weights of a BERT."
+    add_command(commands, "pretrain", summary, _add_options, _pretrain)
+
+
+def _add_options(parser):
+    from kcrf.commands.training_options import add_settings
+    from kcrf.runs.pretraining import PretrainingSettings
+
+    parser.usage = (
+        "kcrf pretrain --text FILE [FILE ...] --out FOLDER [OPTION ...]\n       kcrf pretrain --resume FOLDER"
+    )
+    parser.epilog = (
+        "FILE is UTF-8 text: a sentence, a paragraph or a document a line. Defaults are in square brackets.\n\n"
+        "examples:\n"
+        "  kcrf pretrain --text news.txt --out pretrained/news\n"
+        "  kcrf pretrain --text notes.txt --bert chinese_L-12_H-768_A-12 --mask words --out pretrained/notes\n"
+        "  kcrf train --train words.txt --bert pretrained/news --out runs/words\n"
+        "  kcrf pretrain --resume pretrained/news"
+    )
+    groups = add_settings(parser, PretrainingSettings)
+    groups["model"].add_argument("--text", nargs="+", metavar="FILE", help="The text. May be larger than memory.")
+    groups["model"].add_argument("--out", metavar="FOLDER", help="Folder for the model; new or empty.")
+    groups["model"].add_argument(
+        "--resume",
+        metavar="FOLDER",
+        help="Continue an interrupted pretraining after the last state that was saved. Takes no other option.",
+    )
+
+
+def _pretrain(options):
+    from kcrf.runs.pretraining import PretrainingSettings
+
+    names = [setting.name for setting in fields(PretrainingSettings)]
+    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    if options.resume is not None:
+        also = [f"--{name.replace('_', '-')}" for name in ("text", "out", *names) if getattr(options, name) is not None]
+        if also:
+            raise ValueError(f"--resume continues with the settings of the run. Received: also {', '.join(also)}")
+    elif absent := [f"--{name}" for name in ("text", "out") if getattr(options, name) is None]:
+        raise ValueError(f"needs {' and '.join(absent)}, or --resume FOLDER")
+    out = options.resume or options.out
+    if "bert" in given:
+        given["bert"] = os.path.abspath(given["bert"])
+    try:
+        settings = PretrainingSettings(**given)
+    except ValueError as error:
+        raise ValueError(re.sub("`([a-z_]+)`", lambda name: f"--{name[1].replace('_', '-')}", str(error))) from None
+    try:
+        row = _run(settings, options, out)
+    except KeyboardInterrupt:
+        begun = os.path.exists(os.path.join(out, "pretraining", "about.json"))
+        hint = f"continue with: kcrf pretrain --resume {shlex.quote(str(out))}"
+        raise KeyboardInterrupt(hint if begun else "") from None
+    print(f"{out}: held-out loss {row['valid_loss']:.4f}, accuracy {row['valid_accuracy']:.4f} at step {row['step']:,}")
+
+
+def _run(settings, options, out):
+    """Pretrains; returns the row of the log with the lowest held-out loss."""
+    with quiet_import():
+        from kcrf.pretraining import pretrain, resume_pretraining
+        from kcrf.training.progress import TrainingProgress
+
+    progress = TrainingProgress("pretraining")
+    if options.resume is not None:
+        rows = resume_pretraining(out, progress)
+    else:
+        rows = pretrain(settings, options.text, out, progress)
+    return min(rows, key=lambda row: row["valid_loss"])

@@ -1,0 +1,81 @@
+"""Batches of windows with hidden tokens."""
+
+import math
+
+import numpy as np
+
+from kcrf.backend import keras
+from kcrf.pretraining.masking import choose_positions, hide
+from kcrf.pretraining.model import POSITIONS
+
+__all__ = ["MaskedBatches"]
+
+
+class MaskedBatches(keras.utils.PyDataset):
+    """The batches of a round, a fixed number of steps.
+
+    The windows are drawn in a new order in each pass over them. Order and masks depend on the seed and on the number of
+    the draw only, so training that is resumed sees the same batches.
+
+    Args:
+        windows: `Windows`.
+        numbers: The numbers of those to draw from, an int array.
+        settings: `PretrainingSettings`.
+        vocabulary: A dict from token to id.
+        steps: Batches of a round. Defaults to None, for held-out windows: each once, in the same order and with the
+            same masks in each round.
+    """
+
+    def __init__(self, windows, numbers, settings, vocabulary, steps=None):
+        super().__init__()
+        self._windows, self._numbers, self._settings = windows, numbers, settings
+        self._is_held_out = steps is None
+        self._steps = math.ceil(len(numbers) / settings.batch_size) if steps is None else steps
+        self._mask_id = vocabulary["[MASK]"]
+        special = [vocabulary[token] for token in ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")]
+        self._is_ordinary = np.ones(max(vocabulary.values()) + 1, bool)
+        self._is_ordinary[special] = False
+        self._ordinary = np.flatnonzero(self._is_ordinary)
+        self._count = max(1, round(settings.rate * (settings.length - 1)))
+        self._round, self._order = 0, {}
+
+    def __len__(self):
+        return self._steps
+
+    def draw(self, number):
+        """Goes to a round, counted from 0."""
+        self._round = number
+
+    def __getitem__(self, step):
+        """`(inputs, targets, weights)`: a dict of int arrays; ints, and floats, `(batch, predictions)`."""
+        size = self._settings.batch_size
+        if self._is_held_out:
+            draws = range(step * size, min((step + 1) * size, len(self._numbers)))
+        else:
+            first = (self._round * self._steps + step) * size
+            draws = range(first, first + size)
+        rows = [self._row(draw) for draw in draws]
+        shown, positions, targets, weights = map(np.stack, zip(*rows))
+        inputs = {"Input-Token": shown, "Input-Segment": np.zeros_like(shown), POSITIONS: positions}
+        return inputs, targets, weights
+
+    def _row(self, draw):
+        """The n-th window that is drawn: its tokens as they are shown, positions, targets and weights."""
+        number = int(self._numbers[draw]) if self._is_held_out else self._number(draw)
+        is_static = self._settings.static or self._is_held_out
+        random = np.random.default_rng([self._settings.seed, number, *([] if is_static else [draw])])
+        ids, starts = self._windows[number]
+        chosen, groups = choose_positions(self._is_ordinary[ids], starts, self._count, self._settings.mask, random)
+        shown = hide(ids, chosen, groups, self._mask_id, self._ordinary, random)
+        missing = self._count - len(chosen)
+        positions = np.pad(chosen, (0, missing)).astype("int32")
+        weights = np.pad(np.ones(len(chosen), "float32"), (0, missing))
+        return shown, positions, ids[positions], weights
+
+    def _number(self, draw):
+        """The number of the n-th window that is drawn."""
+        turn, place = divmod(draw, len(self._numbers))
+        if turn not in self._order:
+            order = np.random.default_rng([self._settings.seed, turn]).permutation(self._numbers)
+            self._order = {turn: order, **{t: o for t, o in self._order.items() if t == turn - 1}}
+        return int(self._order[turn][place])

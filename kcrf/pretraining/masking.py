@@ -1,0 +1,109 @@
+"""Which tokens of a window a masked language model has to predict, and what it sees in their place. Needs no Keras."""
+
+import numpy as np
+
+from kcrf.runs.pretraining import MASKS
+
+__all__ = ["choose_positions", "hide"]
+
+SHARE_MASKED, SHARE_RANDOM = 0.8, 0.1  # the rest is shown as it is
+SPAN_END, LONGEST_SPAN = 0.2, 10  # the geometric distribution of lengths in words, 3.8 on average
+_MOST_DRAWS = 100  # of spans, for a window whose words fit nowhere any more
+
+
+def choose_positions(candidates, starts, count, kind, random):
+    """Draws the positions of a window that have to be predicted.
+
+    - "tokens": each by itself (BERT, https://arxiv.org/abs/1810.04805).
+    - "words": all tokens of a word (whole-word masking, as in BERT's later checkpoints and
+      https://arxiv.org/abs/1906.08101).
+    - "spans": runs of whole words whose number is geometrically distributed, 10 at most (SpanBERT,
+      https://arxiv.org/abs/1907.10529).
+
+    A word or a span that would exceed `count` is left out, so that fewer positions may be drawn; but never none.
+
+    Args:
+        candidates: `(time,)` bool, False for special tokens and padding.
+        starts: `(time,)` bool, whether a token begins a word. Special tokens do.
+        count: How many positions to draw.
+        kind: "tokens", "words" or "spans".
+        random: A `numpy.random.Generator`.
+
+    Returns:
+        `(positions, groups)`, int arrays of the same length: the positions in ascending order, and for each the number
+        of its span; where there are no spans, each is alone.
+
+    >>> import numpy as np
+    >>> everywhere = np.ones(6, bool)
+    >>> starts = np.array([True, False, True, False, True, False])
+    >>> positions, _ = choose_positions(everywhere, starts, 4, "words", np.random.default_rng(0))
+    >>> starts[positions].tolist()
+    [True, False, True, False]
+    """
+    if kind not in MASKS:
+        raise ValueError(f"`kind` is one of {MASKS}. Received: {kind!r}")
+    begins = np.flatnonzero(starts if kind != "tokens" else np.ones_like(starts))
+    words = np.split(np.arange(len(starts)), begins[begins > 0])
+    words = [word for word in words if candidates[word].all()]
+    draw = _draw_spans if kind == "spans" else _draw_words
+    groups = draw(words, count, random)
+    if words and not groups:  # each is longer than that
+        groups = [words[random.integers(len(words))][:count]]
+    if kind != "spans":
+        groups = [np.array([position]) for group in groups for position in group]
+    positions = np.concatenate([np.zeros(0, int), *groups])
+    numbers = np.repeat(np.arange(len(groups)), list(map(len, groups)))
+    order = np.argsort(positions)
+    return positions[order], numbers[order]
+
+
+def _draw_words(words, count, random):
+    chosen, left = [], count
+    for number in random.permutation(len(words)):
+        if len(words[number]) <= left:
+            chosen.append(words[number])
+            left -= len(words[number])
+        if not left:
+            break
+    return chosen
+
+
+def _draw_spans(words, count, random):
+    chosen, left, is_free = [], count, np.ones(len(words), bool)
+    for _ in range(_MOST_DRAWS if words else 0):
+        length = min(int(random.geometric(SPAN_END)), LONGEST_SPAN)
+        first = int(random.integers(len(words)))
+        span = words[first : first + length]
+        is_run = all(before[-1] + 1 == after[0] for before, after in zip(span, span[1:]))
+        size = sum(map(len, span))
+        if is_run and size <= left and is_free[first : first + length].all():
+            is_free[first : first + length] = False
+            chosen.append(np.concatenate(span))
+            left -= size
+        if not left:
+            break
+    return chosen
+
+
+def hide(token_ids, positions, groups, mask_id, ordinary, random):
+    """The tokens of a window as the model sees them.
+
+    Of the positions to predict, 80 % show the mask token, 10 % a random token and 10 % their own (BERT). The positions
+    of a span are treated alike (SpanBERT).
+
+    Args:
+        token_ids: `(time,)` ints.
+        positions, groups: As `choose_positions` returns them.
+        mask_id: The id of the mask token.
+        ordinary: Array of the ids that random tokens are drawn from.
+        random: A `numpy.random.Generator`.
+
+    Returns:
+        A copy of `token_ids` with other tokens at some of the positions.
+    """
+    shown = np.array(token_ids)
+    luck = random.random(int(groups.max(initial=-1)) + 1)[groups]  # one draw for each span
+    shown[positions[luck < SHARE_MASKED]] = mask_id
+    others = positions[(luck >= SHARE_MASKED) & (luck < SHARE_MASKED + SHARE_RANDOM)]
+    shown[others] = random.choice(ordinary, len(others))
+    return shown

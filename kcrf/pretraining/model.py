@@ -1,0 +1,31 @@
+"""A masked language model that computes the scores of the positions to predict, and of no others."""
+
+from kcrf.backend import keras, ops
+
+__all__ = ["POSITIONS", "masked_language_model"]
+
+POSITIONS = "Predicted-Position"
+
+
+def masked_language_model(transformer):
+    """The model that is trained: what `build_transformer_model` makes, with its head at a few positions only.
+
+    Scoring every token of a large vocabulary at every position takes longer than a small encoder; 15 % of the
+    positions are enough.
+
+    Args:
+        transformer: A `kcrf.models.Transformer`, built with `with_mlm`. The model shares its layers.
+
+    Returns:
+        A `keras.Model`. Its inputs are those of the encoder and "Predicted-Position", `(batch, predictions)` ints; its
+        output are scores before the softmax, `(batch, predictions, vocabulary)`, float32.
+    """
+    layers, prefix = transformer.layers, transformer.config["prefix"]
+    positions = keras.Input((None,), dtype="int32", name=POSITIONS)
+    hidden = transformer.hidden_states[-1]  # (batch, time, hidden)
+    x = ops.take_along_axis(hidden, positions[:, :, None], axis=1)  # (batch, predictions, hidden)
+    x = layers[prefix + "MLM-Norm"](layers[prefix + "MLM-Dense"](x))
+    x = layers[prefix + "MLM-Bias"](layers[prefix + "Embedding-Token"](x, reverse=True))
+    scores = ops.cast(x, "float32")  # (batch, predictions, vocabulary)
+    inputs = {tensor.name: tensor for tensor in transformer.inputs}
+    return keras.Model({**inputs, POSITIONS: positions}, scores)

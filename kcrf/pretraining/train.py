@@ -1,0 +1,305 @@
+"""Pretrains a masked language model on plain text, from scratch or from the weights of a BERT; resumes it."""
+
+import math
+import shutil
+import time
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from kcrf import checkpoints
+from kcrf.backend import backend_name, keras, set_random_seed
+from kcrf.files import read_json
+from kcrf.models import build_transformer_model, save_pretrained
+from kcrf.optimizers import AdamWeightDecay
+from kcrf.pretraining.batches import MaskedBatches
+from kcrf.pretraining.model import masked_language_model
+from kcrf.pretraining.vocabulary import learn_vocabulary
+from kcrf.pretraining.windows import Windows, iterate_lines, word_splitter, write_tokens
+from kcrf.readers import PieceReader
+from kcrf.runs import RunFolder
+from kcrf.runs.lock import LOCK, locked
+from kcrf.runs.pretraining import PretrainingSettings
+from kcrf.taggers.encoder_of_run import open_bert, reader_of
+from kcrf.training.callbacks import EpochBatches, Interruption
+from kcrf.training.history import TrainingHistory
+from kcrf.training.progress import print_note
+from kcrf.training.rates import learning_rate
+from kcrf.training.state import restore_state, training_state
+
+__all__ = ["pretrain", "resume_pretraining"]
+
+WORK = "pretraining"  # a folder inside that of the model
+ABOUT, TOKENS, STATE = "about.json", "tokens.bin", "state.npz"
+_OF_TOKENIZER = ("vocab.txt", "tokenizer_config.json")
+HELD_OUT = 500  # windows, or a twentieth of fewer than 10,000
+_HEAD = "cls/predictions"
+
+
+def pretrain(settings, texts, out, progress=None):
+    """Pretrains a masked language model.
+
+    It is written as `build_transformer_model`, `--bert` and Hugging Face's `transformers` load it.
+    The text is cut into full windows; a twentieth of them, 500 at most, is held out. The weights that are kept are
+    those with the lowest loss on the held-out part. Tokens and the state of training are in the folder `pretraining`
+    inside `out`, so that `resume_pretraining` can go on after an interruption; the log stays there.
+
+    Args:
+        settings: `PretrainingSettings`.
+        texts: Paths of UTF-8 files: sentences, paragraphs or documents, one a line. They may be larger than memory.
+        out: The folder of the model. Made if it does not exist.
+        progress: A Keras callback that shows progress and whose `report(row)` is called after each round. Defaults to
+            None.
+
+    Returns:
+        The log: a list of dicts with `step`, `loss` and `accuracy` of the hidden tokens, `valid_loss` and
+        `valid_accuracy` of those of the held-out part, and `seconds`.
+
+    Raises:
+        FileExistsError: `out` is not empty.
+        FileNotFoundError: A file of text, or of the BERT, is not there.
+        BlockingIOError: Another process writes into `out`.
+        ImportError: A library is needed, tokenizers for a new vocabulary or jieba for Chinese words, and not installed.
+        ValueError: The text is too short, a line is not UTF-8, or the loss is not finite any more.
+    """
+    out = Path(out)
+    _check_is_free(out)
+    texts = [Path(path).absolute() for path in texts]
+    folder = RunFolder(out / WORK)
+    with locked(out):
+        folder.path.mkdir(exist_ok=True)
+        reader = _make_reader(settings, texts)
+        count = write_tokens(
+            folder.path / TOKENS,
+            iterate_lines(texts),
+            reader.vocabulary,
+            reader.lower_case,
+            word_splitter() if settings.mask != "tokens" else None,
+        )
+        if count < 2 * settings.length:
+            raise ValueError(f"Pretraining needs text of {2 * settings.length} tokens at least. Received: {count}")
+        _save_tokenizer(out, reader)
+        about = {"settings": asdict(settings), "texts": list(map(str, texts)), "backend": backend_name()}
+        folder.save_json(ABOUT, {**about, "config": reader.config, "is_complete": False})
+        return _run(folder, settings, reader, progress)
+
+
+def resume_pretraining(out, progress=None):
+    """Resumes `pretrain` after the last round of an interrupted run: on a CPU it ends with the same weights.
+
+    Args:
+        out, progress: As for `pretrain`.
+
+    Returns:
+        As `pretrain`.
+
+    Raises:
+        FileNotFoundError: `out` holds no interrupted pretraining.
+        BlockingIOError: Its process still runs.
+        ValueError: The Keras backend is another one, or a file is damaged.
+    """
+    folder = RunFolder(Path(out) / WORK)
+    if not folder.file(ABOUT).is_file():
+        raise FileNotFoundError(f"{out}: needs a pretraining that was interrupted. Received: a folder without one")
+    with locked(out):
+        about = read_json(folder.file(ABOUT))
+        if about["is_complete"]:
+            _clear(folder)
+            raise FileNotFoundError(f"{out}: needs a pretraining that was interrupted. Received: one that is complete")
+        if about["backend"] != backend_name():
+            raise ValueError(
+                f"{out}: needs the backend that it began with: KERAS_BACKEND={about['backend']}. "
+                f"Received: {backend_name()}"
+            )
+        settings = PretrainingSettings(**about["settings"])
+        known = PieceReader.of_bert(out, lower_case=settings.lower_case)
+        return _run(folder, settings, PieceReader(about["config"], known.vocabulary, known.lower_case), progress)
+
+
+def _check_is_free(out):
+    """Raises FileExistsError if a folder holds more than what a process left that was killed before training began."""
+    if out.exists() and not out.is_dir():
+        raise FileExistsError(f"{out}: needs a folder to write the model into. Received: a file")
+    names = {path.name for path in out.iterdir()} if out.is_dir() else set()
+    begun = {LOCK, WORK, *(prefix + name for name in _OF_TOKENIZER for prefix in ("", "new."))}
+    if names - begun or (out / WORK / ABOUT).is_file():
+        raise FileExistsError(
+            f"{out}: needs an empty folder or none, or --resume to go on with a pretraining that was interrupted. "
+            f"Received: a folder with {', '.join(sorted(names))}"
+        )
+
+
+def _make_reader(settings, texts):
+    """The reader of the BERT, or of a new one with the vocabulary of the text."""
+    if settings.bert is not None:
+        return reader_of(settings.bert, lower_case=settings.lower_case)
+    vocabulary = learn_vocabulary(iterate_lines(texts), settings.vocab_size, settings.lower_case)
+    config = {
+        "model_type": "bert",
+        "vocab_size": len(vocabulary),
+        "hidden_size": settings.width,
+        "num_hidden_layers": settings.layers,
+        "num_attention_heads": settings.width // 64,
+        "intermediate_size": 4 * settings.width,
+        "hidden_act": "gelu",
+        "hidden_dropout_prob": 0.1,
+        "attention_probs_dropout_prob": 0.1,
+        "max_position_embeddings": settings.length,  # later ones would never be trained
+        "type_vocab_size": 2,
+        "initializer_range": 0.02,
+    }
+    return PieceReader(config, {token: number for number, token in enumerate(vocabulary)}, settings.lower_case)
+
+
+def _save_tokenizer(out, reader):
+    """Writes `vocab.txt`, and whether text is lowered where `transformers` and `PieceReader` look for it."""
+    folder = RunFolder(out)
+    tokens = sorted(reader.vocabulary, key=reader.vocabulary.get)
+    folder.save_text("vocab.txt", "".join(f"{token}\n" for token in tokens))
+    folder.save_json("tokenizer_config.json", {"tokenizer_class": "BertTokenizer", "do_lower_case": reader.lower_case})
+
+
+def _run(folder, settings, reader, progress):
+    """Trains from the state in the folder, or from the start, to the end. Returns the log."""
+    set_random_seed(settings.seed)
+    windows = Windows(folder.path / TOKENS, settings.length, reader.vocabulary["[CLS]"], reader.vocabulary["[PAD]"])
+    train, valid = _split(len(windows))
+    every = min(settings.every, settings.steps)
+    rounds = math.ceil(settings.steps / every)
+    batches = MaskedBatches(windows, train, settings, reader.vocabulary, every * settings.accumulate)
+    held_out = MaskedBatches(windows, valid, settings, reader.vocabulary)
+    if progress:
+        passes = rounds * len(batches) * settings.batch_size / len(train)
+        print_note(
+            f"{len(train):,} windows of {settings.length} tokens and {len(valid)} held out: {rounds * every:,} steps, "
+            f"{passes:.1f} passes over the text"
+        )
+    with _precision(settings.precision):
+        transformer = _build(settings, reader)
+        model = masked_language_model(transformer)
+    _compile(model, settings, rounds * len(batches))
+    history = TrainingHistory(rounds, settings.patience, "valid_loss", least=True)
+    random = _restore(folder, model, history) if folder.has_state() else None
+    with Interruption() as interruption:
+        if not history.is_done():
+            rounds_done = RoundEnd(folder, transformer.model, history, every, progress)
+            callbacks = [EpochBatches(batches, random), rounds_done, *([progress] if progress else []), interruption]
+            _fit(model, batches, held_out, rounds, len(history.rows), callbacks, progress)
+    folder.save_json(ABOUT, {**read_json(folder.file(ABOUT)), "is_complete": True})
+    _clear(folder)
+    return history.rows
+
+
+def _clear(folder):
+    """Removes what only an interrupted pretraining needs, and what a killed process left half-written."""
+    half_written = [*folder.path.glob("new.*"), *folder.path.parent.glob("new.*")]
+    for path in (folder.file(STATE), folder.file(TOKENS), *half_written):
+        path.unlink(missing_ok=True)
+    for path in folder.path.parent.glob(".writing-*"):
+        shutil.rmtree(path)
+
+
+def _split(count):
+    """The numbers of the windows to train on, and of those held out, which are spread over the text."""
+    held_out = np.unique(np.linspace(0, count - 1, min(HELD_OUT, max(1, count // 20)) + 2).astype(int)[1:-1])
+    return np.setdiff1d(np.arange(count), held_out), held_out
+
+
+@contextmanager
+def _precision(name):
+    """A context in which layers are made that compute in this precision."""
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(name if name == "float32" else f"mixed_{name}")
+    try:
+        yield
+    finally:
+        keras.config.set_dtype_policy(before)
+
+
+def _build(settings, reader):
+    """The `Transformer` with its head; of a BERT, with a new head and without pooler where the checkpoint has none."""
+    options = {"model": reader.config.get("model_type", "bert"), "with_mlm": "linear", "return_keras_model": False}
+    if settings.bert is None:
+        return build_transformer_model(reader.config, **options)
+    with open_bert(settings.bert) as path:
+        names = checkpoints.google_names(checkpoints.open_checkpoint(path), options["model"])
+        pooler = any("pooler" in name for name in names)
+        transformer = build_transformer_model(reader.config, with_pool=pooler, **options)
+        has_head = any(name.startswith(_HEAD) for name in names)
+        transformer.load_weights_from_checkpoint(path, skip=() if has_head else ("^MLM-",))
+        return transformer
+
+
+def _compile(model, settings, batches):
+    optimizer = AdamWeightDecay(
+        learning_rate(settings, batches),  # Keras counts batches, also where gradients are accumulated
+        weight_decay_rate=settings.weight_decay,
+        exclude_from_weight_decay=("Norm", "bias"),
+        global_clipnorm=1.0,
+        gradient_accumulation_steps=settings.accumulate if settings.accumulate > 1 else None,
+    )
+    model.compile(
+        optimizer,
+        loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="mean_with_sample_weight"),
+        weighted_metrics=[keras.metrics.SparseCategoricalAccuracy(name="accuracy")],
+    )
+
+
+def _restore(folder, model, history):
+    """Puts the state in the folder into model and history. Returns the state of random numbers, None if done."""
+    state, arrays = folder.read_state()
+    history.set_state(state)
+    if history.is_done():
+        return None
+    try:
+        return restore_state(model, arrays)
+    except ValueError as error:
+        raise ValueError(f"{folder.path}: {error}") from None
+
+
+def _fit(model, batches, held_out, rounds, done, callbacks, progress):
+    options = {"callbacks": callbacks, "verbose": 0, "shuffle": False}
+    try:
+        model.fit(batches, epochs=rounds, initial_epoch=done, validation_data=held_out, **options)
+    except BaseException:
+        if progress:
+            progress.on_train_end()  # Keras calls it only without an error; a progress bar must restore the cursor
+        raise
+
+
+class RoundEnd(keras.callbacks.Callback):
+    """Logs a round, keeps the encoder with the lowest held-out loss, saves the state, and stops when that is done.
+
+    Args:
+        folder: The `RunFolder` of log and state.
+        encoder: The model with the encoder.
+        history: The `TrainingHistory`.
+        every: Steps of a round.
+        progress: As for `pretrain`.
+    """
+
+    def __init__(self, folder, encoder, history, every, progress):
+        super().__init__()
+        self._folder, self._encoder, self._history = folder, encoder, history
+        self._every, self._progress = every, progress
+
+    def on_train_begin(self, logs=None):
+        self._start = time.perf_counter() - self._history.seconds()
+
+    def on_epoch_end(self, epoch, logs=None):
+        row = {"epoch": epoch + 1, "step": (epoch + 1) * self._every}
+        for name in ("loss", "accuracy", "val_loss", "val_accuracy"):
+            row[name.replace("val_", "valid_")] = round(float(logs[name]), 6)
+        row["seconds"] = round(time.perf_counter() - self._start, 1)
+        if not math.isfinite(row["loss"]):
+            raise ValueError(f"Pretraining needs a finite loss; use a lower learning rate. Received: {row['loss']}")
+        if self._history.add(row):
+            save_pretrained(self._encoder, self._folder.path.parent)
+        self._folder.save_log(self._history.rows)
+        arrays = [] if self._history.is_done() else training_state(self.model)
+        self._folder.save_state(self._history.get_state(), arrays)
+        if self._progress:
+            self._progress.report(row)
+        self.model.stop_training = self._history.is_done()

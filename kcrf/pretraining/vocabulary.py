@@ -1,0 +1,42 @@
+"""A WordPiece vocabulary learnt from text, by the library `tokenizers`. Needs no Keras."""
+
+__all__ = ["SPECIAL_TOKENS", "learn_vocabulary"]
+
+SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+
+
+def learn_vocabulary(lines, size, lower_case=True):
+    """Learns a vocabulary.
+
+    Args:
+        lines: An iterable of strings.
+        size: How many tokens it has at most, with the five special ones.
+        lower_case: Whether to lower text and strip its accents first, as the tokenizer will. Defaults to True.
+
+    Returns:
+        A list of tokens, the special ones first. The characters of the text are among them; if they would take more
+        than three quarters of the room, the most frequent ones.
+
+    Raises:
+        ImportError: The library `tokenizers` is not installed.
+
+    >>> learn_vocabulary(["low lower lowest"] * 9, 12)[:5]
+    ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
+    """
+    try:
+        from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
+    except ImportError:
+        raise ImportError("A vocabulary is learnt by the library tokenizers: pip install tokenizers") from None
+    learner = Tokenizer(models.WordPiece(unk_token="[UNK]"))  # noqa: S106 (no password)
+    learner.normalizer = normalizers.BertNormalizer(lowercase=lower_case)
+    learner.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=size,
+        special_tokens=list(SPECIAL_TOKENS),
+        limit_alphabet=int(0.75 * (size - len(SPECIAL_TOKENS))),  # leaves room for pieces
+        continuing_subword_prefix="##",
+        show_progress=False,
+    )
+    learner.train_from_iterator(lines, trainer)
+    known = learner.get_vocab()
+    return sorted(known, key=known.get)[:size]

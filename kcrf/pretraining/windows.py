@@ -1,0 +1,136 @@
+"""Text as tokens on the disk, and as full windows of these. Text may be larger than memory. Needs no Keras."""
+
+from functools import cache
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from kcrf.corpora.lines import decode_lines
+from kcrf.files import write_aside
+from kcrf.tokenizers import Tokenizer
+from kcrf.tokenizers.characters import is_cjk_character
+
+__all__ = ["Windows", "iterate_lines", "word_splitter", "write_tokens"]
+
+_LINES_AT_A_TIME = 2000
+
+
+def iterate_lines(paths):
+    """Yields the lines of UTF-8 files that are not blank, without reading a file as a whole.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        IsADirectoryError: It is a folder.
+        ValueError: A line is not UTF-8. Names the file and the line.
+    """
+    for path in map(Path, paths):
+        if path.is_dir():
+            raise IsADirectoryError(f"{path}: needs a file of text. Received: a folder")
+        if not path.exists():
+            raise FileNotFoundError(f"{path}: no such file")
+        with open(path, "rb") as file:
+            yield from (line for line in decode_lines(file, path) if line.strip())
+
+
+def write_tokens(path, lines, vocabulary, lower_case, split_words=None, on_lines=None):
+    """Writes the tokens of lines to a file, with `[SEP]` after each line.
+
+    A token is an int32: its id, or `-1 - id` if it continues the word of the token before it.
+
+    Args:
+        path: The file, a `pathlib.Path`.
+        lines: An iterable of strings.
+        vocabulary: A dict from token to id.
+        lower_case: Whether text is lowered and its accents are removed.
+        split_words: A function from a text to its words, blanks included, such as `jieba.lcut`, or to None: then only
+            WordPiece's pieces, `##ing`, continue a word. Defaults to None, the same for all texts.
+        on_lines: Called with the number of lines done. Defaults to None.
+
+    Returns:
+        How many tokens were written.
+    """
+    tokenizer = Tokenizer(vocabulary, lower_case, token_start=None)
+    continues = np.zeros(max(vocabulary.values()) + 1, bool)
+    continues[[number for token, number in vocabulary.items() if token.startswith("##")]] = True
+    count = 0
+
+    def write(aside):
+        nonlocal count
+        source, done = iter(lines), 0
+        with open(aside, "wb") as file:
+            while batch := list(islice(source, _LINES_AT_A_TIME)):
+                for line, encoding in zip(batch, tokenizer.encode_batch(batch)):
+                    ids = np.array(encoding.token_ids, np.int32)
+                    inner = continues[ids]
+                    if split_words is not None:
+                        inner |= _inside_words(line, split_words, encoding.offsets)
+                    inner[-1] = False  # [SEP]
+                    np.where(inner, -1 - ids, ids).tofile(file)
+                    count += len(ids)
+                done += len(batch)
+                if on_lines is not None:
+                    on_lines(done)
+
+    write_aside(path, write)
+    return count
+
+
+def _inside_words(line, split_words, offsets):
+    """Whether each token begins inside a word."""
+    words = split_words(line)
+    if words is None:
+        return np.zeros(len(offsets), bool)
+    starts = np.zeros(len(line) + 1, bool)
+    starts[np.cumsum([0, *map(len, words)])] = True
+    return ~starts[offsets[:, 0]]
+
+
+class Windows:
+    """Windows of tokens: `[CLS]` and the next tokens of the text, across lines. All are full.
+
+    What is left over at the end is dropped, unless it is all there is: then it is padded.
+
+    Args:
+        path: A file that `write_tokens` wrote.
+        length: How many tokens a window has, with `[CLS]`.
+        start_id: The id of `[CLS]`.
+        pad_id: The id of `[PAD]`.
+    """
+
+    def __init__(self, path, length, start_id, pad_id):
+        self._tokens = np.memmap(path, np.int32, "r")
+        self._length, self._start_id, self._pad_id = length, start_id, pad_id
+
+    def __len__(self):
+        return max(1, len(self._tokens) // (self._length - 1))
+
+    def __getitem__(self, number):
+        """`(token_ids, starts)`, each `(length,)`: int32, and bool, whether a token begins a word."""
+        if not 0 <= number < len(self):
+            raise IndexError(number)
+        size = self._length - 1
+        tokens = np.asarray(self._tokens[number * size : (number + 1) * size])
+        starts = np.concatenate([[True], tokens >= 0])
+        ids = np.concatenate([[self._start_id], np.where(tokens >= 0, tokens, -1 - tokens)])
+        missing = self._length - len(ids)
+        ids = np.pad(ids, (0, missing), constant_values=self._pad_id).astype(np.int32)
+        starts = np.pad(starts, (0, missing), constant_values=True)
+        if len(starts) > 1:
+            starts[1] = True  # a word that the window cuts
+        return ids, starts
+
+
+def word_splitter():
+    """A function from a text to its words, for `write_tokens`: by jieba, None for text without Chinese characters."""
+    return lambda text: _jieba().lcut(text) if any(map(is_cjk_character, text)) else None
+
+
+@cache
+def _jieba():
+    try:
+        import jieba
+    except ImportError:
+        raise ImportError("Words of Chinese text are found by jieba: pip install jieba") from None
+    jieba.setLogLevel(60)
+    return jieba

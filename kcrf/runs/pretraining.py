@@ -1,0 +1,134 @@
+"""The settings of pretraining. Needs no Keras."""
+
+import os
+from dataclasses import dataclass, fields
+
+from kcrf.runs.options import (
+    FRACTION,
+    FROM_SCRATCH,
+    LENGTH,
+    NOT_NEGATIVE,
+    POSITIVE,
+    PROBABILITY,
+    Range,
+    describe,
+    kinds_of,
+    may_be_none,
+    option,
+)
+
+__all__ = ["MASKS", "PretrainingSettings"]
+
+MASKS = ("tokens", "words", "spans")
+
+AT_LEAST_100 = Range("at least 100", lambda x: x >= 100)
+
+
+@dataclass(frozen=True)
+class PretrainingSettings:
+    """The settings of pretraining a masked language model, checked.
+
+    Raises:
+        ValueError: A value has the wrong type or is out of range, or is given where it has no meaning.
+
+    >>> PretrainingSettings().learning_rate, PretrainingSettings(bert="folder").learning_rate
+    (0.0005, 5e-05)
+
+    """
+
+    bert: str | None = option(
+        None,
+        "Folder of a BERT, in Google's or Hugging Face's format, or of a run of `kcrf train`, to pretrain further on "
+        "text of your domain.",
+        "model",
+        none="a new model",
+        metavar="FOLDER",
+    )
+    layers: int = option(4, "Layers of a new model.", "model", range=POSITIVE, only=FROM_SCRATCH)
+    width: int = option(
+        256, "Size of the hidden vectors of a new model, a multiple of 64.", "model", range=POSITIVE, only=FROM_SCRATCH
+    )
+    vocab_size: int = option(
+        8000, "How many tokens are learnt from the text.", "model", range=AT_LEAST_100, only=FROM_SCRATCH
+    )
+    lower_case: bool | None = option(
+        {"scratch": True, "bert": None},
+        "Whether text is lowered and its accents are removed.",
+        "model",
+        none="as the BERT's folder says",
+    )
+    mask: str = option(
+        "tokens",
+        "What is hidden: single tokens; words as a whole, which Chinese text needs jieba for; or spans of several "
+        "words. words and spans are harder, and mostly better.",
+        "masks",
+        choices=MASKS,
+    )
+    rate: float = option(0.15, "Share of the tokens that are hidden.", "masks", range=PROBABILITY)
+    static: bool = option(
+        False,
+        "Hide the same tokens of a window in each pass over the text, as the original BERT. Worse on small data.",
+        "masks",
+    )
+    length: int = option(128, "Tokens of a window. Text is cut into full windows.", "masks", range=LENGTH)
+    steps: int = option(
+        10_000,
+        "Updates of the weights. On a BERT 100,000 were best in the literature, fewer for little text; watch the "
+        "held-out loss, or set --patience.",
+        "training",
+        range=POSITIVE,
+    )
+    batch_size: int = option(32, "Windows of a batch.", "training", range=POSITIVE)
+    accumulate: int = option(
+        1,
+        "Batches whose gradients are averaged for an update: larger batches in the same memory.",
+        "training",
+        range=POSITIVE,
+    )
+    learning_rate: float = option(
+        {"scratch": 5e-4, "bert": 5e-5}, "Learning rate at its peak.", "training", range=POSITIVE
+    )
+    warmup: float = option(
+        0.1, "Fraction of the steps in which the learning rate rises from 0.", "training", range=FRACTION
+    )
+    schedule: str = option(
+        "linear",
+        "How the learning rate falls after its peak: along a line or a cosine to 0, by the same factor in each step to "
+        "a hundredth (exponential), or not at all (constant).",
+        "training",
+        choices=("linear", "cosine", "exponential", "constant"),
+    )
+    weight_decay: float = option(0.01, "Weight decay of AdamW.", "training", range=NOT_NEGATIVE)
+    every: int = option(
+        500,
+        "Score the held-out part, keep the best weights and save the state after so many steps.",
+        "training",
+        range=POSITIVE,
+    )
+    patience: int | None = option(
+        None, "Stop after so many scores without a lower held-out loss.", "training", range=POSITIVE, none="never"
+    )
+    precision: str = option(
+        "float32",
+        "Arithmetic of the layers. float16 and bfloat16 are faster on GPUs that have them.",
+        "training",
+        choices=("float32", "float16", "bfloat16"),
+    )
+    seed: int = option(0, "Seed of weights, windows and masks.", "training", range=NOT_NEGATIVE)
+
+    def __post_init__(self):
+        if isinstance(self.bert, os.PathLike):
+            object.__setattr__(self, "bert", os.fspath(self.bert))
+        run = ("scratch" if self.bert is None else "bert",)
+        for setting in fields(self):
+            known, name = setting.metadata["option"], setting.name
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, known.of_run("default", run))
+            if getattr(self, name) is not None or not may_be_none(setting):
+                known.check(name, kinds_of(setting), getattr(self, name), run)
+            known.check_condition(name, getattr(self, name), self.bert, run)
+        if self.width % 64:
+            raise ValueError(f"`width` must be a multiple of 64, the size of a head. Received: {self.width}")
+
+
+PretrainingSettings.__doc__ = (PretrainingSettings.__doc__ or "") + describe(fields(PretrainingSettings))

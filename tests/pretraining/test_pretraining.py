@@ -1,0 +1,251 @@
+"""Masked language models: scores, batches, learning, what is written, further pretraining, interruptions."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from kills import killed
+from seeds import set_seeds
+
+from kcrf import commands
+from kcrf.backend import backend_name, ops
+from kcrf.checkpoints import open_checkpoint
+from kcrf.models import build_transformer_model
+from kcrf.pretraining import PretrainingSettings, pretrain, resume_pretraining
+from kcrf.pretraining.batches import MaskedBatches
+from kcrf.pretraining.model import POSITIONS, masked_language_model
+from kcrf.runs import Settings
+from kcrf.tokenizers import load_vocab
+from kcrf.training import train_segmenter
+
+SIZES = {"vocab_size": 30, "hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
+WORDS = ["今天", "明天", "天气", "很好", "下雨", "我们", "出去", "回家"]
+TINY = PretrainingSettings(
+    layers=1, width=64, vocab_size=100, length=16, steps=12, every=4, batch_size=8, learning_rate=3e-3, mask="words"
+)
+
+
+def lines(count, seed=0):
+    """Lines of 4 words in which the second word follows from the first, and the fourth from the third."""
+    pairs = np.random.default_rng(seed).integers(0, 4, (count, 2))
+    return ["".join(WORDS[2 * one] + WORDS[2 * one + 1] for one in row) for row in pairs.tolist()]
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    path = tmp_path_factory.mktemp("text") / "text.txt"
+    path.write_text("\n".join(lines(600)), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def whole(text, tmp_path_factory):
+    """A finished pretraining."""
+    out = tmp_path_factory.mktemp("whole") / "bert"
+    return out, pretrain(TINY, [text], out)
+
+
+def test_scores_are_those_of_the_whole_model_at_the_positions():
+    set_seeds(0)
+    transformer = build_transformer_model(**SIZES, with_mlm="linear", return_keras_model=False)
+    model = masked_language_model(transformer)
+    random = np.random.default_rng(0)
+    tokens, segments = random.integers(1, 30, (3, 9)), np.zeros((3, 9), int)
+    tokens[1, 6:] = 0
+    positions = np.array([[0, 4, 8], [5, 1, 1], [3, 2, 7]])
+    found = model.predict_on_batch({"Input-Token": tokens, "Input-Segment": segments, POSITIONS: positions})
+    everywhere = transformer.model.predict_on_batch([tokens, segments])
+    np.testing.assert_allclose(found, np.take_along_axis(everywhere, positions[:, :, None], axis=1), atol=1e-5)
+    assert len(model.trainable_variables) == len(transformer.model.trainable_variables)
+
+
+class Rows:
+    """Windows whose tokens say which they are."""
+
+    def __getitem__(self, number):
+        return np.array([2, *range(10 + 20 * number, 29 + 20 * number)]), np.ones(20, bool)
+
+
+VOCABULARY = {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4, **{str(n): n for n in range(5, 300)}}
+
+
+@pytest.mark.once("torch")
+def test_batches_have_every_window_once_in_a_pass_and_new_masks_in_the_next():
+    settings = replace(TINY, length=20, mask="tokens", batch_size=3)
+    numbers = np.array([0, 2, 3, 5, 7, 9])
+    batches = MaskedBatches(Rows(), numbers, settings, VOCABULARY, steps=4)  # two passes a round
+    seen = [(batch[0]["Input-Token"], batch[0][POSITIONS], *batch[1:]) for batch in (batches[i] for i in range(4))]
+    masks = {}
+    for part, (shown, positions, targets, weights) in enumerate(seen):
+        assert shown.shape == (3, 20) and positions.shape == targets.shape == (3, 3) and (weights == 1).all()
+        for row in range(3):
+            number = int(targets[row, 0] - 10) // 20
+            original = Rows()[number][0]
+            np.testing.assert_array_equal(targets[row], original[positions[row]])
+            hidden = np.isin(np.arange(20), positions[row])
+            np.testing.assert_array_equal(shown[row][~hidden], original[~hidden])
+            masks.setdefault(number, []).append((part // 2, positions[row].tolist()))
+    assert sorted(masks) == numbers.tolist()
+    assert all([turn for turn, _ in drawn] == [0, 1] for drawn in masks.values())
+    assert sum(one == other for (_, one), (_, other) in masks.values()) < 2
+    batches.draw(1)
+    assert not np.array_equal(batches[0][1], seen[0][2])
+    batches.draw(0)
+    np.testing.assert_array_equal(batches[0][0]["Input-Token"], seen[0][0])
+
+
+@pytest.mark.once("torch")
+def test_static_and_held_out_masks_stay():
+    settings = replace(TINY, length=20, mask="tokens", batch_size=4)
+    static = MaskedBatches(Rows(), np.array([3]), replace(settings, static=True), VOCABULARY, steps=1)
+    dynamic = MaskedBatches(Rows(), np.array([3]), settings, VOCABULARY, steps=1)
+    assert len(np.unique(static[0][1], axis=0)) == 1 < len(np.unique(dynamic[0][1], axis=0))
+    held_out = MaskedBatches(Rows(), np.arange(6), settings, VOCABULARY)
+    before = [held_out[i][1].tolist() for i in range(len(held_out))]
+    held_out.draw(3)
+    assert [len(rows) for rows in before] == [4, 2]
+    assert before == [held_out[i][1].tolist() for i in range(2)]
+
+
+@pytest.mark.once("torch")
+def test_what_follows_from_its_neighbours_is_learnt(text, tmp_path):
+    """Guessing by frequency costs more than 2 nats and is right one time in four."""
+    settings = replace(TINY, steps=300, every=150, mask="tokens", batch_size=32)
+    rows = pretrain(settings, [text], tmp_path / "bert")
+    assert [row["step"] for row in rows] == [150, 300]
+    assert rows[-1]["valid_loss"] < 0.9 < 2 < rows[0]["loss"] and rows[-1]["valid_accuracy"] > 0.75
+
+
+@pytest.mark.once("torch")
+def test_the_folder_is_a_bert_for_everybody(whole, tmp_path):
+    import transformers
+
+    out, _ = whole
+    vocabulary = load_vocab(out / "vocab.txt")
+    ids = np.array([[vocabulary["[CLS]"], vocabulary["今"], vocabulary["[MASK]"], vocabulary["[SEP]"]]])
+    ours = build_transformer_model(out, out, with_mlm="linear").predict_on_batch([ids, np.zeros_like(ids)])
+    theirs = transformers.AutoModelForMaskedLM.from_pretrained(out).eval()
+    import torch
+
+    np.testing.assert_allclose(ours, theirs(torch.tensor(ids)).logits.detach().numpy(), atol=2e-5)
+    assert transformers.AutoTokenizer.from_pretrained(out).tokenize("今天 Ab") == ["今", "天", "[UNK]"]
+    sentences = [line_words(line) for line in lines(20)]
+    settings = Settings(bert=str(out), epochs=1, batch_size=8)
+    segmenter, _ = train_segmenter(settings, sentences, sentences, out=tmp_path / "run")
+    assert segmenter.model.get_layer("Embedding-Token").get_weights()[0].shape == (len(vocabulary), 64)
+    log = (out / "pretraining" / "log.csv").read_text().splitlines()
+    assert log[0] == "epoch,step,loss,accuracy,valid_loss,valid_accuracy,seconds" and len(log) == 4
+    assert {path.name for path in (out / "pretraining").iterdir()} == {"about.json", "log.csv"}
+
+
+def line_words(line):
+    return [line[i : i + 2] for i in range(0, len(line), 2)]
+
+
+@pytest.mark.once("torch")
+def test_further_pretraining_begins_with_the_weights_of_the_bert(whole, text, tmp_path):
+    out, rows = whole
+    still = PretrainingSettings(bert=str(out), length=16, steps=2, batch_size=8, learning_rate=1e-12, mask="words")
+    more = pretrain(still, [text], tmp_path / "more")
+    assert more[-1]["valid_loss"] == pytest.approx(min(row["valid_loss"] for row in rows), abs=1e-4)
+    before, after = open_checkpoint(out), open_checkpoint(tmp_path / "more")
+    assert set(before) == set(after)
+    for name in before:
+        np.testing.assert_allclose(before[name], after[name], atol=1e-6)
+    assert (tmp_path / "more" / "vocab.txt").read_text() == (out / "vocab.txt").read_text()
+
+
+@pytest.mark.once("torch")
+def test_a_bert_without_a_head_gets_one_and_keeps_its_pooler(text, whole, tmp_path):
+    from kcrf.models import save_pretrained
+
+    vocabulary = load_vocab(whole[0] / "vocab.txt")
+    bert = build_transformer_model(**{**SIZES, "vocab_size": len(vocabulary)}, with_pool=True, max_position=16)
+    save_pretrained(bert, tmp_path / "old", vocab=vocabulary)
+    settings = PretrainingSettings(bert=str(tmp_path / "old"), length=16, steps=2, batch_size=4)
+    pretrain(settings, [text], tmp_path / "new")
+    before, after = open_checkpoint(tmp_path / "old"), open_checkpoint(tmp_path / "new")
+    assert set(before) < set(after) and any(name.startswith("cls.predictions") for name in set(after) - set(before))
+    pooler = [name for name in before if "pooler" in name]
+    assert len(pooler) == 2 and all(np.array_equal(before[name], after[name]) for name in pooler)
+
+
+@pytest.mark.once("torch")
+def test_accumulated_gradients_make_an_update_of_several_batches(text, tmp_path):
+    rows = pretrain(replace(TINY, accumulate=3, steps=4), [text], tmp_path / "bert")
+    assert [row["step"] for row in rows] == [4] and np.isfinite(rows[0]["valid_loss"])
+
+
+@pytest.mark.once("torch")
+@pytest.mark.parametrize("precision", ["bfloat16"])
+def test_other_precisions_learn_too_and_leave_the_policy_as_it_was(precision, text, tmp_path):
+    from kcrf.backend import keras
+
+    rows = pretrain(replace(TINY, precision=precision), [text], tmp_path / "bert")
+    assert rows[-1]["valid_loss"] < rows[0]["valid_loss"] and keras.config.dtype_policy().name == "float32"
+    assert open_checkpoint(tmp_path / "bert")["cls.predictions.bias"].dtype == np.float32
+
+
+@pytest.mark.once("torch")
+def test_training_stops_where_the_held_out_loss_no_longer_falls(text, tmp_path):
+    rows = pretrain(replace(TINY, patience=1, learning_rate=1e-12), [text], tmp_path / "bert")
+    assert len(rows) < 4 and rows[-1]["valid_loss"] >= min(row["valid_loss"] for row in rows[:-1])
+
+
+PRETRAINING = """
+from test_pretraining import TINY
+from kcrf.pretraining import pretrain, resume_pretraining
+
+resume_pretraining(folder) if command == "resume" else pretrain(TINY, [os.environ["TEXT"]], folder)
+"""
+
+
+@pytest.mark.once("torch")
+@pytest.mark.parametrize("first", [2, "new.about.json", 8, "new.log.csv", "new.state.npz", "/state.npz"])
+def test_kill_9_changes_nothing(first, whole, text, tmp_path, monkeypatch):
+    monkeypatch.setenv("TEXT", str(text))
+    out = tmp_path / "bert"
+    assert killed(out, first, "train", PRETRAINING)
+    if not (out / "pretraining" / "about.json").exists():
+        pretrain(TINY, [text], out)
+    elif first != "/state.npz":  # which is removed at the end
+        resume_pretraining(out)
+    with pytest.raises(FileNotFoundError, match="that was interrupted. Received: one that is complete"):
+        resume_pretraining(out)
+    for name in ("model.safetensors", "config.json", "vocab.txt", "tokenizer_config.json", "pretraining/about.json"):
+        assert (out / name).read_bytes() == (whole[0] / name).read_bytes(), name
+    assert {path.name for path in out.rglob("*")} == {path.name for path in whole[0].rglob("*")}
+
+
+@pytest.mark.once("torch")
+def test_bad_input_is_refused_and_nothing_is_written(text, whole, tmp_path, capsys):
+    out = tmp_path / "bert"
+    (tmp_path / "short.txt").write_text("今天\n")
+    cases = {
+        ("--out", str(out)): "needs --text, or --resume FOLDER",
+        ("--text", str(tmp_path / "none"), "--out", str(out)): "none: no such file",
+        ("--text", str(tmp_path / "short.txt"), "--out", str(out)): "needs text of 256 tokens at least. Received: 3",
+        ("--text", str(text), "--out", str(whole[0])): "needs an empty folder or none",
+        ("--text", str(text), "--out", str(text)): "needs a folder to write the model into. Received: a file",
+        ("--text", str(text), "--out", str(out), "--width", "100"): "--width must be a multiple of 64",
+        ("--text", str(text), "--out", str(out), "--bert", "x", "--layers", "2"): "--layers needs",
+        ("--resume", str(out)): "needs a pretraining that was interrupted. Received: a folder without one",
+        ("--resume", str(out), "--steps", "3"): "Received: also --steps",
+    }
+    for options, message in cases.items():
+        assert commands.main(["pretrain", *options]) == 2, options
+        assert message in capsys.readouterr().err.replace("`", ""), options
+    assert json.loads((whole[0] / "pretraining" / "about.json").read_text())["is_complete"]
+
+
+def test_the_command_pretrains(text, tmp_path, capsys):
+    out = tmp_path / "bert"
+    options = ["--layers", "1", "--width", "64", "--vocab-size", "100", "--length", "16"]
+    options += ["--steps", "2", "--every", "1", "--batch-size", "4"]
+    assert commands.main(["pretrain", "--text", str(text), "--out", str(out), *options]) == 0
+    printed, progress = capsys.readouterr()
+    assert "held-out loss" in printed and "step 2, loss" in progress and "2 steps" in progress
+    about = json.loads((out / "pretraining" / "about.json").read_text())
+    assert about["backend"] == backend_name() and about["settings"]["steps"] == 2
+    assert ops.shape(build_transformer_model(out, out).weights[0])[-1] == 64
