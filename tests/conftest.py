@@ -30,7 +30,7 @@ MARKERS = {
     "keras_3(reason)": "what the old host lacks, and why",
     "old_host(reason)": "what only the old host has, and why",
     "once(backend)": "the same on every backend, so it runs on this one alone",
-    "long(but=None)": "`make test` runs it on `but` alone (a backend, or `keras_3`) or nowhere; `make test-all` all",
+    "long(but='')": "`make test` runs it on these alone (backends, `keras_3`, `old_host`); `make test-all` on all",
     "every_backend": "an exception to `once` or `long` of the whole file",
 }
 
@@ -54,6 +54,11 @@ def pytest_report_header():
 def pytest_configure(config):
     for marker, meaning in MARKERS.items():
         config.addinivalue_line("markers", f"{marker}: {meaning}")
+    if os.environ["KERAS_BACKEND"] == "tensorflow" and not config.getoption("--all"):
+        import tensorflow as tf
+
+        # Most graphs of the tests run once or twice: optimizing them takes longer than it saves.
+        tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
 
 
 def pytest_collection_modifyitems(config, items):
@@ -64,17 +69,18 @@ def pytest_collection_modifyitems(config, items):
 
 
 def _runs_here(item, everything):
-    """By the nearest of the markers; tests of folders that need no Keras run once, on torch, the fastest to start."""
+    """By its markers, the nearest first; tests of folders without Keras run once, on torch, the fastest to start."""
     from kcrf.backend import OLD_HOST, backend_name
 
     here = {"old_host"} if OLD_HOST else {"keras_3", backend_name()}
-    for marker in item.iter_markers():
-        if marker.name == "every_backend":
-            return True
+    is_exception = any(marker.name == "every_backend" for marker in item.own_markers)
+    for marker in item.own_markers if is_exception else item.iter_markers():
         if marker.name == "once":
             return backend_name() == marker.args[0]
-        if marker.name == "long" and not everything and marker.kwargs.get("but") not in here:
+        if marker.name == "long" and not everything and here.isdisjoint(marker.kwargs.get("but", "").split()):
             return False
+    if is_exception:
+        return True
     room = item.path.relative_to(ROOT / "tests").parts[0].removeprefix("test_").removesuffix(".py")
     return room not in KERAS_FREE or backend_name() == "torch"
 

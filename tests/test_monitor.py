@@ -9,7 +9,7 @@ import numpy as np
 import oracles
 import pytest
 from bert4keras_host import bert4keras_python  # noqa: F401
-from conftest import TOLERANCE
+from conftest import TOLERANCE, few
 from seeds import set_seeds
 
 from kcrf.backend import backend_name, keras, ops
@@ -19,6 +19,7 @@ from kcrf.monitor import CRFMonitor
 from kcrf.optimizers import Adam
 from kcrf.tags import bio, bmes
 
+pytestmark = pytest.mark.long(but="torch")
 SCHEME = bio(["X"])
 LENGTHS = [5, 3, 1, 4, 5, 2]
 WORDS = 20
@@ -81,7 +82,8 @@ def definitions(emissions, tags, transitions, start=None, end=None):
     }
 
 
-@pytest.mark.parametrize("constraints", [None, SCHEME])
+@pytest.mark.every_backend
+@pytest.mark.parametrize("constraints", few(None, SCHEME))
 def test_the_numbers_are_their_definitions(sentences, constraints):
     layer = ConditionalRandomField(lr_multiplier=30, constraints=constraints)
     model = build(layer)
@@ -113,6 +115,7 @@ def test_the_change_counts_from_before_the_first_update(sentences):
     )
 
 
+@pytest.mark.every_backend
 def test_rates_are_those_in_force_and_the_highest_one_decides(sentences):
     schedule = keras.optimizers.schedules.PolynomialDecay(4e-4, decay_steps=6, end_learning_rate=1e-4)
     layer = ConditionalRandomField(lr_multiplier=7, name="CRF")
@@ -337,6 +340,7 @@ def test_tensorboard_finds_scalars_and_pictures(sentences, tmp_path):
     assert len(found) == 2 * len(numbers)
 
 
+@pytest.mark.every_backend
 @pytest.mark.skipif(backend_name() != "tensorflow", reason="Keras' TensorBoard callback needs its TensorFlow backend")
 @pytest.mark.filterwarnings("ignore")  # tensorboard's own, on import
 def test_keras_own_tensorboard_callback_sees_them_too(sentences, tmp_path):
@@ -485,6 +489,8 @@ outputs["history"], outputs["logs"] = monitor.history, {k: [float(v) for v in l]
 """
 
 
+@pytest.mark.long(but="keras_3")
+@pytest.mark.every_backend
 @pytest.mark.skipif(backend_name() != "tensorflow", reason="bert4keras has a host of its own: once is enough")
 def test_bert4keras_own_layer_is_watched_on_its_own_host(bert4keras_python, sentences, tmp_path):  # noqa: F811
     words, known = sentences

@@ -119,8 +119,9 @@ def test_at_512_positions_the_loss_is_that_of_float64_under_every_policy(policy)
         assert_allclose(loss, expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize("layer", [ConditionalRandomField(), MaximumEntropyMarkovModel()], ids=["crf", "memm"])
-def test_a_score_that_is_no_number_makes_the_loss_of_its_sentence_none_either(layer):
+@pytest.mark.parametrize("head", few(ConditionalRandomField, MaximumEntropyMarkovModel))
+def test_a_score_that_is_no_number_makes_the_loss_of_its_sentence_none_either(head):
+    layer = head()
     emissions, tags = np.random.default_rng(0).normal(size=(3, 4, 3)).astype("float32"), np.zeros((3, 4), "int32")
     whole = ops.convert_to_numpy(layer.sparse_loss(tags, layer(emissions)))
     emissions[1, 2] = np.nan
@@ -210,6 +211,7 @@ def test_span_confidence_is_the_share_of_the_paths_that_hold_the_span(scheme, bo
         assert_allclose(probabilities, expected, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.long(but="torch")
 def test_span_confidence_of_a_free_layer_reads_tags_by_the_scheme_it_is_given():
     """Without constraints, P(B-A I-A and then no I-A) among all paths, legal or not."""
     scheme = bio(["A"])
@@ -252,6 +254,7 @@ def test_spans_that_cannot_be_are_refused(spans, message):
         layer.span_confidence(layer(EMISSIONS, mask=MASK), spans)
 
 
+@pytest.mark.long(but="torch")
 @pytest.mark.parametrize("scale", [1.0, 30.0, 1000.0])
 @pytest.mark.parametrize("constrained", [True, False])
 def test_span_confidences_of_scores_of_any_size_are_the_enumerated_ones(scale, constrained):
@@ -273,6 +276,7 @@ def test_span_confidences_of_scores_of_any_size_are_the_enumerated_ones(scale, c
             assert_allclose(probability, expected, rtol=1e-3, atol=1e-6)
 
 
+@pytest.mark.long(but="torch")
 def test_span_confidences_take_one_pass_and_equal_the_share_of_the_restricted_paths():
     """`log_probability_within` is another way to the same numbers, with a pass for each span."""
     passes = []
@@ -296,6 +300,7 @@ def test_span_confidences_take_one_pass_and_equal_the_share_of_the_restricted_pa
             assert_allclose(found[row][index], np.exp(numpy(log_p)[0]), rtol=1e-4, atol=1e-7)
 
 
+@pytest.mark.long(but="torch")
 def test_a_free_layer_decodes_under_constraints_that_are_given(tmp_path):
     model, layer, words, _ = small_model()
     layer.set_weights([random.normal(size=(4, 4))])
@@ -320,6 +325,7 @@ def test_span_confidence_needs_a_scheme_of_the_right_size():
         built().span_confidence(EMISSIONS, [[], [], []], scheme=bio(["A"]))
 
 
+@pytest.mark.long(but="keras_3")
 def test_a_tagger_layer_with_confidences_returns_the_marginals_of_its_tags(tmp_path):
     model, layer, words, _ = small_model(lr_multiplier=10, use_boundary=True)
     tagger = keras.Model(model.input, ViterbiTags(layer, confidences=True)(model.output))
@@ -401,6 +407,7 @@ def test_fit_learns_and_a_loaded_model_trains_on_identically(tmp_path):
     assert_allclose(numpy(loaded.get_layer("CRF").trans), numpy(layer.trans), rtol=1e-5)
 
 
+@pytest.mark.long(but="torch")
 def test_weights_come_back_from_a_weight_file(tmp_path):
     model, layer, words, _ = small_model(lr_multiplier=100)
     model.save_weights(tmp_path / "model.weights.h5")
@@ -415,6 +422,7 @@ def test_weights_come_back_from_a_weight_file(tmp_path):
     assert_allclose(*losses, rtol=1e-6)
 
 
+@pytest.mark.long(but="torch")
 def test_dense_targets_train_too():
     model, layer, words, tags = small_model()
     model.compile("sgd", loss=layer.dense_loss, metrics=[layer.dense_accuracy])
@@ -427,6 +435,7 @@ def test_dense_targets_train_too():
     assert_allclose(dense_result["dense_accuracy"], sparse_result["sparse_accuracy"])
 
 
+@pytest.mark.long(but="torch old_host")
 def test_the_compiled_loss_is_the_mean_and_sentence_weights_weigh_it():
     model, layer, words, tags = small_model()
     model.compile("sgd", loss=layer.sparse_loss)
@@ -437,6 +446,7 @@ def test_the_compiled_loss_is_the_mean_and_sentence_weights_weigh_it():
     assert_allclose(weighted, (weights * each).mean(), rtol=1e-5)
 
 
+@pytest.mark.long(but="torch")
 def test_in_fit_a_sentence_of_weight_zero_teaches_nothing():
     weights = np.arange(16) % 2 * 1.0
     losses = []
@@ -516,6 +526,7 @@ def test_what_cannot_work_is_refused(make, message):
         make()
 
 
+@pytest.mark.long(but="torch")
 def test_a_loss_outlives_its_layer_no_further_than_saying_so():
     loss = built().sparse_loss
     gc.collect()
@@ -523,7 +534,7 @@ def test_a_loss_outlives_its_layer_no_further_than_saying_so():
         loss(TAGS, EMISSIONS)
 
 
-@pytest.mark.parametrize("jit", [False] if OLD_HOST else ["auto"] if backend_name() == "jax" else ["auto", False])
+@pytest.mark.parametrize("jit", [False] if OLD_HOST else ["auto"] if backend_name() == "jax" else few("auto", False))
 def test_viterbi_accuracy_is_a_compiled_metric_that_follows_the_weights(jit):
     model, layer, words, tags = small_model(lr_multiplier=2, use_boundary=True, constraints=bmes())
     tags = np.random.default_rng(9).integers(-1, 4, tags.shape)
@@ -569,6 +580,7 @@ def test_viterbi_accuracy_of_a_loaded_model_of_one_hot_tags_and_weighed(tmp_path
     assert_allclose([again[name] for name in found], list(found.values()), rtol=1e-6)
 
 
+@pytest.mark.long(but="torch")
 def test_a_model_that_is_built_by_its_data_counts_viterbi_accuracy_too():
     set_seeds(3)
     layer = ConditionalRandomField(lr_multiplier=10)

@@ -76,6 +76,7 @@ def test_a_suggestion_needs_positive_numbers(learning_rate, steps):
 # lr_multiplier="auto"
 
 
+@pytest.mark.long(but="torch old_host")
 def test_auto_is_one_until_fit_begins_and_then_what_is_suggested():
     model, layer = crf_model(lr_multiplier="auto", use_boundary=True)
     assert float(layer.multiplier) == 1
@@ -89,6 +90,7 @@ def test_auto_is_one_until_fit_begins_and_then_what_is_suggested():
     assert layer.get_config()["lr_multiplier"] == "auto"
 
 
+@pytest.mark.long(but="torch old_host")
 def test_auto_trains_exactly_as_its_number_does():
     auto, auto_layer = crf_model(lr_multiplier="auto", use_boundary=True)
     fixed, fixed_layer = crf_model(lr_multiplier=suggest_lr_multiplier(1e-3, 12), use_boundary=True)
@@ -165,7 +167,8 @@ OPTIMIZERS = {
 }
 
 
-@pytest.mark.parametrize("name", few(*OPTIMIZERS, everywhere=2))
+@pytest.mark.long(but="keras_3")
+@pytest.mark.parametrize("name", few(*OPTIMIZERS))
 def test_under_every_optimizer_auto_is_the_number_given_from_the_start(name):
     """Also in a second `fit`: `steps` is the same there, but the scores are other ones than at the start."""
     runs = []
@@ -189,6 +192,7 @@ def test_under_every_optimizer_auto_is_the_number_given_from_the_start(name):
         assert_allclose(auto, fixed, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.long(but="torch")
 @pytest.mark.parametrize(
     "name", few("lookahead", "plain", "prior 20", "average", *["use_ema"][: backend_name() != "jax"])
 )
@@ -207,6 +211,7 @@ def test_a_change_between_updates_is_a_change_of_the_rate_alone(name):
     assert_allclose(numpy(layer.trans), numpy(same.trans), rtol=1e-4)
 
 
+@pytest.mark.long(but="torch")
 def test_a_layer_that_was_trained_asks_for_its_optimizer():
     model, layer = crf_model(lr_multiplier=10)
     model.compile("sgd", loss=layer.sparse_loss)
@@ -216,6 +221,7 @@ def test_a_layer_that_was_trained_asks_for_its_optimizer():
     layer.set_lr_multiplier(2, model.optimizer)
 
 
+@pytest.mark.long(but="torch")
 def test_auto_without_a_number_says_so_once():
     model, layer = crf_model(lr_multiplier="auto")
     model.compile("sgd", loss=layer.sparse_loss)
@@ -243,6 +249,7 @@ def test_a_weight_file_loads_whatever_the_multipliers(tmp_path, saved, loaded):
     assert float(other_layer.multiplier) == (10 if loaded == 10 else 100 if saved == "auto" else 10)
 
 
+@pytest.mark.long(but="torch")
 def test_auto_looks_at_the_highest_rate_of_a_schedule_and_at_given_steps():
     model, layer = crf_model(lr_multiplier="auto")
     model.compile(keras.optimizers.Adam(WarmupLinearDecay(1e-4, 300, 1000)), loss=layer.sparse_loss)
@@ -250,6 +257,7 @@ def test_auto_looks_at_the_highest_rate_of_a_schedule_and_at_given_steps():
     assert float(layer.multiplier) == 100.0
 
 
+@pytest.mark.long(but="torch")
 def test_auto_says_when_it_cannot_know_how_long_the_run_is():
     callback = AutoLearningRate(crf_model(lr_multiplier="auto")[1])
     callback.set_params({"steps": None, "epochs": 2})
@@ -350,6 +358,7 @@ def test_weights_that_come_late_are_divided_too():
     assert_allclose(numpy(model.head.layer.bias), np.full(3, 0.01), rtol=1e-6)
 
 
+@pytest.mark.long(but="torch")
 def test_moving_averages_seeds_and_losses_are_as_without_the_wrapper(tmp_path):
     def model(k):
         wrap = (lambda layer: SetLearningRate(layer, k)) if k else (lambda layer: layer)
@@ -375,6 +384,7 @@ def test_moving_averages_seeds_and_losses_are_as_without_the_wrapper(tmp_path):
     assert_allclose(loaded.predict(X, verbose=0), wrapped.predict(X, verbose=0), rtol=1e-6)
 
 
+@pytest.mark.long(but="torch")
 def test_masks_pass_through_and_reach_the_layer():
     words = np.array([[3, 4, 0, 0], [1, 2, 5, 6]])
 
@@ -392,6 +402,7 @@ def test_masks_pass_through_and_reach_the_layer():
     assert_allclose(numpy(masked), numpy(lstm(values[:, :2])), rtol=1e-5)
 
 
+@pytest.mark.long(but="torch")
 def test_a_loaded_model_with_a_wrapped_layer_trains_on_identically(tmp_path):
     model, _, head = dense_model(lambda layer: SetLearningRate(layer, 100))
     model.compile("adam", "mse")

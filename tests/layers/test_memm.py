@@ -71,7 +71,7 @@ def built(tags=4, transitions=None, **arguments):
     return layer
 
 
-@pytest.mark.parametrize("k", [1, 100])
+@pytest.mark.parametrize("k", few(100, 1))
 def test_losses_are_the_mean_of_both_directions_on_the_sentence_with_masked_positions_cut_out(k):
     layer = built(transitions=TRANSITIONS, lr_multiplier=k)
     y_pred = layer(EMISSIONS, mask=MASK)
@@ -107,6 +107,7 @@ def test_unknown_tags_cost_nothing_and_tell_their_neighbours_nothing():
     assert_allclose(numpy(layer.dense_loss(zero_rows, y_pred)), expected_losses, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.long(but="torch")
 @on_keras_3
 def test_each_direction_is_a_likelihood_over_the_known_positions():
     layer = built(transitions=TRANSITIONS)
@@ -172,6 +173,7 @@ def test_the_k_best_entropy_and_spans_are_those_of_the_enumerated_paths(hidden_d
             assert_allclose(probability, shares[np.array(holds)].sum(), rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.long(but="torch tensorflow old_host")
 def test_viterbi_accuracy_is_a_compiled_metric_of_this_layer_too():
     layer = MaximumEntropyMarkovModel(lr_multiplier=10, hidden_dim=2)
     model = keras.Sequential([keras.Input((None, 4)), layer])
@@ -183,6 +185,7 @@ def test_viterbi_accuracy_is_a_compiled_metric_of_this_layer_too():
     assert_allclose(shares, shares[0], rtol=1e-6)
 
 
+@pytest.mark.long(but="torch")
 def test_auto_gets_its_number_and_keeps_it_in_a_file(tmp_path):
     layer = MaximumEntropyMarkovModel(lr_multiplier="auto", hidden_dim=2, name="MEMM")
     model = keras.Sequential([keras.Input((None, 4)), layer])
@@ -220,6 +223,7 @@ def test_any_mask_and_size_of_scores(shape, scale, seed):
         assert (expected(emissions, other, mask, transitions)[:, 2] <= score + 1e-4 * max(1, scale)).all()
 
 
+@pytest.mark.long(but="torch")
 @on_keras_3
 @pytest.mark.parametrize("tags", [1, 7])
 def test_any_number_of_tags(tags):
@@ -259,6 +263,7 @@ def test_one_tag_at_minus_infinity_masks_nothing():
     assert np.isfinite(value) and np.isfinite(gradient).all() and (gradient[:, 2, 1] == 0).all()
 
 
+@pytest.mark.long(but="torch")
 @pytest.mark.parametrize("hidden_dim", few(2, None))
 @pytest.mark.parametrize("optimizer", few("Adam", "SGD"))
 def test_the_multiplier_is_exactly_k_times_the_rate_of_the_effective_scores(optimizer, hidden_dim):
@@ -276,6 +281,7 @@ def test_the_multiplier_is_exactly_k_times_the_rate_of_the_effective_scores(opti
     assert_allclose(moved(100), 100 * moved(1), rtol=1e-2, atol=1e-5)
 
 
+@pytest.mark.long(but="torch jax")
 @pytest.mark.parametrize("hidden_dim", few(2, None))
 def test_fit_learns_and_a_loaded_model_trains_on_identically(tmp_path, hidden_dim):
     set_seeds(3)

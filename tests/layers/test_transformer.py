@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from conftest import few
 
 from kcrf.backend import keras, ops
 from kcrf.backend.activations import gelu_tanh
@@ -83,7 +84,7 @@ def sinusoid(distance, size):
 
 
 @pytest.mark.parametrize(
-    "batch, time, heads, size, key_size", [(1, 1, 1, 1, 1), (3, 6, 2, 4, 4), (2, 5, 3, 2, 3), (2, 4, 1, 3, 1)]
+    "batch, time, heads, size, key_size", few((2, 5, 3, 2, 3), (1, 1, 1, 1, 1), (3, 6, 2, 4, 4), (2, 4, 1, 3, 1))
 )
 def test_attention_is_its_formula_and_masked_keys_are_not_seen(batch, time, heads, size, key_size):
     layer = MultiHeadAttention(heads, size, out_dim=5, key_size=key_size)
@@ -95,7 +96,7 @@ def test_attention_is_its_formula_and_masked_keys_are_not_seen(batch, time, head
     assert_close(layer(hidden), attention(layer, hidden.astype("float64"), np.ones_like(mask)))
 
 
-@pytest.mark.parametrize("time", [1, 5, 70])
+@pytest.mark.parametrize("time", few(70, 1, 5))
 def test_relative_positions_are_sinusoids_of_the_clipped_distance(time):
     table = number(RelativePositionEmbedding(6)(array(1, time, 3)))
     expected = [[sinusoid(k - j, 6) for k in range(time)] for j in range(time)]
@@ -112,6 +113,7 @@ def test_attention_adds_relative_positions_to_keys_and_to_values():
     assert_close(layer([hidden, positions], mask=[mask, None]), expected)
 
 
+@pytest.mark.long(but="torch")
 def test_attention_dropout_acts_in_training_only_and_keeps_the_expectation():
     layer = MultiHeadAttention(2, 4, attention_dropout=0.5)
     hidden, mask = array(1, 4, 8), np.array([[True, True, True, False]])
@@ -248,7 +250,7 @@ def test_dense_is_the_stock_layer(use_bias):
     assert_close(ours(x), number(stock(x)))
 
 
-@pytest.mark.parametrize("layer", [Dense, lambda units, name: MixoutDense(units, mixout=0.3, name=name)])
+@pytest.mark.parametrize("layer", few(Dense, lambda units, name: MixoutDense(units, mixout=0.3, name=name)))
 def test_dense_can_be_quantized_and_saved_as_the_stock_layer(layer, tmp_path):
     model = keras.Sequential([keras.Input((3, 16)), layer(8, name="projection")])
     x = array(2, 3, 16)
@@ -279,7 +281,7 @@ def mixout_layer(p):
     return layer
 
 
-@pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("p", few(0.5, 0.1, 0.9))
 def test_mixout_takes_whole_rows_of_the_kernel_by_the_formula_of_the_paper(p):
     layer = mixout_layer(p)
     kernel, prior = number(layer.kernel), number(layer.prior)
@@ -384,6 +386,7 @@ LAYERS = {
 }
 
 
+@pytest.mark.long(but="torch")
 @pytest.mark.parametrize("name", LAYERS)
 def test_a_layer_comes_back_from_its_config_and_from_a_file(name, tmp_path):
     make, shapes = LAYERS[name]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from bert4keras_host import bert4keras_python  # noqa: F401 (a fixture)
+from conftest import few
 from numpy.testing import assert_allclose, assert_array_equal
 
 from kcrf.backend import ops
@@ -35,7 +36,7 @@ def losses_and_tags(layer):
     return numpy(layer.sparse_loss(TAGS, y_pred)), numpy(layer.decode(y_pred))
 
 
-@pytest.mark.parametrize("k", [1, 100, "auto"])
+@pytest.mark.parametrize("k", few(100, 1, "auto"))
 def test_pytorch_crfs_weights_give_its_likelihoods_and_its_tags(k):
     torch, torchcrf = pytest.importorskip("torch"), pytest.importorskip("torchcrf")
     torch.manual_seed(0)

@@ -23,6 +23,8 @@ from kcrf.models import (
 )
 from kcrf.models.loading import _CheckpointArrays, _paths_on_top
 
+pytestmark = pytest.mark.long(but="torch")  # but for what computes, draws, loads or trains on the backend
+
 SIZES = {
     "vocab_size": 23,
     "hidden_size": 12,
@@ -88,6 +90,9 @@ def bert(checkpoint):
 
 CASES = {
     "bert": ("bert", {}, {"with_pool": True, "with_mlm": "linear"}),
+    "long share": ("bert", {"max_position": 4}, {"hierarchical_position": 0.25, "custom_position_ids": True}),
+    "albert": ("albert", {"embedding_size": 8}, {"with_pool": True, "with_mlm": "linear"}),
+    "nezha": ("nezha", {}, {"with_pool": "linear", "with_mlm": "linear"}),
     "nsp": ("bert", {}, {"with_nsp": True, "with_mlm": True}),
     "kept": (
         "bert",
@@ -95,12 +100,9 @@ CASES = {
         {"with_mlm": "linear", "keep_tokens": [0, *range(22, 0, -1)], "compound_tokens": [[3, 4], [9]]},
     ),
     "long": ("bert", {"max_position": 4}, {"hierarchical_position": True}),
-    "long share": ("bert", {"max_position": 4}, {"hierarchical_position": 0.25, "custom_position_ids": True}),
     "shared": ("bert", {}, {"shared_segment_embeddings": True, "custom_position_ids": True}),
     "tanh": ("bert", {"hidden_act": "gelu_tanh"}, {"with_pool": "linear", "with_mlm": "linear"}),
     "narrow": ("bert", {"attention_head_size": 5, "attention_key_size": 2, "segment_vocab_size": 0}, {}),
-    "albert": ("albert", {"embedding_size": 8}, {"with_pool": True, "with_mlm": "linear"}),
-    "nezha": ("nezha", {}, {"with_pool": "linear", "with_mlm": "linear"}),
     "electra": ("electra", {"embedding_size": 8}, {"with_discriminator": True}),
 }
 POSITIONS = np.array([[0, 1, 2, 0, 1, 2]] * 3)
@@ -136,7 +138,8 @@ def theirs(bert4keras_python, checkpoint):  # noqa: F811
     return bert4keras_python(BERT4KERAS, cases=CASES, sizes=SIZES, **feeds, **weights), made
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.every_backend
+@pytest.mark.parametrize("name", few(*CASES, everywhere=4))
 def test_every_hidden_state_and_head_is_that_of_bert4keras(name, theirs):
     model, config, options = CASES[name]
     outputs, made = theirs
@@ -294,6 +297,7 @@ def test_layers_given_are_shared():
     assert second.model.get_layer("Transformer-0-FeedForward") is first.layers["Transformer-0-FeedForward"]
 
 
+@pytest.mark.every_backend
 def test_padding_changes_nothing_for_the_rest_and_its_mask_reaches_the_output(bert):
     model = build_transformer_model(None, bert[0], **SIZES)
     alone = numbers(model([TOKENS[1:2, :3], SEGMENTS[1:2, :3]]))[0]
@@ -405,6 +409,7 @@ def test_loading_reports_what_was_loaded_and_what_was_not_used(bert, capsys):
     assert report.summary().endswith(": 53 loaded, 0 reinitialized, 0 missing, 0 mismatched, 9 unused")
 
 
+@pytest.mark.every_backend
 def test_loaded_values_are_those_of_the_checkpoint_to_the_bit(bert):
     model = build_transformer_model(None, bert[0], with_nsp=True, with_mlm=True, **SIZES)
     mapping = variable_mapping({"model": "bert", "num_hidden_layers": 3, "prefix": ""})
@@ -415,6 +420,7 @@ def test_loaded_values_are_those_of_the_checkpoint_to_the_bit(bert):
         np.testing.assert_array_equal(value, expected.T if mapping[path].endswith("output_weights") else expected)
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("shift", [0, 1])
 @pytest.mark.parametrize("turned", [False, True])
 def test_variables_take_over_arrays_in_memory_of_any_alignment_and_order(shift, turned):
@@ -460,6 +466,7 @@ def test_another_shape_is_an_error_with_both_shapes(bert):
     assert model.kcrf_load_report.mismatched[0] == first
 
 
+@pytest.mark.every_backend
 def test_a_model_keeps_its_weights_when_loading_fails(bert, checkpoint, tmp_path):
     built = build_transformer_model(None, bert[0], return_keras_model=False, **SIZES)
     before = values(built.model)
@@ -664,6 +671,7 @@ def test_fresh_weights_have_the_statistics_of_the_paper(way, tmp_path):
             np.testing.assert_array_equal(value, 1.0 if path.endswith("gamma") else 0.0)
 
 
+@pytest.mark.every_backend
 def test_two_builds_draw_different_fresh_layers_and_one_seed_the_same(bert):
     def top(seed):
         set_seeds(seed)
@@ -742,6 +750,7 @@ def test_the_number_of_top_layers_may_be_an_int_of_numpy(bert):
     assert all(path.startswith("Transformer-2-") for path in model.kcrf_load_report.reinitialized)
 
 
+@pytest.mark.every_backend
 def test_reinitialize_draws_top_layers_and_pooler_of_a_model_with_something_on_top(bert):
     encoder = build_transformer_model(None, bert[0], with_pool=True, **SIZES)
     model = keras.Model(encoder.inputs, keras.layers.Dense(2, name="classifier")(encoder.output))
@@ -766,6 +775,7 @@ def test_reinitialize_draws_top_layers_and_pooler_of_a_model_with_something_on_t
 # ---- mixout
 
 
+@pytest.mark.every_backend
 def test_mixout_takes_the_loaded_kernels_as_prior_and_is_off_at_inference(bert):
     mixed = build_transformer_model(None, bert[0], with_pool=True, mixout=0.9, skip_top_layers=1, **SIZES)
     plain = build_transformer_model(None, bert[0], with_pool=True, skip_top_layers=1, **SIZES)
@@ -800,6 +810,8 @@ def test_reinitialize_renews_the_prior_too(bert):
     np.testing.assert_array_equal(after[path + "prior"], after[path + "kernel"])
 
 
+@pytest.mark.long(but="torch jax")
+@pytest.mark.every_backend
 @pytest.mark.parametrize("way", few("loaded", "reinitialized"))
 def test_kernel_and_prior_have_memory_of_their_own(way, bert):
     """JAX hands the memory of every variable to a training step, which fails if two share it."""
@@ -821,6 +833,7 @@ def test_kernel_and_prior_have_memory_of_their_own(way, bert):
 # ---- saving
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("model", few("bert", "albert", "electra", "nezha"))
 def test_a_saved_keras_model_is_the_same_model_and_can_still_be_drawn_anew(model, checkpoint, tmp_path):
     path, _ = checkpoint(model)
@@ -839,6 +852,7 @@ def test_a_saved_keras_model_is_the_same_model_and_can_still_be_drawn_anew(model
         assert len(reinitialize(again, top_layers=1)) == 16
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("model", few("bert", "roberta", "albert", "electra", "nezha"))
 def test_saved_pretrained_comes_back_with_every_weight(model, checkpoint, tmp_path):
     family = "bert" if model == "roberta" else model
@@ -901,6 +915,7 @@ def test_weights_saved_as_a_google_checkpoint_come_back_to_the_bit(bert, tmp_pat
     assert not again.kcrf_load_report.unused
 
 
+@pytest.mark.every_backend
 def test_a_loaded_model_trains(bert):
     sizes = {**SIZES, "num_hidden_layers": 1}
     model = build_transformer_model(None, bert[0], dropout_rate=0.1, attention_dropout_rate=0.1, mixout=0.1, **sizes)

@@ -259,6 +259,7 @@ def small_model():
     return keras.Model(inputs, keras.layers.Dense(2, name="CRF")(hidden))
 
 
+@pytest.mark.long(but="keras_3")
 def test_all_together_survive_saving_and_go_on_exactly(tmp_path):
     x, y = np.arange(12).reshape(4, 3) % 5, np.ones((4, 3, 2))
     model = small_model()
@@ -300,6 +301,7 @@ def test_a_process_that_never_extended_anything_loads_the_model(tmp_path):
     assert done.stdout.split() == ["AdamWG", "3", "0.01"], done.stderr[-2000:]
 
 
+@pytest.mark.long(but="torch old_host")
 def test_averages_can_be_used_between_epochs():
     model, seen = small_model(), []
     x, y = np.arange(12).reshape(4, 3) % 5, np.ones((4, 3, 2))

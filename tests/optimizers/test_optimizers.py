@@ -70,6 +70,7 @@ def constant(rate):
 # Golden trajectories
 
 
+@pytest.mark.long(but="torch jax")
 def test_without_correction_it_is_google_berts_optimizer_over_200_steps():
     start, gradients = draw(200)
     schedule = WarmupLinearDecay(1e-3, warmup=20, total=200, bert_jump=True)
@@ -159,6 +160,7 @@ def test_decay_and_pull_follow_the_formula(arguments, oracle):
     assert_traces_agree(ours, adam(start, gradients, constant(1e-2), **oracle))
 
 
+@pytest.mark.long(but="torch jax")
 def test_it_equals_adamw_of_pytorch_with_parameter_groups():
     torch = pytest.importorskip("torch")
     start, gradients = draw(30, seed=4)
@@ -212,6 +214,7 @@ def test_a_multiplier_leaves_the_global_clip_of_the_others_alone():
         np.testing.assert_array_equal(scaled[path], plain[path])
 
 
+@pytest.mark.long(but="torch")
 @settings(max_examples=10 if backend_name() == "torch" else 3)
 @given(first=st.floats(0.01, 100), second=st.floats(0.01, 100), norm=st.none() | st.floats(0.1, 10))
 def test_overlapping_factors_multiply(first, second, norm):
@@ -356,15 +359,15 @@ def full_optimizer(model, **more):
 
 ADAM_WG = extend_with_gradient_accumulation(extend_with_weight_decay(Adam, "AdamW"), "AdamWG")
 MAKERS = {
-    "plain": full_optimizer,
     "accumulating, averaging": lambda model: full_optimizer(model, use_ema=True, gradient_accumulation_steps=2),
+    "plain": full_optimizer,
     "extended": lambda model: ADAM_WG(
         1e-2, weight_decay_rate=0.1, grad_accum_steps=2, exclude_from_weight_decay=["bias"]
     ),
 }
 
 
-@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("name", few(*MAKERS))
 def test_a_saved_model_goes_on_exactly_where_it_stopped(name, tmp_path):
     model, x, y = tagger()
     model.compile(MAKERS[name](model), LOSS)
@@ -378,6 +381,7 @@ def test_a_saved_model_goes_on_exactly_where_it_stopped(name, tmp_path):
         np.testing.assert_array_equal(ops.convert_to_numpy(one), ops.convert_to_numpy(other))
 
 
+@pytest.mark.long(but="torch")
 def test_a_resumed_run_keeps_its_prior(tmp_path):
     model, x, y = tagger()
     start = {path_of(v): ops.convert_to_numpy(v).copy() for v in model.variables}
@@ -445,6 +449,7 @@ def test_keras_moving_average_sees_our_steps(frequency):
             np.testing.assert_array_equal(ops.convert_to_numpy(variable), ops.convert_to_numpy(got[path]))
 
 
+@pytest.mark.long(but="keras_3")
 def test_mixed_float16_scales_the_loss_and_not_the_settings():
     keras.config.set_dtype_policy("mixed_float16")
     try:
@@ -461,6 +466,7 @@ def test_mixed_float16_scales_the_loss_and_not_the_settings():
     np.testing.assert_allclose(losses, fit(plain, x, y, epochs=3), rtol=5e-3)
 
 
+@pytest.mark.long(but="torch")
 def test_callbacks_set_the_one_rate_of_all():
     model, x, y = tagger()
     model.compile(AdamWeightDecay(1e-2, lr_multipliers={"CRF": 10}), LOSS)
@@ -509,6 +515,7 @@ DISTRIBUTE = {
 }
 
 
+@pytest.mark.long(but="keras_3")
 def test_a_second_fit_goes_on_after_the_averages_became_the_weights():
     model, x, y = tagger()
     model.compile(AdamWeightDecay(1e-2, use_ema=True), LOSS)  # plain Keras fails here on JAX

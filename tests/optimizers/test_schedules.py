@@ -101,11 +101,11 @@ def test_the_configuration_survives_json(schedule):
 
 @pytest.mark.parametrize(
     "schedule",
-    [
+    few(
         WarmupLinearDecay(1.0, 2, 6),
         PiecewiseLinear({3: 1}),
         keras.optimizers.schedules.ExponentialDecay(1.0, decay_steps=1, decay_rate=0.5),
-    ],
+    ),
 )
 @pytest.mark.parametrize("every", few(3, None))
 def test_schedules_count_optimizer_steps_and_not_batches(schedule, every):

@@ -60,6 +60,13 @@ def backends(text):
     return [pytest.mark.every_backend] if backend_name() in named else []
 
 
+def shortened(blocks, text):
+    """Without the sections between the first one and the first one that is about a single backend."""
+    section = {block: text.count("\n## ", 0, block.start()) for block in blocks}
+    first, last = section[blocks[0]], min(section[block] for block in blocks if block[1])
+    return [block for block in blocks if section[block] == first or section[block] >= last]
+
+
 def run(blocks, text, name, **names):
     """Runs code blocks of a document one after the other, but for those of another backend; returns their names."""
     names["__name__"] = "__main__"
@@ -78,12 +85,13 @@ def run(blocks, text, name, **names):
         if CODE.search(text := p.read_text(encoding="utf-8"))
     ],
 )
-def test_the_code_of_a_guide_runs_from_top_to_bottom(document, tmp_path, monkeypatch):
+def test_the_code_of_a_guide_runs_from_top_to_bottom(document, tmp_path, monkeypatch, pytestconfig):
     monkeypatch.chdir(tmp_path)
     text = document.read_text(encoding="utf-8")
     blocks = list(CODE.finditer(text))
     assert blocks and {block[1] for block in blocks} <= {"", "tensorflow", "jax", "torch"}
-    run(blocks, text, str(document))
+    run_all = backend_name() == "torch" or pytestconfig.getoption("--all")
+    run(blocks if run_all else shortened(blocks, text), text, str(document))
 
 
 def test_the_code_of_the_readme_prints_words(tmp_path, monkeypatch, capsys):

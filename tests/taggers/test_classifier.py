@@ -6,6 +6,7 @@ import shutil
 
 import numpy as np
 import pytest
+from conftest import few
 
 from kcrf import commands
 from kcrf.backend import keras, ops
@@ -69,7 +70,7 @@ def bert_run(bert, tmp_path_factory):
 
 
 @pytest.mark.every_backend
-@pytest.mark.parametrize("kind", ["run", "bert_run"])
+@pytest.mark.parametrize("kind", few("bert_run", "run"))
 def test_a_run_stands_alone_and_classifies_as_it_was_scored(kind, request):
     folder = request.getfixturevalue(kind)
     classifier = TextClassifier(folder)

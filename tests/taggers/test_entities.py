@@ -47,6 +47,7 @@ def recognizer(run):
     return EntityRecognizer(run)
 
 
+@pytest.mark.long(but="torch tensorflow")
 @pytest.mark.every_backend
 def test_the_scores_of_the_run_are_those_of_what_it_finds(run, recognizer):
     found = recognizer.recognize_batch([sentence.text for sentence in TEST])
@@ -126,8 +127,7 @@ def test_a_run_keeps_its_confidence_and_a_user_may_ask_for_another(run, tmp_path
     assert "--min-confidence must be above 0 and below 1. Received: 1.5" in capsys.readouterr().err
 
 
-@pytest.mark.every_backend
-@pytest.mark.parametrize("head", ["crf", "softmax"] if backend_name() == "torch" else ["crf"])
+@pytest.mark.parametrize("head", ["crf", "softmax"])
 def test_confidences_and_alternatives_are_those_of_all_paths(head, run, tmp_path):
     if head == "softmax":
         run = tmp_path / "run"
