@@ -11,8 +11,9 @@ from kcrf.commands.heads import HEADS, SETTINGS, bootstrap_f1, compare_heads
 from kcrf.reports import score_table, transition_heat_map, transition_table
 from kcrf.tags import bio, bmes
 
+pytestmark = pytest.mark.long(but="torch")
 
-@pytest.mark.long(but="torch")
+
 def test_the_demo_trains_compares_draws_and_segments(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     quick = {"epochs": 1, "width": 16, "depth": 1, "batch_size": 64}

@@ -1,12 +1,10 @@
 """bert4keras' `extend_with_*` against its formulas, written out in NumPy float64 as changes of the Adam step."""
 
 import json
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from forks import run_python
 from optimizer_oracles import SHAPES, draw, make_variables
 
 from kcrf import optimizers
@@ -296,8 +294,7 @@ def test_a_process_that_never_extended_anything_loads_the_model(tmp_path):
         "optimizer = keras.saving.load_model(sys.argv[1]).optimizer\n"
         "print(type(optimizer).__name__, optimizer.gradient_accumulation_steps, optimizer.weight_decay_rate)"
     )
-    command = [sys.executable, "-c", script, str(tmp_path / "model.keras")]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=os.getcwd(), check=False)
+    done = run_python(script, tmp_path / "model.keras", cwd=tmp_path)
     assert done.stdout.split() == ["AdamWG", "3", "0.01"], done.stderr[-2000:]
 
 

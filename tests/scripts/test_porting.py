@@ -1,15 +1,13 @@
 """A script for bert4keras survives the swap of its imports: names, weights, losses, and three whole scripts."""
 
 import importlib
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from bert4keras_host import bert4keras_python  # noqa: F401 (a fixture)
+from forks import SCRIPT, run_python
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import log_likelihood
 
@@ -38,7 +36,7 @@ def test_a_strangers_script_survives_the_swap(script, tmp_path):
     text = re.sub(r"^from bert4keras\.", "from kcrf.", text, flags=re.M)
     assert "from bert4keras" not in text
     (tmp_path / "script.py").write_text(text, encoding="utf-8")
-    run = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, env=os.environ)
+    run = run_python(SCRIPT, tmp_path / "script.py", cwd=tmp_path)
     assert run.returncode == 0, run.stderr
     warned = [line for line in run.stderr.splitlines() if "UserWarning" in line]
     assert all("save_weights('best_model.weights') writes 'best_model.weights.h5'" in line for line in warned)
