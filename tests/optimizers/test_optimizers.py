@@ -506,7 +506,8 @@ PREPARE = {
     "jax": "flags = os.environ.get('XLA_FLAGS', '')\n"
     "os.environ['XLA_FLAGS'] = f'{flags} --xla_force_host_platform_device_count=2'",
     "tensorflow": "import tensorflow as tf; tf.config.set_logical_device_configuration("
-    "tf.config.list_physical_devices('CPU')[0], [tf.config.LogicalDeviceConfiguration()] * 2)",
+    "tf.config.list_physical_devices('CPU')[0], [tf.config.LogicalDeviceConfiguration()] * 2);"
+    "tf.config.optimizer.set_experimental_options({'disable_meta_optimizer': True})",
 }
 DISTRIBUTE = {
     "jax": "keras.distribution.set_distribution(keras.distribution.DataParallel()); two = train(clip); "
