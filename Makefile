@@ -13,7 +13,7 @@ ON_OLD_HOST := $(addprefix tests/,crf layers models/test_crf_weights.py optimize
 	test_monitor.py scripts/test_examples.py scripts/test_porting.py backend)
 
 # One process a stage: fixtures are made once, and nothing is imported twice. This many stages run at a time.
-# PyTorch runs about as long as the others together, so it starts first.
+# PyTorch takes about as long as the others together, so it starts first.
 JOBS ?= 2
 STAGES := $(addprefix test-on-,torch tensorflow jax bert4keras)
 OPTIONS :=
