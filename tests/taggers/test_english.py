@@ -49,6 +49,8 @@ def run(tmp_path_factory):
     return folder
 
 
+@pytest.mark.long(but="torch")
+@pytest.mark.every_backend
 def test_a_run_by_words_finds_names_and_scores_what_it_finds(run):
     assert RunFolder(run).read_settings().units == "words"
     recognizer, scores = EntityRecognizer(run), json.loads((run / "scores.json").read_text())["test"]
