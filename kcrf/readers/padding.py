@@ -42,7 +42,7 @@ def training_batch(windows, any_length=False):
     Args:
         windows: List of `(inputs, target)`: a dict of rows, all equally long, and a list of as many tags or, for a
             text that is read as a whole, one number.
-        any_length: Whether to pad to the next multiple of 8 instead. Defaults to False.
+        any_length: Whether to pad to the longest one itself instead. Defaults to False.
 
     Returns:
         `(inputs, targets)`: a dict of arrays `(windows, length, ...)`, padded with 0; tags `(windows, length)`, padded
@@ -50,7 +50,7 @@ def training_batch(windows, any_length=False):
     """
     inputs, targets = zip(*windows, strict=True)
     longest = max(map(row_length, inputs))
-    length = -(-longest // 8) * 8 if any_length else bucket(longest)
+    length = longest if any_length else bucket(longest)
     is_tagged = isinstance(targets[0], list)
     return _pad_inputs(inputs, length), pad(targets, length, _UNKNOWN_TAG) if is_tagged else np.array(targets)
 

@@ -83,14 +83,16 @@ class Batches(keras.utils.PyDataset):
         carry: Whether the windows that are left over in a bucket go into the next longer one. Fewer windows are then
             repeated to fill up batches, which matters where each counts. Defaults to False.
         any_length: Whether batches may have any length, for a backend that compiles nothing. Windows of similar
-            lengths are then drawn together and hardly padded. Defaults to False: the lengths of buckets.
+            lengths are then drawn together, without buckets, and hardly padded. No effect with `batch_tokens`. Defaults
+            to False.
     """
 
     def __init__(self, windows, batch_size, seed, batch_tokens=None, carry=False, any_length=False):
         super().__init__()
-        self._buckets, self._carry, self._any_length = {}, carry, any_length
+        self._buckets, self._carry, self._any_length = {}, carry, any_length and batch_tokens is None
         for window in windows:
-            self._buckets.setdefault(bucket(row_length(window[0])), []).append(window)
+            length = 0 if self._any_length else bucket(row_length(window[0]))
+            self._buckets.setdefault(length, []).append(window)
         self._sizes = {
             length: max(1, batch_tokens // length) if batch_tokens else batch_size for length in self._buckets
         }
@@ -126,7 +128,7 @@ class Batches(keras.utils.PyDataset):
 
 
 def _by_length(order, windows, size):
-    """An order in which windows of similar lengths follow each other: each run of 4 batches is sorted by length."""
+    """An order in which windows of similar lengths follow each other: each run of 8 batches is sorted by length."""
     lengths = np.array([row_length(inputs) for inputs, _ in windows])
-    runs = np.split(order, range(4 * size, len(order), 4 * size))
+    runs = np.split(order, range(8 * size, len(order), 8 * size))
     return np.concatenate([run[np.argsort(lengths[run], kind="stable")] for run in runs])
