@@ -1,12 +1,14 @@
-"""Training against small changes of the embeddings: the fast gradient method, and a penalty on their gradient.
+"""Training against small changes of the embeddings: two adversarial methods, and a penalty on their gradient.
 
-Both change how a model's `fit` makes a step, and nothing else: losses, metrics, callbacks and optimizers stay. Each
+They change how a model's `fit` makes a step, and nothing else: losses, metrics, callbacks and optimizers stay. Each
 step computes a gradient more, so it takes about twice as long.
 """
 
+import random
+
 from kcrf.backend import OLD_HOST, backend_name, keras, ops
 
-__all__ = ["adversarial", "gradient_penalty"]
+__all__ = ["adversarial", "gradient_penalty", "virtual_adversarial"]
 
 
 def adversarial(model, embedding="Embedding-Token", epsilon=1.0):
@@ -34,7 +36,41 @@ def adversarial(model, embedding="Embedding-Token", epsilon=1.0):
     ```
     """
     variable = _embeddings(model, embedding)
-    _replace_step(model, _STEPS[backend_name()](model, variable, epsilon, model.train_step))
+
+    def prepare(data, predict, gradient, normal):
+        return data, _scaled(gradient(data), epsilon)
+
+    _replace_step(model, _STEPS[backend_name()](model, variable, prepare, model.train_step))
+
+
+def virtual_adversarial(model, embedding="Embedding-Token", epsilon=1.0, xi=10.0, iterations=1):
+    """Trains a model to predict the same on embeddings that are moved so that its predictions change most.
+
+    It needs no labels: each step predicts a batch, takes the predictions as labels, finds the direction in which the
+    loss grows fastest, starting from a random one, and makes the optimizer's step at embeddings moved by `epsilon` in
+    it. Source: Miyato, Maeda, Koyama and Ishii, 2018, "Virtual Adversarial Training: A Regularization Method for
+    Supervised and Semi-Supervised Learning", https://arxiv.org/abs/1704.03976.
+
+    Args:
+        model: A compiled model, as for `adversarial`. Its loss compares two predictions, as "kld" does.
+        embedding: The name of the layer that holds the embeddings. Defaults to "Embedding-Token".
+        epsilon: The length of the addition, the Frobenius norm over the whole matrix. Defaults to 1.0.
+        xi: The length of the additions at which the direction is searched. Defaults to 10.0.
+        iterations: How often the direction is improved; each time computes a gradient. Defaults to 1.
+
+    Raises:
+        ValueError: As for `adversarial`.
+    """
+    variable = _embeddings(model, embedding)
+
+    def prepare(data, predict, gradient, normal):
+        x, _, _ = keras.utils.unpack_x_y_sample_weight(data)
+        data, direction = (x, predict(x)), normal(tuple(variable.shape))
+        for _ in range(iterations):
+            direction = gradient(data, _scaled(direction, xi))
+        return data, _scaled(direction, epsilon)
+
+    _replace_step(model, _STEPS[backend_name()](model, variable, prepare, model.train_step))
 
 
 def gradient_penalty(model, embedding="Embedding-Token", scale=1.0):
@@ -81,8 +117,8 @@ def _replace_step(model, step):
     model.train_function = None  # compiled with the step before
 
 
-def _addition(gradient, epsilon):
-    return epsilon * gradient / (ops.sqrt(ops.sum(ops.square(gradient))) + 1e-12)
+def _scaled(direction, length):
+    return length * direction / (ops.sqrt(ops.sum(ops.square(direction))) + 1e-12)
 
 
 def _loss(model, data):
@@ -92,14 +128,19 @@ def _loss(model, data):
     return model.compute_loss(x=x, y=y, y_pred=model(x, training=True), sample_weight=weight, **more)
 
 
-def _step_on_tensorflow(model, variable, epsilon, step):
+def _step_on_tensorflow(model, variable, prepare, step):
     import tensorflow as tf
 
-    def train_step(data):
+    def gradient(data, addition=0.0):
+        variable.assign_add(addition * tf.ones_like(variable))
         with tf.GradientTape() as tape:
             loss = _loss(model, data)
-        value = variable if OLD_HOST else variable.value
-        addition = _addition(tf.convert_to_tensor(tape.gradient(loss, value)), epsilon)
+        found = tf.convert_to_tensor(tape.gradient(loss, variable if OLD_HOST else variable.value))
+        variable.assign_sub(addition * tf.ones_like(variable))
+        return found
+
+    def train_step(data):
+        data, addition = prepare(data, lambda x: model(x, training=False), gradient, tf.random.normal)
         variable.assign_add(addition)
         logs = step(data)
         variable.assign_sub(addition)
@@ -108,38 +149,64 @@ def _step_on_tensorflow(model, variable, epsilon, step):
     return train_step
 
 
-def _step_on_torch(model, variable, epsilon, step):
+def _step_on_torch(model, variable, prepare, step):
     import torch
 
-    def train_step(data):
-        model.zero_grad()
-        _loss(model, data).backward()
-        addition = _addition(variable.value.grad, epsilon)
+    def add(addition):
         with torch.no_grad():
             variable.value.add_(addition)
-            variable.value.grad = None
-        logs = step(data)
+
+    def gradient(data, addition=0.0):
+        add(addition)
+        model.zero_grad()
+        _loss(model, data).backward()
+        found, variable.value.grad = variable.value.grad, None
+        add(-addition)
+        return found
+
+    def predict(x):
         with torch.no_grad():
-            variable.value.sub_(addition)
+            return model(x, training=False)
+
+    def normal(shape):
+        return torch.randn(shape, device=variable.value.device)
+
+    def train_step(data):
+        data, addition = prepare(data, predict, gradient, normal)
+        add(addition)
+        logs = step(data)
+        add(-addition)
         return logs
 
     return train_step
 
 
-def _step_on_jax(model, variable, epsilon, step):
+def _step_on_jax(model, variable, prepare, step):
     import jax
+
+    seed = random.randrange(2**31)
 
     def train_step(state, data):
         trained, others, optimizer, metrics = state
-        index = _index_of(model, variable)
+        index = _index_of(model.trainable_variables, variable)
 
-        def loss_at(value):
-            x, y, weight = keras.utils.unpack_x_y_sample_weight(data)
-            values = _with(trained, index, value)
-            more = {"training": True, "optimizer_variables": optimizer}
-            return model.compute_loss_and_updates(values, others, metrics, x, y, weight, **more)[0]
+        def gradient(data, addition=0.0):
+            def loss_at(value):
+                x, y, weight = keras.utils.unpack_x_y_sample_weight(data)
+                values = _with(trained, index, value)
+                more = {"training": True, "optimizer_variables": optimizer}
+                return model.compute_loss_and_updates(values, others, metrics, x, y, weight, **more)[0]
 
-        addition = _addition(jax.grad(loss_at)(trained[index]), epsilon)
+            return jax.grad(loss_at)(trained[index] + addition)
+
+        def predict(x):
+            return model.stateless_call(trained, others, x, training=False)[0]
+
+        def normal(shape):  # another draw at each step
+            steps = optimizer[_index_of(model.optimizer.variables, model.optimizer.iterations)]
+            return jax.random.normal(jax.random.fold_in(jax.random.key(seed), steps), shape)
+
+        data, addition = prepare(data, predict, gradient, normal)
         moved = _with(trained, index, trained[index] + addition)
         logs, (trained, *state) = step((moved, others, optimizer, metrics), data)
         return logs, (_with(trained, index, trained[index] - addition), *state)
@@ -150,8 +217,8 @@ def _step_on_jax(model, variable, epsilon, step):
 _STEPS = {"tensorflow": _step_on_tensorflow, "torch": _step_on_torch, "jax": _step_on_jax}
 
 
-def _index_of(model, variable):
-    return next(index for index, other in enumerate(model.trainable_variables) if other is variable)
+def _index_of(variables, variable):
+    return next(index for index, other in enumerate(variables) if other is variable)
 
 
 def _with(values, index, value):
@@ -193,7 +260,7 @@ def _penalized_on_jax(model, variable, scale, compute):
     import jax
 
     def penalized(trained, *others, training=False, **kwargs):
-        index = _index_of(model, variable)
+        index = _index_of(model.trainable_variables, variable)
 
         def loss_at(value):
             return compute(_with(trained, index, value), *others, training=training, **kwargs)

@@ -17,13 +17,10 @@ _ALTERNATIVES = {
         "sinusoidal_embeddings": _OLD_HOST,
         "apply_rotary_position_embeddings": _OLD_HOST,
         "attention_normalize": "`ops.softmax`",
-        "sparse_multilabel_categorical_crossentropy": "`multilabel_categorical_crossentropy` with multi-hot labels",
         "get_available_gpus": "`keras.distribution.list_devices`",
         "tf": "`import tensorflow as tf`",
     },
     "layers": {
-        "GlobalPointer": _OLD_HOST,
-        "EfficientGlobalPointer": _OLD_HOST,
         "GatedAttentionUnit": _OLD_HOST,
         "SinusoidalPositionEmbedding": _OLD_HOST,
         "RelativePositionEmbeddingT5": _GENERATION,

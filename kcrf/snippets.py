@@ -256,7 +256,8 @@ class DataGenerator:
 
         Args:
             types, shapes: Of an item, as `tf.data.Dataset.from_generator` takes them.
-            names: One name, or names nested as the item is, to make dicts of. Defaults to None.
+            names: One name, or names nested as the item is, to make dicts of. A single label is left as it is: Keras 3
+                takes no dict for the labels of one output. Defaults to None.
             padded_batch: Whether items of a batch are padded to `shapes`. Defaults to False.
         """
         import tensorflow as tf
@@ -268,7 +269,8 @@ class DataGenerator:
                 return {names: item}
             if is_string(names[0]):
                 return dict(zip(names, item))
-            return tuple(dict(zip(some, part)) for some, part in zip(names, item))
+            inputs, *labels = (dict(zip(some, part)) for some, part in zip(names, item))
+            return (inputs, *(part if len(part) > 1 else next(iter(part.values())) for part in labels))
 
         items = lambda: map(named, self._endless(True))  # noqa: E731
         types, shapes = named(types), named(shapes)

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from seeds import set_seeds
 
-from kcrf.adversarial import adversarial, gradient_penalty
+from kcrf.adversarial import adversarial, gradient_penalty, virtual_adversarial
 from kcrf.backend import OLD_HOST, keras
 from kcrf.optimizers import Adam
 
@@ -64,6 +64,39 @@ def test_a_step_is_taken_at_the_moved_embeddings_and_the_move_taken_back(how):
             model.train_on_batch(WORDS, LABELS)
     for found, expected in zip(model.get_weights(), weights):
         assert_allclose(found, expected, atol=2e-5)
+
+
+def test_a_virtual_step_is_taken_where_the_prediction_changes_most():
+    """After many iterations every random start has led to one of two directions."""
+    model = small_model()
+    weights = as_float64(model)
+    predicted = np.tanh(weights[0][WORDS].mean(1) @ weights[1] + weights[2])
+    virtual_adversarial(model, epsilon=0.5, xi=0.5, iterations=30)
+
+    def loss_at(weights):
+        embeddings, kernel, bias = weights
+        return np.mean((np.tanh(embeddings[WORDS].mean(1) @ kernel + bias) - predicted) ** 2)
+
+    model.fit(WORDS, LABELS * 0 + 7, batch_size=5, verbose=0)
+    expected = []
+    for sign in (1, -1):
+        direction = sign * np.random.default_rng(3).normal(size=weights[0].shape)
+        for _ in range(30):
+            moved = [weights[0] + 0.5 * direction / np.linalg.norm(direction), *weights[1:]]
+            direction = gradients(loss_at, moved)[0]
+        moved = [weights[0] + 0.5 * direction / np.linalg.norm(direction), *weights[1:]]
+        expected.append([w - RATE * g for w, g in zip(weights, gradients(loss_at, moved))])
+    found = as_float64(model)
+    errors = [max(np.abs(a - b).max() for a, b in zip(found, wanted)) for wanted in expected]
+    steps = max(np.abs(a - b).max() for a, b in zip(found, weights))
+    assert min(errors) < 0.02 * steps < max(errors)
+
+
+def test_a_virtual_step_draws_a_new_direction_each_time():
+    model = small_model(keras.optimizers.SGD(0.0))
+    virtual_adversarial(model, iterations=0)
+    losses = [float(model.train_on_batch(WORDS, LABELS)) for _ in range(3)]
+    assert len({round(value, 6) for value in losses}) == 3
 
 
 @pytest.mark.keras_3("gradient_penalty needs Keras 3")

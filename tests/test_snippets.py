@@ -224,6 +224,29 @@ def test_to_dataset_gives_single_items_as_batches():
     assert batch["y"].numpy().tolist() == [2, 1, 3]
 
 
+def test_named_labels_of_one_output_are_taken_by_fit():
+    """As bert4keras' example for several devices calls it."""
+    pytest.importorskip("tensorflow")
+
+    class Items(DataGenerator):
+        def __iter__(self, random=False):
+            for _, row in self.sample(random):
+                yield [row, row], [[len(row)]]
+
+    items = Items([[1, 2], [3], [4, 5, 6]], batch_size=3)
+    data = items.to_dataset(
+        types=[("float32", "float32"), ("float32",)],
+        shapes=[([None], [None]), ([1],)],
+        names=[("one", "two"), ("score",)],
+        padded_batch=True,
+    )
+    one, two = keras.Input((None,), name="one"), keras.Input((None,), name="two")
+    both = ops.stack([ops.sum(one, axis=-1), ops.sum(two, axis=-1)], axis=-1)
+    model = keras.Model([one, two], keras.layers.Dense(1, name="score")(both))
+    model.compile("sgd", "mse", metrics=["mae"])
+    assert np.isfinite(model.fit(data, steps_per_epoch=2, verbose=0, shuffle=False).history["mae"]).all()
+
+
 X = random.normal(size=(3, 4, 5)).astype("float32")
 POSITIVE = np.abs(X) + 0.1
 INTS = random.integers(0, 4, (3, 4)).astype("int32")

@@ -2,7 +2,12 @@
 
 from kcrf.backend.host import keras, ops
 
-__all__ = ["batch_gather", "multilabel_categorical_crossentropy", "search_layer"]
+__all__ = [
+    "batch_gather",
+    "multilabel_categorical_crossentropy",
+    "search_layer",
+    "sparse_multilabel_categorical_crossentropy",
+]
 
 register = keras.saving.register_keras_serializable(package="kcrf")
 
@@ -15,6 +20,13 @@ def search_layer(inputs, name):
     >>> search_layer(y, "first").units
     4
     """
+    if not isinstance(inputs, keras.layers.Layer) and not hasattr(inputs, "_keras_history"):
+        raise ValueError(
+            "`search_layer` needs a layer or a symbolic tensor. In a loss or in `call` of a layer, Keras 3 has values, "
+            "which do not know their layers: find the layer before, by `model.get_layer(name)`; for a penalty on the "
+            f"gradient of embeddings, call kcrf.training.gradient_penalty(model, {name!r}) after `model.compile`. "
+            f"Received: inputs={type(inputs).__name__}"
+        )
     waiting, seen = [inputs if isinstance(inputs, keras.layers.Layer) else inputs._keras_history.operation], set()
     while waiting:
         layer = waiting.pop()
@@ -65,3 +77,41 @@ def multilabel_categorical_crossentropy(y_true, y_pred):
         return ops.logsumexp(ops.concatenate([terms, ops.zeros_like(terms[..., :1])], axis=-1), axis=-1)
 
     return one_side(scores, 1 - y_true) + one_side(-scores, y_true)
+
+
+_NO_CLASS = -1e9  # a score whose exponential is 0
+
+
+@register
+def sparse_multilabel_categorical_crossentropy(y_true, y_pred, mask_zero=False):
+    """`multilabel_categorical_crossentropy` with the indices of the right classes as labels.
+
+    Source: Su Jianlin, kexue.fm/archives/7359.
+
+    Args:
+        y_true: `(..., labels)`, indices of different classes.
+        y_pred: `(..., classes)`, scores before any activation; -inf marks positions that are no class.
+        mask_zero: Whether the label 0 is padding; class 0 then counts neither as right nor as wrong. Defaults to
+            `False`.
+
+    Returns:
+        `(...)`.
+
+    >>> scores = [[0.0, 2.0, -1.0]]
+    >>> loss = sparse_multilabel_categorical_crossentropy([[1]], scores)
+    >>> bool(abs(loss - multilabel_categorical_crossentropy([[0, 1, 0]], ops.convert_to_tensor(scores))) < 1e-5)
+    True
+    """
+    y_true, y_pred = ops.cast(ops.convert_to_tensor(y_true), "int32"), ops.convert_to_tensor(y_pred)
+    scores = ops.maximum(y_pred, _NO_CLASS)
+    right = batch_gather(scores, y_true)
+    wrong_of = right
+    if mask_zero:
+        padding = ops.equal(y_true, 0)
+        right, wrong_of = ops.where(padding, -_NO_CLASS, right), ops.where(padding, _NO_CLASS, right)
+        scores = ops.concatenate([ops.full_like(scores[..., :1], _NO_CLASS), scores[..., 1:]], axis=-1)
+    zero = ops.zeros_like(scores[..., :1])
+    every = ops.logsumexp(ops.concatenate([scores, zero], axis=-1), axis=-1)
+    share = ops.exp(ops.logsumexp(wrong_of, axis=-1) - every)  # of the right classes in the sum over all
+    wrong = every + ops.log(ops.clip(1 - share, keras.config.epsilon(), 1))
+    return wrong + ops.logsumexp(ops.concatenate([-right, zero], axis=-1), axis=-1)

@@ -34,6 +34,7 @@ keras = _host.keras
 own_trainable_variables = _host.own_trainable_variables
 current_stateless_scope = _host.current_stateless_scope
 index_in_optimizer = _host.index_in_optimizer
+is_training = _host.is_training
 layer_behind = _host.layer_behind
 ops = _host.ops
 path_of = _host.path_of
@@ -54,6 +55,7 @@ __all__ = [
     "graph",
     "keras",
     "index_in_optimizer",
+    "is_training",
     "layer_behind",
     "linear",
     "loop_ops",

@@ -5,18 +5,19 @@ the same name and arguments in `keras.ops` are those. Functions that need a grap
 `gradients`, `rnn`, ...) are not supported.
 """
 
+import math
 import warnings
 
 import numpy as np
 
-from kcrf.backend.host import backend_name, keras, ops
+from kcrf.backend.host import backend_name, is_training, keras, ops
 
 __all__ = ["argmax", "eval", "get_value", "int_shape", "set_value", "where"]  # others are found by `__getattr__`
 
 _SAME = (
-    "abs all any binary_crossentropy cast categorical_crossentropy clip cos dot elu equal exp eye greater "
+    "abs all any binary_crossentropy categorical_crossentropy clip cos dot elu equal exp eye greater "
     "greater_equal less less_equal log logsumexp max maximum mean min minimum not_equal one_hot ones ones_like "
-    "prod relu reshape round shape sigmoid sign sin softmax softplus softsign sparse_categorical_crossentropy "
+    "relu reshape round shape sigmoid sign sin softmax softplus softsign sparse_categorical_crossentropy "
     "sqrt square squeeze stack std stop_gradient sum tanh tile var zeros zeros_like"
 )
 _RENAMED = {"permute_dimensions": "transpose", "pow": "power", "repeat_elements": "repeat", "reverse": "flip"}
@@ -30,10 +31,10 @@ _FUNCTIONS = {
 
 
 _INSTEAD = {  # functions of graphs that Keras 3 does not build
-    "gradients": "`kcrf.training.adversarial` and `gradient_penalty` train with gradients of the embeddings; elsewhere "
-    "tf.GradientTape, jax.grad or torch.autograd.grad",
+    "gradients": "kcrf.training.adversarial, virtual_adversarial and gradient_penalty train with gradients of the "
+    "embeddings, kcrf.attribution.integrated_gradients ranks tokens by them; elsewhere tf.GradientTape, jax.grad or "
+    "torch.autograd.grad",
     "function": "`keras.Model(inputs, outputs).predict`",
-    "learning_phase": "the argument `training` of `call`",
     "rnn": "`keras.layers.RNN`",
     "batch_dot": "`ops.matmul` or `ops.einsum`",
     "placeholder": "`keras.Input`",
@@ -78,6 +79,48 @@ def set_learning_phase(value):
         "`training=...`",
         stacklevel=2,
     )
+
+
+def learning_phase():
+    """Whether the layer that is being called is training: True, False, or None outside of layers."""
+    return is_training()
+
+
+def in_train_phase(x, alt, training=None):
+    """`x` in training and `alt` otherwise; both may be functions without arguments."""
+    chosen = x if (is_training() if training is None else training) else alt
+    return chosen() if callable(chosen) else chosen
+
+
+def in_test_phase(x, alt, training=None):
+    """`x` outside of training and `alt` in training."""
+    return in_train_phase(alt, x, training)
+
+
+def random_uniform(shape, minval=0.0, maxval=1.0, dtype=None, seed=None):
+    return keras.random.uniform(shape, minval, maxval, dtype=dtype, seed=seed)
+
+
+def random_normal(shape, mean=0.0, stddev=1.0, dtype=None, seed=None):
+    return keras.random.normal(shape, mean, stddev, dtype=dtype, seed=seed)
+
+
+def random_binomial(shape, p=0.0, dtype=None, seed=None):
+    """1 with probability `p`, else 0."""
+    return ops.cast(random_uniform(shape, seed=seed) < p, dtype or keras.config.floatx())
+
+
+def dropout(x, level, noise_shape=None, seed=None):
+    return keras.random.dropout(x, level, noise_shape, seed)
+
+
+def cast(x, dtype):
+    return ops.cast(ops.convert_to_tensor(x), dtype)
+
+
+def prod(x, axis=None, keepdims=False):
+    """The product of entries; of a tuple such as a part of `K.shape(x)`, a number that `K.reshape` takes."""
+    return math.prod(x) if isinstance(x, (tuple, list)) else ops.prod(x, axis=axis, keepdims=keepdims)
 
 
 def transpose(x):

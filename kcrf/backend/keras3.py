@@ -4,6 +4,7 @@ import itertools
 
 import keras
 from keras import ops, tree
+from keras.src.backend.common import global_state
 from keras.src.trainers.data_adapters.data_adapter import DataAdapter
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "call_with_replaced_weights",
     "compiled_with",
     "index_in_optimizer",
+    "is_training",
     "layer_behind",
     "as_keras3_optimizer",
     "keras",
@@ -32,6 +34,12 @@ def current_stateless_scope():
     """The `keras.StatelessScope` that the caller runs in, which holds the values of variables, or None."""
     with keras.StatelessScope(initialize_variables=False) as scope:
         return scope.original_scope
+
+
+def is_training():
+    """Whether the layer that is being called is training; None outside of layers, or where nothing says so."""
+    context = global_state.get_global_attribute("current_call_ctx")
+    return None if context is None else context.training
 
 
 def layer_behind(tensor):

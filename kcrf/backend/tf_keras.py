@@ -29,6 +29,7 @@ __all__ = [
     "call_with_replaced_weights",
     "compiled_with",
     "index_in_optimizer",
+    "is_training",
     "layer_behind",
     "as_keras3_optimizer",
     "keras",
@@ -115,6 +116,11 @@ def batch_stream(batches):
 
 def current_stateless_scope():
     """None: Keras 2 has no stateless scopes."""
+    return None
+
+
+def is_training():
+    """None: scripts have the `K` of tf_keras here, which knows it."""
     return None
 
 

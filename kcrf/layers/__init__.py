@@ -13,13 +13,18 @@ from kcrf.layers.learning_rates import (
     with_learning_rate_multiplier,
 )
 from kcrf.layers.memm import MaximumEntropyMarkovModel
+from kcrf.layers.normalization import LayerNormalization
+from kcrf.layers.pointers import EfficientGlobalPointer, GlobalPointer
 from kcrf.layers.pooling import LayerPooling
 
 __all__ = [
     "AutoLearningRate",
     "ConditionalRandomField",
+    "EfficientGlobalPointer",
     "Embedding",
     "FeedForward",
+    "GlobalPointer",
+    "LayerNormalization",
     "LayerPooling",
     "Loss",
     "MaximumEntropyMarkovModel",

@@ -1,6 +1,7 @@
 """The two halves of a transformer layer: self-attention and the feed-forward network."""
 
 from kcrf.backend import keras, ops
+from kcrf.layers.calls import OutputsByCall
 from kcrf.layers.dense import dense, fresh
 
 __all__ = ["FeedForward", "MultiHeadAttention"]
@@ -10,7 +11,7 @@ register = keras.saving.register_keras_serializable(package="kcrf")
 
 
 @register
-class MultiHeadAttention(keras.layers.Layer):
+class MultiHeadAttention(OutputsByCall, keras.layers.Layer):
     """Multi-head self-attention: `(batch, time, hidden)` to `(batch, time, out_dim)`.
 
     Keys at masked positions are ignored; queries there are computed like any other, as in Google's BERT. Without
@@ -121,7 +122,7 @@ class MultiHeadAttention(keras.layers.Layer):
 
 
 @register
-class FeedForward(keras.layers.Layer):
+class FeedForward(OutputsByCall, keras.layers.Layer):
     """Two Dense layers, the first with an activation: `(batch, time, hidden)` to the same shape.
 
     Args:

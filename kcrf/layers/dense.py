@@ -5,6 +5,7 @@ import random
 import numpy as np
 
 from kcrf.backend import keras, linear, ops
+from kcrf.layers.calls import OutputsByCall
 
 __all__ = ["BiasAdd", "MixoutDense", "ResidualAdd", "TruncatedNormal"]
 
@@ -12,7 +13,7 @@ register = keras.saving.register_keras_serializable(package="kcrf")
 
 
 @register
-class ResidualAdd(keras.layers.Add):
+class ResidualAdd(OutputsByCall, keras.layers.Add):
     """The sum of its inputs, under the mask of the first."""
 
     def compute_mask(self, inputs, mask=None):

@@ -5,7 +5,7 @@ from kcrf.bert4keras_names import explain
 
 __all__ = ["KERAS_LAYERS", "__getattr__"]
 
-_OURS = ("Embedding", "MultiHeadAttention")  # of kcrf.layers, by names that Keras has too
+_OURS = ("Embedding", "LayerNormalization", "MultiHeadAttention")  # of kcrf.layers, by names that Keras has too
 KERAS_LAYERS = tuple(name for name in dir(keras.layers) if name[0].isupper() and name not in _OURS)
 
 

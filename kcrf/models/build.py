@@ -9,11 +9,19 @@ from pathlib import Path
 from kcrf.backend import keras, replaced_under_tf_keras
 from kcrf.backend.activations import gelu_erf, gelu_tanh, hidden_activation
 from kcrf.checkpoints.configs import ACTIVATIONS, FAMILIES, settings_of
-from kcrf.layers import Embedding, FeedForward, MultiHeadAttention, PositionEmbedding, RelativePositionEmbedding
+from kcrf.layers import (
+    Embedding,
+    FeedForward,
+    LayerNormalization,
+    MultiHeadAttention,
+    PositionEmbedding,
+    RelativePositionEmbedding,
+)
 from kcrf.layers.dense import BiasAdd, ResidualAdd, TruncatedNormal, dense
 from kcrf.layers.pooling import FirstToken
 from kcrf.models.encoders import checkpoint_names, encoder_record, variables_by_path
 from kcrf.models.file_names import accept_names_of_keras_2
+from kcrf.models.keras_2_calls import accept_calls_of_keras_2
 from kcrf.models.loading import load_checkpoint
 from kcrf.models.saving import save_weights_as_checkpoint
 
@@ -22,6 +30,7 @@ __all__ = ["Model", "Transformer", "build_transformer_model"]
 Model = keras.Model  # for `from kcrf.models import *`, as in bert4keras
 
 accept_names_of_keras_2()
+accept_calls_of_keras_2()
 
 _SIZES = (
     "attention_head_size",
@@ -204,7 +213,7 @@ class Transformer:
         return self.apply(dense, inputs, name, units=units, activation=activation, **arguments)
 
     def _norm(self, inputs, name):
-        return self.apply(keras.layers.LayerNormalization, inputs, name, epsilon=self.config["layer_norm_eps"])
+        return self.apply(LayerNormalization, inputs, name, epsilon=self.config["layer_norm_eps"])
 
     def _dropout(self, inputs, name):
         rate = self.config["dropout_rate"]

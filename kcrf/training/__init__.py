@@ -1,6 +1,6 @@
 """Trains taggers and classifiers, and resumes training after an interruption."""
 
-from kcrf.adversarial import adversarial, gradient_penalty
+from kcrf.adversarial import adversarial, gradient_penalty, virtual_adversarial
 from kcrf.runs.settings import Settings
 from kcrf.taggers.decoding import load_tagger
 from kcrf.training.train import resume_tagger, train_classifier, train_segmenter, train_tagger
@@ -14,4 +14,5 @@ __all__ = [
     "train_classifier",
     "train_segmenter",
     "train_tagger",
+    "virtual_adversarial",
 ]

@@ -69,7 +69,7 @@ def test_the_tests_that_a_document_names_exist(document):
     ("statement", "message"),
     [
         ("from kcrf.snippets import AutoRegressiveDecoder", "does not generate text: bert4keras itself"),
-        ("from kcrf.layers import GlobalPointer", "kcrf.layers has no GlobalPointer, which bert4keras has. Instead:"),
+        ("from kcrf.layers import ScaleOffset", "kcrf.layers has no ScaleOffset, which bert4keras has. Instead:"),
         ("from kcrf.models import T5", "does not generate text"),
         ("from kcrf.optimizers import AdaFactor", "Instead: `keras.optimizers.Adafactor`"),
         ("from kcrf.tokenizers import SpTokenizer", "Instead: bert4keras itself"),

@@ -1,0 +1,98 @@
+"""Layer normalization whose scale and offset may depend on a second input."""
+
+from kcrf.backend import keras, ops
+from kcrf.layers.calls import OutputsByCall
+
+__all__ = ["LayerNormalization"]
+
+register = keras.saving.register_keras_serializable(package="kcrf")
+
+
+@register
+class LayerNormalization(OutputsByCall, keras.layers.LayerNormalization):
+    """Keras' layer normalization; with `conditional=True`, a vector per example changes scale and offset.
+
+    The input is then a list: hidden states `(batch, time, hidden)` and conditions `(batch, size)`. Linear maps of the
+    condition, zero at the start, are added to scale and offset. Source: Su Jianlin, kexue.fm/archives/7124.
+
+    Args:
+        conditional: Whether there is a second input. Defaults to `False`.
+        hidden_units: The size of a dense layer between the condition and the maps. Defaults to `None`: none.
+        hidden_activation: The activation of that layer. Defaults to "linear".
+        hidden_initializer: Initializer of its kernel. Defaults to "glorot_uniform".
+        **kwargs: As for `keras.layers.LayerNormalization`; `epsilon` defaults to 1e-7 if it is conditional, as in
+            bert4keras.
+
+    Example:
+
+    >>> layer = LayerNormalization(conditional=True)
+    >>> tuple(layer([ops.ones((2, 5, 4)), ops.ones((2, 3))]).shape)
+    (2, 5, 4)
+    """
+
+    def __init__(
+        self,
+        conditional=False,
+        hidden_units=None,
+        hidden_activation="linear",
+        hidden_initializer="glorot_uniform",
+        **kwargs,
+    ):
+        super().__init__(**({"epsilon": 1e-7} if conditional else {}) | kwargs)
+        self.conditional = conditional
+        self.hidden_units = hidden_units
+        self.hidden_activation = keras.activations.get(hidden_activation)
+        self.hidden_initializer = keras.initializers.get(hidden_initializer)
+        self.supports_masking = True
+
+    def build(self, input_shape):
+        if not self.conditional:
+            return super().build(input_shape)
+        if len(input_shape) != 2 or not hasattr(input_shape[0], "__len__"):
+            raise ValueError(f"`conditional=True` needs [hidden states, conditions]. Received: shape={input_shape}")
+        shape, condition = map(tuple, input_shape)
+        super().build(shape)
+        if self.hidden_units:
+            options = {"activation": self.hidden_activation, "kernel_initializer": self.hidden_initializer}
+            self.hidden_dense = self._dense(self.hidden_units, "hidden_dense", condition, **options)
+            condition = (*condition[:-1], self.hidden_units)
+        if self.center:
+            self.beta_dense = self._dense(shape[-1], "beta_dense", condition, kernel_initializer="zeros")
+        if self.scale:
+            self.gamma_dense = self._dense(shape[-1], "gamma_dense", condition, kernel_initializer="zeros")
+        self.built = True
+
+    def _dense(self, units, name, input_shape, **options):
+        layer = keras.layers.Dense(units, use_bias=False, name=name, **options)
+        layer.build(input_shape)
+        return layer
+
+    def call(self, inputs):
+        if not self.conditional:
+            return super().call(inputs)
+        hidden, condition = inputs
+        condition = self.hidden_dense(condition) if self.hidden_units else condition
+        condition = ops.reshape(
+            condition, (ops.shape(condition)[0], *[1] * (len(hidden.shape) - 2), condition.shape[-1])
+        )
+        mean = ops.mean(hidden, axis=-1, keepdims=True)
+        variance = ops.mean(ops.square(hidden - mean), axis=-1, keepdims=True)
+        x = (hidden - mean) / ops.sqrt(variance + self.epsilon)
+        if self.scale:
+            x = x * (self.gamma + self.gamma_dense(condition))
+        return x + (self.beta + self.beta_dense(condition)) if self.center else x
+
+    def compute_mask(self, inputs, mask=None):
+        return mask[0] if self.conditional and mask is not None else mask
+
+    def compute_output_shape(self, input_shape):
+        return tuple(input_shape[0] if self.conditional else input_shape)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "conditional": self.conditional,
+            "hidden_units": self.hidden_units,
+            "hidden_activation": keras.activations.serialize(self.hidden_activation),
+            "hidden_initializer": keras.initializers.serialize(self.hidden_initializer),
+        }

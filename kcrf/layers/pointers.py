@@ -1,0 +1,140 @@
+"""Global pointers: a score for each pair of positions and each kind of span or relation.
+
+Names, arguments and weights are those of bert4keras' layers. Source: Su Jianlin, kexue.fm/archives/8373 and, for the
+efficient one, 8877.
+"""
+
+import numpy as np
+
+from kcrf.backend import Layer, keras, ops
+
+__all__ = ["EfficientGlobalPointer", "GlobalPointer"]
+
+register = keras.saving.register_keras_serializable(package="kcrf")
+
+
+@register
+class GlobalPointer(Layer):
+    """Scores of all spans: `(batch, time, hidden)` to `(batch, heads, time, time)`, from first to last position.
+
+    A span is predicted where its score is above 0. Masked positions have the score -inf. Train it with
+    `kcrf.backend.multilabel_categorical_crossentropy` or its sparse form, over all pairs of a head.
+
+    Args:
+        heads: The number of kinds of spans.
+        head_size: The size of queries and keys, an even number.
+        RoPE: Whether queries and keys are rotated by their positions, as in Su et al., 2021, "RoFormer",
+            https://arxiv.org/abs/2104.09864. Defaults to `True`.
+        use_bias: Whether the dense layers inside have a bias. Defaults to `True`.
+        tril_mask: Whether spans that end before they begin have the score -inf. Defaults to `True`.
+        kernel_initializer: Defaults to "lecun_normal".
+
+    Example:
+
+    >>> tuple(GlobalPointer(heads=2, head_size=4)(ops.ones((1, 5, 3))).shape)
+    (1, 2, 5, 5)
+    """
+
+    def __init__(
+        self,
+        heads,
+        head_size,
+        RoPE=True,  # noqa: N803 (bert4keras' name)
+        use_bias=True,
+        tril_mask=True,
+        kernel_initializer="lecun_normal",
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        if head_size % 2:
+            raise ValueError(f"`head_size` must be even. Received: head_size={head_size}")
+        self.heads = heads
+        self.head_size = head_size
+        self.RoPE = RoPE
+        self.use_bias = use_bias
+        self.tril_mask = tril_mask
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.supports_masking = True
+
+    def build(self, input_shape):
+        self.dense = self._dense(2 * self.head_size * self.heads, "dense", input_shape)
+        self.built = True
+
+    def _dense(self, units, name, input_shape):
+        initializer = keras.initializers.get(keras.initializers.serialize(self.kernel_initializer))
+        layer = keras.layers.Dense(units, use_bias=self.use_bias, kernel_initializer=initializer, name=name)
+        layer.build(tuple(input_shape))
+        return layer
+
+    def call(self, inputs, mask=None):
+        x = self.dense(inputs)
+        x = ops.reshape(x, (*ops.shape(x)[:2], self.heads, 2 * self.head_size))
+        queries, keys = (self._rotated(half) for half in (x[..., : self.head_size], x[..., self.head_size :]))
+        return self._masked(ops.einsum("bmhd,bnhd->bhmn", queries, keys) / self.head_size**0.5, mask)
+
+    def _rotated(self, x):
+        """Queries or keys `(batch, time, ..., head_size)`, each pair of numbers rotated by the position."""
+        if not self.RoPE:
+            return x
+        rates = ops.convert_to_tensor(10000.0 ** (-np.arange(0, self.head_size, 2) / self.head_size), "float32")
+        length = x.shape[1] or ops.shape(x)[1]
+        angles = ops.cast(ops.arange(length), "float32")[:, None] * rates  # (time, head_size / 2)
+        shape = (1, length, *[1] * (len(x.shape) - 3), self.head_size // 2)
+        cos, sin = (ops.cast(ops.reshape(f(angles), shape), x.dtype) for f in (ops.cos, ops.sin))
+        even, odd = x[..., ::2], x[..., 1::2]
+        pairs = ops.stack([even * cos - odd * sin, odd * cos + even * sin], axis=-1)
+        return ops.reshape(pairs, ops.shape(x))
+
+    def _masked(self, scores, mask):
+        """The scores with -inf at masked positions and, with `tril_mask`, below the diagonal."""
+        length = ops.shape(scores)[-1]
+        allowed = None if mask is None else mask[:, None, :, None] & mask[:, None, None, :]
+        if self.tril_mask:
+            positions = ops.arange(length)
+            forward = positions[:, None] <= positions[None, :]
+            allowed = forward if allowed is None else allowed & forward
+        if allowed is None:
+            return scores
+        return ops.where(allowed, scores, ops.cast(-np.inf, scores.dtype))
+
+    def compute_mask(self, inputs, mask=None):
+        return None
+
+    def compute_output_shape(self, input_shape):
+        return (input_shape[0], self.heads, input_shape[1], input_shape[1])
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "heads": self.heads,
+            "head_size": self.head_size,
+            "RoPE": self.RoPE,
+            "use_bias": self.use_bias,
+            "tril_mask": self.tril_mask,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+        }
+
+
+@register
+class EfficientGlobalPointer(GlobalPointer):
+    """A `GlobalPointer` whose heads share queries and keys, and differ in a score of each first and last position.
+
+    It has far fewer weights, and its arguments are those of `GlobalPointer`.
+
+    Example:
+
+    >>> tuple(EfficientGlobalPointer(heads=2, head_size=4)(ops.ones((1, 5, 3))).shape)
+    (1, 2, 5, 5)
+    """
+
+    def build(self, input_shape):
+        self.p_dense = self._dense(2 * self.head_size, "p_dense", input_shape)
+        self.q_dense = self._dense(2 * self.heads, "q_dense", (*input_shape[:-1], 2 * self.head_size))
+        self.built = True
+
+    def call(self, inputs, mask=None):
+        x = self.p_dense(inputs)
+        queries, keys = self._rotated(x[..., ::2]), self._rotated(x[..., 1::2])
+        scores = ops.einsum("bmd,bnd->bmn", queries, keys) / self.head_size**0.5
+        ends = ops.transpose(self.q_dense(x), (0, 2, 1)) / 2  # (batch, 2 heads, time)
+        return self._masked(scores[:, None] + ends[:, ::2, None] + ends[:, 1::2, :, None], mask)

@@ -1,0 +1,55 @@
+"""Integrated gradients: they sum to the difference of the scores, are 0 at padding, and equal a written-out average."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from kcrf.attribution import integrated_gradients
+from kcrf.backend import keras, ops
+from kcrf.models import build_transformer_model
+
+pytestmark = pytest.mark.keras_3("needs Keras 3")
+TOKENS = np.array([[1, 2, 3, 4, 5], [6, 7, 8, 0, 0]])
+SIZES = dict(vocab_size=9, hidden_size=4, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8)
+
+
+def drawn(model):
+    model.set_weights([np.random.default_rng(0).normal(size=w.shape) / 2 for w in model.get_weights()])
+    return model
+
+
+def test_they_sum_to_the_difference_of_the_scores_and_padding_has_none():
+    bert = build_transformer_model(**SIZES)
+    first = keras.layers.Lambda(lambda x: x[:, 0])
+    first.supports_masking = True
+    model = drawn(keras.Model(bert.input, keras.layers.Dense(3, activation="softmax")(first(bert.output))))
+    shares = integrated_gradients(model, [TOKENS, TOKENS * 0], [2, 0], steps=60)
+    assert shares.shape == (2, 5, 4)
+    scores = model.predict([TOKENS, TOKENS * 0], verbose=0)
+    embeddings = model.get_layer("Embedding-Token").embeddings
+    embeddings.assign(ops.zeros_like(embeddings))
+    without = model.predict([TOKENS, TOKENS * 0], verbose=0)
+    assert_allclose(shares.sum((1, 2)), [(scores - without)[0, 2], (scores - without)[1, 0]], atol=1e-4)
+    assert (shares[1, 3:] == 0).all() and (shares[0] != 0).any(axis=1).all()
+
+
+def test_the_average_is_over_the_middles_of_equal_steps():
+    tokens = keras.Input((5,), dtype="int32")
+    x = keras.layers.Embedding(9, 3, name="words")(tokens)
+    x = keras.layers.Dense(2, activation="tanh")(keras.layers.GlobalAveragePooling1D()(x))
+    model = drawn(keras.Model(tokens, x))
+    table, kernel, bias = (np.asarray(w, "float64") for w in model.get_weights())
+    found = integrated_gradients(model, TOKENS, [1, 0], embedding="words", steps=3)
+    for row, ids, label in zip(found, TOKENS, (1, 0)):
+        mean = table[ids].mean(0)
+        slopes = [1 - np.tanh(share * mean @ kernel[:, label] + bias[label]) ** 2 for share in (1 / 6, 3 / 6, 5 / 6)]
+        assert_allclose(row, table[ids] * kernel[:, label] * np.mean(slopes) / 5, rtol=1e-4, atol=1e-6)
+
+
+def test_what_cannot_be_explained_is_refused():
+    bert = build_transformer_model(**SIZES)
+    with pytest.raises(ValueError, match=r"`model` must have one output \(batch, labels\)"):
+        integrated_gradients(bert, [TOKENS, TOKENS * 0], [0, 0])
+    model = keras.Model(bert.input, keras.layers.GlobalAveragePooling1D()(bert.output))
+    with pytest.raises(ValueError, match="`embedding` must name a layer of the model. Received: 'words'"):
+        integrated_gradients(model, [TOKENS, TOKENS * 0], [0, 0], embedding="words")
