@@ -97,7 +97,8 @@ def gradient_penalty(model, embedding="Embedding-Token", scale=1.0):
     else:
         gradient = {"tensorflow": _gradient_on_tensorflow, "torch": _gradient_on_torch}[backend_name()]
         model.compute_loss = _penalized(model, variable, scale, model.compute_loss, gradient)
-    _replace_step(model, model.train_step)
+    step = model.train_step
+    _replace_step(model, _without_fused_attention(step) if backend_name() == "torch" else step)
 
 
 def _embeddings(model, name):
@@ -253,6 +254,17 @@ def _gradient_on_torch(model, variable, x, loss, loss_of):
     import torch
 
     return torch.autograd.grad(loss, variable.value, create_graph=True)[0]
+
+
+def _without_fused_attention(step):
+    """The step with attention as single operations: the fused ones have no second derivatives."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    def train_step(data):
+        with sdpa_kernel(SDPBackend.MATH):
+            return step(data)
+
+    return train_step
 
 
 def _penalized_on_jax(model, variable, scale, compute):

@@ -6,7 +6,8 @@ from numpy.testing import assert_allclose
 from seeds import set_seeds
 
 from kcrf.adversarial import adversarial, gradient_penalty, virtual_adversarial
-from kcrf.backend import OLD_HOST, keras
+from kcrf.backend import OLD_HOST, backend_name, keras
+from kcrf.models import build_transformer_model
 from kcrf.optimizers import Adam
 
 random = np.random.default_rng(0)
@@ -115,6 +116,23 @@ def test_the_penalty_is_half_the_squared_norm_of_the_gradient():
     for found, wanted in zip(model.get_weights(), expected):
         assert_allclose(found, wanted, atol=1e-4)
     assert_allclose(model.evaluate(WORDS, LABELS, batch_size=5, verbose=0), loss(as_float64(model)), rtol=1e-5)
+
+
+@pytest.mark.keras_3("gradient_penalty needs Keras 3")
+def test_the_penalty_works_through_fused_attention():
+    sizes = dict(vocab_size=9, hidden_size=4, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8)
+    bert = build_transformer_model(**sizes, dropout_rate=0.0, attention_dropout_rate=0.0)
+    model = keras.Model(bert.input, keras.layers.GlobalAveragePooling1D()(bert.output))
+    model.compile(keras.optimizers.SGD(0.1), "mse", jit_compile=backend_name() == "jax")
+    tokens, labels = np.array([[1, 2, 3]]), np.ones((1, 4))
+    gradient_penalty(model, scale=0.0)
+    before = model.get_weights()
+    model.train_on_batch([tokens, tokens * 0], labels)
+    plain = model.get_weights()
+    model.set_weights(before)
+    gradient_penalty(model, scale=1.0)
+    model.train_on_batch([tokens, tokens * 0], labels)
+    assert any(np.abs(a - b).max() > 1e-4 for a, b in zip(plain, model.get_weights()))
 
 
 def test_epsilon_zero_is_plain_training_and_our_optimizer_sees_it():
