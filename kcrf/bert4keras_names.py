@@ -5,7 +5,10 @@ from functools import partial
 __all__ = ["explain", "explain_models", "explain_optimizers", "explain_snippets", "explain_tokenizers"]
 
 _OLD_HOST = "bert4keras itself, beside kcrf on tf_keras (PORTING.md, The old host)"
-_GENERATION = f"kcrf tags and encodes, it does not generate text: {_OLD_HOST}, or keras-hub"
+_GENERATION = (
+    f"{_OLD_HOST}, or keras-hub. Generating text is out of scope (application='lm' and 'unilm', GPT, T5, "
+    "AutoRegressiveDecoder): kcrf tags, classifies and encodes"
+)
 _MODEL_CLASS = "`build_transformer_model(..., return_keras_model=False)` gives an object with .model, .layers, .inputs"
 _VERSION = "the name without the ending"
 
@@ -62,7 +65,7 @@ _ALTERNATIVES = {
         "longest_common_subsequence": "`difflib.SequenceMatcher.get_matching_blocks`",
     },
     "tokenizers": {
-        "SpTokenizer": _OLD_HOST,
+        "SpTokenizer": _GENERATION,
         "TokenizerBase": "`kcrf.tokenizers.Tokenizer`",
     },
 }

@@ -41,17 +41,30 @@ __all__ += ["batch_stream", "ops", "path_of", "tree"]
 
 
 def _import_keras_3():
-    """`ops` and `tree` of Keras 3, leaving `sys.modules["keras"]` as it was: bert4keras puts tf_keras there."""
+    """`ops` and `tree` of Keras 3. Afterwards `import keras` gives tf_keras, as after `import bert4keras`."""
     os.environ["KERAS_BACKEND"] = "tensorflow"
+    aside = {}
     if "keras.src" not in sys.modules:
         names = [name for name in sys.modules if name.partition(".")[0] == "keras"]
-        aside = {name: sys.modules.pop(name) for name in names}
+        aside = {name: sys.modules.pop(name) for name in names}  # tf_keras, if bert4keras has put it there
         importlib.import_module("keras")
-        for name in [name for name in sys.modules if name.partition(".")[0] == "keras"]:
-            if not name.startswith("keras.src"):
-                del sys.modules[name]
-        sys.modules.update(aside)
+    elif _imported_before(sys.modules.get("keras")):
+        warnings.warn(
+            "keras was imported before kcrf, and is Keras 3: its layers do not fit models of tf_keras ('str' object has "
+            "no attribute 'base_dtype'). Import kcrf before `from keras...`, which then gives tf_keras",
+            stacklevel=2,
+        )
+    for name in [name for name in sys.modules if name.partition(".")[0] == "keras"]:
+        if not name.startswith("keras.src"):
+            del sys.modules[name]
+    sys.modules.update({"keras": tf.keras, **aside})
     return importlib.import_module("keras.src.ops"), importlib.import_module("keras.src.tree")
+
+
+def _imported_before(module):
+    """Whether this is Keras 3 and its import is over: kcrf is imported while Keras is, to register its classes."""
+    spec = getattr(module, "__spec__", None)
+    return spec is not None and spec.name == "keras" and not getattr(spec, "_initializing", False)
 
 
 ops, tree = _import_keras_3()

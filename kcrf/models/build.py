@@ -43,7 +43,10 @@ _SIZES = (
     "vocab_size",
 )
 
-ONLY_ENCODERS = "kcrf has only encoders; bert4keras, beside kcrf (PORTING.md, The old host), and keras-hub have others"
+ONLY_ENCODERS = (
+    "kcrf has only encoders, it does not generate text; bert4keras, beside kcrf (PORTING.md, The old host), and "
+    "keras-hub have others"
+)
 
 
 @replaced_under_tf_keras("kcrf.models.tf_keras")
