@@ -50,8 +50,8 @@ def _import_keras_3():
         importlib.import_module("keras")
     elif _imported_before(sys.modules.get("keras")):
         warnings.warn(
-            "keras was imported before kcrf, and is Keras 3: its layers do not fit models of tf_keras ('str' object has "
-            "no attribute 'base_dtype'). Import kcrf before `from keras...`, which then gives tf_keras",
+            "keras was imported before kcrf, and is Keras 3: its layers do not fit models of tf_keras ('str' object "
+            "has no attribute 'base_dtype'). Import kcrf before `from keras...`, which then gives tf_keras",
             stacklevel=2,
         )
     for name in [name for name in sys.modules if name.partition(".")[0] == "keras"]:
