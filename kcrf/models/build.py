@@ -24,6 +24,7 @@ from kcrf.models.file_names import accept_names_of_keras_2
 from kcrf.models.keras_2_calls import accept_calls_of_keras_2
 from kcrf.models.loading import load_checkpoint
 from kcrf.models.saving import save_weights_as_checkpoint
+from kcrf.models.stored_multipliers import remember_multipliers
 
 __all__ = ["Model", "Transformer", "build_transformer_model"]
 
@@ -31,6 +32,7 @@ Model = keras.Model  # for `from kcrf.models import *`, as in bert4keras
 
 accept_names_of_keras_2()
 accept_calls_of_keras_2()
+remember_multipliers()
 
 _SIZES = (
     "attention_head_size",

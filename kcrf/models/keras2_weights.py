@@ -9,7 +9,7 @@ from kcrf.backend import ops
 from kcrf.layers.learning_rates import LayerWithMultiplier
 from kcrf.models.weight_files import leaf_name, read_layers
 
-__all__ = ["load_bert4keras_weights"]
+__all__ = ["implausible_score", "load_bert4keras_weights"]
 
 _ONLY_HERE = ("lr_multiplier", "prior", "start", "end")  # weights that bert4keras' layers do not have
 _PLAUSIBLE = 0.01, 100.0  # range of the largest transition score of a trained CRF, in nats
@@ -100,9 +100,15 @@ def _pair_weights(layer, name, weights, path):
     return pairs
 
 
-def _warn_if_implausible(layer, scores, lr_multiplier):
+def implausible_score(scores):
+    """The largest absolute score if a trained CRF would not have it, else None."""
     largest = float(np.abs(scores).max())
-    if not _PLAUSIBLE[0] <= largest <= _PLAUSIBLE[1]:
+    return None if _PLAUSIBLE[0] <= largest <= _PLAUSIBLE[1] else largest
+
+
+def _warn_if_implausible(layer, scores, lr_multiplier):
+    largest = implausible_score(scores)
+    if largest is not None:
         warnings.warn(
             f"The largest score of `{layer.name}` is {largest:.3g}, implausible for a trained layer: the script that "
             f"wrote the file may have had another multiplier. Received: lr_multiplier={lr_multiplier}",

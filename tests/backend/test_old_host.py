@@ -15,7 +15,7 @@ from kcrf import checkpoints
 from kcrf.backend import keras, ops
 from kcrf.crf_weights import load_crf_weights
 from kcrf.layers import ConditionalRandomField, SetLearningRate
-from kcrf.models import build_transformer_model, reinitialize, save_pretrained
+from kcrf.models import build_transformer_model, load_bert4keras_weights, reinitialize, save_pretrained
 from kcrf.optimizers import (
     Adam,
     AdamWeightDecay,
@@ -99,6 +99,61 @@ def test_weights_that_a_bert4keras_script_saved_load_and_predict_the_same(bert4k
     assert_allclose(ops.convert_to_numpy(other.trans), ops.convert_to_numpy(theirs.trans), rtol=1e-5)
     with pytest.raises(ValueError, match="must say what bert4keras' layer was made with"):
         load_crf_weights(other, tmp_path / file, "bert4keras")
+
+
+def test_weights_of_another_multiplier_are_rescaled_with_a_warning_or_the_file_is_doubted(bert4keras, tmp_path):
+    theirs, ours, other = (
+        bert4keras.layers.ConditionalRandomField(1000, name="CRF"),
+        *(ConditionalRandomField(k, name="CRF") for k in (1000, 1)),
+    )
+    models = [tagger(layer) for layer in (theirs, ours, other)]
+    for layer in (theirs, ours):
+        layer.set_weights([np.random.default_rng(0).normal(size=(4, 4)) / 1000])
+    for model, name in zip(models, ("theirs.h5", "ours.h5")):
+        model.save_weights(str(tmp_path / name))
+    with pytest.warns(UserWarning, match="`CRF` was saved with lr_multiplier=1000 and has 1 now"):
+        models[2].load_weights(tmp_path / "ours.h5")
+    assert_allclose(ops.convert_to_numpy(other.trans), ops.convert_to_numpy(ours.trans), rtol=1e-5)
+    with pytest.warns(
+        UserWarning, match=r"load_bert4keras_weights\(model, '.*theirs.h5', lr_multiplier=...\) takes it"
+    ):
+        models[2].load_weights(str(tmp_path / "theirs.h5"))
+    load_bert4keras_weights(models[2], tmp_path / "theirs.h5", lr_multiplier=1000)
+    assert_allclose(ops.convert_to_numpy(other.trans), ops.convert_to_numpy(theirs.trans), rtol=1e-5)
+    models[1].load_weights(str(tmp_path / "theirs.h5"))  # the same multiplier: nothing to say
+    assert_allclose(ops.convert_to_numpy(ours.trans), ops.convert_to_numpy(theirs.trans), rtol=1e-5)
+
+
+FIRST_IMPORTS = {  # what a script imports before anything of Keras; then `from keras...` must give tf_keras
+    "kcrf.backend": "from kcrf.backend import keras, K",
+    "kcrf.tokenizers": "from kcrf.tokenizers import Tokenizer",
+    "bert4keras": "from bert4keras.backend import keras",
+}
+SWAPPED = """
+from keras.layers import Dense, Input
+from keras.models import Model
+from kcrf.layers import ConditionalRandomField
+crf = ConditionalRandomField()
+model = Model(x := Input((None, 4)), crf(Dense(3)(x)))
+print(type(model).__module__)
+"""
+
+
+_FIRST = [name if name == "kcrf.tokenizers" else pytest.param(name, marks=pytest.mark.long) for name in FIRST_IMPORTS]
+
+
+@pytest.mark.parametrize("first", _FIRST)
+def test_after_the_first_import_keras_is_tf_keras(first):
+    run = subprocess.run(
+        [sys.executable, "-c", f"{FIRST_IMPORTS[first]}\n{SWAPPED}"], capture_output=True, text=True, env=os.environ
+    )
+    assert run.stdout.startswith("tf_keras."), run.stderr
+
+
+@pytest.mark.long
+def test_keras_3_that_was_imported_before_is_named():
+    run = subprocess.run([sys.executable, "-c", SWAPPED], capture_output=True, text=True, env=os.environ)
+    assert "UserWarning: keras was imported before kcrf, and is Keras 3" in run.stderr
 
 
 @pytest.mark.parametrize("file", ["model.h5", "model_folder", "model.keras"])
