@@ -1,8 +1,10 @@
 """The command line: kcrf demo | train | pretrain | segment | tag | classify | score | report | download."""
+"""The command line: kcrf demo | train | segment | tag | classify | score | report | download | augment."""
 
 import os
 import sys
 
+from kcrf.commands.augment import add_augment
 from kcrf.commands.classify import add_classify
 from kcrf.commands.demo import add_demo
 from kcrf.commands.download import add_download
@@ -52,6 +54,7 @@ def _parser():
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=CommandParser)
     uses = (add_segment, add_tag, add_classify, add_score, add_report)
     for add in (add_demo, add_train, add_pretrain, *uses, add_download):
+    for add in (add_demo, add_download, add_augment, add_train, *uses):
         add(commands)
     return parser
 

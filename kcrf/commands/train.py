@@ -6,7 +6,7 @@ from pathlib import Path
 from kcrf.commands.parsers import add_command, print_scores
 from kcrf.commands.quiet import quiet_import
 
-__all__ = ["add_train"]
+__all__ = ["add_train", "read_part"]
 
 
 def add_train(commands):
@@ -52,6 +52,7 @@ def _train(options):
 def _train_once(out, settings, sources, what, overwrite=False):
     """Trains or resumes one run, and prints its scores."""
     parts = _read_parts(settings, sources)
+    _check_augmentation(settings)
     try:
         tagger, scores = _run_training(out, settings, sources, parts, what, overwrite)
     except KeyboardInterrupt:
@@ -76,6 +77,7 @@ def _train_seeds(options, settings, sources):
     for one, folder, what in runs:
         if what != "keep":
             parts = _read_parts(one, sources)
+            _check_augmentation(one)
             try:
                 _run_training(folder, one, sources, parts, what, options.overwrite, f"seed {one.seed}")
             except KeyboardInterrupt:
@@ -96,6 +98,13 @@ def _run_training(out, settings, sources, parts, what, overwrite, title="trainin
     if what == "resume":
         return resume_tagger(out, *parts, progress=progress)
     return train_tagger(settings, *parts, out, progress, sources, overwrite)
+
+
+def _check_augmentation(settings):
+    from kcrf.augmentation import copies_wanted
+
+    if settings.augment:
+        copies_wanted(settings)
 
 
 def _refuse_finished_run(run_dir, overwrite):
@@ -129,7 +138,9 @@ def _read_parts(settings, sources):
     """The sentences or examples for training, for validation and, or None, for testing."""
     from kcrf.corpora import split
 
-    train, valid, test = (sources[name] and _read(settings.task, sources, name) for name in ("train", "valid", "test"))
+    train, valid, test = (
+        sources[name] and read_part(settings.task, sources, name) for name in ("train", "valid", "test")
+    )
     if valid is None and len(train) < 2:
         raise ValueError(f"{sources['train']}: one sentence, so none can be held out. Received: no --valid FILE")
     if valid is None and settings.task == "classify":
@@ -139,7 +150,7 @@ def _read_parts(settings, sources):
     return train, valid, test
 
 
-def _read(task, sources, name):
+def read_part(task, sources, name):
     """The sentences of a file, those that are empty left out; for classification its examples."""
     from kcrf.corpora import read_classified, read_entities, read_segmented
 

@@ -11,6 +11,7 @@ from dataclasses import fields
 from kcrf.commands.parsers import add_conll_options, add_fields_option, conll_arguments, fields_argument
 from kcrf.runs import RunFolder, Settings
 from kcrf.runs.options import default_in_words, kinds_of
+from kcrf.runs.settings import PATHS
 
 __all__ = ["add_settings", "add_training_options", "refuse_beside_resume", "settings_and_sources"]
 
@@ -118,8 +119,7 @@ def settings_and_sources(options):
             raise ValueError("--from takes the place of --bert. Received: both")
         RunFolder(options.from_run).read_config()  # refuses a folder that holds no run
         given["bert"] = options.from_run
-    if given["bert"] is not None:
-        given["bert"] = os.path.abspath(given["bert"])
+    given.update({name: os.path.abspath(given[name]) for name in PATHS if given[name] is not None})
     try:
         settings = Settings(**{name: value for name, value in given.items() if value is not None})
     except ValueError as error:

@@ -1,7 +1,7 @@
 """Readers of corpora, splits, public corpora to download, and the small built-in ones. Needs no Keras."""
 
 from kcrf.corpora.classified import Example, classified_line, read_classified
-from kcrf.corpora.conll import join_tokens, read_conll, read_conll_tokens
+from kcrf.corpora.conll import conll_lines, join_tokens, read_conll, read_conll_tokens
 from kcrf.corpora.downloads import download
 from kcrf.corpora.json_lines import entity_line, read_entities
 from kcrf.corpora.lines import read_lines
@@ -17,6 +17,7 @@ __all__ = [
     "Example",
     "Sentence",
     "classified_line",
+    "conll_lines",
     "download",
     "entity_line",
     "entity_types",

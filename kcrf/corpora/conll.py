@@ -8,7 +8,7 @@ from kcrf.corpora.lines import read_corpus_lines
 from kcrf.corpora.sentences import Sentence
 from kcrf.tags import bio, bioes, violation_in_words
 
-__all__ = ["join_tokens", "read_conll", "read_conll_tokens"]
+__all__ = ["conll_lines", "join_tokens", "read_conll", "read_conll_tokens"]
 
 _TAG = re.compile(r"O|[BIESMLU]-.+")
 _SCHEMES = {"BIO": set("BI"), "BIOES": set("BIES"), "BILOU": set("BILU"), "BMES": set("BMES")}
@@ -238,3 +238,21 @@ def read_conll_tokens(lines):
         elif columns[0]:
             sentences[-1].append((number, columns[0], "O"))
     return _sentences([rows for rows in sentences if rows], itertools.repeat([]))
+
+
+def conll_lines(sentence):
+    """The lines, without their ends, of a `Sentence` as CoNLL columns: a token, a tab, its BIO tag; a blank line last.
+
+    Args:
+        sentence: A `Sentence` with tokens.
+
+    >>> conll_lines(Sentence("Kim slept", [(0, 3, "PER")], [(0, 3), (4, 9)]))
+    ['Kim\\tB-PER', 'slept\\tO', '']
+    """
+    tags = ["O"] * len(sentence.tokens)
+    for start, end, label in sentence.spans:
+        inside = [i for i, (a, b) in enumerate(sentence.tokens) if start <= a and b <= end]
+        for prefix, i in zip("B" + "I" * len(inside), inside):
+            tags[i] = f"{prefix}-{label}"
+    texts = (sentence.text[start:end] for start, end in sentence.tokens)
+    return [*(f"{text}\t{tag}" for text, tag in zip(texts, tags, strict=True)), ""]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from kcrf.readers.lexicon import Lexicon, cross_fitted
-from kcrf.readers.units import Reading, Window
+from kcrf.readers.units import Reading, Window, with_copies
 from kcrf.readers.vocabulary import Vocabulary
 from kcrf.readers.whole import SEPARATOR, cut_pair, whole_reading
 from kcrf.readers.windows import windows
@@ -30,14 +30,15 @@ class CharacterReader:
         """A list with the `Reading` of each text; `tokens` are not looked at."""
         return [self._read_one(text, self.lexicon) for text in texts]
 
-    def read_training(self, sentences):
-        """A list with the `Reading` of each `Sentence` of the training part.
+    def read_training(self, sentences, copies=None):
+        """A list with the `Reading` of each `Sentence` of the training part, followed by those of its altered copies.
 
         Each is read with the lexicon of the other sentences: with its own, all of its words would be known.
         """
         if self.lexicon is None:
-            return self.read([sentence.text for sentence in sentences])
-        return [self._read_one(sentence.text, others) for sentence, others in cross_fitted(self.lexicon, sentences)]
+            return self.read([sentence.text for sentence in with_copies(sentences, copies)])
+        pairs = cross_fitted(self.lexicon, sentences, copies)
+        return [self._read_one(sentence.text, others) for sentence, others in pairs]
 
     def with_words(self, counts):
         """The reader with more words in its lexicon, a mapping from words to how often they count."""

@@ -79,8 +79,8 @@ class Lexicon:
         return rows
 
 
-def cross_fitted(lexicon, sentences, parts=10):
-    """Yields each sentence that a lexicon was counted in, with a lexicon of other sentences.
+def cross_fitted(lexicon, sentences, copies=None, parts=10):
+    """Yields each sentence that a lexicon was counted in, with a lexicon of other sentences; then its altered copies.
 
     The sentences are cut into ten consecutive parts, and each part gets the lexicon of the other nine. So the words of
     a document are as unknown in training as those of a new document will be.
@@ -88,16 +88,20 @@ def cross_fitted(lexicon, sentences, parts=10):
     Args:
         lexicon: `Lexicon.of` the sentences.
         sentences: List of `kcrf.corpora.Sentence`, in the order of the text.
+        copies: For each sentence a list of altered copies, which the lexicon was not counted in. They get the lexicon
+            of their sentence, without its words. Defaults to None: none has any.
         parts: How many parts. Defaults to 10.
 
     Yields:
         Pairs of a sentence and a `Lexicon`.
     """
+    copies = copies or [()] * len(sentences)
     cuts = [len(sentences) * i // parts for i in range(parts + 1)]
     for start, stop in zip(cuts, cuts[1:]):
         part = sentences[start:stop]
         others = lexicon.without(part) if part else lexicon
-        yield from ((sentence, others) for sentence in part)
+        for sentence, altered in zip(part, copies[start:stop], strict=True):
+            yield from ((text, others) for text in (sentence, *altered))
 
 
 def _words(texts, sentences):

@@ -7,7 +7,7 @@ import numpy as np
 from kcrf.checkpoints.configs import read_config
 from kcrf.files import read_json
 from kcrf.readers.padding import BUCKETS, LONG_BUCKETS
-from kcrf.readers.units import Reading, Window
+from kcrf.readers.units import Reading, Window, with_copies
 from kcrf.readers.whole import cut_pair, whole_reading
 from kcrf.readers.windows import windows, with_stops
 from kcrf.tokenizers import Tokenizer, load_vocab
@@ -61,9 +61,9 @@ class PieceReader:
         encoded = self._tokenizer.encode_batch(list(texts))
         return [self._read_one(text, e.token_ids, e.offsets) for text, e in zip(texts, encoded, strict=True)]
 
-    def read_training(self, sentences):
-        """A list with the `Reading` of each `Sentence`."""
-        return self.read([sentence.text for sentence in sentences])
+    def read_training(self, sentences, copies=None):
+        """A list with the `Reading` of each `Sentence`, followed by those of its altered copies."""
+        return self.read([sentence.text for sentence in with_copies(sentences, copies)])
 
     def read_texts(self, texts, max_length):
         """A list with the `Reading` of each text as a whole: `[CLS] text [SEP]`, or `[CLS] text [SEP] text_b [SEP]`.

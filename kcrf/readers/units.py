@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Reading", "Window", "spans_of_units", "tags_of_units"]
+__all__ = ["Reading", "Window", "spans_of_units", "tags_of_units", "with_copies"]
 
 
 class Window(NamedTuple):
@@ -96,3 +96,16 @@ def spans_of_units(scheme, units, spans, length):
         return [(0, length)] if length else []
     starts = [0, *units[[start for start, _ in spans[1:]], 0].tolist(), length]
     return list(zip(starts, starts[1:], strict=False))
+
+
+def with_copies(items, copies=None):
+    """Each item, followed by its altered copies.
+
+    Args:
+        items: A list.
+        copies: For each item a list of its copies. Defaults to None: there are none.
+
+    >>> with_copies(["a", "b"], [["A"], []])
+    ['a', 'A', 'b']
+    """
+    return [x for item, more in zip(items, copies or [()] * len(items), strict=True) for x in (item, *more)]

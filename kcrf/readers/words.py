@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 
 from kcrf.readers.unit_choice import splits_of
-from kcrf.readers.units import Reading, Window
+from kcrf.readers.units import Reading, Window, with_copies
 from kcrf.readers.vocabulary import fold_text
 from kcrf.readers.windows import windows, with_stops
 from kcrf.readers.word_tokens import token_spans
@@ -154,8 +154,9 @@ class WordReader:
         """The units of a text, `(units, 2)`: its tokens, or where it comes without any, those of `token_spans`."""
         return np.array(tokens, int).reshape(-1, 2) if len(tokens) else token_spans(text, self.splits)
 
-    def read_training(self, sentences):
-        """A list with the `Reading` of each `Sentence` of the training part."""
+    def read_training(self, sentences, copies=None):
+        """A list with the `Reading` of each `Sentence` of the training part, followed by those of its copies."""
+        sentences = with_copies(sentences, copies)
         return self.read([sentence.text for sentence in sentences], [sentence.tokens for sentence in sentences])
 
     def get_config(self):

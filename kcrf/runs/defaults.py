@@ -57,19 +57,21 @@ def _batch_size(windows):
     return max((size for size in BATCH_SIZES if windows >= size * STEPS_OF_AN_EPOCH), default=BATCH_SIZES[0])
 
 
-def describe_settings(settings, sentences, steps):
+def describe_settings(settings, sentences, steps, copies=0):
     """One line about the data and the settings that matter most.
 
     Args:
         settings: `Settings` as `choose_defaults` returns them.
         sentences: How many sentences the training part has.
         steps: How many steps an epoch has.
+        copies: How many altered copies of them it has. Defaults to 0.
 
     >>> from kcrf.runs import Settings
     >>> settings = choose_defaults(Settings(task="ner", types=("LOC", "ORG", "PER")), 3821)
     >>> describe_settings(settings, 3821, 120)
     '3,821 sentences, 7 tags: up to 8 epochs of 120 steps, batch size 32, width 256, depth 3, crf with constraints'
     """
+    beside = f" and {copies:,} altered copies" if copies else ""
     parts = [
         f"{'up to ' if settings.patience else ''}{settings.epochs} epochs of {steps:,} steps",
         f"{settings.batch_tokens:,} positions a step" if settings.batch_tokens else f"batch size {settings.batch_size}",
@@ -78,8 +80,8 @@ def describe_settings(settings, sentences, steps):
         parts += [f"width {settings.width}", f"depth {settings.depth}"]
     if settings.task == "classify":
         what = f"{len(settings.labels)} labels" if settings.labels else "with numbers"
-        return f"{sentences:,} texts, {what}: {', '.join(parts)}, pool {settings.pool}"
+        return f"{sentences:,} texts{beside}, {what}: {', '.join(parts)}, pool {settings.pool}"
     constraints = f" {'with' if settings.constraints else 'without'} constraints" if settings.head == "crf" else ""
     parts.append(settings.head + constraints)
     units = f" of {settings.units}" if settings.units else ""
-    return f"{sentences:,} sentences{units}, {len(settings.tag_scheme().labels)} tags: {', '.join(parts)}"
+    return f"{sentences:,} sentences{units}{beside}, {len(settings.tag_scheme().labels)} tags: {', '.join(parts)}"

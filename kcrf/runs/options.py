@@ -53,6 +53,7 @@ FROM_SCRATCH = Condition("bert", "training from scratch, bert=None", "without --
 FOR_ENTITIES = Condition("task", "task='ner'", "with --task ner", lambda task: task == "ner")
 FOR_TAGS = Condition("task", "task='cws' or task='ner'", "with --task cws or ner", lambda task: task != "classify")
 FOR_CLASSES = Condition("task", "task='classify'", "with --task classify", lambda task: task == "classify")
+AUGMENTED = Condition("augment", "`augment`", "with --augment", lambda copies: copies > 0)
 WITH_CRF = Condition("head", "head='crf'", "with --head crf", lambda head: head == "crf")
 
 

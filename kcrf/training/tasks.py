@@ -12,6 +12,7 @@ from kcrf.corpora.classified import as_number, have_decimals, recurring, sorted_
 from kcrf.metrics.classes import OF_CLASSES, OF_NUMBERS
 from kcrf.monitor import CRFMonitor
 from kcrf.readers.unit_choice import choose_units, entities_that_cut_tokens, splits_of
+from kcrf.readers.units import with_copies
 from kcrf.readers.whole import SEPARATOR
 from kcrf.taggers import Tagger
 from kcrf.taggers.classifier import Classifier
@@ -21,7 +22,7 @@ from kcrf.taggers.pooled import build_classifier
 from kcrf.training.batches import Batches, held_out_batch, tagged_windows
 from kcrf.training.progress import print_note
 
-__all__ = ["task_of"]
+__all__ = ["as_sentence", "task_of"]
 
 _WINDOWS_FOR_TEMPERATURE = 512
 _FEW_LABELS = 20  # so many may occur once each without being taken for the wrong column
@@ -32,7 +33,7 @@ class TaggingTask:
 
     def check(self, name, items):
         """The items of a part as `Sentence`s. Raises ValueError if none has a text."""
-        sentences = [_as_sentence(item) for item in items]
+        sentences = [as_sentence(item) for item in items]
         if not any(sentence.text for sentence in sentences):
             raise ValueError(f"`{name}` needs at least one sentence with words. Received: {len(items)} empty sentences")
         return sentences
@@ -66,9 +67,9 @@ class TaggingTask:
             print_note("valid: no entity, so no epoch is better than another: the last one is kept")
         return _with_units(settings, parts)
 
-    def windows(self, settings, reader, sentences):
-        """The windows of the training part with their tags."""
-        readings = reader.read_training(sentences)
+    def windows(self, settings, reader, sentences, copies=None):
+        """The windows of the training part, of each sentence followed by those of its copies, with their tags."""
+        readings, sentences = reader.read_training(sentences, copies), with_copies(sentences, copies)
         return tagged_windows(sentences, readings, settings.tag_scheme(), whole_spans=settings.constraints)
 
     def batches(self, settings, windows):
@@ -141,7 +142,7 @@ def _warn_of_cut_words(name, sentences, splits):
         )
 
 
-def _as_sentence(item):
+def as_sentence(item):
     """A `Sentence`, made out of a list of words if it is none."""
     if isinstance(item, Sentence):
         return item
@@ -190,8 +191,9 @@ class ClassificationTask:
             return _with_numbers(settings, parts)
         return _with_labels(settings, parts)
 
-    def windows(self, settings, reader, examples):
-        """The texts of the training part, each in a window, with the numbers that are learnt."""
+    def windows(self, settings, reader, examples, copies=None):
+        """The texts of the training part and their copies, each in a window, with the numbers that are learnt."""
+        examples = with_copies(examples, copies)
         readings = reader.read_texts([example.texts for example in examples], settings.max_length)
         numbers = {label: number for number, label in enumerate(settings.labels)}
         if numbers:

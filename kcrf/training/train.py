@@ -15,6 +15,7 @@ from kcrf.runs.records import last_advice
 from kcrf.taggers.encoder_of_run import reader_of
 from kcrf.taggers.networks import HEAD, crf_of
 from kcrf.taggers.setup import load_setup, save_setup
+from kcrf.training.augmented import copies_of
 from kcrf.training.callbacks import Averages, EpochBatches, EpochScores, Interruption
 from kcrf.training.history import TrainingHistory
 from kcrf.training.progress import print_note
@@ -55,19 +56,20 @@ def train_tagger(settings, train, valid, test=None, out="runs/tagger", progress=
         ValueError: A part has no text, or `train` no entity; or the loss is not finite any more.
     """
     task, parts = task_of(settings), _parts(settings, train, valid, test)
-    data = {"sources": sources, "sha256": _fingerprints(task, parts)}
+    copies = copies_of(settings, parts["train"])
+    data = {"sources": sources, "sha256": _fingerprints(task, parts, copies)}
     with RunFolder.create(out, overwrite) as folder:
         set_random_seed(settings.seed)
         settings = task.with_data(settings, parts)
         reader = _make_reader(settings, parts["train"])
-        windows = task.windows(settings, reader, parts["train"])
+        windows = task.windows(settings, reader, parts["train"], copies)
         settings = choose_defaults(settings, len(windows))
         batches = task.batches(settings, windows)
         if settings.steps is not None:
             settings = replace(settings, epochs=math.ceil(settings.steps / len(batches)))
         settings = _with_lr_multiplier(settings, len(batches) * settings.epochs)
         if progress:
-            print_note(describe_settings(settings, len(parts["train"]), len(batches)))
+            print_note(describe_settings(settings, len(parts["train"]), len(batches), sum(map(len, copies or []))))
         save_setup(folder, settings, reader, data)
         return _train(folder, settings, reader, batches, parts, progress)
 
@@ -95,9 +97,10 @@ def resume_tagger(out, train, valid, test=None, progress=None):
         setup = load_setup(folder)
         task = task_of(setup.settings)
         parts = _parts(setup.settings, train, valid, test)
-        _check_same_run(folder, setup, parts)
+        copies = copies_of(setup.settings, parts["train"])
+        _check_same_run(folder, setup, parts, copies)
         set_random_seed(setup.settings.seed)
-        windows = task.windows(setup.settings, setup.reader, parts["train"])
+        windows = task.windows(setup.settings, setup.reader, parts["train"], copies)
         batches = task.batches(setup.settings, windows)
         return _train(folder, setup.settings, setup.reader, batches, parts, progress)
 
@@ -137,13 +140,14 @@ def _parts(settings, train, valid, test):
     return parts
 
 
-def _fingerprints(task, parts):
-    """A hash of the content of each part."""
+def _fingerprints(task, parts, copies):
+    """A hash of the content of each part, and of the altered copies if there are any."""
+    parts = parts if copies is None else {**parts, "copies": [copy for more in copies for copy in more]}
     content = {name: repr(task.content(part)) for name, part in parts.items()}
     return {name: hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for name, text in content.items()}
 
 
-def _check_same_run(folder, setup, parts):
+def _check_same_run(folder, setup, parts, copies):
     """Raises ValueError if the backend or the data are not those that the run was begun with."""
     if setup.backend not in (None, backend_name()):
         raise ValueError(
@@ -151,10 +155,9 @@ def _check_same_run(folder, setup, parts):
             f"{setup.backend}. Received: {backend_name()}"
         )
     known = (setup.data or {}).get("sha256") or {}
-    changed = [
-        name for name, sha256 in _fingerprints(task_of(setup.settings), parts).items() if known.get(name) != sha256
-    ]
-    if changed or len(parts) != len(known):
+    found = _fingerprints(task_of(setup.settings), parts, copies)
+    changed = [name for name, sha256 in found.items() if known.get(name) != sha256]
+    if changed or len(found) != len(known):
         raise ValueError(
             f"{folder.path}: needs the data that the run began with. Received: {', '.join(changed or parts)} "
             "with other sentences"

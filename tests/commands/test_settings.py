@@ -11,7 +11,7 @@ import pytest
 from kcrf.commands import main
 from kcrf.commands.training_options import add_training_options, settings_and_sources
 from kcrf.runs import Settings
-from kcrf.runs.options import FOR_CLASSES
+from kcrf.runs.options import AUGMENTED, FOR_CLASSES
 
 # Written down once more, by hand. None: chosen by the size of the data.
 FROM_SCRATCH = {
@@ -119,6 +119,9 @@ TEXTS = {
     "layer_pooling": "weighted",
     "metric": "matthews",
     "max_length": 64,
+    "augment_by": "swap",
+    "synonyms": "/folder",
+    "synonym_vectors": "/folder",
 }
 
 
@@ -132,6 +135,8 @@ def test_every_option_becomes_its_setting(setting):
         needed = ["--task", "ner"]
     if condition is FOR_CLASSES:
         needed += ["--task", "classify"]
+    if condition is AUGMENTED:
+        needed = ["--augment", "2"]
     default = getattr(parse(*needed), name)
     kinds = [kind for kind in GIVEN if kind in (setting.type, *getattr(setting.type, "__args__", ()))]
     value = TEXTS.get(name, "/folder" if name == "bert" else None)

@@ -61,6 +61,7 @@ def test_what_does_not_compute_imports_no_keras(folder):
         ["score", "--gold", words, "--pred", words],
         ["score", "--task", "ner", "--gold", tags, "--pred", tags, "--json"],
         ["score", "--pred", FIXTURES / "entities" / "predictions.jsonl"],
+        ["augment", words, "--out", folder / "more.txt", "--copies", "2"],
         ["report", run_dir, "--out", folder / "report.html"],
     ]
     for arguments, (status, output, heavy, _) in zip(commands, run(folder, *commands), strict=True):
@@ -86,6 +87,19 @@ REFUSED = [
     ("train --train words.txt --out {words}", "needs --overwrite to replace a finished run"),
     ("train --resume {words}", "needs a run that was interrupted. Received: one that is complete"),
     ("train --resume {words} --epochs 3", "Received: also --epochs"),
+    (
+        "train --train words.txt --out x --augment 2 --augment-by mentions",
+        "are synonyms, join, cut. Received: mentions",
+    ),
+    ("train --train words.txt --out x --augment 2 --synonyms missing.txt", "missing.txt: no such file"),
+    ("train --train words.txt --out x --augment-share 0.5", "--augment-share needs --augment"),
+    ("augment words.txt", "the following arguments are required: --out"),
+    ("augment words.txt --out x --copies 0", "--copies must be at least 1. Received: 0"),
+    ("augment words.txt --out x --by synonyms", "The operation synonyms needs `synonyms`"),
+    (
+        "augment words.txt --out x --translate cat",
+        "--translate needs --task classify: a translation does not keep words",
+    ),
     ("segment words.txt", "the following arguments are required: --model"),
     ("segment --model missing words.txt", "config.json: no such file"),
     ("segment --model {words} missing.txt", "missing.txt: no such file or directory"),

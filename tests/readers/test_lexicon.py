@@ -73,6 +73,20 @@ def test_each_sentence_is_read_with_the_words_of_the_other_nine_tenths(sentences
         assert lexicon.encode(s.text).tolist() == by_definition(others, s.text)
 
 
+def test_altered_copies_are_read_with_the_words_of_the_other_nine_tenths_too():
+    part = [sentence(f"北京 很 大 {c}") for c in "天地人"]
+    copies = [[sentence("北京 大")], [], [sentence("大 北京"), sentence("北京")]]
+    lexicon = Lexicon.of(part)
+    pairs = list(cross_fitted(lexicon, part, copies))
+    assert [s for s, _ in pairs] == [part[0], *copies[0], part[1], part[2], *copies[2]]
+    for number, (s, others) in zip([0, 0, 1, 2, 2, 2], pairs, strict=True):
+        assert others.encode(s.text).tolist() == by_definition(part[:number] + part[number + 1 :], s.text)
+    reader = CharacterReader(Vocabulary.of([s.text for s in part]), lexicon)
+    readings = reader.read_training(part, copies)
+    for (s, others), reading in zip(pairs, readings, strict=True):
+        np.testing.assert_array_equal(reading.windows[0].inputs["words"], others.encode(s.text))
+
+
 def test_a_word_of_one_sentence_is_unknown_in_training_and_known_afterwards():
     part = [sentence("北京 很 大"), sentence("上海 很 大")]
     reader = CharacterReader(Vocabulary.of([s.text for s in part]), Lexicon.of(part))

@@ -1,0 +1,139 @@
+"""Altered copies of the items of a training part: the same for the same seed."""
+
+from functools import partial
+
+import numpy as np
+
+from kcrf.augmentation.entities import EntityPools, alter_sentence
+from kcrf.augmentation.synonyms import Synonyms, read_synonym_vectors, read_synonyms
+from kcrf.augmentation.texts import alter_example
+from kcrf.augmentation.words import alter_words
+from kcrf.corpora import Sentence
+
+__all__ = ["OPERATIONS", "altered_copies", "copies_wanted"]
+
+OPERATIONS = {  # by task
+    "classify": ("synonyms", "insertion", "swap", "deletion"),
+    "ner": ("synonyms", "mentions", "tokens", "shuffle"),
+    "cws": ("synonyms", "join", "cut"),
+}
+_WITH_SYNONYMS = ("synonyms", "insertion")
+_SHARES = {"classify": 0.1, "ner": 0.3, "cws": 0.3}
+
+
+def altered_copies(items, task, copies=1, operations=None, share=None, synonyms=None, seed=0):
+    """Altered copies of sentences or texts whose labels stay true.
+
+    For each copy one of the operations is drawn; one that changes nothing gives way to the next. What a copy is like
+    depends on the seed, the number of the item and the number of the copy, and on nothing drawn for other items.
+
+    - Texts with a label (EDA; Wei and Zou 2019, https://arxiv.org/abs/1901.11196): `synonyms` in place of words,
+      `insertion` of synonyms, `swap` of words, `deletion` of words.
+    - Entities (Dai and Adel 2020, https://arxiv.org/abs/2010.11683): `mentions` exchanged for others of their type,
+      `tokens` for others with the same tag, `synonyms` of words outside of entities, `shuffle` of the tokens of an
+      entity or of the text between two.
+    - Words: `join` with the next sentence, `cut` at a word, `synonyms` in place of words.
+
+    Args:
+        items: The training part: for "classify" `kcrf.corpora.Example`s, for "ner" `Sentence`s, for "cws" lists of
+            words, or `Sentence`s whose spans are words.
+        task: "classify", "ner" or "cws".
+        copies: The most copies of each item. Defaults to 1.
+        operations: Names, as above. Defaults to None: all, without `synonyms` those that need none.
+        share: The share of the words, tokens or entities that change, at least one of an item. Defaults to None: 0.1
+            for "classify", 0.3 for others.
+        synonyms: `Synonyms`. Defaults to None: no operation that needs them.
+        seed: An int, at least 0. Defaults to 0.
+
+    Returns:
+        For each item a list of its copies, all different from it and from each other: fewer than `copies` where the
+        operations do not yield so many.
+
+    Raises:
+        ValueError: `task` has no such operation, an operation needs `synonyms`, or a number is out of range.
+
+    >>> sentences = [Sentence("李雷住在上海", [(0, 2, "PER"), (4, 6, "LOC")]), Sentence("北京很大", [(0, 2, "LOC")])]
+    >>> [copy.text for (copy,) in altered_copies(sentences, "ner", operations=["mentions"])]
+    ['李雷住在北京', '上海很大']
+    """
+    names = _checked(task, copies, operations, share, synonyms, seed)
+    share = _SHARES[task] if share is None else share
+    if task == "cws":
+        items = [_words(item) for item in items]
+    alter = _alterations(task, items, share, synonyms or Synonyms())
+    return [_copies_of(number, item, copies, names, seed, partial(alter, number)) for number, item in enumerate(items)]
+
+
+def _copies_of(number, item, copies, names, seed, alter):
+    found = []
+    for copy in range(copies):
+        random = np.random.default_rng([seed, number, copy])
+        for name in random.permutation(names).tolist():
+            altered = alter(name, random)
+            if altered != item and altered not in found:
+                found.append(altered)
+                break
+    return found
+
+
+def _alterations(task, items, share, synonyms):
+    """The function `(number of an item, operation, random) -> the item altered`."""
+    if task == "classify":
+        return lambda number, name, random: alter_example(items[number], name, share, synonyms, random)
+    if task == "cws":
+        after = [*items[1:], []]
+        return lambda number, name, random: alter_words(items[number], name, share, synonyms, random, after[number])
+    pools = EntityPools(items)
+    return lambda number, name, random: alter_sentence(items[number], name, share, synonyms, random, pools)
+
+
+def _words(item):
+    return [item.text[start:end] for start, end, *_ in item.spans] if isinstance(item, Sentence) else list(item)
+
+
+def copies_wanted(settings):
+    """The arguments of `altered_copies` beside the items that the `Settings` of a run ask for, checked, a dict.
+
+    Raises:
+        ValueError: The task has no such operation, an operation needs synonyms, or the file with them is damaged.
+        FileNotFoundError: The file with the synonyms does not exist.
+    """
+    wanted = {
+        "task": settings.task,
+        "copies": settings.augment,
+        "operations": settings.augment_by and [name.strip() for name in settings.augment_by.split(",")],
+        "share": settings.augment_share,
+        "synonyms": _synonyms(settings),
+        "seed": settings.seed,
+    }
+    _checked(**wanted)
+    return wanted
+
+
+def _synonyms(settings):
+    if settings.synonyms is not None:
+        return read_synonyms(settings.synonyms)
+    return None if settings.synonym_vectors is None else read_synonym_vectors(settings.synonym_vectors)
+
+
+def _checked(task, copies, operations, share, synonyms, seed):
+    """The names of the operations, a list, once all arguments are checked."""
+    if task not in OPERATIONS:
+        raise ValueError(f"`task` is one of {', '.join(OPERATIONS)}. Received: task={task!r}")
+    if copies < 1 or seed < 0 or not (share is None or 0 < share < 1):
+        raise ValueError(
+            "Needs copies of at least 1, a seed of at least 0 and 0 < share < 1. "
+            f"Received: copies={copies}, seed={seed}, share={share}"
+        )
+    if operations is None:
+        return [name for name in OPERATIONS[task] if synonyms is not None or name not in _WITH_SYNONYMS]
+    unknown = [name for name in operations if name not in OPERATIONS[task]]
+    if unknown or not operations:
+        raise ValueError(
+            f"The operations of task={task!r} are {', '.join(OPERATIONS[task])}. "
+            f"Received: {', '.join(unknown) or 'none'}"
+        )
+    needy = [name for name in operations if name in _WITH_SYNONYMS]
+    if needy and synonyms is None:
+        raise ValueError(f"The operation {needy[0]} needs `synonyms`. Received: synonyms=None")
+    return list(dict.fromkeys(operations))

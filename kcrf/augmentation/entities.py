@@ -1,0 +1,168 @@
+"""Augmentation of sentences with entities that keeps the labels true (Dai and Adel 2020).
+
+"An Analysis of Simple Data Augmentation for Named Entity Recognition", https://arxiv.org/abs/2010.11683.
+"""
+
+from collections import defaultdict
+from typing import NamedTuple
+
+from kcrf.augmentation.pieces import Piece, choose, group_known, pick, pieces_of, with_texts
+from kcrf.corpora import Sentence
+from kcrf.readers.word_tokens import token_spans
+
+__all__ = ["EntityPools", "alter_sentence"]
+
+
+class Segment(NamedTuple):
+    """An entity, or the text between two entities.
+
+    Attributes:
+        label: The type of the entity, or None.
+        pieces: The tokens, a list of `Piece`.
+    """
+
+    label: str | None
+    pieces: list
+
+
+class EntityPools:
+    """What the sentences of a training part lend each other.
+
+    Attributes:
+        mentions: A dict from types to the different entities of that type, lists of `Piece`.
+        tokens: A dict from tags, "O" or such as "B-PER", to all tokens with that tag.
+    """
+
+    def __init__(self, sentences):
+        mentions, self.tokens = defaultdict(dict), defaultdict(list)
+        for sentence in sentences:
+            for segment in _segments(sentence)[0]:
+                for tag, piece in zip(_tags(segment), segment.pieces):
+                    self.tokens[tag].append(piece.text)
+                if segment.label is not None:
+                    texts = tuple(piece.text for piece in segment.pieces)
+                    mentions[segment.label].setdefault(texts, segment.pieces)
+        self.mentions = {label: list(found.values()) for label, found in mentions.items()}
+
+
+def alter_sentence(sentence, name, share, synonyms, random, pools):
+    """A `Sentence` with its tokens altered and its entities where they are then.
+
+    Args:
+        sentence: The `Sentence`. Without `tokens`, each word, or character of a language without blanks, is one.
+        name: What is drawn with probability `share`, at least one: "mentions", entities that become another entity of
+            their type; "tokens", which become another token with the same tag; "synonyms", words outside of entities
+            that become a synonym; "shuffle", entities, and stretches between them, whose tokens are shuffled.
+        share: Above 0 and below 1.
+        synonyms: `Synonyms`.
+        random: A `numpy.random.Generator`.
+        pools: The `EntityPools` of the training part.
+    """
+    segments, tail = _segments(sentence)
+    segments = _OPERATIONS[name](segments, share, random, synonyms if name == "synonyms" else pools)
+    return _sentence(segments, tail, bool(sentence.tokens))
+
+
+def _segments(sentence):
+    """The `Segment`s of a sentence, and what stands behind the last one."""
+    found, edge = [], 0
+    tokens = list(sentence.tokens) or token_spans(sentence.text).tolist()
+    for start, end, label in [*sentence.spans, (len(sentence.text), len(sentence.text), None)]:
+        outside = _clipped(tokens, edge, start)
+        inside = _clipped(tokens, start, end)
+        if label is not None:  # it begins and ends with a token
+            inside = inside or [(start, end)]
+            inside[0] = (start, inside[0][1])
+            inside[-1] = (inside[-1][0], end)
+        found += [(None, outside)] * bool(outside) + [(label, inside)] * bool(inside)
+        edge = end
+    pieces, tail = pieces_of(sentence.text, [span for _, spans in found for span in spans])
+    pieces = iter(pieces)
+    return [Segment(label, [next(pieces) for _ in spans]) for label, spans in found], tail
+
+
+def _clipped(tokens, start, end):
+    """The parts of tokens that are in `[start, end)`."""
+    return [(max(start, a), min(end, b)) for a, b in tokens if a < end and start < b]
+
+
+def _sentence(segments, tail, with_tokens):
+    """The `Sentence` of segments."""
+    text, spans, tokens = "", [], []
+    for label, pieces in segments:
+        start = len(text) + len(pieces[0].gap)
+        for gap, word in pieces:
+            tokens.append((len(text) + len(gap), len(text) + len(gap) + len(word)))
+            text += gap + word
+        if label is not None:
+            spans.append((start, len(text), label))
+    return Sentence(text + tail, spans, tokens if with_tokens else [])
+
+
+def _tags(segment):
+    """The BIO tag of each token of a segment."""
+    if segment.label is None:
+        return ["O"] * len(segment.pieces)
+    return [f"{'I' if i else 'B'}-{segment.label}" for i in range(len(segment.pieces))]
+
+
+def _exchange_mentions(segments, share, random, pools):
+    segments = list(segments)
+    entities = [i for i, segment in enumerate(segments) if segment.label is not None]
+    for i in (entities[n] for n in choose(random, len(entities), share)):
+        label, pieces = segments[i]
+        texts = [piece.text for piece in pieces]
+        others = [other for other in pools.mentions[label] if [piece.text for piece in other] != texts]
+        if others:
+            first, *rest = pick(random, others)
+            segments[i] = Segment(label, [Piece(pieces[0].gap, first.text), *rest])
+    return segments
+
+
+def _exchange_tokens(segments, share, random, pools):
+    tags = [tag for segment in segments for tag in _tags(segment)]
+    texts = [piece.text for segment in segments for piece in segment.pieces]
+    for i in choose(random, len(tags), share):
+        texts[i] = pick(random, pools.tokens[tags[i]])
+    texts = iter(texts)
+    return [Segment(label, with_texts(pieces, [next(texts) for _ in pieces])) for label, pieces in segments]
+
+
+def _replace_by_synonyms(segments, share, random, synonyms):
+    places = [
+        (i, group)
+        for i, (label, pieces) in enumerate(segments)
+        for group in group_known(pieces, synonyms.__contains__, synonyms.longest)
+        if label is None and synonyms.of(_joined(pieces, group))
+    ]
+    segments = list(segments)
+    for i, (start, stop) in reversed([places[n] for n in choose(random, len(places), share)]):
+        pieces = segments[i].pieces
+        new = pick(random, synonyms.of(_joined(pieces, (start, stop))))
+        single = all(len(piece.text) == 1 for piece in pieces[start:stop])
+        first, *rest = [Piece("", character) for character in new] if single else pieces_of(new)[0]
+        replaced = [Piece(pieces[start].gap, first.text), *rest]
+        segments[i] = Segment(None, [*pieces[:start], *replaced, *pieces[stop:]])
+    return segments
+
+
+def _joined(pieces, group):
+    return "".join(piece.text for piece in pieces[slice(*group)])
+
+
+def _shuffle(segments, share, random, pools):
+    segments = list(segments)
+    long = [i for i, segment in enumerate(segments) if len(segment.pieces) > 1]
+    for i in (long[n] for n in choose(random, len(long), share)):
+        label, pieces = segments[i]
+        texts = [pieces[n].text for n in random.permutation(len(pieces)).tolist()]
+        segments[i] = Segment(label, with_texts(pieces, texts))
+    return segments
+
+
+_OPERATIONS = {
+    "mentions": _exchange_mentions,
+    "tokens": _exchange_tokens,
+    "synonyms": _replace_by_synonyms,
+    "shuffle": _shuffle,
+}

@@ -1,0 +1,98 @@
+"""A text as pieces, its words or characters, each with the white space before it."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kcrf.corpora import join_tokens
+from kcrf.readers.word_tokens import token_spans
+
+__all__ = ["Piece", "choose", "gap_between", "group_known", "pick", "pieces_of", "text_of", "with_texts"]
+
+
+class Piece(NamedTuple):
+    """A word or character of a text.
+
+    Attributes:
+        gap: What stands before it, behind the piece before: white space or nothing.
+        text: The word.
+    """
+
+    gap: str
+    text: str
+
+
+def pieces_of(text, spans=None):
+    """The pieces of a text, and what stands behind the last one.
+
+    Args:
+        text: A string.
+        spans: The `(start, end)` of each piece. Defaults to None: those of `token_spans`, where each character of a
+            language without blanks is a piece.
+
+    >>> pieces_of("A cat. ")
+    ([Piece(gap='', text='A'), Piece(gap=' ', text='cat'), Piece(gap='', text='.')], ' ')
+    """
+    spans = token_spans(text).tolist() if spans is None else spans
+    ends = [0, *(end for _, end in spans)]
+    pieces = [Piece(text[before:start], text[start:end]) for before, (start, end) in zip(ends, spans)]
+    return pieces, text[ends[-1] :]
+
+
+def text_of(pieces, tail=""):
+    """The text of pieces, with `tail` behind it."""
+    return "".join(gap + text for gap, text in pieces) + tail
+
+
+def with_texts(pieces, texts):
+    """Pieces with other texts, one for each; the gaps stay where they are."""
+    return [Piece(piece.gap, text) for piece, text in zip(pieces, texts, strict=True)]
+
+
+def gap_between(left, right):
+    """What stands between two words that come to stand side by side: a blank, but for Chinese and Japanese."""
+    return join_tokens([left, right])[0][len(left) : -len(right)]
+
+
+def group_known(pieces, known, longest):
+    """Groups neighbouring pieces that together are a known word; the longest word is taken first.
+
+    Args:
+        pieces: List of `Piece`.
+        known: A function from a string to a bool.
+        longest: How many characters the longest known word has.
+
+    Returns:
+        A list of `(start, stop)`, which cover all pieces.
+
+    >>> group_known(pieces_of("大学生活")[0], {"大学", "生活"}.__contains__, 2)
+    [(0, 2), (2, 4)]
+    """
+    groups, start = [], 0
+    while start < len(pieces):
+        stop = start + 1
+        text = pieces[start].text
+        for end in range(start + 1, len(pieces)):
+            text += pieces[end].text
+            if pieces[end].gap or len(text) > longest:
+                break
+            if known(text):
+                stop = end + 1
+        groups.append((start, stop))
+        start = stop
+    return groups
+
+
+def choose(random, count, share):
+    """The numbers below `count` that are drawn, each with probability `share`; at least one, if there are any.
+
+    >>> choose(np.random.default_rng(0), 3, 0.0)
+    [0]
+    """
+    drawn = np.flatnonzero(random.random(count) < share).tolist()
+    return drawn or ([int(random.integers(count))] if count else [])
+
+
+def pick(random, items):
+    """One of some items."""
+    return items[int(random.integers(len(items)))]

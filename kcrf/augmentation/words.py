@@ -1,0 +1,36 @@
+"""Augmentation of segmented sentences that keeps the words true."""
+
+from kcrf.augmentation.pieces import choose, pick
+
+__all__ = ["alter_words"]
+
+
+def alter_words(words, name, share, synonyms, random, after):
+    """A sentence, a list of words, altered.
+
+    Args:
+        words: List of strings.
+        name: "join", with the next sentence; "cut", at a word, of which one side is kept; or "synonyms": words that
+            have synonyms become one with probability `share`, at least one.
+        share: Above 0 and below 1.
+        synonyms: `Synonyms`.
+        random: A `numpy.random.Generator`.
+        after: The words of the sentence behind this one.
+
+    Returns:
+        A list of words.
+    """
+    if name == "join":
+        return [*words, *after]
+    if name == "cut":
+        return _cut(words, random)
+    known = [i for i, word in enumerate(words) if synonyms.of(word)]
+    new = {known[n]: pick(random, synonyms.of(words[known[n]])) for n in choose(random, len(known), share)}
+    return [new.get(i, word) for i, word in enumerate(words)]
+
+
+def _cut(words, random):
+    if len(words) < 2:
+        return words
+    at = int(random.integers(1, len(words)))
+    return words[:at] if random.random() < 0.5 else words[at:]

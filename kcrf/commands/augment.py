@@ -1,0 +1,132 @@
+"""kcrf augment: a training file in, with altered copies of its sentences or texts out."""
+
+from pathlib import Path
+
+from kcrf.commands.parsers import (
+    add_command,
+    add_conll_options,
+    add_fields_option,
+    conll_arguments,
+    fields_argument,
+)
+from kcrf.commands.train import read_part
+
+__all__ = ["add_augment"]
+
+
+def add_augment(commands):
+    """Adds `kcrf augment`."""
+    summary = "Write a training file with altered copies of its sentences or texts, whose labels stay true."
+    add_command(commands, "augment", summary, _add_options, _augment)
+
+
+def _add_options(parser):
+    from kcrf.augmentation import OPERATIONS
+
+    names = "\n".join(f"  {task}: {', '.join(names)}" for task, names in OPERATIONS.items())
+    parser.epilog = (
+        f"what --by takes:\n{names}\n\n"
+        "FILE is as for `kcrf train`. Copies stand behind their sentence. `kcrf train --augment N` makes them without\n"
+        "a file, of the training part alone. Do not hold out a part of a file with copies.\n\n"
+        "examples:\n"
+        "  kcrf augment --task ner train.conll --copies 2 --by mentions,shuffle --out more.conll\n"
+        "  kcrf augment --task classify reviews.tsv --synonyms cilin.txt --out more.jsonl\n"
+        '  kcrf augment --task classify reviews.tsv --translate "zh2en | en2zh" --out more.jsonl'
+    )
+    parser.add_argument("file", metavar="FILE", help="The training data.")
+    parser.add_argument("--task", choices=list(OPERATIONS), default="cws", help="What it has labels for. [%(default)s]")
+    parser.add_argument(
+        "--out",
+        required=True,
+        metavar="FILE",
+        help="The file to write: as FILE is for cws; CoNLL for ner where all sentences have tokens; else JSON lines.",
+    )
+    parser.add_argument("--copies", type=int, default=1, metavar="N", help="Copies of each. [%(default)s]")
+    parser.add_argument(
+        "--by",
+        metavar="NAME,...",
+        help="How copies are altered. [all, without synonyms those that need none; none with --translate]",
+    )
+    parser.add_argument(
+        "--share",
+        type=float,
+        metavar="X",
+        help="The share of the words, tokens or entities that are altered. [0.1 for classify, else 0.3]",
+    )
+    _add_sources(parser)
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="The same seed, the same text. [%(default)s]")
+    add_fields_option(parser)
+    add_conll_options(parser)
+
+
+def _add_sources(parser):
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument("--synonyms", metavar="FILE", help="A dictionary: a group of synonyms a line. [no synonyms]")
+    source.add_argument(
+        "--synonym-vectors",
+        metavar="FILE",
+        help="Vectors of words, as word2vec and GloVe write them as text: the nearest words serve as synonyms.",
+    )
+    parser.add_argument(
+        "--translate",
+        metavar="CMD",
+        help="Also copy each text as this command translates it there and back: lines in, as many lines out. Only for "
+        "classify. [no translation]",
+    )
+
+
+def _augment(options):
+    from kcrf.files import write_aside
+
+    if options.translate is not None and options.task != "classify":
+        raise ValueError(
+            "--translate needs --task classify: a translation does not keep words or entities. "
+            f"Received: --task {options.task}"
+        )
+    sources = {"train": options.file, **conll_arguments(options), "fields": fields_argument(options)}
+    items = read_part(options.task, sources, "train")
+    copies = _copies(options, items)
+    rows = [row for item, more in zip(items, copies, strict=True) for row in (item, *more)]
+    text = "".join(f"{line}\n" for line in _lines(options.task, rows))
+    write_aside(Path(options.out), lambda path: path.write_bytes(text.encode("utf-8", "surrogatepass")))
+    print(f"{options.out}: {len(items):,} as they were, {len(rows) - len(items):,} altered copies")
+
+
+def _copies(options, items):
+    """For each item a list of its copies."""
+    from kcrf.augmentation import altered_copies, back_translate, copies_wanted
+
+    copies = [[] for _ in items]
+    if options.translate is None or options.by is not None:
+        copies = altered_copies(items, **copies_wanted(_settings(options)))
+    if options.translate is not None:
+        translated = back_translate(items, options.translate)
+        copies = [[*one, *other] for one, other in zip(copies, translated, strict=True)]
+    return copies
+
+
+def _settings(options):
+    """The `Settings` of a run with such copies."""
+    from kcrf.runs import Settings
+
+    if options.copies < 1:
+        raise ValueError(f"--copies must be at least 1. Received: {options.copies}")
+    sources = {"synonyms": options.synonyms, "synonym_vectors": options.synonym_vectors, "seed": options.seed}
+    how = {"augment": options.copies, "augment_by": options.by, "augment_share": options.share}
+    return Settings(task=options.task, **how, **sources)
+
+
+def _lines(task, items):
+    """The lines of a file from which the items can be read again."""
+    from kcrf.corpora import classified_line, conll_lines, entity_line
+
+    if task == "cws":
+        return [" ".join(words) for words in items]
+    if task == "classify":
+        return [classified_line(*item.texts, label=item.label) for item in items]
+    if all(item.tokens for item in items):
+        return [line for item in items for line in conll_lines(item)]
+    return [
+        entity_line(item.text, [{"start": start, "end": end, "label": label} for start, end, label in item.spans])
+        for item in items
+    ]
