@@ -74,8 +74,8 @@ def test_each_sentence_is_read_with_the_words_of_the_other_nine_tenths(sentences
 
 
 def test_altered_copies_are_read_with_the_words_of_the_other_nine_tenths_too():
-    part = [sentence(f"北京 很 大 {c}") for c in "天地人"]
-    copies = [[sentence("北京 大")], [], [sentence("大 北京"), sentence("北京")]]
+    part = [sentence(f"北京 很 大 {c}间") for c in "天地人"]
+    copies = [[sentence("天间 大 北京")], [], [sentence("大 天间 人间"), sentence("人间")]]
     lexicon = Lexicon.of(part)
     pairs = list(cross_fitted(lexicon, part, copies))
     assert [s for s, _ in pairs] == [part[0], *copies[0], part[1], part[2], *copies[2]]
