@@ -2,6 +2,7 @@
 
 from kcrf.crf.chain import FORBIDDEN
 from kcrf.crf.functions import (
+    distillation_loss,
     entropy,
     expected_counts,
     log_likelihood,
@@ -16,6 +17,7 @@ from kcrf.crf.functions import (
 
 __all__ = [
     "FORBIDDEN",
+    "distillation_loss",
     "entropy",
     "expected_counts",
     "log_likelihood",

@@ -19,6 +19,7 @@ from inspect import signature
 from kcrf.backend import graph, ops
 from kcrf.crf.chain import FORBIDDEN, Chain
 from kcrf.crf.counts import (
+    expected_score,
     forward_backward,
     log_partition_of,
     onward_sums,
@@ -30,6 +31,7 @@ from kcrf.crf.counts import (
 from kcrf.crf.paths import best_path, best_paths
 
 __all__ = [
+    "distillation_loss",
     "entropy",
     "expected_counts",
     "log_likelihood",
@@ -60,6 +62,7 @@ def _accepts_empty(*time_axes):
             arguments = signature(function).bind(emissions, *args, **kwargs).arguments
             shape = (batch or 1, time or 1)
             replaced = {"emissions": (*shape, size), "tags": shape, "mask": shape, "allowed": (*shape, size)}
+            replaced.update(expected_tags=(*shape, size), expected_steps=(batch or 1, size, size))
             zeros = {name: ops.zeros(shape, dtype="int32") for name, shape in replaced.items() if name in arguments}
             outputs = function(**{**arguments, **zeros})
             outputs = outputs if isinstance(outputs, tuple) else (outputs,)
@@ -150,6 +153,43 @@ def expected_counts(emissions, mask, transitions, start=None, end=None):
     """
     _, tags, steps = forward_backward(Chain(emissions, mask, transitions, start, end))
     return tags, steps
+
+
+@_accepts_empty(None)
+@graph
+def distillation_loss(emissions, expected_tags, expected_steps, mask, transitions, start=None, end=None):
+    """The cross-entropy between the distributions over paths of a teacher and of the given scores, the student.
+
+    It is the mean of minus the log probability that the student gives a path, over paths as the teacher draws them.
+    The score of a path is a sum over its tags and its steps, so this mean needs no more of the teacher than how often
+    it expects each: log Z of the student minus the student's scores, weighted by the teacher's counts. It is exact. The
+    gradient is the difference of the expected counts, zero where the student equals the teacher; the value there is the
+    entropy of the teacher. The method is Hinton et al. 2015, https://arxiv.org/abs/1503.02531, on whole sequences.
+
+    Args:
+        emissions: `(batch, time, tags)`, of the student, as `mask` and all that follows it.
+        expected_tags: `(batch, time, tags)`, the teacher's posterior of each tag; values at masked positions are
+            ignored.
+        expected_steps: `(batch, tags, tags)`, the teacher's expected number of transitions from tag i to tag j. Both
+            are what `expected_counts` returns for the teacher, with the same mask.
+        mask: `(batch, time)` bool or None.
+        transitions: `(tags, tags)`, from row to column.
+        start: `(tags,)` or None.
+        end: `(tags,)` or None.
+
+    Returns:
+        `(batch,)`, differentiable once. Beyond 1e8 where the student forbids what the teacher allows.
+
+    >>> tags, steps = expected_counts([[[1.0, 0.0]]], None, [[0.0, 0.0], [0.0, 0.0]])
+    >>> loss = distillation_loss([[[0.0, 0.0]]], tags, steps, None, [[0.0, 0.0], [0.0, 0.0]])
+    >>> round(float(loss[0]), 4)  # log 2: the student has no preference
+    0.6931
+    """
+    chain = Chain(emissions, mask, transitions, start, end).centred()
+    tags = ops.where(chain.mask[:, :, None], ops.cast(expected_tags, "float32"), 0.0)
+    steps = ops.cast(expected_steps, "float32")
+    observed = expected_score(chain.detached(), tags, steps), tags, steps
+    return -with_gradient(chain, [o - e for o, e in zip(observed, forward_backward(chain), strict=True)])
 
 
 @_accepts_empty(None)

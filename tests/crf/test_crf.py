@@ -248,6 +248,77 @@ def test_the_gradient_of_the_loss_is_expected_minus_observed_counts():
         assert_allclose(actual, expected, atol=1e-5)
 
 
+def cross_entropy(teacher, student):
+    """Of each sentence: the sum over all paths of -p(path) log q(path)."""
+    found = []
+    for p, q in zip(teacher.oracle(), student.oracle(), strict=True):
+        scores = dict(q["paths"])
+        found.append(-sum(np.exp(value - p["log_z"]) * (scores[path] - q["log_z"]) for path, value in p["paths"]))
+    return found
+
+
+def teacher_and_student(mask, time=4, tags=3, scale=1.0):
+    """Two cases with the same mask."""
+    teacher, student = Case(21, time, tags, mask, scale), Case(22, time, tags, mask, scale)
+    teacher.mask = student.mask
+    return teacher, student
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize(("time", "tags"), few((4, 3), (1, 1), (1, 3), (5, 2)))
+def test_distillation_is_the_cross_entropy_over_all_paths(mask, time, tags):
+    teacher, student = teacher_and_student(mask, time, tags)
+    counts = crf.expected_counts(teacher.emissions, *teacher.rest)
+    close(numpy(crf.distillation_loss(student.emissions, *counts, *student.rest)), cross_entropy(teacher, student))
+    own = crf.expected_counts(student.emissions, *student.rest)
+    entropies = [truth["entropy"] for truth in student.oracle()]
+    close(numpy(crf.distillation_loss(student.emissions, *own, *student.rest)), entropies)
+
+
+@on_keras_3
+@pytest.mark.parametrize("scheme", [None, bio(["X"])], ids=["free", "bio"])
+@pytest.mark.parametrize("scale", [1e-3, 30.0, 1e4])
+def test_distillation_of_scores_of_any_size_and_of_forbidden_ones_is_finite_and_exact(scheme, scale):
+    teacher, student = (Case(seed, 4, 3, "none", scale, scheme=scheme) for seed in (21, 22))
+    counts = crf.expected_counts(teacher.emissions, *teacher.rest)
+    found = numpy(crf.distillation_loss(student.emissions, *counts, *student.rest))
+    close(found, cross_entropy(teacher, student), scale)
+
+
+def test_the_gradient_of_distillation_is_the_difference_of_the_counts_and_zero_where_both_are_equal():
+    teacher, student = teacher_and_student("holes")
+    weights = np.array([1.0, 2.0, -0.5], "float32")
+
+    def gradients(tags, steps):
+        def loss(emissions, transitions, start, end):
+            losses = crf.distillation_loss(emissions, tags, steps, student.mask, transitions, start, end)
+            return ops.sum(ops.convert_to_tensor(weights) * losses)
+
+        return value_and_gradients(loss, student.emissions, student.transitions, student.start, student.end)[1]
+
+    for gradient in gradients(*map(numpy, crf.expected_counts(student.emissions, *student.rest))):
+        assert_allclose(gradient, 0.0, atol=2e-6)
+    found = gradients(*map(numpy, crf.expected_counts(teacher.emissions, *teacher.rest)))
+    expected = [np.zeros(g.shape) for g in found]
+    for b, (p, q) in enumerate(zip(teacher.oracle(), student.oracle(), strict=True)):
+        first, *_, last = [*np.flatnonzero(student.mask[b])[[0, -1]]]
+        tags = weights[b] * (q["marginals"] - p["marginals"])
+        for total, share in zip(expected, (None, weights[b] * (q["steps"] - p["steps"]), tags[first], tags[last])):
+            total += 0 if share is None else share
+        expected[0][b] = tags
+    for actual, wanted in zip(found, expected, strict=True):
+        assert_allclose(actual, wanted, atol=1e-5)
+
+
+@on_keras_3
+def test_distillation_accepts_a_batch_of_nothing():
+    for shape in ((0, 4), (2, 0)):
+        loss = crf.distillation_loss(
+            np.zeros((*shape, 3)), np.zeros((*shape, 3)), np.zeros((shape[0], 3, 3)), None, np.zeros((3, 3))
+        )
+        assert numpy(loss).tolist() == [0.0] * shape[0]
+
+
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("unknown", [False, True])
 def test_gradients_equal_finite_differences_in_float64(mask, unknown):
