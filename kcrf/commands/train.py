@@ -51,10 +51,8 @@ def _train(options):
 
 def _train_once(out, settings, sources, what, overwrite=False):
     """Trains or resumes one run, and prints its scores."""
-    parts = _read_parts(settings, sources)
-    _check_augmentation(settings)
     try:
-        tagger, scores = _run_training(out, settings, sources, parts, what, overwrite)
+        tagger, scores = _run_training(out, settings, sources, what, overwrite)
     except KeyboardInterrupt:
         command = f"kcrf train --resume {shlex.quote(str(out))}"
         raise KeyboardInterrupt(f"continue with: {command}" if _is_resumable(out) else "") from None
@@ -76,10 +74,8 @@ def _train_seeds(options, settings, sources):
     runs = plan_seeds(options.out, settings, sources, options.seeds, options.overwrite)
     for one, folder, what in runs:
         if what != "keep":
-            parts = _read_parts(one, sources)
-            _check_augmentation(one)
             try:
-                _run_training(folder, one, sources, parts, what, options.overwrite, f"seed {one.seed}")
+                _run_training(folder, one, sources, what, options.overwrite, f"seed {one.seed}")
             except KeyboardInterrupt:
                 raise KeyboardInterrupt("continue with the same command, without --overwrite") from None
         scores[one.seed] = read_run(folder).scores
@@ -88,16 +84,18 @@ def _train_seeds(options, settings, sources):
     print(report)
 
 
-def _run_training(out, settings, sources, parts, what, overwrite, title="training"):
-    """Trains; returns the tagger and the scores. Keras is imported only here, once options and data are valid."""
+def _run_training(out, settings, sources, what, overwrite, title="training"):
+    """Trains; returns the tagger and the scores. Keras is imported only once options and data are valid."""
+    parts, unlabelled = _read_parts(settings, sources), _read_unlabelled(sources)
+    _check_augmentation(settings)
     with quiet_import():
         from kcrf.training import resume_tagger, train_tagger
         from kcrf.training.progress import TrainingProgress
 
     progress = TrainingProgress(title)
     if what == "resume":
-        return resume_tagger(out, *parts, progress=progress)
-    return train_tagger(settings, *parts, out, progress, sources, overwrite)
+        return resume_tagger(out, *parts, progress=progress, unlabelled=unlabelled)
+    return train_tagger(settings, *parts, out, progress, sources, overwrite, unlabelled)
 
 
 def _check_augmentation(settings):
@@ -148,6 +146,17 @@ def _read_parts(settings, sources):
     elif valid is None:
         train, valid = split(train, 0.1, settings.seed)
     return train, valid, test
+
+
+def _read_unlabelled(sources):
+    """The texts without labels, strings or tuples of two strings; none if no file was given."""
+    from kcrf.corpora.lines import read_corpus_lines
+
+    path = sources.get("unlabelled")  # older runs do not have it
+    lines = [] if path is None else [line for line in read_corpus_lines(path) if line.strip()]
+    if path is not None and not lines:
+        raise ValueError(f"{path}: needs a text a line. Received: a file without any")
+    return [tuple(line.split("\t")) if "\t" in line else line for line in lines]
 
 
 def read_part(task, sources, name):

@@ -15,13 +15,22 @@ from kcrf.runs.settings import PATHS
 
 __all__ = ["add_settings", "add_training_options", "refuse_beside_resume", "settings_and_sources"]
 
-_FILES = ("train", "valid", "test")
+_FILES = ("train", "valid", "test", "unlabelled")
+_FLAGS = {setting.name: setting.metadata["option"].flag for setting in fields(Settings)} | {"from_run": "--from"}
 _NOT_SETTINGS = (*_FILES, "from_run", "fields", "column", "repair", "out", "overwrite", "seeds")
 
 
 def add_training_options(parser):
     """Adds the options of `kcrf train` to its parser."""
     groups = add_settings(parser, Settings)
+    groups = {}
+    for setting in fields(Settings):
+        title = setting.metadata["option"].group
+        if title is None:
+            continue
+        if title not in groups:
+            groups[title] = parser.add_argument_group(title)
+        groups[title].add_argument(_flag(setting.name), dest=setting.name, default=None, **_arguments(setting))
     groups["BERT"].add_argument(
         "--from",
         dest="from_run",
@@ -51,6 +60,12 @@ def _add_files(data):
         "--valid", metavar="FILE", help="Held-out data to choose the best epoch by. [a tenth of --train, by --seed]"
     )
     data.add_argument("--test", metavar="FILE", help="Test data, scored once at the end. [none]")
+    data.add_argument(
+        "--unlabelled",
+        metavar="FILE",
+        help="Texts without labels, a line each, or two with a tab between them, that the teacher alone labels. Only "
+        "with --teacher. [none]",
+    )
     add_fields_option(data)
     add_conll_options(data)
     data.add_argument("--out", metavar="RUN_DIR", help="Folder for the model, its scores and the log.")
@@ -74,7 +89,8 @@ def _add_files(data):
 
 
 def _flag(name):
-    return f"--{name.replace('_', '-')}"
+    """The option for a setting, or for one of the other options."""
+    return _FLAGS.get(name) or f"--{name.replace('_', '-')}"
 
 
 def _arguments(setting):
@@ -124,6 +140,10 @@ def settings_and_sources(options):
         settings = Settings(**{name: value for name, value in given.items() if value is not None})
     except ValueError as error:
         raise ValueError(re.sub("`([a-z_]+)`", lambda name: _flag(name[1]), str(error))) from None
+    if settings.teacher is not None:
+        RunFolder(settings.teacher).read_config()  # refuses a folder that holds no run
+    if options.unlabelled is not None and settings.teacher is None:
+        raise ValueError("--unlabelled needs --teacher RUN_DIR. Received: no --teacher")
     if options.fields is not None and settings.task != "classify":
         raise ValueError(f"--fields needs --task classify. Received: --task {settings.task}")
     files = {name: getattr(options, name) for name in _FILES}
@@ -134,8 +154,6 @@ def settings_and_sources(options):
 def refuse_beside_resume(options):
     """Raises ValueError if there is any option beside --resume."""
     names = (*_NOT_SETTINGS, *(field.name for field in fields(Settings)))
-    given = sorted(
-        _flag(name).replace("--from-run", "--from") for name in names if getattr(options, name, None) is not None
-    )
+    given = sorted(_flag(name) for name in names if getattr(options, name, None) is not None)
     if given:
         raise ValueError(f"--resume continues with the settings of the run. Received: also {', '.join(given)}")

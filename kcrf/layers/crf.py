@@ -163,9 +163,9 @@ class ConditionalRandomField(ChainLayer):
         """The k best paths, `(batch, k, time)`, and their scores `(batch, k)`; see `crf.top_k_paths` and `decode`."""
         return crf.top_k_paths(k=k, **self._chain_within(y_pred, constraints))
 
-    def _chain_within(self, y_pred, constraints):
-        """What `chain` returns, with all that the constraints do not allow forbidden."""
-        chain = self.chain(y_pred)
+    def _chain_within(self, y_pred, constraints, temperature=1):
+        """What `chain_at` returns, with all that the constraints do not allow forbidden."""
+        chain = self.chain_at(y_pred, temperature)
         if constraints is None:
             return chain
         allowed = {
@@ -186,6 +186,20 @@ class ConditionalRandomField(ChainLayer):
     def marginals(self, y_pred, temperature=1.0):
         """The posterior probability of every tag at every position, `(batch, time, tags)`, 0 where masked."""
         return crf.marginals(**self.chain_at(y_pred, temperature))
+
+    def expected_counts(self, y_pred, constraints=None, temperature=1.0):
+        """The expected number of times that each tag and each transition occurs; see `kcrf.crf.expected_counts`.
+
+        Args:
+            y_pred: What the layer returned, `(batch, time, tags)`.
+            constraints: A `kcrf.tags.TagScheme`. Paths that it forbids have probability 0, whether the layer was
+                trained with constraints or not. Defaults to None: those of the layer.
+            temperature: All scores are divided by it. Defaults to 1.
+
+        Returns:
+            Posteriors `(batch, time, tags)`, 0 where masked, and steps `(batch, tags, tags)`, from row to column.
+        """
+        return crf.expected_counts(**self._chain_within(y_pred, constraints, temperature))
 
     def entropy(self, y_pred):
         """The entropy over paths in nats, `(batch,)`."""

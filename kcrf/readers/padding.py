@@ -43,16 +43,28 @@ def training_batch(windows, any_length=False):
         windows: List of `(inputs, target)`: a dict of rows, all equally long, and a list of as many tags or, for a
             text that is read as a whole, one number.
         any_length: Whether to pad to the longest one itself instead. Defaults to False.
+        windows: List of `(inputs, target)`: a dict of rows, all equally long, and a list of as many tags; a
+            `kcrf.distillation.SoftTags`; or, for a text that is read as a whole, one number or an array of them.
 
     Returns:
         `(inputs, targets)`: a dict of arrays `(windows, length, ...)`, padded with 0; tags `(windows, length)`, padded
-        with -1, or numbers `(windows,)`.
+        with -1; what `SoftTags.padded` makes; or numbers `(windows, ...)`.
     """
     inputs, targets = zip(*windows, strict=True)
     longest = max(map(row_length, inputs))
     length = longest if any_length else bucket(longest)
     is_tagged = isinstance(targets[0], list)
     return _pad_inputs(inputs, length), pad(targets, length, _UNKNOWN_TAG) if is_tagged else np.array(targets)
+    length = bucket(max(map(row_length, inputs)))
+    return _pad_inputs(inputs, length), _pad_targets(targets, length)
+
+
+def _pad_targets(targets, length):
+    if isinstance(targets[0], list):
+        return pad(targets, length, _UNKNOWN_TAG)
+    if hasattr(targets[0], "padded"):
+        return np.stack([target.padded(length) for target in targets])
+    return np.array(targets)
 
 
 def row_length(inputs):

@@ -8,6 +8,7 @@
     transitions.json    a CRF's labels, scheme, and transitions after each epoch
     predictions.jsonl   held-out sentences with their gold spans, those found, and the probabilities of these; or
                         held-out texts with their gold label, the one found, and the probability of every label
+    teacher.npz         the answers of a teacher to the texts of a student that is trained by them
     scores.json         of the best weights, written last
     state.npz           what is needed to resume after an interruption; removed when the run is complete
 
@@ -34,10 +35,11 @@ __all__ = ["RunFolder"]
 
 FORMAT = 2
 VOCABULARY, VOCAB, BERT_CONFIG = "vocabulary.json", "vocab.txt", "bert_config.json"
-CONFIG, WEIGHTS, STATE = "config.json", "model.weights.h5", "state.npz"
+CONFIG, WEIGHTS, STATE, TEACHER = "config.json", "model.weights.h5", "state.npz", "teacher.npz"
 LOG, TRANSITIONS, PREDICTIONS, SCORES = "log.csv", "transitions.json", "predictions.jsonl", "scores.json"
 _SETUP = (VOCABULARY, VOCAB, BERT_CONFIG)  # what is written before config.json
-_FILES = (CONFIG, *_SETUP, WEIGHTS, LOG, TRANSITIONS, PREDICTIONS, STATE, SCORES)  # in the order in which they move
+# In the order in which they move.
+_FILES = (CONFIG, *_SETUP, TEACHER, WEIGHTS, LOG, TRANSITIONS, PREDICTIONS, STATE, SCORES)
 _BEFORE_CONFIG = {LOCK, *_SETUP, *(f"new.{name}" for name in (*_SETUP, CONFIG))}  # left by a process killed early
 _HDF5_ITEM = 4096  # bytes: at least what HDF5 needs for an array besides its values
 
@@ -249,6 +251,19 @@ class RunFolder:
             raise ValueError(
                 f"{path}: cannot be read as the state of a training run ({error}); without the file, it starts anew"
             ) from error
+
+    def save_arrays(self, name, arrays):
+        """Writes a file of arrays, a dict."""
+        self._write_aside(name, lambda path: np.savez(path, **arrays))
+
+    def read_arrays(self, name):
+        """The dict of arrays that `save_arrays` wrote."""
+        path = self.existing(name)
+        try:
+            with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
+                return dict(arrays)
+        except Exception as error:  # zipfile's and NumPy's
+            raise ValueError(f"{path}: cannot be read ({error}); without the file, it is computed anew") from error
 
     # -- log, transitions, predictions, scores: `kcrf.runs.formats` has the formats
 

@@ -54,6 +54,7 @@ FOR_ENTITIES = Condition("task", "task='ner'", "with --task ner", lambda task: t
 FOR_TAGS = Condition("task", "task='cws' or task='ner'", "with --task cws or ner", lambda task: task != "classify")
 FOR_CLASSES = Condition("task", "task='classify'", "with --task classify", lambda task: task == "classify")
 AUGMENTED = Condition("augment", "`augment`", "with --augment", lambda copies: copies > 0)
+TAUGHT = Condition("teacher", "`teacher`", "with --teacher", lambda teacher: teacher is not None)
 WITH_CRF = Condition("head", "head='crf'", "with --head crf", lambda head: head == "crf")
 
 
@@ -71,6 +72,7 @@ class Option:
         only: The `Condition` under which it may differ from its default, or None.
         none: What the default None stands for.
         metavar: What the help calls the value of an option that is a string.
+        flag: Its name on the command line; None makes it of the name of the setting.
     """
 
     help: str
@@ -81,6 +83,7 @@ class Option:
     only: Condition | None = None
     none: str | None = None
     metavar: str | None = None
+    flag: str | None = None
 
     def of_run(self, name, run):
         """`default` or `choices` for a run.

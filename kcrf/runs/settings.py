@@ -9,12 +9,23 @@ import os
 from dataclasses import dataclass, fields
 
 from kcrf.runs.basic_settings import BasicSettings
-from kcrf.runs.options import AUGMENTED, NOT_NEGATIVE, PROBABILITY, describe, kinds_of, may_be_none, option
+from kcrf.runs.options import (
+    AUGMENTED,
+    FACTOR,
+    NOT_NEGATIVE,
+    POSITIVE,
+    PROBABILITY,
+    TAUGHT,
+    describe,
+    kinds_of,
+    may_be_none,
+    option,
+)
 from kcrf.tags import bio, bioes, bmes
 
 __all__ = ["Settings"]
 
-PATHS = ("bert", "synonyms", "synonym_vectors")
+PATHS = ("bert", "synonyms", "synonym_vectors", "teacher")
 
 
 @dataclass(frozen=True)
@@ -72,6 +83,30 @@ class Settings(BasicSettings):
         only=AUGMENTED,
         none="no synonyms",
         metavar="FILE",
+    )
+
+    teacher: str | None = option(
+        None,
+        "Learn from the answers of a run of `kcrf train` of the same task and labels. A run of the same settings as "
+        "teacher is self-distillation; a large one makes a small student better.",
+        "distillation",
+        none="no teacher",
+        metavar="RUN_DIR",
+    )
+    teacher_weight: float = option(
+        0.9,
+        "The weight of the teacher's answers in the loss; that of the labels is the rest. 1: the answers alone.",
+        "distillation",
+        range=FACTOR,
+        only=TAUGHT,
+    )
+    teacher_temperature: float | None = option(
+        {"cws": 1.0, "ner": 1.0, "classify": 2.0},
+        "The scores of teacher and student are divided by it. Above 1, what the teacher thinks unlikely weighs more.",
+        "distillation",
+        range=POSITIVE,
+        only=TAUGHT,
+        flag="--temperature",
     )
 
     def __post_init__(self):

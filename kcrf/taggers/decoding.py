@@ -221,6 +221,26 @@ class Tagger:
                 row[window.positions] = np.where(may, 0.0, -np.inf)
         return allowed
 
+    def expected_counts(self, sentences, constraints=None, temperature=1.0, batch_size=64, on_batch=ignore):
+        """How often each tag and each transition is expected in each window of some sentences.
+
+        Args:
+            sentences: List of `kcrf.corpora.Sentence`, whose tokens are used.
+            constraints, temperature: As for `ConditionalRandomField.expected_counts`.
+            batch_size, on_batch: As for `spans`.
+
+        Returns:
+            For each sentence a list with `(tags (units, tags), steps (tags, tags))` of each of its windows.
+        """
+        texts = [sentence.text for sentence in sentences]
+        readings = self.reader.read(texts, [sentence.tokens for sentence in sentences])
+        found = [{} for _ in texts]
+        for windows, emissions, _ in self._decode(texts, readings, batch_size, on_batch, [None] * len(texts)):
+            counts = self._crf.expected_counts(emissions, constraints, temperature)
+            for (number, window), tags, steps in zip(windows, *map(ops.convert_to_numpy, counts), strict=True):
+                found[number][window.first, window.keep] = tags[window.positions], steps
+        return [[counts[window] for window in sorted(counts)] for counts in found]
+
     def fit_temperature(self, inputs, tags):
         """Sets the temperature to the one under which tags of held-out sentences are most probable.
 

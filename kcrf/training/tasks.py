@@ -9,6 +9,12 @@ import numpy as np
 from kcrf.backend import COMPILES_SHAPES, backend_name, keras
 from kcrf.corpora import Example, Sentence, entity_types
 from kcrf.corpora.classified import as_number, have_decimals, recurring, sorted_labels
+from kcrf.distillation import (
+    LabelDistillationLoss,
+    NumberDistillationLoss,
+    SequenceDistillationLoss,
+    TagDistillationLoss,
+)
 from kcrf.metrics.classes import OF_CLASSES, OF_NUMBERS
 from kcrf.monitor import CRFMonitor
 from kcrf.readers.unit_choice import choose_units, entities_that_cut_tokens, splits_of
@@ -82,7 +88,9 @@ class TaggingTask:
 
     def loss(self, settings, model):
         """The loss of the model."""
-        layer = crf_of(model)
+        layer, teaching = crf_of(model), (settings.teacher_weight, settings.teacher_temperature)
+        if settings.teacher is not None:
+            return SequenceDistillationLoss(layer, *teaching) if layer else TagDistillationLoss(*teaching)
         return layer.sparse_loss if layer else keras.losses.SparseCategoricalCrossentropy(True, ignore_class=-1)
 
     def wrap(self, settings, model, reader):
@@ -213,6 +221,9 @@ class ClassificationTask:
 
     def loss(self, settings, model):
         """The loss of the model."""
+        if settings.teacher is not None:
+            kind = LabelDistillationLoss if settings.labels else NumberDistillationLoss
+            return kind(settings.teacher_weight, settings.teacher_temperature)
         if settings.labels:
             return keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         return keras.losses.MeanSquaredError()

@@ -9,6 +9,7 @@ from kcrf.corpora import sample
 from kcrf.layers import suggest_lr_multiplier
 from kcrf.optimizers import AdamWeightDecay, layerwise_decay
 from kcrf.readers import CharacterReader, Lexicon, Vocabulary, WordReader
+from kcrf.readers.units import with_copies
 from kcrf.runs import RunFolder
 from kcrf.runs.defaults import choose_defaults, describe_settings
 from kcrf.runs.records import last_advice
@@ -22,11 +23,22 @@ from kcrf.training.progress import print_note
 from kcrf.training.rates import learning_rate
 from kcrf.training.state import RunSaver
 from kcrf.training.tasks import task_of
+from kcrf.training.taught import check_teacher, taught_windows, texts_of, unlabelled_items, unlabelled_windows
 
 __all__ = ["resume_tagger", "train_classifier", "train_segmenter", "train_tagger"]
 
 
-def train_tagger(settings, train, valid, test=None, out="runs/tagger", progress=None, sources=None, overwrite=False):
+def train_tagger(
+    settings,
+    train,
+    valid,
+    test=None,
+    out="runs/tagger",
+    progress=None,
+    sources=None,
+    overwrite=False,
+    unlabelled=(),
+):
     """Trains a tagger and writes all that is needed to use it into a run folder.
 
     The weights that are kept are those of the epoch with the best F on `valid`. The state of training is written after
@@ -44,6 +56,7 @@ def train_tagger(settings, train, valid, test=None, out="runs/tagger", progress=
         sources: Plain values that say where the data came from, kept in `config.json`. Defaults to None.
         overwrite: Whether a complete run in `out` is replaced. It is replaced when the new one is complete, and can be
             used until then. Defaults to False: it is refused.
+        unlabelled: Texts without labels that the `teacher` of the settings labels, strings. Defaults to none.
 
     Returns:
         `(tagger, scores)`: a `Tagger` with the best weights, whose `advice` is what a `kcrf.monitor.CRFMonitor` says
@@ -53,16 +66,20 @@ def train_tagger(settings, train, valid, test=None, out="runs/tagger", progress=
         FileExistsError: `out` is a file, a folder with other files and no run, or one with a complete run.
         FileNotFoundError: The folder of the BERT lacks a file.
         BlockingIOError: Another process trains into `out`.
-        ValueError: A part has no text, or `train` no entity; or the loss is not finite any more.
+        ValueError: A part has no text, or `train` no entity; or the teacher has another task, other labels or other
+            units; or the loss is not finite any more.
     """
     task, parts = task_of(settings), _parts(settings, train, valid, test)
-    copies = copies_of(settings, parts["train"])
-    data = {"sources": sources, "sha256": _fingerprints(task, parts, copies)}
+    copies, texts = copies_of(settings, parts["train"]), list(unlabelled)
+    data = {"sources": sources, "sha256": _fingerprints(task, parts, copies, texts)}
     with RunFolder.create(out, overwrite) as folder:
         set_random_seed(settings.seed)
         settings = task.with_data(settings, parts)
-        reader = _make_reader(settings, parts["train"])
-        windows = task.windows(settings, reader, parts["train"], copies)
+        if settings.teacher is not None:
+            check_teacher(settings)
+        items = unlabelled_items(settings, texts)
+        reader = _make_reader(settings, parts["train"], items)
+        windows = _windows(settings, reader, parts["train"], copies, items)
         settings = choose_defaults(settings, len(windows))
         batches = task.batches(settings, windows)
         if settings.steps is not None:
@@ -71,10 +88,11 @@ def train_tagger(settings, train, valid, test=None, out="runs/tagger", progress=
         if progress:
             print_note(describe_settings(settings, len(parts["train"]), len(batches), sum(map(len, copies or []))))
         save_setup(folder, settings, reader, data)
+        batches = _taught_batches(folder, settings, windows, with_copies(parts["train"], copies), items)
         return _train(folder, settings, reader, batches, parts, progress)
 
 
-def resume_tagger(out, train, valid, test=None, progress=None):
+def resume_tagger(out, train, valid, test=None, progress=None, unlabelled=()):
     """Resumes an interrupted run of `train_tagger` after its last complete epoch.
 
     It ends with the weights that the run would have had without the interruption: on a CPU to the last bit, where the
@@ -82,7 +100,7 @@ def resume_tagger(out, train, valid, test=None, progress=None):
 
     Args:
         out: The run folder.
-        train, valid, test, progress: As for `train_tagger`, with the same sentences.
+        train, valid, test, progress, unlabelled: As for `train_tagger`, with the same sentences.
 
     Returns:
         As `train_tagger`.
@@ -95,22 +113,27 @@ def resume_tagger(out, train, valid, test=None, progress=None):
     """
     with RunFolder.resume(out) as folder:
         setup = load_setup(folder)
-        task = task_of(setup.settings)
-        parts = _parts(setup.settings, train, valid, test)
-        copies = copies_of(setup.settings, parts["train"])
-        _check_same_run(folder, setup, parts, copies)
-        set_random_seed(setup.settings.seed)
-        windows = task.windows(setup.settings, setup.reader, parts["train"], copies)
-        batches = task.batches(setup.settings, windows)
-        return _train(folder, setup.settings, setup.reader, batches, parts, progress)
+        settings, reader = setup.settings, setup.reader
+        parts = _parts(settings, train, valid, test)
+        copies, texts = copies_of(settings, parts["train"]), list(unlabelled)
+        _check_same_run(folder, setup, _fingerprints(task_of(settings), parts, copies, texts))
+        set_random_seed(settings.seed)
+        items = unlabelled_items(settings, texts)
+        windows = _windows(settings, reader, parts["train"], copies, items)
+        batches = _taught_batches(folder, settings, windows, with_copies(parts["train"], copies), items)
+        return _train(folder, settings, reader, batches, parts, progress)
 
 
-def train_segmenter(settings, train, valid, test=None, out="runs/segmenter", progress=None, overwrite=False):
+def train_segmenter(
+    settings, train, valid, test=None, out="runs/segmenter", progress=None, overwrite=False, unlabelled=()
+):
     """`train_tagger` for word segmentation, with sentences as lists of words."""
-    return train_tagger(settings, train, valid, test, out, progress, overwrite=overwrite)
+    return train_tagger(settings, train, valid, test, out, progress, overwrite=overwrite, unlabelled=unlabelled)
 
 
-def train_classifier(settings, train, valid, test=None, out="runs/classifier", progress=None, overwrite=False):
+def train_classifier(
+    settings, train, valid, test=None, out="runs/classifier", progress=None, overwrite=False, unlabelled=()
+):
     """`train_tagger` for `Settings(task="classify")`: one label, or one number, for each text or pair of texts.
 
     Args:
@@ -118,6 +141,7 @@ def train_classifier(settings, train, valid, test=None, out="runs/classifier", p
             with decimals are learnt as numbers (regression).
         train, valid, test: Lists of `kcrf.corpora.Example`s, or of `(text, label)` or `(text, text_b, label)`.
         out, progress, overwrite: As for `train_tagger`.
+        unlabelled: As for `train_tagger`; for pairs, tuples of two strings.
 
     Returns:
         `(classifier, scores)`: the `Classifier` with the best weights, and a dict with the keys "valid" and, with a
@@ -127,7 +151,7 @@ def train_classifier(settings, train, valid, test=None, out="runs/classifier", p
         ValueError: A label of `valid` or `test` does not occur in `train`, a text is empty, there is only one label, or
             single texts and pairs are mixed. Names the text, by file and line if it was read from one.
     """
-    return train_tagger(settings, train, valid, test, out, progress, overwrite=overwrite)
+    return train_tagger(settings, train, valid, test, out, progress, overwrite=overwrite, unlabelled=unlabelled)
 
 
 def _parts(settings, train, valid, test):
@@ -140,14 +164,17 @@ def _parts(settings, train, valid, test):
     return parts
 
 
-def _fingerprints(task, parts, copies):
-    """A hash of the content of each part, and of the altered copies if there are any."""
-    parts = parts if copies is None else {**parts, "copies": [copy for more in copies for copy in more]}
-    content = {name: repr(task.content(part)) for name, part in parts.items()}
-    return {name: hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for name, text in content.items()}
+def _fingerprints(task, parts, copies, texts):
+    """A hash of the content of each part, and of altered copies and of texts without labels if there are any."""
+    content = {name: task.content(part) for name, part in parts.items()}
+    if copies is not None:
+        content["copies"] = task.content([copy for more in copies for copy in more])
+    if texts:
+        content["unlabelled"] = texts
+    return {name: hashlib.sha256(repr(x).encode("utf-8", "surrogatepass")).hexdigest() for name, x in content.items()}
 
 
-def _check_same_run(folder, setup, parts, copies):
+def _check_same_run(folder, setup, found):
     """Raises ValueError if the backend or the data are not those that the run was begun with."""
     if setup.backend not in (None, backend_name()):
         raise ValueError(
@@ -155,23 +182,40 @@ def _check_same_run(folder, setup, parts, copies):
             f"{setup.backend}. Received: {backend_name()}"
         )
     known = (setup.data or {}).get("sha256") or {}
-    found = _fingerprints(task_of(setup.settings), parts, copies)
     changed = [name for name, sha256 in found.items() if known.get(name) != sha256]
     if changed or len(found) != len(known):
         raise ValueError(
-            f"{folder.path}: needs the data that the run began with. Received: {', '.join(changed or parts)} "
+            f"{folder.path}: needs the data that the run began with. Received: {', '.join(changed or found)} "
             "with other sentences"
         )
 
 
-def _make_reader(settings, sentences):
-    """The reader of the BERT of the settings, or one for the characters and words of the training part."""
+def _windows(settings, reader, train, copies, unlabelled):
+    """The windows of the training part with its copies, then those of the texts without labels."""
+    labelled = task_of(settings).windows(settings, reader, train, copies)
+    return [*labelled, *unlabelled_windows(settings, reader, unlabelled)]
+
+
+def _taught_batches(folder, settings, windows, items, unlabelled):
+    """The `Batches` of windows; with a teacher, they are taught by it."""
+    if settings.teacher is not None:
+        windows = taught_windows(folder, settings, windows, items, unlabelled)
+        set_random_seed(settings.seed)  # the teacher may have drawn numbers
+    return task_of(settings).batches(settings, windows)
+
+
+def _make_reader(settings, sentences, unlabelled):
+    """The reader of the BERT of the settings, or one for the characters and words of the training part.
+
+    The characters of texts without labels get vectors, too.
+    """
     if settings.bert is not None:
         return reader_of(settings.bert, settings.bert_layers, settings.lower_case, settings.word_case)
     if settings.units == "words":
         return WordReader.of(sentences)
     lexicon = Lexicon.of(sentences) if settings.lexicon else None
-    vocabulary = Vocabulary.of(map(task_of(settings).text, sentences), min_bigrams=settings.min_bigrams)
+    texts = [*map(task_of(settings).text, sentences), *texts_of(settings, unlabelled)]
+    vocabulary = Vocabulary.of(texts, min_bigrams=settings.min_bigrams)
     return CharacterReader(vocabulary, lexicon)
 
 

@@ -11,7 +11,7 @@ import pytest
 from kcrf.commands import main
 from kcrf.commands.training_options import add_training_options, settings_and_sources
 from kcrf.runs import Settings
-from kcrf.runs.options import AUGMENTED, FOR_CLASSES
+from kcrf.runs.options import AUGMENTED, FOR_CLASSES, TAUGHT
 
 # Written down once more, by hand. None: chosen by the size of the data.
 FROM_SCRATCH = {
@@ -107,6 +107,7 @@ def test_numbers_of_numpy_paths_and_lists_are_taken():
 
 # A value for each option that is not its default.
 GIVEN = {bool: lambda default: not default, int: lambda default: 7, float: lambda default: 0.25}
+TEACHER = str(RUNS[0].parent)
 TEXTS = {
     "task": "ner",
     "units": "words",
@@ -122,6 +123,7 @@ TEXTS = {
     "augment_by": "swap",
     "synonyms": "/folder",
     "synonym_vectors": "/folder",
+    "teacher": TEACHER,
 }
 
 
@@ -137,11 +139,13 @@ def test_every_option_becomes_its_setting(setting):
         needed += ["--task", "classify"]
     if condition is AUGMENTED:
         needed = ["--augment", "2"]
+    if condition is TAUGHT:
+        needed = ["--teacher", TEACHER]
     default = getattr(parse(*needed), name)
     kinds = [kind for kind in GIVEN if kind in (setting.type, *getattr(setting.type, "__args__", ()))]
     value = TEXTS.get(name, "/folder" if name == "bert" else None)
     value = GIVEN[kinds[0]](default) if value is None else value
-    flag = name.replace("_", "-")
+    flag = {"teacher_temperature": "temperature"}.get(name, name.replace("_", "-"))
     given = [f"--{flag}" if value else f"--no-{flag}"] if isinstance(value, bool) else [f"--{flag}", str(value)]
     found = getattr(parse(*needed, *given), name)
     assert found == value != default and type(found) is type(value)

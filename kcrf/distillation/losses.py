@@ -1,0 +1,141 @@
+"""Losses of a student: of what is known of its texts, and of what its teacher says of them.
+
+Each is `(1 - A) * hard + A * T^2 * soft`, with A the weight of the teacher and T the temperature. `hard` is the usual
+loss for what is known, 0 where nothing is. `soft` is the cross-entropy between the probabilities of teacher and
+student, the scores of both divided by T. Its gradients shrink with T^2, so it is multiplied by that (Hinton et al.
+2015, section 2, https://arxiv.org/abs/1503.02531).
+"""
+
+from kcrf import crf
+from kcrf.backend import keras, ops
+from kcrf.distillation.targets import unpack_tags
+from kcrf.layers.losses import SentenceLoss
+
+__all__ = ["LabelDistillationLoss", "NumberDistillationLoss", "SequenceDistillationLoss", "TagDistillationLoss"]
+
+
+@keras.saving.register_keras_serializable(package="kcrf")
+class SequenceDistillationLoss(SentenceLoss):
+    """The loss of a CRF that learns from the distribution over tag sequences of its teacher; see `kcrf.distillation`.
+
+    The soft part is exact: the cross-entropy over all sequences, as `kcrf.crf.distillation_loss` computes it. The hard
+    part is minus the log likelihood of the tags; unknown ones are summed over.
+
+    Args:
+        layer: The `ConditionalRandomField`.
+        teacher_weight: A, above 0 and at most 1. With 1 the tags are not looked at. Defaults to 0.9.
+        temperature: T, positive. The teacher's counts must be those at the same temperature. Defaults to 1.
+
+    Shapes:
+        `y_true (batch, time + tags, 1 + tags)`: `kcrf.distillation.SoftTags(...).padded(time)` of each sentence;
+        `y_pred (batch, time, tags)`.
+    """
+
+    def __init__(
+        self, layer=None, teacher_weight=0.9, temperature=1.0, name=None, reduction="sum_over_batch_size", key=None
+    ):
+        super().__init__(layer, name, reduction, key)
+        self.teacher_weight, self.temperature = teacher_weight, temperature
+
+    def _losses(self, y_true, y_pred):
+        y_pred = ops.convert_to_tensor(y_pred)
+        tags, expected_tags, expected_steps = unpack_tags(ops.convert_to_tensor(y_true), y_pred.shape[-1])
+        layer, weight, t = self._layer(), self.teacher_weight, self.temperature
+        chain = layer.chain_at(y_pred, t)
+        soft = crf.distillation_loss(expected_tags=expected_tags, expected_steps=expected_steps, **chain)  # (batch,)
+        if weight == 1:
+            return t**2 * soft
+        hard = -crf.log_likelihood(tags=ops.cast(tags, "int32"), **layer.chain(y_pred))  # (batch,)
+        return (1 - weight) * hard + weight * t**2 * soft
+
+    def get_config(self):
+        return {**super().get_config(), "teacher_weight": self.teacher_weight, "temperature": self.temperature}
+
+
+class _Loss(keras.losses.Loss):
+    """Base of the losses without a CRF.
+
+    Args:
+        teacher_weight: A, above 0 and at most 1.
+        temperature: T, positive.
+    """
+
+    def __init__(self, teacher_weight=0.9, temperature=1.0, name=None, reduction="sum_over_batch_size"):
+        super().__init__(name=name, reduction=reduction)
+        self.teacher_weight, self.temperature = teacher_weight, temperature
+
+    def _sum(self, scores, label, expected):
+        """The loss of each item of scores `(..., classes)`: label `(...)`, -1 where unknown; expected as the scores."""
+        t = self.temperature
+        soft = -ops.sum(expected * ops.log_softmax(scores / t, axis=-1), axis=-1)
+        label = ops.cast(label, "int32")
+        known = ops.one_hot(label, scores.shape[-1])  # a row of zeros for -1
+        hard = -ops.sum(known * ops.log_softmax(scores, axis=-1), axis=-1)
+        return (1 - self.teacher_weight) * hard + self.teacher_weight * t**2 * soft
+
+    def get_config(self):
+        return {**super().get_config(), "teacher_weight": self.teacher_weight, "temperature": self.temperature}
+
+
+@keras.saving.register_keras_serializable(package="kcrf")
+class TagDistillationLoss(_Loss):
+    """The loss of a softmax head that learns from the posteriors of each tag; a mean over positions that have a tag.
+
+    Args:
+        teacher_weight: A, above 0 and at most 1. Defaults to 0.9.
+        temperature: T, positive. Defaults to 1.
+
+    Shapes:
+        `y_true (batch, time + tags, 1 + tags)`: `kcrf.distillation.SoftTags(...).padded(time)` of each sentence;
+        `y_pred (batch, time, tags)`, scores before the softmax.
+    """
+
+    def call(self, y_true, y_pred):
+        """The mean, a scalar."""
+        tags, expected, _ = unpack_tags(ops.convert_to_tensor(y_true), y_pred.shape[-1])
+        real = ops.cast(ops.sum(expected, axis=-1) > 0.5, y_pred.dtype)  # (batch, time)
+        losses = real * self._sum(y_pred, tags, expected)
+        return ops.sum(losses) / ops.maximum(ops.sum(real), 1.0)
+
+
+@keras.saving.register_keras_serializable(package="kcrf")
+class LabelDistillationLoss(_Loss):
+    """The loss of a classifier that learns from the softened probabilities of its teacher.
+
+    Args:
+        teacher_weight: A, above 0 and at most 1. Defaults to 0.9.
+        temperature: T, positive. Defaults to 1.
+
+    Shapes:
+        `y_true (batch, 1 + labels)`: the number of the label, -1 where unknown, then the teacher's probabilities at
+        this temperature; `y_pred (batch, labels)`, scores before the softmax.
+
+    >>> loss = LabelDistillationLoss(teacher_weight=0.5)
+    >>> round(float(loss([[0.0, 0.5, 0.5]], [[0.0, 0.0]])), 4)  # log 2 / 2 + log 2 / 2
+    0.6931
+    """
+
+    def call(self, y_true, y_pred):
+        """The loss of each text, `(batch,)`."""
+        y_true = ops.convert_to_tensor(y_true)
+        return self._sum(y_pred, y_true[:, 0], y_true[:, 1:])
+
+
+@keras.saving.register_keras_serializable(package="kcrf")
+class NumberDistillationLoss(_Loss):
+    """The loss of a regression that learns from the numbers of its teacher: squared errors; no temperature.
+
+    Args:
+        teacher_weight: A, above 0 and at most 1. Defaults to 0.9.
+
+    Shapes:
+        `y_true (batch, 3)`: the number, the number of the teacher, and 1 where the number is known, else 0;
+        `y_pred (batch, 1)`.
+    """
+
+    def call(self, y_true, y_pred):
+        """The loss of each text, `(batch,)`."""
+        y_true = ops.convert_to_tensor(y_true)
+        hard = y_true[:, 2] * ops.square(y_pred[:, 0] - y_true[:, 0])
+        soft = ops.square(y_pred[:, 0] - y_true[:, 1])
+        return (1 - self.teacher_weight) * hard + self.teacher_weight * soft

@@ -1,0 +1,55 @@
+"""What a student learns of a sentence, as one array: its tags, and what the teacher expects of tags and steps."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+__all__ = ["SoftTags", "unpack_tags"]
+
+
+class SoftTags(NamedTuple):
+    """The target of a window.
+
+    Attributes:
+        tags: A list of ints, -1 where unknown.
+        expected_tags: `(positions, tags)`, the teacher's posteriors; zeros where a position has no tag.
+        expected_steps: `(tags, tags)`, how often the teacher expects each transition.
+    """
+
+    tags: list
+    expected_tags: np.ndarray
+    expected_steps: np.ndarray
+
+    def padded(self, length):
+        """The target of a window padded to a length, `(length + tags, 1 + tags)`; `unpack_tags` is the inverse.
+
+        Keras takes one array as the target of an output. Its upper rows are the positions: the tag, then the expected
+        tags. The lower rows are the expected steps.
+        """
+        size = len(self.expected_steps)
+        array = np.zeros((length + size, 1 + size), "float32")
+        array[:length, 0] = -1
+        array[: len(self.tags), 0] = self.tags
+        array[: len(self.tags), 1:] = self.expected_tags
+        array[length:, 1:] = self.expected_steps
+        return array
+
+
+def unpack_tags(targets, size):
+    """The parts of a batch of targets, arrays or tensors.
+
+    Args:
+        targets: `(batch, time + tags, 1 + tags)`.
+        size: The number of tags.
+
+    Returns:
+        tags: `(batch, time)`, floats; -1 where unknown.
+        expected_tags: `(batch, time, tags)`.
+        expected_steps: `(batch, tags, tags)`.
+
+    >>> target = SoftTags([1], np.array([[0.2, 0.8]]), np.zeros((2, 2))).padded(3)
+    >>> tags, expected_tags, expected_steps = unpack_tags(target[None], 2)
+    >>> tags.tolist(), expected_tags.shape, expected_steps.shape
+    ([[1.0, -1.0, -1.0]], (1, 3, 2), (1, 2, 2))
+    """
+    return targets[:, :-size, 0], targets[:, :-size, 1:], targets[:, -size:, 1:]

@@ -1,0 +1,124 @@
+"""What a student is trained on: the windows of its texts with the answers of its teacher."""
+
+import numpy as np
+
+from kcrf.corpora import Sentence
+from kcrf.distillation.teachers import expected_targets, join_counts, label_targets, soften, split_counts
+from kcrf.readers.whole import SEPARATOR
+from kcrf.runs import RunFolder
+from kcrf.runs.folder import SCORES, TEACHER
+from kcrf.taggers import load_tagger
+from kcrf.taggers.classifier import load_classifier
+from kcrf.training.progress import print_note
+
+__all__ = ["check_teacher", "taught_windows", "texts_of", "unlabelled_items", "unlabelled_windows"]
+
+
+def check_teacher(settings):
+    """Raises ValueError if the teacher of a run has another task, other labels or other units, or is not complete.
+
+    Args:
+        settings: `Settings` with what follows from the data.
+    """
+    folder = RunFolder(settings.teacher)
+    teacher = folder.read_settings()
+    folder.existing(SCORES)  # written last: the run is complete
+    for name, of in _COMPARED.items():
+        if of(teacher) != of(settings):
+            raise ValueError(
+                f"{settings.teacher}: a teacher needs the {name} of its student, {_in_words(of(settings))}. "
+                f"Received: {_in_words(of(teacher))}"
+            )
+
+
+_COMPARED = {
+    "task": lambda settings: settings.task,
+    "tags": lambda settings: settings.tag_scheme().labels if settings.scheme else (),
+    "labels": lambda settings: settings.labels,
+    "kind of texts": lambda settings: "pairs" if settings.pairs else "single texts",
+    "units": lambda settings: "words" if settings.units == "words" else "characters or the words of a BERT",
+}
+
+
+def _in_words(value):
+    return value if isinstance(value, str) else ", ".join(value) or "none"
+
+
+def unlabelled_items(settings, texts):
+    """Texts without labels as items of a task: `Sentence`s without spans, or pairs of texts; blank ones are left out.
+
+    Args:
+        settings: `Settings`.
+        texts: Iterable of strings, for pairs of texts of tuples of two.
+
+    Raises:
+        ValueError: There are texts, but no teacher.
+    """
+    texts = [text for text in texts if (text if isinstance(text, str) else "".join(text)).strip()]
+    if texts and settings.teacher is None:
+        raise ValueError("`unlabelled` needs a `teacher`. Received: teacher=None")
+    if settings.task == "cws":
+        return [Sentence("".join(text.split()), []) for text in texts]
+    if settings.task == "ner":
+        return [Sentence(text, []) for text in texts]
+    pairs = [(text, None) if isinstance(text, str) else tuple(text) for text in texts]
+    odd = next((pair for pair in pairs if len(pair) != 2 or (pair[1] is not None) != settings.pairs), None)
+    if odd is not None:
+        needed = "pairs of texts" if settings.pairs else "single texts"
+        raise ValueError(f"`unlabelled` needs {needed}, as the training part has them. Received: {odd!r}")
+    return pairs
+
+
+def texts_of(settings, items):
+    """The texts of what `unlabelled_items` returned, whose characters get vectors."""
+    if settings.task == "classify":
+        return [a if b is None else f"{a}{SEPARATOR}{b}" for a, b in items]
+    return [sentence.text for sentence in items]
+
+
+def unlabelled_windows(settings, reader, items):
+    """The windows of texts without labels: all tags unknown, or None as the label."""
+    if settings.task == "classify":
+        return [(reading.windows[0].inputs, None) for reading in reader.read_texts(items, settings.max_length)]
+    readings = reader.read([sentence.text for sentence in items])
+    return [(window.inputs, [-1] * window.length) for reading in readings for window in reading.windows]
+
+
+def taught_windows(folder, settings, windows, items, unlabelled):
+    """Windows with the answers of the teacher in their targets. The answers are in the run folder, or written there.
+
+    Args:
+        folder: The `RunFolder` of the student.
+        settings: Its `Settings`.
+        windows: The windows of all texts, with what is known of them.
+        items: The `Sentence`s or `Example`s of the training part, with their copies.
+        unlabelled: What `unlabelled_items` returned.
+
+    Raises:
+        ValueError: The teacher cuts a text into other units than the student.
+    """
+    items = [*([item.texts for item in items] if settings.task == "classify" else items), *unlabelled]
+    if not folder.file(TEACHER).is_file():
+        print_note(f"{len(items):,} texts are labelled by the teacher, {settings.teacher}")
+        folder.save_arrays(TEACHER, (_probabilities if settings.task == "classify" else _counts)(settings, items))
+    arrays = folder.read_arrays(TEACHER)
+    if settings.task == "classify":
+        return label_targets(windows, arrays["answers"])
+    return expected_targets([sentence.text for sentence in items], split_counts(arrays), windows)
+
+
+def _counts(settings, sentences):
+    """The expected counts of sentences, as `split_counts` takes them."""
+    teacher = load_tagger(settings.teacher)
+    constraints = settings.tag_scheme() if settings.constraints else None
+    return join_counts(teacher.expected_counts(sentences, constraints, settings.teacher_temperature))
+
+
+def _probabilities(settings, texts):
+    """The softened probabilities of texts, for regression the numbers as the student learns them; as a dict."""
+    found = load_classifier(settings.teacher).classify(texts)
+    if not settings.labels:
+        numbers = np.array([[item.label] for item in found])
+        return {"answers": ((numbers - settings.mean) / settings.deviation).astype("float32")}
+    rows = np.array([list(item.probabilities.values()) for item in found])
+    return {"answers": soften(rows, settings.teacher_temperature).astype("float32")}

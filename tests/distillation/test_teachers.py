@@ -1,0 +1,217 @@
+"""The counts of a teacher beside the windows of a student; the student's runs: settings, files, resuming, refusals."""
+
+import json
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from kcrf.backend import keras, ops
+from kcrf.commands import main
+from kcrf.corpora import Sentence, load_mini
+from kcrf.distillation.teachers import expected_targets, join_counts, split_counts
+from kcrf.runs import RunFolder, Settings
+from kcrf.taggers import load_tagger
+from kcrf.training import resume_tagger, taught, train_classifier, train_tagger
+
+TINY = Settings(task="ner", width=8, depth=1, batch_size=16, epochs=2, learning_rate=0.02, seed=3)
+CORPUS = load_mini("ner")
+PARTS = {name: [s for s in getattr(CORPUS, name) if 8 < len(s.text) <= 16][:24] for name in ("train", "valid", "test")}
+TEXTS = ["李雷在上海工作。", "", "北京下了一场大雨。", "   "]
+pytestmark = pytest.mark.once("torch")
+
+
+@pytest.fixture(scope="module")
+def teacher(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("teacher") / "run"
+    train_tagger(TINY, **PARTS, out=folder)
+    return folder
+
+
+@pytest.fixture
+def student(teacher):
+    return replace(TINY, teacher=str(teacher))
+
+
+class Interrupts(keras.callbacks.Callback):
+    """Interrupts after so many epochs."""
+
+    def __init__(self, epochs=1):
+        super().__init__()
+        self._left = epochs
+
+    def report(self, row):
+        self._left -= 1
+        if not self._left:
+            raise KeyboardInterrupt
+
+    def on_train_begin(self, logs=None):
+        if not self._left:
+            raise KeyboardInterrupt
+
+
+def weights(run):
+    return load_tagger(run).model.get_weights()
+
+
+def assert_same_weights(one, other):
+    for a, b in zip(weights(one), weights(other), strict=True):
+        assert_array_equal(a, b)
+
+
+def test_the_counts_of_a_tagger_are_those_of_each_window_alone(teacher):
+    tagger = load_tagger(teacher)
+    long = Sentence("李雷在上海工作" * 30, [])  # of several windows
+    sentences = [PARTS["test"][0], long, Sentence("", []), PARTS["test"][1]]
+    counts = tagger.expected_counts(sentences, tagger.scheme, 1.5)
+    for sentence, rows in zip(sentences, counts, strict=True):
+        (reading,) = tagger.reader.read([sentence.text])
+        assert len(rows) == len(reading.windows)
+        for window, (tags, steps) in zip(reading.windows, rows, strict=True):
+            inputs = {name: np.array([row]) for name, row in window.inputs.items()}
+            alone = tagger.crf.expected_counts(tagger.model.predict_on_batch(inputs), tagger.scheme, 1.5)
+            assert_allclose(tags, ops.convert_to_numpy(alone[0])[0], atol=1e-5)
+            assert_allclose(steps, ops.convert_to_numpy(alone[1])[0], atol=1e-4)
+    assert len(counts[1]) > 1 and counts[2] == []
+    again = split_counts(join_counts(counts))
+    for rows, same in zip(counts, again, strict=True):
+        for (tags, steps), (more_tags, more_steps) in zip(rows, same, strict=True):
+            assert_array_equal(tags, more_tags), assert_array_equal(steps, more_steps)
+
+
+def test_counts_stand_where_the_student_has_its_units_and_other_units_are_refused():
+    counts = [[(np.array([[0.9, 0.1], [0.2, 0.8]]), np.eye(2))]]
+    pieces = [({"tokens": [1, 5, 6, 7, 2], "tagged": [0, 1, 0, 1, 0]}, [-1, 0, -1, 1, -1])]
+    ((_, soft),) = expected_targets(["ab c"], counts, pieces)
+    assert_allclose(soft.expected_tags, [[0, 0], [0.9, 0.1], [0, 0], [0.2, 0.8], [0, 0]])
+    characters = [({"characters": [2, 3, 4]}, [0, 1, 1])]
+    with pytest.raises(ValueError, match="units of the student.* Received: 2 units of the teacher and 3 .* at 'ab c'"):
+        expected_targets(["ab c"], counts, characters)
+    with pytest.raises(ValueError, match="units of the student"):
+        expected_targets(["ab c"], counts, pieces * 2)
+
+
+def test_a_student_that_learns_from_its_teacher_alone_comes_to_answer_as_it_does(teacher, tmp_path):
+    settings = replace(TINY, teacher=str(teacher), teacher_weight=1.0, epochs=12, dropout=0.0, lexicon=False)
+    nonsense = [Sentence(s.text, [(0, 1, label)]) for s, label in zip(PARTS["train"], ["LOC", "ORG", "PER"] * 8)]
+    train_tagger(settings, nonsense, PARTS["valid"], out=tmp_path / "student")  # the labels are not looked at
+    ours, theirs = (load_tagger(run).expected_counts(PARTS["train"]) for run in (tmp_path / "student", teacher))
+    distance = np.mean([np.abs(a[0][0] - b[0][0]).max(axis=-1).mean() for a, b in zip(ours, theirs, strict=True)])
+    assert distance < 0.1
+    assert RunFolder(tmp_path / "student").read_settings().teacher == str(teacher)
+
+
+@pytest.mark.parametrize("epochs", [0, 1])
+def test_a_taught_run_goes_on_to_the_same_weights_without_its_teacher(student, teacher, tmp_path, epochs):
+    train_tagger(student, **PARTS, out=tmp_path / "whole", unlabelled=TEXTS)
+    copy = shutil.copytree(teacher, tmp_path / "teacher")
+    settings = replace(student, teacher=str(copy))
+    with pytest.raises(KeyboardInterrupt):
+        train_tagger(settings, **PARTS, out=tmp_path / "run", progress=Interrupts(epochs), unlabelled=TEXTS)
+    shutil.rmtree(copy)  # its answers are in the folder of the run
+    with pytest.raises(ValueError, match="needs the data that the run began with. Received: unlabelled with other"):
+        resume_tagger(tmp_path / "run", **PARTS, unlabelled=TEXTS[:1])
+    resume_tagger(tmp_path / "run", **PARTS, unlabelled=TEXTS)
+    assert_same_weights(tmp_path / "run", tmp_path / "whole")
+
+
+def test_answers_that_were_not_yet_written_are_asked_for_anew(student, tmp_path, monkeypatch):
+    train_tagger(student, **PARTS, out=tmp_path / "whole")
+    asked, load = [], taught.load_tagger
+    monkeypatch.setattr(taught, "load_tagger", lambda path: asked.append(path) or load(path))
+    with pytest.raises(KeyboardInterrupt):
+        train_tagger(student, **PARTS, out=tmp_path / "run", progress=Interrupts(1))
+    assert len(asked) == 1
+    (tmp_path / "run" / "teacher.npz").unlink()
+    resume_tagger(tmp_path / "run", **PARTS)
+    assert len(asked) == 2
+    assert_same_weights(tmp_path / "run", tmp_path / "whole")
+
+
+def test_texts_without_labels_have_answers_and_characters_of_their_own(student, tmp_path):
+    train_tagger(replace(student, augment=1), **PARTS, out=tmp_path / "run", unlabelled=["龘龘龘", "  "])
+    arrays = RunFolder(tmp_path / "run").read_arrays("teacher.npz")
+    assert len(arrays["windows"]) > len(PARTS["train"]) + 1  # copies are answered, too; the blank text is left out
+    assert arrays["units"][-1] == 3 and arrays["tags"].shape == (arrays["units"].sum(), 7)
+    assert_allclose(arrays["tags"].sum(-1), 1.0, atol=1e-4)
+    vocabulary = json.loads((tmp_path / "run" / "vocabulary.json").read_text(encoding="utf-8"))
+    assert "龘" in vocabulary["characters"] and "龘龘" not in vocabulary["words"]
+
+
+@pytest.mark.parametrize("head", ["softmax", "crf"])
+def test_words_are_taught_under_every_head(tmp_path, head):
+    words = [["今天", "天气", "好"], ["明天", "也", "好"], ["我", "喜欢", "今天"]] * 8
+    settings = Settings(width=8, depth=1, epochs=1, batch_size=8, head=head)
+    train_tagger(settings, words, words, out=tmp_path / "teacher")
+    student = replace(settings, teacher=str(tmp_path / "teacher"), teacher_temperature=2.0)
+    (tmp_path / "words.txt").write_text("".join(" ".join(row) + "\n" for row in words), encoding="utf-8")
+    (tmp_path / "texts.txt").write_text("今天也好\n我 喜欢\n\n", encoding="utf-8")
+    arguments = ["--width", "8", "--depth", "1", "--epochs", "1", "--batch-size", "8", "--head", head]
+    arguments += ["--teacher", student.teacher, "--temperature", "2", "--unlabelled", str(tmp_path / "texts.txt")]
+    assert main(["train", "--train", str(tmp_path / "words.txt"), "--out", str(tmp_path / "run"), *arguments]) == 0
+    assert RunFolder(tmp_path / "run").read_settings().teacher_temperature == 2.0
+    arrays = RunFolder(tmp_path / "run").read_arrays("teacher.npz")
+    assert arrays["units"].tolist()[-2:] == [4, 3]
+
+
+REVIEWS = [(f"{a} {b}", a) for a in ("good", "bad") for b in ("film", "book", "song", "play")] * 2
+
+
+def test_classifiers_and_regressions_are_taught(tmp_path):
+    settings = Settings(task="classify", width=16, depth=1, epochs=12, batch_size=8, learning_rate=0.02, seed=1)
+    train_classifier(settings, REVIEWS, REVIEWS, out=tmp_path / "teacher")
+    wrong = [(text, {"good": "bad", "bad": "good"}[label]) for text, label in REVIEWS]
+    student = replace(settings, teacher=str(tmp_path / "teacher"), teacher_weight=1.0)
+    unlabelled = ["good dance", "bad dance"]
+    classifier, _ = train_classifier(student, wrong, REVIEWS, out=tmp_path / "student", unlabelled=unlabelled)
+    assert [item.label for item in classifier.classify([(text, None) for text, _ in REVIEWS])] == [
+        r[1] for r in REVIEWS
+    ]
+    answers = RunFolder(tmp_path / "student").read_arrays("teacher.npz")["answers"]
+    assert answers.shape == (len(REVIEWS) + 2, 2) and answers[-2].argmax() == 1 and answers[-1].argmax() == 0
+
+    numbers = [(text, "1.5" if label == "good" else "-0.5") for text, label in REVIEWS]
+    train_classifier(settings, numbers, numbers, out=tmp_path / "numbers")
+    flipped = [(text, "0.5" if label == "good" else "4.5") for text, label in REVIEWS]  # of another scale
+    student = replace(student, teacher=str(tmp_path / "numbers"), epochs=25)
+    regression, scores = train_classifier(student, flipped, numbers, out=tmp_path / "taught")
+    assert scores["valid"]["pearson"] > 0.9
+    assert abs(regression.classify([("good film", None)])[0].label - 1.5) < 0.7
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        (
+            {"types": ("LOC", "PER", "ORG")},
+            "needs the tags of its student, O, B-LOC, I-LOC, B-PER, .* Received: O, ",
+        ),
+        ({"scheme": "bioes"}, "needs the tags of its student, .*E-LOC"),
+        ({"units": "words"}, "needs the units of its student, words. Received: characters or the words of a BERT"),
+    ],
+)
+def test_a_teacher_with_other_tags_or_units_is_refused(student, tmp_path, changed, message):
+    with pytest.raises(ValueError, match=message):
+        train_tagger(replace(student, **changed), **PARTS, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists() or not any((tmp_path / "run").iterdir())
+
+
+def test_a_teacher_of_another_task_or_one_that_is_not_complete_is_refused(teacher, student, tmp_path):
+    words = [["今天", "好"]] * 4
+    with pytest.raises(ValueError, match="run: a teacher needs the task of its student, cws. Received: ner"):
+        train_tagger(Settings(teacher=str(teacher), epochs=1), words, words, out=tmp_path / "run")
+    labels = [*REVIEWS, ("fair film", "fair")]
+    train_classifier(Settings(task="classify", width=8, depth=1, epochs=1), REVIEWS, REVIEWS, out=tmp_path / "two")
+    three = Settings(task="classify", teacher=str(tmp_path / "two"))
+    with pytest.raises(ValueError, match="needs the labels of its student, bad, fair, good. Received: bad, good"):
+        train_classifier(three, labels, labels, out=tmp_path / "run")
+    with pytest.raises(ValueError, match="`unlabelled` needs single texts, .* Received: .'a', 'b'."):
+        train_classifier(replace(three, labels=()), REVIEWS, REVIEWS, out=tmp_path / "run", unlabelled=[("a", "b")])
+    with pytest.raises(ValueError, match="`unlabelled` needs a `teacher`"):
+        train_tagger(TINY, **PARTS, out=tmp_path / "run", unlabelled=TEXTS)
+    copy = shutil.copytree(teacher, tmp_path / "copy")
+    (copy / "scores.json").unlink()
+    with pytest.raises(FileNotFoundError, match="scores.json: no such file"):
+        train_tagger(replace(student, teacher=str(copy)), **PARTS, out=tmp_path / "run")
