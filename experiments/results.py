@@ -39,14 +39,14 @@ def run_folder(out, key):
     return Path(out) / key.replace(", ", "-").replace(" ", "-")
 
 
-def trained(settings, parts, out):
+def trained(settings, parts, out, **more):
     """A tagger, its scores, and the time of training: seconds are None for a run that had been stopped."""
     from kcrf.runs import RunFolder
     from kcrf.training import resume_tagger, train_tagger
 
     began, worked = time.perf_counter(), time.process_time()
     goes_on = RunFolder(out).has_state()
-    tagger, scores = resume_tagger(out, *parts) if goes_on else train_tagger(settings, *parts, out=out)
+    tagger, scores = resume_tagger(out, *parts, **more) if goes_on else train_tagger(settings, *parts, out=out, **more)
     taken = {
         "seconds": None if goes_on else round(time.perf_counter() - began),
         "processor_seconds": None if goes_on else round(time.process_time() - worked),

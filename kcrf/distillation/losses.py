@@ -66,7 +66,7 @@ class _Loss(keras.losses.Loss):
 
     def _sum(self, scores, label, expected):
         """The loss of each item of scores `(..., classes)`: label `(...)`, -1 where unknown; expected as the scores."""
-        t = self.temperature
+        t, scores = self.temperature, ops.convert_to_tensor(scores)
         soft = -ops.sum(expected * ops.log_softmax(scores / t, axis=-1), axis=-1)
         label = ops.cast(label, "int32")
         known = ops.one_hot(label, scores.shape[-1])  # a row of zeros for -1
@@ -92,6 +92,7 @@ class TagDistillationLoss(_Loss):
 
     def call(self, y_true, y_pred):
         """The mean, a scalar."""
+        y_pred = ops.convert_to_tensor(y_pred)
         tags, expected, _ = unpack_tags(ops.convert_to_tensor(y_true), y_pred.shape[-1])
         real = ops.cast(ops.sum(expected, axis=-1) > 0.5, y_pred.dtype)  # (batch, time)
         losses = real * self._sum(y_pred, tags, expected)
@@ -135,7 +136,7 @@ class NumberDistillationLoss(_Loss):
 
     def call(self, y_true, y_pred):
         """The loss of each text, `(batch,)`."""
-        y_true = ops.convert_to_tensor(y_true)
+        y_true, y_pred = ops.convert_to_tensor(y_true), ops.convert_to_tensor(y_pred)
         hard = y_true[:, 2] * ops.square(y_pred[:, 0] - y_true[:, 0])
         soft = ops.square(y_pred[:, 0] - y_true[:, 1])
         return (1 - self.teacher_weight) * hard + self.teacher_weight * soft

@@ -22,6 +22,7 @@ AT_LEAST = {  # what stands before the last number of the output, and how large 
     "task_sentence_similarity_lcqmc": ("accuracy at last: ", 0.9),
     "task_text_classification_few_samples": ("accuracy on new texts: ", 0.9),
     "task_sequence_labeling_ner_augmentation": ("with copies: F1 on the test part: ", 0.4),
+    "task_sequence_labeling_cws_distillation": ("with a teacher: F1 on the test part: ", 0.6),
     "task_bilstm_crf_two_learning_rates": ("F1: ", 0.8),
 }
 

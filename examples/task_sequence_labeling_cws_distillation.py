@@ -1,0 +1,30 @@
+"""A small word segmenter that learns from a larger one: from its answers to the training text and to more text.
+
+    KERAS_BACKEND=torch python examples/task_sequence_labeling_cws_distillation.py
+
+300 sentences have labels; the teacher labels the others. Without code: `kcrf train --train FILE --out runs/teacher`,
+then `kcrf train --train FILE --teacher runs/teacher --unlabelled TEXTS --width 32 --depth 1 --out runs/student`.
+"""
+
+from dataclasses import replace
+
+from kcrf.corpora import load_mini
+from kcrf.runs import Settings
+from kcrf.training import train_segmenter
+
+corpus = load_mini()
+train, texts = corpus.train[:300], ["".join(words) for words in corpus.train[300:]]
+
+
+def f1(name, settings, **more):
+    """Trains a segmenter and prints its F1."""
+    out = f"runs/{name}"
+    _, scores = train_segmenter(settings, train, corpus.valid, corpus.test, out=out, overwrite=True, **more)
+    print(f"{name}: F1 on the test part: {scores['test']['f']:.4f}")
+
+
+teacher = Settings(width=128, depth=2, epochs=10, batch_size=16, learning_rate=2e-3, min_bigrams=2)
+small = Settings(width=32, depth=1, steps=300, batch_size=16, learning_rate=4e-3, min_bigrams=2)
+f1("teacher", teacher)
+f1("by labels alone", small)
+f1("with a teacher", replace(small, teacher="runs/teacher"), unlabelled=texts)
