@@ -1,5 +1,4 @@
-"""The command line: kcrf demo | train | pretrain | segment | tag | classify | score | report | download."""
-"""The command line: kcrf demo | train | segment | tag | classify | score | report | download | augment."""
+"""The command line: kcrf demo | train | pretrain | segment | tag | classify | score | report | download | augment."""
 
 import os
 import sys
@@ -53,8 +52,7 @@ def _parser():
     parser.add_argument("--version", action="version", version=f"kcrf {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=CommandParser)
     uses = (add_segment, add_tag, add_classify, add_score, add_report)
-    for add in (add_demo, add_train, add_pretrain, *uses, add_download):
-    for add in (add_demo, add_download, add_augment, add_train, *uses):
+    for add in (add_demo, add_download, add_augment, add_pretrain, add_train, *uses):
         add(commands)
     return parser
 

@@ -23,14 +23,6 @@ _NOT_SETTINGS = (*_FILES, "from_run", "fields", "column", "repair", "out", "over
 def add_training_options(parser):
     """Adds the options of `kcrf train` to its parser."""
     groups = add_settings(parser, Settings)
-    groups = {}
-    for setting in fields(Settings):
-        title = setting.metadata["option"].group
-        if title is None:
-            continue
-        if title not in groups:
-            groups[title] = parser.add_argument_group(title)
-        groups[title].add_argument(_flag(setting.name), dest=setting.name, default=None, **_arguments(setting))
     groups["BERT"].add_argument(
         "--from",
         dest="from_run",
@@ -50,7 +42,7 @@ def add_settings(parser, settings):
             continue
         if title not in groups:
             groups[title] = parser.add_argument_group(title)
-        groups[title].add_argument(_flag(setting.name), default=None, **_arguments(setting))
+        groups[title].add_argument(_flag(setting.name), dest=setting.name, default=None, **_arguments(setting))
     return groups
 
 

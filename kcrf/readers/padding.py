@@ -40,11 +40,9 @@ def training_batch(windows, any_length=False):
     """The inputs and the targets of windows, all padded to the bucket of the longest one.
 
     Args:
-        windows: List of `(inputs, target)`: a dict of rows, all equally long, and a list of as many tags or, for a
-            text that is read as a whole, one number.
-        any_length: Whether to pad to the longest one itself instead. Defaults to False.
         windows: List of `(inputs, target)`: a dict of rows, all equally long, and a list of as many tags; a
             `kcrf.distillation.SoftTags`; or, for a text that is read as a whole, one number or an array of them.
+        any_length: Whether to pad to the longest one itself instead. Defaults to False.
 
     Returns:
         `(inputs, targets)`: a dict of arrays `(windows, length, ...)`, padded with 0; tags `(windows, length)`, padded
@@ -53,9 +51,6 @@ def training_batch(windows, any_length=False):
     inputs, targets = zip(*windows, strict=True)
     longest = max(map(row_length, inputs))
     length = longest if any_length else bucket(longest)
-    is_tagged = isinstance(targets[0], list)
-    return _pad_inputs(inputs, length), pad(targets, length, _UNKNOWN_TAG) if is_tagged else np.array(targets)
-    length = bucket(max(map(row_length, inputs)))
     return _pad_inputs(inputs, length), _pad_targets(targets, length)
 
 
