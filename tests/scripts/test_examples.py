@@ -8,8 +8,9 @@ from forks import SCRIPT, run_python
 from kcrf.backend import OLD_HOST, backend_name
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-ARGUMENTS = {"basic_segment": ["run", "1"]}  # one epoch
+ARGUMENTS = {"basic_pretraining": ["run", "20"], "basic_segment": ["run", "1"]}  # one epoch
 EXPECTED = {
+    "basic_pretraining": "F1 on the test part: 0.",
     "basic_segment": "F1 on the test part: 0.",
     "basic_optimizer": "CRF",
     "basic_extract_features": "the largest difference is 0.0e+00",
