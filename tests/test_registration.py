@@ -9,7 +9,6 @@ import pytest
 
 from kcrf.backend import OLD_HOST
 
-pytestmark = pytest.mark.long(but="torch")
 ROOT = Path(__file__).parents[1]
 FIXTURES = ROOT / "tests" / "fixtures" / "0.1.0"
 
