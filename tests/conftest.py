@@ -30,7 +30,7 @@ MARKERS = {
     "keras_3(reason)": "what the old host lacks, and why",
     "old_host(reason)": "what only the old host has, and why",
     "once(backend)": "the same on every backend, so it runs on this one alone",
-    "long(but='')": "`make test` runs it on these alone (backends, `keras_3`, `old_host`); `make test-all` on all",
+    "long(but=None)": "`make test` runs it on these alone (backends, `keras_3`, `old_host`); `make test-all` on all",
     "every_backend": "an exception to `once` or `long` of the whole file",
 }
 
@@ -77,7 +77,7 @@ def _runs_here(item, everything):
     for marker in item.own_markers if is_exception else item.iter_markers():
         if marker.name == "once":
             return backend_name() == marker.args[0]
-        if marker.name == "long" and not everything and here.isdisjoint(marker.kwargs.get("but", "").split()):
+        if marker.name == "long" and not everything and here.isdisjoint((marker.kwargs.get("but") or "").split()):
             return False
     if is_exception:
         return True
