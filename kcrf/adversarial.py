@@ -98,7 +98,9 @@ def gradient_penalty(model, embedding="Embedding-Token", scale=1.0):
         gradient = {"tensorflow": _gradient_on_tensorflow, "torch": _gradient_on_torch}[backend_name()]
         model.compute_loss = _penalized(model, variable, scale, model.compute_loss, gradient)
     step = model.train_step
-    _replace_step(model, _without_fused_attention(step) if backend_name() == "torch" else step)
+    # A new function: for one that it has compiled before, JAX would go on with the old loss.
+    another = _without_fused_attention if backend_name() == "torch" else lambda step: lambda *args: step(*args)
+    _replace_step(model, another(step))
 
 
 def _embeddings(model, name):

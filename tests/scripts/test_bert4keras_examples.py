@@ -144,7 +144,8 @@ def write_data(folder):
     pairs = [(text(2, "甲乙"[i % 2]), text(2, "甲乙"[i // 2 % 2])) for i in range(48)]
     _write(folder / "pairs.data", (f"{a}\t{b}\t{int('甲' in b)}" for a, b in pairs))
     names = [a + b for a in "王李" for b in "明红"]
-    triples = [(rng.choice(names), rng.choice(["是", "在"]), rng.choice(["学校", "春天", "花山"])) for _ in range(36)]
+    pairs = [(rng.choice(names), rng.choice(["学校", "春天", "花山"])) for _ in range(36)]
+    triples = [(name, "是" if name[0] == "王" else "在", thing) for name, thing in pairs]
     rows = [{"text": "地月" + "".join(triple) + "。", "triple": triple} for triple in triples]
     _write(folder / "relations.json", (json.dumps(row, ensure_ascii=False) for row in rows))
     people = ["".join(f"{c} O\n" for c in text(3)) + f"{n[0]} B-PER\n{n[1]} I-PER\n去 O\n" for n in names * 9]

@@ -19,7 +19,7 @@ adversarial_training(model, "Embedding-Token", 0.5)
 
 if __name__ == "__main__":
     evaluator = Evaluator()
-    model.fit(train_generator.forfit(), steps_per_epoch=len(train_generator), epochs=14, callbacks=[evaluator])
+    model.fit(train_generator.forfit(), steps_per_epoch=len(train_generator), epochs=24, callbacks=[evaluator])
     model.load_weights("best_model.weights")
     predict_to_file("classes.test.json", "predicted.json", model)
     print("score:", evaluate(valid_generator, model))

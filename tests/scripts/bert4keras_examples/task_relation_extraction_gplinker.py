@@ -96,7 +96,7 @@ class Evaluator(keras.callbacks.Callback):
         self.best = 0.0
 
     def on_epoch_end(self, epoch, logs=None):
-        if epoch < 23:
+        if epoch < 29:
             return
         optimizer.apply_ema_weights()
         self.best = np.mean([extract_spoes(d["text"]) == [tuple(d["triple"])] for d in train_data[:12]])
@@ -108,7 +108,7 @@ if __name__ == "__main__":
     train_generator = data_generator(train_data, batch_size)
     evaluator = Evaluator()
     model.fit(
-        train_generator.forfit(), steps_per_epoch=len(train_generator), epochs=24, callbacks=[evaluator], verbose=2
+        train_generator.forfit(), steps_per_epoch=len(train_generator), epochs=30, callbacks=[evaluator], verbose=2
     )
     model.load_weights("best_model.weights")
     print("score:", evaluator.best)
