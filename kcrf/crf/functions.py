@@ -186,8 +186,7 @@ def distillation_loss(emissions, expected_tags, expected_steps, mask, transition
     0.6931
     """
     chain = Chain(emissions, mask, transitions, start, end).centred()
-    tags = ops.where(chain.mask[:, :, None], ops.cast(expected_tags, "float32"), 0.0)
-    steps = ops.cast(expected_steps, "float32")
+    tags, steps = (ops.cast(counts, "float32") for counts in (expected_tags, expected_steps))
     observed = expected_score(chain.detached(), tags, steps), tags, steps
     return -with_gradient(chain, [o - e for o, e in zip(observed, forward_backward(chain), strict=True)])
 

@@ -122,12 +122,12 @@ def test_labels_and_numbers_are_learnt_where_they_are_known_and_from_the_teacher
     p = np.exp(log_softmax(teacher / 3))
     labels = [2, -1, 0, -1]
     batch = np.column_stack([labels, p]).astype("float32")
-    found = LabelDistillationLoss(0.4, 3.0, reduction=None)(batch, student.astype("float32"))
+    found = LabelDistillationLoss(0.4, 3.0, reduction="none")(batch, student.astype("float32"))
     hard = [-log_softmax(row)[label] if label >= 0 else 0.0 for row, label in zip(student, labels)]
     soft = [-q @ log_softmax(row / 3) for q, row in zip(p, student)]
     assert_allclose(ops.convert_to_numpy(found), 0.6 * np.array(hard) + 0.4 * 9 * np.array(soft), **RELAXED)
     numbers = np.array([[1.0, 2.0, 1.0], [0.0, 2.0, 0.0]], "float32")
-    found = NumberDistillationLoss(0.4, reduction=None)(numbers, np.array([[0.5], [1.5]], "float32"))
+    found = NumberDistillationLoss(0.4, reduction="none")(numbers, np.array([[0.5], [1.5]], "float32"))
     assert_allclose(ops.convert_to_numpy(found), [0.6 * 0.25 + 0.4 * 2.25, 0.4 * 0.25], **RELAXED)
 
 
@@ -152,3 +152,21 @@ def test_the_counts_of_a_layer_are_those_of_the_functions(layer):
     scores = masked(random.normal(size=(3, LONGEST, SIZE)))
     for ours, theirs in zip(layer.expected_counts(scores), crf.expected_counts(**layer.chain(scores)), strict=True):
         assert_allclose(ops.convert_to_numpy(ours), ops.convert_to_numpy(theirs))
+
+
+def test_a_model_is_fitted_to_packed_targets():
+    """Keras hands the targets on as they are, though they are of another shape than the outputs."""
+    inputs = keras.Input((None,), dtype="int32", name="characters")
+    layer = ConditionalRandomField(transition_initializer="glorot_uniform")
+    scores = layer(keras.layers.Embedding(9, SIZE)(inputs), mask=ops.not_equal(inputs, 0))
+    model = keras.Model({"characters": inputs}, scores)
+    batch = {"characters": np.where(MASK, random.integers(1, 9, MASK.shape), 0).astype("int32")}
+    counts = [
+        ops.convert_to_numpy(x) for x in layer.expected_counts(masked(random.normal(size=(3, LONGEST, SIZE)) * 3))
+    ]
+    targets, loss = target(GOLD, *counts), SequenceDistillationLoss(layer, 0.5, 2.0)
+    model.compile(keras.optimizers.Adam(0.05), loss=loss)
+    before = np.mean(ops.convert_to_numpy(loss(targets, model.predict_on_batch(batch))))
+    fitted = model.fit(batch, targets, batch_size=3, epochs=8, verbose=0).history["loss"]
+    assert_allclose(fitted[0], before, rtol=1e-4)
+    assert fitted[-1] < fitted[0] - 0.5
