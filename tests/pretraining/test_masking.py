@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 
 from kcrf.pretraining import choose_positions, hide
 
+pytestmark = pytest.mark.once("torch")
+
 
 @st.composite
 def windows(draw):

@@ -9,7 +9,7 @@ from kills import killed
 from seeds import set_seeds
 
 from kcrf import commands
-from kcrf.backend import backend_name, ops
+from kcrf.backend import backend_name, keras, ops
 from kcrf.checkpoints import open_checkpoint
 from kcrf.models import build_transformer_model
 from kcrf.pretraining import PretrainingSettings, pretrain, resume_pretraining
@@ -180,8 +180,6 @@ def test_accumulated_gradients_make_an_update_of_several_batches(text, tmp_path)
 @pytest.mark.once("torch")
 @pytest.mark.parametrize("precision", ["bfloat16"])
 def test_other_precisions_learn_too_and_leave_the_policy_as_it_was(precision, text, tmp_path):
-    from kcrf.backend import keras
-
     rows = pretrain(replace(TINY, precision=precision), [text], tmp_path / "bert")
     assert rows[-1]["valid_loss"] < rows[0]["valid_loss"] and keras.config.dtype_policy().name == "float32"
     assert open_checkpoint(tmp_path / "bert")["cls.predictions.bias"].dtype == np.float32
@@ -191,6 +189,35 @@ def test_other_precisions_learn_too_and_leave_the_policy_as_it_was(precision, te
 def test_training_stops_where_the_held_out_loss_no_longer_falls(text, tmp_path):
     rows = pretrain(replace(TINY, patience=1, learning_rate=1e-12), [text], tmp_path / "bert")
     assert len(rows) < 4 and rows[-1]["valid_loss"] >= min(row["valid_loss"] for row in rows[:-1])
+
+
+class Rounds(keras.callbacks.Callback):
+    """Notes the rounds, and presses Ctrl-C after so many."""
+
+    def __init__(self, most):
+        super().__init__()
+        self.most, self.steps = most, []
+
+    def report(self, row):
+        self.steps.append(row["step"])
+        if len(self.steps) == self.most:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.once("torch")
+def test_an_interrupted_pretraining_goes_on_after_the_last_round(whole, text, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        pretrain(TINY, [text], tmp_path / "bert", Rounds(2))
+    with pytest.raises(FileExistsError, match="--resume to go on"):
+        pretrain(TINY, [text], tmp_path / "bert")
+    progress = Rounds(9)
+    rows = resume_pretraining(tmp_path / "bert", progress)
+    assert progress.steps == [12]
+    without_time = [[{**row, "seconds": 0} for row in log] for log in (rows, whole[1])]
+    assert without_time[0] == without_time[1]
+    best = min(rows, key=lambda row: row["valid_loss"])
+    assert best is rows[-1]  # so that the test of the weights compares those of the last round
+    assert (tmp_path / "bert" / "model.safetensors").read_bytes() == (whole[0] / "model.safetensors").read_bytes()
 
 
 PRETRAINING = """
