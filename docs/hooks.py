@@ -18,5 +18,5 @@ def on_files(files, config):
 
 
 def on_page_markdown(markdown, **kwargs):
-    """On the repository's pages a guide links to `../PORTING.md`; in the site it is `PORTING.md`."""
-    return LINK.sub(r"](\1", markdown)
+    """In the repository a guide links to `../PORTING.md`, and that to `docs/...`; in the site they lie side by side."""
+    return LINK.sub(r"](\1", markdown).replace("](docs/", "](")
