@@ -23,8 +23,8 @@ def f1(name, settings, **more):
     print(f"{name}: F1 on the test part: {scores['test']['f']:.4f}")
 
 
-teacher = Settings(width=128, depth=2, epochs=10, batch_size=16, learning_rate=2e-3, min_bigrams=2)
-small = Settings(width=32, depth=1, steps=300, batch_size=16, learning_rate=4e-3, min_bigrams=2)
+teacher = Settings(width=96, depth=2, epochs=8, batch_size=16, learning_rate=2e-3, min_bigrams=2)
+small = Settings(width=32, depth=1, steps=160, batch_size=16, learning_rate=4e-3, min_bigrams=2)
 f1("teacher", teacher)
 f1("by labels alone", small)
 f1("with a teacher", replace(small, teacher="runs/teacher"), unlabelled=texts)
