@@ -10,7 +10,7 @@ OLD_HOST := .venv-bert4keras
 OLD_PIP := $(OLD_HOST)/bin/python -m pip install --quiet --disable-pip-version-check
 # What runs inside bert4keras; the rest asks no old Keras for anything.
 ON_OLD_HOST := $(addprefix tests/,crf layers models/test_crf_weights.py optimizers \
-	test_monitor.py scripts/test_examples.py scripts/test_porting.py scripts/test_bert4keras_examples.py backend)
+	test_monitor.py scripts/test_examples.py scripts/test_porting.py backend)
 
 # One process a stage: fixtures are made once, and nothing is imported twice. This many stages run at a time.
 # PyTorch takes about as long as the others together, so it starts first.

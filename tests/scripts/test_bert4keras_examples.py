@@ -26,25 +26,22 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "examples")]
 from forks import SCRIPT, run_python  # noqa: E402
 from tiny_checkpoint import tiny_checkpoint  # noqa: E402
 
-from kcrf.backend import OLD_HOST, backend_name  # noqa: E402
+from kcrf.backend import backend_name  # noqa: E402
 
 FOLDER = Path(__file__).parent / "bert4keras_examples"
 SCRIPTS = {path.stem: path.read_text(encoding="utf-8") for path in FOLDER.glob("*_*.py")}
-HOSTS = ["tensorflow", "jax", "torch", "tf_keras"]
-HERE = "tf_keras" if OLD_HOST else backend_name()
+HOSTS = ["tensorflow", "jax", "torch"]
+HERE = backend_name()
+pytestmark = pytest.mark.keras_3("the table is about Keras 3")
 TABLE = ROOT / "docs" / "bert4keras_examples.md"
 
 # `make test` runs each of these once.
 SHORT = {
     "basic_extract_features": "jax",
     "task_relation_extraction_gplinker": "torch",
-    "task_sequence_labeling_ner_crf": "tf_keras",
+    "task_sequence_labeling_ner_crf": "tensorflow",
 }
-# What cannot run there, and why.
-ABSENT = {
-    ("task_iflytek_gradient_penalty", "tf_keras"): "`gradient_penalty` needs Keras 3",
-    ("task_sentiment_integrated_gradients", "tf_keras"): "`integrated_gradients` needs Keras 3",
-}
+NAMES = [pytest.param(name, marks=pytest.mark.long(but=SHORT.get(name))) for name in sorted(SCRIPTS)]
 # What the unchanged script says on Keras 3: which call replaces the line.
 ERRORS = {
     "task_iflytek_adversarial_training": "kcrf.training.adversarial(model, 'Embedding-Token', epsilon)",
@@ -85,7 +82,6 @@ def table():
         marked = list(changes(name))
         counts = [sum(host in hosts for hosts, _, _ in marked) for host in HOSTS]
         cells = [f"{count} line{'s' * (count > 1)}" if count else "unchanged" for count in counts]
-        cells = ["no" if (name, host) in ABSENT else cell for cell, host in zip(cells, HOSTS)]
         rows.append(f"| `{name}` | {' | '.join(cells)} |")
         details += [_details(name, marked)] if marked else []
     return PAGE.format(rows="\n".join(rows), details="\n".join(details))
@@ -99,7 +95,6 @@ def _details(name, marked):
             lines.append(f"- `{old}` becomes `{new}`{where}")
         else:
             lines.append(f"- delete `{old}`{where}" if old else f"- add `{new}`{where}")
-    lines += [f"- not on {host}: {why}" for (script, host), why in ABSENT.items() if script == name]
     return "\n".join([*lines, ""])
 
 
@@ -108,14 +103,12 @@ PAGE = """# The examples of bert4keras after the swap
 Seventeen of the 32 examples of bert4keras train or use an encoder; the others generate text. The table says how much of
 each must change besides `bert4keras` in the import lines, paths and sizes. `tests/scripts/bert4keras_examples/` has
 scripts with the same calls on tiny made-up data; `make test-all` runs all of them on each backend, `make test` three.
-What else changes with Keras 3 is in [PORTING.md](../PORTING.md).
+A function or class of the example that one call replaces counts as one line. `tf.distribute` in the example for several
+devices splits batches on TensorFlow alone. What else changes with Keras 3 is in [PORTING.md](../PORTING.md).
 
-| example | TensorFlow | JAX | PyTorch | tf_keras |
-|---|---|---|---|---|
+| example | TensorFlow | JAX | PyTorch |
+|---|---|---|---|
 {rows}
-
-On tf_keras everything is imported from kcrf too, and `import kcrf` comes before `from keras...`; see
-[The old host](../PORTING.md#the-old-host).
 
 ## The changed lines
 
@@ -177,15 +170,8 @@ def put_together(name, host, data, folder):
     return folder / f"{name}.py"
 
 
-def marked_for_make_test(name):
-    marks = [pytest.mark.long(but=SHORT.get(name)) if HERE != "tf_keras" or SHORT.get(name) != HERE else ()]
-    return pytest.param(name, marks=[mark for mark in marks if mark])
-
-
-@pytest.mark.parametrize("name", [marked_for_make_test(name) for name in sorted(SCRIPTS)])
+@pytest.mark.parametrize("name", NAMES)
 def test_an_example_runs_with_the_lines_of_the_table(name, data, tmp_path):
-    if (name, HERE) in ABSENT:
-        pytest.skip(ABSENT[name, HERE])
     script = put_together(name, HERE, data, tmp_path)
     done = run_python(SCRIPT, script, cwd=tmp_path, PYTHONPATH=str(ROOT))
     assert done.returncode == 0, done.stderr[-4000:]

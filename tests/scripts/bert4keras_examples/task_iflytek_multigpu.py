@@ -1,7 +1,7 @@
 # ruff: noqa
 import os
 
-# deleted on tensorflow, jax, torch: os.environ["TF_KERAS"] = "1"
+# deleted on any: os.environ["TF_KERAS"] = "1"
 import tensorflow as tf
 from texts import *
 from kcrf.backend import keras, K
