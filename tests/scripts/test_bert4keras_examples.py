@@ -178,8 +178,8 @@ def test_an_example_runs_with_the_lines_of_the_table(name, data, tmp_path):
     assert float(done.stdout.rpartition("score: ")[2]) >= 0.9, done.stdout[-2000:]
 
 
-@pytest.mark.long
 @pytest.mark.once("torch")
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(ERRORS))
 def test_the_unchanged_line_says_what_replaces_it(name, data, tmp_path):
     script = put_together(name, "bert4keras", data, tmp_path)
