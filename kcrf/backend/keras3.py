@@ -131,10 +131,13 @@ class _BatchStream(DataAdapter):
     def get_tf_dataset(self):
         import tensorflow as tf
 
-        first_two = [next(self._batches), next(self._batches)]
+        first_two = list(itertools.islice(self._batches, 2))
+        if not first_two:
+            raise ValueError("A stream of batches needs one at least. Received: none")
         self._batches = itertools.chain(first_two, self._batches)
         signature = tree.map_structure(
-            lambda one, other: tf.TensorSpec(_common_shape(one, other), one.dtype), *map(_as_tuples, first_two)
+            lambda one, other: tf.TensorSpec(_common_shape(one, other), one.dtype),
+            *map(_as_tuples, (first_two[0], first_two[-1])),
         )
         return tf.data.Dataset.from_generator(self.get_numpy_iterator, output_signature=signature).prefetch(2)
 
