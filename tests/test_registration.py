@@ -125,7 +125,14 @@ for name in ("ConditionalRandomField", "AdamWeightDecay", "FeedForward"):
 
 
 @pytest.mark.keras_3("the file was written by Keras 3")
-@pytest.mark.parametrize("order", ["import kcrf, keras", "import keras, kcrf", "import kcrf.optimizers, keras"])
+@pytest.mark.parametrize(
+    "order",
+    [
+        "import keras, kcrf",
+        pytest.param("import kcrf, keras", marks=pytest.mark.long),
+        pytest.param("import kcrf.optimizers, keras", marks=pytest.mark.long),
+    ],
+)
 def test_after_importing_kcrf_a_saved_model_needs_no_custom_objects(order, tmp_path):
     assert run(order + LOAD, tmp_path).endswith("kcrf.layers.crf kcrf.optimizers.adam")
 

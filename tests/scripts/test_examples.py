@@ -37,9 +37,18 @@ OF_BERT4KERAS = [  # they stand there under these names; users of every host sta
     "task_sequence_labeling_ner_crf",
 ]
 SCRIPTS = OF_BERT4KERAS if OLD_HOST else sorted(path.stem for path in EXAMPLES.glob("*.py"))
-# `make test` runs each of them on one backend, mostly torch, the fastest to start; `make test-all` all on all.
+# `make test` runs each of them on one backend, mostly torch, the fastest to start, but for those that train longest;
+# `make test-all` runs all on all.
+LONGEST = {
+    "task_bilstm_crf_two_learning_rates",
+    "task_sentence_similarity_lcqmc",
+    "task_sentiment_albert",
+    "task_sequence_labeling_cws_distillation",
+    "task_sequence_labeling_ner_augmentation",
+    "task_sequence_labeling_ner_crf",
+}
 HERE = {
-    "torch": [name for name in SCRIPTS if name != "basic_crf"],
+    "torch": [name for name in SCRIPTS if name not in LONGEST | {"basic_crf"}],
     "tensorflow": ["task_sequence_labeling_cws_crf" if OLD_HOST else "basic_extract_features"],
     "jax": ["basic_crf"],
 }[backend_name()]

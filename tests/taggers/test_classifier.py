@@ -69,6 +69,7 @@ def bert_run(bert, tmp_path_factory):
     return folder / "run"
 
 
+@pytest.mark.long(but="torch jax")
 @pytest.mark.every_backend
 @pytest.mark.parametrize("kind", few("bert_run", "run"))
 def test_a_run_stands_alone_and_classifies_as_it_was_scored(kind, request):

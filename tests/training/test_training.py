@@ -66,7 +66,9 @@ def test_a_run_on_a_bert_stands_alone(run):
     assert {"vocab.txt", "bert_config.json"} <= {path.name for path in run.iterdir()}
 
 
-@pytest.mark.parametrize(("head", "encoder"), [("crf", "bilstm"), ("softmax", "none")])
+@pytest.mark.parametrize(
+    ("head", "encoder"), [("crf", "none"), pytest.param("crf", "bilstm", marks=pytest.mark.long), ("softmax", "none")]
+)
 def test_a_bert_learns_the_training_text_under_every_head(bert, head, encoder, tmp_path):
     part = PARTS["train"][:12]
     changed = {"epochs": 30, "batch_size": 4, "learning_rate": 3e-3, "head_lr_multiplier": 5.0}
