@@ -65,7 +65,7 @@ def train(model, layer, epochs=13):
 # The CRF
 
 
-@pytest.mark.parametrize("k", [1, 100])
+@pytest.mark.parametrize("k", [pytest.param(1, marks=pytest.mark.long), 100])
 def test_a_run_is_that_of_bert4keras_loss_by_loss_and_its_tags_are_the_same(bert4keras, k):
     theirs, ours = bert4keras.layers.ConditionalRandomField(k), ConditionalRandomField(k)
     their_model, our_model = tagger(theirs), tagger(ours)
@@ -156,7 +156,9 @@ def test_keras_3_that_was_imported_before_is_named():
     assert "UserWarning: keras was imported before kcrf, and is Keras 3" in run.stderr
 
 
-@pytest.mark.parametrize("file", ["model.h5", "model_folder", "model.keras"])
+@pytest.mark.parametrize(
+    "file", ["model.h5", *(pytest.param(name, marks=pytest.mark.long) for name in ("model_folder", "model.keras"))]
+)
 def test_a_saved_model_goes_on_where_it_stopped(tmp_path, file):
     layer = ConditionalRandomField(50, use_boundary=True, constraints=bio(["A"]), name="CRF")
     inputs = keras.Input((None,), dtype="int32")
@@ -338,7 +340,10 @@ print(float(ops.sum([1.0, 2.0])), K.eval(K.ones(()) + 1), issubclass(Conditional
 """
 
 
-@pytest.mark.parametrize("switch", [{"TF_KERAS": "1", "TF_USE_LEGACY_KERAS": "1"}, {"TF_KERAS": "1"}])
+@pytest.mark.parametrize(
+    "switch",
+    [pytest.param({"TF_KERAS": "1", "TF_USE_LEGACY_KERAS": "1"}, marks=pytest.mark.long), {"TF_KERAS": "1"}],
+)
 @pytest.mark.parametrize("order", [("kcrf", "bert4keras.layers"), ("bert4keras.layers", "kcrf")])
 def test_any_order_of_imports_gives_one_keras_and_no_warnings(order, switch):
     if order[0] != "kcrf" and len(switch) == 1:

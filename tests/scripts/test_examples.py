@@ -49,7 +49,7 @@ LONGEST = {
 }
 HERE = {
     "torch": [name for name in SCRIPTS if name not in LONGEST | {"basic_crf"}],
-    "tensorflow": ["task_sequence_labeling_cws_crf" if OLD_HOST else "basic_extract_features"],
+    "tensorflow": ["basic_extract_features"],
     "jax": ["basic_crf"],
 }[backend_name()]
 

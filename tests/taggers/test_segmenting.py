@@ -272,7 +272,7 @@ def test_without_a_lexicon_a_model_reads_characters_and_pairs_alone(trained, tmp
 
 @pytest.mark.parametrize("encoder", sorted(ENCODERS) if backend_name() == "torch" else ["cnn"])
 def test_every_encoder_learns_the_training_text(encoder, tmp_path):
-    sentences = [words for words in load_mini().train if len("".join(words)) <= 16][:24]
+    sentences = [words for words in load_mini().train if len("".join(words)) <= 8][:16]
     chosen = Settings(
         encoder=encoder,
         width=32,
