@@ -1,7 +1,6 @@
 """kcrf pretrain: plain text in, a BERT out."""
 
 import os
-import re
 import shlex
 from dataclasses import fields
 
@@ -43,23 +42,15 @@ def _add_options(parser):
 
 
 def _pretrain(options):
+    from kcrf.commands.training_options import refuse_beside_resume
     from kcrf.runs.pretraining import PretrainingSettings
 
-    names = [setting.name for setting in fields(PretrainingSettings)]
-    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     if options.resume is not None:
-        also = [f"--{name.replace('_', '-')}" for name in ("text", "out", *names) if getattr(options, name) is not None]
-        if also:
-            raise ValueError(f"--resume continues with the settings of the run. Received: also {', '.join(also)}")
+        refuse_beside_resume(options, PretrainingSettings, ("text", "out"))
     elif absent := [f"--{name}" for name in ("text", "out") if getattr(options, name) is None]:
         raise ValueError(f"needs {' and '.join(absent)}, or --resume FOLDER")
     out = options.resume or options.out
-    if "bert" in given:
-        given["bert"] = os.path.abspath(given["bert"])
-    try:
-        settings = PretrainingSettings(**given)
-    except ValueError as error:
-        raise ValueError(re.sub("`([a-z_]+)`", lambda name: f"--{name[1].replace('_', '-')}", str(error))) from None
+    settings = _settings(options) if options.resume is None else None
     try:
         row = _run(settings, options, out)
     except KeyboardInterrupt:
@@ -67,6 +58,15 @@ def _pretrain(options):
         hint = f"continue with: kcrf pretrain --resume {shlex.quote(str(out))}"
         raise KeyboardInterrupt(hint if begun else "") from None
     print(f"{out}: held-out loss {row['valid_loss']:.4f}, accuracy {row['valid_accuracy']:.4f} at step {row['step']:,}")
+
+
+def _settings(options):
+    """The `PretrainingSettings` that parsed options ask for."""
+    from kcrf.commands.training_options import make_settings
+    from kcrf.runs.pretraining import PretrainingSettings
+
+    given = {setting.name: getattr(options, setting.name) for setting in fields(PretrainingSettings)}
+    return make_settings(PretrainingSettings, {**given, "bert": options.bert and os.path.abspath(options.bert)})
 
 
 def _run(settings, options, out):

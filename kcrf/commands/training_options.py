@@ -13,7 +13,13 @@ from kcrf.runs import RunFolder, Settings
 from kcrf.runs.options import default_in_words, kinds_of
 from kcrf.runs.settings import PATHS
 
-__all__ = ["add_settings", "add_training_options", "refuse_beside_resume", "settings_and_sources"]
+__all__ = [
+    "add_settings",
+    "add_training_options",
+    "make_settings",
+    "refuse_beside_resume",
+    "settings_and_sources",
+]
 
 _FILES = ("train", "valid", "test", "unlabelled")
 _FLAGS = {setting.name: setting.metadata["option"].flag for setting in fields(Settings)} | {"from_run": "--from"}
@@ -128,10 +134,7 @@ def settings_and_sources(options):
         RunFolder(options.from_run).read_config()  # refuses a folder that holds no run
         given["bert"] = options.from_run
     given.update({name: os.path.abspath(given[name]) for name in PATHS if given[name] is not None})
-    try:
-        settings = Settings(**{name: value for name, value in given.items() if value is not None})
-    except ValueError as error:
-        raise ValueError(re.sub("`([a-z_]+)`", lambda name: _flag(name[1]), str(error))) from None
+    settings = make_settings(Settings, given)
     if settings.teacher is not None:
         RunFolder(settings.teacher).read_config()  # refuses a folder that holds no run
     if options.unlabelled is not None and settings.teacher is None:
@@ -143,9 +146,17 @@ def settings_and_sources(options):
     return settings, {**sources, **conll_arguments(options), "fields": fields_argument(options)}
 
 
-def refuse_beside_resume(options):
-    """Raises ValueError if there is any option beside --resume."""
-    names = (*_NOT_SETTINGS, *(field.name for field in fields(Settings)))
+def make_settings(settings, given):
+    """Makes a dataclass of settings of those that are not None; its errors name the options."""
+    try:
+        return settings(**{name: value for name, value in given.items() if value is not None})
+    except ValueError as error:
+        raise ValueError(re.sub("`([a-z_]+)`", lambda name: _flag(name[1]), str(error))) from None
+
+
+def refuse_beside_resume(options, settings=Settings, others=_NOT_SETTINGS):
+    """Raises ValueError if there is any option beside --resume: for a field of the settings, or one of the others."""
+    names = (*others, *(field.name for field in fields(settings)))
     given = sorted(_flag(name) for name in names if getattr(options, name, None) is not None)
     if given:
         raise ValueError(f"--resume continues with the settings of the run. Received: also {', '.join(given)}")

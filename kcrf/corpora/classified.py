@@ -27,6 +27,7 @@ __all__ = [
     "recurring",
     "sorted_labels",
     "table_cells",
+    "usual_columns",
 ]
 
 # What the columns are called where `fields` does not say it. A label alone makes no header: a text may be that word.
@@ -156,11 +157,7 @@ def _columns(path, number, head, fields):
         return [int(field) for field in fields], None
     if fields is not None:
         return named_columns(path, number, head, fields), len(head)
-    names = [name.lower() for name in head]
-    found = [
-        next((names.index(name) for name in known if name in names), None)
-        for known in (TEXT_NAMES, TEXT_B_NAMES, LABEL_NAMES)
-    ]
+    found = usual_columns(head, (TEXT_NAMES, TEXT_B_NAMES, LABEL_NAMES))
     if found[0] is not None and found[2] is not None:
         return [column for column in found if column is not None], len(head)
     if len(head) not in (2, 3):
@@ -169,6 +166,12 @@ def _columns(path, number, head, fields):
             f"in 3,1. Received: {len(head)} columns: {', '.join(cell[:20] for cell in head)}"
         )
     return list(range(len(head))), None
+
+
+def usual_columns(head, kinds):
+    """For each of some kinds of columns, a tuple of usual names in any case, the number of its column, or None."""
+    names = [name.lower() for name in head]
+    return [next((names.index(name) for name in known if name in names), None) for known in kinds]
 
 
 def named_columns(path, number, head, names):

@@ -2,7 +2,7 @@
 
 from itertools import chain
 
-from kcrf.corpora.classified import TEXT_B_NAMES, TEXT_NAMES, json_object, named_columns, table_cells
+from kcrf.corpora.classified import TEXT_B_NAMES, TEXT_NAMES, json_object, named_columns, table_cells, usual_columns
 
 __all__ = ["iterate_texts"]
 
@@ -69,14 +69,13 @@ def _columns_by_name(head, name, fields, count):
     head = [cell.strip() for cell in head]
     if fields is not None:
         return named_columns(name, 1, head, fields)
-    names = [cell.lower() for cell in head]
-    found = [next((usual for usual in known if usual in names), None) for known in (TEXT_NAMES, TEXT_B_NAMES)][:count]
+    found = usual_columns(head, (TEXT_NAMES, TEXT_B_NAMES)[:count])
     if None in found:
         raise ValueError(
             f"{name}:1: needs the names of the columns, with {' and '.join(('text', 'text_b')[:count])}, or `fields`, "
             f"--fields, which says where the text is. Received: {', '.join(cell[:20] for cell in head)}"
         )
-    return [names.index(usual) for usual in found]
+    return found
 
 
 def _of_json(lines, name, fields, count):

@@ -25,9 +25,9 @@ from kcrf.runs.pretraining import PretrainingSettings
 from kcrf.taggers.encoder_of_run import open_bert, reader_of
 from kcrf.training.callbacks import EpochBatches, Interruption
 from kcrf.training.history import TrainingHistory
-from kcrf.training.progress import print_note
+from kcrf.training.progress import fit_with_progress, print_note
 from kcrf.training.rates import learning_rate
-from kcrf.training.state import restore_state, training_state
+from kcrf.training.state import load_state, save_state
 
 __all__ = ["pretrain", "resume_pretraining"]
 
@@ -181,12 +181,12 @@ def _run(folder, settings, reader, progress):
         model = masked_language_model(transformer)
     _compile(model, settings, rounds * len(batches))
     history = TrainingHistory(rounds, settings.patience, "valid_loss", least=True)
-    random = _restore(folder, model, history) if folder.has_state() else None
+    random = load_state(folder, model, history) if folder.has_state() else None
     with Interruption() as interruption:
         if not history.is_done():
             rounds_done = RoundEnd(folder, transformer.model, history, every, progress)
             callbacks = [EpochBatches(batches, random), rounds_done, *([progress] if progress else []), interruption]
-            _fit(model, batches, held_out, rounds, len(history.rows), callbacks, progress)
+            fit_with_progress(model, batches, rounds, len(history.rows), callbacks, progress, held_out)
     folder.save_json(ABOUT, {**read_json(folder.file(ABOUT)), "is_complete": True})
     _clear(folder)
     return history.rows
@@ -247,28 +247,6 @@ def _compile(model, settings, batches):
     )
 
 
-def _restore(folder, model, history):
-    """Puts the state in the folder into model and history. Returns the state of random numbers, None if done."""
-    state, arrays = folder.read_state()
-    history.set_state(state)
-    if history.is_done():
-        return None
-    try:
-        return restore_state(model, arrays)
-    except ValueError as error:
-        raise ValueError(f"{folder.path}: {error}") from None
-
-
-def _fit(model, batches, held_out, rounds, done, callbacks, progress):
-    options = {"callbacks": callbacks, "verbose": 0, "shuffle": False}
-    try:
-        model.fit(batches, epochs=rounds, initial_epoch=done, validation_data=held_out, **options)
-    except BaseException:
-        if progress:
-            progress.on_train_end()  # Keras calls it only without an error; a progress bar must restore the cursor
-        raise
-
-
 class RoundEnd(keras.callbacks.Callback):
     """Logs a round, keeps the encoder with the lowest held-out loss, saves the state, and stops when that is done.
 
@@ -298,8 +276,7 @@ class RoundEnd(keras.callbacks.Callback):
         if self._history.add(row):
             save_pretrained(self._encoder, self._folder.path.parent)
         self._folder.save_log(self._history.rows)
-        arrays = [] if self._history.is_done() else training_state(self.model)
-        self._folder.save_state(self._history.get_state(), arrays)
+        save_state(self._folder, self.model, self._history)
         if self._progress:
             self._progress.report(row)
         self.model.stop_training = self._history.is_done()

@@ -8,7 +8,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from kcrf.backend import keras
 
-__all__ = ["TrainingProgress", "bar", "print_note"]
+__all__ = ["TrainingProgress", "bar", "fit_with_progress", "print_note"]
 
 
 def bar():
@@ -68,3 +68,24 @@ class TrainingProgress(keras.callbacks.Callback):
         if self._task is not None:
             self._bar.update(self._task, completed=self._done)
         self._bar.stop()
+
+
+def fit_with_progress(model, batches, epochs, done, callbacks, progress, validation_data=None):
+    """Fits a model on batches in their own order, and ends the progress after an error too.
+
+    Args:
+        model: The compiled model.
+        batches: A `keras.utils.PyDataset`.
+        epochs: How many epochs there are, with those that are done.
+        done: How many epochs are done.
+        callbacks: List of callbacks, `progress` among them.
+        progress: The callback that shows progress, or None.
+        validation_data: As for `fit`. Defaults to None.
+    """
+    options = {"validation_data": validation_data, "callbacks": callbacks, "verbose": 0, "shuffle": False}
+    try:
+        model.fit(batches, epochs=epochs, initial_epoch=done, **options)
+    except BaseException:
+        if progress:
+            progress.on_train_end()  # Keras calls it only without an error; a progress bar must restore the cursor
+        raise

@@ -2,7 +2,7 @@
 
 from kcrf.backend import ops, random_state
 
-__all__ = ["RunSaver", "restore_state", "training_state"]
+__all__ = ["RunSaver", "load_state", "save_state"]
 
 
 class RunSaver:
@@ -25,29 +25,38 @@ class RunSaver:
         self._folder.save_log(self._history.rows)
         if self._history.transitions:
             self._folder.save_transitions(self._tagger.scheme, self._history.transitions)
-        # After the last epoch no state is needed, and JAX may have donated the buffers of the optimizer.
-        arrays = [] if self._history.is_done() else training_state(self._model)
-        self._folder.save_state(self._history.get_state(), arrays)
+        save_state(self._folder, self._model, self._history)
 
     def restore(self):
         """Puts the state in the folder into history and model. Returns the state of random numbers, None if done."""
-        progress, arrays = self._folder.read_state()
-        self._history.set_state(progress)
-        if self._history.is_done():
-            return None
-        try:
-            return restore_state(self._model, arrays)
-        except ValueError as error:
-            raise ValueError(f"{self._folder.path}: {error}") from None
+        return load_state(self._folder, self._model, self._history)
 
 
-def training_state(model):
+def save_state(folder, model, history):
+    """Writes the state of a compiled model and its history into a `RunFolder`."""
+    # After the last epoch no state is needed, and JAX may have donated the buffers of the optimizer.
+    folder.save_state(history.get_state(), [] if history.is_done() else _training_state(model))
+
+
+def load_state(folder, model, history):
+    """Puts the state in a `RunFolder` into history and model. Returns the state of random numbers, None if done."""
+    progress, arrays = folder.read_state()
+    history.set_state(progress)
+    if history.is_done():
+        return None
+    try:
+        return _restore_state(model, arrays)
+    except ValueError as error:
+        raise ValueError(f"{folder.path}: {error}") from None
+
+
+def _training_state(model):
     """A list of arrays: the variables of a compiled model and its optimizer, then the state of random numbers."""
     return [*(ops.convert_to_numpy(variable) for variable in _variables(model)), random_state()]
 
 
-def restore_state(model, arrays):
-    """Assigns to a compiled model the variables in what `training_state` returned.
+def _restore_state(model, arrays):
+    """Assigns to a compiled model the variables in what `_training_state` returned.
 
     Returns:
         The state of random numbers, for `kcrf.backend.set_random_state`.

@@ -19,7 +19,7 @@ from kcrf.taggers.setup import load_setup, save_setup
 from kcrf.training.augmented import copies_of
 from kcrf.training.callbacks import Averages, EpochBatches, EpochScores, Interruption
 from kcrf.training.history import TrainingHistory
-from kcrf.training.progress import print_note
+from kcrf.training.progress import fit_with_progress, print_note
 from kcrf.training.rates import learning_rate
 from kcrf.training.state import RunSaver
 from kcrf.training.tasks import task_of
@@ -265,19 +265,10 @@ def _fit(folder, settings, reader, batches, valid, progress, interruption):
         interruption,
     ]
     if not history.is_done():
-        _run_epochs(model, batches, settings.epochs, len(history.rows), callbacks, progress)
+        fit_with_progress(model, batches, settings.epochs, len(history.rows), callbacks, progress)
     if tagger.crf is not None:
         tagger.advice = last_advice(history.rows, tagger.scheme.allowed_transitions, history.transitions)
     return tagger
-
-
-def _run_epochs(model, batches, epochs, done, callbacks, progress):
-    try:
-        model.fit(batches, epochs=epochs, initial_epoch=done, callbacks=callbacks, verbose=0, shuffle=False)
-    except BaseException:
-        if progress:
-            progress.on_train_end()  # Keras calls it only without an error; a progress bar must restore the cursor
-        raise
 
 
 def _compile(model, settings, steps):
