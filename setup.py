@@ -21,6 +21,8 @@ setup(
         "tensorflow": ["tensorflow>=2.21"],
         "jax": ["jax>=0.10"],
         "torch": ["torch>=2.11"],
+        "onnx": ["onnxruntime>=1.20"],
+        "export": ["onnx>=1.17", "onnxruntime>=1.20", "tensorflow>=2.21", "tf2onnx>=1.17"],
         "reports": ["matplotlib>=3.9"],
         "transformers": ["tokenizers>=0.20"],
         "docs": ["mkdocs>=1.6", "mkdocs-material>=9.8", "mkdocstrings>=1.0", "mkdocstrings-python>=2.0"],

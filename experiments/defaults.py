@@ -162,14 +162,15 @@ def measure(data, corpus, size, settings, seed):
 
 def constrained(folder):
     """The tagger of a run trained without constraints, which forbids what is illegal in decoding."""
-    from kcrf.taggers.decoding import Tagger
+    from kcrf.taggers import Tagger
+    from kcrf.taggers.keras_networks import KerasTaggingNetwork
     from kcrf.taggers.networks import build_network
     from kcrf.taggers.setup import load_setup
 
     setup = load_setup(folder)
     model = build_network(replace(setup.settings, constraints=True), setup.reader)
     folder.load_weights(model)
-    return Tagger(model, setup.reader, setup.settings.tag_scheme())
+    return Tagger(KerasTaggingNetwork(model, setup.settings.tag_scheme()), setup.reader)
 
 
 def scores(tagger, dev, test, thresholds=()):

@@ -1,4 +1,4 @@
-"""The command line: kcrf demo | train | pretrain | segment | tag | classify | score | report | download | augment."""
+"""The command line: `kcrf COMMAND`, one of demo, train, segment and the others that `kcrf --help` lists."""
 
 import os
 import sys
@@ -7,6 +7,7 @@ from kcrf.commands.augment import add_augment
 from kcrf.commands.classify import add_classify
 from kcrf.commands.demo import add_demo
 from kcrf.commands.download import add_download
+from kcrf.commands.export import add_export
 from kcrf.commands.parsers import CommandParser
 from kcrf.commands.pretrain import add_pretrain
 from kcrf.commands.report import add_report
@@ -51,7 +52,7 @@ def _parser():
     )
     parser.add_argument("--version", action="version", version=f"kcrf {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=CommandParser)
-    uses = (add_segment, add_tag, add_classify, add_score, add_report)
+    uses = (add_segment, add_tag, add_classify, add_score, add_report, add_export)
     for add in (add_demo, add_download, add_augment, add_pretrain, add_train, *uses):
         add(commands)
     return parser

@@ -145,7 +145,9 @@ def _inputs(lines, kind):
 
 def add_input_options(parser, items="Windows, of up to 128 positions each,"):
     """Adds the options of a command that uses a run: `items` says what a batch consists of."""
-    parser.add_argument("--model", required=True, metavar="RUN_DIR", help="A folder that `kcrf train` wrote.")
+    parser.add_argument(
+        "--model", required=True, metavar="RUN", help="A folder that `kcrf train` wrote, or a file of `kcrf export`."
+    )
     parser.add_argument("file", nargs="?", metavar="FILE", help="UTF-8 text. [standard input]")
     parser.add_argument(
         "--batch-size",
@@ -160,7 +162,7 @@ def add_input_options(parser, items="Windows, of up to 128 positions each,"):
 def checked_input(options, task):
     """The lines of the input, once the options and the run folder are checked: loading the model takes much longer."""
     from kcrf.corpora.lines import decode_lines
-    from kcrf.runs import RunFolder
+    from kcrf.taggers.open import open_run
 
     for name in ("top_k", "batch_size"):
         value = getattr(options, name, None)
@@ -168,7 +170,7 @@ def checked_input(options, task):
             raise ValueError(f"--{name.replace('_', '-')} must be at least 1. Received: {value}")
     if not options.file and sys.stdin is None:
         raise ValueError("needs FILE, or text on standard input. Received: neither")
-    trained_for = RunFolder(options.model).read_settings().task
+    trained_for = open_run(options.model).read_settings().task
     if trained_for != task:
         raise ValueError(f"{options.model}: needs a run of --task {task}. Received: a run of --task {trained_for}")
     with open(options.file, "rb") if options.file else sys.stdin.buffer as source:
@@ -185,7 +187,7 @@ def write_results(lines, process, counted="characters"):
     """
     from itertools import islice
 
-    from kcrf.training.progress import bar
+    from kcrf.progress_bars import bar
 
     with bar() as progress:
         task = progress.add_task(counted, total=None)

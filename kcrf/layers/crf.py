@@ -8,7 +8,7 @@ from kcrf.layers.chain_layer import BoundToLayer, ChainLayer
 from kcrf.layers.checks import check_training, warn_of_softmax
 from kcrf.layers.learning_rates import with_learning_rate_multiplier
 from kcrf.layers.losses import DenseAccuracy, DenseLoss, SparseAccuracy, SparseLoss, ViterbiAccuracy
-from kcrf.layers.spans import span_probabilities
+from kcrf.spans import Posterior, span_probabilities
 from kcrf.tags import TagScheme
 
 __all__ = ["ConditionalRandomField", "ViterbiTags"]
@@ -157,13 +157,13 @@ class ConditionalRandomField(ChainLayer):
             constraints: A `kcrf.tags.TagScheme` that the path must follow, whether the layer was trained with
                 constraints or not. Defaults to None: those of the layer.
         """
-        return crf.viterbi(**self._chain_within(y_pred, constraints))
+        return crf.viterbi(**self.chain_within(y_pred, constraints))
 
     def top_k(self, y_pred, k, constraints=None):
         """The k best paths, `(batch, k, time)`, and their scores `(batch, k)`; see `crf.top_k_paths` and `decode`."""
-        return crf.top_k_paths(k=k, **self._chain_within(y_pred, constraints))
+        return crf.top_k_paths(k=k, **self.chain_within(y_pred, constraints))
 
-    def _chain_within(self, y_pred, constraints, temperature=1):
+    def chain_within(self, y_pred, constraints, temperature=1):
         """What `chain_at` returns, with all that the constraints do not allow forbidden."""
         chain = self.chain_at(y_pred, temperature)
         if constraints is None:
@@ -199,7 +199,7 @@ class ConditionalRandomField(ChainLayer):
         Returns:
             Posteriors `(batch, time, tags)`, 0 where masked, and steps `(batch, tags, tags)`, from row to column.
         """
-        return crf.expected_counts(**self._chain_within(y_pred, constraints, temperature))
+        return crf.expected_counts(**self.chain_within(y_pred, constraints, temperature))
 
     def entropy(self, y_pred):
         """The entropy over paths in nats, `(batch,)`."""
@@ -238,10 +238,11 @@ class ConditionalRandomField(ChainLayer):
             raise ValueError(f"`scheme` must have {y_pred.shape[-1]} tags. Received: {scheme and scheme.labels}")
         if len(spans) != len(y_pred):
             raise ValueError(f"`spans` needs a list for each of {len(y_pred)} sentences. Received: {len(spans)} lists")
-        rows = 1 << (len(y_pred) - 1).bit_length() if len(y_pred) else 0  # a power of 2: few shapes are compiled
+        if not any(map(len, spans)):
+            return [np.zeros(0, "float32") for _ in spans]
+        rows = 1 << (len(y_pred) - 1).bit_length()  # a power of 2: few shapes are compiled
         padded = np.pad(y_pred, [(0, rows - len(y_pred)), (0, 0), (0, 0)], constant_values=-np.inf)
-        found = span_probabilities(self.chain_at(padded, temperature), scheme, spans)
-        return np.split(found, np.cumsum([len(row_spans) for row_spans in spans])[:-1])
+        return span_probabilities(_posterior(self.chain_at(padded, temperature)), scheme, spans)
 
     def get_config(self):
         return {
@@ -259,6 +260,16 @@ def _as_scheme(constraints):
     if constraints is not None and not isinstance(constraints, TagScheme):
         raise ValueError(f"`constraints` must be a kcrf.tags.TagScheme or None. Received: {constraints!r}")
     return constraints
+
+
+def _posterior(chain):
+    """The `Posterior` of a dict of the arguments of `kcrf.crf.marginals`."""
+    onward = ops.convert_to_numpy(crf.log_sums_onward(**chain))
+    emissions = np.maximum(ops.convert_to_numpy(chain["emissions"]), crf.FORBIDDEN, dtype="float64")
+    marginals, transitions, mask = map(
+        ops.convert_to_numpy, (crf.marginals(**chain), chain["transitions"], chain["mask"])
+    )
+    return Posterior(marginals, emissions + onward, transitions, mask)
 
 
 def _divide(scores, temperature):

@@ -18,6 +18,7 @@ from kcrf.pretraining.batches import MaskedBatches
 from kcrf.pretraining.model import masked_language_model
 from kcrf.pretraining.vocabulary import learn_vocabulary
 from kcrf.pretraining.windows import Windows, iterate_lines, word_splitter, write_tokens
+from kcrf.progress_bars import print_note
 from kcrf.readers import PieceReader
 from kcrf.runs import RunFolder
 from kcrf.runs.lock import LOCK, locked
@@ -25,7 +26,7 @@ from kcrf.runs.pretraining import PretrainingSettings
 from kcrf.taggers.encoder_of_run import open_bert, reader_of
 from kcrf.training.callbacks import EpochBatches, Interruption
 from kcrf.training.history import TrainingHistory
-from kcrf.training.progress import fit_with_progress, print_note
+from kcrf.training.progress import fit_with_progress
 from kcrf.training.rates import learning_rate
 from kcrf.training.state import load_state, save_state
 

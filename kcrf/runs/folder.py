@@ -29,6 +29,7 @@ from kcrf.files import read_json, write_aside
 from kcrf.runs.formats import classifications_text, log_text, predictions_text, transitions_text
 from kcrf.runs.lock import LOCK, locked
 from kcrf.runs.settings import Settings
+from kcrf.tokenizers import load_vocab
 from kcrf.version import __version__
 
 __all__ = ["RunFolder"]
@@ -181,15 +182,7 @@ class RunFolder:
     def read_config(self):
         """What `save_config` wrote: a dict of `settings`, a dict, `data` and `backend`. Both are None in old runs."""
         path = self.existing(CONFIG)
-        config = read_json(path)
-        if config.get("format", 0) > FORMAT:
-            raise ValueError(
-                f"{path}: needs run format {FORMAT} or older, which kcrf {__version__} reads. "
-                f"Received: format {config['format']}, written by kcrf {config.get('kcrf')}; please upgrade"
-            )
-        if not isinstance(config.get("settings"), dict):
-            raise ValueError(f"{path}: needs the settings of a run. Received: {sorted(config)}")
-        return {"settings": config["settings"], "data": config.get("data"), "backend": config.get("backend")}
+        return check_config(path, read_json(path))
 
     def read_settings(self):
         """The `Settings` of the run."""
@@ -197,10 +190,15 @@ class RunFolder:
 
     def settings_of(self, config):
         """The `Settings` in what `read_config` returned."""
-        try:
-            return Settings.of(config["settings"])
-        except (TypeError, ValueError) as error:  # a value of another type, or out of its range
-            raise ValueError(f"{self.file(CONFIG)}: needs the settings of a run. Received: {error}") from None
+        return settings_of(self.file(CONFIG), config)
+
+    def read_json(self, name):
+        """The plain values in a file of the run."""
+        return read_json(self.existing(name))
+
+    def read_vocab(self):
+        """The vocabulary of the run's BERT, a dict from token to number."""
+        return load_vocab(self.existing(VOCAB))
 
     def existing(self, name):
         """The path of a file of the run. Raises FileNotFoundError if it does not exist."""
@@ -299,6 +297,26 @@ class RunFolder:
 
     def _write_aside(self, name, write, room=0):
         write_aside(self.path / name, write, room)
+
+
+def check_config(path, config):
+    """What `RunFolder.read_config` returns, out of the content of a file at `path`."""
+    if config.get("format", 0) > FORMAT:
+        raise ValueError(
+            f"{path}: needs run format {FORMAT} or older, which kcrf {__version__} reads. "
+            f"Received: format {config['format']}, written by kcrf {config.get('kcrf')}; please upgrade"
+        )
+    if not isinstance(config.get("settings"), dict):
+        raise ValueError(f"{path}: needs the settings of a run. Received: {sorted(config)}")
+    return {"settings": config["settings"], "data": config.get("data"), "backend": config.get("backend")}
+
+
+def settings_of(path, config):
+    """The `Settings` in what `check_config` returned."""
+    try:
+        return Settings.of(config["settings"])
+    except (TypeError, ValueError) as error:  # a value of another type, or out of its range
+        raise ValueError(f"{path}: needs the settings of a run. Received: {error}") from None
 
 
 def _clear(path):

@@ -1,7 +1,8 @@
 """Uses trained models: text in, words, entities or a label out, with their probabilities and alternatives."""
 
 from kcrf.taggers.classifier import Classification, TextClassifier
-from kcrf.taggers.decoding import Tagger, load_tagger
+from kcrf.taggers.decoding import Tagger
+from kcrf.taggers.open import load_tagger
 from kcrf.taggers.use import Entity, EntityRecognizer, WordSegmenter
 
 __all__ = [

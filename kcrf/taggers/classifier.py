@@ -1,15 +1,15 @@
-"""Classifies texts with a trained model: a label with the probability of every label, or a number."""
+"""Classifies texts with a trained model: a label with the probability of every label, or a number.
+
+Needs no Keras but to load a run folder.
+"""
 
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from kcrf.backend import JIT_PAYS_FOR_INFERENCE, keras
 from kcrf.metrics import classification_scores, regression_scores
 from kcrf.readers.padding import inference_batches
-from kcrf.runs import RunFolder
-from kcrf.taggers.pooled import build_classifier
-from kcrf.taggers.setup import load_setup
+from kcrf.taggers.open import open_model
 
 __all__ = ["Classification", "Classifier", "TextClassifier", "load_classifier"]
 
@@ -33,7 +33,7 @@ class Classifier:
     """A model with its reader and its labels: from texts to labels or numbers.
 
     Args:
-        model: What `build_classifier` returns.
+        network: A `kcrf.taggers.keras_networks.KerasClassificationNetwork`, or what has its methods.
         reader: The `CharacterReader` or `PieceReader` of its inputs.
         settings: The `Settings` of the run, with the labels.
 
@@ -44,11 +44,14 @@ class Classifier:
 
     crf = advice = None
 
-    def __init__(self, model, reader, settings):
-        self.reader, self.settings = reader, settings
+    def __init__(self, network, reader, settings):
+        self.network, self.reader, self.settings = network, reader, settings
         self.labels, self.metric = settings.labels, settings.metric
-        self.model = keras.Model(model.input, model.output)  # without the optimizer, which is not to be saved
-        self.model.compile(jit_compile=JIT_PAYS_FOR_INFERENCE)
+
+    @property
+    def model(self):
+        """The Keras model."""
+        return self.network.model
 
     def classify(self, texts, batch_size=64, on_batch=None):
         """A list with the `Classification` of each text.
@@ -74,8 +77,7 @@ class Classifier:
         readings = self.reader.read_texts(texts, self.settings.max_length)
         scores = np.zeros((len(texts), len(self.labels) or 1))
         for windows, inputs in inference_batches(readings, batch_size):
-            outputs = self.model.predict_on_batch(inputs)
-            scores[[number for number, _ in windows]] = outputs[: len(windows)]
+            scores[[number for number, _ in windows]] = self.network.scores(inputs)[: len(windows)]
             if on_batch:
                 on_batch(len(windows))
         return scores
@@ -93,19 +95,14 @@ class Classifier:
 
 
 def load_classifier(path):
-    """The `Classifier` of a run folder, ready to use.
+    """The `Classifier` of a run folder or of an exported file, ready to use.
 
     Raises:
-        FileNotFoundError: `path` is no run folder, or a file is missing.
+        FileNotFoundError: There is no run folder or file, or a file is missing.
         ValueError: It was written by a newer version or for another task, or a file in it is damaged.
     """
-    folder = RunFolder(path)
-    setup = load_setup(folder)
-    if setup.settings.task != "classify":
-        raise ValueError(f"{path}: needs a run of --task classify. Received: one of --task {setup.settings.task}")
-    model = build_classifier(setup.settings, setup.reader)
-    folder.load_weights(model)
-    return Classifier(model, setup.reader, setup.settings)
+    network, setup = open_model(path, ("classify",))
+    return Classifier(network, setup.reader, setup.settings)
 
 
 class TextClassifier:

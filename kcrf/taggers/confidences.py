@@ -8,25 +8,23 @@ import numpy as np
 __all__ = ["possible_spans", "span_confidences", "without_overlaps"]
 
 
-def span_confidences(crf, scheme, spans, batches, temperature=1.0):
+def span_confidences(network, spans, batches):
     """The posterior probabilities of spans.
 
     A span is looked up in the window that keeps its first unit; if it ends behind that window, up to its end.
 
     Args:
-        crf: The `ConditionalRandomField` of the emissions.
-        scheme: Its `TagScheme`.
+        network: The network of a `Tagger`.
         spans: For each text a sorted list of `(start, end)` or `(start, end, label)`.
-        batches: Pairs of a list of `(number of the text, Window)` and their emissions `(windows, time, tags)`.
-        temperature: All scores are divided by it. Defaults to 1.
+        batches: Pairs of a list of `(number of the text, Window)` and the scores that the network gave them.
 
     Returns:
         For each text a list of floats, 1 for a span that begins in no window.
     """
     found = [[1.0] * len(row) for row in spans]
-    for windows, emissions in batches:
+    for windows, scores in batches:
         inside = [_spans_in_window(window, spans[number]) for number, window in windows]
-        values = crf.span_confidence(emissions, [[span for _, span in row] for row in inside], scheme, temperature)
+        values = network.span_confidences(scores, [[span for _, span in row] for row in inside])
         for (number, _), row, confidences in zip(windows, inside, values, strict=True):
             for (index, _), confidence in zip(row, confidences.tolist(), strict=True):
                 found[number][index] = confidence

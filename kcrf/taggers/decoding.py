@@ -1,24 +1,16 @@
-"""Tags texts with a trained model: spans, their probabilities, the next best alternatives, scores."""
+"""Tags texts with a trained model: spans, their probabilities, the next best alternatives, scores. Needs no Keras."""
 
 import numpy as np
 
-from kcrf import crf
-from kcrf.backend import JIT_PAYS_FOR_INFERENCE, keras, ops
-from kcrf.layers import ConditionalRandomField, ViterbiTags
 from kcrf.metrics import entity_scores, segmentation_scores
 from kcrf.readers import spans_of_units
 from kcrf.readers.padding import inference_batches
-from kcrf.runs import RunFolder
 from kcrf.taggers.confidences import possible_spans, span_confidences, without_overlaps
 from kcrf.taggers.k_best import best_of_window, join_windows
 from kcrf.taggers.known_spans import allowed_tags, in_units, write_tags
-from kcrf.taggers.networks import build_network, crf_of, mask_of
-from kcrf.taggers.setup import load_setup
-from kcrf.taggers.temperature import best_temperature
 
-__all__ = ["Tagger", "ignore", "load_tagger"]
+__all__ = ["Tagger", "ignore"]
 
-_ALLOWED = "allowed"  # an input of the decoder
 _SAMPLE = 64  # how many texts `Tagger.emissions` looks at
 
 
@@ -39,16 +31,15 @@ class Tagger:
     of its tags and, under BIO, of the probability that no I follows.
 
     Args:
-        model: What `build_network` returns.
+        network: A `kcrf.taggers.keras_networks.KerasTaggingNetwork`, or what has its methods.
         reader: The `CharacterReader`, `WordReader` or `PieceReader` of its inputs.
-        scheme: The `TagScheme` of its outputs.
         min_confidence: For entities. None takes those of the best path; a number takes all whose posterior is at least
             that, and of those that overlap the surest. By what the model believes, F1 is highest at about half of the
             best F1 (Lipton et al., 2014, "Optimal Thresholding of Classifiers to Maximize F1 Measure"): where F1 is
             low, many entities that are on no best path should be found. Defaults to None.
-        temperature: All scores are divided by it before probabilities are computed. Defaults to 1.
 
     Attributes:
+        scheme: The `TagScheme` of the network.
         metric: The score by which the best epoch is chosen: "f".
         advice: After training, one sentence about the transitions of the CRF, as `kcrf.metrics.advice` gives it; None
             without a CRF and for a tagger that was loaded.
@@ -57,20 +48,24 @@ class Tagger:
     metric = "f"
     advice = None
 
-    def __init__(self, model, reader, scheme, min_confidence=None, temperature=1.0):
-        self.min_confidence, self.temperature = min_confidence, temperature
-        self.reader, self.scheme, self.crf = reader, scheme, crf_of(model)
-        self.model = keras.Model(model.input, model.output)  # without the optimizer, which is not to be saved
-        self._crf, emissions = self.crf, model.output
-        if self.crf is None:
-            self._crf = ConditionalRandomField(transition_initializer="zeros", name="NoTransitions")
-            emissions = self._crf(emissions, mask=mask_of(model.input))
-        allowed = keras.Input((None, len(scheme)), name=_ALLOWED)  # 0 for a tag that is allowed, -inf for another
-        emissions = emissions + allowed
-        self._constraints = scheme if scheme.types else None
-        paths = ViterbiTags(self._crf, constraints=self._constraints)(emissions)
-        self._decoder = keras.Model({**model.input, _ALLOWED: allowed}, [emissions, paths])
-        self._decoder.compile(jit_compile=JIT_PAYS_FOR_INFERENCE)
+    def __init__(self, network, reader, min_confidence=None):
+        self.network, self.reader, self.min_confidence = network, reader, min_confidence
+        self.scheme = network.scheme
+
+    @property
+    def model(self):
+        """The Keras model."""
+        return self.network.model
+
+    @property
+    def crf(self):
+        """Its `ConditionalRandomField`, or None."""
+        return self.network.crf
+
+    @property
+    def temperature(self):
+        """All scores are divided by it before probabilities are computed."""
+        return self.network.temperature
 
     def spans(self, texts, batch_size=64, on_batch=ignore, confidence=False, known=None, tokens=None):
         """The spans of each text.
@@ -91,7 +86,8 @@ class Tagger:
         """
         readings = self.reader.read(texts, tokens)
         known = self._in_units(texts, readings, known)
-        batches = self._decode(texts, readings, batch_size, on_batch, known)
+        sure = confidence or self.min_confidence is not None
+        batches = self._decode(texts, readings, batch_size, on_batch, known, with_scores=sure)
         if self.min_confidence is not None:
             found, sure = self._likely_spans(readings, batches, known)
         elif confidence:
@@ -141,23 +137,20 @@ class Tagger:
         """The spans of the best path of each text, in units, and their posteriors."""
         batches = list(batches)
         found = self._best_spans(readings, batches, known)
-        return found, span_confidences(
-            self._crf, self.scheme, found, [batch[:2] for batch in batches], self.temperature
-        )
+        return found, span_confidences(self.network, found, [batch[:2] for batch in batches])
 
     def _likely_spans(self, readings, batches, known):
         """The entities whose posterior is at least `min_confidence`, in units, and their posteriors."""
         marginals = [np.zeros((len(reading.units), len(self.scheme))) for reading in readings]
         seen = []
-        for windows, emissions, _ in batches:
-            posteriors = ops.convert_to_numpy(self._crf.marginals(emissions, self.temperature))
-            for (number, window), rows in zip(windows, posteriors):
+        for windows, scores, _ in batches:
+            for (number, window), rows in zip(windows, self.network.marginals(scores), strict=True):
                 marginals[number][slice(*window.keep)] = window.kept(rows)
-            seen.append((windows, emissions))
+            seen.append((windows, scores))
         for rows, item in zip(marginals, known, strict=True):
             write_tags(self.scheme, item, rows)
         spans = [possible_spans(self.scheme, rows >= self.min_confidence) for rows in marginals]
-        sure = span_confidences(self._crf, self.scheme, spans, seen, self.temperature)
+        sure = span_confidences(self.network, spans, seen)
         chosen = [without_overlaps(row, ps, self.min_confidence) for row, ps in zip(spans, sure, strict=True)]
         return [row for row, _ in chosen], [ps for _, ps in chosen]
 
@@ -174,10 +167,10 @@ class Tagger:
         readings = self.reader.read(texts, tokens)
         best = [{} for _ in texts]  # of each text: from what a window keeps to the best ways to tag that
         known = self._in_units(texts, readings, known)
-        for windows, emissions, _ in self._decode(texts, readings, batch_size, on_batch, known):
-            for (number, window), paths, scores in zip(windows, *self._best_paths(emissions, k)):
+        for windows, scores, _ in self._decode(texts, readings, batch_size, on_batch, known):
+            for (number, window), paths, likely in zip(windows, *self.network.best_paths(scores, k), strict=True):
                 if window.keep[0] < window.keep[1]:
-                    best[number][window.keep] = best_of_window(window, paths, scores)
+                    best[number][window.keep] = best_of_window(window, paths, likely)
         found = []
         for text, reading, ways, item in zip(texts, readings, best, known, strict=True):
             sequences = [(list(tags), p) for tags, p in join_windows([ways[keep] for keep in sorted(ways)], k)]
@@ -185,13 +178,6 @@ class Tagger:
                 write_tags(self.scheme, item, tags)
             found.append(self._analyses(text, reading, sequences))
         return found
-
-    def _best_paths(self, emissions, k):
-        """The k best paths `(batch, k, time)` and their log probabilities `(batch, k)`."""
-        tags, scores = self._crf.top_k(emissions, k, self._constraints)
-        best = crf.log_likelihood(tags=tags[:, 0], **self._crf.chain_at(emissions, self.temperature))  # (batch,)
-        tags, scores, best = map(ops.convert_to_numpy, (tags, scores, best))
-        return tags, np.minimum(best[:, None] + (scores - scores[:, :1]) / self.temperature, 0.0)
 
     def _analyses(self, text, reading, sequences):
         """`(probability, spans)` of `(tags, log probability)`, best first. Sequences with the same spans are one."""
@@ -201,15 +187,15 @@ class Tagger:
             found[spans] = found.get(spans, 0.0) + float(np.exp(score))
         return sorted(((p, list(spans)) for spans, p in found.items()), key=lambda item: -item[0])
 
-    def _decode(self, texts, readings, batch_size, on_batch, known):
-        """Yields `(windows, emissions, paths)` of each batch.
+    def _decode(self, texts, readings, batch_size, on_batch, known, with_scores=True):
+        """Yields `(windows, scores, paths)` of each batch.
 
-        These are a list of `(number of the text, Window)`, `(windows, time, tags)` and `(windows, time)`.
+        These are a list of `(number of the text, Window)`, the scores of the network and `(windows, time)` tags.
         """
         for windows, inputs in inference_batches(readings, batch_size):
             allowed = self._allowed(windows, known, next(iter(inputs.values())).shape[:2])
-            emissions, paths = self._decoder.predict_on_batch({**inputs, _ALLOWED: allowed})
-            yield windows, emissions[: len(windows)], paths[: len(windows)]
+            paths, scores = self.network.decode(inputs, allowed, len(windows), with_scores)
+            yield windows, scores, paths
             on_batch(sum(_characters(texts[number], readings[number], window) for number, window in windows))
 
     def _allowed(self, windows, known, shape):
@@ -235,9 +221,9 @@ class Tagger:
         texts = [sentence.text for sentence in sentences]
         readings = self.reader.read(texts, [sentence.tokens for sentence in sentences])
         found = [{} for _ in texts]
-        for windows, emissions, _ in self._decode(texts, readings, batch_size, on_batch, [None] * len(texts)):
-            counts = self._crf.expected_counts(emissions, constraints, temperature)
-            for (number, window), tags, steps in zip(windows, *map(ops.convert_to_numpy, counts), strict=True):
+        for windows, scores, _ in self._decode(texts, readings, batch_size, on_batch, [None] * len(texts)):
+            counts = self.network.expected_counts(scores, constraints, temperature)
+            for (number, window), tags, steps in zip(windows, *counts, strict=True):
                 found[number][window.first, window.keep] = tags[window.positions], steps
         return [[counts[window] for window in sorted(counts)] for counts in found]
 
@@ -248,10 +234,7 @@ class Tagger:
             inputs: A batch of inputs, a dict of arrays `(windows, time, ...)`.
             tags: `(windows, time)`, -1 where unknown. With fewer than 1,000 known ones the temperature is 1.
         """
-        rows = range(0, len(tags), _SAMPLE)
-        parts = [self.model.predict_on_batch({k: x[i : i + _SAMPLE] for k, x in inputs.items()}) for i in rows]
-        emissions = np.concatenate([ops.convert_to_numpy(part) for part in parts])
-        self.temperature = best_temperature(self._crf, emissions, tags)
+        self.network.fit_temperature(inputs, tags)
 
     def emissions(self, texts):
         """The emission scores in the first window of each of the first 64 texts, `(units, tags)` in one array."""
@@ -259,7 +242,7 @@ class Tagger:
         first = [reading._replace(windows=reading.windows[:1]) for reading in readings]
         rows = {}
         for windows, inputs in inference_batches(first, _SAMPLE):
-            for (number, window), scores in zip(windows, self.model.predict_on_batch(inputs)):
+            for (number, window), scores in zip(windows, self.network.emissions(inputs)):
                 rows[number] = scores[window.positions]
         return np.concatenate([rows[number] for number in sorted(rows)])
 
@@ -298,20 +281,3 @@ def _characters(text, reading, window):
     begin = units[start, 0] if start else 0
     end = units[stop, 0] if stop < len(units) else len(text)
     return int(end - begin) if start < len(units) else 0
-
-
-def load_tagger(path):
-    """The `Tagger` of a run folder, ready to use.
-
-    Raises:
-        FileNotFoundError: `path` is no run folder, or a file is missing.
-        ValueError: It was written by a newer version, or a file in it is damaged.
-    """
-    folder = RunFolder(path)
-    setup = load_setup(folder)
-    if setup.settings.task == "classify":
-        raise ValueError(f"{path}: needs a run of --task cws or ner. Received: one of --task classify")
-    model = build_network(setup.settings, setup.reader)
-    folder.load_weights(model)
-    settings = setup.settings
-    return Tagger(model, setup.reader, settings.tag_scheme(), settings.min_confidence, settings.temperature)

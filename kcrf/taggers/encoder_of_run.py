@@ -10,7 +10,7 @@ from kcrf.models import save_pretrained
 from kcrf.readers import PieceReader
 from kcrf.runs import RunFolder
 from kcrf.taggers.classifier import load_classifier
-from kcrf.taggers.decoding import load_tagger
+from kcrf.taggers.open import load_tagger
 from kcrf.taggers.setup import load_setup
 
 __all__ = ["open_bert", "reader_of"]

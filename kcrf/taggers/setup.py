@@ -3,12 +3,9 @@
 from dataclasses import dataclass
 from functools import partial
 
-from kcrf.backend import backend_name
-from kcrf.files import read_json
 from kcrf.readers import CharacterReader, PieceReader, WordReader
 from kcrf.runs import Settings
 from kcrf.runs.folder import BERT_CONFIG, VOCAB, VOCABULARY
-from kcrf.tokenizers import load_vocab
 
 __all__ = ["Setup", "load_setup", "save_setup"]
 
@@ -30,7 +27,7 @@ class Setup:
     backend: str | None
 
 
-def save_setup(folder, settings, reader, data):
+def save_setup(folder, settings, reader, data, backend):
     """Writes into a `RunFolder` what `load_setup` reads. The configuration is written last: it makes the folder a run.
 
     Args:
@@ -38,17 +35,18 @@ def save_setup(folder, settings, reader, data):
         settings: `Settings`.
         reader: The `CharacterReader` or `PieceReader` of the model.
         data: A dict of plain values, kept beside the settings.
+        backend: The name of the Keras backend that trains.
     """
     if settings.bert is None:
         folder.save_json(VOCABULARY, reader.get_config())
     else:
         folder.save_text(VOCAB, "".join(f"{token}\n" for token in _lines(reader.vocabulary)))
         folder.save_json(BERT_CONFIG, reader.get_config())
-    folder.save_config(settings, data, backend_name())
+    folder.save_config(settings, data, backend)
 
 
 def load_setup(folder):
-    """The `Setup` in a `RunFolder`.
+    """The `Setup` in a `RunFolder`, or in an `ExportedFile`, which has the same methods to read it.
 
     Raises:
         FileNotFoundError: A file is missing.
@@ -58,14 +56,14 @@ def load_setup(folder):
     settings = folder.settings_of(config)
     if settings.bert is None:
         reads = WordReader if settings.units == "words" else CharacterReader
-        path, make_reader = folder.existing(VOCABULARY), reads.from_config
+        name, make_reader = VOCABULARY, reads.from_config
     else:
-        vocabulary = load_vocab(folder.existing(VOCAB))
-        path, make_reader = folder.existing(BERT_CONFIG), partial(PieceReader.from_config, vocabulary=vocabulary)
+        name, make_reader = BERT_CONFIG, partial(PieceReader.from_config, vocabulary=folder.read_vocab())
+    content = folder.read_json(name)
     try:
-        reader = make_reader(read_json(path))
+        reader = make_reader(content)
     except ValueError as error:
-        raise ValueError(f"{path}: {str(error).removeprefix(f'{path}: ')}") from None
+        raise ValueError(f"{folder.file(name)}: {error}") from None
     return Setup(settings, reader, config["data"], config["backend"])
 
 

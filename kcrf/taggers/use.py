@@ -8,23 +8,16 @@ from itertools import chain, islice
 from math import exp, inf, log
 
 from kcrf.readers.lexicon import LENGTHS
-from kcrf.taggers.decoding import ignore, load_tagger
+from kcrf.taggers.decoding import ignore
 from kcrf.taggers.k_best import join_windows
 from kcrf.taggers.known_spans import Known, check_spans, latin_runs, matches, overlapping
+from kcrf.taggers.open import load_tagger
 from kcrf.taggers.tokens import as_given
 
 __all__ = ["Entity", "EntityRecognizer", "WordSegmenter"]
 
 
 _COUNT = 5  # of a word of the user without a count: the largest that the lexicon tells apart
-
-
-def _load(path, task):
-    """The `Tagger` of a run folder, which must be one of the task."""
-    tagger = load_tagger(path)
-    if bool(tagger.scheme.types) != (task == "ner"):
-        raise ValueError(f"{path}: needs a run of --task {task}. Received: one with the tags {tagger.scheme.labels}")
-    return tagger
 
 
 class WordSegmenter:
@@ -57,7 +50,7 @@ class WordSegmenter:
 
     def __init__(self, run_dir, words=(), force_words=False, keep_latin=True):
         counts = _word_counts(words)
-        self._tagger = _load(run_dir, "cws")
+        self._tagger = load_tagger(run_dir, ["cws"])
         self._forced, self._keep_latin = set(counts if force_words else ()), keep_latin
         self._lengths = sorted(set(map(len, self._forced)), reverse=True)
         if counts and not force_words:
@@ -248,7 +241,7 @@ class EntityRecognizer:
     def __init__(self, run_dir, min_confidence=None):
         if min_confidence is not None and not 0 < min_confidence < 1:
             raise ValueError(f"`min_confidence` must be above 0 and below 1. Received: {min_confidence!r}")
-        self._tagger = _load(run_dir, "ner")
+        self._tagger = load_tagger(run_dir, ["ner"])
         if min_confidence is not None:
             self._tagger.min_confidence = min_confidence
 

@@ -1,33 +1,9 @@
 """Shows the progress of long work on standard error: a bar on a terminal, else a line for each epoch."""
 
-import sys
-from contextlib import suppress
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
 from kcrf.backend import keras
+from kcrf.progress_bars import bar, print_note
 
-__all__ = ["TrainingProgress", "bar", "fit_with_progress", "print_note"]
-
-
-def bar():
-    """A rich progress bar on standard error, which shows nothing if that is no terminal."""
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    return Progress(*columns, console=console, disable=not console.is_terminal)
-
-
-def print_note(text):
-    """Prints a line to standard error. If nobody reads that any more, training goes on without."""
-    with suppress(OSError):
-        print(text, file=sys.stderr, flush=True)
+__all__ = ["TrainingProgress", "fit_with_progress"]
 
 
 class TrainingProgress(keras.callbacks.Callback):

@@ -17,16 +17,17 @@ from kcrf.distillation import (
 )
 from kcrf.metrics.classes import OF_CLASSES, OF_NUMBERS
 from kcrf.monitor import CRFMonitor
+from kcrf.progress_bars import print_note
 from kcrf.readers.unit_choice import choose_units, entities_that_cut_tokens, splits_of
 from kcrf.readers.units import with_copies
 from kcrf.readers.whole import SEPARATOR
 from kcrf.taggers import Tagger
 from kcrf.taggers.classifier import Classifier
 from kcrf.taggers.encoder_of_run import open_bert
+from kcrf.taggers.keras_networks import KerasClassificationNetwork, KerasTaggingNetwork
 from kcrf.taggers.networks import build_network, crf_of
 from kcrf.taggers.pooled import build_classifier
 from kcrf.training.batches import Batches, held_out_batch, tagged_windows
-from kcrf.training.progress import print_note
 
 __all__ = ["as_sentence", "task_of"]
 
@@ -95,7 +96,7 @@ class TaggingTask:
 
     def wrap(self, settings, model, reader):
         """The `Tagger` around a model."""
-        return Tagger(model, reader, settings.tag_scheme(), settings.min_confidence)
+        return Tagger(KerasTaggingNetwork(model, settings.tag_scheme()), reader, settings.min_confidence)
 
     def monitors(self, tagger, model, valid):
         """A list with a `CRFMonitor`, or an empty one without a CRF."""
@@ -230,7 +231,7 @@ class ClassificationTask:
 
     def wrap(self, settings, model, reader):
         """The `Classifier` around a model."""
-        return Classifier(model, reader, settings)
+        return Classifier(KerasClassificationNetwork(model), reader, settings)
 
     def monitors(self, classifier, model, valid):
         """No callbacks: there are no transitions."""

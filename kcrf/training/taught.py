@@ -4,12 +4,12 @@ import numpy as np
 
 from kcrf.corpora import Sentence
 from kcrf.distillation.teachers import expected_targets, join_counts, label_targets, soften, split_counts
+from kcrf.progress_bars import print_note
 from kcrf.readers.whole import SEPARATOR
 from kcrf.runs import RunFolder
 from kcrf.runs.folder import SCORES, TEACHER
 from kcrf.taggers import load_tagger
 from kcrf.taggers.classifier import load_classifier
-from kcrf.training.progress import print_note
 
 __all__ = ["check_teacher", "taught_windows", "texts_of", "unlabelled_items", "unlabelled_windows"]
 

@@ -8,6 +8,7 @@ from kcrf.backend import backend_name, keras, set_random_seed
 from kcrf.corpora import sample
 from kcrf.layers import suggest_lr_multiplier
 from kcrf.optimizers import AdamWeightDecay, layerwise_decay
+from kcrf.progress_bars import print_note
 from kcrf.readers import CharacterReader, Lexicon, Vocabulary, WordReader
 from kcrf.readers.units import with_copies
 from kcrf.runs import RunFolder
@@ -19,7 +20,7 @@ from kcrf.taggers.setup import load_setup, save_setup
 from kcrf.training.augmented import copies_of
 from kcrf.training.callbacks import Averages, EpochBatches, EpochScores, Interruption
 from kcrf.training.history import TrainingHistory
-from kcrf.training.progress import fit_with_progress, print_note
+from kcrf.training.progress import fit_with_progress
 from kcrf.training.rates import learning_rate
 from kcrf.training.state import RunSaver
 from kcrf.training.tasks import task_of
@@ -87,7 +88,7 @@ def train_tagger(
         settings = _with_lr_multiplier(settings, len(batches) * settings.epochs)
         if progress:
             print_note(describe_settings(settings, len(parts["train"]), len(batches), sum(map(len, copies or []))))
-        save_setup(folder, settings, reader, data)
+        save_setup(folder, settings, reader, data, backend_name())
         batches = _taught_batches(folder, settings, windows, with_copies(parts["train"], copies), items)
         return _train(folder, settings, reader, batches, parts, progress)
 

@@ -114,7 +114,7 @@ def test_only_what_the_run_was_trained_on_is_taken(run):
         classifier.classify_batch("a text")
     with pytest.raises(TypeError, match="This run classifies strings. Received: .'a', 'b'."):
         classifier.classify("a", "b")
-    with pytest.raises(ValueError, match="needs a run of --task cws or ner. Received: one of --task classify"):
+    with pytest.raises(ValueError, match="needs a run of --task ner. Received: one of --task classify"):
         EntityRecognizer(run)
 
 

@@ -133,7 +133,7 @@ def test_confidences_and_alternatives_are_those_of_all_paths(head, run, tmp_path
         run = tmp_path / "run"
         train_tagger(Settings(**{**TINY, "epochs": 1}, head="softmax"), **DATA, out=run)
     tagger, text = load_tagger(run), CORPUS.test[0].text[:5]
-    tagger.temperature = 1.7 if head == "crf" else 1.0
+    tagger.network.temperature = 1.7 if head == "crf" else 1.0
     probabilities = path_probabilities(tagger, text)
     legal = [path for path in sorted(probabilities, key=probabilities.get) if not tagger.scheme.violations(path)]
     best = legal[-1]
@@ -318,7 +318,7 @@ def test_parts_that_cannot_be_trained_on_are_refused(tmp_path):
 
 
 def test_a_run_of_the_other_task_is_refused_and_a_damaged_one_named(run, tmp_path):
-    with pytest.raises(ValueError, match="needs a run of --task cws. Received: one with the tags"):
+    with pytest.raises(ValueError, match="needs a run of --task cws. Received: one of --task ner"):
         WordSegmenter(run)
     copy = shutil.copytree(run, tmp_path / "run")
     config = json.loads((copy / "config.json").read_text())

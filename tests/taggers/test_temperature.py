@@ -71,7 +71,7 @@ def test_a_run_keeps_the_temperature_of_its_held_out_part(tmp_path):
     texts = ["".join(words) for words in corpus.test[:3]]
     found = loaded.spans(texts, confidence=True)
     assert found == tagger.spans(texts, confidence=True)
-    loaded.temperature = 1.0
+    loaded.network.temperature = 1.0
     without = loaded.spans(texts, confidence=True)
     assert [[span[:2] for span in row] for row in found] == [[span[:2] for span in row] for row in without]
     assert found != without

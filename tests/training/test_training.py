@@ -133,7 +133,7 @@ def test_an_interrupted_run_on_a_bert_goes_on_to_the_same_weights(bert, tmp_path
 def compiled(settings, bert, tmp_path, steps=100):
     reader = PieceReader.of_bert(bert, settings.bert_layers)
     with RunFolder.create(tmp_path / "made") as folder:
-        save_setup(folder, settings, reader, {})
+        save_setup(folder, settings, reader, {}, None)
         model = build_network(settings, reader, settings.bert)
     _compile(model, settings, steps)
     return model

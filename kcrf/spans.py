@@ -1,4 +1,4 @@
-"""The posterior probabilities of spans, out of one forward and one backward recursion per sentence.
+"""The posterior probabilities of spans, out of one forward and one backward recursion per sentence. Needs NumPy only.
 
 The tags y_s ... y_e of a span have the probability
 
@@ -11,36 +11,31 @@ from functools import lru_cache
 
 import numpy as np
 
-from kcrf import crf
-from kcrf.backend import ops
-
-__all__ = ["span_probabilities"]
+__all__ = ["Posterior", "span_probabilities"]
 
 _POSITIONS_AT_ONCE = 1 << 16  # of spans; each has a row of scores, one per tag
+_LOWEST = -4e9  # below the sum of a few scores of what is forbidden, each -1e9
 
 
-def span_probabilities(chain, scheme, spans):
+def span_probabilities(posterior, scheme, spans):
     """The posterior probability of each span; see `ConditionalRandomField.span_confidence`.
 
     Args:
-        chain: A dict of the arguments of `kcrf.crf.marginals`.
+        posterior: A `Posterior`.
         scheme: The `TagScheme`.
-        spans: For each sentence of the chain a list of spans.
+        spans: For each sentence a list of spans.
 
     Returns:
-        float32, one for each span, sentence by sentence.
+        For each sentence a float32 array with one probability per span.
     """
-    mask = ops.convert_to_numpy(chain["mask"])
-    rows, first, tags, excluded = _tags_of_spans(scheme, spans, mask)
+    rows, first, tags, excluded = _tags_of_spans(scheme, spans, posterior.mask)
     found = np.zeros(len(rows), "float32")
-    if not len(rows):
-        return found
-    posterior = _Posterior(chain, mask)
-    ends = np.cumsum([len(span_tags) for span_tags in tags])
-    cuts = np.searchsorted(ends, np.arange(_POSITIONS_AT_ONCE, ends[-1], _POSITIONS_AT_ONCE))
-    for some in np.split(np.arange(len(rows)), np.unique(cuts[cuts > 0])):
-        found[some] = posterior.of_spans(rows[some], first[some], [tags[i] for i in some], excluded[some])
-    return found
+    if len(rows):
+        ends = np.cumsum([len(span_tags) for span_tags in tags])
+        cuts = np.searchsorted(ends, np.arange(_POSITIONS_AT_ONCE, ends[-1], _POSITIONS_AT_ONCE))
+        for some in np.split(np.arange(len(rows)), np.unique(cuts[cuts > 0])):
+            found[some] = posterior.of_spans(rows[some], first[some], [tags[i] for i in some], excluded[some])
+    return np.split(found, np.cumsum([len(row_spans) for row_spans in spans])[:-1])
 
 
 def _tags_of_spans(scheme, spans, mask):
@@ -73,22 +68,26 @@ def _pattern(scheme, length, *label):
     return np.array(tags), longer[length] if longer[:length] == tags else -1
 
 
-class _Posterior:
+class Posterior:
     """Posterior probabilities of tags in sentences, and of tags given the tag before.
 
     Args:
-        chain: A dict of the arguments of `kcrf.crf.marginals`.
-        mask: Its mask as a NumPy array.
+        marginals: `(batch, time, tags)`, the probability of every tag.
+        onward: `(batch, time, tags)`, the emission score of every tag plus the logarithm of the sum over all that may
+            follow, to the end of the sentence.
+        transitions: `(tags, tags)`, from row to column.
+        mask: `(batch, time)` bool, True = real.
+
+    Attributes:
+        order: `(batch, time)`, the real positions of each sentence from left to right, then the others.
+        counts: `(batch,)`, how many real ones there are.
     """
 
-    def __init__(self, chain, mask):
-        self._marginals = ops.convert_to_numpy(crf.marginals(**chain))
-        self._transitions = ops.convert_to_numpy(chain["transitions"]).astype("float64")
-        onward = ops.convert_to_numpy(crf.log_sums_onward(**chain))
-        emissions = np.maximum(ops.convert_to_numpy(chain["emissions"]), crf.FORBIDDEN, dtype="float64")
-        self._ahead = emissions + onward  # (batch, time, tags)
-        self._order = np.argsort(~mask, axis=1, kind="stable")  # (batch, time), real positions first
-        self._counts = mask.sum(axis=1)  # (batch,)
+    def __init__(self, marginals, onward, transitions, mask):
+        self.marginals, self.mask = marginals, mask
+        self._onward, self._transitions = onward, np.asarray(transitions, "float64")
+        self.order = np.argsort(~mask, axis=1, kind="stable")
+        self.counts = mask.sum(axis=1)
 
     def of_spans(self, rows, first, tags, excluded):
         """The probabilities `(spans,)` of spans as `_tags_of_spans` returns them."""
@@ -97,26 +96,26 @@ class _Posterior:
         span = np.repeat(np.arange(len(rows)), lengths)  # (positions of all spans,)
         offset = np.arange(ends[-1]) - np.repeat(ends - lengths, lengths)
         tags = np.concatenate(tags)
-        begin = self._marginals[rows, self._order[rows, first], tags[ends - lengths]]  # (spans,)
+        begin = self.marginals[rows, self.order[rows, first], tags[ends - lengths]]  # (spans,)
 
         after = np.flatnonzero(offset)  # what has a tag of its span before it
-        scores = self._given(rows[span[after]], first[span[after]] + offset[after], tags[after - 1])
+        scores = self.given(rows[span[after]], first[span[after]] + offset[after], tags[after - 1])
         inside = np.zeros(len(rows))
         np.add.at(inside, span[after], scores[np.arange(len(after)), tags[after]])
 
-        cut = np.flatnonzero((excluded >= 0) & (first + lengths < self._counts[rows]))
-        scores = self._given(rows[cut], first[cut] + lengths[cut], tags[ends[cut] - 1])
+        cut = np.flatnonzero((excluded >= 0) & (first + lengths < self.counts[rows]))
+        scores = self.given(rows[cut], first[cut] + lengths[cut], tags[ends[cut] - 1])
         scores[np.arange(len(cut)), excluded[cut]] = -np.inf
         inside[cut] += _log_sum(scores)[:, 0]
         return np.minimum(begin * np.exp(inside), 1.0)
 
-    def _given(self, rows, numbers, before):
+    def given(self, rows, numbers, before):
         """The log probabilities of all tags at the n-th real positions, given the tags before; `(positions, tags)`."""
-        scores = self._transitions[before] + self._ahead[rows, self._order[rows, numbers]]
+        scores = self._transitions[before] + self._onward[rows, self.order[rows, numbers]]
         return scores - _log_sum(scores)
 
 
 def _log_sum(scores):
     """`logsumexp` over the last axis, which is kept."""
-    top = scores.max(axis=-1, keepdims=True, initial=crf.FORBIDDEN * 4)
+    top = scores.max(axis=-1, keepdims=True, initial=_LOWEST)
     return np.log(np.exp(scores - top).sum(axis=-1, keepdims=True)) + top

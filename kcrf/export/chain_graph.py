@@ -1,0 +1,268 @@
+"""The best path and the posterior probabilities of a linear-chain CRF as ONNX nodes. Needs NumPy and onnx.
+
+tf2onnx refuses loops over a dimension of unknown length, so the recursions of `kcrf.crf` stand here once more, as
+`Scan` nodes. Inside, time comes first. The names of arrays are those of `kcrf.crf.chain.Chain`.
+"""
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+__all__ = ["Graph", "append_chain"]
+
+_FORBIDDEN = -1e9  # as kcrf.crf.FORBIDDEN
+
+
+class Graph:
+    """Nodes and constants of an ONNX graph that is being built.
+
+    Args:
+        name: Begins the names of all results, so that they differ from those of other graphs.
+    """
+
+    def __init__(self, name):
+        self.name, self.nodes, self.constants = name, [], []
+
+    def constant(self, value, dtype="float32"):
+        """The name of a constant."""
+        self.constants.append(numpy_helper.from_array(np.asarray(value, dtype), self._new("constant")))
+        return self.constants[-1].name
+
+    def add(self, operator, *inputs, results=1, **attributes):
+        """Appends a node; returns the name of its result, or a list with those of several."""
+        names = [self._new(f"{operator}_{number}") for number in range(results)]
+        self.nodes.append(helper.make_node(operator, inputs, names, **attributes))
+        return names if results > 1 else names[0]
+
+    def rename(self, name, new):
+        """Gives a result the name of an output."""
+        self.nodes.append(helper.make_node("Identity", [name], [new]))
+
+    def scan(self, step, states, rows, results, reverse=False):
+        """Appends a loop over time.
+
+        Args:
+            step: A function `(graph, states, rows) -> (new states, results)`, all names.
+            states: The names of what is carried from step to step.
+            rows: The names of arrays with time first.
+            results: How many results a step has.
+            reverse: Whether the loop begins at the end. Defaults to False.
+
+        Returns:
+            A list of names: the last states, then the results, with time first.
+        """
+        body = Graph(self._new("scan"))
+        inputs = [f"{body.name}/input_{number}" for number in range(len(states) + len(rows))]
+        new_states, found = step(body, inputs[: len(states)], inputs[len(states) :])
+        outputs = [body.add("Identity", name) for name in (*new_states, *found)]
+        return self.add(
+            "Scan",
+            *states,
+            *rows,
+            results=len(states) + results,
+            body=body.as_body(inputs, outputs),
+            num_scan_inputs=len(rows),
+            scan_input_directions=[int(reverse)] * len(rows),
+            scan_output_directions=[int(reverse)] * results,
+        )
+
+    def when(self, condition, compute, instead):
+        """Appends a branch.
+
+        Args:
+            condition: The name of a bool.
+            compute: A function from a `Graph` to names of results, which is used if it holds.
+            instead: Arrays, the results otherwise.
+
+        Returns:
+            A list of names.
+        """
+        branches = [Graph(self._new(branch)) for branch in ("then", "else")]
+        names = compute(branches[0]), [branches[1].constant(array) for array in instead]
+        then, otherwise = (
+            branch.as_body([], [branch.add("Identity", name) for name in results])
+            for branch, results in zip(branches, names, strict=True)
+        )
+        return self.add("If", condition, results=len(instead), then_branch=then, else_branch=otherwise)
+
+    def as_body(self, inputs, outputs):
+        """The graph as the body of a node, with these names of inputs and outputs."""
+        ends = [[helper.make_empty_tensor_value_info(name) for name in names] for names in (inputs, outputs)]
+        return helper.make_graph(self.nodes, self.name, *ends, initializer=self.constants)
+
+    def _new(self, kind):
+        return f"{self.name}/{kind}_{len(self.nodes)}_{len(self.constants)}"
+
+
+def append_chain(graph, emissions, mask, best, likely, scheme, temperature=1.0):
+    """Appends what a CRF makes of emission scores, as the results "tags", "confidences", "marginals" and "onward".
+
+    The last three are empty if the input "with_confidences" is false.
+
+    Args:
+        graph: The `Graph`.
+        emissions: The name of the scores, `(batch, time, tags)`. What the input "allowed" has is added to them.
+        mask: The name of the mask, `(batch, time)` bool, True = real.
+        best: A dict with `transitions`, `start` and `end`, as `kcrf.crf` takes them, by which the best path is found.
+        likely: The same from which probabilities are computed, already divided by the temperature.
+        scheme: The `TagScheme`.
+        temperature: What the emissions are divided by before probabilities are computed. Defaults to 1.
+    """
+    size = len(scheme)
+    chain = _Chain(graph, emissions, mask)
+    tags = _best_path(graph, chain, _filled(best, size))
+    unmasked = graph.add("Where", mask, graph.add("Transpose", tags, perm=[1, 0]), graph.constant(-1, "int64"))
+    graph.rename(graph.add("Cast", unmasked, to=TensorProto.INT32), "tags")
+
+    def probabilities(graph):
+        scores = _filled(likely, size)
+        onward, marginals, given = _posterior(graph, chain, scores, tags, temperature)
+        confidences = _confidences(graph, chain, scores, scheme, tags, onward, marginals, given)
+        marginals = graph.add("Where", chain.real_rows, marginals, graph.constant(0.0))
+        batch_first = [graph.add("Transpose", x, perm=[1, 0, 2]) for x in (marginals, onward)]
+        return [graph.add("Transpose", confidences, perm=[1, 0]), *batch_first]
+
+    nothing = [np.zeros((0, 0)), *[np.zeros((0, 0, size))] * 2]
+    found = graph.when("with_confidences", probabilities, nothing)
+    for name, result in zip(("confidences", "marginals", "onward"), found, strict=True):
+        graph.rename(result, name)
+
+
+def _filled(scores, size):
+    """The scores of a chain with zeros for those that are None."""
+    return {name: np.zeros(size) if x is None else np.maximum(x, _FORBIDDEN) for name, x in scores.items()}
+
+
+class _Chain:
+    """Emissions and what the recursions need to know of the mask, with time first."""
+
+    def __init__(self, graph, emissions, mask):
+        add, constant = graph.add, graph.constant
+        self.real = add("Transpose", mask, perm=[1, 0])  # (time, batch)
+        seen = add("CumSum", add("Cast", self.real, to=TensorProto.INT64), constant(0, "int64"))
+        total = add("ReduceMax", seen, constant([0], "int64"))  # (1, batch)
+        self.linked = add("And", self.real, add("Greater", seen, constant(1, "int64")))
+        self.continues = add("And", self.real, add("Less", seen, total))
+        self.real_rows, self.linked_rows, self.continues_rows = (
+            add("Unsqueeze", x, constant([2], "int64")) for x in (self.real, self.linked, self.continues)
+        )
+        scores = add("Max", add("Add", emissions, "allowed"), constant(_FORBIDDEN))
+        scores = add("Transpose", scores, perm=[1, 0, 2])  # (time, batch, tags)
+        self.emissions = add("Where", self.real_rows, scores, constant(0.0))
+        total = add("ReduceSum", self.emissions, constant([0], "int64"), keepdims=0)
+        self.no_rows = add("Mul", total, constant(0.0))  # (batch, tags)
+        self.no_tags = add("ArgMax", self.no_rows, axis=1, keepdims=0)  # (batch,)
+
+
+def _best_path(graph, chain, scores):
+    """The tags of the best path, `(time, batch)` int64, anything where masked; see `kcrf.crf.paths.best_path`."""
+
+    def forward(graph, states, rows):
+        (state,), (emission, link) = states, rows
+        ways = graph.add("Add", graph.add("Unsqueeze", state, graph.constant([2], "int64")), transitions)
+        arrived = graph.add("ReduceMax", ways, graph.constant([1], "int64"), keepdims=0)  # (batch, to)
+        state = graph.add("Add", graph.add("Where", link, arrived, state), emission)
+        state = graph.add("Sub", state, graph.add("ReduceMax", state, graph.constant([1], "int64")))
+        return [state], [state]
+
+    def backward(graph, states, rows):
+        (tag,), (state, goes_on) = states, rows
+        ways = graph.add("Add", state, graph.add("Gather", onward, tag))  # (batch, from)
+        tag = graph.add("Where", goes_on, graph.add("ArgMax", ways, axis=1, keepdims=0), tag)
+        return [tag], [tag]
+
+    add, constant = graph.add, graph.constant
+    transitions, onward = constant(scores["transitions"]), constant(scores["transitions"].T)
+    start = add("Add", chain.no_rows, constant(scores["start"]))
+    last, history = graph.scan(forward, [start], [chain.emissions, chain.linked_rows], 1)
+    tag = add("ArgMax", add("Add", last, constant(scores["end"])), axis=1, keepdims=0)
+    return graph.scan(backward, [tag], [history, chain.continues], 1, reverse=True)[1]
+
+
+def _posterior(graph, chain, scores, tags, temperature):
+    """What follows from each tag, the probability of each tag, and that of the best path's tag given the one before.
+
+    Returns:
+        `onward` and `marginals`, `(time, batch, tags)`, and `given`, `(time, batch)`; anything where masked.
+    """
+
+    def backward(graph, states, rows):
+        (behind,), (emission, real, goes_on) = states, rows
+        onward = graph.add("Add", emission, graph.add("Where", goes_on, behind, end))
+        ways = graph.add("Add", graph.add("Unsqueeze", onward, graph.constant([1], "int64")), transitions)
+        sums = graph.add("ReduceLogSumExp", ways, graph.constant([2], "int64"), keepdims=0)  # (batch, from)
+        return [graph.add("Where", real, sums, behind)], [onward]
+
+    def forward(graph, states, rows):
+        (before, tag_before), (onward, tag, real, link, real_rows) = states, rows
+        ways = graph.add("Add", graph.add("Unsqueeze", onward, graph.constant([1], "int64")), transitions)
+        steps = graph.add("Softmax", ways, axis=2)  # (batch, from, to)
+        arrived = graph.add("MatMul", graph.add("Unsqueeze", before, graph.constant([1], "int64")), steps)
+        arrived = graph.add("Squeeze", arrived, graph.constant([1], "int64"))
+        first = graph.add("Softmax", graph.add("Add", onward, start), axis=1)
+        here = graph.add("Where", real_rows, graph.add("Where", link, arrived, first), before)  # (batch, tags)
+        ways = graph.add("Add", onward, graph.add("Gather", transitions, tag_before))
+        given = _at(graph, graph.add("Softmax", ways, axis=1), tag)
+        return [here, graph.add("Where", real, tag, tag_before)], [here, given]
+
+    add, constant = graph.add, graph.constant
+    transitions, start, end = (constant(scores[name]) for name in ("transitions", "start", "end"))
+    divided = add("Div", chain.emissions, constant(temperature))
+    is_allowed = add("Greater", chain.emissions, constant(_FORBIDDEN / 2))
+    emissions = add("Where", is_allowed, divided, chain.emissions)
+    rows = [emissions, chain.real_rows, chain.continues_rows]
+    _, onward = graph.scan(backward, [chain.no_rows], rows, 1, reverse=True)
+    rows = [onward, tags, chain.real, chain.linked_rows, chain.real_rows]
+    _, _, marginals, given = graph.scan(forward, [chain.no_rows, chain.no_tags], rows, 2)
+    return onward, marginals, given
+
+
+def _confidences(graph, chain, scores, scheme, tags, onward, marginals, given):
+    """Factors `(time, batch)`; their product over a span of the best path is the probability of the span."""
+    add, constant = graph.add, graph.constant
+    begins, longer = _roles(scheme)
+    is_first = add("Gather", constant(begins, "bool"), tags)  # (time, batch)
+    factors = add("Where", is_first, _at(graph, marginals, tags, axis=2), given)
+    if (longer >= 0).any():
+        factors = add("Mul", factors, _ends(graph, chain, scores, longer, tags, onward))
+    return add("Where", chain.real, factors, constant(1.0))
+
+
+def _roles(scheme):
+    """Which tags begin a span, or are outside, `(tags,)` bool; and which tag would make a span longer, or -1."""
+    begins, longer = np.zeros(len(scheme), bool), np.full(len(scheme), -1)
+    for label in [(name,) for name in scheme.types] or [()]:
+        one, two, three = (scheme.encode([(0, length, *label)], length) for length in (1, 2, 3))
+        begins[[one[0], two[0]]] = True
+        for shorter, more in ((one, two), (two, three)):
+            if more[: len(shorter)] == shorter:  # the last tag does not show where the span ends
+                longer[shorter[-1]] = more[-1]
+    begins[0] |= bool(scheme.types)  # outside
+    return begins, longer
+
+
+def _ends(graph, chain, scores, longer, tags, onward):
+    """The probability, `(time, batch)`, that a span does not go on behind its last tag; 1 elsewhere."""
+
+    def backward(graph, states, rows):
+        (behind, tag_behind), (ahead, tag, real, goes_on, real_rows) = states, rows
+        ways = graph.add("Add", behind, graph.add("Gather", transitions, tag))
+        another = graph.add("Gather", longer_tags, tag)  # (batch,), -1 where there is none
+        index = graph.add("Max", another, graph.constant(0, "int64"))
+        ends = graph.add("Sub", graph.constant(1.0), _at(graph, graph.add("Softmax", ways, axis=1), index))
+        stays = graph.add("Or", graph.add("Less", another, graph.constant(0, "int64")), graph.add("Not", goes_on))
+        stays = graph.add("Or", stays, graph.add("Equal", another, tag_behind))
+        found = graph.add("Where", stays, graph.constant(1.0), ends)
+        carried = [graph.add("Where", real_rows, ahead, behind), graph.add("Where", real, tag, tag_behind)]
+        return carried, [found]
+
+    constant = graph.constant
+    transitions, longer_tags = constant(scores["transitions"]), constant(longer, "int64")
+    rows = [onward, tags, chain.real, chain.continues, chain.real_rows]
+    return graph.scan(backward, [chain.no_rows, chain.no_tags], rows, 1, reverse=True)[2]
+
+
+def _at(graph, values, index, axis=1):
+    """The values `(..., tags)` at an index `(...)` of the last axis."""
+    axis_of = graph.constant([axis], "int64")
+    found = graph.add("GatherElements", values, graph.add("Unsqueeze", index, axis_of), axis=axis)
+    return graph.add("Squeeze", found, axis_of)

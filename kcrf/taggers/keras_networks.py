@@ -1,0 +1,126 @@
+"""The Keras models of taggers and classifiers as `Tagger` and `Classifier` use them: arrays in, arrays out."""
+
+import numpy as np
+
+from kcrf import crf
+from kcrf.backend import JIT_PAYS_FOR_INFERENCE, keras, ops
+from kcrf.layers import ConditionalRandomField, ViterbiTags
+from kcrf.taggers.networks import build_network, crf_of, mask_of
+from kcrf.taggers.pooled import build_classifier
+from kcrf.taggers.temperature import best_temperature
+
+__all__ = ["KerasClassificationNetwork", "KerasTaggingNetwork", "read_classification_network", "read_tagging_network"]
+
+_ALLOWED = "allowed"  # an input of the decoder
+_ROWS = 64  # of a batch with which emissions are computed
+
+
+class KerasTaggingNetwork:
+    """A model of emission scores, with its CRF.
+
+    The scores that `decode` returns are the emissions of the model.
+
+    Args:
+        model: What `build_network` returns.
+        scheme: The `TagScheme`.
+        temperature: All scores are divided by it before probabilities are computed. Defaults to 1.
+
+    Attributes:
+        model: The model, without an optimizer, which is not to be saved.
+        crf: Its `ConditionalRandomField`, or None.
+    """
+
+    def __init__(self, model, scheme, temperature=1.0):
+        self.scheme, self.temperature, self.crf = scheme, temperature, crf_of(model)
+        self.model = keras.Model(model.input, model.output)
+        self._crf, emissions = self.crf, model.output
+        if self.crf is None:
+            self._crf = ConditionalRandomField(transition_initializer="zeros", name="NoTransitions")
+            emissions = self._crf(emissions, mask=mask_of(model.input))
+        allowed = keras.Input((None, len(scheme)), name=_ALLOWED)  # 0 for a tag that is allowed, -inf for another
+        emissions = emissions + allowed
+        self._constraints = scheme if scheme.types else None
+        paths = ViterbiTags(self._crf, constraints=self._constraints)(emissions)
+        self._decoder = keras.Model({**model.input, _ALLOWED: allowed}, [emissions, paths])
+        self._decoder.compile(jit_compile=JIT_PAYS_FOR_INFERENCE)
+
+    def decode(self, inputs, allowed, rows, with_scores=True):
+        """The best paths, and the scores from which the other methods compute.
+
+        Args:
+            inputs: A dict of arrays `(batch, time, ...)`.
+            allowed: `(batch, time, tags)`, 0 for a tag that is allowed and -inf for another.
+            rows: How many of the first rows are returned; those behind them are padding.
+            with_scores: Whether the scores are needed; here they are always there. Defaults to True.
+
+        Returns:
+            Tags `(rows, time)`, -1 where masked, and the scores.
+        """
+        emissions, paths = self._decoder.predict_on_batch({**inputs, _ALLOWED: allowed})
+        return paths[:rows], emissions[:rows]
+
+    def marginals(self, scores):
+        """The posterior probability of every tag, `(rows, time, tags)`."""
+        return ops.convert_to_numpy(self._crf.marginals(scores, self.temperature))
+
+    def span_confidences(self, scores, spans):
+        """As `ConditionalRandomField.span_confidence`."""
+        return self._crf.span_confidence(scores, spans, self.scheme, self.temperature)
+
+    def best_paths(self, scores, k):
+        """The k best paths `(rows, k, time)` and their log probabilities `(rows, k)`, -inf where there are fewer."""
+        tags, values = self._crf.top_k(scores, k, self._constraints)
+        best = crf.log_likelihood(tags=tags[:, 0], **self._crf.chain_at(scores, self.temperature))  # (rows,)
+        tags, values, best = map(ops.convert_to_numpy, (tags, values, best))
+        return tags, np.minimum(best[:, None] + (values - values[:, :1]) / self.temperature, 0.0)
+
+    def expected_counts(self, scores, constraints, temperature):
+        """As `ConditionalRandomField.expected_counts`, arrays."""
+        return tuple(map(ops.convert_to_numpy, self._crf.expected_counts(scores, constraints, temperature)))
+
+    def chains(self, scores):
+        """What the best path and what the probabilities are computed from: two dicts as `kcrf.crf` takes them."""
+        return self._crf.chain_within(scores, self._constraints), self._crf.chain_at(scores, self.temperature)
+
+    def fit_temperature(self, inputs, tags):
+        """Sets the temperature to the one under which tags are most probable, as `Tagger.fit_temperature` has it."""
+        starts = range(0, len(tags), _ROWS)
+        parts = [self.emissions({name: x[i : i + _ROWS] for name, x in inputs.items()}) for i in starts]
+        self.temperature = best_temperature(self._crf, np.concatenate(parts), tags)
+
+    def emissions(self, inputs):
+        """The emission scores of a batch, `(batch, time, tags)`."""
+        return ops.convert_to_numpy(self.model.predict_on_batch(inputs))
+
+
+class KerasClassificationNetwork:
+    """A model of scores of labels.
+
+    Args:
+        model: What `build_classifier` returns.
+
+    Attributes:
+        model: The model, without an optimizer, which is not to be saved.
+    """
+
+    def __init__(self, model):
+        self.model = keras.Model(model.input, model.output)
+        self.model.compile(jit_compile=JIT_PAYS_FOR_INFERENCE)
+
+    def scores(self, inputs):
+        """The scores of a batch, `(batch, labels)`, or `(batch, 1)` for regression."""
+        return self.model.predict_on_batch(inputs)
+
+
+def read_tagging_network(folder, setup):
+    """The network of the run in a `RunFolder` with its `Setup`."""
+    model = build_network(setup.settings, setup.reader)
+    folder.load_weights(model)
+    return KerasTaggingNetwork(model, setup.settings.tag_scheme(), setup.settings.temperature)
+
+
+def read_classification_network(folder, setup):
+    """As `read_tagging_network`, of a run of --task classify."""
+    model = build_classifier(setup.settings, setup.reader)
+    folder.load_weights(model)
+    return KerasClassificationNetwork(model)

@@ -1,0 +1,52 @@
+"""Opens the model of a run folder, or an exported one. Imports Keras only for a run folder."""
+
+from kcrf.runs import RunFolder
+from kcrf.runs.exported import ExportedFile, is_exported
+from kcrf.taggers.decoding import Tagger
+from kcrf.taggers.setup import load_setup
+
+__all__ = ["load_tagger", "open_model", "open_run"]
+
+
+def open_run(path):
+    """The `RunFolder` or the `ExportedFile` at a path, both of which have `read_settings`."""
+    return ExportedFile(path) if is_exported(path) else RunFolder(path)
+
+
+def open_model(path, tasks):
+    """The network of a model, and its `Setup`.
+
+    Args:
+        path: A run folder or an exported file.
+        tasks: The tasks that it may have been trained for.
+
+    Raises:
+        FileNotFoundError: There is no run folder or file, or a file is missing.
+        ValueError: It was written by a newer version or for another task, or a file in it is damaged.
+    """
+    run = open_run(path)
+    setup = load_setup(run)
+    task = setup.settings.task
+    if task not in tasks:
+        raise ValueError(f"{path}: needs a run of --task {' or '.join(tasks)}. Received: one of --task {task}")
+    if is_exported(path):
+        from kcrf.taggers import onnx_networks as networks
+    else:
+        from kcrf.taggers import keras_networks as networks
+    read = networks.read_classification_network if task == "classify" else networks.read_tagging_network
+    return read(run, setup), setup
+
+
+def load_tagger(path, tasks=("cws", "ner")):
+    """The `Tagger` of a run folder or of an exported file, ready to use.
+
+    Args:
+        path: The folder or file.
+        tasks: The tasks that it may have been trained for. Defaults to both.
+
+    Raises:
+        FileNotFoundError: There is no run folder or file, or a file is missing.
+        ValueError: It was written by a newer version or for another task, or a file in it is damaged.
+    """
+    network, setup = open_model(path, tasks)
+    return Tagger(network, setup.reader, setup.settings.min_confidence)

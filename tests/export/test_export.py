@@ -1,0 +1,229 @@
+"""Exported files beside the runs that they were made from, and beside the enumeration of all paths."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from oracles import log_sum, paths
+
+onnxruntime = pytest.importorskip("onnxruntime")
+pytest.importorskip("tf2onnx")
+
+from kcrf.backend import ops  # noqa: E402
+from kcrf.corpora import Sentence, load_mini  # noqa: E402
+from kcrf.export import export_onnx  # noqa: E402
+from kcrf.models import build_transformer_model, save_pretrained  # noqa: E402
+from kcrf.readers import CharacterReader, Lexicon, PieceReader, Vocabulary, WordReader  # noqa: E402
+from kcrf.runs import RunFolder, Settings  # noqa: E402
+from kcrf.taggers import EntityRecognizer, TextClassifier, WordSegmenter, load_tagger  # noqa: E402
+from kcrf.taggers.networks import build_network, crf_of  # noqa: E402
+from kcrf.taggers.pooled import build_classifier  # noqa: E402
+from kcrf.taggers.setup import save_setup  # noqa: E402
+
+pytestmark = [pytest.mark.once("tensorflow"), pytest.mark.keras_3("exported from Keras 3")]
+
+TEXTS = ["".join(words) for words in load_mini().valid[:12]] + ["一", "他" * 300, "用Python3写3.14行"]
+TYPES = ("LOC", "PER")
+NOTHING_KNOWN = {"allowed": np.zeros((1, 1, 1), "float32"), "with_confidences": np.array(True)}
+SMALL = {"width": 64, "depth": 2, "character_width": 16, "bigram_width": 16}
+
+
+def write_run(folder, settings, reader, seed=0):
+    """A run folder with random weights: large enough that no two tags score alike, the transitions too."""
+    build = build_classifier if settings.task == "classify" else build_network
+    model, random = build(settings, reader), np.random.default_rng(seed)
+    for variable in model.trainable_variables:
+        values = ops.convert_to_numpy(variable)
+        variable.assign(values + random.normal(0, 0.1, values.shape))
+    if settings.task != "classify" and (layer := crf_of(model)) is not None:
+        layer.set_weights([random.normal(0, 1.5, weight.shape) for weight in layer.get_weights()])
+    with RunFolder.create(folder) as run:
+        save_setup(run, settings, reader, {}, "torch")
+        run.save_weights(model)
+        run.save_scores({})
+    return folder
+
+
+def characters(lexicon=False):
+    sentences = [Sentence(text, [(i, min(i + 2, len(text))) for i in range(0, len(text), 2)]) for text in TEXTS]
+    return CharacterReader(Vocabulary.of(TEXTS), Lexicon.of(sentences) if lexicon else None)
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory):
+    """A run that segments, and its exported file."""
+    folder = tmp_path_factory.mktemp("words")
+    settings = Settings(**SMALL, temperature=1.3, crf_lr_multiplier=10.0)
+    write_run(folder / "run", settings, characters(lexicon=True))
+    export_onnx(folder / "run", folder / "words.onnx")
+    return folder / "run", folder / "words.onnx"
+
+
+def test_words_are_those_of_the_run(words):
+    run, exported = map(WordSegmenter, words)
+    assert exported.segment_batch(TEXTS) == run.segment_batch(TEXTS)
+    assert len({len(word) for row in run.segment_batch(TEXTS) for word in row}) > 2
+    for ours, others in zip(exported.segment_batch(TEXTS, confidence=True), run.segment_batch(TEXTS, confidence=True)):
+        assert [word for word, _ in ours] == [word for word, _ in others]
+        assert_allclose([p for _, p in ours], [p for _, p in others], rtol=1e-4, atol=1e-6)
+    for ours, others in zip(exported.top_k_batch(TEXTS[:6], 4), run.top_k_batch(TEXTS[:6], 4)):
+        assert [found for _, found in ours] == [found for _, found in others]
+        assert_allclose([p for p, _ in ours], [p for p, _ in others], rtol=1e-4, atol=1e-7)
+
+
+def test_a_dictionary_and_known_words_work_as_on_the_run(words):
+    for options in ({"words": {TEXTS[0][3:5]: 9}}, {"words": [TEXTS[0][2:9]], "force_words": True}):
+        run, exported = (WordSegmenter(path, **options) for path in words)
+        assert exported.segment_batch(TEXTS) == run.segment_batch(TEXTS)
+    spans = [(1, 4), (6, 7)]
+    assert exported.segment(TEXTS[0], spans=spans) == run.segment(TEXTS[0], spans=spans)
+    assert TEXTS[0][1:4] in exported.segment(TEXTS[0], spans=spans)
+
+
+@pytest.mark.parametrize("scheme", ["bio", "bioes"])
+@pytest.mark.parametrize("head", ["crf", "softmax"])
+def test_entities_are_those_of_the_run(head, scheme, tmp_path):
+    settings = Settings(task="ner", types=TYPES, head=head, scheme=scheme, encoder="transformer", **SMALL)
+    settings = replace(settings, crf_lr_multiplier=1.0, constraints=head == "crf")
+    write_run(tmp_path / "run", settings, characters())
+    export_onnx(tmp_path / "run", tmp_path / "ner.onnx")
+    for threshold in (None, 0.2):
+        run, exported = (EntityRecognizer(tmp_path / name, threshold) for name in ("run", "ner.onnx"))
+        found, ours = run.recognize_batch(TEXTS), exported.recognize_batch(TEXTS)
+        assert sum(map(len, found)) > 10
+        for row, others in zip(ours, found, strict=True):
+            assert [replace(entity, confidence=0) for entity in row] == [replace(e, confidence=0) for e in others]
+            assert_allclose([e.confidence for e in row], [e.confidence for e in others], rtol=1e-4, atol=1e-6)
+    best, others = run.top_k(TEXTS[0], 3), exported.top_k(TEXTS[0], 3)
+    assert [found for _, found in best] == [found for _, found in others]
+
+
+def test_words_as_units_and_a_bilstm_and_pieces_of_a_bert(tmp_path):
+    bert = tmp_path / "tiny"
+    vocab = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "kim", "lives", "in", "lee", "##ds", ".", "the", "team", "won", "3"]
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    save_pretrained(build_transformer_model(vocab_size=len(vocab), max_position=64, **sizes), bert, vocab=vocab)
+    texts = ["Kim lives in Leeds.", "the U.S. team won 3 games", "x"]
+    sentences = [Sentence(text, []) for text in texts]
+    settings = Settings(task="ner", types=TYPES, units="words", encoder="bilstm", crf_lr_multiplier=1.0, **SMALL)
+    write_run(tmp_path / "words", settings, WordReader.of(sentences))
+    settings = Settings(task="ner", types=TYPES, bert=str(bert), crf_lr_multiplier=1.0, word_case=True)
+    write_run(tmp_path / "bert", settings, PieceReader.of_bert(bert, word_case=True))
+    for name in ("words", "bert"):
+        export_onnx(tmp_path / name, tmp_path / f"{name}.onnx")
+        run, exported = (load_tagger(tmp_path / file) for file in (name, f"{name}.onnx"))
+        for ours, others in zip(exported.spans(texts, confidence=True), run.spans(texts, confidence=True)):
+            assert [span[:-1] for span in ours] == [span[:-1] for span in others]
+            assert_allclose([p for *_, p in ours], [p for *_, p in others], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("labels", [("good", "bad", "so so"), ()])
+def test_labels_and_numbers_are_those_of_the_run(labels, tmp_path):
+    settings = Settings(task="classify", labels=labels, mean=2.5, deviation=1.5, **SMALL)
+    write_run(tmp_path / "run", settings, characters())
+    export_onnx(tmp_path / "run", tmp_path / "labels.onnx")
+    found, ours = (TextClassifier(tmp_path / name).classify_batch(TEXTS) for name in ("run", "labels.onnx"))
+    if labels:
+        assert [item.label for item in ours] == [item.label for item in found]
+        rows = [[list(item.probabilities.values()) for item in items] for items in (ours, found)]
+        session = onnxruntime.InferenceSession(tmp_path / "labels.onnx")
+        inputs = {name: np.array([row]) for name, row in read(TEXTS[0]).items()}
+        assert_allclose(session.run(["probabilities"], inputs)[0][0], rows[1][0], rtol=1e-4, atol=1e-6)
+    else:
+        rows = [[item.label for item in items] for items in (ours, found)]
+    assert_allclose(*rows, rtol=1e-4, atol=1e-6)
+
+
+def read(text, lexicon=False):
+    """The inputs of a text, as int32."""
+    (reading,) = characters(lexicon).read([text])
+    return {name: np.array(row, "int32") for name, row in reading.windows[0].inputs.items()}
+
+
+def test_the_graph_gives_what_the_enumeration_of_all_paths_gives(tmp_path):
+    """For others than kcrf: the file alone, with padding and an empty sentence."""
+    settings = Settings(task="ner", types=("X",), scheme="bio", crf_lr_multiplier=1.0, temperature=1.7, **SMALL)
+    write_run(tmp_path / "run", settings, characters())
+    export_onnx(tmp_path / "run", tmp_path / "ner.onnx")
+    tagger = load_tagger(tmp_path / "run")
+    session = onnxruntime.InferenceSession(tmp_path / "ner.onnx")
+    rows = [read(TEXTS[0][:6]), read(TEXTS[1][:4]), dict.fromkeys(("characters", "bigrams"), np.zeros(0, "int32"))]
+    inputs = {name: np.stack([np.pad(row[name], (0, 6 - len(row[name]))) for row in rows]) for name in rows[0]}
+    tags, confidences = session.run(["tags", "confidences"], {**inputs, **NOTHING_KNOWN})
+    emissions = tagger.network.emissions(inputs)
+    best, likely = map(chain_of, tagger.network.chains(emissions))
+    for number, length in enumerate((6, 4)):
+        rows = emissions[number, :length].astype("float64")
+        expected = paths(rows, *best)[0][0]
+        assert tags[number].tolist() == [*expected, *[-1] * (6 - length)]
+        scored = paths(rows / 1.7, *likely)
+        log_z = log_sum([value for _, value in scored])
+        for start, end, label in tagger.scheme.decode(expected):
+            pattern = tuple(tagger.scheme.encode([(0, end - start, label)], end - start))
+            values = [value for path, value in scored if path[start:end] == pattern and path[end : end + 1] != (2,)]
+            assert_allclose(confidences[number, start:end].prod(), np.exp(log_sum(values) - log_z), rtol=1e-4)
+    assert (tags[2] == -1).all() and (confidences[2] == 1).all()
+
+
+def chain_of(chain):
+    """The transitions, starts and ends that the enumeration takes."""
+    scores = [chain[name] for name in ("transitions", "start", "end")]
+    return [np.zeros(3) if x is None else ops.convert_to_numpy(x).astype("float64") for x in scores]
+
+
+def test_integers_of_8_bits_change_few_tags(words, tmp_path):
+    run, path = words
+    export_onnx(run, tmp_path / "int8.onnx", int8=True)
+    assert (tmp_path / "int8.onnx").stat().st_size < 0.6 * path.stat().st_size
+    whole, rounded = (marginals(file) for file in (path, tmp_path / "int8.onnx"))
+    assert 0 < np.abs(whole - rounded).max() < 0.1
+    assert np.mean(whole.argmax(-1) == rounded.argmax(-1)) > 0.95
+
+
+def marginals(path):
+    session = onnxruntime.InferenceSession(path)
+    inputs = {name: row[None, :64] for name, row in read(TEXTS[-2], lexicon=True).items()}
+    return session.run(["marginals"], {**inputs, **NOTHING_KNOWN})[0]
+
+
+def test_an_exported_file_needs_no_keras(words):
+    script = (
+        "import sys; from kcrf.taggers import EntityRecognizer, TextClassifier, WordSegmenter\n"
+        "print(*WordSegmenter(sys.argv[1]).segment(sys.argv[2]))\n"
+        "assert not {'keras', 'tensorflow', 'torch', 'jax'} & set(sys.modules)"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", script, words[1], TEXTS[0]], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert found.stdout.split() == WordSegmenter(words[0]).segment(TEXTS[0])
+
+
+def test_wrong_files_are_named(words, tmp_path):
+    run, path = words
+    with pytest.raises(FileNotFoundError, match="none.onnx: no such file"):
+        WordSegmenter(tmp_path / "none.onnx")
+    (tmp_path / "text.onnx").write_text("no model")
+    with pytest.raises(ValueError, match="text.onnx: cannot be read as an ONNX file"):
+        WordSegmenter(tmp_path / "text.onnx")
+    with pytest.raises(ValueError, match="words.onnx: needs a run of --task ner. Received: one of --task cws"):
+        EntityRecognizer(path)
+    with pytest.raises(ValueError, match="`path` must end in .onnx. Received: .*words.bin"):
+        export_onnx(run, tmp_path / "words.bin")
+    import onnx
+
+    proto = onnx.load(path)
+    onnx.helper.set_model_props(proto, {"made by": "somebody else"})
+    onnx.save(proto, tmp_path / "other.onnx")
+    with pytest.raises(ValueError, match="other.onnx: needs a model that `kcrf export` wrote"):
+        WordSegmenter(tmp_path / "other.onnx")
+
+
+def test_the_metadata_say_what_others_need(words):
+    metadata = onnxruntime.InferenceSession(words[1]).get_modelmeta().custom_metadata_map
+    assert json.loads(metadata["labels"]) == ["s", "b", "m", "e"]
+    assert json.loads(metadata["vocabulary.json"]) == json.loads((words[0] / "vocabulary.json").read_text())
+    assert json.loads(metadata["config.json"])["settings"]["width"] == 64
