@@ -15,7 +15,7 @@ setup(
     license="Apache-2.0",
     python_requires=">=3.11",
     packages=find_packages(include=["kcrf", "kcrf.*"]),
-    package_data={"kcrf.corpora": ["data/*"], "kcrf.reports": ["report.css"]},
+    package_data={"kcrf.corpora": ["data/*"], "kcrf.reports": ["report.css"], "kcrf.serving": ["page.*"]},
     install_requires=["keras>=3.15", "numpy>=2.0", "rich>=13.0"],
     extras_require={
         "tensorflow": ["tensorflow>=2.21"],
@@ -24,6 +24,7 @@ setup(
         "onnx": ["onnxruntime>=1.20"],
         "export": ["onnx>=1.17", "onnxruntime>=1.20", "tensorflow>=2.21", "tf2onnx>=1.17"],
         "reports": ["matplotlib>=3.9"],
+        "serve": ["fastapi>=0.165", "uvicorn>=0.54"],
         "transformers": ["tokenizers>=0.20"],
         "docs": ["mkdocs>=1.6", "mkdocs-material>=9.8", "mkdocstrings>=1.0", "mkdocstrings-python>=2.0"],
         "test": [

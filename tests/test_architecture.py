@@ -28,6 +28,10 @@ EXTRAS = {  # modules that an extra is for, and what it installs
     "kcrf.export.chain_graph": {"onnx"},
     "kcrf.export.network_graph": {"onnx", "tensorflow", "tf2onnx"},
     "kcrf.export.onnx_file": {"onnx"},
+    "kcrf.serving.answers": {"pydantic"},
+    "kcrf.serving.app": {"fastapi", "starlette"},
+    "kcrf.serving.requests": {"pydantic"},
+    "kcrf.serving.server": {"uvicorn"},
 }
 NEEDED_EVERYWHERE = {"keras", "numpy", "rich", "kcrf"}
 

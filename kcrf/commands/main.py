@@ -12,6 +12,7 @@ from kcrf.commands.parsers import CommandParser
 from kcrf.commands.pretrain import add_pretrain
 from kcrf.commands.report import add_report
 from kcrf.commands.score import add_score
+from kcrf.commands.serve import add_serve
 from kcrf.commands.tag import add_segment, add_tag
 from kcrf.commands.train import add_train
 from kcrf.version import __version__
@@ -52,7 +53,7 @@ def _parser():
     )
     parser.add_argument("--version", action="version", version=f"kcrf {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=CommandParser)
-    uses = (add_segment, add_tag, add_classify, add_score, add_report, add_export)
+    uses = (add_segment, add_tag, add_classify, add_serve, add_score, add_report, add_export)
     for add in (add_demo, add_download, add_augment, add_pretrain, add_train, *uses):
         add(commands)
     return parser
@@ -66,6 +67,8 @@ def _message(error):
             f"the Keras backend {error.name} is not installed. Install one, as in: pip install 'kcrf[{error.name}]', "
             f"or {variable}"
         )
+    if isinstance(error, ModuleNotFoundError) and error.name in ("fastapi", "uvicorn"):
+        return f"{error.name} is not installed. Install it, as in: pip install 'kcrf[serve]'"
     if "Unable to import backend" in str(error) or getattr(error, "name", None) == "openvino":
         return f"{variable}. Received: KERAS_BACKEND={os.environ.get('KERAS_BACKEND')}"
     if isinstance(error, OSError) and error.strerror and error.filename is not None:

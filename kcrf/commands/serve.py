@@ -1,0 +1,81 @@
+"""kcrf serve: trained models behind HTTP, and a page to type in."""
+
+import sys
+from importlib import import_module
+
+from kcrf.commands.parsers import add_command
+from kcrf.commands.quiet import quiet_import
+
+__all__ = ["add_serve"]
+
+
+def add_serve(commands):
+    """Adds `kcrf serve`."""
+    summary = "Answer requests over HTTP with trained models, and show a page to type in."
+    add_command(commands, "serve", summary, _add_options, _serve)
+
+
+def _add_options(parser):
+    parser.epilog = (
+        "Needs pip install 'kcrf[serve]'. SIGTERM and Ctrl-C end it after it has answered what it took.\n\nexamples:\n"
+        "  kcrf serve runs/words people=runs/3\n"
+        '  curl localhost:8000/segment --json \'{"texts": ["今天天气真好"]}\''
+    )
+    parser.add_argument(
+        "runs",
+        nargs="+",
+        metavar="RUN",
+        help="A folder that `kcrf train` wrote. NAME=RUN gives the model another name than that of the folder.",
+    )
+    parser.add_argument(
+        "--host",
+        default="127.0.0.1",
+        help="The address to listen at. Others than this machine reach the server only at an address of the network, "
+        "or at 0.0.0.0, every address; it knows no passwords and no encryption. [%(default)s]",
+    )
+    parser.add_argument(
+        "--port", type=int, default=8000, metavar="N", help="The port; 0 takes any that is free. [%(default)s]"
+    )
+    limits = (
+        ("body", 1_000_000, "bytes of a request, more is answered 413"),
+        ("texts", 256, "texts of a request, more are answered 422"),
+        ("length", 10_000, "characters of a text, more are answered 422"),
+        ("waiting", 2_000, "texts that wait for a model, a text counted once for each 128 characters. While more would "
+         "wait, requests are answered 503"),
+    )  # fmt: skip
+    for name, default, meaning in limits:
+        help = f"At most so many {meaning}. [%(default)s]"
+        parser.add_argument(f"--max-{name}", type=int, default=default, metavar="N", help=help)
+    parser.add_argument(
+        "--batch-size",
+        type=int,
+        default=64,
+        metavar="N",
+        help="Texts that are computed at once, of several requests if these wait. [%(default)s]",
+    )
+
+
+def _serve(options):
+    for name in ("max_body", "max_texts", "max_length", "max_waiting", "batch_size"):
+        if getattr(options, name) < 1:
+            raise ValueError(f"--{name.replace('_', '-')} must be at least 1. Received: {getattr(options, name)}")
+    if not 0 <= options.port < 65536:
+        raise ValueError(f"--port must be from 0 to 65535. Received: {options.port}")
+    for name in ("fastapi", "uvicorn"):
+        import_module(name)  # before Keras, which takes seconds
+    with quiet_import():
+        from kcrf.serving import Limits, load_models, named_runs, open_socket, run_server
+    limits = Limits(
+        options.max_body, options.max_texts, options.max_length, options.max_waiting, batch=options.batch_size
+    )
+    runs = named_runs(options.runs)
+    bound = open_socket(options.host, options.port)
+    models = load_models(runs)
+    for model in models.values():
+        model.warm_up()
+    run_server(models, bound, limits, lambda url: _print_ready(url, models))
+
+
+def _print_ready(url, models):
+    paths = ", ".join(f"{name} ({model.path})" for name, model in models.items())
+    print(f"kcrf serve: {url} answers with {paths}. Ctrl-C ends it.", file=sys.stderr, flush=True)

@@ -1,0 +1,119 @@
+"""What answers hold, for FastAPI to describe."""
+
+from pydantic import BaseModel, Field
+
+__all__ = ["ANSWERS", "Health", "Model", "Models", "Problem"]
+
+_START = "Its first character, counted from 0 in Unicode code points."
+_END = "The character behind its last one."
+_CONFIDENCE = "The posterior probability that exactly this span is there. Not in alternatives."
+_TOGETHER = "The probability of the whole analysis."
+
+
+class Word(BaseModel):
+    """A word and its place in the text. White space belongs to no word."""
+
+    text: str
+    start: int = Field(description=_START)
+    end: int = Field(description=_END)
+    confidence: float | None = Field(None, description=_CONFIDENCE)
+
+
+class Entity(BaseModel):
+    """An entity and its place in the text."""
+
+    start: int = Field(description=_START)
+    end: int = Field(description=_END)
+    label: str
+    text: str
+    confidence: float | None = Field(None, description=_CONFIDENCE)
+
+
+class Segmentation(BaseModel):
+    """One of the most probable ways to cut a text into words."""
+
+    probability: float = Field(description=_TOGETHER)
+    words: list[Word]
+
+
+class Analysis(BaseModel):
+    """One of the most probable sets of entities of a text."""
+
+    probability: float = Field(description=_TOGETHER)
+    entities: list[Entity]
+
+
+class Words(BaseModel):
+    """The words of a text."""
+
+    words: list[Word]
+    alternatives: list[Segmentation] | None = Field(None, description="Best first, if `top_k` is above 0.")
+
+
+class Entities(BaseModel):
+    """The entities of a text."""
+
+    entities: list[Entity]
+    alternatives: list[Analysis] | None = Field(None, description="Best first, if `top_k` is above 0.")
+
+
+class Label(BaseModel):
+    """The label of a text, or a number."""
+
+    label: str | float
+    probability: float | None = Field(description="Of the label. null for a number.")
+    probabilities: dict[str, float] = Field(description="Of each label. Empty for a number.")
+
+
+class SegmentAnswer(BaseModel):
+    """What was found for each text, in the order of the texts."""
+
+    model: str
+    results: list[Words]
+
+
+class RecognizeAnswer(BaseModel):
+    """What was found for each text, in the order of the texts."""
+
+    model: str
+    results: list[Entities]
+
+
+class ClassifyAnswer(BaseModel):
+    """What was found for each text, in the order of the texts."""
+
+    model: str
+    results: list[Label]
+
+
+class Problem(BaseModel):
+    """Why a request was refused."""
+
+    error: str
+
+
+class Model(BaseModel):
+    """A model of the server."""
+
+    name: str
+    task: str = Field(description="cws, ner or classify")
+    path: str = Field(description="Where requests for it go.")
+    labels: list[str] = Field(description="The types of entities, or the labels of texts.")
+    pairs: bool = Field(description="Whether it classifies pairs of texts.")
+
+
+class Models(BaseModel):
+    """The models of the server, and what a request may have at most."""
+
+    models: list[Model]
+    limits: dict[str, float]
+
+
+class Health(BaseModel):
+    """Whether requests are computed."""
+
+    status: str
+    version: str
+
+
+ANSWERS = {"/segment": SegmentAnswer, "/recognize": RecognizeAnswer, "/classify": ClassifyAnswer}

@@ -1,0 +1,219 @@
+"""The web application: paths, their checks and their answers."""
+
+import asyncio
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.exceptions import HTTPException
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+
+from kcrf.files import json_line
+from kcrf.serving.answers import ANSWERS, Health, Models, Problem
+from kcrf.serving.batches import Batcher, QueueFull
+from kcrf.serving.connections import Connections
+from kcrf.serving.limits import Limits
+from kcrf.serving.metrics import Metrics
+from kcrf.serving.reference import reference_page
+from kcrf.serving.requests import request_models
+from kcrf.version import __version__
+
+__all__ = ["build_app"]
+
+_SUMMARIES = {
+    "/segment": "Cuts texts into words.",
+    "/recognize": "Finds entities in texts.",
+    "/classify": "Gives texts, or pairs of texts, a label or a number.",
+}
+_REASONS = {
+    400: "The body is no JSON.",
+    404: "There is no such model.",
+    408: "The body took too long to arrive.",
+    413: "The body is too long.",
+    422: "The body does not have the form described here.",
+    503: "Too many texts wait. Try again after the seconds in the header `Retry-After`.",
+}
+_PAGE = {"page.css": "text/css", "page.js": "text/javascript"}
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-cache",
+}
+
+
+class _Json(Response):
+    """JSON of any strings, lone surrogates included."""
+
+    media_type = "application/json"
+
+    def render(self, content):
+        return json_line(content).encode("utf-8")
+
+
+def build_app(models, limits=None, hosts=("*",)):
+    """The ASGI application that answers with some models.
+
+    Args:
+        models: A dict from names to `ServedModel`s, as `load_models` returns it.
+        limits: A `Limits`. Defaults to None, `Limits()`.
+        hosts: The names under which it may be called, those of the header `Host`. Defaults to any.
+
+    Returns:
+        A FastAPI application. Its lifespan ends when everything that it took is computed.
+    """
+    limits, metrics = limits or Limits(), Metrics()
+    batchers = {name: _batcher(model, limits, metrics) for name, model in models.items()}
+
+    @asynccontextmanager
+    async def lifespan(app):
+        yield
+        await asyncio.gather(*(asyncio.to_thread(batcher.close) for batcher in batchers.values()))
+
+    app = FastAPI(title="kcrf", version=__version__, docs_url=None, redoc_url=None, lifespan=lifespan)
+    for path, request_model in request_models(limits).items():
+        _add_path(app, path, request_model, [m for m in models.values() if m.path == path], batchers, metrics)
+    _add_state(app, models, limits, metrics, batchers)
+    _add_pages(app)
+    _add_errors(app)
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
+    app.add_middleware(Connections, limits=limits, metrics=metrics, paths=[route.path for route in app.routes])
+    return app
+
+
+def _batcher(model, limits, metrics):
+    """The `Batcher` of a model, with its metrics."""
+
+    def on_batch(texts, requests):
+        metrics.add("batches_total", model=model.name)
+        metrics.add("batched_requests_total", requests, model=model.name)
+        metrics.add("texts_total", len(texts), model=model.name)
+        metrics.add("characters_total", sum(len("".join(text)) for text in texts), model=model.name)
+
+    def on_abandoned():
+        metrics.add("abandoned_total", model=model.name)
+
+    batcher = Batcher(model.compute, limits.waiting, limits.batch, on_batch, on_abandoned)
+    metrics.gauge("waiting", batcher.waiting, model=model.name)
+    metrics.gauge("computing", batcher.computing, model=model.name)
+    for name in ("refused_total", "abandoned_total"):
+        metrics.add(name, 0, model=model.name)
+    return batcher
+
+
+def _add_path(app, path, request_model, models, batchers, metrics):
+    """Adds a path that computes texts."""
+    by_name = {model.name: model for model in models}
+
+    async def answer(body: request_model):
+        model = _chosen(path, by_name, body.model)
+        texts = [_checked(model, text, f"texts[{number}]") for number, text in enumerate(body.texts)]
+        try:
+            future = batchers[model.name].submit(texts, getattr(body, "top_k", 0))
+        except QueueFull:
+            metrics.add("refused_total", model=model.name)
+            raise HTTPException(503, "Too many texts wait; try again later", {"Retry-After": "1"}) from None
+        return _Json({"model": model.name, "results": await asyncio.wrap_future(future)})
+
+    app.add_api_route(
+        path,
+        answer,
+        methods=["POST"],
+        summary=_SUMMARIES[path],
+        operation_id=path[1:],
+        response_model=ANSWERS[path],
+        response_model_exclude_none=True,
+        responses={status: {"model": Problem, "description": reason} for status, reason in _REASONS.items()},
+    )
+
+
+def _chosen(path, models, name):
+    """The model of a name, or the first one."""
+    if not models:
+        raise HTTPException(404, f"This server has no model for {path}")
+    if name is None:
+        return next(iter(models.values()))
+    if name not in models:
+        raise HTTPException(404, f"`model` must be one of {', '.join(models)} for {path}. Received: {name[:64]}")
+    return models[name]
+
+
+def _checked(model, text, where):
+    """A text, or a tuple of two for a model of pairs."""
+    if isinstance(text, list) != model.pairs:
+        needed = "a list of two strings" if model.pairs else "a string"
+        raise HTTPException(422, f"{where}: the model {model.name} needs {needed}")
+    return tuple(text) if model.pairs else text
+
+
+def _add_state(app, models, limits, metrics, batchers):
+    """Adds the paths that tell about the server."""
+
+    @app.get("/models", summary="Lists the models and the limits.", response_model=Models)
+    async def list_models():
+        members = ("name", "task", "path", "labels", "pairs")
+        rows = [{member: getattr(model, member) for member in members} for model in models.values()]
+        return _Json({"models": rows, "limits": vars(limits)})
+
+    dead = {503: {"model": Health, "description": "A model has stopped: restart the server."}}
+
+    @app.get("/health", summary="Says whether requests are computed.", response_model=Health, responses=dead)
+    async def health():
+        is_alive = all(batcher.is_alive() for batcher in batchers.values())
+        return _Json({"status": "ok" if is_alive else "stopped", "version": __version__}, 200 if is_alive else 503)
+
+    @app.get("/metrics", summary="Counts and times, for Prometheus.", response_class=PlainTextResponse)
+    async def read_metrics():
+        return PlainTextResponse(metrics.text(), media_type="text/plain; version=0.0.4")
+
+
+def _add_pages(app):
+    """Adds the page to type in, and the page that describes all paths."""
+    folder = Path(__file__).parent
+
+    @app.get("/", include_in_schema=False)
+    async def page():
+        return HTMLResponse((folder / "page.html").read_text(encoding="utf-8"), headers=_HEADERS)
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs():
+        return HTMLResponse(reference_page(app.openapi()), headers=_HEADERS)
+
+    for name, kind in _PAGE.items():
+        text = (folder / name).read_text(encoding="utf-8")
+        app.get(f"/{name}", include_in_schema=False)(_file(text, kind))
+
+
+def _file(text, kind):
+    async def send_file():
+        return Response(text, media_type=kind, headers=_HEADERS)
+
+    return send_file
+
+
+def _add_errors(app):
+    """Makes every error a JSON object with the reason, and with nothing of the request beyond names of members."""
+
+    @app.exception_handler(HTTPException)
+    async def refused(request: Request, error: HTTPException):
+        return _Json({"error": str(error.detail)}, error.status_code, error.headers)
+
+    @app.exception_handler(RequestValidationError)
+    async def malformed(request: Request, error: RequestValidationError):
+        first = error.errors()[0]
+        if first["type"] == "json_invalid":
+            return _Json({"error": f"body: needs JSON. Received: an error at character {first['loc'][-1]}"}, 400)
+        return _Json({"error": f"{_place(first['loc'])}: {first['msg']}"[:300]}, 422)
+
+    @app.exception_handler(Exception)
+    async def failed(request: Request, error: Exception):
+        return _Json({"error": "The server failed to compute this request"}, 500)
+
+
+def _place(location):
+    """Where in the body something is wrong, as texts[3]."""
+    parts = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in location[1:]]
+    return "".join(parts).lstrip(".") or "body"

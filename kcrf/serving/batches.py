@@ -1,0 +1,134 @@
+"""Computes the texts of requests that wait at the same time in one batch."""
+
+import threading
+from collections import deque
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+from kcrf.serving.limits import pieces
+
+__all__ = ["Batcher", "QueueFull"]
+
+
+class QueueFull(Exception):
+    """Too many texts wait for a model."""
+
+
+@dataclass
+class _Job:
+    """The texts of a request, the options they are computed with, and where their results go."""
+
+    texts: list
+    options: object
+    future: Future = field(default_factory=Future)
+
+    def __post_init__(self):
+        self.size = pieces(self.texts)
+
+
+class Batcher:
+    """A queue of requests and the thread that computes them, in the order in which they came.
+
+    Whenever the thread is free it takes the request that waits longest, and with it others that have the same options,
+    as many as a batch holds. So nothing waits for a batch to fill. If a batch fails, its requests are computed one by
+    one, and those that fail again get the error.
+
+    Args:
+        compute: A function of a list of texts and the options that returns a list with a result for each text.
+        waiting: Texts that may wait, counted in pieces of 128 characters. A single request may have more.
+        batch: Texts in a batch, counted likewise. A single request may have more.
+        on_batch: Called with the texts and the number of requests of each batch that was computed. Defaults to None.
+        on_abandoned: Called for each request whose future was cancelled before it was computed. Defaults to None.
+    """
+
+    def __init__(self, compute, waiting, batch, on_batch=None, on_abandoned=None):
+        self._compute, self._capacity, self._batch = compute, waiting, batch
+        self._on_batch, self._on_abandoned = on_batch, on_abandoned
+        self._jobs, self._size, self._computing, self._is_closed = deque(), 0, 0, False
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(target=self._run, name="kcrf-batches", daemon=True)
+        self._thread.start()
+
+    def submit(self, texts, options=None):
+        """Adds a request.
+
+        Args:
+            texts: List of strings.
+            options: Something that can be compared; requests with the same options share batches. Defaults to None.
+
+        Returns:
+            A `concurrent.futures.Future` of the list of results. To cancel it takes the request out of the queue,
+            unless it is being computed.
+
+        Raises:
+            QueueFull: Too many texts wait, or the batcher is closed.
+        """
+        job = _Job(texts, options)
+        with self._changed:
+            if self._is_closed or (self._jobs and self._size + job.size > self._capacity):
+                raise QueueFull
+            self._jobs.append(job)
+            self._size += job.size
+            self._changed.notify()
+        return job.future
+
+    def waiting(self):
+        """How many texts wait, in pieces of 128 characters."""
+        return self._size
+
+    def computing(self):
+        """How many texts are being computed, counted likewise."""
+        return self._computing
+
+    def is_alive(self):
+        """Whether requests are computed."""
+        return self._thread.is_alive()
+
+    def close(self):
+        """Takes no further requests, and returns when those that wait are computed."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify()
+        self._thread.join()
+
+    def _run(self):
+        while jobs := self._next_batch():
+            started = [job for job in jobs if job.future.set_running_or_notify_cancel()]
+            if self._on_abandoned:
+                for _ in range(len(jobs) - len(started)):
+                    self._on_abandoned()
+            if started:
+                self._answer(started)
+            self._computing = 0
+
+    def _next_batch(self):
+        """The requests to compute next; an empty list when the batcher is closed and nothing waits."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._jobs or self._is_closed)
+            if not self._jobs:
+                return []
+            jobs, room = [self._jobs.popleft()], self._batch
+            room -= jobs[0].size
+            for job in list(self._jobs):
+                if job.options == jobs[0].options and job.size <= room:
+                    self._jobs.remove(job)
+                    jobs.append(job)
+                    room -= job.size
+            self._computing = sum(job.size for job in jobs)
+            self._size -= self._computing
+            return jobs
+
+    def _answer(self, jobs):
+        texts = [text for job in jobs for text in job.texts]
+        try:
+            results = iter(self._compute(texts, jobs[0].options))
+        except Exception as error:
+            if len(jobs) == 1:
+                jobs[0].future.set_exception(error)
+            for job in jobs if len(jobs) > 1 else ():
+                self._answer([job])
+            return
+        if self._on_batch:
+            self._on_batch(texts, len(jobs))
+        for job in jobs:
+            job.future.set_result([next(results) for _ in job.texts])

@@ -1,0 +1,96 @@
+"""ASGI middleware: bounds bodies, stops work for clients that left, and counts and times requests."""
+
+import asyncio
+import time
+from contextlib import suppress
+
+from kcrf.files import json_line
+
+__all__ = ["Connections"]
+
+_BODY = "http.request"
+_LEFT = 499  # nginx' status for a client that left before its answer
+
+
+class Connections:
+    """Wraps an ASGI application.
+
+    A body is read whole before the application sees the request: 413 if it is too long, 408 if it takes too long. When
+    the client closes the connection, the application's task is cancelled.
+
+    Args:
+        app: The application.
+        limits: A `Limits`.
+        metrics: A `Metrics`.
+        paths: The paths that are counted by name; others are counted together.
+    """
+
+    def __init__(self, app, limits, metrics, paths):
+        self._app, self._limits, self._metrics, self._paths = app, limits, metrics, frozenset(paths)
+
+    async def __call__(self, scope, receive, send):
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        start, status = time.perf_counter(), _LEFT
+
+        async def counted_send(message):
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        path = scope["path"] if scope["path"] in self._paths else "other"
+        try:
+            await self._answer(scope, receive, counted_send)
+        finally:
+            self._metrics.add("requests_total", path=path, status=status)
+            self._metrics.observe("request_seconds", time.perf_counter() - start, path=path)
+
+    async def _answer(self, scope, receive, send):
+        if scope["method"] != "POST":
+            return await self._app(scope, receive, send)
+        try:
+            async with asyncio.timeout(self._limits.seconds):
+                body = await self._body(receive)
+        except TimeoutError:
+            return await _refuse(send, 408, f"The body must arrive within {self._limits.seconds:g} seconds.")
+        if body is None:
+            return
+        if len(body) > self._limits.body:
+            return await _refuse(send, 413, f"The body must have at most {self._limits.body:,} bytes.")
+        await self._run(scope, body, receive, send)
+
+    async def _body(self, receive):
+        """The body, or its beginning if that is too long; None if the client left."""
+        body, more = bytearray(), True
+        while more and len(body) <= self._limits.body:
+            message = await receive()
+            if message["type"] != _BODY:
+                return None
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+        return bytes(body)
+
+    async def _run(self, scope, body, receive, send):
+        """Runs the application until it has answered or the client has left."""
+        messages = [{"type": _BODY, "body": body, "more_body": False}]
+
+        async def replay():
+            return messages.pop() if messages else await receive()
+
+        answer = asyncio.ensure_future(self._app(scope, replay, send))
+        left = asyncio.ensure_future(receive())
+        try:
+            await asyncio.wait({answer, left}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            left.cancel()
+            if not answer.done():
+                answer.cancel()
+            with suppress(asyncio.CancelledError):
+                await answer
+
+
+async def _refuse(send, status, reason):
+    headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": json_line({"error": reason}).encode()})

@@ -1,0 +1,35 @@
+"""What requests hold, for FastAPI to check and to describe."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+__all__ = ["request_models"]
+
+_CONFIG = ConfigDict(extra="forbid", strict=True)
+_MODEL = "The name of a model, as `/models` lists them. By default the first one for this path."
+_TOP_K = "How many of the most probable analyses to add as `alternatives`."
+
+
+def request_models(limits):
+    """The pydantic models of the bodies of requests, by their paths.
+
+    Args:
+        limits: A `Limits`, which the models check and show.
+    """
+    text = Annotated[str, Field(max_length=limits.length)]
+    pair = Annotated[list[text], Field(min_length=2, max_length=2)]
+    top_k = (int, Field(0, ge=0, le=limits.top_k, description=_TOP_K))
+    pairs = "Texts; or pairs of texts, as lists of two strings, for a model that was trained on pairs."
+    return {
+        "/segment": _model("SegmentRequest", limits, text, "Texts to cut into words.", top_k=top_k),
+        "/recognize": _model("RecognizeRequest", limits, text, "Texts to find entities in.", top_k=top_k),
+        "/classify": _model("ClassifyRequest", limits, text | pair, pairs),
+    }
+
+
+def _model(name, limits, item, description, **fields) -> type[BaseModel]:
+    texts = (list[item], Field(max_length=limits.texts, description=description))
+    return create_model(
+        name, __config__=_CONFIG, texts=texts, model=(str | None, Field(None, description=_MODEL)), **fields
+    )

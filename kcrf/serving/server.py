@@ -1,0 +1,94 @@
+"""Runs the web application in a process, until SIGTERM or Ctrl-C."""
+
+import ipaddress
+import signal
+import socket
+from contextlib import contextmanager
+
+import uvicorn
+
+from kcrf.serving.app import build_app
+
+__all__ = ["open_socket", "run_server"]
+
+_CONNECTIONS = 1000  # more are answered 503
+
+
+def open_socket(host, port):
+    """A socket bound to an address, which does not listen yet.
+
+    Args:
+        host: A name or an address.
+        port: A number; 0 for any that is free.
+
+    Raises:
+        OSError: The address is not one of this machine, or the port is in use.
+    """
+    family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    bound = socket.socket(family, kind)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+    except OSError as error:
+        bound.close()
+        raise OSError(f"{host} port {port}: {error.strerror.lower()}") from None
+    return bound
+
+
+def address_of(bound):
+    """The URL of a bound socket."""
+    host, port = bound.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def is_loopback(bound):
+    """Whether a bound socket can be reached from this machine alone."""
+    return ipaddress.ip_address(bound.getsockname()[0]).is_loopback
+
+
+def run_server(models, bound, limits=None, on_ready=None):
+    """Answers requests until SIGTERM or Ctrl-C, and then those that it took.
+
+    Where the address is one of this machine alone, requests must name it: a web page elsewhere cannot reach the server
+    by a name of its own that leads here.
+
+    Args:
+        models: What `load_models` returns.
+        bound: What `open_socket` returns.
+        limits: A `Limits`. Defaults to None, `Limits()`.
+        on_ready: Called with the URL when requests are answered. Defaults to None.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C ended it.
+    """
+    hosts = ("localhost", "127.0.0.1", "::1", "[::1]", bound.getsockname()[0]) if is_loopback(bound) else ("*",)
+    app = build_app(models, limits, hosts)
+    config = uvicorn.Config(
+        app, log_level="warning", access_log=False, server_header=False, limit_concurrency=_CONNECTIONS, lifespan="on"
+    )
+    server = _Server(config, on_ready and (lambda: on_ready(address_of(bound))))
+    with _without_sigterm():
+        server.run(sockets=[bound])
+
+
+class _Server(uvicorn.Server):
+    """A server that says when it is ready."""
+
+    def __init__(self, config, on_ready):
+        super().__init__(config)
+        self._on_ready = on_ready
+
+    async def startup(self, sockets=None):
+        await super().startup(sockets)
+        if self._on_ready and self.started:
+            self._on_ready()
+
+
+@contextmanager
+def _without_sigterm():
+    """Uvicorn sends itself SIGTERM again when it has stopped, which would make the exit status that of a failure."""
+    before = signal.signal(signal.SIGTERM, lambda *arguments: None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
