@@ -89,26 +89,11 @@ def parts_of(data, corpus):
     from kcrf.corpora import read_conll, read_segmented
 
     def read(path):
-        if corpus == "ud_gsd":
-            return read_words(data / path)
-        if path.endswith(".utf8"):
+        if CORPORA[corpus][0] == "cws":
             return [words_as_sentence(words) for words in read_segmented(data / path) if words]
         return read_conll(data / path, repair=corpus == "weibo")
 
     return [path and read(path) for path in CORPORA[corpus][1]]
-
-
-def read_words(path):
-    """The sentences of CoNLL-U, cut into words."""
-    sentences, words = [], []
-    for line in [*path.read_text(encoding="utf-8").splitlines(), ""]:
-        columns = line.split("\t")
-        if len(columns) > 1 and columns[0].isdigit():
-            words.append(columns[1].replace(" ", ""))
-        elif not line and words:
-            sentences.append(words_as_sentence(words))
-            words = []
-    return sentences
 
 
 def words_as_sentence(words):

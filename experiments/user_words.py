@@ -13,7 +13,6 @@ from collections import Counter
 from functools import partial
 from pathlib import Path
 
-from defaults import read_words
 from results import kept
 
 RESULTS = Path(__file__).with_suffix(".json")
@@ -52,7 +51,9 @@ def measure(options, row):
 
 
 def words_of(path):
-    return [[s.text[start:end] for start, end in s.spans] for s in read_words(path)]
+    from kcrf.corpora import read_segmented
+
+    return [words for words in read_segmented(path) if words]
 
 
 if __name__ == "__main__":

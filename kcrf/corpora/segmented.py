@@ -1,4 +1,4 @@
-"""Segmented text: a sentence a line, its words separated by blanks, as SIGHAN and PKU publish it."""
+"""Segmented text: a sentence a line, its words separated by blanks, as SIGHAN and PKU publish it; or CoNLL-U."""
 
 import re
 
@@ -9,11 +9,15 @@ __all__ = ["read_segmented"]
 # A word with its word class: 充满/v or 第六_OD. PKU brackets compounds and tags them too: [中国/ns 人民/n]nt
 _WORD_WITH_TAG = re.compile(r"(\[(?=[^/_]))?(?P<word>.+)(/[A-Za-z]+(\][A-Za-z]+)?|_[A-Z][A-Za-z]*(-[A-Z]+)*)")
 _ENTITY_TAG = re.compile(r"O|[BIESMLU]-.+")
+_COLUMNS, _TOKEN_ID = 10, re.compile(r"\d+([-.]\d+)?")  # of CoNLL-U: 3, or 3-4 for a range, or 3.1 for an empty node
 _MOST_WORDS = 0.9  # share of words with a tag from which on the tags are taken for word classes
 
 
 def read_segmented(path, strip_tags=False):
     """Reads segmented text: one sentence a line, words separated by blanks.
+
+    The words of CoNLL-U, as Universal Dependencies publish it, are read too: of its lines of ten columns those whose
+    first one is a whole number. White space inside a word is left out.
 
     Args:
         path: A UTF-8 file.
@@ -21,14 +25,17 @@ def read_segmented(path, strip_tags=False):
             `False`: a file with word classes is refused.
 
     Returns:
-        One list of words per line, an empty list for a blank line.
+        One list of words per line, an empty list for a blank line; of CoNLL-U one per sentence.
 
     Raises:
         FileNotFoundError: There is no such file.
         ValueError: The file is not UTF-8, has no word, has a `\\r` within a line, has words with word classes (nine
             of ten words or more), or is not segmented text but CoNLL columns or JSON lines.
     """
-    lines = [line.split() for line in read_corpus_lines(path)]
+    lines = read_corpus_lines(path)
+    if _is_conllu(lines):
+        return _read_conllu(path, lines)
+    lines = [line.split() for line in lines]
     sentences = [words for words in lines if words]
     if not sentences:
         raise ValueError(
@@ -47,6 +54,26 @@ def read_segmented(path, strip_tags=False):
         return [[_without_tag(word) for word in words] for words in lines]
     _check_no_tags(path, lines)
     return lines
+
+
+def _is_conllu(lines):
+    """Whether the first line that is neither blank nor a comment is a token of CoNLL-U."""
+    first = next((line for line in lines if line.strip() and not line.startswith("#")), "")
+    return len(first.split("\t")) == _COLUMNS and _TOKEN_ID.fullmatch(first.split("\t")[0]) is not None
+
+
+def _read_conllu(path, lines):
+    sentences = [[]]
+    for number, line in enumerate(lines, 1):
+        columns = line.split("\t")
+        if not line.strip():
+            sentences.append([])
+        elif not line.startswith("#"):
+            if len(columns) != _COLUMNS or not _TOKEN_ID.fullmatch(columns[0]):
+                raise ValueError(f"{path}:{number}: needs the {_COLUMNS} columns of CoNLL-U. Received: {line[:40]!r}")
+            word = "".join(columns[1].split())
+            sentences[-1] += [word] if columns[0].isdigit() and word else []
+    return [words for words in sentences if words]
 
 
 def _is_entity_line(words):

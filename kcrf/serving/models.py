@@ -4,8 +4,8 @@ import re
 from dataclasses import asdict
 from pathlib import Path
 
-from kcrf.runs import RunFolder
 from kcrf.taggers import EntityRecognizer, TextClassifier, WordSegmenter
+from kcrf.taggers.open import open_run
 
 __all__ = ["PATHS", "load_models", "named_runs"]
 
@@ -101,7 +101,7 @@ class ServedModel:
     """
 
     def __init__(self, name, run_dir):
-        settings = RunFolder(run_dir).read_settings()
+        settings = open_run(run_dir).read_settings()
         self.name, self.task, self.path = name, settings.task, PATHS[settings.task]
         self.labels = list(settings.labels if self.task == "classify" else settings.tag_scheme().types)
         model = _KINDS[self.task](run_dir)

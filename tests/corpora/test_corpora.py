@@ -43,6 +43,15 @@ def test_columns_may_begin_with_a_brace_and_json_that_nests_too_deep_is_told_by_
         read_entities(path)
 
 
+def test_words_of_conllu_are_read(tmp_path):
+    rows = ["# text = 我爱New York", "1\t我", "2-3\t爱吧", "2\t爱", "3\t吧", "3.1\t_", "4\tNew York", "", "", "1\t好"]
+    lines = [row + "\t_" * 8 if "\t" in row else row for row in rows]
+    path = write(tmp_path, "\n".join(lines).encode())
+    assert read_segmented(path) == [["我", "爱", "吧", "NewYork"], ["好"]]
+    with pytest.raises(ValueError, match=r":11: needs the 10 columns of CoNLL-U. Received: '我 爱'"):
+        read_segmented(write(tmp_path, "\n".join([*lines, "我 爱"]).encode()))
+
+
 def test_a_last_line_without_an_end_is_read(tmp_path):
     assert read_segmented(write(tmp_path, b"a b\nc")) == [["a", "b"], ["c"]]
 
