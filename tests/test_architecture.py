@@ -28,6 +28,8 @@ EXTRAS = {  # modules that an extra is for, and what it installs
     "kcrf.export.chain_graph": {"onnx"},
     "kcrf.export.network_graph": {"onnx", "tensorflow", "tf2onnx"},
     "kcrf.export.onnx_file": {"onnx"},
+    "kcrf.export.tensorflow_function": {"tensorflow"},
+    "kcrf.export.write": {"tensorflow"},
     "kcrf.serving.answers": {"pydantic"},
     "kcrf.serving.app": {"fastapi", "starlette"},
     "kcrf.serving.requests": {"pydantic"},

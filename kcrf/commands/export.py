@@ -15,19 +15,18 @@ def add_export(commands):
 
 def _add_options(parser):
     parser.epilog = (
-        "The file holds network, decoding, confidences and vocabulary. `kcrf segment`, `tag`, `classify` and\n"
-        "kcrf.taggers take it in place of the run folder and need onnxruntime only. TensorFlow is needed to write it,\n"
+        "It holds network, decoding, confidences and vocabulary. `kcrf segment`, `tag`, `classify` and\n"
+        "kcrf.taggers take an ONNX file in place of the run folder and need onnxruntime only. TensorFlow is needed to write it,\n"
         "whichever backend trained the model.\n\n"
         "examples:\n  kcrf export runs/mine --out mine.onnx\n  kcrf export runs/mine --out small.onnx --int8"
     )
     parser.add_argument("run_dir", metavar="RUN_DIR", help="A folder that `kcrf train` wrote.")
     parser.add_argument(
         "--format",
-        choices=["onnx"],
         default="onnx",
-        help="What is written. onnx: a file for onnxruntime. [%(default)s]",
+        help="onnx: a file for onnxruntime. saved_model: a folder for TensorFlow and TensorFlow Serving. [%(default)s]",
     )
-    parser.add_argument("--out", metavar="FILE", help="The file to write. [model.onnx in RUN_DIR]")
+    parser.add_argument("--out", metavar="PATH", help="What to write. [model.onnx or saved_model, in RUN_DIR]")
     parser.add_argument(
         "--int8",
         action="store_true",
@@ -40,10 +39,11 @@ def _export(options):
     from kcrf.runs import RunFolder
 
     RunFolder(options.run_dir).read_config()  # refuses a folder that holds no run, before TensorFlow is imported
-    out = options.out or os.path.join(options.run_dir, "model.onnx")
+    name = "saved_model" if options.format == "saved_model" else "model.onnx"
+    out = options.out or os.path.join(options.run_dir, name)
     os.environ["KERAS_BACKEND"] = "tensorflow"
     with quiet_import():
-        from kcrf.export import export_onnx
+        from kcrf.export import export_model
 
-        export_onnx(options.run_dir, out, options.int8)
+        export_model(options.run_dir, out, options.format, options.int8)
     print(out)

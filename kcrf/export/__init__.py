@@ -1,5 +1,5 @@
-"""Trained models in production: exported files."""
+"""Trained models as files that run without Keras."""
 
-from kcrf.export.onnx_file import export_onnx
+from kcrf.export.write import FORMATS, export_model
 
-__all__ = ["export_onnx"]
+__all__ = ["FORMATS", "export_model"]

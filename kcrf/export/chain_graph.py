@@ -7,6 +7,8 @@ tf2onnx refuses loops over a dimension of unknown length, so the recursions of `
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
+from kcrf.export.roles import roles_of
+
 __all__ = ["Graph", "append_chain"]
 
 _FORBIDDEN = -1e9  # as kcrf.crf.FORBIDDEN
@@ -219,25 +221,12 @@ def _posterior(graph, chain, scores, tags, temperature):
 def _confidences(graph, chain, scores, scheme, tags, onward, marginals, given):
     """Factors `(time, batch)`; their product over a span of the best path is the probability of the span."""
     add, constant = graph.add, graph.constant
-    begins, longer = _roles(scheme)
+    begins, longer = roles_of(scheme)
     is_first = add("Gather", constant(begins, "bool"), tags)  # (time, batch)
     factors = add("Where", is_first, _at(graph, marginals, tags, axis=2), given)
     if (longer >= 0).any():
         factors = add("Mul", factors, _ends(graph, chain, scores, longer, tags, onward))
     return add("Where", chain.real, factors, constant(1.0))
-
-
-def _roles(scheme):
-    """Which tags begin a span, or are outside, `(tags,)` bool; and which tag would make a span longer, or -1."""
-    begins, longer = np.zeros(len(scheme), bool), np.full(len(scheme), -1)
-    for label in [(name,) for name in scheme.types] or [()]:
-        one, two, three = (scheme.encode([(0, length, *label)], length) for length in (1, 2, 3))
-        begins[[one[0], two[0]]] = True
-        for shorter, more in ((one, two), (two, three)):
-            if more[: len(shorter)] == shorter:  # the last tag does not show where the span ends
-                longer[shorter[-1]] = more[-1]
-    begins[0] |= bool(scheme.types)  # outside
-    return begins, longer
 
 
 def _ends(graph, chain, scores, longer, tags, onward):

@@ -6,6 +6,7 @@ import tensorflow as tf
 import tf2onnx
 
 from kcrf.backend import keras, ops
+from kcrf.export.tensorflow_function import signature_of
 
 __all__ = ["OPSET", "network_graph"]
 
@@ -25,7 +26,7 @@ def network_graph(model, outputs, int8=False):
         dicts; no result is declared as an output yet.
     """
     network = _without_convolutions(model) if int8 else model
-    signature = [tf.TensorSpec(x.shape, "int32", name=name) for name, x in model.input.items()]
+    signature = list(signature_of(model).values())
 
     @tf.function(input_signature=signature)
     def call(*arrays):

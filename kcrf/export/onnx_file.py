@@ -1,66 +1,36 @@
-"""Writes the model of a run as one file that runs without Keras and without kcrf."""
+"""Taggers and classifiers as ONNX files."""
 
 import json
-from dataclasses import asdict
-from pathlib import Path
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from kcrf.backend import backend_name, ops
+from kcrf.backend import ops
 from kcrf.export.chain_graph import Graph, append_chain
 from kcrf.export.network_graph import network_graph
-from kcrf.files import write_aside
-from kcrf.runs.folder import BERT_CONFIG, CONFIG, FORMAT, VOCABULARY
 from kcrf.taggers.networks import mask_of
-from kcrf.taggers.open import open_model
 from kcrf.version import __version__
 
-__all__ = ["export_onnx"]
+__all__ = ["onnx_file"]
 
-_TASKS = ("cws", "ner", "classify")
+_IR_VERSION = 10  # that of onnx 1.17; newer ones need a newer onnxruntime
 
 
-def export_onnx(run_dir, path, int8=False):
-    """Writes the model of a run as an ONNX file, with decoding, confidences and vocabulary inside.
-
-    `kcrf.taggers` and the commands take the file in place of the run folder and need onnxruntime, but no Keras. What
-    the file has for others is in docs/production.md.
+def onnx_file(network, settings, texts, int8=False):
+    """An `onnx.ModelProto` of a network with decoding and confidences.
 
     Args:
-        run_dir: A folder that `kcrf train` wrote, on any backend.
-        path: The file, which ends in `.onnx`. One that is there is replaced.
-        int8: Whether matrices and embeddings become integers of 8 bits: a quarter of the size, two to three times the
-            speed, and slightly other scores. Defaults to False.
-
-    Raises:
-        FileNotFoundError: It is no run folder, or a file is missing.
-        RuntimeError: The backend of Keras is not TensorFlow, from which the file is made.
-        ValueError: `path` has another ending, or the run is damaged.
-
-    >>> export_onnx("runs/pku", "pku.onnx", int8=True)              # doctest: +SKIP
+        network: A `KerasTaggingNetwork` or a `KerasClassificationNetwork`.
+        settings: The `Settings` of its run.
+        texts: A dict of texts for the metadata.
+        int8: Whether matrices and embeddings become integers of 8 bits. Defaults to False.
     """
-    if backend_name() != "tensorflow":
-        raise RuntimeError(f"needs KERAS_BACKEND=tensorflow, set before Keras is imported. Received: {backend_name()}")
-    if Path(path).suffix != ".onnx":
-        raise ValueError(f"`path` must end in .onnx. Received: {str(path)!r}")
-    network, setup = open_model(run_dir, _TASKS)
-    proto, texts = (_classifier if setup.settings.task == "classify" else _tagger)(network, setup.settings, int8)
-    helper.set_model_props(proto, {**_texts_of(setup), **texts})
-    proto.producer_name, proto.producer_version, proto.ir_version = "kcrf", __version__, 10
+    proto, more = (_classifier if settings.task == "classify" else _tagger)(network, settings, int8)
+    helper.set_model_props(proto, {**texts, **more})
+    proto.producer_name, proto.producer_version, proto.ir_version = "kcrf", __version__, _IR_VERSION
     onnx.checker.check_model(proto)
-    write_aside(Path(path), lambda aside: aside.write_bytes(proto.SerializeToString()))
-
-
-def _texts_of(setup):
-    """The metadata that `kcrf.runs.exported` reads."""
-    settings = {**asdict(setup.settings), "teacher": None}
-    texts = {CONFIG: {"format": FORMAT, "kcrf": __version__, "backend": setup.backend, "settings": settings}}
-    texts[VOCABULARY if setup.settings.bert is None else BERT_CONFIG] = setup.reader.get_config()
-    if setup.settings.bert is not None:
-        texts["vocab.json"] = setup.reader.vocabulary
-    return {name: json.dumps(value) for name, value in texts.items()}
+    return proto
 
 
 def _tagger(network, settings, int8):
@@ -79,7 +49,7 @@ def _tagger(network, settings, int8):
     proto.graph.input.append(helper.make_tensor_value_info("allowed", TensorProto.FLOAT, free))
     proto.graph.input.append(helper.make_tensor_value_info("with_confidences", TensorProto.BOOL, []))
     transitions = np.asarray(likely["transitions"], "float64").tolist()
-    return proto, {"labels": json.dumps(scheme.labels), "transitions": json.dumps(transitions)}
+    return proto, {"transitions": json.dumps(transitions)}
 
 
 def _scores(chain):
@@ -101,7 +71,7 @@ def _classifier(network, settings, int8):
     for name in ("scores", "probabilities" if labels else "numbers"):
         shape = ["batch", len(labels) or 1]
         proto.graph.output.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
-    return proto, {"labels": json.dumps(labels)}
+    return proto, {}
 
 
 def _append(graph, more):

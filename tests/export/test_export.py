@@ -15,7 +15,7 @@ pytest.importorskip("tf2onnx")
 
 from kcrf.backend import ops  # noqa: E402
 from kcrf.corpora import Sentence, load_mini  # noqa: E402
-from kcrf.export import export_onnx  # noqa: E402
+from kcrf.export import export_model  # noqa: E402
 from kcrf.models import build_transformer_model, save_pretrained  # noqa: E402
 from kcrf.readers import CharacterReader, Lexicon, PieceReader, Vocabulary, WordReader  # noqa: E402
 from kcrf.runs import RunFolder, Settings  # noqa: E402
@@ -59,7 +59,7 @@ def words(tmp_path_factory):
     folder = tmp_path_factory.mktemp("words")
     settings = Settings(**SMALL, temperature=1.3, crf_lr_multiplier=10.0)
     write_run(folder / "run", settings, characters(lexicon=True))
-    export_onnx(folder / "run", folder / "words.onnx")
+    export_model(folder / "run", folder / "words.onnx")
     return folder / "run", folder / "words.onnx"
 
 
@@ -90,7 +90,7 @@ def test_entities_are_those_of_the_run(head, scheme, tmp_path):
     settings = Settings(task="ner", types=TYPES, head=head, scheme=scheme, encoder="transformer", **SMALL)
     settings = replace(settings, crf_lr_multiplier=1.0, constraints=head == "crf")
     write_run(tmp_path / "run", settings, characters())
-    export_onnx(tmp_path / "run", tmp_path / "ner.onnx")
+    export_model(tmp_path / "run", tmp_path / "ner.onnx")
     for threshold in (None, 0.2):
         run, exported = (EntityRecognizer(tmp_path / name, threshold) for name in ("run", "ner.onnx"))
         found, ours = run.recognize_batch(TEXTS), exported.recognize_batch(TEXTS)
@@ -114,7 +114,7 @@ def test_words_as_units_and_a_bilstm_and_pieces_of_a_bert(tmp_path):
     settings = Settings(task="ner", types=TYPES, bert=str(bert), crf_lr_multiplier=1.0, word_case=True)
     write_run(tmp_path / "bert", settings, PieceReader.of_bert(bert, word_case=True))
     for name in ("words", "bert"):
-        export_onnx(tmp_path / name, tmp_path / f"{name}.onnx")
+        export_model(tmp_path / name, tmp_path / f"{name}.onnx")
         run, exported = (load_tagger(tmp_path / file) for file in (name, f"{name}.onnx"))
         for ours, others in zip(exported.spans(texts, confidence=True), run.spans(texts, confidence=True)):
             assert [span[:-1] for span in ours] == [span[:-1] for span in others]
@@ -125,7 +125,7 @@ def test_words_as_units_and_a_bilstm_and_pieces_of_a_bert(tmp_path):
 def test_labels_and_numbers_are_those_of_the_run(labels, tmp_path):
     settings = Settings(task="classify", labels=labels, mean=2.5, deviation=1.5, **SMALL)
     write_run(tmp_path / "run", settings, characters())
-    export_onnx(tmp_path / "run", tmp_path / "labels.onnx")
+    export_model(tmp_path / "run", tmp_path / "labels.onnx")
     found, ours = (TextClassifier(tmp_path / name).classify_batch(TEXTS) for name in ("run", "labels.onnx"))
     if labels:
         assert [item.label for item in ours] == [item.label for item in found]
@@ -148,7 +148,7 @@ def test_the_graph_gives_what_the_enumeration_of_all_paths_gives(tmp_path):
     """For others than kcrf: the file alone, with padding and an empty sentence."""
     settings = Settings(task="ner", types=("X",), scheme="bio", crf_lr_multiplier=1.0, temperature=1.7, **SMALL)
     write_run(tmp_path / "run", settings, characters())
-    export_onnx(tmp_path / "run", tmp_path / "ner.onnx")
+    export_model(tmp_path / "run", tmp_path / "ner.onnx")
     tagger = load_tagger(tmp_path / "run")
     session = onnxruntime.InferenceSession(tmp_path / "ner.onnx")
     rows = [read(TEXTS[0][:6]), read(TEXTS[1][:4]), dict.fromkeys(("characters", "bigrams"), np.zeros(0, "int32"))]
@@ -177,7 +177,7 @@ def chain_of(chain):
 
 def test_integers_of_8_bits_change_few_tags(words, tmp_path):
     run, path = words
-    export_onnx(run, tmp_path / "int8.onnx", int8=True)
+    export_model(run, tmp_path / "int8.onnx", int8=True)
     assert (tmp_path / "int8.onnx").stat().st_size < 0.6 * path.stat().st_size
     whole, rounded = (marginals(file) for file in (path, tmp_path / "int8.onnx"))
     assert 0 < np.abs(whole - rounded).max() < 0.1
@@ -188,6 +188,28 @@ def marginals(path):
     session = onnxruntime.InferenceSession(path)
     inputs = {name: row[None, :64] for name, row in read(TEXTS[-2], lexicon=True).items()}
     return session.run(["marginals"], {**inputs, **NOTHING_KNOWN})[0]
+
+
+@pytest.mark.parametrize("scheme", ["bio", "bioes"])
+def test_a_saved_model_gives_what_the_onnx_file_gives(scheme, tmp_path):
+    import tensorflow as tf
+
+    settings = Settings(task="ner", types=TYPES, scheme=scheme, crf_lr_multiplier=1.0, temperature=0.8, **SMALL)
+    write_run(tmp_path / "run", settings, characters())
+    export_model(tmp_path / "run", tmp_path / "ner.onnx")
+    export_model(tmp_path / "run", tmp_path / "saved", "saved_model")
+    inputs = {name: np.stack([row[:20], np.pad(row[20:30], (0, 10))]) for name, row in read(TEXTS[-2]).items()}
+    session = onnxruntime.InferenceSession(tmp_path / "ner.onnx")
+    expected = session.run(["tags", "confidences"], {**inputs, **NOTHING_KNOWN})
+    serve = tf.saved_model.load(tmp_path / "saved").signatures["serving_default"]
+    found = serve(**{name: tf.constant(rows) for name, rows in inputs.items()})
+    assert found["tags"].numpy().tolist() == expected[0].tolist()
+    assert_allclose(found["confidences"], expected[1], rtol=1e-4, atol=1e-6)
+    assert expected[1].min() < 0.9
+    labels = json.loads((tmp_path / "saved" / "assets.extra" / "labels").read_text())
+    assert labels == list(settings.tag_scheme().labels)
+    with pytest.raises(FileExistsError, match="saved: needs a folder that does not exist"):
+        export_model(tmp_path / "run", tmp_path / "saved", "saved_model")
 
 
 def test_an_exported_file_needs_no_keras(words):
@@ -212,7 +234,9 @@ def test_wrong_files_are_named(words, tmp_path):
     with pytest.raises(ValueError, match="words.onnx: needs a run of --task ner. Received: one of --task cws"):
         EntityRecognizer(path)
     with pytest.raises(ValueError, match="`path` must end in .onnx. Received: .*words.bin"):
-        export_onnx(run, tmp_path / "words.bin")
+        export_model(run, tmp_path / "words.bin")
+    with pytest.raises(ValueError, match="`format` must be one of .*litert.*TensorListReserve"):
+        export_model(run, tmp_path / "words.tflite", "litert")
     import onnx
 
     proto = onnx.load(path)

@@ -1,0 +1,77 @@
+"""Network, decoding and confidences as one TensorFlow function."""
+
+import numpy as np
+import tensorflow as tf
+
+from kcrf import crf
+from kcrf.backend import ops
+from kcrf.export.roles import roles_of
+from kcrf.taggers.networks import mask_of
+
+__all__ = ["classifier_function", "signature_of", "tagger_function"]
+
+
+def signature_of(model):
+    """The inputs of a model, a dict of ints, as TensorFlow names and types them; batch and time are free."""
+    return {name: tf.TensorSpec(x.shape, "int32", name=name) for name, x in model.input.items()}
+
+
+def tagger_function(network):
+    """A `tf.Module` whose function `serve` has the "tags" and "confidences" that `kcrf.export.chain_graph` has."""
+    best, likely = (
+        {name: chain[name] for name in ("transitions", "start", "end")}
+        for chain in network.chains(np.zeros((1, 1, len(network.scheme)), "float32"))
+    )
+
+    def outputs(inputs):
+        emissions, mask = network.model(inputs, training=False), mask_of(inputs)
+        emissions = tf.where(mask[:, :, None], emissions, 0.0)
+        tags = crf.viterbi(emissions, mask, **best)
+        chain = {"emissions": emissions / network.temperature, "mask": mask, **likely}
+        confidences = _confidences(chain, network.scheme, tf.maximum(tags, 0))
+        return {"tags": tags, "confidences": tf.where(mask, confidences, 1.0)}
+
+    return _module(network.model, outputs)
+
+
+def classifier_function(network, settings):
+    """The same of a classifier, with "probabilities", or for regression "numbers"."""
+
+    def outputs(inputs):
+        scores = network.model(inputs, training=False)
+        if settings.labels:
+            return {"probabilities": tf.nn.softmax(scores)}
+        return {"numbers": scores * settings.deviation + settings.mean}
+
+    return _module(network.model, outputs)
+
+
+def _module(model, outputs):
+    module = tf.Module()
+    module.variables_of_model = model.variables  # tracked, so that they are saved
+    signature = signature_of(model)
+    module.serve = tf.function(lambda **inputs: outputs(inputs)).get_concrete_function(**signature)
+    return module
+
+
+def _confidences(chain, scheme, tags):
+    """Factors `(batch, time)`; their product over a span of the best path is the probability of the span."""
+    marginals = crf.marginals(**chain)
+    onward = tf.maximum(chain["emissions"], crf.FORBIDDEN) + crf.log_sums_onward(**chain)
+    # Real positions from left to right, then the masked ones: the neighbours of a position are next to it.
+    order = tf.argsort(tf.cast(~chain["mask"], "int32"), axis=1, stable=True)
+    tags, marginals, onward, real = (
+        tf.gather(x, order, axis=1, batch_dims=1) for x in (tags, marginals, onward, chain["mask"])
+    )
+    before = tf.pad(tags[:, :-1], [[0, 0], [1, 0]])
+    given = tf.nn.softmax(
+        tf.gather(ops.convert_to_tensor(chain["transitions"]), before) + onward
+    )  # (batch, time, tags)
+    begins, longer = roles_of(scheme)
+    at = tf.where(tf.gather(begins, tags)[..., None], marginals, given)
+    factors = tf.gather(at, tags, axis=2, batch_dims=2)
+    another = tf.gather(longer, tags)[:, :-1]  # the tag that would make a span longer, or -1
+    goes_on = tf.gather(given[:, 1:], tf.maximum(another, 0), axis=2, batch_dims=2)
+    ends = (another >= 0) & (another != tags[:, 1:]) & real[:, 1:]
+    factors *= tf.pad(tf.where(ends, 1 - goes_on, 1.0), [[0, 0], [0, 1]], constant_values=1.0)
+    return tf.gather(factors, tf.argsort(order, axis=1), axis=1, batch_dims=1)

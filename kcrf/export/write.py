@@ -1,0 +1,95 @@
+"""Writes the model of a run in a format that runs without Keras and without kcrf."""
+
+import json
+import os
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+
+import tensorflow as tf
+
+from kcrf.backend import backend_name
+from kcrf.export.onnx_file import onnx_file
+from kcrf.export.tensorflow_function import classifier_function, tagger_function
+from kcrf.files import write_aside
+from kcrf.runs.folder import BERT_CONFIG, CONFIG, FORMAT, VOCABULARY
+from kcrf.taggers.open import open_model
+from kcrf.version import __version__
+
+__all__ = ["FORMATS", "export_model"]
+
+FORMATS = ("onnx", "saved_model")
+_NO_LITERT = (
+    "LiteRT is not supported: its converter, as of TensorFlow 2.21, refuses the operation TensorListReserve of loops "
+    "over any number of characters, and its interpreter those that TensorFlow would lend it"
+)
+
+
+def export_model(run_dir, path, format="onnx", int8=False):
+    """Writes the model of a run with decoding, confidences and vocabulary inside.
+
+    `kcrf.taggers` and the commands take an ONNX file in place of the run folder and need onnxruntime, but no Keras.
+    What the formats hold for other programs is described in docs/production.md.
+
+    Args:
+        run_dir: A folder that `kcrf train` wrote, on any backend.
+        path: The file, which ends in `.onnx` and replaces one that is there; or the folder of a SavedModel, which must
+            not exist.
+        format: "onnx" or "saved_model". Defaults to "onnx".
+        int8: For ONNX: whether matrices and embeddings become integers of 8 bits: a quarter of the size, two to three
+            times the speed, and slightly other scores. Defaults to False.
+
+    Raises:
+        FileExistsError: The folder of a SavedModel exists.
+        FileNotFoundError: It is no run folder, or a file is missing.
+        RuntimeError: The backend of Keras is not TensorFlow, from which all formats are made.
+        ValueError: `format` is unknown, `path` has another ending, `int8` is not for ONNX, or the run is damaged.
+
+    >>> export_model("runs/pku", "pku.onnx", int8=True)              # doctest: +SKIP
+    """
+    _check(path, format, int8)
+    network, setup = open_model(run_dir, ("cws", "ner", "classify"))
+    texts = _texts_of(setup)
+    if format == "onnx":
+        content = onnx_file(network, setup.settings, texts, int8).SerializeToString()
+        write_aside(Path(path), lambda aside: aside.write_bytes(content))
+        return
+    is_classifier = setup.settings.task == "classify"
+    module = classifier_function(network, setup.settings) if is_classifier else tagger_function(network)
+    _write_saved_model(module, Path(path), texts)
+
+
+def _check(path, format, int8):
+    if backend_name() != "tensorflow":
+        raise RuntimeError(f"needs KERAS_BACKEND=tensorflow, set before Keras is imported. Received: {backend_name()}")
+    if format not in FORMATS:
+        reason = f"; {_NO_LITERT}" if format == "litert" else ""
+        raise ValueError(f"`format` must be one of {list(FORMATS)}. Received: {format!r}{reason}")
+    if int8 and format != "onnx":
+        raise ValueError(f"`int8` needs the format onnx. Received: {format!r}")
+    if format == "onnx" and Path(path).suffix != ".onnx":
+        raise ValueError(f"`path` must end in .onnx. Received: {str(path)!r}")
+    if format == "saved_model" and Path(path).exists():
+        raise FileExistsError(f"{path}: needs a folder that does not exist. Received: one that does")
+
+
+def _texts_of(setup):
+    """What `kcrf.runs.exported` reads, by name."""
+    settings = {**asdict(setup.settings), "teacher": None}
+    texts = {CONFIG: {"format": FORMAT, "kcrf": __version__, "backend": setup.backend, "settings": settings}}
+    texts["labels"] = setup.settings.labels if settings["task"] == "classify" else setup.settings.tag_scheme().labels
+    texts[VOCABULARY if setup.settings.bert is None else BERT_CONFIG] = setup.reader.get_config()
+    if setup.settings.bert is not None:
+        texts["vocab.json"] = setup.reader.vocabulary
+    return {name: json.dumps(value) for name, value in texts.items()}
+
+
+def _write_saved_model(module, path, texts):
+    """Writes a SavedModel, with the texts in its folder `assets.extra`."""
+    aside = path.with_name(f"new.{path.name}")
+    shutil.rmtree(aside, ignore_errors=True)
+    tf.saved_model.save(module, str(aside), signatures={"serving_default": module.serve})
+    (aside / "assets.extra").mkdir()
+    for name, text in texts.items():
+        (aside / "assets.extra" / name).write_text(text, encoding="utf-8")
+    os.replace(aside, path)
