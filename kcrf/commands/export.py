@@ -15,8 +15,8 @@ def add_export(commands):
 
 def _add_options(parser):
     parser.epilog = (
-        "It holds network, decoding, confidences and vocabulary. `kcrf segment`, `tag`, `classify` and\n"
-        "kcrf.taggers take an ONNX file in place of the run folder and need onnxruntime only. TensorFlow is needed to write it,\n"
+        "It holds network, decoding, confidences and vocabulary. `kcrf segment`, `tag`, `classify` and kcrf.taggers\n"
+        "take an ONNX file in place of the run folder and need onnxruntime only. TensorFlow is needed to write it,\n"
         "whichever backend trained the model.\n\n"
         "examples:\n  kcrf export runs/mine --out mine.onnx\n  kcrf export runs/mine --out small.onnx --int8"
     )

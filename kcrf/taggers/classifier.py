@@ -109,7 +109,7 @@ class TextClassifier:
     """Classifies texts, or pairs of texts, with the model of a run folder.
 
     Args:
-        run_dir: A folder that `kcrf train --task classify` wrote.
+        run_dir: A folder that `kcrf train --task classify` wrote, or a file that `kcrf export` made of it.
 
     Attributes:
         labels: The labels in their order, a tuple; empty for regression.

@@ -1,0 +1,13 @@
+"""The segmenter that comes with kcrf. Needs NumPy only."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+__all__ = ["ready_segmenter"]
+
+_FOLDER = Path(__file__).parent / "data" / "zh_gsd"
+
+
+def ready_segmenter():
+    """The path of the segmenter in the package: its exported file if onnxruntime is installed, else its run folder."""
+    return _FOLDER / "model.onnx" if find_spec("onnxruntime") else _FOLDER
