@@ -1,13 +1,15 @@
 # make demo: set up, then train, compare and segment on the built-in corpus.
+# Both set-ups install the versions in constraints.txt, so that they still work when newer ones do not.
 # make test: set up, then the suite on every backend. make test-all: with the long tests. make mutants: see tests/mutants.md.
 
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+LOCKED := --constraint constraints.txt
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(LOCKED)
 
 OLD_HOST := .venv-bert4keras
-OLD_PIP := $(OLD_HOST)/bin/python -m pip install --quiet --disable-pip-version-check
+OLD_PIP := $(OLD_HOST)/bin/python -m pip install --quiet --disable-pip-version-check $(LOCKED)
 # What runs inside bert4keras; the rest asks no old Keras for anything.
 ON_OLD_HOST := $(addprefix tests/,crf layers models/test_crf_weights.py optimizers \
 	test_monitor.py scripts/test_examples.py scripts/test_porting.py backend)
@@ -18,7 +20,7 @@ JOBS ?= 2
 STAGES := $(addprefix test-on-,torch tensorflow jax bert4keras)
 OPTIONS :=
 
-.PHONY: demo test test-all mutants $(STAGES) lint docs clean
+.PHONY: demo test test-all mutants $(STAGES) lint docs constraints clean
 
 demo: $(VENV)/demo.stamp
 	KERAS_BACKEND=tensorflow $(BIN)/kcrf demo
@@ -59,11 +61,11 @@ docs: $(VENV)/docs.stamp
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/demo.stamp: $(VENV)/bin/python setup.py
+$(VENV)/demo.stamp: $(VENV)/bin/python setup.py constraints.txt
 	$(PIP) --editable ".[tensorflow,reports]"
 	touch $@
 
-$(VENV)/docs.stamp: $(VENV)/bin/python setup.py
+$(VENV)/docs.stamp: $(VENV)/bin/python setup.py constraints.txt
 	$(PIP) --editable ".[docs]"
 	touch $@
 
@@ -77,11 +79,18 @@ $(VENV)/test.stamp: $(VENV)/demo.stamp
 $(OLD_HOST)/bin/python:
 	$(PYTHON) -m venv $(OLD_HOST)
 
-$(OLD_HOST)/test.stamp: $(OLD_HOST)/bin/python setup.py
+$(OLD_HOST)/test.stamp: $(OLD_HOST)/bin/python setup.py constraints.txt
 	$(OLD_PIP) tensorflow-cpu==2.21.0 tf_keras==2.21.0 rich matplotlib pytest hypothesis safetensors tokenizers
 	$(OLD_PIP) --no-deps bert4keras==0.11.5
 	$(OLD_PIP) --no-deps --editable .
 	touch $@
+
+# Writes constraints.txt anew from what is installed: after a `make clean`, run it with `LOCKED=` for the newest versions.
+constraints: $(VENV)/test.stamp $(VENV)/docs.stamp $(OLD_HOST)/test.stamp
+	sed -n '/^#/p' constraints.txt > build.constraints
+	for python in $(BIN)/python $(OLD_HOST)/bin/python; do $$python -m pip list --format=freeze; done | tr '[:upper:]_' '[:lower:]-' \
+		| sed 's/+.*//' | grep -vE '^(kcrf|pip|setuptools|wheel)==' | LC_ALL=C sort -u >> build.constraints
+	mv build.constraints constraints.txt
 
 clean:
 	rm -rf $(VENV) $(OLD_HOST) build dist *.egg-info

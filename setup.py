@@ -4,18 +4,61 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 here = Path(__file__).parent
+URL = None  # where the repository is published; the links of the long description then lead there
 version = re.search(r'__version__ = "(.+)"', (here / "kcrf/version.py").read_text(encoding="utf-8")).group(1)
+
+
+def long_description():
+    """The README without the links and pictures that lie beside it in the repository; with `URL` they lead there."""
+    text = (here / "README.md").read_text(encoding="utf-8")
+    link = re.compile(r"!?\[([^\]]*)\]\((?!https?://|#)([^)]*)\)")
+    return link.sub(
+        (lambda found: found[0].replace(f"]({found[2]}", f"]({URL}/blob/main/{found[2]}")) if URL else r"\1", text
+    )
+
 
 setup(
     name="kcrf",
     version=version,
     description="Sequence labelling with Keras: a CRF that learns, on top of anything",
-    long_description=(here / "README.md").read_text(encoding="utf-8"),
+    long_description=long_description(),
     long_description_content_type="text/markdown",
+    author="kcrf contributors",
     license="Apache-2.0",
+    license_files=["LICENSE"],
+    url=URL,
+    project_urls={"Changelog": f"{URL}/blob/main/CHANGELOG.md", "Issues": f"{URL}/issues"} if URL else {},
+    keywords=[
+        "keras",
+        "crf",
+        "conditional random field",
+        "sequence labelling",
+        "named entity recognition",
+        "chinese word segmentation",
+        "bert",
+        "bert4keras",
+    ],
+    classifiers=[
+        "Development Status :: 4 - Beta",
+        "Intended Audience :: Developers",
+        "Intended Audience :: Science/Research",
+        "Natural Language :: Chinese (Simplified)",
+        "Natural Language :: English",
+        "Operating System :: OS Independent",
+        "Programming Language :: Python :: 3",
+        "Programming Language :: Python :: 3.11",
+        "Topic :: Scientific/Engineering :: Artificial Intelligence",
+        "Topic :: Text Processing :: Linguistic",
+        "Typing :: Typed",
+    ],
     python_requires=">=3.11",
     packages=find_packages(include=["kcrf", "kcrf.*"]),
-    package_data={"kcrf.corpora": ["data/*"], "kcrf.reports": ["report.css"], "kcrf.serving": ["page.*"]},
+    package_data={
+        "kcrf": ["py.typed"],
+        "kcrf.corpora": ["data/*"],
+        "kcrf.reports": ["report.css"],
+        "kcrf.server": ["page.*"],
+    },
     install_requires=["keras>=3.15", "numpy>=2.0", "rich>=13.0"],
     extras_require={
         "tensorflow": ["tensorflow>=2.21"],
@@ -30,6 +73,7 @@ setup(
         "test": [
             "hypothesis>=6.100",
             "jieba>=0.42.1",
+            "mypy>=2.4",
             "pytest>=8.0",
             "pytorch-crf>=0.7.2",
             "ruff>=0.9",

@@ -3,8 +3,8 @@
     python experiments/ready_segmenter.py --gsd FOLDER --pku pku_test_gold.utf8 --work runs/ready
 
 The first folder has train.conll, dev.conll and test.conll of UD Chinese GSD (CC BY-SA 4.0); nothing else is
-learnt from. A model with the defaults teaches a small one, which is exported with integers of 8 bits. Results are kept in
-experiments/ready_segmenter.json. Needs TensorFlow, for the export.
+learnt from. A model with the defaults teaches a small one, which is exported with integers of 8 bits. Results are kept
+in experiments/ready_segmenter.json. Needs TensorFlow, for the export.
 """
 
 import argparse

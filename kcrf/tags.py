@@ -3,8 +3,9 @@
 Spans are half-open `[start, end)`. A segmentation span is `(start, end)`, an entity span `(start, end, label)`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -68,7 +69,7 @@ class TagScheme:
             raise ValueError(f"A tag scheme is one of {sorted(makers)}. Received: name={config.get('name')!r}")
         return makers[config["name"]](config["types"])
 
-    def encode(self, spans, length):
+    def encode(self, spans: Iterable[tuple[Any, ...]], length: int) -> list[int]:
         """Converts the spans of a sentence to tags, one per character.
 
         Args:
@@ -95,7 +96,7 @@ class TagScheme:
             raise ValueError(f"Words must cover the sentence. Received: no word at position {tags.index(None)}")
         return [0 if tag is None else tag for tag in tags]
 
-    def decode(self, tags):
+    def decode(self, tags: Sequence[int] | np.ndarray) -> list[Any]:
         """Converts tags to spans. Illegal sequences are accepted.
 
         Segmentation spans always cover the whole sentence: a word begins at s, at b and after s or e. An entity begins
@@ -117,7 +118,7 @@ class TagScheme:
                 open_type = None
         return spans
 
-    def violations(self, tags):
+    def violations(self, tags: Sequence[int] | np.ndarray) -> list[tuple[int, str | None, str | None]]:
         """The positions at which a tag sequence breaks the scheme.
 
         Returns:
@@ -140,7 +141,7 @@ class TagScheme:
             found.append((len(tags) - 1, self.labels[tags[-1]], None))
         return found
 
-    def repair(self, tags):
+    def repair(self, tags: Iterable[int]) -> list[int]:
         """Converts tags to legal tags of the same spans, those of `decode`. Legal sequences do not change.
 
         So IOB1 becomes BIO; words and entities get the begin or end tags that they lack.
@@ -159,7 +160,7 @@ class TagScheme:
         return self.encode(self.decode(tags), len(tags))
 
 
-def bmes():
+def bmes() -> TagScheme:
     """The scheme of word segmentation: 0 = s (single), 1 = b (begin), 2 = m (middle), 3 = e (end).
 
     >>> bmes().encode([(0, 3), (3, 4)], length=4)
@@ -171,7 +172,7 @@ def bmes():
     return TagScheme("bmes", (), ("s", "b", "m", "e"), opens, transitions, closed, _word_tags)
 
 
-def bio(types):
+def bio(types: Iterable[str]) -> TagScheme:
     """The BIO (IOB2) scheme: 0 = O, then B-type and I-type for each type.
 
     >>> bio(["PER"]).allowed_transitions.astype(int).tolist()
@@ -189,7 +190,7 @@ def bio(types):
     return TagScheme("bio", types, labels, starts, transitions, np.ones(len(labels), bool), inside)
 
 
-def bioes(types):
+def bioes(types: Iterable[str]) -> TagScheme:
     """The BIOES scheme: 0 = O, then B-, I-, E- and S-type for each type.
 
     >>> bioes(["PER"]).encode([(0, 1, "PER"), (1, 4, "PER")], length=5)
@@ -209,7 +210,9 @@ def bioes(types):
     return TagScheme("bioes", types, labels, opens, transitions, closed, inside)
 
 
-def check_tags(sentences, scheme, lengths=None, repair=False):
+def check_tags(
+    sentences: Iterable[Any], scheme: TagScheme, lengths: Iterable[int] | None = None, repair: bool = False
+) -> list[list[int]]:
     """Checks the tags of sentences before training. A compiled graph could not say what is wrong with them.
 
     Args:
@@ -276,7 +279,7 @@ def violation_in_words(previous, label):
     return f"{label} at the start" if previous is None else f"{label} after {previous}"
 
 
-def words_to_tags(words):
+def words_to_tags(words: Iterable[str]) -> list[int]:
     """The BMES tags of a sentence given as a list of words.
 
     >>> words_to_tags(["我", "喜欢", "图书馆"])
@@ -285,7 +288,7 @@ def words_to_tags(words):
     return [tag for word in words for tag in _word_tags(len(word))]
 
 
-def tags_to_words(text, tags):
+def tags_to_words(text: str, tags: Sequence[int] | np.ndarray) -> list[str]:
     """Splits a text into words by the BMES tags of its characters. The words, joined, are always the text.
 
     Args:

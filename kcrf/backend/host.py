@@ -9,11 +9,13 @@ import os
 import random
 import sys
 from collections import defaultdict
+from collections.abc import Callable
 from functools import wraps
 from importlib import import_module
 from inspect import signature
 from numbers import Integral
 from types import SimpleNamespace
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -23,6 +25,9 @@ if OLD_HOST:
     from kcrf.backend import tf_keras as _host
 else:
     from kcrf.backend import keras3 as _host
+
+Function = TypeVar("Function", bound=Callable[..., Any])  # what a decorator returns has the hints of what it was given
+Tensor: TypeAlias = Any  # of the backend that runs, or what it takes for one: an array, a list
 
 Layer = _host.Layer
 Optimizer = _host.Optimizer
@@ -42,10 +47,12 @@ tree = _host.tree
 
 __all__ = [
     "FEW_TAGS",
+    "Function",
     "COMPILES_SHAPES",
     "JIT_PAYS_FOR_INFERENCE",
     "Layer",
     "Optimizer",
+    "Tensor",
     "Wrapper",
     "as_keras3_optimizer",
     "backend_name",
@@ -99,12 +106,12 @@ def running_fit():
     return None
 
 
-def replaced_under_tf_keras(module):
+def replaced_under_tf_keras(module: str) -> Callable[[Function], Function]:
     """Decorator: under tf_keras, use the function of the same name in `module` instead."""
     return lambda function: getattr(import_module(module), function.__name__) if OLD_HOST else function
 
 
-def graph(function):
+def graph(function: Function) -> Function:
     """Decorator: runs `function(emissions, ...)` as a compiled graph when it is called eagerly.
 
     Without it, JAX would compile the loops inside again at every call, and TensorFlow would run them step by step.

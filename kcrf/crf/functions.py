@@ -13,10 +13,12 @@ excluded (`_underflows`), both recursions run again in log space. The gradient o
 the backward recursion computes, so nothing differentiates through a loop. Second derivatives are not available.
 """
 
+from collections.abc import Callable
 from functools import wraps
 from inspect import signature
+from typing import Any
 
-from kcrf.backend import graph, ops
+from kcrf.backend import Function, Tensor, graph, ops
 from kcrf.crf.chain import FORBIDDEN, Chain
 from kcrf.crf.counts import (
     expected_score,
@@ -45,7 +47,7 @@ __all__ = [
 ]
 
 
-def _accepts_empty(*time_axes):
+def _accepts_empty(*time_axes: int | None) -> Callable[[Function], Function]:
     """Decorator: a batch of 0 sentences or 0 positions is computed with a masked position in their place.
 
     Args:
@@ -79,7 +81,14 @@ def _accepts_empty(*time_axes):
 
 @_accepts_empty(None)
 @graph
-def path_score(emissions, tags, mask, transitions, start=None, end=None):
+def path_score(
+    emissions: Tensor,
+    tags: Tensor,
+    mask: Tensor,
+    transitions: Tensor,
+    start: Tensor | None = None,
+    end: Tensor | None = None,
+) -> Tensor:
     """The score of one path per sentence: its emissions, its transitions, start and end.
 
     Args:
@@ -101,7 +110,9 @@ def path_score(emissions, tags, mask, transitions, start=None, end=None):
 
 @_accepts_empty(None)
 @graph
-def log_partition(emissions, mask, transitions, start=None, end=None):
+def log_partition(
+    emissions: Tensor, mask: Tensor, transitions: Tensor, start: Tensor | None = None, end: Tensor | None = None
+) -> Tensor:
     """log Z, the logarithm of the sum of exp(score) over all paths; 0 for a sentence without real positions.
 
     Differentiable once. Returns `(batch,)`.
@@ -114,7 +125,14 @@ def log_partition(emissions, mask, transitions, start=None, end=None):
 
 @_accepts_empty(None)
 @graph
-def log_likelihood(emissions, tags, mask, transitions, start=None, end=None):
+def log_likelihood(
+    emissions: Tensor,
+    tags: Tensor,
+    mask: Tensor,
+    transitions: Tensor,
+    start: Tensor | None = None,
+    end: Tensor | None = None,
+) -> Tensor:
     """The log probability of the tags. Negative tags are unknown: the likelihood sums over all their possible values.
 
     The arguments are those of `path_score`. If all tags of a sentence are unknown, the result is 0. Differentiable
@@ -137,14 +155,18 @@ def log_likelihood(emissions, tags, mask, transitions, start=None, end=None):
     return with_gradient(chain, [o - e for o, e in zip(observed, forward_backward(chain), strict=True)])
 
 
-def marginals(emissions, mask, transitions, start=None, end=None):
+def marginals(
+    emissions: Tensor, mask: Tensor, transitions: Tensor, start: Tensor | None = None, end: Tensor | None = None
+) -> Tensor:
     """The posterior probability of each tag at each position: `(batch, time, tags)`, 0 where masked. No gradient."""
     return expected_counts(emissions, mask, transitions, start, end)[0]
 
 
 @_accepts_empty(1, None)
 @graph
-def expected_counts(emissions, mask, transitions, start=None, end=None):
+def expected_counts(
+    emissions: Tensor, mask: Tensor, transitions: Tensor, start: Tensor | None = None, end: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """The expected number of times that each tag and each transition occurs, without gradient.
 
     Returns:
@@ -157,7 +179,15 @@ def expected_counts(emissions, mask, transitions, start=None, end=None):
 
 @_accepts_empty(None)
 @graph
-def distillation_loss(emissions, expected_tags, expected_steps, mask, transitions, start=None, end=None):
+def distillation_loss(
+    emissions: Tensor,
+    expected_tags: Tensor,
+    expected_steps: Tensor,
+    mask: Tensor,
+    transitions: Tensor,
+    start: Tensor | None = None,
+    end: Tensor | None = None,
+) -> Tensor:
     """The cross-entropy between the distributions over paths of a teacher and of the given scores, the student.
 
     It is the mean of minus the log probability that the student gives a path, over paths as the teacher draws them.
@@ -193,7 +223,9 @@ def distillation_loss(emissions, expected_tags, expected_steps, mask, transition
 
 @_accepts_empty(None)
 @graph
-def entropy(emissions, mask, transitions, start=None, end=None):
+def entropy(
+    emissions: Tensor, mask: Tensor, transitions: Tensor, start: Tensor | None = None, end: Tensor | None = None
+) -> Tensor:
     """The entropy of the distribution over paths in nats, `(batch,)`, at least 0. No gradient.
 
     >>> round(float(entropy([[[0.0, 0.0], [0.0, 0.0]]], None, [[0.0, 0.0], [0.0, 0.0]])[0]), 4)  # log 4
@@ -204,7 +236,9 @@ def entropy(emissions, mask, transitions, start=None, end=None):
 
 @_accepts_empty(1)
 @graph
-def viterbi(emissions, mask, transitions, start=None, end=None):
+def viterbi(
+    emissions: Tensor, mask: Tensor, transitions: Tensor, start: Tensor | None = None, end: Tensor | None = None
+) -> Any:
     """The best path of each sentence: tags `(batch, time)` int32, -1 where masked. Ties go to the smaller tag.
 
     >>> ops.convert_to_numpy(viterbi([[[1.0, 0.0], [0.0, 0.9]]], None, [[1.0, 0.0], [0.0, 0.0]])).tolist()
@@ -215,7 +249,9 @@ def viterbi(emissions, mask, transitions, start=None, end=None):
 
 @_accepts_empty(2, None)
 @graph
-def top_k_paths(emissions, k, mask, transitions, start=None, end=None):
+def top_k_paths(
+    emissions: Tensor, k: int, mask: Tensor, transitions: Tensor, start: Tensor | None = None, end: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """The k best paths of each sentence, best first. No gradient.
 
     Returns:
@@ -234,7 +270,14 @@ def top_k_paths(emissions, k, mask, transitions, start=None, end=None):
 
 @_accepts_empty(None)
 @graph
-def log_probability_within(emissions, allowed, mask, transitions, start=None, end=None):
+def log_probability_within(
+    emissions: Tensor,
+    allowed: Tensor,
+    mask: Tensor,
+    transitions: Tensor,
+    start: Tensor | None = None,
+    end: Tensor | None = None,
+) -> Tensor:
     """The log probability that every tag is one of those allowed at its position: log Z of those paths minus log Z.
 
     Args:
@@ -260,7 +303,9 @@ def log_probability_within(emissions, allowed, mask, transitions, start=None, en
 
 @_accepts_empty(1)
 @graph
-def log_sums_onward(emissions, mask, transitions, start=None, end=None):
+def log_sums_onward(
+    emissions: Tensor, mask: Tensor, transitions: Tensor, start: Tensor | None = None, end: Tensor | None = None
+) -> Tensor:
     """The log of the sum of exp(score) over all ways to go on after each position, given its tag. No gradient.
 
     Up to a constant for each position, so that `softmax(transitions[i] + emissions[t] + log_sums_onward[t])` is the

@@ -1,5 +1,7 @@
 """A layer that adds a loss of its own to the model and returns what it was given, as bert4keras' `Loss`."""
 
+from typing import Any
+
 from kcrf.backend import keras
 
 __all__ = ["Loss"]
@@ -29,7 +31,7 @@ class Loss(keras.layers.Layer):
     >>> model.compile("adam")
     """
 
-    def __init__(self, output_axis=None, **kwargs):
+    def __init__(self, output_axis: int | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.output_axis = list(output_axis) if isinstance(output_axis, (list, tuple)) else output_axis
         self.supports_masking = True

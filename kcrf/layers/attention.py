@@ -1,5 +1,7 @@
 """The two halves of a transformer layer: self-attention and the feed-forward network."""
 
+from typing import Any
+
 from kcrf.backend import keras, ops
 from kcrf.layers.calls import OutputsByCall
 from kcrf.layers.dense import dense, fresh
@@ -37,15 +39,15 @@ class MultiHeadAttention(OutputsByCall, keras.layers.Layer):
 
     def __init__(
         self,
-        heads,
-        head_size,
-        out_dim=None,
-        key_size=None,
-        attention_dropout=0.0,
-        mixout=0.0,
-        kernel_initializer="glorot_uniform",
-        **kwargs,
-    ):
+        heads: int,
+        head_size: int,
+        out_dim: int | None = None,
+        key_size: int | None = None,
+        attention_dropout: float = 0.0,
+        mixout: float = 0.0,
+        kernel_initializer: Any = "glorot_uniform",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.heads = heads
         self.head_size = head_size
@@ -137,7 +139,14 @@ class FeedForward(OutputsByCall, keras.layers.Layer):
     (1, 4, 6)
     """
 
-    def __init__(self, units, activation="gelu", mixout=0.0, kernel_initializer="glorot_uniform", **kwargs):
+    def __init__(
+        self,
+        units: int,
+        activation: Any = "gelu",
+        mixout: float = 0.0,
+        kernel_initializer: Any = "glorot_uniform",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.units = units
         self.activation = keras.activations.get(activation)

@@ -1,9 +1,11 @@
 """The conditional random field as a Keras layer."""
 
+from typing import Any
+
 import numpy as np
 
 from kcrf import crf
-from kcrf.backend import keras, ops
+from kcrf.backend import Tensor, keras, ops
 from kcrf.layers.chain_layer import BoundToLayer, ChainLayer
 from kcrf.layers.checks import check_training, warn_of_softmax
 from kcrf.layers.learning_rates import with_learning_rate_multiplier
@@ -52,8 +54,13 @@ class ConditionalRandomField(ChainLayer):
     """
 
     def __init__(
-        self, lr_multiplier=1, use_boundary=False, constraints=None, transition_initializer="glorot_uniform", **kwargs
-    ):
+        self,
+        lr_multiplier: float | str = 1,
+        use_boundary: bool = False,
+        constraints: TagScheme | None = None,
+        transition_initializer: Any = "glorot_uniform",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(lr_multiplier, **kwargs)
         self.use_boundary = use_boundary
         self.constraints = _as_scheme(constraints)
@@ -91,17 +98,17 @@ class ConditionalRandomField(ChainLayer):
         return self._add_divided_weight(name, shape, keras.initializers.get(initializer) or self.transition_initializer)
 
     @property
-    def trans(self):
+    def trans(self) -> Tensor:
         """The transition scores, `(tags, tags)`, from row to column, `crf.FORBIDDEN` where forbidden."""
         return self._effective(self._trans, "allowed_transitions")
 
     @property
-    def start(self):
+    def start(self) -> Tensor | None:
         """The scores of the first tag, `(tags,)`, or None without `use_boundary`."""
         return self._effective(self._start, "allowed_starts") if self.use_boundary else None
 
     @property
-    def end(self):
+    def end(self) -> Tensor | None:
         """The scores of the last tag, `(tags,)`, or None without `use_boundary`."""
         return self._effective(self._end, "allowed_ends") if self.use_boundary else None
 
@@ -109,7 +116,7 @@ class ConditionalRandomField(ChainLayer):
         scores = with_learning_rate_multiplier(ops.convert_to_tensor(stored), self.multiplier)
         return scores if self.constraints is None else _forbid(scores, getattr(self.constraints, allowed))
 
-    def scores(self):
+    def scores(self) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """The transitions `(tags, tags)` and the starts and ends `(tags,)`, each None if all tags score the same."""
         start, end = self.start, self.end
         if self.constraints is not None and not self.use_boundary:
@@ -117,7 +124,7 @@ class ConditionalRandomField(ChainLayer):
         return self.trans, start, end
 
     @property
-    def sparse_loss(self):
+    def sparse_loss(self) -> Any:
         """The loss for tags as ints, `(y_true (batch, time), y_pred) -> (batch,)`: minus the log likelihood.
 
         Negative tags are unknown: the likelihood sums over all their possible values. Tags that are too large, and in
@@ -127,29 +134,29 @@ class ConditionalRandomField(ChainLayer):
         return SparseLoss(layer=self)
 
     @property
-    def dense_loss(self):
+    def dense_loss(self) -> Any:
         """The loss for one-hot tags, `(y_true (batch, time, tags), y_pred) -> (batch,)`. A row of zeros is unknown."""
         return DenseLoss(layer=self)
 
     @property
-    def sparse_accuracy(self):
+    def sparse_accuracy(self) -> Any:
         """The share of real positions where the largest emission is that of the tag. Ignores the transitions."""
         return SparseAccuracy(layer=self)
 
     @property
-    def dense_accuracy(self):
+    def dense_accuracy(self) -> Any:
         """`sparse_accuracy` for one-hot tags."""
         return DenseAccuracy(layer=self)
 
     @property
-    def viterbi_accuracy(self):
+    def viterbi_accuracy(self) -> Any:
         """The share of real positions where the best path has the right tag, sparse or one-hot: a `keras.Metric`.
 
         On JAX, compile it together with a loss of this layer.
         """
         return ViterbiAccuracy(layer=self)
 
-    def decode(self, y_pred, constraints=None):
+    def decode(self, y_pred: Tensor, constraints: TagScheme | None = None) -> Tensor:
         """The best path of each sentence, `(batch, time)` int32, -1 where masked.
 
         Args:
@@ -159,7 +166,7 @@ class ConditionalRandomField(ChainLayer):
         """
         return crf.viterbi(**self.chain_within(y_pred, constraints))
 
-    def top_k(self, y_pred, k, constraints=None):
+    def top_k(self, y_pred: Tensor, k: int, constraints: TagScheme | None = None) -> tuple[Tensor, Tensor]:
         """The k best paths, `(batch, k, time)`, and their scores `(batch, k)`; see `crf.top_k_paths` and `decode`."""
         return crf.top_k_paths(k=k, **self.chain_within(y_pred, constraints))
 
@@ -175,7 +182,7 @@ class ConditionalRandomField(ChainLayer):
         }
         return {**chain, **{x: _forbid(0.0 if chain[x] is None else chain[x], allowed[x]) for x in allowed}}
 
-    def chain_at(self, y_pred, temperature):
+    def chain_at(self, y_pred: Tensor, temperature: float) -> dict[str, Any]:
         """What `chain` returns, with all scores divided by a temperature. Above 1, probabilities are less extreme."""
         chain = self.chain(y_pred)
         if temperature == 1:
@@ -183,11 +190,13 @@ class ConditionalRandomField(ChainLayer):
         names = ("emissions", "transitions", "start", "end")
         return {**chain, **{name: _divide(chain[name], temperature) for name in names if chain[name] is not None}}
 
-    def marginals(self, y_pred, temperature=1.0):
+    def marginals(self, y_pred: Tensor, temperature: float = 1.0) -> Tensor:
         """The posterior probability of every tag at every position, `(batch, time, tags)`, 0 where masked."""
         return crf.marginals(**self.chain_at(y_pred, temperature))
 
-    def expected_counts(self, y_pred, constraints=None, temperature=1.0):
+    def expected_counts(
+        self, y_pred: Tensor, constraints: TagScheme | None = None, temperature: float = 1.0
+    ) -> tuple[Tensor, Tensor]:
         """The expected number of times that each tag and each transition occurs; see `kcrf.crf.expected_counts`.
 
         Args:
@@ -201,11 +210,13 @@ class ConditionalRandomField(ChainLayer):
         """
         return crf.expected_counts(**self.chain_within(y_pred, constraints, temperature))
 
-    def entropy(self, y_pred):
+    def entropy(self, y_pred: Tensor) -> Tensor:
         """The entropy over paths in nats, `(batch,)`."""
         return crf.entropy(**self.chain(y_pred))
 
-    def span_confidence(self, y_pred, spans, scheme=None, temperature=1.0):
+    def span_confidence(
+        self, y_pred: Tensor, spans: Any, scheme: TagScheme | None = None, temperature: float = 1.0
+    ) -> Tensor:
         """The posterior probability that exactly this span is a word, or an entity of its type.
 
         The sum of the probabilities of all paths that have the tags of the span there. A BIO entity begins with B, also
@@ -301,7 +312,14 @@ class ViterbiTags(BoundToLayer, keras.layers.Layer):
     >>> tagger = keras.Model(inputs, ViterbiTags(layer)(layer(inputs)))
     """
 
-    def __init__(self, crf=None, confidences=False, key=None, constraints=None, **kwargs):
+    def __init__(
+        self,
+        crf: Any = None,
+        confidences: bool = False,
+        key: str | None = None,
+        constraints: TagScheme | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs, autocast=False)
         self._bind(crf, key)
         self.confidences = confidences

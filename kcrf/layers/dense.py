@@ -1,6 +1,7 @@
 """Dense layers with and without mixout, the initializer of BERT, and small layers of an encoder."""
 
 import random
+from typing import Any
 
 import numpy as np
 
@@ -59,7 +60,7 @@ class MixoutDense(Dense):
     (2, 3)
     """
 
-    def __init__(self, units, mixout=0.0, seed=None, **kwargs):
+    def __init__(self, units: int, mixout: float = 0.0, seed: int | None = None, **kwargs: Any) -> None:
         super().__init__(units, **kwargs)
         if not 0 <= mixout < 1:
             raise ValueError(f"`mixout` must be a probability, 0 <= mixout < 1. Received: mixout={mixout}")

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -54,7 +55,9 @@ class Embedding(keras.layers.Embedding):
     (1, 3, 10)
     """
 
-    def __init__(self, input_dim, output_dim, transformer_config=None, **kwargs):
+    def __init__(
+        self, input_dim: int, output_dim: int, transformer_config: dict[str, Any] | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(input_dim, output_dim, **{"mask_zero": True, **kwargs})
         self.encoder_record = EncoderRecord(dict(transformer_config)) if transformer_config else None
 
@@ -101,13 +104,13 @@ class PositionEmbedding(keras.layers.Layer):
 
     def __init__(
         self,
-        input_dim,
-        output_dim,
-        hierarchical=None,
-        custom_position_ids=False,
-        embeddings_initializer="zeros",
-        **kwargs,
-    ):
+        input_dim: int,
+        output_dim: int,
+        hierarchical: bool | float | None = None,
+        custom_position_ids: bool = False,
+        embeddings_initializer: Any = "zeros",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.input_dim = input_dim
         self.output_dim = output_dim
@@ -170,7 +173,7 @@ class RelativePositionEmbedding(keras.layers.Layer):
         max_distance: Larger distances are clipped to this. Defaults to 64.
     """
 
-    def __init__(self, output_dim, max_distance=64, **kwargs):
+    def __init__(self, output_dim: int, max_distance: int = 64, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if output_dim % 2:
             raise ValueError(f"`output_dim` must be even: sines and cosines come in pairs. Received: {output_dim}")

@@ -7,10 +7,11 @@ and the global norm of the gradients does not depend on k.
 
 import warnings
 from inspect import signature
+from typing import Any
 
 import numpy as np
 
-from kcrf.backend import Layer, Wrapper, call_with_replaced_weights, keras, ops, own_trainable_variables
+from kcrf.backend import Layer, Tensor, Wrapper, call_with_replaced_weights, keras, ops, own_trainable_variables
 from kcrf.optimizers.variables import copies_in
 
 __all__ = [
@@ -27,7 +28,7 @@ TYPICAL_TRANSITION_SCORE = 2.5  # nats, after training
 _SAVED_AS = "lr_multiplier"
 
 
-def with_learning_rate_multiplier(stored, multiplier):
+def with_learning_rate_multiplier(stored: Tensor, multiplier: float) -> Tensor:
     """The value `multiplier * stored` with the gradient of `stored`.
 
     A weight that is stored divided by k and read through this function learns k times as fast, under SGD and Adam, and
@@ -39,7 +40,7 @@ def with_learning_rate_multiplier(stored, multiplier):
     return stored + ops.stop_gradient((multiplier - 1.0) * stored)
 
 
-def suggest_lr_multiplier(learning_rate, steps):
+def suggest_lr_multiplier(learning_rate: float, steps: int) -> float:
     """How many times faster than the rest a CRF should learn.
 
     The rate of the CRF should be 1e-2, as in two published settings (1e-5 x 1000, 1e-3 x 10; Su Jianlin,
@@ -205,7 +206,7 @@ class AutoLearningRate(keras.callbacks.Callback):
         >>> model.fit(words, tags, callbacks=[AutoLearningRate(layer)])         # doctest: +SKIP
     """
 
-    def __init__(self, layer, steps=None):
+    def __init__(self, layer: Any, steps: int | None = None) -> None:
         super().__init__()
         self._layer, self._steps = layer, steps
 
@@ -252,7 +253,7 @@ class SetLearningRate(Wrapper):
     True
     """
 
-    def __init__(self, layer, multiplier, **kwargs):
+    def __init__(self, layer: Any, multiplier: float, **kwargs: Any) -> None:
         _check_multiplier(multiplier, "multiplier", "")
         super().__init__(layer, **{**kwargs, "dtype": "float32"}, autocast=False)  # the layer casts by its own policy
         self.multiplier = multiplier

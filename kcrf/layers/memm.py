@@ -9,8 +9,10 @@ The normaliser of a position depends on one neighbour's tag, so it can be moved 
 model then is a CRF (`equal_crf`), whose Viterbi and marginals decode it exactly.
 """
 
+from typing import Any
+
 from kcrf import crf
-from kcrf.backend import graph, keras, ops, scan
+from kcrf.backend import Tensor, graph, keras, ops, scan
 from kcrf.layers.chain_layer import real_positions
 from kcrf.layers.crf import ConditionalRandomField
 from kcrf.layers.losses import DenseLoss, SparseLoss, sparse_labels
@@ -90,7 +92,13 @@ class MaximumEntropyMarkovModel(ConditionalRandomField):
     >>> model.compile("adam", loss=layer.sparse_loss, metrics=[layer.sparse_accuracy])
     """
 
-    def __init__(self, lr_multiplier=1, hidden_dim=None, transition_initializer="glorot_uniform", **kwargs):
+    def __init__(
+        self,
+        lr_multiplier: float | str = 1,
+        hidden_dim: int | None = None,
+        transition_initializer: Any = "glorot_uniform",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(lr_multiplier, False, None, transition_initializer, **kwargs)
         if hidden_dim is not None and hidden_dim < 1:
             raise ValueError(f"`hidden_dim` must be at least 1, or None. Received: hidden_dim={hidden_dim}")
@@ -110,21 +118,21 @@ class MaximumEntropyMarkovModel(ConditionalRandomField):
         self.built = True
 
     @property
-    def l_trans(self):
+    def l_trans(self) -> Tensor:
         """The left factor of the transitions, `(tags, hidden_dim)`, or None without `hidden_dim`."""
         return None if self.hidden_dim is None else self._effective(self._trans, None)
 
     @property
-    def r_trans(self):
+    def r_trans(self) -> Tensor:
         """The right factor of the transitions, `(tags, hidden_dim)`, or None without `hidden_dim`."""
         return None if self.hidden_dim is None else self._effective(self._r_trans, None)
 
     @property
-    def trans(self):
+    def trans(self) -> Tensor:
         """The transition scores, `(tags, tags)`, from row to column."""
         return super().trans if self.hidden_dim is None else ops.matmul(self.l_trans, ops.transpose(self.r_trans))
 
-    def basic_loss(self, y_true, y_pred, go_backwards=False):
+    def basic_loss(self, y_true: Tensor, y_pred: Tensor, go_backwards: bool = False) -> Tensor:
         """The loss of one direction per sentence, `(batch,)`: minus the log probability of the known tags.
 
         Args:
@@ -152,7 +160,7 @@ class MaximumEntropyMarkovModel(ConditionalRandomField):
         factors = (self.r_trans, self.l_trans) if go_backwards else (self.l_trans, self.r_trans)
         return ops.matmul(ops.take(factors[0], tags, axis=0), ops.transpose(factors[1]))
 
-    def chain(self, y_pred, scores=None):
+    def chain(self, y_pred: Tensor, scores: Any = None) -> Any:
         """The arguments of the CRF that scores paths as the model does, see `equal_crf`."""
         chain = super().chain(y_pred, scores)
         names = ("emissions", "transitions")
@@ -160,12 +168,12 @@ class MaximumEntropyMarkovModel(ConditionalRandomField):
         return {**chain, **dict(zip(names, folded, strict=True))}
 
     @property
-    def sparse_loss(self):
+    def sparse_loss(self) -> Any:
         """The loss for tags as ints, `(y_true (batch, time), y_pred) -> (batch,)`: the mean of both directions."""
         return MarkovSparseLoss(layer=self)
 
     @property
-    def dense_loss(self):
+    def dense_loss(self) -> Any:
         """The loss for one-hot tags, `(y_true (batch, time, tags), y_pred) -> (batch,)`. A row of zeros is unknown."""
         return MarkovDenseLoss(layer=self)
 

@@ -1,5 +1,7 @@
 """Layer normalization whose scale and offset may depend on a second input."""
 
+from typing import Any
+
 from kcrf.backend import keras, ops
 from kcrf.layers.calls import OutputsByCall
 
@@ -32,12 +34,12 @@ class LayerNormalization(OutputsByCall, keras.layers.LayerNormalization):
 
     def __init__(
         self,
-        conditional=False,
-        hidden_units=None,
-        hidden_activation="linear",
-        hidden_initializer="glorot_uniform",
-        **kwargs,
-    ):
+        conditional: bool = False,
+        hidden_units: int | None = None,
+        hidden_activation: Any = "linear",
+        hidden_initializer: Any = "glorot_uniform",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**({"epsilon": 1e-7} if conditional else {}) | kwargs)
         self.conditional = conditional
         self.hidden_units = hidden_units

@@ -4,6 +4,8 @@ Names, arguments and weights are those of bert4keras' layers. Source: Su Jianlin
 efficient one, 8877.
 """
 
+from typing import Any
+
 import numpy as np
 
 from kcrf.backend import Layer, keras, ops
@@ -37,14 +39,14 @@ class GlobalPointer(Layer):
 
     def __init__(
         self,
-        heads,
-        head_size,
-        RoPE=True,  # noqa: N803 (bert4keras' name)
-        use_bias=True,
-        tril_mask=True,
-        kernel_initializer="lecun_normal",
-        **kwargs,
-    ):
+        heads: int,
+        head_size: int,
+        RoPE: bool = True,  # noqa: N803 (bert4keras' name)
+        use_bias: bool = True,
+        tril_mask: bool = True,
+        kernel_initializer: Any = "lecun_normal",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         if head_size % 2:
             raise ValueError(f"`head_size` must be even. Received: head_size={head_size}")

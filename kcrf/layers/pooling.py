@@ -1,5 +1,7 @@
 """Layers on top of an encoder: its first token, or a pooling of several of its hidden layers."""
 
+from typing import Any
+
 from kcrf.backend import keras, ops
 
 __all__ = ["FirstToken", "LayerPooling"]
@@ -43,7 +45,7 @@ class LayerPooling(keras.layers.Layer):
 
     MODES = ("concat", "max", "mean", "weighted")
 
-    def __init__(self, mode="concat", layers=None, **kwargs):
+    def __init__(self, mode: str = "concat", layers: Any = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if mode not in self.MODES:
             raise ValueError(f"`mode` must be one of {self.MODES}. Received: mode={mode!r}")

@@ -1,5 +1,8 @@
 """Whether the difference of two taggers is more than chance: a paired bootstrap over sentences."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 __all__ = ["bootstrap_difference", "span_counts"]
@@ -7,7 +10,7 @@ __all__ = ["bootstrap_difference", "span_counts"]
 _AT_ONCE = 1 << 22  # numbers drawn at a time, for small memory
 
 
-def span_counts(gold, found):
+def span_counts(gold: Sequence[Any], found: Sequence[Any]) -> np.ndarray:
     """Counts the spans of each sentence.
 
     Args:
@@ -27,7 +30,9 @@ def span_counts(gold, found):
     return np.array(counts, np.int64).reshape(-1, 3)
 
 
-def bootstrap_difference(first, second, level=0.95, samples=2000, seed=0):
+def bootstrap_difference(
+    first: np.ndarray, second: np.ndarray, level: float = 0.95, samples: int = 2000, seed: int = 0
+) -> tuple[float, float, float]:
     """How much better the F1 of one tagger is than that of another on the same sentences, with its uncertainty.
 
     Sentences are drawn with replacement, as many as there are, again and again (Efron, 1979). The F1 of both taggers is

@@ -1,5 +1,8 @@
 """Scores of classification and regression, as GLUE defines them (Wang et al., 2019, https://arxiv.org/abs/1804.07461)."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 __all__ = ["OF_CLASSES", "OF_NUMBERS", "classification_scores", "regression_scores"]
@@ -8,7 +11,7 @@ OF_CLASSES = ("accuracy", "f", "macro_f", "matthews")  # the keys among which `-
 OF_NUMBERS = ("pearson", "spearman")
 
 
-def classification_scores(gold, predicted, labels):
+def classification_scores(gold: Sequence[Any], predicted: Sequence[Any], labels: Sequence[Any]) -> dict[str, Any]:
     """Computes the scores of one label for each text.
 
     Args:
@@ -74,7 +77,7 @@ def _matthews(counts):
     return covariance / (variances[0] * variances[1]) ** 0.5 if all(variances) else 0.0
 
 
-def regression_scores(gold, predicted):
+def regression_scores(gold: Sequence[float], predicted: Sequence[float]) -> dict[str, float]:
     """Computes the correlations of numbers.
 
     Args:

@@ -1,6 +1,8 @@
 """Scores: SIGHAN's of words, conlleval's of entities, and the calibration of confidences."""
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +17,7 @@ class TextMismatch(ValueError):
         column: Number of its first character that differs, counted from 1, without blanks.
     """
 
-    def __init__(self, line, column, gold, predicted):
+    def __init__(self, line: int, column: int, gold: str, predicted: str) -> None:
         super().__init__(
             f"line {line}, column {column}: gold and prediction must be the same text, blanks aside. "
             f"Received: {gold!r} and {predicted!r}"
@@ -23,7 +25,9 @@ class TextMismatch(ValueError):
         self.line, self.column = line, column
 
 
-def segmentation_scores(gold, predicted, training_words=None):
+def segmentation_scores(
+    gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], training_words: Iterable[str] | None = None
+) -> dict[str, Any]:
     """Computes SIGHAN's scores of word segmentation (Emerson, 2005). A word is right if both its ends are right.
 
     Args:
@@ -93,7 +97,7 @@ def _share(part, whole):
     return part / whole if whole else None
 
 
-def entity_scores(gold, predicted):
+def entity_scores(gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, Any]:
     """Computes conlleval's scores of entities (Tjong Kim Sang and De Meulder, 2003): ends and type must be right.
 
     Args:
@@ -154,7 +158,7 @@ def _entity_figures(true, found, correct):
     }
 
 
-def calibration(confidences, right, bins=10):
+def calibration(confidences: Any, right: Any, bins: int = 10) -> tuple[list[Any], float | None]:
     """Measures whether confidences are probabilities: of the items with 0.8, eight in ten should be right.
 
     Args:

@@ -27,6 +27,7 @@ were right at 0.42 of the tokens and the largest emissions at 0.59, with transit
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -40,12 +41,12 @@ TOO_SLOW, FASTER, TOO_FAST = 1 / 2, 2.0, 5.0  # the multiplier, divided by the s
 WORSE = 0.005  # accuracy of argmax minus that of Viterbi
 
 
-def is_forbidden(transitions):
+def is_forbidden(transitions: Any) -> np.ndarray:
     """Which transitions are forbidden, that is, have a score such as `kcrf.crf.FORBIDDEN`: bool, of the same shape."""
     return np.asarray(transitions, "float64") < FORBIDDEN_BELOW
 
 
-def transition_report(transitions, scheme, emissions, decoded=None):
+def transition_report(transitions: Any, scheme: Any, emissions: Any, decoded: Any = None) -> dict[str, Any]:
     """Measures the transitions of a CRF.
 
     Args:
@@ -84,7 +85,7 @@ def transition_report(transitions, scheme, emissions, decoded=None):
     return report
 
 
-def advice(row):
+def advice(row: dict[str, Any]) -> str:
     """Judges the transitions of a CRF: one sentence that says what is wrong with them, and what to do.
 
     - Without gradient: they did not move at all since training began.

@@ -4,9 +4,12 @@ Credit for the recipe, the names of layers and arguments: bert4keras, https://gi
 """
 
 import os
+from collections.abc import Iterable, Mapping
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
-from kcrf.backend import keras, replaced_under_tf_keras
+from kcrf.backend import Tensor, keras, replaced_under_tf_keras
 from kcrf.backend.activations import gelu_erf, gelu_tanh, hidden_activation
 from kcrf.checkpoints.configs import ACTIVATIONS, FAMILIES, settings_of
 from kcrf.layers import (
@@ -53,17 +56,17 @@ ONLY_ENCODERS = (
 
 @replaced_under_tf_keras("kcrf.models.tf_keras")
 def build_transformer_model(
-    config_path=None,
-    checkpoint_path=None,
-    model="bert",
-    application="encoder",
-    return_keras_model=True,
-    skip_top_layers=0,
-    skip_pooler=None,
-    skip=(),
-    ignore_invalid_weights=False,
-    **options,
-):
+    config_path: str | PathLike[str] | dict[str, Any] | None = None,
+    checkpoint_path: str | PathLike[str] | Mapping[str, Any] | None = None,
+    model: str | type = "bert",
+    application: str = "encoder",
+    return_keras_model: bool = True,
+    skip_top_layers: int = 0,
+    skip_pooler: bool | None = None,
+    skip: Iterable[str] = (),
+    ignore_invalid_weights: bool = False,
+    **options: Any,
+) -> Any:
     """Builds an encoder of the BERT family and loads a checkpoint, if one is given.
 
     The inputs are `Input-Token` and `Input-Segment`, ints `(batch, time)`; token 0 is padding. The output is the last
@@ -138,8 +141,15 @@ class Transformer:
     """
 
     def __init__(
-        self, family, layers=None, output_layers=None, name=None, keep_tokens=None, compound_tokens=None, **settings
-    ):
+        self,
+        family: Any,
+        layers: Any = None,
+        output_layers: Any = None,
+        name: str | None = None,
+        keep_tokens: Any = None,
+        compound_tokens: Any = None,
+        **settings: Any,
+    ) -> None:
         self.family = FAMILIES[family]
         self.config = {"model": family, **settings}
         self.layers = {} if layers is None else layers
@@ -157,7 +167,9 @@ class Transformer:
         single = len(self.outputs) == 1 and output_layers is None
         self.model = keras.Model(self.inputs, self.outputs[0] if single else self.outputs, name=name)
 
-    def load_weights_from_checkpoint(self, checkpoint_path, **options):
+    def load_weights_from_checkpoint(
+        self, checkpoint_path: str | PathLike[str] | Mapping[str, Any] | None, **options: Any
+    ) -> Any:
         """Loads a checkpoint into the model; the options are those of `build_transformer_model`.
 
         If the checkpoint does not fit or is damaged, the weights stay as they are. Returns the `LoadReport`.
@@ -168,11 +180,11 @@ class Transformer:
         self._has_weights = True
         return report
 
-    def save_weights_as_checkpoint(self, filename):
+    def save_weights_as_checkpoint(self, filename: str | PathLike[str]) -> None:
         """Writes the weights in Google's TensorFlow format. Needs TensorFlow."""
         save_weights_as_checkpoint(self.model, filename, prefix=self.config["prefix"])
 
-    def remember_vocab(self, config_path):
+    def remember_vocab(self, config_path: str | PathLike[str] | dict[str, Any] | None) -> None:
         """Remembers the vocabulary beside a configuration for `save_pretrained`, unless tokens are cut or added."""
         if not isinstance(config_path, (str, os.PathLike)) or self.keep_tokens or self.compound_tokens:
             return
@@ -181,14 +193,14 @@ class Transformer:
         if vocab.is_file():
             encoder_record(self.model, self.config["prefix"]).vocab_path = vocab
 
-    def apply(self, layer, inputs, name, **arguments):
+    def apply(self, layer: Any, inputs: Tensor, name: str, **arguments: Any) -> Tensor:
         """Calls the layer of this name. If there is none yet, `layer(name=..., **arguments)` makes it."""
         name = self.config["prefix"] + name
         if name not in self.layers:
             self.layers[name] = layer(name=name, **arguments)
         return self.layers[name](inputs)
 
-    def variable_mapping(self):
+    def variable_mapping(self) -> dict[str, Any]:
         """The names in Google's checkpoints of the encoder's variables: a dict by path."""
         return checkpoint_names(encoder_record(self.model, self.config["prefix"]), variables_by_path(self.model))
 
@@ -199,17 +211,17 @@ class Transformer:
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
-    def input(self):
+    def input(self) -> Tensor:
         """The input of the model, a list where there are several."""
         return self.model.input
 
     @property
-    def output(self):
+    def output(self) -> Tensor:
         """The output of the model, a list where there are several."""
         return self.model.output
 
     @property
-    def initializer(self):
+    def initializer(self) -> Tensor:
         """A new initializer like those of the encoder, for layers on top of it."""
         return TruncatedNormal(stddev=self.config["initializer_range"])
 
@@ -231,7 +243,7 @@ class Transformer:
         shape = (self.config["sequence_length"],)
         return [keras.Input(shape, dtype="int32", name=self.config["prefix"] + name) for name in names]
 
-    def apply_embeddings(self, inputs):
+    def apply_embeddings(self, inputs: Tensor) -> Tensor:
         """The embeddings of a list of inputs like `Transformer.inputs`, by the layers of this encoder."""
         config, width, inputs = self.config, self.config["embedding_size"], list(inputs)
         x = self.apply(
@@ -266,7 +278,7 @@ class Transformer:
             self._positions = self.apply(RelativePositionEmbedding, x, name, output_dim=size)
         return x
 
-    def apply_main_layers(self, inputs, index):
+    def apply_main_layers(self, inputs: Tensor, index: int) -> Tensor:
         """The output of the transformer layer of this index, counted from 0, for other inputs than its own.
 
         Args:

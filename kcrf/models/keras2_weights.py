@@ -1,7 +1,9 @@
 """Weights of whole models that bert4keras scripts wrote, loaded into models of Keras 3."""
 
 import warnings
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +17,7 @@ _ONLY_HERE = ("lr_multiplier", "prior", "start", "end")  # weights that bert4ker
 _PLAUSIBLE = 0.01, 100.0  # range of the largest transition score of a trained CRF, in nats
 
 
-def load_bert4keras_weights(model, path, lr_multiplier=None):
+def load_bert4keras_weights(model: Any, path: str | PathLike[str], lr_multiplier: float | None = None) -> None:
     """Loads what `model.save_weights` of a bert4keras script wrote, on Keras 2 or tf_keras.
 
     Layers with a name of their own, such as all layers of a transformer, get their weights by name; the others in their

@@ -7,6 +7,7 @@ on top, in one that Keras loaded from a file.
 import re
 from dataclasses import dataclass, field
 from operator import index as as_index
+from typing import Any
 
 import numpy as np
 
@@ -43,12 +44,12 @@ class LoadReport:
     mismatched: list = field(default_factory=list)
     unused: list = field(default_factory=list)
 
-    def summary(self):
+    def summary(self) -> str:
         """One line with the counts."""
         names = ("loaded", "reinitialized", "missing", "mismatched", "unused")
         return f"{self.source}: " + ", ".join(f"{len(getattr(self, name))} {name}" for name in names)
 
-    def check(self):
+    def check(self) -> None:
         """Raises a ValueError if an array that the encoder needs is missing or has another shape."""
         problems = [f"{name} is missing" for name in self.missing]
         problems += [f"{name} has shape {found}, expected {wanted}" for name, wanted, found in self.mismatched]
@@ -123,7 +124,7 @@ def _sort_out(names, variables, skipped, source, report):
     return to_load
 
 
-def reinitialize(model, top_layers=0, pooler=None, prefix=""):
+def reinitialize(model: Any, top_layers: int = 0, pooler: bool | None = None, prefix: str = "") -> Any:
     """Draws the weights of the top layers of an encoder anew, in place.
 
     Kernels are drawn from TruncatedNormal(0.02), or the configuration's `initializer_range`, each with a seed of its

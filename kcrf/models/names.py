@@ -1,5 +1,7 @@
 """The names of an encoder's variables in Google's checkpoints."""
 
+from typing import Any
+
 __all__ = ["variable_mapping"]
 
 # Arrays that need care when they are loaded or saved.
@@ -49,7 +51,7 @@ ARRAYS = {  # whole names, without a kernel and a bias
 }
 
 
-def variable_mapping(config):
+def variable_mapping(config: Any) -> dict[str, Any]:
     """The names in Google's checkpoints of all variables that an encoder of this configuration may have.
 
     Args:

@@ -5,7 +5,9 @@ import os
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +21,7 @@ from kcrf.models.names import EMBEDDING_MAPPING, TRANSPOSED
 __all__ = ["save_pretrained", "save_weights_as_checkpoint"]
 
 
-def save_pretrained(model, folder, vocab=None, prefix=""):
+def save_pretrained(model: Any, folder: str | PathLike[str], vocab: Any = None, prefix: str = "") -> None:
     """Writes an encoder as Hugging Face `transformers` loads it: `model.safetensors`, `config.json`, `vocab.txt`.
 
     Args:
@@ -53,7 +55,7 @@ def _write_vocab(path, vocab):
         _write_text(path, "".join(f"{token}\n" for token in vocab))
 
 
-def save_weights_as_checkpoint(model, filename, prefix=""):
+def save_weights_as_checkpoint(model: Any, filename: str | PathLike[str], prefix: str = "") -> None:
     """Writes the weights of an encoder as a checkpoint in Google's TensorFlow format. Needs TensorFlow.
 
     Args:

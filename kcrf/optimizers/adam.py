@@ -6,6 +6,8 @@ Zhang et al., https://arxiv.org/abs/2006.05987, which shows what leaving the cor
 
 import math
 import re
+from collections.abc import Iterable
+from typing import Any
 
 from kcrf.backend import Optimizer, backend_name, keras, ops, path_of
 from kcrf.optimizers.variables import (
@@ -59,14 +61,14 @@ class Adam(PathAware, Optimizer):
 
     def __init__(
         self,
-        learning_rate=0.001,
-        beta_1=0.9,
-        beta_2=0.999,
-        epsilon=1e-6,
-        bias_correction=True,
-        lr_multipliers=None,
-        **kwargs,
-    ):
+        learning_rate: Any = 0.001,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-6,
+        bias_correction: bool = True,
+        lr_multipliers: dict[str, float] | None = None,
+        **kwargs: Any,
+    ) -> None:
         if kwargs.get("weight_decay") is not None:
             raise ValueError(
                 "`AdamWeightDecay(weight_decay_rate=...)` decays weights, `weight_decay` would miss the multipliers. "
@@ -86,16 +88,16 @@ class Adam(PathAware, Optimizer):
             raise ValueError(f"`lr_multipliers` needs factors >= 0. Received: lr_multipliers={lr_multipliers}")
 
     @property
-    def lr(self):
+    def lr(self) -> Any:
         """The learning rate, by Keras 2's name: `K.set_value(optimizer.lr, 1e-5)`."""
         return self.learning_rate
 
     @lr.setter
-    def lr(self, value):
+    def lr(self, value: Any) -> None:
         self.learning_rate = value
 
     @property
-    def lr_multipliers(self):
+    def lr_multipliers(self) -> dict[str, float] | None:
         """The dict of pattern to factor, None without patterns."""
         return dict(self._lr_multipliers) or None
 
@@ -244,18 +246,18 @@ class AdamWeightDecay(Adam):
 
     def __init__(
         self,
-        learning_rate=0.001,
-        beta_1=0.9,
-        beta_2=0.999,
-        epsilon=1e-6,
-        bias_correction=True,
-        lr_multipliers=None,
-        weight_decay_rate=0.01,
-        exclude_from_weight_decay=USUAL_EXCLUSIONS,
-        prior_weight_decay_rate=0.0,
-        prior_variables=None,
-        **kwargs,
-    ):
+        learning_rate: Any = 0.001,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-6,
+        bias_correction: bool = True,
+        lr_multipliers: dict[str, float] | None = None,
+        weight_decay_rate: float = 0.01,
+        exclude_from_weight_decay: Iterable[str] = USUAL_EXCLUSIONS,
+        prior_weight_decay_rate: float = 0.0,
+        prior_variables: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(learning_rate, beta_1, beta_2, epsilon, bias_correction, lr_multipliers, **kwargs)
         if weight_decay_rate < 0 or prior_weight_decay_rate < 0:
             raise ValueError(
@@ -267,7 +269,7 @@ class AdamWeightDecay(Adam):
         self._prior_rate = float(prior_weight_decay_rate)
         self._prior_variables = _prior_choice(prior_variables)
 
-    def exclude_from_weight_decay(self, var_list=None, var_names=None):
+    def exclude_from_weight_decay(self, var_list: Any = None, var_names: Any = None) -> None:
         """Excludes more variables, before the first step. Keras' method; here it is saved with the optimizer.
 
         Args:

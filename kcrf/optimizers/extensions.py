@@ -292,7 +292,7 @@ def value_of(variable):
     return ops.stop_gradient(ops.copy(variable))
 
 
-def extend_with_weight_decay(BaseOptimizer, name=None):
+def extend_with_weight_decay(BaseOptimizer: type, name: str | None = None) -> type:
     """Decoupled weight decay: theta -= learning_rate * weight_decay_rate * theta, theta before the step.
 
     Arguments of the new class: `weight_decay_rate=0.01`, `exclude_from_weight_decay=[]`, regexes searched in the
@@ -301,7 +301,7 @@ def extend_with_weight_decay(BaseOptimizer, name=None):
     return extend(BaseOptimizer, WeightDecay, name)
 
 
-def extend_with_layer_adaptation(BaseOptimizer, name=None):
+def extend_with_layer_adaptation(BaseOptimizer: type, name: str | None = None) -> type:
     """LAMB: each variable moves by learning_rate * its own norm. https://arxiv.org/abs/1904.00962
 
     Argument of the new class: `exclude_from_layer_adaptation=[]`, regexes searched in the variable path.
@@ -309,7 +309,7 @@ def extend_with_layer_adaptation(BaseOptimizer, name=None):
     return extend(BaseOptimizer, LayerAdaptation, name)
 
 
-def extend_with_piecewise_linear_lr(BaseOptimizer, name=None):
+def extend_with_piecewise_linear_lr(BaseOptimizer: type, name: str | None = None) -> type:
     """A factor on the learning rate along a broken line, which leaves `learning_rate` itself to callbacks.
 
     Argument of the new class: `lr_schedule={0: 1}`; `{1000: 1, 2000: 0.1}` rises from 0 to the full rate over 1000
@@ -319,7 +319,7 @@ def extend_with_piecewise_linear_lr(BaseOptimizer, name=None):
     return extend(BaseOptimizer, PiecewiseLinearRate, name)
 
 
-def extend_with_gradient_accumulation(BaseOptimizer, name=None):
+def extend_with_gradient_accumulation(BaseOptimizer: type, name: str | None = None) -> type:
     """One step per `grad_accum_steps` batches, with the mean of their gradients, by Keras' own accumulation.
 
     Argument of the new class: `grad_accum_steps=2`. The step comes with the last of its batches; bert4keras makes it
@@ -328,7 +328,7 @@ def extend_with_gradient_accumulation(BaseOptimizer, name=None):
     return extend(BaseOptimizer, GradientAccumulation, name)
 
 
-def extend_with_lookahead(BaseOptimizer, name=None):
+def extend_with_lookahead(BaseOptimizer: type, name: str | None = None) -> type:
     """Lookahead: every k steps the weights go back part of the way. https://arxiv.org/abs/1907.08610
 
     Arguments of the new class: `steps_per_slow_update=5`, k, and `slow_step_size=0.5`, alpha. The slow weights start
@@ -337,7 +337,7 @@ def extend_with_lookahead(BaseOptimizer, name=None):
     return extend(BaseOptimizer, Lookahead, name)
 
 
-def extend_with_lazy_optimization(BaseOptimizer, name=None):
+def extend_with_lazy_optimization(BaseOptimizer: type, name: str | None = None) -> type:
     """Rows of a variable move only when their gradient is not 0: for embeddings.
 
     Argument of the new class: `include_in_lazy_optimization=[]`, regexes searched in the variable path.
@@ -345,7 +345,7 @@ def extend_with_lazy_optimization(BaseOptimizer, name=None):
     return extend(BaseOptimizer, LazyOptimization, name)
 
 
-def extend_with_exponential_moving_average(BaseOptimizer, name=None):
+def extend_with_exponential_moving_average(BaseOptimizer: type, name: str | None = None) -> type:
     """Keeps averages of the weights; `apply_ema_weights()` puts them in, `reset_old_weights()` takes them out.
 
     Argument of the new class: `ema_momentum=0.999`. Unlike Keras' `use_ema` the average starts at zero, is corrected
@@ -354,7 +354,7 @@ def extend_with_exponential_moving_average(BaseOptimizer, name=None):
     return extend(BaseOptimizer, MovingAverage, name)
 
 
-def extend_with_parameter_wise_lr(BaseOptimizer, name=None):
+def extend_with_parameter_wise_lr(BaseOptimizer: type, name: str | None = None) -> type:
     """A factor on what the optimizer does to chosen variables, decay by an earlier extension included.
 
     Argument of the new class: `paramwise_lr_schedule={}`, part of a variable path to factor: plain text, not a regex.

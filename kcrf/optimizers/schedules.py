@@ -1,8 +1,9 @@
 """Learning rates as functions of the optimizer step: warmup with linear or exponential decay, and any broken line."""
 
 import math
+from typing import Any
 
-from kcrf.backend import keras, ops
+from kcrf.backend import Tensor, keras, ops
 
 __all__ = ["PiecewiseLinear", "WarmupExponentialDecay", "WarmupLinearDecay"]
 
@@ -28,7 +29,7 @@ class PiecewiseLinear(keras.optimizers.schedules.LearningRateSchedule):
     [0.0, 1.0, 2.0, 1.1, 0.2, 0.2]
     """
 
-    def __init__(self, points, peak=1.0, name="PiecewiseLinear"):
+    def __init__(self, points: dict[int, float], peak: float = 1.0, name: str = "PiecewiseLinear") -> None:
         super().__init__()
         steps = sorted((int(step), float(factor)) for step, factor in dict(points).items())
         if not steps or steps[0][0] < 0:
@@ -37,7 +38,7 @@ class PiecewiseLinear(keras.optimizers.schedules.LearningRateSchedule):
         self.peak = float(peak)
         self.name = name
 
-    def __call__(self, step):
+    def __call__(self, step: Any) -> Tensor:
         return self.peak * broken_line(step, self.points)
 
     def get_config(self):
@@ -82,7 +83,9 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
     [0.9, 0.9, 0.45]
     """
 
-    def __init__(self, peak, warmup, total, bert_jump=False, name="WarmupLinearDecay"):
+    def __init__(
+        self, peak: float, warmup: int, total: int, bert_jump: bool = False, name: str = "WarmupLinearDecay"
+    ) -> None:
         super().__init__()
         if not 0 <= warmup < total:
             raise ValueError(f"The warmup must end before the run. Received: warmup={warmup}, total={total}")
@@ -92,7 +95,7 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
         self.bert_jump = bool(bert_jump)
         self.name = name
 
-    def __call__(self, step):
+    def __call__(self, step: Any) -> Tensor:
         step = ops.cast(step, "float32")
         fall_start = 0 if self.bert_jump else self.warmup
         fall = (self.total - step) / (self.total - fall_start)
@@ -127,7 +130,9 @@ class WarmupExponentialDecay(keras.optimizers.schedules.LearningRateSchedule):
     [0.0, 0.5, 1.0, 0.1, 0.01, 0.01]
     """
 
-    def __init__(self, peak, warmup, total, final=0.01, name="WarmupExponentialDecay"):
+    def __init__(
+        self, peak: float, warmup: int, total: int, final: float = 0.01, name: str = "WarmupExponentialDecay"
+    ) -> None:
         super().__init__()
         if not 0 <= warmup < total:
             raise ValueError(f"The warmup must end before the run. Received: warmup={warmup}, total={total}")
@@ -139,7 +144,7 @@ class WarmupExponentialDecay(keras.optimizers.schedules.LearningRateSchedule):
         self.final = float(final)
         self.name = name
 
-    def __call__(self, step):
+    def __call__(self, step: Any) -> Tensor:
         step = ops.cast(step, "float32")
         fallen = ops.clip((step - self.warmup) / (self.total - self.warmup), 0.0, 1.0)
         fall = ops.exp(fallen * math.log(self.final))

@@ -5,6 +5,7 @@ A pattern is a regex searched in `variable.path`, the same text on every backend
 
 import re
 from math import prod
+from typing import Any
 
 from kcrf.backend import index_in_optimizer, keras, ops, path_of
 
@@ -108,7 +109,7 @@ def _found(pattern, paths, argument, may_miss=()):
     return found
 
 
-def layerwise_decay(model, decay, decay_top=True):
+def layerwise_decay(model: Any, decay: float, decay_top: bool = True) -> dict[str, float]:
     """Learning-rate multipliers that fall with depth, for `lr_multipliers`.
 
     With n layers, counted from the bottom as 0 to n - 1:
@@ -201,7 +202,7 @@ class VariableTable(list):
         return capture.get()
 
 
-def variable_table(model, optimizer=None):
+def variable_table(model: Any, optimizer: Any = None) -> "VariableTable":
     """What each variable of a model gets from the optimizer, and where its values came from.
 
     Args:

@@ -3,7 +3,10 @@
 Needs no Keras but to load a run folder.
 """
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from os import PathLike
+from typing import Any
 
 import numpy as np
 
@@ -126,15 +129,17 @@ class TextClassifier:
         Classification(label='positive', probability=0.98, probabilities={'negative': 0.02, 'positive': 0.98})
     """
 
-    def __init__(self, run_dir):
+    def __init__(self, run_dir: str | PathLike[str]) -> None:
         self._classifier = load_classifier(run_dir)
         self.labels, self.pairs = self._classifier.labels, self._classifier.settings.pairs
 
-    def classify(self, text, text_b=None):
+    def classify(self, text: str, text_b: str | None = None) -> Classification:
         """The `Classification` of a text, or of a pair of texts."""
         return self.classify_batch([text if text_b is None else (text, text_b)])[0]
 
-    def classify_batch(self, texts, batch_size=64, on_batch=None):
+    def classify_batch(
+        self, texts: Iterable[Any], batch_size: int = 64, on_batch: Callable[[int], object] | None = None
+    ) -> list[Classification]:
         """The `Classification` of each of several texts, a list.
 
         Args:

@@ -2,10 +2,12 @@
 
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
 from math import exp, inf, log
+from os import PathLike
+from typing import Any
 
 from kcrf.readers.lexicon import LENGTHS
 from kcrf.taggers.decoding import ignore
@@ -51,7 +53,13 @@ class WordSegmenter:
         ['北京大学', '生', '前来', '应聘']
     """
 
-    def __init__(self, run_dir=None, words=(), force_words=False, keep_latin=True):
+    def __init__(
+        self,
+        run_dir: str | PathLike[str] | None = None,
+        words: Iterable[str] | Mapping[str, int | None] = (),
+        force_words: bool = False,
+        keep_latin: bool = True,
+    ) -> None:
         run_dir = ready_segmenter() if run_dir is None else run_dir
         counts = _word_counts(words)
         self._tagger = load_tagger(run_dir, ["cws"])
@@ -72,7 +80,7 @@ class WordSegmenter:
             )
         self._tagger.reader = self._tagger.reader.with_words(counts)
 
-    def segment(self, text, confidence=False, spans=()):
+    def segment(self, text: str, confidence: bool = False, spans: Iterable[tuple[int, int]] = ()) -> list[Any]:
         """The words of a text. White space ends a word and is left out.
 
         Args:
@@ -90,7 +98,14 @@ class WordSegmenter:
         """
         return self.segment_batch([text], confidence=confidence, spans=[spans])[0]
 
-    def segment_batch(self, texts, batch_size=64, on_batch=ignore, confidence=False, spans=None):
+    def segment_batch(
+        self,
+        texts: Iterable[str],
+        batch_size: int = 64,
+        on_batch: Callable[[int], object] = ignore,
+        confidence: bool = False,
+        spans: Iterable[Iterable[tuple[int, int]]] | None = None,
+    ) -> list[list[Any]]:
         """The words of several texts.
 
         Args:
@@ -134,7 +149,7 @@ class WordSegmenter:
         forced = [span for span in found if not overlapping(given, *span)]
         return Known(sorted([*given, *forced]), latin_runs(part) if self._keep_latin else [])
 
-    def top_k(self, text, k=5, spans=()):
+    def top_k(self, text: str, k: int = 5, spans: Iterable[tuple[int, int]] = ()) -> list[tuple[float, list[str]]]:
         """The k most probable segmentations of a text.
 
         Args:
@@ -150,7 +165,14 @@ class WordSegmenter:
         """
         return self.top_k_batch([text], k, spans=[spans])[0]
 
-    def top_k_batch(self, texts, k=5, batch_size=64, on_batch=ignore, spans=None):
+    def top_k_batch(
+        self,
+        texts: Iterable[str],
+        k: int = 5,
+        batch_size: int = 64,
+        on_batch: Callable[[int], object] = ignore,
+        spans: Iterable[Iterable[tuple[int, int]]] | None = None,
+    ) -> list[list[tuple[float, list[str]]]]:
         """A list with what `top_k` returns for each text; other arguments as for `segment_batch`."""
         rows, known = self._parts(_as_list(texts, "top_k"), spans)
         found = iter(self._tagger.top_k(list(chain.from_iterable(rows)), k, batch_size, on_batch, known))
@@ -242,14 +264,14 @@ class EntityRecognizer:
         [Entity(start=0, end=1, label='PER', text='Kim', confidence=0.97), ...]
     """
 
-    def __init__(self, run_dir, min_confidence=None):
+    def __init__(self, run_dir: str | PathLike[str], min_confidence: float | None = None) -> None:
         if min_confidence is not None and not 0 < min_confidence < 1:
             raise ValueError(f"`min_confidence` must be above 0 and below 1. Received: {min_confidence!r}")
         self._tagger = load_tagger(run_dir, ["ner"])
         if min_confidence is not None:
             self._tagger.min_confidence = min_confidence
 
-    def recognize(self, text, spans=()):
+    def recognize(self, text: Any, spans: Iterable[tuple[int, int, str]] = ()) -> list[Entity]:
         """The entities of a text.
 
         Args:
@@ -265,7 +287,13 @@ class EntityRecognizer:
         """
         return self.recognize_batch([text], spans=[spans])[0]
 
-    def recognize_batch(self, texts, batch_size=64, on_batch=ignore, spans=None):
+    def recognize_batch(
+        self,
+        texts: Iterable[Any],
+        batch_size: int = 64,
+        on_batch: Callable[[int], object] = ignore,
+        spans: Iterable[Iterable[tuple[int, int, str]]] | None = None,
+    ) -> list[list[Entity]]:
         """The entities of several texts.
 
         Args:
@@ -288,11 +316,20 @@ class EntityRecognizer:
             Known(item.in_characters(check_spans(row, item, types)), []) for item, row in zip(given, spans, strict=True)
         ]
 
-    def top_k(self, text, k=5, spans=()):
+    def top_k(
+        self, text: Any, k: int = 5, spans: Iterable[tuple[int, int, str]] = ()
+    ) -> list[tuple[float, list[Entity]]]:
         """The k most probable analyses of a text: a list of at most k `(probability, entities)`, best first."""
         return self.top_k_batch([text], k, spans=[spans])[0]
 
-    def top_k_batch(self, texts, k=5, batch_size=64, on_batch=ignore, spans=None):
+    def top_k_batch(
+        self,
+        texts: Iterable[Any],
+        k: int = 5,
+        batch_size: int = 64,
+        on_batch: Callable[[int], object] = ignore,
+        spans: Iterable[Iterable[tuple[int, int, str]]] | None = None,
+    ) -> list[list[tuple[float, list[Entity]]]]:
         """A list with what `top_k` returns for each text; other arguments as for `recognize_batch`."""
         given = list(map(as_given, _as_list(texts, "top_k")))
         texts, tokens = [item.text for item in given], [item.tokens for item in given]

@@ -7,8 +7,10 @@ faster than the library's own normalizers, whose Unicode tables also differ from
 
 import re
 import unicodedata
+from collections.abc import Callable, Iterable, Mapping
 from itertools import chain, repeat
-from typing import NamedTuple
+from os import PathLike
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -74,14 +76,14 @@ class Tokenizer:
 
     def __init__(
         self,
-        token_dict,
-        do_lower_case=False,
-        word_maxlen=200,
-        token_start="[CLS]",
-        token_end="[SEP]",
-        pre_tokenize=None,
-        token_translate=None,
-    ):
+        token_dict: Mapping[str, int] | str | PathLike[str],
+        do_lower_case: bool = False,
+        word_maxlen: int = 200,
+        token_start: str | None = "[CLS]",
+        token_end: str | None = "[SEP]",
+        pre_tokenize: Callable[[str], Iterable[str]] | None = None,
+        token_translate: dict[str, str] | None = None,
+    ) -> None:
         token_dict = token_dict if isinstance(token_dict, dict) else load_vocab(token_dict)
         self._do_lower_case = do_lower_case
         self._word_maxlen = word_maxlen
@@ -102,7 +104,7 @@ class Tokenizer:
 
     # -- one text
 
-    def tokenize(self, text, maxlen=None):
+    def tokenize(self, text: str, maxlen: int | None = None) -> list[str]:
         """The tokens of a text, with the start and end tokens. Unknown words stay as they are.
 
         `maxlen` is the greatest number of tokens; those right before the end token are cut off.
@@ -154,27 +156,34 @@ class Tokenizer:
         """The id of a token, or of the token that `token_translate` replaces it by."""
         return self.token_to_id(self._token_translate.get(token) or token)
 
-    def token_to_id(self, token):
+    def token_to_id(self, token: str) -> int:
         """The id of a token; that of [UNK] if the vocabulary lacks it."""
         number = self._token_dict.get(token)
         if number is None and not hasattr(self, "_token_unk_id"):
             raise ValueError(f"An unknown token needs {self._token_unk} in `token_dict`. Received: {token!r}")
         return self._token_unk_id if number is None else number
 
-    def tokens_to_ids(self, tokens):
+    def tokens_to_ids(self, tokens: Iterable[str]) -> list[int]:
         """The ids of tokens."""
         known, slow = self._token_dict.get, self.token_to_id
         return [slow(token) if number is None else number for token in tokens for number in (known(token),)]
 
-    def id_to_token(self, i):
+    def id_to_token(self, i: int) -> str:
         """The token with an id."""
         return self._token_dict_inv[i]
 
-    def ids_to_tokens(self, ids):
+    def ids_to_tokens(self, ids: Iterable[int]) -> list[str]:
         """The tokens with these ids."""
         return [self._token_dict_inv[i] for i in ids]
 
-    def encode(self, first_text, second_text=None, maxlen=None, pattern="S*E*E", truncate_from="right"):
+    def encode(
+        self,
+        first_text: str | list[str],
+        second_text: str | list[str] | None = None,
+        maxlen: int | None = None,
+        pattern: str = "S*E*E",
+        truncate_from: str | int = "right",
+    ) -> tuple[list[int], list[int]]:
         """Token ids and segment ids of a text or of a pair.
 
         Args:
@@ -211,7 +220,14 @@ class Tokenizer:
 
     # -- a batch
 
-    def encode_batch(self, texts, second_texts=None, maxlen=None, pattern="S*E*E", truncate_from="right"):
+    def encode_batch(
+        self,
+        texts: Iterable[str],
+        second_texts: Iterable[str] | None = None,
+        maxlen: int | None = None,
+        pattern: str = "S*E*E",
+        truncate_from: str | int = "right",
+    ) -> list[Any]:
         """`encode` for many texts at once, with the offsets of every token.
 
         Args:
@@ -326,7 +342,7 @@ class Tokenizer:
 
     # -- from tokens back to text
 
-    def rematch(self, text, tokens):
+    def rematch(self, text: str, tokens: list[str]) -> list[list[int]]:
         """The positions of the characters of each token in a text.
 
         Args:
@@ -363,7 +379,7 @@ class Tokenizer:
             places.append(origin[start:offset])
         return places
 
-    def decode(self, ids, tokens=None):
+    def decode(self, ids: Iterable[int] | None, tokens: list[str] | None = None) -> str:
         """Joins ids (or tokens) to a readable text: no blanks between Chinese characters, blanks between words."""
         text = ""
         tokens = [token for token in tokens or self.ids_to_tokens(ids) if not self._is_special(token)]

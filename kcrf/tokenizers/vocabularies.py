@@ -1,6 +1,9 @@
 """Vocabularies of BERT: files of one token a line, and dicts from token to id."""
 
+from collections.abc import Mapping
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from kcrf.files import write_aside
 from kcrf.tokenizers.characters import ALONE, class_of
@@ -8,7 +11,12 @@ from kcrf.tokenizers.characters import ALONE, class_of
 __all__ = ["load_vocab", "save_vocab", "stem"]
 
 
-def load_vocab(dict_path, encoding="utf-8", simplified=False, startswith=None):
+def load_vocab(
+    dict_path: str | PathLike[str],
+    encoding: str = "utf-8",
+    simplified: bool = False,
+    startswith: list[str] | None = None,
+) -> Any:
     """Reads a vocabulary file, one token a line.
 
     Args:
@@ -45,7 +53,7 @@ def _occurs_in_chinese(token):
     return len(token) <= 1 or not any(class_of(char) == ALONE for char in stem(token))
 
 
-def save_vocab(dict_path, token_dict, encoding="utf-8"):
+def save_vocab(dict_path: str | PathLike[str], token_dict: Mapping[str, int], encoding: str = "utf-8") -> None:
     """Writes a vocabulary file, one token a line in the order of their ids."""
     text = "".join(f"{token}\n" for token in sorted(token_dict, key=token_dict.get))
     write_aside(Path(dict_path), lambda aside: aside.write_text(text, encoding=encoding))

@@ -1,0 +1,162 @@
+"""What is installed: metadata, files, pinned versions, and what the package does in an empty environment."""
+
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from email.parser import BytesParser
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+import kcrf
+
+ROOT = Path(__file__).parents[1]
+pytestmark = pytest.mark.once("torch")
+
+
+def pins():
+    """The versions in constraints.txt by names."""
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    return dict(line.split("==") for line in lines if not line.startswith("#"))
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    """A copy of what git knows and does not ignore, to build in."""
+    folder = tmp_path_factory.mktemp("copy")
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True)
+    if listed.returncode:
+        pytest.skip("needs a git checkout")
+    for name in filter(lambda name: (ROOT / name).is_file(), listed.stdout.decode().split("\0")):
+        if name.split("/")[0] in ("kcrf", "tests") or "/" not in name:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes((ROOT / name).read_bytes())
+    return folder
+
+
+def build(copy, out, what):
+    """The path of the wheel or sdist that setuptools builds of the copy."""
+    code = f"import setuptools.build_meta as backend; print(backend.build_{what}({str(out)!r}))"
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], cwd=copy, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return out / done.stdout.split()[-1]
+
+
+@pytest.fixture(scope="module")
+def wheel(copy, tmp_path_factory):
+    return build(copy, tmp_path_factory.mktemp("wheel"), "wheel")
+
+
+@pytest.fixture(scope="module")
+def sdist(copy, tmp_path_factory):
+    return build(copy, tmp_path_factory.mktemp("sdist"), "sdist")
+
+
+def test_a_wheel_holds_every_file_of_the_package_and_no_other(wheel):
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "kcrf"]
+    known = set(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split())
+    known = {name for name in known if (ROOT / name).is_file()}
+    names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    assert names == known and {"kcrf/py.typed", "kcrf/server/page.js"} < names
+
+
+def test_the_metadata_is_complete_and_links_nowhere_that_is_not_there(wheel):
+    archive = zipfile.ZipFile(wheel)
+    data = BytesParser().parsebytes(archive.read(next(n for n in archive.namelist() if n.endswith("/METADATA"))))
+    assert (data["Name"], data["Version"], data["Author"]) == ("kcrf", kcrf.__version__, "kcrf contributors")
+    assert (
+        data["Summary"]
+        and "Apache-2.0" in (data["License"], data["License-Expression"])
+        and "keras" in data["Keywords"]
+    )
+    assert "Typing :: Typed" in data.get_all("Classifier") and data["License-File"] == "LICENSE"
+    assert data["Description-Content-Type"].startswith("text/markdown")
+    text = data.get_payload()
+    assert "conditional random field" in text and "bert4keras](https://github.com" in text
+    assert re.findall(r"\]\((?!https?://)[^)]*\)", text) == []
+
+
+def test_an_sdist_builds_the_same_wheel(sdist, wheel, tmp_path):
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    again = build(next(tmp_path.iterdir()), tmp_path, "wheel")
+    first, second = ({n: archive.read(n) for n in archive.namelist() if not n.endswith("RECORD")}
+                     for archive in map(zipfile.ZipFile, (wheel, again)))  # fmt: skip
+    assert first == second
+
+
+def requirements():
+    """What setup.py declares, the extras' included."""
+    text = (ROOT / "setup.py").read_text(encoding="utf-8")
+    return [Requirement(found) for found in re.findall(r'"([\w-]+>=[\d.]+)"', text)]
+
+
+def test_every_requirement_has_a_pin_that_satisfies_it():
+    locked = pins()
+    assert len(requirements()) > 20
+    for requirement in requirements():
+        assert locked[canonicalize_name(requirement.name)] in requirement.specifier, requirement
+    for name, version in re.findall(r" ([\w-]+)==([\d.]+)", (ROOT / "Makefile").read_text(encoding="utf-8")):
+        assert locked[canonicalize_name(name)] == version
+
+
+def test_the_versions_agree():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.search(r"^version: (.+)$", citation, re.MULTILINE)[1] == kcrf.__version__
+    assert tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["build-system"]["requires"]
+
+
+ALONE = """
+import json, sys
+from kcrf.corpora import load_mini
+from kcrf.metrics import segmentation_scores
+from kcrf.tags import bmes, words_to_tags
+from kcrf.tokenizers import Tokenizer
+
+sentences = load_mini().test
+assert segmentation_scores(sentences, sentences)["f"] == 1
+try:
+    Tokenizer({"[CLS]": 0, "[SEP]": 1, "[UNK]": 2, "好": 3})
+except ImportError as error:
+    assert "kcrf[transformers]" in str(error)
+assert words_to_tags(["今天", "好"]) == [1, 3, 0]
+print(json.dumps(sorted({"tensorflow", "torch", "jax"} & sys.modules.keys())))
+"""
+
+
+@pytest.mark.long()
+@pytest.mark.parametrize("kind", ["wheel", "sdist"])
+def test_alone_it_reads_scores_and_says_which_backend_to_add(kind, request, tmp_path):
+    package = request.getfixturevalue(kind)
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "empty"], check=True)
+    python = tmp_path / "empty" / "bin" / "python"
+    install = [python, "-m", "pip", "install", "--quiet", "--constraint", ROOT / "constraints.txt", package]
+    done = subprocess.run(install, capture_output=True, text=True)
+    if "No matching distribution" in done.stderr or "Could not find a version" in done.stderr:
+        pytest.skip("needs a package index")
+    assert done.returncode == 0, done.stderr
+
+    def run(*arguments, **environment):
+        command = [python, *arguments]
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, input="好\n")
+
+    alone = run("-c", ALONE)
+    assert (alone.returncode, alone.stdout) == (0, "[]\n"), alone.stderr
+    assert run("-m", "kcrf", "--help").returncode == 0
+    words = tmp_path / "words.txt"
+    words.write_text("今天 好\n", encoding="utf-8")
+    score = run("-m", "kcrf", "score", "--gold", words, "--pred", words, "--json")
+    assert score.returncode == 0 and '"f": 1.0' in score.stdout
+    model = ROOT / "tests" / "fixtures" / "0.1.0" / "words"
+    for backend in ("tensorflow", "torch", "jax"):
+        refused = run("-m", "kcrf", "segment", "--model", model, KERAS_BACKEND=backend)
+        assert refused.returncode == 2 and f"pip install 'kcrf[{backend}]'" in refused.stderr, refused.stderr
+        assert "Traceback" not in refused.stderr
+    served = run("-m", "kcrf", "serve", model)
+    assert served.returncode == 2 and "pip install 'kcrf[serve]'" in served.stderr

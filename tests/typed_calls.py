@@ -1,0 +1,72 @@
+"""Calls as users write them, for mypy: it must find nothing wrong but the lines that ignore an error."""
+
+from pathlib import Path
+from typing import Any, assert_type
+
+import numpy as np
+
+from kcrf import crf
+from kcrf.layers import ConditionalRandomField, suggest_lr_multiplier
+from kcrf.metrics import bootstrap_difference, entity_scores, segmentation_scores, span_counts
+from kcrf.models import build_transformer_model
+from kcrf.optimizers import AdamWeightDecay, WarmupLinearDecay, layerwise_decay, variable_table
+from kcrf.taggers import Classification, Entity, EntityRecognizer, TextClassifier, WordSegmenter
+from kcrf.tags import TagScheme, bio, bmes, check_tags, tags_to_words, words_to_tags
+from kcrf.tokenizers import Tokenizer, load_vocab
+
+
+def tags_and_scores() -> None:
+    scheme = bio(["PER", "LOC"])
+    assert_type(scheme, TagScheme)
+    assert_type(scheme.encode([(0, 2, "PER")], length=3), list[int])
+    scheme.encode([(0, 2, "PER")], length="3")  # type: ignore[arg-type]
+    assert_type(words_to_tags(["今天", "好"]), list[int])
+    assert_type(tags_to_words("今天好", np.array([1, 3, 0])), list[str])
+    assert_type(check_tags([[0, 1, 3]], bmes()), list[list[int]])
+    assert_type(segmentation_scores([["今天"]], [["今天"]], training_words={"今天"}), dict[str, Any])
+    entity_scores([[(0, 2, "PER")]])  # type: ignore[call-arg]
+    counts = span_counts([[(0, 1, "")]], [[(0, 1, "")]])
+    assert_type(bootstrap_difference(counts, counts), tuple[float, float, float])
+
+
+def taggers(run: Path) -> None:
+    segmenter = WordSegmenter(run, words={"石墨烯": 20, "云计算": None})
+    words: list[str] = segmenter.segment("今天天气真好", spans=[(0, 2)])
+    sure: list[tuple[str, float]] = segmenter.segment("今天天气真好", confidence=True)
+    print(words, sure)
+    assert_type(segmenter.top_k("今天", k=2), list[tuple[float, list[str]]])
+    segmenter.segment(3)  # type: ignore[arg-type]
+    segmenter.segment("今天", confidences=True)  # type: ignore[call-arg]
+    entities = EntityRecognizer("runs/people", min_confidence=0.3).recognize("李雷")
+    assert_type(entities, list[Entity])
+    assert_type(entities[0].confidence, float | None)
+    entities[0].conf  # type: ignore[attr-defined]  # noqa: B018
+    assert_type(TextClassifier(str(run)).classify("好", "吗"), Classification)
+
+
+def tokens(path: Path) -> None:
+    tokenizer = Tokenizer(path, do_lower_case=True, token_end=None)
+    assert_type(tokenizer.encode("好", maxlen=8), tuple[list[int], list[int]])
+    assert_type(tokenizer.tokenize("好"), list[str])
+    assert_type(tokenizer.rematch("好", ["好"]), list[list[int]])
+    tokenizer.encode("好", max_len=8)  # type: ignore[call-arg]
+    Tokenizer(load_vocab(path, simplified=True, startswith=["[PAD]"])[0])
+
+
+def training(model: Any) -> None:
+    layer = ConditionalRandomField(lr_multiplier="auto", constraints=bmes(), name="CRF")
+    tags, scores = layer.top_k(np.zeros((1, 2, 4)), 3)
+    print(tags, scores, layer.decode(np.zeros((1, 2, 4))))
+    schedule = WarmupLinearDecay(2e-5, warmup=100, total=1000)
+    assert_type(suggest_lr_multiplier(2e-5, 1000), float)
+    optimizer = AdamWeightDecay(schedule, lr_multipliers={**layerwise_decay(model, 0.95), "CRF": 100})
+    rows: list[Any] = variable_table(model, optimizer)
+    print(rows)
+    build_transformer_model(Path("bert_config.json"), "model.safetensors", skip_top_layers=2)
+    build_transformer_model("bert_config.json", skip_top_layers="2")  # type: ignore[arg-type]
+
+
+def functions(scores: np.ndarray, mask: np.ndarray) -> None:
+    crf.viterbi(scores, mask, np.zeros((4, 4)))
+    crf.top_k_paths(scores, 3, mask, np.zeros((4, 4)), end=np.zeros(4))
+    crf.top_k_paths(scores, "3", mask, np.zeros((4, 4)))  # type: ignore[arg-type]
