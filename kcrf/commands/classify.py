@@ -2,7 +2,8 @@
 
 from kcrf.commands.parsers import add_command
 from kcrf.commands.quiet import quiet_import
-from kcrf.commands.tag import add_input_options, checked_input, write_results
+from kcrf.commands.streams import write_results
+from kcrf.commands.tag import add_input_options, checked_input
 
 __all__ = ["add_classify"]
 
@@ -40,21 +41,27 @@ def _classify(options):
         raise ValueError("--fields needs --input table or json. Received: --input text")
     fields = options.fields and options.fields.split(",")
     with checked_input(options, "classify") as lines:
-        from kcrf.corpora import classified_line, iterate_texts
-        from kcrf.runs import RunFolder
+        from kcrf.corpora import iterate_texts
+        from kcrf.taggers.open import open_run
 
-        pairs = RunFolder(options.model).read_settings().pairs
+        pairs = open_run(options.model).read_settings().pairs
         texts = iterate_texts(lines, options.file or "<stdin>", options.input, fields, pairs)
-        with quiet_import():
-            from kcrf.taggers import TextClassifier
+        write_results(lines, texts, _classifying, options, "texts")
 
-        classifier = TextClassifier(options.model)
 
-        def process(items, on_batch):
-            found = classifier.classify_batch(items, options.batch_size, on_batch)
-            return [classified_line(*_pair(item), **_members(result)) for item, result in zip(items, found)]
+def _classifying(options):
+    """What classifies texts, for `write_results`."""
+    from kcrf.corpora import classified_line
 
-        write_results(texts, process, "texts")
+    with quiet_import():
+        from kcrf.taggers import TextClassifier
+    classifier = TextClassifier(options.model)
+
+    def process(items, on_batch):
+        found = classifier.classify_batch(items, options.batch_size, on_batch)
+        return [classified_line(*_pair(item), **_members(result)) for item, result in zip(items, found)]
+
+    return process
 
 
 def _pair(item):

@@ -6,10 +6,10 @@ from contextlib import contextmanager
 
 from kcrf.commands.parsers import add_command
 from kcrf.commands.quiet import quiet_import
+from kcrf.commands.streams import Lines, add_stream_options, write_results
+from kcrf.files import json_line
 
-__all__ = ["add_input_options", "add_segment", "add_tag", "checked_input", "write_results"]
-
-_LINES_AT_A_TIME = 1000
+__all__ = ["add_input_options", "add_segment", "add_tag", "checked_input"]
 
 
 def add_segment(commands):
@@ -21,12 +21,19 @@ def add_segment(commands):
 def _add_segment_options(parser):
     parser.epilog = (
         "With --top-k each line gives up to K lines, each a probability, a tab and the words, and an empty line after\n"
-        "them.\n\nexample:\n  echo 今天天气真好 | kcrf segment --model runs/mine"
+        "them.\n\nexamples:\n  echo 今天天气真好 | kcrf segment --model runs/mine\n"
+        "  kcrf segment --model runs/mine large.txt --out words.txt --workers 4"
     )
     output = parser.add_mutually_exclusive_group()
     output.add_argument("--confidence", action="store_true", help="Write word/probability, as in 天气/0.987. [no]")
     output.add_argument(
         "--top-k", type=int, metavar="K", help="Write the K most probable segmentations of each line. [only the best]"
+    )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="Write a JSON object for each line, with its text and its words; with --confidence also with their "
+        "probabilities, with --top-k with `alternatives`. [no]",
     )
     parser.add_argument(
         "--words",
@@ -54,22 +61,42 @@ def _segment(options):
     with checked_input(options, "cws") as lines:
         from kcrf.corpora import read_word_list
 
-        words = read_word_list(options.words) if options.words else {}
-        with quiet_import():
-            from kcrf.taggers import WordSegmenter
+        options.words = read_word_list(options.words) if options.words else {}
+        write_results(lines, lines, _segmenting, options, in_blocks=options.top_k is not None and not options.json)
 
-        segmenter = WordSegmenter(options.model, words, options.force_words, options.keep_latin)
 
-        def process(texts, on_batch):
-            if options.top_k is not None:
-                found = segmenter.top_k_batch(texts, options.top_k, options.batch_size, on_batch)
-                return ["".join(f"{p:.4f}\t{' '.join(words)}\n" for p, words in best) for best in found]
-            found = segmenter.segment_batch(texts, options.batch_size, on_batch, options.confidence)
-            if options.confidence:
-                found = [[f"{word}/{probability:.3f}" for word, probability in words] for words in found]
-            return [" ".join(words) for words in found]
+def _segmenting(options):
+    """What segments texts, for `write_results`."""
+    with quiet_import():
+        from kcrf.taggers import WordSegmenter
+    segmenter = WordSegmenter(options.model, options.words, options.force_words, options.keep_latin)
 
-        write_results(lines, process)
+    def process(texts, on_batch):
+        if options.top_k is not None:
+            found = segmenter.top_k_batch(texts, options.top_k, options.batch_size, on_batch)
+            return [_best_words(*item, options.json) for item in zip(texts, found, strict=True)]
+        found = segmenter.segment_batch(texts, options.batch_size, on_batch, options.confidence)
+        return [_words(*item, options) for item in zip(texts, found, strict=True)]
+
+    return process
+
+
+def _words(text, words, options):
+    """A line for the words of a text, `(word, probability)` with `--confidence`."""
+    if not options.json:
+        return " ".join(f"{word[0]}/{word[1]:.3f}" for word in words) if options.confidence else " ".join(words)
+    if not options.confidence:
+        return json_line({"text": text, "words": words})
+    sure = [round(probability, 6) for _, probability in words]
+    return json_line({"text": text, "words": [word for word, _ in words], "confidences": sure})
+
+
+def _best_words(text, best, as_json):
+    """A block of lines, or a line of JSON, for the most probable `(probability, words)` of a text."""
+    if not as_json:
+        return "".join(f"{p:.4f}\t{' '.join(words)}\n" for p, words in best)
+    alternatives = [{"probability": round(p, 6), "words": words} for p, words in best]
+    return json_line({"text": text, "words": best[0][1], "alternatives": alternatives})
 
 
 def add_tag(commands):
@@ -109,25 +136,29 @@ def _tag(options):
     if options.min_confidence is not None and not 0 < options.min_confidence < 1:
         raise ValueError(f"--min-confidence must be above 0 and below 1. Received: {options.min_confidence}")
     with checked_input(options, "ner") as lines:
-        from dataclasses import asdict
+        write_results(lines, _inputs(lines, options.input), _recognizing, options)
 
-        from kcrf.corpora import entity_line
 
-        with quiet_import():
-            from kcrf.taggers import EntityRecognizer
+def _recognizing(options):
+    """What finds entities, for `write_results`."""
+    from dataclasses import asdict
 
-        recognizer = EntityRecognizer(options.model, options.min_confidence)
+    from kcrf.corpora import entity_line
 
-        def process(given, on_batch):
-            texts = [item if isinstance(item, str) else item.text for item in given]
-            found = [list(map(asdict, row)) for row in recognizer.recognize_batch(given, options.batch_size, on_batch)]
-            if options.top_k is None:
-                return list(map(entity_line, texts, found))
-            best = recognizer.top_k_batch(given, options.top_k, options.batch_size)
-            best = [[{"probability": p, "entities": list(map(asdict, row))} for p, row in rows] for rows in best]
-            return [entity_line(text, row, alternatives=rows) for text, row, rows in zip(texts, found, best)]
+    with quiet_import():
+        from kcrf.taggers import EntityRecognizer
+    recognizer = EntityRecognizer(options.model, options.min_confidence)
 
-        write_results(_inputs(lines, options.input), process)
+    def process(given, on_batch):
+        texts = [item if isinstance(item, str) else item.text for item in given]
+        found = [list(map(asdict, row)) for row in recognizer.recognize_batch(given, options.batch_size, on_batch)]
+        if options.top_k is None:
+            return list(map(entity_line, texts, found))
+        best = recognizer.top_k_batch(given, options.top_k, options.batch_size)
+        best = [[{"probability": p, "entities": list(map(asdict, row))} for p, row in rows] for rows in best]
+        return [entity_line(text, row, alternatives=rows) for text, row, rows in zip(texts, found, best)]
+
+    return process
 
 
 def _inputs(lines, kind):
@@ -156,12 +187,12 @@ def add_input_options(parser, items="Windows, of up to 128 positions each,"):
         metavar="N",
         help=f"{items} that are computed at once. Fewer need less memory. [%(default)s]",
     )
+    add_stream_options(parser)
 
 
 @contextmanager
 def checked_input(options, task):
     """The lines of the input, once the options and the run folder are checked: loading the model takes much longer."""
-    from kcrf.corpora.lines import decode_lines
     from kcrf.taggers.open import open_run
 
     for name in ("top_k", "batch_size"):
@@ -174,24 +205,4 @@ def checked_input(options, task):
     if trained_for != task:
         raise ValueError(f"{options.model}: needs a run of --task {task}. Received: a run of --task {trained_for}")
     with open(options.file, "rb") if options.file else sys.stdin.buffer as source:
-        yield decode_lines(source, options.file or "<stdin>")
-
-
-def write_results(lines, process, counted="characters"):
-    """Writes to standard output what `process(texts, on_batch)` makes of the lines: a list with a string for each.
-
-    Args:
-        lines: Iterable of texts.
-        process: Calls `on_batch` with a number after each batch.
-        counted: What that number counts. Defaults to "characters".
-    """
-    from itertools import islice
-
-    from kcrf.progress_bars import bar
-
-    with bar() as progress:
-        task = progress.add_task(counted, total=None)
-        while texts := list(islice(lines, _LINES_AT_A_TIME)):
-            results = process(texts, lambda count: progress.advance(task, count))
-            sys.stdout.buffer.write("".join(f"{result}\n" for result in results).encode("utf-8"))
-            sys.stdout.buffer.flush()
+        yield Lines(source, options.file or "<stdin>")

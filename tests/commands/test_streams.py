@@ -1,0 +1,253 @@
+"""Long input: order, workers, output after kill -9 and its continuation, memory, progress."""
+
+import json
+import os
+import pickle
+import pty
+import signal
+import subprocess
+import sys
+import time
+from argparse import Namespace
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+
+from kcrf import commands
+from kcrf.commands import streams
+from kcrf.corpora import load_mini
+from kcrf.taggers import WordSegmenter
+
+pytestmark = pytest.mark.once("torch")
+ROOT = Path(__file__).parents[2]
+WORDS = ROOT / "tests" / "fixtures" / "0.1.0" / "words"
+
+# A command that turns letters into capitals, as slowly as its option says, and no model.
+SLOW = """
+import os, sys, time
+from argparse import Namespace
+from kcrf.commands import streams
+
+def capitals(options):
+    def process(texts, on_batch):
+        time.sleep(float(os.environ["PAUSE"]))
+        on_batch(sum(map(len, texts)))
+        return [text.upper() for text in texts]
+    return process
+
+if __name__ == "__main__":
+    name, out, workers, *more = sys.argv[1:]
+    options = Namespace(
+        command="capitals", model=__file__, out=out if out != "-" else None, resume="resume" in more,
+        workers=int(workers), seed=more.count("other"),
+    )
+    streams._ITEMS, streams._SECONDS = 100, 0.0
+    with open(name, "rb") as file:
+        lines = streams.Lines(file, name)
+        streams.write_results(lines, lines, capitals, options)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "slow.py").write_text(SLOW, encoding="utf-8")
+    (tmp_path / "text.txt").write_text("".join(f"line {i} 好\n" for i in range(3000)), encoding="utf-8")
+    return tmp_path
+
+
+def start(folder, name, out, pause, *arguments):
+    """The process of a command that pauses so many seconds for each 100 lines."""
+    command = [sys.executable, "slow.py", name, out, *map(str, arguments)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PAUSE": str(pause)}
+    return subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True)
+
+
+def end(process):
+    """Kills a process."""
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+
+
+def run(folder, *arguments):
+    process = start(folder, *arguments)
+    return process.communicate()[1], process.returncode
+
+
+EXPECTED = "".join(f"LINE {i} 好\n" for i in range(3000))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_results_keep_their_order_and_go_on_after_kill_9(folder, workers):
+    process = start(folder, "text.txt", "out.txt", 0.05, workers)
+    out, note = folder / "out.txt", folder / "out.txt.unfinished"
+    children = lambda: Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()  # noqa: E731
+    wait_until(lambda: out.exists() and out.stat().st_size > 3000)
+    workers_of_it = children() if workers > 1 else []
+    end(process)
+    before = out.read_text(encoding="utf-8")
+    assert EXPECTED.startswith(before) and 0 < len(before) < len(EXPECTED) and note.exists()
+    wait_until(lambda: not any(Path(f"/proc/{child}").exists() for child in workers_of_it))  # none goes on for ever
+    out.write_bytes(out.read_bytes() + b"LINE 99")  # a kill may cut a line
+    error, status = run(folder, "text.txt", "out.txt", 0, workers)
+    assert status == 1 and "--resume continues it" in error and out.read_text(encoding="utf-8").startswith(before)
+    error, status = run(folder, "text.txt", "out.txt", 0, workers, "resume")
+    assert status == 0, error
+    assert out.read_text(encoding="utf-8") == EXPECTED and not note.exists()
+    first = float(error.split("%")[0].split()[-1])
+    assert first > 100 * before.count("\n") / 3000 - 1  # what was done is not done again
+
+
+def wait_until(holds, seconds=30):
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_what_was_interrupted_goes_on_with_the_same_options_alone(folder):
+    process = start(folder, "text.txt", "out.txt", 0.05, 1)
+    wait_until(lambda: (folder / "out.txt").exists() and (folder / "out.txt").stat().st_size > 0)
+    end(process)
+    before = (folder / "out.txt").read_bytes()
+    (folder / "short.txt").write_text("line\n", encoding="utf-8")
+    for arguments, reason in (
+        (("text.txt", "out.txt", 0, 1, "resume", "other"), "same options and model as before. Received: another seed"),
+        (("short.txt", "out.txt", 0, 1, "resume"), "the same input. Received: fewer texts than out.txt"),
+        (("text.txt", "other.txt", 0, 1, "resume"), "needs an interrupted command that wrote it"),
+    ):
+        error, status = run(folder, *arguments)
+        assert status == 1 and reason in error
+    assert (folder / "out.txt").read_bytes() == before
+
+
+def test_a_worker_that_is_killed_ends_the_command_with_a_reason(folder):
+    process = start(folder, "text.txt", "out.txt", 0.3, 2)
+    wait_until(lambda: (folder / "out.txt").exists() and (folder / "out.txt").stat().st_size > 0)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    worker = next(c for c in children if b"spawn_main" in Path(f"/proc/{c}/cmdline").read_bytes())
+    os.kill(int(worker), signal.SIGKILL)
+    error = process.communicate(timeout=30)[1]
+    assert process.returncode == 1 and "a worker was ended from outside" in error and "--resume continues" in error
+    assert EXPECTED.startswith((folder / "out.txt").read_text(encoding="utf-8"))
+    assert run(folder, "text.txt", "out.txt", 0, 2, "resume")[1] == 0
+    assert (folder / "out.txt").read_text(encoding="utf-8") == EXPECTED
+
+
+MEMORY = """
+import resource, runpy, sys
+sys.argv[1:] = ["large.txt", "/dev/null", "1"]
+runpy.run_path("slow.py", run_name="__main__")
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+def test_memory_does_not_grow_with_the_input(folder):
+    used = []
+    for lines in (2_000, 800_000):
+        with open(folder / "large.txt", "w", encoding="utf-8") as file:
+            file.writelines(f"a line with some text, number {i}\n" for i in range(lines))
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PAUSE": "0"}
+        done = subprocess.run(
+            [sys.executable, "-c", MEMORY], cwd=folder, env=environment, capture_output=True, text=True, check=True
+        )
+        used.append(int(done.stdout))
+    assert (folder / "large.txt").stat().st_size > 27_000_000
+    assert used[1] < used[0] + 8  # MiB
+
+
+def test_progress_is_a_line_with_share_rate_and_time_left(folder):
+    error, status = run(folder, "text.txt", "out.txt", 0.01, 1)
+    rows = error.splitlines()
+    assert status == 0 and len(rows) == 30
+    assert rows[-1].startswith("kcrf capitals: 100.0%, ") and rows[-1].endswith(" 0:00:00 left")
+    assert "characters/s" in rows[0] and float(rows[0].split()[2].rstrip("%,")) == pytest.approx(100 / 30, abs=1)
+
+
+def test_progress_is_a_bar_on_a_terminal(folder):
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "slow.py", "text.txt", "out.txt", "1"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PAUSE": "0.01", "TERM": "xterm", "COLUMNS": "120"}
+    process = subprocess.Popen(command, cwd=folder, env=environment, stderr=theirs)
+    os.close(theirs)
+    shown = b""
+    try:
+        while more := os.read(ours, 1 << 16):
+            shown += more
+    except OSError:  # the other side is closed
+        pass
+    os.close(ours)
+    assert process.wait() == 0
+    assert b"capitals" in shown and b"100%" in shown and b"characters/s" in shown
+
+
+def test_long_texts_make_short_chunks():
+    chunks = list(streams._chunks(iter(["x" * 150_000] * 5), Namespace(position=0)))
+    assert [len(chunk) for chunk, _ in chunks] == [2, 2, 1]
+    assert [len(chunk) for chunk, _ in streams._chunks(iter("abc" * 700), Namespace(position=0))] == [1000, 1000, 100]
+
+
+# -- the commands
+
+
+def segment(capfdbinary, *arguments):
+    assert commands.main(["segment", "--model", str(WORDS), *map(str, arguments)]) == 0
+    return capfdbinary.readouterr().out.decode()
+
+
+def test_segment_writes_json(tmp_path, capfdbinary):
+    texts = ["今天 天气真好", "", "\u2028好"]
+    (tmp_path / "text.txt").write_text("\n".join(texts), encoding="utf-8")
+    segmenter = WordSegmenter(WORDS)
+    rows = [json.loads(line) for line in segment(capfdbinary, "--json", tmp_path / "text.txt").split("\n")[:-1]]
+    assert rows == [{"text": text, "words": segmenter.segment(text)} for text in texts]
+    rows = segment(capfdbinary, "--json", "--confidence", tmp_path / "text.txt").split("\n")[:-1]
+    for row, text in zip(map(json.loads, rows), texts, strict=True):
+        found = segmenter.segment(text, confidence=True)
+        assert row["words"] == [word for word, _ in found]
+        assert row["confidences"] == pytest.approx([p for _, p in found], abs=1e-4)
+    rows = segment(capfdbinary, "--json", "--top-k", 2, tmp_path / "text.txt").split("\n")[:-1]
+    for row, text in zip(map(json.loads, rows), texts, strict=True):
+        assert [way["words"] for way in row["alternatives"]] == [words for _, words in segmenter.top_k(text, 2)]
+
+
+@pytest.mark.parametrize("options", [[], ["--top-k", "2"]], ids=["words", "blocks"])
+def test_segment_continues_what_it_wrote(options, tmp_path, capfdbinary):
+    text = "".join("".join(words) + "\n" for words in load_mini().test[:30]) + "\n\n好\n"
+    (tmp_path / "text.txt").write_text(text, encoding="utf-8")
+    whole, out = segment(capfdbinary, *options, tmp_path / "text.txt"), tmp_path / "out.txt"
+    assert segment(capfdbinary, *options, tmp_path / "text.txt", "--out", out) == ""
+    assert out.read_bytes().decode() == whole
+    arguments = ["segment", "--model", str(WORDS), *options, str(tmp_path / "text.txt"), "--out", str(out)]
+    parsed = commands.main.__globals__["_parser"]().parse_args(arguments)
+    parsed.words = {}
+    for size in (0, 1, 100, 1000, len(whole.encode()) - 1, len(whole.encode())):
+        out.write_bytes(whole.encode()[:size])
+        out.with_name("out.txt.unfinished").write_text(json.dumps(streams._about(parsed)), encoding="utf-8")
+        assert commands.main([*arguments, "--resume"]) == 0
+        assert out.read_bytes().decode() == whole
+
+
+@pytest.mark.long()
+def test_workers_of_a_command_write_what_it_writes_alone(tmp_path, capfdbinary):
+    text = "".join("".join(words) + "\n" for words in load_mini().test) * 10
+    (tmp_path / "text.txt").write_text(text, encoding="utf-8")
+    alone = segment(capfdbinary, tmp_path / "text.txt")
+    command = [sys.executable, "-m", "kcrf", "segment", "--model", WORDS, "text.txt", "--workers", "2"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(list(map(str, command)), cwd=tmp_path, env=environment, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"") and done.stdout.decode() == alone
+
+
+@pytest.mark.parametrize("command", ["segment", "tag", "classify"])
+def test_what_a_worker_is_given_can_be_sent_to_it(command, monkeypatch):
+    given = []
+    fixture = {"segment": WORDS, "tag": WORDS.with_name("entities")}.get(command)
+    if fixture is None:
+        monkeypatch.setattr("kcrf.commands.classify.checked_input", lambda options, task: nullcontext(Namespace()))
+        monkeypatch.setattr("kcrf.runs.RunFolder.read_settings", lambda self: Namespace(pairs=False))
+    for module in ("tag", "classify"):
+        monkeypatch.setattr(f"kcrf.commands.{module}.write_results", lambda *arguments, **more: given.append(arguments))
+    assert commands.main([command, "--model", str(fixture), "--workers", "2", os.devnull]) == 0
+    _, _, make, options, *_ = given[0]
+    assert pickle.loads(pickle.dumps((make, options))) == (make, options)
