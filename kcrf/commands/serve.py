@@ -1,12 +1,16 @@
 """kcrf serve: trained models behind HTTP, and a page to type in."""
 
+import re
 import sys
 from importlib import import_module
+from pathlib import Path
 
 from kcrf.commands.parsers import add_command
 from kcrf.commands.quiet import quiet_import
 
 __all__ = ["add_serve"]
+
+_NAME = re.compile(r"[\w.-]{1,64}")
 
 
 def add_serve(commands):
@@ -61,19 +65,55 @@ def _serve(options):
             raise ValueError(f"--{name.replace('_', '-')} must be at least 1. Received: {getattr(options, name)}")
     if not 0 <= options.port < 65536:
         raise ValueError(f"--port must be from 0 to 65535. Received: {options.port}")
-    for name in ("fastapi", "uvicorn"):
-        import_module(name)  # before Keras, which takes seconds
+    runs = _named_runs(options.runs)
+    _check(runs.values())
     with quiet_import():
-        from kcrf.serving import Limits, load_models, named_runs, open_socket, run_server
+        from kcrf.serving import Limits, load_models, open_socket, run_server
     limits = Limits(
         options.max_body, options.max_texts, options.max_length, options.max_waiting, batch=options.batch_size
     )
-    runs = named_runs(options.runs)
     bound = open_socket(options.host, options.port)
     models = load_models(runs)
     for model in models.values():
         model.warm_up()
     run_server(models, bound, limits, lambda url: _print_ready(url, models))
+
+
+def _named_runs(arguments):
+    """The run folders by their names.
+
+    Args:
+        arguments: Strings, each a folder, whose own name is used, or NAME=FOLDER.
+
+    Raises:
+        ValueError: Two have the same name, or a name has characters other than letters, digits and `_.-`.
+
+    >>> _named_runs(["runs/pku", "people=runs/3"])
+    {'pku': 'runs/pku', 'people': 'runs/3'}
+    """
+    runs = {}
+    for argument in arguments:
+        name, is_named, folder = argument.partition("=")
+        if not is_named:
+            name, folder = Path(argument).resolve().name, argument
+        if not _NAME.fullmatch(name):
+            raise ValueError(
+                f"A name needs 1 to 64 letters, digits, `_`, `.` or `-`, as in NAME=RUN. Received: {name!r}"
+            )
+        if name in runs:
+            raise ValueError(f"Each model needs a name of its own, as in NAME=RUN. Received: {name!r} twice")
+        runs[name] = folder
+    return runs
+
+
+def _check(folders):
+    """Raises what can be found without Keras, which takes seconds to import."""
+    from kcrf.runs import RunFolder
+
+    for name in ("fastapi", "uvicorn"):
+        import_module(name)
+    for folder in folders:
+        RunFolder(folder).read_settings()
 
 
 def _print_ready(url, models):

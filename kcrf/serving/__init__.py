@@ -2,7 +2,7 @@
 
 from kcrf.serving.app import build_app
 from kcrf.serving.limits import Limits
-from kcrf.serving.models import ServedModel, load_models, named_runs
+from kcrf.serving.models import ServedModel, load_models
 from kcrf.serving.server import open_socket, run_server
 
 __all__ = [
@@ -10,7 +10,6 @@ __all__ = [
     "ServedModel",
     "build_app",
     "load_models",
-    "named_runs",
     "open_socket",
     "run_server",
 ]

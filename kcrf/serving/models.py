@@ -1,16 +1,13 @@
 """The models that a server offers: a run folder, its name, and what is answered for a text."""
 
-import re
 from dataclasses import asdict
-from pathlib import Path
 
 from kcrf.taggers import EntityRecognizer, TextClassifier, WordSegmenter
 from kcrf.taggers.open import open_run
 
-__all__ = ["PATHS", "load_models", "named_runs"]
+__all__ = ["PATHS", "ServedModel", "load_models"]
 
 PATHS = {"cws": "/segment", "ner": "/recognize", "classify": "/classify"}  # of the tasks
-_NAME = re.compile(r"[\w.-]{1,64}")
 _WARM_UP = "今天天气真好。"  # any text: what a backend compiles depends on the length alone
 
 
@@ -115,38 +112,11 @@ class ServedModel:
                 self.compute([(text, text) if self.pairs else text] * rows, 4)
 
 
-def named_runs(arguments):
-    """The run folders by their names.
-
-    Args:
-        arguments: Strings, each a folder, whose own name is used, or NAME=FOLDER.
-
-    Raises:
-        ValueError: Two have the same name, or a name has characters other than letters, digits and `_.-`.
-
-    >>> named_runs(["runs/pku", "people=runs/3"])
-    {'pku': 'runs/pku', 'people': 'runs/3'}
-    """
-    runs = {}
-    for argument in arguments:
-        name, is_named, folder = argument.partition("=")
-        if not is_named:
-            name, folder = Path(argument).resolve().name, argument
-        if not _NAME.fullmatch(name):
-            raise ValueError(
-                f"A name needs 1 to 64 letters, digits, `_`, `.` or `-`, as in NAME=RUN. Received: {name!r}"
-            )
-        if name in runs:
-            raise ValueError(f"Each model needs a name of its own, as in NAME=RUN. Received: {name!r} twice")
-        runs[name] = folder
-    return runs
-
-
 def load_models(runs):
     """The `ServedModel` of each run folder, a dict.
 
     Args:
-        runs: What `named_runs` returns.
+        runs: A dict from names to folders.
 
     Raises:
         FileNotFoundError: A run folder, or a file of it, is missing.
