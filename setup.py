@@ -57,7 +57,8 @@ setup(
         "kcrf": ["py.typed"],
         "kcrf.corpora": ["data/*"],
         "kcrf.reports": ["report.css"],
-        "kcrf.server": ["page.*"],
+        "kcrf.serving": ["page.*"],
+        "kcrf.taggers": ["data/zh_gsd/*"],
     },
     install_requires=["keras>=3.15", "numpy>=2.0", "rich>=13.0"],
     extras_require={

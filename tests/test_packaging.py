@@ -63,7 +63,7 @@ def test_a_wheel_holds_every_file_of_the_package_and_no_other(wheel):
     known = set(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split())
     known = {name for name in known if (ROOT / name).is_file()}
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    assert names == known and {"kcrf/py.typed", "kcrf/server/page.js"} < names
+    assert names == known and {"kcrf/py.typed", "kcrf/serving/page.js"} < names
 
 
 def test_the_metadata_is_complete_and_links_nowhere_that_is_not_there(wheel):

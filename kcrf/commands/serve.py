@@ -108,12 +108,12 @@ def _named_runs(arguments):
 
 def _check(folders):
     """Raises what can be found without Keras, which takes seconds to import."""
-    from kcrf.runs import RunFolder
+    from kcrf.taggers.open import open_run
 
     for name in ("fastapi", "uvicorn"):
         import_module(name)
     for folder in folders:
-        RunFolder(folder).read_settings()
+        open_run(folder).read_settings()
 
 
 def _print_ready(url, models):

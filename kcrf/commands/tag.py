@@ -52,10 +52,14 @@ def _add_segment_options(parser):
         default=True,
         help="Never cut runs of Latin letters and digits, such as Python3. [yes]",
     )
-    add_input_options(parser)
+    add_input_options(parser, default="the small model for Chinese that comes with kcrf")
 
 
 def _segment(options):
+    if options.model is None:
+        from kcrf.taggers.ready import ready_segmenter
+
+        options.model = str(ready_segmenter())
     if options.force_words and options.words is None:
         raise ValueError("--force-words needs --words FILE. Received: no --words")
     with checked_input(options, "cws") as lines:
@@ -174,10 +178,17 @@ def _inputs(lines, kind):
     return (Sentence(line, [], [match.span() for match in re.finditer(r"\S+", line)]) for line in lines)
 
 
-def add_input_options(parser, items="Windows, of up to 128 positions each,"):
-    """Adds the options of a command that uses a run: `items` says what a batch consists of."""
+def add_input_options(parser, items="Windows, of up to 128 positions each,", default=None):
+    """Adds the options of a command that uses a model.
+
+    Args:
+        parser: The parser of the command.
+        items: What a batch consists of.
+        default: What is used without --model. Defaults to None: it must be given.
+    """
+    what = "A folder that `kcrf train` wrote, or a file of `kcrf export`."
     parser.add_argument(
-        "--model", required=True, metavar="RUN", help="A folder that `kcrf train` wrote, or a file of `kcrf export`."
+        "--model", required=default is None, metavar="RUN", help=what + (f" [{default}]" if default else "")
     )
     parser.add_argument("file", nargs="?", metavar="FILE", help="UTF-8 text. [standard input]")
     parser.add_argument(
