@@ -70,8 +70,10 @@ setup(
         "reports": ["matplotlib>=3.9"],
         "serve": ["fastapi>=0.165", "uvicorn>=0.54"],
         "transformers": ["tokenizers>=0.20"],
+        "vectors": ["gensim>=4.3"],
         "docs": ["mkdocs>=1.6", "mkdocs-material>=9.8", "mkdocstrings>=1.0", "mkdocstrings-python>=2.0"],
         "test": [
+            "gensim>=4.3",
             "hypothesis>=6.100",
             "jieba>=0.42.1",
             "mypy>=2.4",

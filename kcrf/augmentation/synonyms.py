@@ -5,6 +5,7 @@ from functools import lru_cache
 import numpy as np
 
 from kcrf.corpora import read_lines
+from kcrf.readers.vector_files import read_vectors
 
 __all__ = ["Synonyms", "read_synonym_vectors", "read_synonyms"]
 
@@ -99,14 +100,13 @@ def read_synonyms(path):
 
 
 def read_synonym_vectors(path, most=200_000):
-    """Reads vectors of words, in word2vec's or GloVe's text format; the nearest words of each count as its synonyms.
+    """Reads vectors of words; the nearest words of each count as its synonyms.
 
     Those are up to ten words whose cosine is at least 0.6. Vectors of that kind put antonyms beside each other too, as
     good and bad: a dictionary is better where there is one.
 
     Args:
-        path: A UTF-8 file: a word and its numbers a line, the most frequent words first. A first line with the number
-            of words and of features is skipped.
+        path: A file as word2vec, GloVe or fastText write it, the most frequent words first.
         most: How many words are read at most. Defaults to 200,000.
 
     Returns:
@@ -116,23 +116,4 @@ def read_synonym_vectors(path, most=200_000):
         FileNotFoundError: There is no such file.
         ValueError: A line is not a word with as many numbers as the first one has. Names the line.
     """
-    vectors, width = {}, None
-    with open(path, encoding="utf-8", errors="replace", newline="\n") as lines:
-        for number, line in enumerate(lines, 1):
-            word, *values = line.rstrip("\r\n ").split(" ")
-            if number == 1 and len(values) == 1 and word.isdecimal():
-                continue
-            try:
-                vector = np.array(values, "float32")
-            except ValueError:
-                vector = np.empty(0)
-            width = len(vector) if width is None else width
-            if not word or not len(vector) or len(vector) != width:
-                needed = "numbers" if not width else f"{width} numbers"
-                raise ValueError(f"{path}:{number}: needs a word and {needed}. Received: {line[:60]!r}")
-            vectors.setdefault(word, vector)
-            if len(vectors) == most:
-                break
-    if not vectors:
-        raise ValueError(f"{path}: needs a word with its vector a line. Received: an empty file")
-    return _Neighbours(list(vectors), np.stack(list(vectors.values())))
+    return _Neighbours(*read_vectors(path, most=most))

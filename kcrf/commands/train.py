@@ -42,6 +42,8 @@ def _train(options):
         _train_once(options.resume, *_interrupted_run(options.resume), "resume")
         return
     settings, sources = settings_and_sources(options)
+    if settings.vectors is not None and not Path(settings.vectors).is_file():
+        raise FileNotFoundError(f"{settings.vectors}: no such file; --vectors takes a file with vectors of words")
     if options.seeds is not None:
         _train_seeds(options, settings, sources)
         return

@@ -81,6 +81,8 @@ def _texts_of(setup):
     texts[VOCABULARY if setup.settings.bert is None else BERT_CONFIG] = setup.reader.get_config()
     if setup.settings.bert is not None:
         texts["vocab.json"] = setup.reader.vocabulary
+    if setup.reader.vectors is not None:
+        texts["vectors.json"] = {"words": setup.reader.vectors.words, "longest": setup.reader.vectors.longest}
     return {name: json.dumps(value) for name, value in texts.items()}
 
 

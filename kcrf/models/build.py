@@ -327,7 +327,7 @@ class Transformer:
     def _heads(self):
         config, x, outputs = self.config, self.hidden_states[-1], []
         if config["with_pool"]:
-            outputs.append(self._pool(x))
+            outputs.append(self.apply_pooler(x))
         if config["with_mlm"]:
             activation = _activation(config["hidden_act"])
             y = self._norm(self._dense(x, config["embedding_size"], "MLM-Dense", activation), "MLM-Norm")
@@ -347,7 +347,8 @@ class Transformer:
             outputs.append(self._dense(y, 1, "Discriminator-Prediction", activation))
         return outputs
 
-    def _pool(self, x):
+    def apply_pooler(self, x):
+        """The output of the pooler for a hidden state, `(batch, hidden_size)`; with NSP probabilities `(batch, 2)`."""
         config = self.config
         x = self.apply(FirstToken, x, "Pooler")
         x = self._dense(x, config["hidden_size"], "Pooler-Dense", _head_activation("tanh", config["with_pool"]))

@@ -4,6 +4,7 @@ from kcrf.readers.characters import CharacterReader
 from kcrf.readers.lexicon import Lexicon
 from kcrf.readers.pieces import PieceReader
 from kcrf.readers.units import Reading, Window, spans_of_units, tags_of_units
+from kcrf.readers.vectors import WordVectors
 from kcrf.readers.vocabulary import Vocabulary
 from kcrf.readers.words import WordReader, WordVocabulary
 
@@ -15,6 +16,7 @@ __all__ = [
     "Vocabulary",
     "Window",
     "WordReader",
+    "WordVectors",
     "WordVocabulary",
     "spans_of_units",
     "tags_of_units",

@@ -12,11 +12,14 @@ __all__ = ["CharacterReader"]
 
 
 class CharacterReader:
-    """Every character is a unit, with three inputs: its number, that of its pair with the next one, words around it.
+    """Every character is a unit. Its inputs: its number, that of its pair with the next one, words around it.
 
     Args:
         vocabulary: A `kcrf.readers.Vocabulary`, which numbers characters and pairs.
         lexicon: A `kcrf.readers.Lexicon` for the input "words". Defaults to None: no such input.
+
+    Attributes:
+        vectors: `kcrf.readers.WordVectors` for the input "vectors", or None, the default, for no such input.
 
     >>> reading = CharacterReader(Vocabulary.of(["天大"], min_bigrams=1)).read(["天大"])[0]
     >>> reading.units.tolist(), reading.windows[0].inputs
@@ -24,7 +27,7 @@ class CharacterReader:
     """
 
     def __init__(self, vocabulary, lexicon=None):
-        self.vocabulary, self.lexicon = vocabulary, lexicon
+        self.vocabulary, self.lexicon, self.vectors = vocabulary, lexicon, None
 
     def read(self, texts, tokens=None):
         """A list with the `Reading` of each text; `tokens` are not looked at."""
@@ -44,7 +47,9 @@ class CharacterReader:
         """The reader with more words in its lexicon, a mapping from words to how often they count."""
         if self.lexicon is None:
             raise ValueError("`words` needs a model with a lexicon, or force_words=True. Received: one without")
-        return CharacterReader(self.vocabulary, self.lexicon.with_words(counts))
+        reader = CharacterReader(self.vocabulary, self.lexicon.with_words(counts))
+        reader.vectors = self.vectors
+        return reader
 
     def read_texts(self, texts, max_length):
         """A list with the `Reading` of each text as a whole, of pairs with a line end between the two.
@@ -54,19 +59,24 @@ class CharacterReader:
             max_length: The most characters. A text with more is cut off, of a pair the longer.
         """
         joined = [a[:max_length] if b is None else SEPARATOR.join(cut_pair(a, b, max_length - 1)) for a, b in texts]
-        rows = (zip(("characters", "bigrams"), self.vocabulary.encode(text), strict=True) for text in joined)
-        return [whole_reading(dict(row)) for row in rows]
+        return [whole_reading(self._rows(text, _units(text))) for text in joined]
 
-    def _read_one(self, text, lexicon):
+    def _rows(self, text, units, lexicon=None):
         rows = dict(zip(("characters", "bigrams"), self.vocabulary.encode(text), strict=True))
         if lexicon is not None:
             rows["words"] = lexicon.encode(text)
+        if self.vectors is not None:
+            rows["vectors"] = self.vectors.encode(text, units)
+        return rows
+
+    def _read_one(self, text, lexicon):
+        units = _units(text)
+        rows = self._rows(text, units, lexicon)
         found = [
             Window({name: row[start:end] for name, row in rows.items()}, np.arange(end - start), start, (keep, stop))
             for start, end, keep, stop in windows(text)
         ]
-        starts = np.arange(len(text))
-        return Reading(np.stack([starts, starts + 1], axis=1), found)
+        return Reading(units, found)
 
     def get_config(self):
         """A dict of plain values from which `from_config` makes the same reader."""
@@ -82,6 +92,12 @@ class CharacterReader:
         if not all(isinstance(items, list) and all(isinstance(item, str) for item in items) for items in lists):
             raise ValueError(f"needs lists of strings, characters and bigrams. Received: {str(config)[:80]}")
         return cls(Vocabulary(*lists), _lexicon(config["words"], config.get("strings")) if "words" in config else None)
+
+
+def _units(text):
+    """The units of a text, `(characters, 2)`."""
+    starts = np.arange(len(text))
+    return np.stack([starts, starts + 1], axis=1)
 
 
 def _lexicon(words, strings):

@@ -29,6 +29,10 @@ class PieceReader:
         lower_case: Whether the text is lowered and its accents are removed.
         word_case: Whether there is an input "case", the number of each word's case in `CASES`. Defaults to False.
 
+    Attributes:
+        vectors: `kcrf.readers.WordVectors` for the input "vectors", or None, the default, for no such input. All pieces
+            of a word have the same.
+
     Raises:
         ValueError: The vocabulary lacks a special token or has more tokens than the configuration says, or the BERT
             has too few positions.
@@ -44,7 +48,7 @@ class PieceReader:
                 f"Received: {max(vocabulary.values()) + 1} tokens"
             )
         self.config, self.vocabulary = config, vocabulary
-        self.lower_case, self.word_case = lower_case, word_case
+        self.lower_case, self.word_case, self.vectors = lower_case, word_case, None
         self._tokenizer = Tokenizer(vocabulary, lower_case, token_start=None, token_end=None)
         self._start, self._end = vocabulary["[CLS]"], vocabulary["[SEP]"]
         self._continues = np.zeros(max(vocabulary.values()) + 1, bool)
@@ -59,7 +63,7 @@ class PieceReader:
     def read(self, texts, tokens=None):
         """A list with the `Reading` of each text; `tokens` are not looked at."""
         encoded = self._tokenizer.encode_batch(list(texts))
-        return [self._read_one(text, e.token_ids, e.offsets) for text, e in zip(texts, encoded, strict=True)]
+        return [self._read_one(*pair) for pair in zip(texts, encoded, strict=True)]
 
     def read_training(self, sentences, copies=None):
         """A list with the `Reading` of each `Sentence`, followed by those of its altered copies."""
@@ -74,26 +78,48 @@ class PieceReader:
         """
         first, second = (self._tokenizer.encode_batch([pair[i] or "" for pair in texts]) for i in (0, 1))
         return [
-            whole_reading(self._whole_inputs(a.token_ids, None if pair[1] is None else b.token_ids, max_length))
+            whole_reading(self._whole_inputs(pair, a, b, max_length))
             for pair, a, b in zip(texts, first, second, strict=True)
         ]
 
-    def _whole_inputs(self, ids, ids_b, max_length):
+    def _whole_inputs(self, texts, encoded, encoded_b, max_length):
         room = min(max_length, self._longest) - 2
-        if ids_b is None:
-            first, second = [self._start, *ids[:room], self._end], []
+        if texts[1] is None:
+            ids, ids_b = encoded.token_ids[:room], []
+            first, second = [self._start, *ids, self._end], []
         else:
-            ids, ids_b = cut_pair(ids, ids_b, room - 1)
+            ids, ids_b = cut_pair(encoded.token_ids, encoded_b.token_ids, room - 1)
             first, second = [self._start, *ids, self._end], [*ids_b, self._end]
-        segments = {"Input-Segment": [0] * len(first) + [1] * len(second)} if self._has_segments else {}
-        return {"Input-Token": [*first, *second], **segments}
+        inputs = {"Input-Token": [*first, *second]}
+        if self._has_segments:
+            inputs["Input-Segment"] = [0] * len(first) + [1] * len(second)
+        if self.vectors is not None:
+            rows = self._vectors_of_pieces(texts[0], encoded)[: len(ids)]
+            rows_b = self._vectors_of_pieces(texts[1] or "", encoded_b)[: len(ids_b)]
+            inputs["vectors"] = np.zeros((len(first) + len(second), self.vectors.places), "int32")
+            inputs["vectors"][1 : len(ids) + 1] = rows
+            inputs["vectors"][len(first) : len(first) + len(ids_b)] = rows_b
+        return inputs
 
-    def _read_one(self, text, ids, offsets):
-        starts, ends = offsets[:, 0], offsets[:, 1]  # (pieces,)
+    def _vectors_of_pieces(self, text, encoded):
+        """The rows of the vectors of all pieces of a text, `(pieces, places)`: those of their words."""
+        units, first = self._units(encoded)
+        word = np.searchsorted(first, np.arange(len(encoded.token_ids)), side="right")  # (pieces,), from 1
+        rows = self.vectors.encode(text, units)
+        return np.concatenate([np.zeros_like(rows, shape=(1, self.vectors.places)), rows])[word]
+
+    def _units(self, encoded):
+        """Start and end of each unit, `(units, 2)`, and the number of its first piece, `(units,)`."""
+        ids, starts, ends = encoded.token_ids, *encoded.offsets.T  # (pieces,) each
         covered = np.maximum.accumulate(np.append(0, ends))  # (pieces + 1,): the end of all pieces before
-        first = np.flatnonzero(~self._continues[ids] & (starts >= covered[:-1]))  # (units,): their first pieces
-        last = np.append(first[1:], len(ids))[: len(first)] - 1  # (units,): their last pieces
-        units = np.stack([starts[first], ends[last]], axis=1)  # (units, 2)
+        first = np.flatnonzero(~self._continues[ids] & (starts >= covered[:-1]))
+        last = np.append(first[1:], len(ids))[: len(first)] - 1  # (units,)
+        return np.stack([starts[first], ends[last]], axis=1), first
+
+    def _read_one(self, text, encoded):
+        ids, ends = encoded.token_ids, encoded.offsets[:, 1]  # (pieces,)
+        units, first = self._units(encoded)
+        rows = None if self.vectors is None else self._vectors_of_pieces(text, encoded)
         cases = [case_of(text[start:end]) for start, end in units.tolist()] if self.word_case else []
         found = []
         marked = with_stops(text)
@@ -103,6 +129,8 @@ class PieceReader:
             before, behind, *keep = np.searchsorted(first, [start, end, *keep]).tolist()  # pieces to units
             positions = first[before:behind] - start + 1  # [CLS] is at position 0
             inputs = self._inputs(ids[start:end], positions, cases[before:behind])
+            if rows is not None:
+                inputs["vectors"] = np.pad(rows[start:end], ((1, 1), (0, 0)))  # [CLS] and [SEP] have none
             found.append(Window(inputs, positions, before, tuple(keep)))
         return Reading(units, found)
 

@@ -123,13 +123,16 @@ class WordReader:
         vocabulary: A `WordVocabulary`.
         splits: Characters at which `token_spans` cuts, where a text comes without tokens. Defaults to none.
 
+    Attributes:
+        vectors: `kcrf.readers.WordVectors` for the input "vectors", or None, the default, for no such input.
+
     >>> reader = WordReader(WordVocabulary.of(["in", "in"]))
     >>> reader.read(["In Leeds."])[0].units.tolist()
     [[0, 2], [3, 8], [8, 9]]
     """
 
     def __init__(self, vocabulary, splits=""):
-        self.vocabulary, self.splits = vocabulary, splits
+        self.vocabulary, self.splits, self.vectors = vocabulary, splits, None
 
     def read(self, texts, tokens=None):
         """A list with the `Reading` of each text.
@@ -147,6 +150,8 @@ class WordReader:
             for start, end in spans.tolist()
         ]
         rows = {name: array[flat] for name, array in self.vocabulary.encode(list(numbers)).items()}  # (words, ...)
+        if self.vectors is not None and texts:
+            rows["vectors"] = np.concatenate([self.vectors.encode(*pair) for pair in zip(texts, units, strict=True)])
         firsts = np.cumsum([0, *map(len, units)]).tolist()
         return [_reading(*item, rows) for item in zip(texts, units, firsts, strict=False)]
 

@@ -1,12 +1,14 @@
 """A model that `kcrf export` wrote as one ONNX file, with all that its use needs. Imports no Keras.
 
 The metadata of the file hold texts by these names: `config.json` and `vocabulary.json`, or `bert_config.json` and
-`vocab.json`, as in a run folder; `labels`, a JSON list of the tags in the order of their numbers; and for a tagger
+`vocab.json`, as in a run folder; `vectors.json`, the words of the vectors of a run that has them; `labels`, a JSON list of the tags in the order of their numbers; and for a tagger
 `transitions`, a JSON matrix of the scores between tags, from row to column, from which probabilities are computed.
 """
 
 import json
 from pathlib import Path
+
+import numpy as np
 
 from kcrf.runs.folder import CONFIG, check_config, settings_of
 
@@ -79,6 +81,13 @@ class ExportedFile:
     def read_vocab(self):
         """As `RunFolder.read_vocab`."""
         return self.read_json("vocab.json")
+
+    def read_arrays(self, name):
+        """The words of `WordVectors.arrays`; their vectors are in the graph, and here without a feature."""
+        about = self.read_json(Path(name).with_suffix(".json").name)
+        words = "\n".join(about["words"]).encode("utf-8", "surrogatepass")
+        vectors = np.zeros((len(about["words"]), 0))
+        return {"words": np.frombuffer(words, np.uint8), "vectors": vectors, "longest": about["longest"]}
 
 
 def _options(onnxruntime):

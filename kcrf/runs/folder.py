@@ -1,6 +1,7 @@
 """The run folder: the model of a training run, and what the run was made of. Imports no Keras.
 
     config.json         format, version of kcrf, settings, where the data came from and its fingerprint
+    vectors.npz         vectors of words that the model reads, if any
     vocabulary.json     characters and bigrams, in the order of their numbers, and the lexicon; where words are the
                         units, words, characters, shapes and affixes; with a BERT instead vocab.txt and bert_config.json
     model.weights.h5    the best weights
@@ -35,10 +36,10 @@ from kcrf.version import __version__
 __all__ = ["RunFolder"]
 
 FORMAT = 2
-VOCABULARY, VOCAB, BERT_CONFIG = "vocabulary.json", "vocab.txt", "bert_config.json"
+VECTORS, VOCABULARY, VOCAB, BERT_CONFIG = "vectors.npz", "vocabulary.json", "vocab.txt", "bert_config.json"
 CONFIG, WEIGHTS, STATE, TEACHER = "config.json", "model.weights.h5", "state.npz", "teacher.npz"
 LOG, TRANSITIONS, PREDICTIONS, SCORES = "log.csv", "transitions.json", "predictions.jsonl", "scores.json"
-_SETUP = (VOCABULARY, VOCAB, BERT_CONFIG)  # what is written before config.json
+_SETUP = (VECTORS, VOCABULARY, VOCAB, BERT_CONFIG)  # what is written before config.json
 # In the order in which they move.
 _FILES = (CONFIG, *_SETUP, TEACHER, WEIGHTS, LOG, TRANSITIONS, PREDICTIONS, STATE, SCORES)
 _BEFORE_CONFIG = {LOCK, *_SETUP, *(f"new.{name}" for name in (*_SETUP, CONFIG))}  # left by a process killed early
@@ -255,13 +256,14 @@ class RunFolder:
         self._write_aside(name, lambda path: np.savez(path, **arrays))
 
     def read_arrays(self, name):
-        """The dict of arrays that `save_arrays` wrote."""
+        """The dict of arrays that `save_arrays` wrote. Raises ValueError if the file is damaged."""
         path = self.existing(name)
         try:
             with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
                 return dict(arrays)
         except Exception as error:  # zipfile's and NumPy's
-            raise ValueError(f"{path}: cannot be read ({error}); without the file, it is computed anew") from error
+            advice = "; without the file, it is computed anew" if name == TEACHER else ""
+            raise ValueError(f"{path}: cannot be read ({error}){advice}") from error
 
     # -- log, transitions, predictions, scores: `kcrf.runs.formats` has the formats
 

@@ -54,6 +54,7 @@ FOR_ENTITIES = Condition("task", "task='ner'", "with --task ner", lambda task: t
 FOR_TAGS = Condition("task", "task='cws' or task='ner'", "with --task cws or ner", lambda task: task != "classify")
 FOR_CLASSES = Condition("task", "task='classify'", "with --task classify", lambda task: task == "classify")
 AUGMENTED = Condition("augment", "`augment`", "with --augment", lambda copies: copies > 0)
+WITH_VECTORS = Condition("vectors", "`vectors`", "with --vectors", lambda vectors: vectors is not None)
 TAUGHT = Condition("teacher", "`teacher`", "with --teacher", lambda teacher: teacher is not None)
 WITH_CRF = Condition("head", "head='crf'", "with --head crf", lambda head: head == "crf")
 

@@ -16,6 +16,7 @@ from kcrf.runs.options import (
     POSITIVE,
     PROBABILITY,
     TAUGHT,
+    WITH_VECTORS,
     describe,
     kinds_of,
     may_be_none,
@@ -25,7 +26,7 @@ from kcrf.tags import bio, bioes, bmes
 
 __all__ = ["Settings"]
 
-PATHS = ("bert", "synonyms", "synonym_vectors", "teacher")
+PATHS = ("bert", "synonyms", "synonym_vectors", "teacher", "vectors")
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,37 @@ class Settings(BasicSettings):
         only=AUGMENTED,
         none="no synonyms",
         metavar="FILE",
+    )
+
+    vectors: str | None = option(
+        None,
+        "Vectors of words that the model reads too, in the formats of word2vec, GloVe or fastText: in English of the "
+        "token, in Chinese of the words that begin or end at a character or pass through it.",
+        "knowledge",
+        none="no vectors",
+        metavar="FILE",
+    )
+    vectors_at: str | None = option(
+        {"scratch": "embeddings", "bert": "top"},
+        "Where they come in: at the embeddings, below the encoder or the BERT's layers, or at the top, beside what "
+        "these put out. Of texts with a label, the top takes the mean over the text.",
+        "knowledge",
+        choices=("embeddings", "top"),
+        only=WITH_VECTORS,
+    )
+    train_vectors: bool = option(
+        False,
+        "Train the vectors with the model. Slower; for much data, or vectors of other text.",
+        "knowledge",
+        only=WITH_VECTORS,
+    )
+    vectors_most: int = option(
+        50_000,
+        "So many of the file's first words, the most frequent, are kept with the run, beside the words of the training "
+        "data. More know more of new text.",
+        "knowledge",
+        range=NOT_NEGATIVE,
+        only=WITH_VECTORS,
     )
 
     teacher: str | None = option(

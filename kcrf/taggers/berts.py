@@ -1,41 +1,86 @@
 """The BERT of a run, with or without its pretrained weights."""
 
+from typing import NamedTuple
+
+from kcrf.backend import keras, ops
 from kcrf.layers import LayerPooling
+from kcrf.layers.dense import ResidualAdd
 from kcrf.models import build_transformer_model
+from kcrf.taggers.vectors import embed_vectors
 
-__all__ = ["build_bert", "build_bert_states", "layer_numbers"]
+__all__ = ["Bert", "build_bert", "combine_states", "layer_numbers"]
 
 
-def build_bert(settings, reader, checkpoint, **options):
+class Bert(NamedTuple):
+    """The symbolic tensors of a BERT.
+
+    Attributes:
+        inputs: A dict of its inputs by name, `(batch, time, ...)`.
+        states: A list of the outputs of its layers, `(batch, time, features)`, from the lowest.
+        pooled: The output of its pooler, `(batch, features)`, or None.
+    """
+
+    inputs: dict
+    states: list
+    pooled: object
+
+    @property
+    def mask(self):
+        """Which positions are not padding, `(batch, time)` bool: all pieces, also those without a tag."""
+        return ops.not_equal(self.inputs["Input-Token"], 0)
+
+
+def build_bert(settings, reader, checkpoint, with_pool=False):
     """The BERT that a run is built on.
 
     Args:
         settings: `Settings`, with a `bert`.
         reader: The `PieceReader` with its configuration.
         checkpoint: Whatever `build_transformer_model` loads, or None to load nothing.
-        **options: As for `build_transformer_model`, such as `with_pool`.
+        with_pool: Whether it has its pooler. Defaults to False.
 
     Returns:
-        A `keras.Model`.
+        A `Bert`.
     """
-    return build_transformer_model(
+    bert = build_transformer_model(
         reader.config,
         checkpoint,
         model=reader.config["model_type"],
+        return_keras_model=False,
         skip_top_layers=0 if checkpoint is None else settings.skip_top_layers,
         skip_pooler=settings.skip_pooler or None,
         mixout=settings.mixout,
-        **options,
+        with_pool=with_pool,
     )
+    inputs = {tensor.name: tensor for tensor in bert.inputs}
+    if settings.vectors is None or settings.vectors_at == "top":
+        return Bert(inputs, bert.hidden_states, bert.outputs[0] if with_pool else None)
+    states = [_with_vectors(bert, inputs, settings, reader)]
+    for index in range(bert.num_hidden_layers):
+        states.append(bert.apply_main_layers(states[-1], index))
+    return Bert(inputs, states[1:], bert.apply_pooler(states[-1]) if with_pool else None)
 
 
-def build_bert_states(settings, reader, checkpoint):
-    """A BERT and its hidden vectors, `(batch, time, features)`: of the last layer, or of `settings.layers` combined."""
+def _with_vectors(bert, inputs, settings, reader):
+    """The embeddings of a BERT, `(batch, time, features)`, with vectors of words added.
+
+    Embeddings of another size than the pretrained ones would not fit its layers. So the vectors go through a matrix,
+    which is 0 at first: training starts from what the BERT was pretrained to do. This is what concatenating both and
+    projecting them to the BERT's size would do, with a matrix that starts as the identity on the embeddings.
+    """
+    vectors = embed_vectors(inputs, settings, reader)
+    projection = keras.layers.Dense(
+        bert.hidden_size, use_bias=False, kernel_initializer="zeros", name="Vectors-Projection"
+    )
+    return ResidualAdd(name="Vectors-Add")([bert.embedded, projection(vectors)])
+
+
+def combine_states(states, settings, reader):
+    """The hidden vectors of a BERT, `(batch, time, features)`: of its last layer, or of `settings.layers` combined."""
     if settings.layers == "last":
-        bert = build_bert(settings, reader, checkpoint)
-        return bert, bert.output
-    bert = build_bert(settings, reader, checkpoint, output_layers=layer_numbers(settings, reader))
-    return bert, LayerPooling(settings.layer_pooling, name="Layers")(bert.output)
+        return states[-1]
+    chosen = [states[number] for number in layer_numbers(settings, reader)]
+    return LayerPooling(settings.layer_pooling, name="Layers")(chosen)
 
 
 def layer_numbers(settings, reader):

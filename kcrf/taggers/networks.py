@@ -3,13 +3,14 @@
 from kcrf.backend import keras, ops
 from kcrf.layers import ConditionalRandomField
 from kcrf.readers.pieces import CASES
-from kcrf.taggers.berts import build_bert_states
+from kcrf.taggers.berts import build_bert, combine_states
 from kcrf.taggers.encoders import embed, embed_words, encode
+from kcrf.taggers.vectors import embed_vectors
 from kcrf.taggers.word_vectors import embed_tokens
 
 __all__ = ["HEAD", "build_network", "crf_of", "from_scratch", "mask_of"]
 
-HEAD = "^(BiLSTM-|Case|Classes|Emissions|Layers/|Pool-)"  # paths of the variables on top of a BERT, but for the CRF's
+HEAD = "^(BiLSTM-|Case|Classes|Emissions|Layers/|Pool-|Vectors)"  # paths of the variables beside a BERT, but the CRF's
 _CASE_WIDTH = 16
 
 
@@ -29,6 +30,8 @@ def build_network(settings, reader, checkpoint=None):
         inputs, hidden = from_scratch(settings, reader)
     else:
         inputs, hidden = _on_top_of_bert(settings, reader, checkpoint)
+    if settings.vectors is not None and settings.vectors_at == "top":
+        hidden = keras.layers.Concatenate()([hidden, embed_vectors(inputs, settings, reader)])
     scheme = settings.tag_scheme()
     emissions = keras.layers.Dense(len(scheme), name="Emissions")(hidden)
     if settings.head == "crf":
@@ -44,6 +47,8 @@ def from_scratch(settings, reader):
         inputs, vectors = embed_tokens(reader.vocabulary.sizes, settings.word_dropout)
     else:
         inputs, vectors = _character_vectors(settings, reader)
+    if settings.vectors is not None and settings.vectors_at == "embeddings":
+        vectors = keras.layers.Concatenate()([vectors, embed_vectors(inputs, settings, reader)])
     vectors = keras.layers.Dropout(settings.dropout, name="Embedding-Dropout")(vectors)
     hidden = encode(settings.encoder, vectors, mask_of(inputs), settings.width, settings.depth, settings.dropout)
     return inputs, hidden
@@ -66,17 +71,16 @@ def _character_vectors(settings, reader):
 
 def _on_top_of_bert(settings, reader, checkpoint):
     """The inputs and the hidden vectors `(batch, time, width)` of a model on top of a BERT."""
-    bert, hidden = build_bert_states(settings, reader, checkpoint)
-    tagged = keras.Input((None,), dtype="int32", name="tagged")
-    inputs = {tensor.name: tensor for tensor in (*bert.inputs, tagged)}
+    bert = build_bert(settings, reader, checkpoint)
+    inputs = {**bert.inputs, "tagged": keras.Input((None,), dtype="int32", name="tagged")}
+    hidden = combine_states(bert.states, settings, reader)  # (batch, time, features)
     hidden = keras.layers.Dropout(settings.dropout, name="Dropout")(hidden)
     if settings.word_case:
         inputs["case"] = keras.Input((None,), dtype="int32", name="case")
         case = keras.layers.Embedding(len(CASES) + 1, _CASE_WIDTH, name="Case")(inputs["case"])
         hidden = keras.layers.Concatenate()([hidden, case])
     if settings.encoder == "bilstm":
-        real = ops.not_equal(bert.inputs[0], 0)  # (batch, time): all pieces, also those without a tag
-        hidden = encode("bilstm", hidden, real, settings.width, settings.depth, settings.dropout)
+        hidden = encode("bilstm", hidden, bert.mask, settings.width, settings.depth, settings.dropout)
     return inputs, hidden
 
 

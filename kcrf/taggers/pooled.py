@@ -5,9 +5,10 @@ from dataclasses import replace
 from kcrf.backend import keras, ops
 from kcrf.layers.dense import TruncatedNormal
 from kcrf.layers.pooling import FirstToken
-from kcrf.taggers.berts import build_bert, build_bert_states, layer_numbers
+from kcrf.taggers.berts import build_bert, combine_states, layer_numbers
 from kcrf.taggers.encoders import encode
 from kcrf.taggers.networks import from_scratch, mask_of
+from kcrf.taggers.vectors import embed_vectors
 
 __all__ = ["build_classifier"]
 
@@ -31,6 +32,10 @@ def build_classifier(settings, reader, checkpoint=None):
         vector = _pooled(settings.pool, hidden, mask_of(inputs))
     else:
         inputs, vector = _on_top_of_bert(settings, reader, checkpoint)
+    if settings.vectors is not None and settings.vectors_at == "top":
+        known = embed_vectors(inputs, settings, reader)  # (batch, time, features)
+        has_word = ops.any(ops.not_equal(inputs["vectors"], 0), axis=2)  # (batch, time)
+        vector = keras.layers.Concatenate()([vector, _pooled("mean", known, has_word)])
     vector = keras.layers.Dropout(settings.dropout, name="Dropout")(vector)
     classes = keras.layers.Dense(len(settings.labels) or 1, kernel_initializer=TruncatedNormal(0.02), name="Classes")
     return keras.Model(inputs, classes(vector))
@@ -38,20 +43,16 @@ def build_classifier(settings, reader, checkpoint=None):
 
 def _on_top_of_bert(settings, reader, checkpoint):
     """The inputs and the vector of the text, `(batch, features)`, of a model on top of a BERT."""
+    bert = build_bert(settings, reader, checkpoint, with_pool=settings.pool == "pooler")
     if settings.pool == "pooler":
-        bert = build_bert(settings, reader, checkpoint, with_pool=True)
-        vector = bert.output
-    elif settings.pool == "cnn":
+        return bert.inputs, bert.pooled
+    if settings.pool == "cnn":
         every = replace(settings, layers="all") if settings.layers == "last" else settings
-        bert = build_bert(settings, reader, checkpoint, output_layers=layer_numbers(every, reader))
-        vector = _convolved(bert.output)
-    else:
-        bert, hidden = build_bert_states(settings, reader, checkpoint)  # (batch, time, features)
-        real = ops.not_equal(bert.inputs[0], 0)  # (batch, time)
-        if settings.encoder == "bilstm":
-            hidden = encode("bilstm", hidden, real, settings.width, settings.depth, settings.dropout)
-        vector = _pooled(settings.pool, hidden, real)
-    return {tensor.name: tensor for tensor in bert.inputs}, vector
+        return bert.inputs, _convolved([bert.states[number] for number in layer_numbers(every, reader)])
+    hidden = combine_states(bert.states, settings, reader)  # (batch, time, features)
+    if settings.encoder == "bilstm":
+        hidden = encode("bilstm", hidden, bert.mask, settings.width, settings.depth, settings.dropout)
+    return bert.inputs, _pooled(settings.pool, hidden, bert.mask)
 
 
 def _pooled(name, hidden, mask):

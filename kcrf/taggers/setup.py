@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from functools import partial
 
-from kcrf.readers import CharacterReader, PieceReader, WordReader
+from kcrf.readers import CharacterReader, PieceReader, WordReader, WordVectors
 from kcrf.runs import Settings
-from kcrf.runs.folder import BERT_CONFIG, VOCAB, VOCABULARY
+from kcrf.runs.folder import BERT_CONFIG, VECTORS, VOCAB, VOCABULARY
 
 __all__ = ["Setup", "load_setup", "save_setup"]
 
@@ -42,6 +42,8 @@ def save_setup(folder, settings, reader, data, backend):
     else:
         folder.save_text(VOCAB, "".join(f"{token}\n" for token in _lines(reader.vocabulary)))
         folder.save_json(BERT_CONFIG, reader.get_config())
+    if reader.vectors is not None:
+        folder.save_arrays(VECTORS, reader.vectors.arrays())
     folder.save_config(settings, data, backend)
 
 
@@ -64,7 +66,17 @@ def load_setup(folder):
         reader = make_reader(content)
     except ValueError as error:
         raise ValueError(f"{folder.file(name)}: {error}") from None
+    if settings.vectors is not None:
+        reader.vectors = _read_vectors(folder)
     return Setup(settings, reader, config["data"], config["backend"])
+
+
+def _read_vectors(folder):
+    arrays = folder.read_arrays(VECTORS)
+    try:
+        return WordVectors.from_arrays(arrays)
+    except (KeyError, IndexError, ValueError) as error:
+        raise ValueError(f"{folder.file(VECTORS)}: needs the vectors of a run. Received: {error}") from None
 
 
 def _lines(vocabulary):

@@ -57,6 +57,10 @@ class TaggingTask:
         """The text whose characters get vectors."""
         return sentence.text
 
+    def texts(self, sentences):
+        """The texts of a part as a reader takes them, and their tokens."""
+        return [sentence.text for sentence in sentences], [sentence.tokens for sentence in sentences]
+
     def with_data(self, settings, parts):
         """The settings, for entities with the types of the training part; warns of what the other parts cannot show."""
         if settings.task != "ner":
@@ -184,6 +188,10 @@ class ClassificationTask:
     def text(self, example):
         """The text whose characters get vectors."""
         return example.text if example.text_b is None else f"{example.text}{SEPARATOR}{example.text_b}"
+
+    def texts(self, examples):
+        """All texts of a part, of a pair both, and None in place of tokens."""
+        return [text for example in examples for text in example.texts if text], None
 
     def with_data(self, settings, parts):
         """The settings with what follows from the data: pairs, labels or the range of the numbers, metric and pool."""

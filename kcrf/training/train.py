@@ -9,7 +9,7 @@ from kcrf.corpora import sample
 from kcrf.layers import suggest_lr_multiplier
 from kcrf.optimizers import AdamWeightDecay, layerwise_decay
 from kcrf.progress_bars import print_note
-from kcrf.readers import CharacterReader, Lexicon, Vocabulary, WordReader
+from kcrf.readers import CharacterReader, Lexicon, Vocabulary, WordReader, WordVectors
 from kcrf.readers.units import with_copies
 from kcrf.runs import RunFolder
 from kcrf.runs.defaults import choose_defaults, describe_settings
@@ -80,6 +80,8 @@ def train_tagger(
             check_teacher(settings)
         items = unlabelled_items(settings, texts)
         reader = _make_reader(settings, parts["train"], items)
+        if settings.vectors is not None:
+            reader.vectors = _read_vectors(settings, reader, with_copies(parts["train"], copies))
         windows = _windows(settings, reader, parts["train"], copies, items)
         settings = choose_defaults(settings, len(windows))
         batches = task.batches(settings, windows)
@@ -218,6 +220,18 @@ def _make_reader(settings, sentences, unlabelled):
     texts = [*map(task_of(settings).text, sentences), *texts_of(settings, unlabelled)]
     vocabulary = Vocabulary.of(texts, min_bigrams=settings.min_bigrams)
     return CharacterReader(vocabulary, lexicon)
+
+
+def _read_vectors(settings, reader, items):
+    """The `WordVectors` of a training part with its copies: those of its words, and the most frequent of the file."""
+    texts, tokens = task_of(settings).texts(items)
+    units = [reading.units for reading in reader.read(texts, tokens)]
+    vectors = WordVectors.of_file(settings.vectors, texts, units, settings.vectors_most)
+    print_note(
+        f"{len(vectors.words):,} vectors of {vectors.table.shape[1]} features are kept; "
+        f"{vectors.share_known(texts, units):.1%} of the units of the training part have one"
+    )
+    return vectors
 
 
 def _with_lr_multiplier(settings, steps):

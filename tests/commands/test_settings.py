@@ -11,7 +11,7 @@ import pytest
 from kcrf.commands import main
 from kcrf.commands.training_options import add_training_options, settings_and_sources
 from kcrf.runs import Settings
-from kcrf.runs.options import AUGMENTED, FOR_CLASSES, TAUGHT
+from kcrf.runs.options import AUGMENTED, FOR_CLASSES, TAUGHT, WITH_VECTORS
 
 # Written down once more, by hand. None: chosen by the size of the data.
 FROM_SCRATCH = {
@@ -124,6 +124,8 @@ TEXTS = {
     "synonyms": "/folder",
     "synonym_vectors": "/folder",
     "teacher": TEACHER,
+    "vectors": "/folder",
+    "vectors_at": "top",
 }
 
 
@@ -141,6 +143,8 @@ def test_every_option_becomes_its_setting(setting):
         needed = ["--augment", "2"]
     if condition is TAUGHT:
         needed = ["--teacher", TEACHER]
+    if condition is WITH_VECTORS:
+        needed = ["--vectors", "/folder"]
     default = getattr(parse(*needed), name)
     kinds = [kind for kind in GIVEN if kind in (setting.type, *getattr(setting.type, "__args__", ()))]
     value = TEXTS.get(name, "/folder" if name == "bert" else None)

@@ -1,0 +1,146 @@
+"""Reads files with vectors of words, as word2vec, GloVe and fastText write them. Needs NumPy only, fastText gensim."""
+
+import gzip
+import os
+import zlib
+from functools import partial
+from itertools import islice
+
+import numpy as np
+
+__all__ = ["read_vectors"]
+
+_CHUNK = 1 << 20  # bytes of a binary file that are read at once
+_FASTTEXT = 793712314  # the number that a binary file of fastText begins with, an int32
+
+
+def read_vectors(path, wanted=frozenset(), most=None):
+    """Reads the vectors of the words that are needed, and passes over the others.
+
+    Args:
+        path: A file in the text format of GloVe, of word2vec or of fastText (`.vec`), in the binary format of word2vec,
+            or in that of fastText (`.bin`), for which gensim must be installed. Its name may end in `.gz`.
+        wanted: A container of words whose vectors are returned. Defaults to none.
+        most: So many words from the start of the file are returned too; files have frequent words first. Defaults to
+            None: all.
+
+    Returns:
+        `(words, vectors)`: a list of strings in the order of the file, and a float32 array `(words, features)`. Of a
+        word that occurs twice, the first vector.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        ModuleNotFoundError: It is fastText's and gensim is not installed.
+        ValueError: A line is not a word with as many finite numbers as the others have, or the file has fewer words
+            than its first line says. Names file and line, of a binary file the number of the word.
+    """
+    found = {}
+    try:
+        rows = islice(_vectors_in(path), None if wanted else most)
+        for number, (word, vector) in enumerate(rows):
+            if word not in found and (most is None or number < most or word in wanted):
+                found[word] = vector()
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ValueError(f"{path}: cannot be unpacked ({error})") from error
+    if not found:
+        raise ValueError(f"{path}: needs words with their vectors. Received: a file without any that is needed")
+    return list(found), np.stack(list(found.values())).astype("float32", copy=False)
+
+
+def _vectors_in(path):
+    """Yields `(word, vector)` of each word of a file; `vector()` reads its numbers."""
+    with (gzip.open if os.fspath(path).endswith(".gz") else open)(path, "rb") as file:
+        first = file.readline()
+        if int.from_bytes(first[:4], "little") == _FASTTEXT:
+            yield from _of_fasttext(path)
+            return
+        header = first.split()
+        has_header = len(header) == 2 and all(part.isdigit() for part in header)
+        words, width = map(int, header) if has_header else (None, None)
+        if not has_header:
+            file.seek(0)
+        elif _is_binary(file, len(first)):
+            yield from _of_binary(path, file, words, width)
+            return
+        yield from _of_text(path, file, words, width)
+
+
+def _is_binary(file, start):
+    """Whether what follows the first line of a file are bytes, of which hardly any read as numbers."""
+    values = file.readline(_CHUNK).split()[1:]
+    file.seek(start)
+    return sum(_is_number(value) for value in values) * 2 < len(values) or not values
+
+
+def _is_number(text):
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _of_text(path, file, words, width):
+    """A word and its numbers a line; in GloVe's files a few words have blanks in them, and more columns."""
+    skipped, number = int(words is not None), 0
+    for number, line in enumerate(file, skipped + 1):
+        line = line.rstrip(b"\r\n ")
+        word, *values = line.split(b" ") if width is None else line.rsplit(b" ", width)
+        first, *more = word.split(b" ")
+        if width is None:
+            width = len(values)
+        if not word or not values or len(values) != width or any(map(_is_number, more)):
+            raise _bad_line(path, number, line, width)
+        yield word.decode("utf-8", "replace"), partial(_numbers, path, number, line, values)
+    if words is not None and number - skipped < words:
+        raise ValueError(f"{path}: needs {words} words, as its first line says. Received: {max(0, number - skipped)}")
+
+
+def _numbers(path, number, line, values):
+    try:
+        vector = np.array(values, "float32")
+    except ValueError:
+        vector = np.array(np.nan)
+    if not np.isfinite(vector).all():
+        raise _bad_line(path, number, line, len(values))
+    return vector
+
+
+def _bad_line(path, number, line, width):
+    needed = f"{width} numbers" if width else "numbers"
+    received = line.decode("utf-8", "replace")
+    return ValueError(f"{path}:{number}: needs a word and {needed}. Received: {received[:60]!r}")
+
+
+def _of_binary(path, file, words, width):
+    """A word, a blank, and the numbers as little-endian floats of four bytes; then perhaps a line end."""
+    size, buffer, start = 4 * width, b"", 0
+    for number in range(1, words + 1):
+        while (end := buffer.find(b" ", start)) < 0 or len(buffer) - end <= size:
+            more = file.read(_CHUNK + size)
+            if not more:
+                raise ValueError(f"{path}: needs {words} words, as its first line says. Received: {number - 1}")
+            buffer, start = buffer[start:] + more, 0
+        word = buffer[start:end].lstrip(b"\n").decode("utf-8", "replace")
+        start = end + 1 + size
+        yield word, partial(_floats, path, number, word, buffer[end + 1 : start])
+
+
+def _floats(path, number, word, content):
+    vector = np.frombuffer(content, "<f4")
+    if not np.isfinite(vector).all():
+        raise ValueError(f"{path}: word {number}, {word[:60]!r}, needs finite numbers. Received: {vector}")
+    return vector
+
+
+def _of_fasttext(path):
+    try:
+        from gensim.models.fasttext import load_facebook_vectors
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"{path}: binary files of fastText are read by gensim: pip install 'kcrf[vectors]'. Its .vec files need no "
+            "gensim"
+        ) from error
+    vectors = load_facebook_vectors(os.fspath(path))
+    for word in vectors.index_to_key:
+        yield word, partial(vectors.get_vector, word)

@@ -1,0 +1,123 @@
+"""Vectors of words, made elsewhere, as an input of a model: which words stand at a unit of a text. Needs NumPy only."""
+
+import numpy as np
+
+from kcrf.readers.vector_files import read_vectors
+
+__all__ = ["WordVectors"]
+
+_LONGEST = 5  # units of a word, where units are characters
+_TOKENS_FROM = 2.0  # mean length of units, in characters, from which units are taken for tokens
+_MIDDLES = {3: 9, 4: 10, 5: 12}  # by the length of a word, the first place of those that it passes through
+
+
+class WordVectors:
+    """The vectors of some words, and which of the words stand around the units of a text.
+
+    Where units are tokens, as in English, a unit has one place: itself. Where they are characters, it has 15, after
+    SoftLexicon (Ma et al. 2020, https://arxiv.org/abs/1908.05969): one for the character itself, four for the words of
+    2 to 5 characters that begin at it, four for those that end at it, and six for those that it is in the middle of.
+    A model takes the mean of each of these four groups.
+
+    A word is looked up as it is written, then in lower case.
+
+    Args:
+        words: List of different strings.
+        vectors: `(words, features)`, floats.
+        longest: The most units of a word, 1 or 5. Defaults to 5.
+
+    Attributes:
+        table: `(1 + words, features)`, float32; row 0, for no word, is zeros.
+        places: How many rows `encode` has for a unit, 1 or 15.
+        groups: A list of slices of these places.
+
+    >>> vectors = WordVectors(["北京", "北京人"], np.ones((2, 4)))
+    >>> [np.flatnonzero(row).tolist() for row in vectors.encode("北京人", [(0, 1), (1, 2), (2, 3)])]
+    [[1, 2], [5, 9], [6]]
+    """
+
+    def __init__(self, words, vectors, longest=_LONGEST):
+        self.words, self.longest = list(words), longest
+        self.table = np.concatenate([np.zeros((1, vectors.shape[1])), vectors]).astype("float32")
+        self.groups = [slice(0, 1), slice(1, 5), slice(5, 9), slice(9, 15)] if longest > 1 else [slice(0, 1)]
+        self.places = self.groups[-1].stop
+        self._rows = {word: row for row, word in enumerate(self.words, 1)}
+
+    @classmethod
+    def of_file(cls, path, texts, units, most):
+        """The vectors of a file for the words of a training text, and for the first `most` words of the file.
+
+        Units are taken for tokens if they have two characters or more on average.
+
+        Args:
+            path: As for `kcrf.readers.vector_files.read_vectors`.
+            texts: List of strings.
+            units: For each an int array `(units, 2)`, start and end of each unit.
+            most: So many of the file's first words are kept too, for other texts.
+
+        Raises:
+            FileNotFoundError: There is no such file.
+            ValueError: The file is damaged, or has no word of the texts.
+        """
+        count = sum(map(len, units))
+        is_tokens = sum(int((u[:, 1] - u[:, 0]).sum()) for u in units) >= _TOKENS_FROM * count
+        longest = 1 if is_tokens else _LONGEST
+        wanted = set()
+        for text, rows in zip(texts, units, strict=True):
+            wanted.update(string for *_, string in _strings(text, rows, longest))
+        wanted |= {string.lower() for string in wanted}
+        words, vectors = read_vectors(path, wanted, most)
+        if wanted.isdisjoint(words):
+            raise ValueError(f"{path}: needs words of the training text. Received: none, but {words[0]!r} and others")
+        return cls(words, vectors, longest)
+
+    def encode(self, text, units):
+        """The rows of `table` for the words around each unit of a text.
+
+        Args:
+            text: A string.
+            units: `(units, 2)`, start and end of each in the text, half-open.
+
+        Returns:
+            `(units, places)` int32, 0 where there is no word.
+        """
+        rows = np.zeros((len(units), self.places), "int32")
+        for first, length, string in _strings(text, units, self.longest):
+            row = self._rows.get(string) or self._rows.get(string.lower())
+            if row is None:
+                continue
+            if length == 1:
+                rows[first, 0] = row
+                continue
+            rows[first, length - 1] = row
+            rows[first + length - 1, length + 3] = row
+            for inside in range(length - 2):
+                rows[first + 1 + inside, _MIDDLES[length] + inside] = row
+        return rows
+
+    def share_known(self, texts, units):
+        """The share of the units of some texts around which a word is known."""
+        known = [self.encode(*pair).any(axis=1) for pair in zip(texts, units, strict=True)]
+        return float(np.concatenate(known).mean())
+
+    def arrays(self):
+        """A dict of arrays, for a file, from which `from_arrays` makes the same."""
+        words = "\n".join(self.words).encode("utf-8", "surrogatepass")
+        return {"words": np.frombuffer(words, np.uint8), "vectors": self.table[1:], "longest": np.array(self.longest)}
+
+    @classmethod
+    def from_arrays(cls, arrays):
+        """What `arrays` described."""
+        words = arrays["words"].tobytes().decode("utf-8", "surrogatepass").split("\n")
+        return cls(words, arrays["vectors"], int(arrays["longest"]))
+
+
+def _strings(text, units, longest):
+    """Yields `(number of the first unit, units, string)` of all runs of up to `longest` units without gaps."""
+    starts, ends = np.array(units, int).reshape(-1, 2).T  # (units,) each
+    runs = np.cumsum(np.append(0, starts[1:] != ends[:-1])).tolist()  # (units,): the number of its run
+    starts, ends = starts.tolist(), ends.tolist()
+    for length in range(1, longest + 1):
+        for first in range(len(starts) - length + 1):
+            if length == 1 or runs[first] == runs[first + length - 1]:
+                yield first, length, text[starts[first] : ends[first + length - 1]]
