@@ -1,8 +1,12 @@
 """A model that `kcrf export` wrote as one ONNX file, with all that its use needs. Imports no Keras.
 
-The metadata of the file hold texts by these names: `config.json` and `vocabulary.json`, or `bert_config.json` and
-`vocab.json`, as in a run folder; `vectors.json`, the words of the vectors of a run that has them; `labels`, a JSON list of the tags in the order of their numbers; and for a tagger
-`transitions`, a JSON matrix of the scores between tags, from row to column, from which probabilities are computed.
+The metadata of the file hold texts by these names:
+
+    config.json         as in a run folder, and so are
+    vocabulary.json     or, with a BERT, bert_config.json and vocab.json
+    vectors.json        the words of the vectors of a run that has some
+    labels              a JSON list of the tags, in the order of their numbers
+    transitions         of a tagger: a JSON matrix, from row to column, from which probabilities are computed
 """
 
 import json

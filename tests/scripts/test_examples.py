@@ -13,6 +13,7 @@ EXPECTED = {
     "basic_pretraining": "F1 on the test part: 0.",
     "basic_segment": "F1 on the test part: 0.",
     "basic_optimizer": "CRF",
+    "task_sequence_labeling_ner_vectors": "with vectors: F1 on the test part: 0.",
     "basic_extract_features": "the largest difference is 0.0e+00",
     "basic_masked_language_model": "answered: 的花",
 }
