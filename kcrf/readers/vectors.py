@@ -52,16 +52,15 @@ class WordVectors:
         Args:
             path: As for `kcrf.readers.vector_files.read_vectors`.
             texts: List of strings.
-            units: For each an int array `(units, 2)`, start and end of each unit.
+            units: For each `(units, 2)` ints, start and end of each unit.
             most: So many of the file's first words are kept too, for other texts.
 
         Raises:
             FileNotFoundError: There is no such file.
             ValueError: The file is damaged, or has no word of the texts.
         """
-        count = sum(map(len, units))
-        is_tokens = sum(int((u[:, 1] - u[:, 0]).sum()) for u in units) >= _TOKENS_FROM * count
-        longest = 1 if is_tokens else _LONGEST
+        lengths = [end - start for rows in units for start, end in np.asarray(rows).tolist()]
+        longest = 1 if sum(lengths) >= _TOKENS_FROM * len(lengths) else _LONGEST
         wanted = set()
         for text, rows in zip(texts, units, strict=True):
             wanted.update(string for *_, string in _strings(text, rows, longest))
