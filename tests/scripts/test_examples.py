@@ -23,6 +23,8 @@ AT_LEAST = {  # what stands before the last number of the output, and how large 
     "task_sentiment_albert": ("accuracy at last: ", 0.9),
     "task_sentence_similarity_lcqmc": ("accuracy at last: ", 0.9),
     "task_text_classification_few_samples": ("accuracy on new texts: ", 0.9),
+    "task_sentiment_pet": ("classifier after PET: accuracy on new texts: ", 0.9),
+    "task_segment_and_tag": ("F1 of entities: ", 0.7),
     "task_sequence_labeling_ner_augmentation": ("with copies: F1 on the test part: ", 0.4),
     "task_sequence_labeling_cws_distillation": ("with a teacher: F1 on the test part: ", 0.6),
     "task_bilstm_crf_two_learning_rates": ("F1: ", 0.8),
@@ -42,11 +44,13 @@ SCRIPTS = OF_BERT4KERAS if OLD_HOST else sorted(path.stem for path in EXAMPLES.g
 # `make test-all` runs all on all.
 LONGEST = {
     "task_bilstm_crf_two_learning_rates",
+    "task_segment_and_tag",
     "task_sentence_similarity_lcqmc",
     "task_sentiment_albert",
     "task_sequence_labeling_cws_distillation",
     "task_sequence_labeling_ner_augmentation",
     "task_sequence_labeling_ner_crf",
+    "task_sequence_labeling_ner_vectors",
 }
 HERE = {
     "torch": [name for name in SCRIPTS if name not in LONGEST | {"basic_crf"}],

@@ -1,0 +1,142 @@
+"""Classification as a gap in a text, which a masked language model fills. Needs no Keras."""
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+
+from kcrf.readers.whole import cut_pair
+
+__all__ = ["Cloze", "FilledClozes"]
+
+_MASK = "[MASK]"
+_FIELDS = re.compile(r"(\{label\}|\{text\}|\{text_b\})")
+
+
+class FilledClozes(NamedTuple):
+    """Texts in their pattern, all padded to one length.
+
+    Attributes:
+        token_ids: `(texts, time)` int32, with the mask token in the gap.
+        segment_ids: `(texts, time)` int32, zeros.
+        gaps: `(texts, tokens of a word)`, where the gap is.
+    """
+
+    token_ids: np.ndarray
+    segment_ids: np.ndarray
+    gaps: np.ndarray
+
+
+class Cloze:
+    """A pattern with a gap for a label, and the word that each label puts into it (PET).
+
+    After Schick and Schütze 2021, https://arxiv.org/abs/2001.07676: a classification task becomes what a BERT was
+    pretrained for, so that few samples do. Words of several tokens are as in https://arxiv.org/abs/2009.07118: the
+    tokens of a word are predicted at once, and their probabilities multiplied.
+
+    Args:
+        tokenizer: A `kcrf.tokenizers.Tokenizer` whose vocabulary has [MASK].
+        pattern: A string with `{label}`, the gap, and `{text}`; for pairs of texts also `{text_b}`.
+        words: The verbalizer: a dict from labels to words, all of as many tokens.
+
+    Raises:
+        ValueError: The pattern lacks a field or has one twice; the words have different numbers of tokens, or the same,
+            or a token that the vocabulary lacks.
+
+    >>> from kcrf.tokenizers import Tokenizer
+    >>> vocabulary = {token: i for i, token in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"好差评书"])}
+    >>> cloze = Cloze(Tokenizer(vocabulary), "{label}评{text}", {"good": "好", "bad": "差"})
+    >>> filled = cloze.encode(["书"])
+    >>> filled.token_ids.tolist(), filled.gaps.tolist()
+    ([[2, 4, 7, 8, 3]], [[1]])
+    >>> cloze.answers(filled, ["good"]).tolist()
+    [[2, 5, 7, 8, 3]]
+    """
+
+    def __init__(self, tokenizer, pattern, words):
+        self._parts = [part for part in _FIELDS.split(pattern) if part]
+        self._tokenizer, self.labels, self.pattern = tokenizer, list(words), pattern
+        fields = [part for part in self._parts if _FIELDS.fullmatch(part)]
+        if sorted(set(fields) | {"{label}", "{text}"}) != sorted(fields):
+            raise ValueError(
+                f"`pattern` needs {{label}} and {{text}} once, for pairs {{text_b}}. Received: {pattern!r}"
+            )
+        self._has_pairs = "{text_b}" in fields
+        tokens = {label: self._tokens(word) for label, word in words.items()}
+        for token in [_MASK, *(token for row in tokens.values() for token in row)]:
+            if tokenizer.id_to_token(tokenizer.token_to_id(token)) != token:
+                raise ValueError(f"`words` and [MASK] must be in the vocabulary. Received: {token!r}, which is not")
+        if len({len(row) for row in tokens.values()}) != 1 or len(set(map(tuple, tokens.values()))) < len(words):
+            raise ValueError(f"`words` must be different ones of as many tokens. Received: {list(tokens.values())}")
+        self.word_ids = np.array([tokenizer.tokens_to_ids(row) for row in tokens.values()])  # (labels, tokens)
+
+    def _tokens(self, text):
+        """The tokens of a text, without those of its start and end."""
+        return self._tokenizer.tokenize(text)[1:-1]
+
+    def encode(self, texts, maxlen=128):
+        """The `FilledClozes` of some texts.
+
+        Args:
+            texts: List of strings; of pairs where the pattern has `{text_b}`.
+            maxlen: The most tokens. The ends of texts are cut off, of a pair of the longer; never the pattern. Defaults
+                to 128.
+
+        Raises:
+            ValueError: The pattern alone is longer.
+        """
+        rows, gaps = zip(*(self._encode_one(text, maxlen) for text in texts), strict=True)
+        token_ids = np.zeros((len(rows), max(map(len, rows))), "int32")
+        for target, row in zip(token_ids, rows, strict=True):
+            target[: len(row)] = row
+        return FilledClozes(token_ids, np.zeros_like(token_ids), np.array(gaps)[:, None] + np.arange(self._width))
+
+    @property
+    def _width(self):
+        return self.word_ids.shape[1]
+
+    def _encode_one(self, texts, maxlen):
+        """The ids of a text in the pattern, and where its gap begins."""
+        first, second = map(self._tokens, texts) if self._has_pairs else (self._tokens(texts), [])
+        known = {part: [] if _FIELDS.fullmatch(part) else self._tokens(part) for part in self._parts}
+        room = maxlen - 2 - self._width - sum(len(known[part]) for part in self._parts)
+        if room < 1:
+            raise ValueError(f"`maxlen` must leave room for a text in {self.pattern!r}. Received: maxlen={maxlen}")
+        known["{text}"], known["{text_b}"] = cut_pair(first, second, room)
+        known["{label}"] = [_MASK] * self._width
+        (start, end), gap = self._tokenizer.tokenize(""), None
+        tokens = [start]
+        for part in self._parts:
+            gap = len(tokens) if part == "{label}" else gap
+            tokens += known[part]
+        return self._tokenizer.tokens_to_ids([*tokens, end]), gap
+
+    def answers(self, filled, labels):
+        """The ids of the same texts with the words of their labels in the gaps: what a model should predict.
+
+        Args:
+            filled: `FilledClozes`.
+            labels: The label of each text.
+        """
+        token_ids = filled.token_ids.copy()
+        numbers = [self.labels.index(label) for label in labels]
+        np.put_along_axis(token_ids, filled.gaps, self.word_ids[numbers].astype("int32"), axis=1)
+        return token_ids
+
+    def probabilities(self, predicted, filled):
+        """The probabilities of the labels, among each other.
+
+        Args:
+            predicted: `(texts, time, vocabulary)`, what the model predicts.
+            filled: The `FilledClozes`.
+
+        Returns:
+            `(texts, labels)`, float64.
+        """
+        texts = np.arange(len(filled.gaps))
+        with np.errstate(divide="ignore"):
+            scores = np.log(
+                np.asarray(predicted, "float64")[texts[:, None, None], filled.gaps[:, None], self.word_ids]
+            ).sum(axis=2)  # (texts, labels)
+        powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return powers / powers.sum(axis=1, keepdims=True)
