@@ -72,7 +72,7 @@ $(VENV)/docs.stamp: $(VENV)/bin/python setup.py constraints.txt
 # torch 2.13.0 by number: where an index offers its CPU build, this takes it; an open range brings CUDA along.
 $(VENV)/test.stamp: $(VENV)/demo.stamp
 	$(PIP) torch==2.13.0
-	$(PIP) --editable ".[tensorflow,jax,torch,reports,serve,test]"
+	$(PIP) --editable ".[tensorflow,jax,torch,reports,serve,export,test]"
 	touch $@
 
 # The real bert4keras, which the tests compare with and run in. It pins a Keras of 2020, hence --no-deps.
