@@ -1,9 +1,9 @@
 """Segments text by a file of `kcrf export`, with onnxruntime and NumPy alone: no Keras, no kcrf.
 
     kcrf export runs/words --out words.onnx
-    echo 今天天气真好 | python examples/basic_onnx_segment.py words.onnx
+    python examples/basic_onnx_segment.py words.onnx 今天天气真好
 
-For a model trained from scratch. Each line without white space gives its words with their probabilities.
+For a model trained from scratch. Prints the words of each text, which must have no white space, and their probabilities.
 """
 
 import json
@@ -51,5 +51,5 @@ def segment(text):
     return [(text[i:j], confidences[i:j].prod()) for i, j in zip(starts, [*starts[1:], len(text)])]
 
 
-for line in sys.stdin:
-    print(*(f"{word}/{probability:.3f}" for word, probability in segment(line.strip())))
+for text in sys.argv[2:]:
+    print(*(f"{word}/{probability:.3f}" for word, probability in segment(text)))

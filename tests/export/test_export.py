@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ from kcrf.taggers.setup import save_setup  # noqa: E402
 pytestmark = [pytest.mark.once("tensorflow"), pytest.mark.keras_3("exported from Keras 3")]
 
 TEXTS = ["".join(words) for words in load_mini().valid[:12]] + ["一", "他" * 300, "用Python3写3.14行"]
+EXAMPLE = Path(__file__).parents[2] / "examples" / "basic_onnx_segment.py"
 TYPES = ("LOC", "PER")
 NOTHING_KNOWN = {"allowed": np.zeros((1, 1, 1), "float32"), "with_confidences": np.array(True)}
 SMALL = {"width": 64, "depth": 2, "character_width": 16, "bigram_width": 16}
@@ -210,6 +212,18 @@ def test_a_saved_model_gives_what_the_onnx_file_gives(scheme, tmp_path):
     assert labels == list(settings.tag_scheme().labels)
     with pytest.raises(FileExistsError, match="saved: needs a folder that does not exist"):
         export_model(tmp_path / "run", tmp_path / "saved", "saved_model")
+
+
+def test_the_example_needs_neither_keras_nor_kcrf(words):
+    code = "import sys; sys.modules['keras'] = sys.modules['kcrf'] = None; exec(open(sys.argv.pop(1)).read())"
+    texts = [text for text in TEXTS if len(text) <= 128]
+    command = [sys.executable, "-c", code, EXAMPLE, words[1], *texts]
+    found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
+    expected = WordSegmenter(words[0], keep_latin=False).segment_batch(texts, confidence=True)
+    for line, row in zip(found, expected, strict=True):
+        pairs = [item.rsplit("/", 1) for item in line.split()]
+        assert [word for word, _ in pairs] == [word for word, _ in row]
+        assert_allclose([float(p) for _, p in pairs], [p for _, p in row], atol=6e-4)
 
 
 def test_an_exported_file_needs_no_keras(words):

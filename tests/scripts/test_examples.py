@@ -8,9 +8,14 @@ from forks import SCRIPT, run_python
 from kcrf.backend import OLD_HOST, backend_name
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-ARGUMENTS = {"basic_pretraining": ["run", "20"], "basic_segment": ["run", "1"]}  # one epoch
+ARGUMENTS = {
+    "basic_pretraining": ["run", "20"],
+    "basic_segment": ["run", "1"],  # one epoch
+    "basic_onnx_segment": [EXAMPLES.parent / "kcrf/taggers/data/zh_gsd/model.onnx", "今天天气真好"],
+}
 EXPECTED = {
     "basic_pretraining": "F1 on the test part: 0.",
+    "basic_onnx_segment": "今天/0.",
     "basic_segment": "F1 on the test part: 0.",
     "basic_optimizer": "CRF",
     "task_sequence_labeling_ner_vectors": "with vectors: F1 on the test part: 0.",
