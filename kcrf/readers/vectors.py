@@ -108,6 +108,8 @@ class WordVectors:
     def from_arrays(cls, arrays):
         """What `arrays` described."""
         words = arrays["words"].tobytes().decode("utf-8", "surrogatepass").split("\n")
+        if len(words) != len(arrays["vectors"]):
+            raise ValueError(f"{len(arrays['vectors'])} vectors of {len(words)} words")
         return cls(words, arrays["vectors"], int(arrays["longest"]))
 
 

@@ -86,12 +86,12 @@ class ExportedFile:
         """As `RunFolder.read_vocab`."""
         return self.read_json("vocab.json")
 
-    def read_arrays(self, name):
-        """The words of `WordVectors.arrays`; their vectors are in the graph, and here without a feature."""
-        about = self.read_json(Path(name).with_suffix(".json").name)
-        words = "\n".join(about["words"]).encode("utf-8", "surrogatepass")
-        vectors = np.zeros((len(about["words"]), 0))
-        return {"words": np.frombuffer(words, np.uint8), "vectors": vectors, "longest": about["longest"]}
+    def read_vectors(self):
+        """As `RunFolder.read_vectors`, with empty vectors: the network has them."""
+        known = self.read_json("vectors.json")
+        words = "\n".join(known["words"]).encode("utf-8", "surrogatepass")
+        vectors = np.zeros((len(known["words"]), 0))
+        return {"words": np.frombuffer(words, np.uint8), "vectors": vectors, "longest": np.array(known["longest"])}
 
 
 def _options(onnxruntime):

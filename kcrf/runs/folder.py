@@ -201,6 +201,10 @@ class RunFolder:
         """The vocabulary of the run's BERT, a dict from token to number."""
         return load_vocab(self.existing(VOCAB))
 
+    def read_vectors(self):
+        """The vectors of words that the model reads, a dict of arrays."""
+        return self.read_arrays(VECTORS)
+
     def existing(self, name):
         """The path of a file of the run. Raises FileNotFoundError if it does not exist."""
         path = self.file(name)

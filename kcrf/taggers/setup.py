@@ -72,7 +72,7 @@ def load_setup(folder):
 
 
 def _read_vectors(folder):
-    arrays = folder.read_arrays(VECTORS)
+    arrays = folder.read_vectors()
     try:
         return WordVectors.from_arrays(arrays)
     except (KeyError, IndexError, ValueError) as error:

@@ -18,7 +18,7 @@ from kcrf.backend import ops  # noqa: E402
 from kcrf.corpora import Sentence, load_mini  # noqa: E402
 from kcrf.export import export_model  # noqa: E402
 from kcrf.models import build_transformer_model, save_pretrained  # noqa: E402
-from kcrf.readers import CharacterReader, Lexicon, PieceReader, Vocabulary, WordReader  # noqa: E402
+from kcrf.readers import CharacterReader, Lexicon, PieceReader, Vocabulary, WordReader, WordVectors  # noqa: E402
 from kcrf.runs import RunFolder, Settings  # noqa: E402
 from kcrf.taggers import EntityRecognizer, TextClassifier, WordSegmenter, load_tagger  # noqa: E402
 from kcrf.taggers.networks import build_network, crf_of  # noqa: E402
@@ -121,6 +121,19 @@ def test_words_as_units_and_a_bilstm_and_pieces_of_a_bert(tmp_path):
         for ours, others in zip(exported.spans(texts, confidence=True), run.spans(texts, confidence=True)):
             assert [span[:-1] for span in ours] == [span[:-1] for span in others]
             assert_allclose([p for *_, p in ours], [p for *_, p in others], rtol=1e-4, atol=1e-6)
+
+
+def test_vectors_of_words_are_read_as_by_the_run(tmp_path):
+    reader = characters()
+    known = sorted({text[i : i + n] for text in TEXTS[:3] for n in (1, 2, 3) for i in range(len(text) - n + 1)})
+    reader.vectors = WordVectors(known, np.random.default_rng(1).normal(size=(len(known), 4)))
+    settings = Settings(**SMALL, crf_lr_multiplier=1.0, vectors="vectors.txt", lexicon=False)
+    write_run(tmp_path / "run", settings, reader)
+    export_model(tmp_path / "run", tmp_path / "words.onnx")
+    run, exported = (load_tagger(tmp_path / file).spans(TEXTS, confidence=True) for file in ("run", "words.onnx"))
+    for ours, others in zip(exported, run, strict=True):
+        assert [span[:2] for span in ours] == [span[:2] for span in others]
+        assert_allclose([p for *_, p in ours], [p for *_, p in others], rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("labels", [("good", "bad", "so so"), ()])

@@ -158,6 +158,8 @@ def test_vectors_are_the_same_after_a_round_trip_through_arrays():
     back = WordVectors.from_arrays(vectors.arrays())
     assert (back.words, back.longest, back.places) == (vectors.words, 1, 1)
     np.testing.assert_array_equal(back.table, [[0, 0], [1, 0], [0, 1]])
+    with pytest.raises(ValueError, match="1 vectors of 2 words"):
+        WordVectors.from_arrays({**vectors.arrays(), "vectors": np.eye(1)})
 
 
 def with_vectors(reader, words, longest):
