@@ -3,7 +3,7 @@
     kcrf export runs/words --out words.onnx
     python examples/basic_onnx_segment.py words.onnx 今天天气真好
 
-For a model trained from scratch. Prints the words of each text, which must have no white space, and their probabilities.
+For a model trained from scratch. Prints the words of each text, which has no white space, and their probabilities.
 """
 
 import json

@@ -10,6 +10,7 @@ The metadata of the file hold texts by these names:
 """
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -97,4 +98,13 @@ class ExportedFile:
 def _options(onnxruntime):
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3  # errors alone
+    options.intra_op_num_threads = _threads()
     return options
+
+
+def _threads():
+    """As many as OMP_NUM_THREADS says, else one for each processor that this process may use."""
+    given = os.environ.get("OMP_NUM_THREADS", "")
+    if given.isdigit() and int(given):
+        return int(given)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0  # 0: onnxruntime decides

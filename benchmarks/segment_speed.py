@@ -1,0 +1,158 @@
+"""Characters a second of word segmenters, their F1, time to the first output and memory, each in a process of its own.
+
+    python benchmarks/segment_speed.py --run runs/pku --student runs/small --test pku_test_gold.utf8 [--threads 1 2]
+
+The runs are of `kcrf train --task cws`; both are exported first, which needs TensorFlow. Every segmenter cuts all
+texts of the test part once to warm up and then --rounds times; the fastest round counts. "one by one" calls `predict`
+with one sentence, as the examples of bert4keras do, and decodes it by itself; it cuts 200 sentences. jieba has a
+dictionary of its own, of another standard. Prints a table in Markdown; --json FILE keeps the figures.
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+KINDS = ("torch", "jax", "tensorflow", "one by one", "onnx", "onnx int8", "student", "student int8", "jieba")
+BACKENDS = {"one by one": "torch", "student": "torch"}
+FEW = 200  # sentences, one by one
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--run", type=Path)
+    parser.add_argument("--student", type=Path)
+    parser.add_argument("--test", type=Path, required=True)
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", nargs="+", choices=KINDS, default=list(KINDS))
+    parser.add_argument("--json", type=Path, help="where to keep the figures")
+    parser.add_argument("--child", nargs=2, metavar=("KIND", "MODEL"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        print(json.dumps(measure(*options.child, options.test, options.rounds)))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        models = exported(options, Path(folder))
+        rows = [
+            {"kind": kind, "threads": threads, **in_a_process(kind, threads, models, options)}
+            for threads in options.threads
+            for kind in options.only
+        ]
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1))
+    print(table(rows))
+
+
+def exported(options, folder):
+    """The model of each kind; what is exported is in a folder."""
+    models = {kind: options.run for kind in KINDS} | {"student": options.student, "jieba": "-"}
+    for kind, run, flags in (
+        ("onnx", options.run, []),
+        ("onnx int8", options.run, ["--int8"]),
+        ("student int8", options.student, ["--int8"]),
+    ):
+        if kind in options.only:
+            models[kind] = folder / f"{kind.replace(' ', '_')}.onnx"
+            command = [sys.executable, "-m", "kcrf", "export", run, "--out", models[kind], *flags]
+            subprocess.run(list(map(str, command)), check=True, stdout=subprocess.DEVNULL)
+    return models
+
+
+def in_a_process(kind, threads, models, options):
+    """What `measure` returns, of a new process with so many threads and cores."""
+    cores = ",".join(map(str, sorted(os.sched_getaffinity(0))[:threads]))
+    names = ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
+    environment = {**os.environ, **dict.fromkeys(names, str(threads)), "KERAS_BACKEND": BACKENDS.get(kind, kind)}
+    command = ["taskset", "-c", cores, sys.executable, __file__, "--test", options.test, "--rounds", options.rounds]
+    command = list(map(str, [*command, "--child", kind, models[kind]]))
+    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def measure(kind, model, test, rounds):
+    """Characters a second, F1, seconds to the first output, and megabytes at most."""
+    began = time.perf_counter()
+    segment = SEGMENTERS.get(kind, by_kcrf)(model)
+    segment(["今天天气真好。"])
+    first = time.perf_counter() - began
+    from kcrf.corpora import read_segmented
+    from kcrf.metrics import segmentation_scores
+
+    gold = [words for words in read_segmented(test) if words][: FEW if kind == "one by one" else None]
+    texts = ["".join(words) for words in gold]
+    found, seconds = segment(texts), []
+    for _ in range(rounds):
+        began = time.perf_counter()
+        segment(texts)
+        seconds.append(time.perf_counter() - began)
+    return {
+        "characters_a_second": round(sum(map(len, texts)) / min(seconds)),
+        "f": round(segmentation_scores(gold, found)["f"], 4),
+        "first_output_seconds": round(first, 2),
+        "megabytes": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+    }
+
+
+def by_kcrf(model):
+    from kcrf.taggers import WordSegmenter
+
+    return WordSegmenter(model, keep_latin=False).segment_batch
+
+
+def by_jieba(_):
+    import logging
+
+    import jieba
+
+    jieba.setLogLevel(logging.ERROR)
+    return lambda texts: [jieba.lcut(text) for text in texts]
+
+
+def one_by_one(model):
+    """One sentence a `predict`, and a Viterbi in NumPy, as bert4keras' `ViterbiDecoder` has it."""
+    import numpy as np
+
+    from kcrf.snippets import ViterbiDecoder
+    from kcrf.taggers import load_tagger
+    from kcrf.tags import tags_to_words
+
+    tagger = load_tagger(model)
+    decoder = ViterbiDecoder(np.asarray(tagger.network.chains(np.zeros((1, 1, 4), "float32"))[0]["transitions"]))
+
+    def segment(texts):
+        words = []
+        for text in texts:
+            (reading,) = tagger.reader.read([text])
+            tags = []
+            for window in reading.windows:
+                inputs = {name: np.array([row]) for name, row in window.inputs.items()}
+                scores = tagger.model.predict(inputs, verbose=0)[0]
+                tags += window.kept(decoder.decode(scores)).tolist()
+            words.append(tags_to_words(text, tags))
+        return words
+
+    return segment
+
+
+SEGMENTERS = {"jieba": by_jieba, "one by one": one_by_one}
+
+
+def table(rows):
+    """The figures in Markdown."""
+    lines = ["| segmenter | threads | characters a second | F1 | first output | memory |", "|---|---|---|---|---|---|"]
+    lines += [
+        f"| {row['kind']} | {row['threads']} | {row['characters_a_second']:,} | {row['f']:.4f} | "
+        f"{row['first_output_seconds']:.2f} s | {row['megabytes']:,} MB |"
+        for row in rows
+    ]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()
