@@ -27,9 +27,10 @@ def _add_options(parser):
     )
     parser.add_argument(
         "runs",
-        nargs="+",
+        nargs="*",
         metavar="RUN",
-        help="A folder that `kcrf train` wrote. NAME=RUN gives the model another name than that of the folder.",
+        help="A folder that `kcrf train` wrote, or a file of `kcrf export`. NAME=RUN gives the model another name than "
+        "that of the folder or file. [the small model for Chinese words that comes with kcrf]",
     )
     parser.add_argument(
         "--host",
@@ -65,7 +66,7 @@ def _serve(options):
             raise ValueError(f"--{name.replace('_', '-')} must be at least 1. Received: {getattr(options, name)}")
     if not 0 <= options.port < 65536:
         raise ValueError(f"--port must be from 0 to 65535. Received: {options.port}")
-    runs = _named_runs(options.runs)
+    runs = _named_runs(options.runs) or _ready()
     _check(runs.values())
     with quiet_import():
         from kcrf.serving import Limits, load_models, open_socket, run_server
@@ -95,7 +96,7 @@ def _named_runs(arguments):
     for argument in arguments:
         name, is_named, folder = argument.partition("=")
         if not is_named:
-            name, folder = Path(argument).resolve().name, argument
+            name, folder = Path(argument).resolve().name.removesuffix(".onnx"), argument
         if not _NAME.fullmatch(name):
             raise ValueError(
                 f"A name needs 1 to 64 letters, digits, `_`, `.` or `-`, as in NAME=RUN. Received: {name!r}"
@@ -104,6 +105,13 @@ def _named_runs(arguments):
             raise ValueError(f"Each model needs a name of its own, as in NAME=RUN. Received: {name!r} twice")
         runs[name] = folder
     return runs
+
+
+def _ready():
+    """The model that comes with kcrf, by its name."""
+    from kcrf.taggers.ready import ready_segmenter
+
+    return {"words": str(ready_segmenter())}
 
 
 def _check(folders):

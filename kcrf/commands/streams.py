@@ -14,7 +14,6 @@ from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 
-from kcrf.corpora.lines import decode_lines
 from kcrf.files import read_json, write_aside
 
 __all__ = ["Lines", "add_stream_options", "write_results"]
@@ -54,6 +53,8 @@ class Lines:
     """
 
     def __init__(self, source, name):
+        from kcrf.corpora.lines import decode_lines  # NumPy comes with it, which `kcrf --help` need not import
+
         self._lines, self.position = decode_lines(self._counted(source), name), 0
         try:
             size = os.fstat(source.fileno()).st_size

@@ -66,7 +66,8 @@ def start(folder, name, out, pause, *arguments):
 def end(process):
     """Kills a process."""
     process.send_signal(signal.SIGKILL)
-    process.communicate()
+    process.wait()
+    process.stderr.close()  # workers hold it too: its end may never come
 
 
 def run(folder, *arguments):
