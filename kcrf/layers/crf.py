@@ -170,7 +170,7 @@ class ConditionalRandomField(ChainLayer):
         """The k best paths, `(batch, k, time)`, and their scores `(batch, k)`; see `crf.top_k_paths` and `decode`."""
         return crf.top_k_paths(k=k, **self.chain_within(y_pred, constraints))
 
-    def chain_within(self, y_pred, constraints, temperature=1):
+    def chain_within(self, y_pred: Tensor, constraints: TagScheme | None, temperature: float = 1) -> dict[str, Any]:
         """What `chain_at` returns, with all that the constraints do not allow forbidden."""
         chain = self.chain_at(y_pred, temperature)
         if constraints is None:

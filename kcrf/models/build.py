@@ -347,7 +347,7 @@ class Transformer:
             outputs.append(self._dense(y, 1, "Discriminator-Prediction", activation))
         return outputs
 
-    def apply_pooler(self, x):
+    def apply_pooler(self, x: Tensor) -> Tensor:
         """The output of the pooler for a hidden state, `(batch, hidden_size)`; with NSP probabilities `(batch, 2)`."""
         config = self.config
         x = self.apply(FirstToken, x, "Pooler")
