@@ -241,8 +241,9 @@ class ConditionalRandomField(ChainLayer):
 
         >>> from kcrf.tags import bmes
         >>> layer = ConditionalRandomField(constraints=bmes(), transition_initializer="zeros")
-        >>> layer.span_confidence(layer(ops.zeros((1, 2, 4))), [[(0, 2), (0, 1)]])  # "be" or "ss"
-        [array([0.5, 0.5], dtype=float32)]
+        >>> (found,) = layer.span_confidence(layer(ops.zeros((1, 2, 4))), [[(0, 2), (0, 1)]])  # "be" or "ss"
+        >>> found.round(4)
+        array([0.5, 0.5], dtype=float32)
         """
         y_pred, scheme = ops.convert_to_numpy(y_pred), scheme or self.constraints
         if scheme is None or len(scheme) != y_pred.shape[-1]:
