@@ -39,7 +39,7 @@ def verdict(mutant, folder, shown):
     process = os.fork()
     if process == 0:
         try:
-            os._exit(_run(mutant, folder, shown))
+            os._exit((_run_anew if "backend" in mutant else _run)(mutant, folder, shown))
         finally:  # an error must not unwind into the parent's code
             traceback.print_exc()
             os._exit(3)
@@ -58,10 +58,24 @@ def _run(mutant, folder, shown):
     if not shown:
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, 1), os.dup2(null, 2)
-    options = ["-q", "-x", "-p", "no:cacheprovider", *(["-k", mutant["match"]] if "match" in mutant else [])]
-    code = pytest.main([*options, *(f"tests/{path}" for path in mutant["tests"])])
+    code = pytest.main(_arguments(mutant))
     sys.stdout.flush()
     return code
+
+
+def _run_anew(mutant, folder, shown):
+    """Runs pytest with another backend of Keras, which a fork cannot change; its exit code."""
+    signal.alarm(LIMIT)
+    environment = {**os.environ, "KERAS_BACKEND": mutant["backend"], "PYTHONPATH": str(folder)}
+    output = None if shown else subprocess.DEVNULL
+    command = [sys.executable, "-m", "pytest", *_arguments(mutant)]
+    return subprocess.run(command, cwd=folder, env=environment, stdout=output, stderr=output).returncode
+
+
+def _arguments(mutant):
+    """The arguments of pytest."""
+    options = ["-q", "-x", "-p", "no:cacheprovider", *(["-k", mutant["match"]] if "match" in mutant else [])]
+    return [*options, *(f"tests/{path}" for path in mutant["tests"])]
 
 
 def copy_of_repository(folder):

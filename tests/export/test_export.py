@@ -40,7 +40,7 @@ def write_run(folder, settings, reader, seed=0):
     model, random = build(settings, reader), np.random.default_rng(seed)
     for variable in model.trainable_variables:
         values = ops.convert_to_numpy(variable)
-        variable.assign(values + random.normal(0, 0.1, values.shape))
+        variable.assign(values + random.normal(0, 0.4 if "Emissions" in variable.path else 0.1, values.shape))
     if settings.task != "classify" and (layer := crf_of(model)) is not None:
         layer.set_weights([random.normal(0, 1.5, weight.shape) for weight in layer.get_weights()])
     with RunFolder.create(folder) as run:
@@ -71,7 +71,7 @@ def test_words_are_those_of_the_run(words):
     assert len({len(word) for row in run.segment_batch(TEXTS) for word in row}) > 2
     for ours, others in zip(exported.segment_batch(TEXTS, confidence=True), run.segment_batch(TEXTS, confidence=True)):
         assert [word for word, _ in ours] == [word for word, _ in others]
-        assert_allclose([p for _, p in ours], [p for _, p in others], rtol=1e-4, atol=1e-6)
+        assert_allclose([p for _, p in ours], [p for _, p in others], rtol=1e-3, atol=1e-5)
     for ours, others in zip(exported.top_k_batch(TEXTS[:6], 4), run.top_k_batch(TEXTS[:6], 4)):
         assert [found for _, found in ours] == [found for _, found in others]
         assert_allclose([p for p, _ in ours], [p for p, _ in others], rtol=1e-4, atol=1e-7)
@@ -99,7 +99,7 @@ def test_entities_are_those_of_the_run(head, scheme, tmp_path):
         assert sum(map(len, found)) > 10
         for row, others in zip(ours, found, strict=True):
             assert [replace(entity, confidence=0) for entity in row] == [replace(e, confidence=0) for e in others]
-            assert_allclose([e.confidence for e in row], [e.confidence for e in others], rtol=1e-4, atol=1e-6)
+            assert_allclose([e.confidence for e in row], [e.confidence for e in others], rtol=1e-3, atol=1e-5)
     best, others = run.top_k(TEXTS[0], 3), exported.top_k(TEXTS[0], 3)
     assert [found for _, found in best] == [found for _, found in others]
 
@@ -120,7 +120,7 @@ def test_words_as_units_and_a_bilstm_and_pieces_of_a_bert(tmp_path):
         run, exported = (load_tagger(tmp_path / file) for file in (name, f"{name}.onnx"))
         for ours, others in zip(exported.spans(texts, confidence=True), run.spans(texts, confidence=True)):
             assert [span[:-1] for span in ours] == [span[:-1] for span in others]
-            assert_allclose([p for *_, p in ours], [p for *_, p in others], rtol=1e-4, atol=1e-6)
+            assert_allclose([p for *_, p in ours], [p for *_, p in others], rtol=1e-3, atol=1e-5)
 
 
 def test_vectors_of_words_are_read_as_by_the_run(tmp_path):
@@ -133,7 +133,7 @@ def test_vectors_of_words_are_read_as_by_the_run(tmp_path):
     run, exported = (load_tagger(tmp_path / file).spans(TEXTS, confidence=True) for file in ("run", "words.onnx"))
     for ours, others in zip(exported, run, strict=True):
         assert [span[:2] for span in ours] == [span[:2] for span in others]
-        assert_allclose([p for *_, p in ours], [p for *_, p in others], rtol=1e-4, atol=1e-6)
+        assert_allclose([p for *_, p in ours], [p for *_, p in others], rtol=1e-3, atol=1e-5)
 
 
 @pytest.mark.parametrize("labels", [("good", "bad", "so so"), ()])
@@ -147,10 +147,10 @@ def test_labels_and_numbers_are_those_of_the_run(labels, tmp_path):
         rows = [[list(item.probabilities.values()) for item in items] for items in (ours, found)]
         session = onnxruntime.InferenceSession(tmp_path / "labels.onnx")
         inputs = {name: np.array([row]) for name, row in read(TEXTS[0]).items()}
-        assert_allclose(session.run(["probabilities"], inputs)[0][0], rows[1][0], rtol=1e-4, atol=1e-6)
+        assert_allclose(session.run(["probabilities"], inputs)[0][0], rows[1][0], rtol=1e-3, atol=1e-5)
     else:
         rows = [[item.label for item in items] for items in (ours, found)]
-    assert_allclose(*rows, rtol=1e-4, atol=1e-6)
+    assert_allclose(*rows, rtol=1e-3, atol=1e-5)
 
 
 def read(text, lexicon=False):
@@ -166,12 +166,15 @@ def test_the_graph_gives_what_the_enumeration_of_all_paths_gives(tmp_path):
     export_model(tmp_path / "run", tmp_path / "ner.onnx")
     tagger = load_tagger(tmp_path / "run")
     session = onnxruntime.InferenceSession(tmp_path / "ner.onnx")
-    rows = [read(TEXTS[0][:6]), read(TEXTS[1][:4]), dict.fromkeys(("characters", "bigrams"), np.zeros(0, "int32"))]
+    lengths = [6, 4] * 6
+    rows = [read(text[:length]) for text, length in zip(TEXTS, lengths)]
+    rows.append(dict.fromkeys(("characters", "bigrams"), np.zeros(0, "int32")))
     inputs = {name: np.stack([np.pad(row[name], (0, 6 - len(row[name]))) for row in rows]) for name in rows[0]}
     tags, confidences = session.run(["tags", "confidences"], {**inputs, **NOTHING_KNOWN})
     emissions = tagger.network.emissions(inputs)
     best, likely = map(chain_of, tagger.network.chains(emissions))
-    for number, length in enumerate((6, 4)):
+    ends = []
+    for number, length in enumerate(lengths):
         rows = emissions[number, :length].astype("float64")
         expected = paths(rows, *best)[0][0]
         assert tags[number].tolist() == [*expected, *[-1] * (6 - length)]
@@ -181,7 +184,9 @@ def test_the_graph_gives_what_the_enumeration_of_all_paths_gives(tmp_path):
             pattern = tuple(tagger.scheme.encode([(0, end - start, label)], end - start))
             values = [value for path, value in scored if path[start:end] == pattern and path[end : end + 1] != (2,)]
             assert_allclose(confidences[number, start:end].prod(), np.exp(log_sum(values) - log_z), rtol=1e-4)
-    assert (tags[2] == -1).all() and (confidences[2] == 1).all()
+            ends.append(end == length)
+    assert 2 < sum(ends) < len(ends) - 2
+    assert (tags[-1] == -1).all() and (confidences[-1] == 1).all()
 
 
 def chain_of(chain):
@@ -213,14 +218,16 @@ def test_a_saved_model_gives_what_the_onnx_file_gives(scheme, tmp_path):
     write_run(tmp_path / "run", settings, characters())
     export_model(tmp_path / "run", tmp_path / "ner.onnx")
     export_model(tmp_path / "run", tmp_path / "saved", "saved_model")
-    inputs = {name: np.stack([row[:20], np.pad(row[20:30], (0, 10))]) for name, row in read(TEXTS[-2]).items()}
+    rows = [read(text[:20]) for text in TEXTS[:12]] + [read(text[:9]) for text in TEXTS[:12]]
+    inputs = {name: np.stack([np.pad(row[name], (0, 20 - len(row[name]))) for row in rows]) for name in rows[0]}
     session = onnxruntime.InferenceSession(tmp_path / "ner.onnx")
     expected = session.run(["tags", "confidences"], {**inputs, **NOTHING_KNOWN})
     serve = tf.saved_model.load(tmp_path / "saved").signatures["serving_default"]
     found = serve(**{name: tf.constant(rows) for name, rows in inputs.items()})
     assert found["tags"].numpy().tolist() == expected[0].tolist()
-    assert_allclose(found["confidences"], expected[1], rtol=1e-4, atol=1e-6)
-    assert expected[1].min() < 0.9
+    assert_allclose(found["confidences"], expected[1], rtol=1e-3, atol=1e-5)
+    last = expected[0][range(24), (expected[0] >= 0).sum(axis=1) - 1]
+    assert last.any()  # some sentences end in an entity
     labels = json.loads((tmp_path / "saved" / "assets.extra" / "labels").read_text())
     assert labels == list(settings.tag_scheme().labels)
     with pytest.raises(FileExistsError, match="saved: needs a folder that does not exist"):
