@@ -1,6 +1,6 @@
 """Latency and throughput of `kcrf serve`, under several numbers of clients, with shared batches and without.
 
-    python benchmarks/serve_speed.py RUN text.txt [--clients 1 8 32] [--seconds 10]
+    python benchmarks/serve_speed.py RUN_OR_ONNX_FILE text.txt [--clients 1 8 32] [--seconds 10]
 
 Each client sends a line of the text as one request, waits for the answer and sends the next one, over a connection that
 it keeps. The server is a process of its own; the clients are threads of this one, which compute nothing. "One by one"
@@ -21,7 +21,6 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 ROOT = Path(__file__).resolve().parents[1]
-PATHS = {"cws": "/segment", "ner": "/recognize", "classify": "/classify"}
 
 
 def main():
@@ -33,15 +32,15 @@ def main():
     options = parser.parse_args()
     lines = Path(options.text).read_text(encoding="utf-8").splitlines()
     texts = ["".join(line.split())[:500] for line in lines if line.strip()]
-    task = json.loads((Path(options.run) / "config.json").read_text(encoding="utf-8"))["settings"]["task"]
     servers = {"one by one": start(options.run, 1), "shared batches": start(options.run, 64)}
     try:
         print("| server | clients | p50 ms | p99 ms | requests/s | characters/s | requests a batch |")
         print("|---|---:|---:|---:|---:|---:|---:|")
         for clients in options.clients:
             for name, (_, address) in servers.items():
-                measured(address, PATHS[task], texts, clients, options.seconds / 5)  # warms up
-                print(f"| {name} | {clients} |", measured(address, PATHS[task], texts, clients, options.seconds))
+                path = json.loads(content(address, "/models"))["models"][0]["path"]
+                measured(address, path, texts, clients, options.seconds / 5)  # warms up
+                print(f"| {name} | {clients} |", measured(address, path, texts, clients, options.seconds))
     finally:
         for process, _ in servers.values():
             process.send_signal(signal.SIGTERM)
@@ -93,10 +92,15 @@ def measured(address, path, texts, clients, seconds):
 
 def batches(address):
     """How many batches the server has computed, and requests in them."""
-    connection = http.client.HTTPConnection(address)
-    connection.request("GET", "/metrics")
-    values = dict(line.rsplit(" ", 1) for line in connection.getresponse().read().decode().splitlines() if line)
+    values = dict(line.rsplit(" ", 1) for line in content(address, "/metrics").splitlines() if line)
     return [float(values.get(f'kcrf_{name}_total{{model="model"}}', 0)) for name in ("batches", "batched_requests")]
+
+
+def content(address, path):
+    """What the server has at a path."""
+    connection = http.client.HTTPConnection(address)
+    connection.request("GET", path)
+    return connection.getresponse().read().decode()
 
 
 if __name__ == "__main__":

@@ -24,8 +24,9 @@ def open_socket(host, port):
     Raises:
         OSError: The address is not one of this machine, or the port is in use.
     """
-    family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-    bound = socket.socket(family, kind)
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    family, kind, protocol, _, address = found[0]
+    bound = socket.socket(family, kind, protocol)  # asyncio sets TCP_NODELAY only where the protocol is named
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(address)

@@ -135,14 +135,16 @@ def test_a_worker_that_is_killed_ends_the_command_with_a_reason(folder):
     assert (folder / "out.txt").read_text(encoding="utf-8") == EXPECTED
 
 
+# Not `resource.getrusage`: it counts what the process that started this one uses.
 MEMORY = """
-import resource, runpy, sys
+import re, runpy, sys
 sys.argv[1:] = ["large.txt", "/dev/null", "1"]
 runpy.run_path("slow.py", run_name="__main__")
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+print(int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1]) // 1024)
 """
 
 
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux' /proc")
 def test_memory_does_not_grow_with_the_input(folder):
     used = []
     for lines in (2_000, 800_000):
@@ -154,7 +156,7 @@ def test_memory_does_not_grow_with_the_input(folder):
         )
         used.append(int(done.stdout))
     assert (folder / "large.txt").stat().st_size > 27_000_000
-    assert used[1] < used[0] + 8  # MiB
+    assert 5 < used[0] and used[1] < used[0] + 8  # MiB
 
 
 def test_progress_is_a_line_with_share_rate_and_time_left(folder):
