@@ -16,10 +16,10 @@ from chromium import Page
 from servers import ROOT, Server
 
 from kcrf.corpora import load_mini
-from kcrf.export import export_model
 from kcrf.runs import Settings
 from kcrf.serving import open_socket
 from kcrf.taggers import EntityRecognizer, TextClassifier, WordSegmenter
+from kcrf.taggers.ready import ready_segmenter
 from kcrf.training import train_classifier
 
 pytestmark = pytest.mark.once("torch")
@@ -32,19 +32,18 @@ SLOW = {"texts": ["研究生命的起源。" * 1500], "top_k": 20}  # computes f
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Small models by their names: words, people, kinds of texts, pairs of texts, and words in an exported file."""
+    """Small models by their names: words, people, kinds of texts, pairs of texts, and the one in the package."""
     folder = tmp_path_factory.mktemp("runs")
     kinds = [(text, "question" if "吗" in text else "other") for text in ("好吗", "好的", "来吗", "来了")] * 4
     train_classifier(Settings(task="classify", **QUICK), kinds, kinds[:4], out=folder / "kinds")
     pairs = [(text, "好", label) for text, label in kinds]
     train_classifier(Settings(task="classify", pairs=True, **QUICK), pairs, pairs[:4], out=folder / "pairs")
-    export_model(FIXTURES / "words", folder / "exported.onnx")
     return {
         "words": FIXTURES / "words",
         "people": FIXTURES / "entities",
         "kinds": folder / "kinds",
         "pairs": folder / "pairs",
-        "exported": folder / "exported.onnx",
+        "ready": ready_segmenter(),
     }
 
 
@@ -97,9 +96,11 @@ def test_words_are_those_of_the_tagger_with_their_places(server, runs):
             assert [word["start"] for word in row] == sorted({word["start"] for word in row})
 
 
-def test_an_exported_file_gives_the_words_of_its_run(server):
-    answers = [server.post("/segment", texts=SENTENCES, top_k=2, model=name)[1] for name in ("words", "exported")]
-    assert close(*(answer["results"] for answer in answers))
+def test_an_exported_file_is_served_too(server, runs):
+    status, found, _ = server.post("/segment", texts=SENTENCES, model="ready")
+    expected = WordSegmenter(runs["ready"]).segment_batch(SENTENCES, confidence=True)
+    words = [[(word["text"], word["confidence"]) for word in result["words"]] for result in found["results"]]
+    assert status == 200 and close(words, expected)
 
 
 def test_entities_are_those_of_the_recognizer(server, runs):
@@ -135,7 +136,7 @@ def test_the_server_lists_its_models_and_is_healthy(server):
         ("people", "/recognize", ["LOC", "ORG", "PER"], False),
         ("kinds", "/classify", ["other", "question"], False),
         ("pairs", "/classify", ["other", "question"], True),
-        ("exported", "/segment", [], False),
+        ("ready", "/segment", [], False),
     ]
     assert server.ask("GET", "/health")[:2][0] == 200
 
@@ -268,9 +269,9 @@ MALFORMED = [  # path, body, status, what the reason says
     ("/segment", '{"texts": ["好"], "top_k": true}', 422, "top_k: "),
     ("/segment", '{"texts": ["好"], "top_k": 1e400}', 422, "top_k: "),
     ("/segment", '{"texts": ["好"], "model": 3}', 422, "model: "),
-    ("/segment", '{"texts": ["好"], "model": "people"}', 404, "`model` must be one of words, exported"),
-    ("/segment", '{"texts": ["好"], "model": "../words"}', 404, "`model` must be one of words, exported"),
-    ("/segment", '{"texts": ["好"], "model": "\\ud800"}', 404, "`model` must be one of words, exported"),
+    ("/segment", '{"texts": ["好"], "model": "people"}', 404, "`model` must be one of words, ready"),
+    ("/segment", '{"texts": ["好"], "model": "../words"}', 404, "`model` must be one of words, ready"),
+    ("/segment", '{"texts": ["好"], "model": "\\ud800"}', 404, "`model` must be one of words, ready"),
     ("/segment", json.dumps({"texts": ["好"] * 21}), 422, "texts: "),
     ("/segment", json.dumps({"texts": ["x" * 20_001]}), 422, "texts[0]: "),
     ("/segment", json.dumps({"texts": ["x" * 400_000]}), 413, "400,000 bytes"),
