@@ -6,7 +6,14 @@ from pathlib import Path
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).parents[1]
-BESIDE = ["PORTING.md", "PORTING.zh.md", "CHANGELOG.md", "benchmarks/README.md", "pretrained/README.md"]
+BESIDE = [
+    "PORTING.md",
+    "PORTING.zh.md",
+    "CHANGELOG.md",
+    "benchmarks/README.md",
+    "pretrained/README.md",
+    "kcrf/taggers/data/zh_gsd/README.md",
+]
 LINK = re.compile(rf"\]\(\.\./({'|'.join(map(re.escape, BESIDE))})")
 
 
