@@ -18,7 +18,7 @@ from kcrf.pretraining import Cloze
 from kcrf.snippets import sequence_padding
 from kcrf.tokenizers import Tokenizer
 
-maxlen, batch_size, epochs = 24, 32, 12
+maxlen, batch_size, epochs = 24, 32, 20
 rng = np.random.default_rng(0)
 
 
