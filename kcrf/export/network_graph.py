@@ -8,9 +8,9 @@ import tf2onnx
 from kcrf.backend import keras, ops
 from kcrf.export.tensorflow_function import signature_of
 
-__all__ = ["OPSET", "network_graph"]
+__all__ = ["network_graph"]
 
-OPSET = 18
+_OPSET = 18
 
 
 def network_graph(model, outputs, int8=False):
@@ -34,7 +34,7 @@ def network_graph(model, outputs, int8=False):
         return outputs(given, network(given, training=False))
 
     handlers = {"Erfc": (_convert_erfc, [])}
-    proto, _ = tf2onnx.convert.from_function(call, signature, opset=OPSET, custom_op_handlers=handlers)
+    proto, _ = tf2onnx.convert.from_function(call, signature, opset=_OPSET, custom_op_handlers=handlers)
     proto = _quantized(proto) if int8 else proto
     proto.graph.ClearField("output")
     return proto

@@ -67,14 +67,14 @@ def row_length(inputs):
     return len(next(iter(inputs.values())))
 
 
-def inference_batches(readings, batch_size):
+def inference_batches(readings, batch_size, few_shapes=True):
     """Yields the windows of texts in batches, short ones first, so that little is padded.
-
-    The last batch of some texts has 1, 8, 64, ... or `batch_size` rows, so that few shapes occur.
 
     Args:
         readings: List of `kcrf.readers.Reading`.
         batch_size: Windows of a batch.
+        few_shapes: Whether batches are padded to the lengths in `BUCKETS` or `LONG_BUCKETS`, and to 1, 8, 64, ... or
+            `batch_size` rows, for a model that is compiled for each shape. Defaults to True.
 
     Yields:
         `(windows, inputs)`: a list of `(number of the text, Window)` and a dict of arrays `(rows, length, ...)`. There
@@ -84,8 +84,10 @@ def inference_batches(readings, batch_size):
     windows.sort(key=lambda item: item[1].length)
     for first in range(0, len(windows), batch_size):
         batch = windows[first : first + batch_size]
-        length = bucket(batch[-1][1].length)  # the longest one is the last
-        yield batch, _pad_inputs([window.inputs for _, window in batch], length, _row_bucket(len(batch), batch_size))
+        length, rows = batch[-1][1].length, len(batch)  # the longest one is the last
+        if few_shapes:
+            length, rows = bucket(length), _row_bucket(rows, batch_size)
+        yield batch, _pad_inputs([window.inputs for _, window in batch], length, rows)
 
 
 def _row_bucket(rows, batch_size):

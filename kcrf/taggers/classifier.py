@@ -79,7 +79,7 @@ class Classifier:
         """The outputs of the model in double precision, `(texts, labels)`."""
         readings = self.reader.read_texts(texts, self.settings.max_length)
         scores = np.zeros((len(texts), len(self.labels) or 1))
-        for windows, inputs in inference_batches(readings, batch_size):
+        for windows, inputs in inference_batches(readings, batch_size, self.network.few_shapes):
             scores[[number for number, _ in windows]] = self.network.scores(inputs)[: len(windows)]
             if on_batch:
                 on_batch(len(windows))

@@ -192,7 +192,7 @@ class Tagger:
 
         These are a list of `(number of the text, Window)`, the scores of the network and `(windows, time)` tags.
         """
-        for windows, inputs in inference_batches(readings, batch_size):
+        for windows, inputs in inference_batches(readings, batch_size, self.network.few_shapes):
             allowed = self._allowed(windows, known, next(iter(inputs.values())).shape[:2])
             paths, scores = self.network.decode(inputs, allowed, len(windows), with_scores)
             yield windows, scores, paths

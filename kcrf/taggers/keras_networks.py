@@ -3,7 +3,7 @@
 import numpy as np
 
 from kcrf import crf
-from kcrf.backend import JIT_PAYS_FOR_INFERENCE, keras, ops
+from kcrf.backend import COMPILES_SHAPES, JIT_PAYS_FOR_INFERENCE, keras, ops
 from kcrf.layers import ConditionalRandomField, ViterbiTags
 from kcrf.taggers.networks import build_network, crf_of, mask_of
 from kcrf.taggers.pooled import build_classifier
@@ -28,7 +28,10 @@ class KerasTaggingNetwork:
     Attributes:
         model: The model, without an optimizer, which is not to be saved.
         crf: Its `ConditionalRandomField`, or None.
+        few_shapes: Whether the model is compiled for each shape of its inputs.
     """
+
+    few_shapes = COMPILES_SHAPES
 
     def __init__(self, model, scheme, temperature=1.0):
         self.scheme, self.temperature, self.crf = scheme, temperature, crf_of(model)
@@ -101,7 +104,10 @@ class KerasClassificationNetwork:
 
     Attributes:
         model: The model, without an optimizer, which is not to be saved.
+        few_shapes: Whether it is compiled for each shape of its inputs.
     """
+
+    few_shapes = COMPILES_SHAPES
 
     def __init__(self, model):
         self.model = keras.Model(model.input, model.output)

@@ -19,6 +19,8 @@ class OnnxTaggingNetwork:
         transitions: `(tags, tags)`, from which probabilities are computed.
     """
 
+    few_shapes = False
+
     def __init__(self, session, scheme, transitions):
         self.scheme, self._session, self._transitions = scheme, session, np.array(transitions, "float64")
 
@@ -53,6 +55,8 @@ class Scores(NamedTuple):
 
 class OnnxClassificationNetwork:
     """What `KerasClassificationNetwork` does, by an exported file."""
+
+    few_shapes = False
 
     def __init__(self, session):
         self._session = session
