@@ -55,7 +55,8 @@ def _classifying(options):
 
     with quiet_import():
         from kcrf.taggers import TextClassifier
-    classifier = TextClassifier(options.model)
+
+        classifier = TextClassifier(options.model)
 
     def process(items, on_batch):
         found = classifier.classify_batch(items, options.batch_size, on_batch)

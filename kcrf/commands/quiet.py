@@ -14,7 +14,7 @@ _NOTE = re.compile(rb"I\d{4} |WARNING: All log messages before absl::InitializeL
 
 @contextmanager
 def quiet_import():
-    """A context for importing Keras in: leaves out absl's notes, shows all else on standard error at its end."""
+    """A context in which Keras is imported: leaves out absl's notes, shows all else on standard error at its end."""
     try:
         stderr = os.dup(2)
     except OSError:  # there is none

@@ -70,11 +70,12 @@ def _serve(options):
     _check(runs.values())
     with quiet_import():
         from kcrf.serving import Limits, load_models, open_socket, run_server
-    limits = Limits(
-        options.max_body, options.max_texts, options.max_length, options.max_waiting, batch=options.batch_size
-    )
-    bound = open_socket(options.host, options.port)
-    models = load_models(runs)
+
+        limits = Limits(
+            options.max_body, options.max_texts, options.max_length, options.max_waiting, batch=options.batch_size
+        )
+        bound = open_socket(options.host, options.port)
+        models = load_models(runs)
     for model in models.values():
         model.warm_up()
     run_server(models, bound, limits, lambda url: _print_ready(url, models))

@@ -73,7 +73,8 @@ def _segmenting(options):
     """What segments texts, for `write_results`."""
     with quiet_import():
         from kcrf.taggers import WordSegmenter
-    segmenter = WordSegmenter(options.model, options.words, options.force_words, options.keep_latin)
+
+        segmenter = WordSegmenter(options.model, options.words, options.force_words, options.keep_latin)
 
     def process(texts, on_batch):
         if options.top_k is not None:
@@ -151,7 +152,8 @@ def _recognizing(options):
 
     with quiet_import():
         from kcrf.taggers import EntityRecognizer
-    recognizer = EntityRecognizer(options.model, options.min_confidence)
+
+        recognizer = EntityRecognizer(options.model, options.min_confidence)
 
     def process(given, on_batch):
         texts = [item if isinstance(item, str) else item.text for item in given]

@@ -84,7 +84,7 @@ def inference_batches(readings, batch_size, few_shapes=True):
     windows.sort(key=lambda item: item[1].length)
     for first in range(0, len(windows), batch_size):
         batch = windows[first : first + batch_size]
-        length, rows = batch[-1][1].length, len(batch)  # the longest one is the last
+        length, rows = max(batch[-1][1].length, 1), len(batch)  # the longest one is the last; an empty text has one too
         if few_shapes:
             length, rows = bucket(length), _row_bucket(rows, batch_size)
         yield batch, _pad_inputs([window.inputs for _, window in batch], length, rows)

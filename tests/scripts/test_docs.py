@@ -97,8 +97,12 @@ def test_the_code_of_a_guide_runs_from_top_to_bottom(document, tmp_path, monkeyp
 def test_the_code_of_the_readme_prints_words(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    (block,) = CODE.finditer(text)
-    names = run([block], text, "README.md")
+    ready, trained = CODE.finditer(text)
+    run([ready], text, "README.md")
+    assert ast.literal_eval(capsys.readouterr().out) == ast.literal_eval(
+        re.search(r"# (\[.*\])$", ready[2], re.MULTILINE)[1]
+    )
+    names = run([trained], text, "README.md")
     words = ast.literal_eval(capsys.readouterr().out.splitlines()[-1])
     promised = ast.literal_eval(re.search(r"# (\[.*), \.\.\.\]$", text, re.MULTILINE)[1] + "]")
     assert words[: len(promised)] == promised
