@@ -18,8 +18,9 @@ import tempfile
 import time
 from pathlib import Path
 
-KINDS = ("torch", "jax", "tensorflow", "one by one", "onnx", "onnx int8", "student", "student int8", "jieba")
-BACKENDS = {"one by one": "torch", "student": "torch"}
+ONE_BY_ONE = {f"one by one, {backend}": backend for backend in ("tensorflow", "torch")}
+KINDS = ("torch", "jax", "tensorflow", *ONE_BY_ONE, "onnx", "onnx int8", "student", "student int8", "jieba")
+BACKENDS = {**ONE_BY_ONE, "student": "torch"}
 FEW = 200  # sentences, one by one
 
 
@@ -71,7 +72,7 @@ def in_a_process(kind, threads, models, options):
     environment = {**os.environ, **dict.fromkeys(names, str(threads)), "KERAS_BACKEND": BACKENDS.get(kind, kind)}
     command = ["taskset", "-c", cores, sys.executable, __file__, "--test", options.test, "--rounds", options.rounds]
     command = list(map(str, [*command, "--child", kind, models[kind]]))
-    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True)
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -84,7 +85,7 @@ def measure(kind, model, test, rounds):
     from kcrf.corpora import read_segmented
     from kcrf.metrics import segmentation_scores
 
-    gold = [words for words in read_segmented(test) if words][: FEW if kind == "one by one" else None]
+    gold = [words for words in read_segmented(test) if words][: FEW if kind in ONE_BY_ONE else None]
     texts = ["".join(words) for words in gold]
     found, seconds = segment(texts), []
     for _ in range(rounds):
@@ -117,13 +118,15 @@ def by_jieba(_):
 def one_by_one(model):
     """One sentence a `predict`, and a Viterbi in NumPy, as bert4keras' `ViterbiDecoder` has it."""
     import numpy as np
+    from keras import ops
 
     from kcrf.snippets import ViterbiDecoder
     from kcrf.taggers import load_tagger
     from kcrf.tags import tags_to_words
 
     tagger = load_tagger(model)
-    decoder = ViterbiDecoder(np.asarray(tagger.network.chains(np.zeros((1, 1, 4), "float32"))[0]["transitions"]))
+    chain, _ = tagger.network.chains(np.zeros((1, 1, 4), "float32"))
+    decoder = ViterbiDecoder(ops.convert_to_numpy(chain["transitions"]), starts=[0, 1], ends=[0, 3])  # BMES
 
     def segment(texts):
         words = []
@@ -140,7 +143,7 @@ def one_by_one(model):
     return segment
 
 
-SEGMENTERS = {"jieba": by_jieba, "one by one": one_by_one}
+SEGMENTERS = {"jieba": by_jieba, **dict.fromkeys(ONE_BY_ONE, one_by_one)}
 
 
 def table(rows):

@@ -86,8 +86,15 @@ def test_a_dictionary_and_known_words_work_as_on_the_run(words):
     assert TEXTS[0][1:4] in exported.segment(TEXTS[0], spans=spans)
 
 
-@pytest.mark.parametrize("scheme", ["bio", "bioes"])
-@pytest.mark.parametrize("head", ["crf", "softmax"])
+@pytest.mark.parametrize(
+    ("head", "scheme"),
+    [
+        ("crf", "bioes"),
+        ("softmax", "bio"),
+        pytest.param("crf", "bio", marks=pytest.mark.long),
+        pytest.param("softmax", "bioes", marks=pytest.mark.long),
+    ],
+)
 def test_entities_are_those_of_the_run(head, scheme, tmp_path):
     settings = Settings(task="ner", types=TYPES, head=head, scheme=scheme, encoder="transformer", **SMALL)
     settings = replace(settings, crf_lr_multiplier=1.0, constraints=head == "crf")

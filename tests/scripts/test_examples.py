@@ -52,6 +52,7 @@ LONGEST = {
     "task_segment_and_tag",
     "task_sentence_similarity_lcqmc",
     "task_sentiment_albert",
+    "task_sentiment_pet",
     "task_sequence_labeling_cws_distillation",
     "task_sequence_labeling_ner_augmentation",
     "task_sequence_labeling_ner_crf",
