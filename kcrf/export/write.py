@@ -36,7 +36,7 @@ def export_model(run_dir, path, format="onnx", int8=False):
         path: The file, which ends in `.onnx` and replaces one that is there; or the folder of a SavedModel, which must
             not exist.
         format: "onnx" or "saved_model". Defaults to "onnx".
-        int8: For ONNX: whether matrices and embeddings become integers of 8 bits: a quarter of the size, two to three
+        int8: For ONNX: whether matrices and embeddings become integers of 8 bits: a quarter of the size, one and a half
             times the speed, and slightly other scores. Defaults to False.
 
     Raises:
