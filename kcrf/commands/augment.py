@@ -118,7 +118,7 @@ def _settings(options):
 
 def _lines(task, items):
     """The lines of a file from which the items can be read again."""
-    from kcrf.corpora import classified_line, conll_lines, entity_line
+    from kcrf.corpora import classified_line, conll_lines, sentence_line
 
     if task == "cws":
         return [" ".join(words) for words in items]
@@ -126,7 +126,4 @@ def _lines(task, items):
         return [classified_line(*item.texts, label=item.label) for item in items]
     if all(item.tokens for item in items):
         return [line for item in items for line in conll_lines(item)]
-    return [
-        entity_line(item.text, [{"start": start, "end": end, "label": label} for start, end, label in item.spans])
-        for item in items
-    ]
+    return list(map(sentence_line, items))

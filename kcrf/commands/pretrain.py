@@ -66,7 +66,8 @@ def _settings(options):
     from kcrf.runs.pretraining import PretrainingSettings
 
     given = {setting.name: getattr(options, setting.name) for setting in fields(PretrainingSettings)}
-    return make_settings(PretrainingSettings, {**given, "bert": options.bert and os.path.abspath(options.bert)})
+    folders = {name: given[name] and os.path.abspath(given[name]) for name in ("bert", "task_model")}
+    return make_settings(PretrainingSettings, {**given, **folders})
 
 
 def _run(settings, options, out):

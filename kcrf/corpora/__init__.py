@@ -3,7 +3,7 @@
 from kcrf.corpora.classified import Example, classified_line, read_classified
 from kcrf.corpora.conll import conll_lines, join_tokens, read_conll, read_conll_tokens
 from kcrf.corpora.downloads import download
-from kcrf.corpora.json_lines import entity_line, read_entities
+from kcrf.corpora.json_lines import entity_line, read_entities, sentence_line
 from kcrf.corpora.lines import read_lines
 from kcrf.corpora.mini import Corpus, load_mini
 from kcrf.corpora.segmented import read_segmented

@@ -12,7 +12,7 @@ from kcrf.corpora.lines import read_lines
 from kcrf.corpora.sentences import Sentence
 from kcrf.files import json_line
 
-__all__ = ["entity_line", "read_entities"]
+__all__ = ["entity_line", "read_entities", "sentence_line"]
 
 _BEGINS_OBJECT = re.compile(r'\s*\{\s*["}]')  # a CoNLL file may begin with a brace as well
 _BEGINS_ARRAY = re.compile(r"\s*\[\s*(\{|$)")
@@ -22,6 +22,12 @@ _FORM = '{"text": ..., "entities": [{"start": ..., "end": ..., "label": ...}]}'
 def entity_line(text, entities, **more):
     """The line, without its end, for a text and its entities, a list of dicts."""
     return json_line({"text": text, "entities": entities, **more})
+
+
+def sentence_line(sentence):
+    """The line, without its end, for a `Sentence` with entities."""
+    entities = [{"start": start, "end": end, "label": label} for start, end, label in sentence.spans]
+    return entity_line(sentence.text, entities)
 
 
 def read_entities(path, column=-1, repair=False):

@@ -8,10 +8,11 @@ __all__ = ["choose_positions", "hide"]
 
 SHARE_MASKED, SHARE_RANDOM = 0.8, 0.1  # the rest is shown as it is
 SPAN_END, LONGEST_SPAN = 0.2, 10  # the geometric distribution of lengths in words, 3.8 on average
+_LEAST_IMPORTANCE = 1e-20
 _MOST_DRAWS = 100  # of spans, for a window whose words fit nowhere any more
 
 
-def choose_positions(candidates, starts, count, kind, random):
+def choose_positions(candidates, starts, count, kind, random, importance=None):
     """Draws the positions of a window that have to be predicted.
 
     - "tokens": each by itself (BERT, https://arxiv.org/abs/1810.04805).
@@ -19,6 +20,8 @@ def choose_positions(candidates, starts, count, kind, random):
       https://arxiv.org/abs/1906.08101).
     - "spans": runs of whole words whose number is geometrically distributed, 10 at most (SpanBERT,
       https://arxiv.org/abs/1907.10529).
+    - "selected": each by itself, with a probability in proportion to its importance to a task (after
+      https://arxiv.org/abs/2004.09733, where all that matters is hidden, and always).
 
     A word or a span that would exceed `count` is left out, so that fewer positions may be drawn; but never none.
 
@@ -26,8 +29,10 @@ def choose_positions(candidates, starts, count, kind, random):
         candidates: `(time,)` bool, False for special tokens and padding.
         starts: `(time,)` bool, whether a token begins a word. Special tokens do.
         count: How many positions to draw.
-        kind: "tokens", "words" or "spans".
+        kind: "tokens", "words", "spans" or "selected".
         random: A `numpy.random.Generator`.
+        importance: `(time,)`, numbers of at least 0, for "selected". Tokens of importance 0 are drawn where all others
+            are. Defaults to None.
 
     Returns:
         `(positions, groups)`, int arrays of the same length: the positions in ascending order, and for each the number
@@ -42,6 +47,9 @@ def choose_positions(candidates, starts, count, kind, random):
     """
     if kind not in MASKS:
         raise ValueError(f"`kind` is one of {MASKS}. Received: {kind!r}")
+    if kind == "selected":
+        positions = _draw_selected(np.flatnonzero(candidates), importance, count, random)
+        return positions, np.arange(len(positions))
     begins = np.flatnonzero(starts if kind != "tokens" else np.ones_like(starts))
     words = np.split(np.arange(len(starts)), begins[begins > 0])
     words = [word for word in words if candidates[word].all()]
@@ -55,6 +63,12 @@ def choose_positions(candidates, starts, count, kind, random):
     numbers = np.repeat(np.arange(len(groups)), list(map(len, groups)))
     order = np.argsort(positions)
     return positions[order], numbers[order]
+
+
+def _draw_selected(positions, importance, count, random):
+    """Positions drawn without replacement: the largest logarithms with noise (Gumbel top-k, arXiv 1903.06059)."""
+    weights = np.log(np.maximum(importance[positions], _LEAST_IMPORTANCE)) + random.gumbel(size=len(positions))
+    return np.sort(positions[np.argsort(-weights)[:count]])
 
 
 def _draw_words(words, count, random):

@@ -5,6 +5,7 @@ import shutil
 import time
 from contextlib import contextmanager
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from kcrf.files import read_json
 from kcrf.models import build_transformer_model, save_pretrained
 from kcrf.optimizers import AdamWeightDecay
 from kcrf.pretraining.batches import MaskedBatches
+from kcrf.pretraining.importance import TaskModel, write_importance
 from kcrf.pretraining.model import masked_language_model
 from kcrf.pretraining.vocabulary import learn_vocabulary
 from kcrf.pretraining.windows import Windows, iterate_lines, word_splitter, write_tokens
@@ -33,7 +35,7 @@ from kcrf.training.state import load_state, save_state
 __all__ = ["pretrain", "resume_pretraining"]
 
 WORK = "pretraining"  # a folder inside that of the model
-ABOUT, TOKENS, STATE = "about.json", "tokens.bin", "state.npz"
+ABOUT, TOKENS, IMPORTANCE, STATE = "about.json", "tokens.bin", "importance.bin", "state.npz"
 _OF_TOKENIZER = ("vocab.txt", "tokenizer_config.json")
 HELD_OUT = 500  # windows, or a twentieth of fewer than 10,000
 _HEAD = "cls/predictions"
@@ -62,25 +64,32 @@ def pretrain(settings, texts, out, progress=None):
         FileExistsError: `out` is not empty.
         FileNotFoundError: A file of text, or of the BERT, is not there.
         BlockingIOError: Another process writes into `out`.
-        ImportError: A library is needed, tokenizers for a new vocabulary or jieba for Chinese words, and not installed.
+        ImportError: A library is needed and not installed: tokenizers for a new vocabulary, jieba for Chinese words,
+            TensorFlow for Google's format.
         ValueError: The text is too short, a line is not UTF-8, or the loss is not finite any more.
     """
     out = Path(out)
     _check_is_free(out)
+    if settings.google_checkpoint and find_spec("tensorflow") is None:
+        raise ImportError("`google_checkpoint` needs TensorFlow: pip install tensorflow")
     texts = [Path(path).absolute() for path in texts]
     folder = RunFolder(out / WORK)
     with locked(out):
         folder.path.mkdir(exist_ok=True)
+        task_model = TaskModel(settings.task_model) if settings.mask == "selected" else None
         reader = _make_reader(settings, texts)
         count = write_tokens(
             folder.path / TOKENS,
             iterate_lines(texts),
             reader.vocabulary,
             reader.lower_case,
-            word_splitter() if settings.mask != "tokens" else None,
+            word_splitter() if settings.mask in ("words", "spans") else None,
         )
         if count < 2 * settings.length:
             raise ValueError(f"Pretraining needs text of {2 * settings.length} tokens at least. Received: {count}")
+        if task_model is not None:
+            path = folder.path / IMPORTANCE
+            write_importance(path, iterate_lines(texts), reader.vocabulary, reader.lower_case, task_model)
         _save_tokenizer(out, reader)
         about = {"settings": asdict(settings), "texts": list(map(str, texts)), "backend": backend_name()}
         folder.save_json(ABOUT, {**about, "config": reader.config, "is_complete": False})
@@ -165,7 +174,13 @@ def _save_tokenizer(out, reader):
 def _run(folder, settings, reader, progress):
     """Trains from the state in the folder, or from the start, to the end. Returns the log."""
     set_random_seed(settings.seed)
-    windows = Windows(folder.path / TOKENS, settings.length, reader.vocabulary["[CLS]"], reader.vocabulary["[PAD]"])
+    windows = Windows(
+        folder.path / TOKENS,
+        settings.length,
+        reader.vocabulary["[CLS]"],
+        reader.vocabulary["[PAD]"],
+        folder.path / IMPORTANCE if settings.mask == "selected" else None,
+    )
     train, valid = _split(len(windows))
     every = min(settings.every, settings.steps)
     rounds = math.ceil(settings.steps / every)
@@ -188,15 +203,24 @@ def _run(folder, settings, reader, progress):
             rounds_done = RoundEnd(folder, transformer.model, history, every, progress)
             callbacks = [EpochBatches(batches, random), rounds_done, *([progress] if progress else []), interruption]
             fit_with_progress(model, batches, rounds, len(history.rows), callbacks, progress, held_out)
+    if settings.google_checkpoint:
+        _write_google_checkpoint(transformer, folder.path.parent)
     folder.save_json(ABOUT, {**read_json(folder.file(ABOUT)), "is_complete": True})
     _clear(folder)
     return history.rows
 
 
+def _write_google_checkpoint(transformer, out):
+    """Writes the model in a folder once more, as `bert_model.ckpt` and `bert_config.json`."""
+    transformer.load_weights_from_checkpoint(out)  # the best ones; the last ones are in memory
+    transformer.save_weights_as_checkpoint(out / "bert_model.ckpt")
+    RunFolder(out).save_json("bert_config.json", read_json(out / "config.json"))
+
+
 def _clear(folder):
     """Removes what only an interrupted pretraining needs, and what a killed process left half-written."""
     half_written = [*folder.path.glob("new.*"), *folder.path.parent.glob("new.*")]
-    for path in (folder.file(STATE), folder.file(TOKENS), *half_written):
+    for path in (*map(folder.file, (STATE, TOKENS, IMPORTANCE)), *half_written):
         path.unlink(missing_ok=True)
     for path in folder.path.parent.glob(".writing-*"):
         shutil.rmtree(path)

@@ -3,6 +3,7 @@
 from functools import cache
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from kcrf.files import write_aside
 from kcrf.tokenizers import Tokenizer
 from kcrf.tokenizers.characters import is_cjk_character
 
-__all__ = ["Windows", "iterate_lines", "word_splitter", "write_tokens"]
+__all__ = ["Window", "Windows", "batches_of_lines", "is_inside_word", "iterate_lines", "word_splitter", "write_tokens"]
 
 _LINES_AT_A_TIME = 2000
 
@@ -33,6 +34,20 @@ def iterate_lines(paths):
             yield from (line for line in decode_lines(file, path) if line.strip())
 
 
+def batches_of_lines(lines, size):
+    """Yields lists of lines."""
+    source = iter(lines)
+    while batch := list(islice(source, size)):
+        yield batch
+
+
+def is_inside_word(vocabulary):
+    """`(ids,)` bool: whether a token continues a word, as `##ing` does."""
+    inside = np.zeros(max(vocabulary.values()) + 1, bool)
+    inside[[number for token, number in vocabulary.items() if token.startswith("##")]] = True
+    return inside
+
+
 def write_tokens(path, lines, vocabulary, lower_case, split_words=None, on_lines=None):
     """Writes the tokens of lines to a file, with `[SEP]` after each line.
 
@@ -51,15 +66,13 @@ def write_tokens(path, lines, vocabulary, lower_case, split_words=None, on_lines
         How many tokens were written.
     """
     tokenizer = Tokenizer(vocabulary, lower_case, token_start=None)
-    continues = np.zeros(max(vocabulary.values()) + 1, bool)
-    continues[[number for token, number in vocabulary.items() if token.startswith("##")]] = True
-    count = 0
+    continues, count = is_inside_word(vocabulary), 0
 
     def write(aside):
         nonlocal count
-        source, done = iter(lines), 0
+        done = 0
         with open(aside, "wb") as file:
-            while batch := list(islice(source, _LINES_AT_A_TIME)):
+            for batch in batches_of_lines(lines, _LINES_AT_A_TIME):
                 for line, encoding in zip(batch, tokenizer.encode_batch(batch)):
                     ids = np.array(encoding.token_ids, np.int32)
                     inner = continues[ids]
@@ -86,6 +99,20 @@ def _inside_words(line, split_words, offsets):
     return ~starts[offsets[:, 0]]
 
 
+class Window(NamedTuple):
+    """A window of tokens.
+
+    Attributes:
+        token_ids: `(length,)` int32.
+        starts: `(length,)` bool, whether a token begins a word.
+        importance: `(length,)`, how much each token matters, or None where that was not measured.
+    """
+
+    token_ids: np.ndarray
+    starts: np.ndarray
+    importance: np.ndarray | None
+
+
 class Windows:
     """Windows of tokens: `[CLS]` and the next tokens of the text, across lines. All are full.
 
@@ -96,17 +123,19 @@ class Windows:
         length: How many tokens a window has, with `[CLS]`.
         start_id: The id of `[CLS]`.
         pad_id: The id of `[PAD]`.
+        importance: A file that `write_importance` wrote. Defaults to None.
     """
 
-    def __init__(self, path, length, start_id, pad_id):
+    def __init__(self, path, length, start_id, pad_id, importance=None):
         self._tokens = np.memmap(path, np.int32, "r")
+        self._importance = None if importance is None else np.memmap(importance, np.float32, "r")
         self._length, self._start_id, self._pad_id = length, start_id, pad_id
 
     def __len__(self):
         return max(1, len(self._tokens) // (self._length - 1))
 
     def __getitem__(self, number):
-        """`(token_ids, starts)`, each `(length,)`: int32, and bool, whether a token begins a word."""
+        """The n-th `Window`."""
         if not 0 <= number < len(self):
             raise IndexError(number)
         size = self._length - 1
@@ -118,7 +147,10 @@ class Windows:
         starts = np.pad(starts, (0, missing), constant_values=True)
         if len(starts) > 1:
             starts[1] = True  # a word that the window cuts
-        return ids, starts
+        if self._importance is None:
+            return Window(ids, starts, None)
+        importance = np.asarray(self._importance[number * size : (number + 1) * size])
+        return Window(ids, starts, np.pad(importance, (1, missing)))
 
 
 def word_splitter():

@@ -19,7 +19,7 @@ from kcrf.runs.options import (
 
 __all__ = ["MASKS", "PretrainingSettings"]
 
-MASKS = ("tokens", "words", "spans")
+MASKS = ("tokens", "words", "spans", "selected")
 
 AT_LEAST_100 = Range("at least 100", lambda x: x >= 100)
 
@@ -59,10 +59,19 @@ class PretrainingSettings:
     )
     mask: str = option(
         "tokens",
-        "What is hidden: single tokens; words as a whole, which Chinese text needs jieba for; or spans of several "
-        "words. words and spans are harder, and mostly better.",
+        "What is hidden: single tokens; words as a whole, which Chinese text needs jieba for; spans of several "
+        "words; or selected, tokens that matter to --task-model. words and spans are harder, and mostly better.",
         "masks",
         choices=MASKS,
+    )
+    task_model: str | None = option(
+        None,
+        "Folder of a run of `kcrf train` for --mask selected. A token is the more often hidden the more the entropy of "
+        "the model's answer moves without its word; or, for a model that was trained on a file of `kcrf importance`, "
+        "the more probably it finds the word important. Reads the text as often as a sentence has words.",
+        "masks",
+        none="none",
+        metavar="RUN",
     )
     rate: float = option(0.15, "Share of the tokens that are hidden.", "masks", range=PROBABILITY)
     static: bool = option(
@@ -114,11 +123,17 @@ class PretrainingSettings:
         "training",
         choices=("float32", "float16", "bfloat16"),
     )
+    google_checkpoint: bool = option(
+        False,
+        "At the end also write the model in Google's format: bert_model.ckpt and bert_config.json. Needs TensorFlow.",
+        "training",
+    )
     seed: int = option(0, "Seed of weights, windows and masks.", "training", range=NOT_NEGATIVE)
 
     def __post_init__(self):
-        if isinstance(self.bert, os.PathLike):
-            object.__setattr__(self, "bert", os.fspath(self.bert))
+        for name in ("bert", "task_model"):
+            if isinstance(getattr(self, name), os.PathLike):
+                object.__setattr__(self, name, os.fspath(getattr(self, name)))
         run = ("scratch" if self.bert is None else "bert",)
         for setting in fields(self):
             known, name = setting.metadata["option"], setting.name
@@ -127,6 +142,11 @@ class PretrainingSettings:
             if getattr(self, name) is not None or not may_be_none(setting):
                 known.check(name, kinds_of(setting), getattr(self, name), run)
             known.check_condition(name, getattr(self, name), self.bert, run)
+        if (self.mask == "selected") != (self.task_model is not None):
+            raise ValueError(
+                "mask='selected' and `task_model` need each other. "
+                f"Received: mask={self.mask!r}, task_model={self.task_model!r}"
+            )
         if self.width % 64:
             raise ValueError(f"`width` must be a multiple of 64, the size of a head. Received: {self.width}")
 

@@ -141,18 +141,36 @@ class Tagger:
 
     def _likely_spans(self, readings, batches, known):
         """The entities whose posterior is at least `min_confidence`, in units, and their posteriors."""
-        marginals = [np.zeros((len(reading.units), len(self.scheme))) for reading in readings]
-        seen = []
-        for windows, scores, _ in batches:
-            for (number, window), rows in zip(windows, self.network.marginals(scores), strict=True):
-                marginals[number][slice(*window.keep)] = window.kept(rows)
-            seen.append((windows, scores))
+        seen = [batch[:2] for batch in batches]
+        marginals = self._marginals(readings, seen)
         for rows, item in zip(marginals, known, strict=True):
             write_tags(self.scheme, item, rows)
         spans = [possible_spans(self.scheme, rows >= self.min_confidence) for rows in marginals]
         sure = span_confidences(self.network, spans, seen)
         chosen = [without_overlaps(row, ps, self.min_confidence) for row, ps in zip(spans, sure, strict=True)]
         return [row for row, _ in chosen], [ps for _, ps in chosen]
+
+    def _marginals(self, readings, batches):
+        """The posterior probability of every tag of each unit, `(units, tags)` for each text."""
+        found = [np.zeros((len(reading.units), len(self.scheme))) for reading in readings]
+        for windows, scores in batches:
+            for (number, window), rows in zip(windows, self.network.marginals(scores), strict=True):
+                found[number][slice(*window.keep)] = window.kept(rows)
+        return found
+
+    def marginals(self, texts, batch_size=64, on_batch=ignore):
+        """The units of each text and their posteriors: pairs `(units, 2)`, in characters, and `(units, tags)`."""
+        readings = self.reader.read(texts)
+        batches = self._decode(texts, readings, batch_size, on_batch, [None] * len(texts))
+        found = self._marginals(readings, (batch[:2] for batch in batches))
+        return [(reading.units, rows) for reading, rows in zip(readings, found, strict=True)]
+
+    def entropies(self, texts, batch_size=64, on_batch=ignore):
+        """The entropy of the tag sequences of each text in nats, an array; of several windows the sum."""
+        readings, found = self.reader.read(texts), np.zeros(len(texts))
+        for windows, scores, _ in self._decode(texts, readings, batch_size, on_batch, [None] * len(texts)):
+            np.add.at(found, [number for number, _ in windows], self.network.entropies(scores))
+        return found
 
     def top_k(self, texts, k, batch_size=64, on_batch=ignore, known=None, tokens=None):
         """The spans of the k most probable tag sequences of each text, best first. Equal ones are added up.

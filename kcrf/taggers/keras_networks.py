@@ -66,6 +66,10 @@ class KerasTaggingNetwork:
         """The posterior probability of every tag, `(rows, time, tags)`."""
         return ops.convert_to_numpy(self._crf.marginals(scores, self.temperature))
 
+    def entropies(self, scores):
+        """The entropy of the tag sequences of each row in nats, `(rows,)`."""
+        return ops.convert_to_numpy(crf.entropy(**self._crf.chain_at(scores, self.temperature)))
+
     def span_confidences(self, scores, spans):
         """As `ConditionalRandomField.span_confidence`."""
         return self._crf.span_confidence(scores, spans, self.scheme, self.temperature)

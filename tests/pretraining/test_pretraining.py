@@ -15,6 +15,7 @@ from kcrf.models import build_transformer_model
 from kcrf.pretraining import PretrainingSettings, pretrain, resume_pretraining
 from kcrf.pretraining.batches import MaskedBatches
 from kcrf.pretraining.model import POSITIONS, masked_language_model
+from kcrf.pretraining.windows import Window
 from kcrf.runs import Settings
 from kcrf.tokenizers import load_vocab
 from kcrf.training import train_segmenter
@@ -64,7 +65,7 @@ class Rows:
     """Windows whose tokens say which they are."""
 
     def __getitem__(self, number):
-        return np.array([2, *range(10 + 20 * number, 29 + 20 * number)]), np.ones(20, bool)
+        return Window(np.array([2, *range(10 + 20 * number, 29 + 20 * number)]), np.ones(20, bool), None)
 
 
 VOCABULARY = {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4, **{str(n): n for n in range(5, 300)}}
@@ -137,6 +138,20 @@ def test_the_folder_is_a_bert_for_everybody(whole, tmp_path):
     log = (out / "pretraining" / "log.csv").read_text().splitlines()
     assert log[0] == "epoch,step,loss,accuracy,valid_loss,valid_accuracy,seconds" and len(log) == 4
     assert {path.name for path in (out / "pretraining").iterdir()} == {"about.json", "log.csv"}
+
+
+@pytest.mark.once("torch")
+@pytest.mark.long
+def test_the_best_weights_are_written_in_googles_format_too(text, tmp_path):
+    out, wild = tmp_path / "bert", replace(TINY, learning_rate=3.0, warmup=0.99, google_checkpoint=True)
+    rows = pretrain(wild, [text], out)
+    assert rows[-1]["valid_loss"] > min(row["valid_loss"] for row in rows)  # so the last weights are not the best ones
+    ids = np.array([[2, 7, 8, 9, 3]])
+    found, expected = (
+        build_transformer_model(config, weights, with_mlm="linear").predict_on_batch([ids, np.zeros_like(ids)])
+        for config, weights in ((out / "bert_config.json", out / "bert_model.ckpt"), (out, out / "model.safetensors"))
+    )
+    np.testing.assert_array_equal(found, expected)
 
 
 def line_words(line):

@@ -1,0 +1,58 @@
+"""kcrf importance: labelled texts in, the same texts out with the words by which a classifier knows the labels."""
+
+from pathlib import Path
+
+from kcrf.commands.parsers import add_command, add_fields_option, fields_argument
+from kcrf.commands.quiet import quiet_import
+
+__all__ = ["add_importance"]
+
+
+def add_importance(commands):
+    """Adds `kcrf importance`."""
+    summary = "Mark the words by which a classifier knows the labels of texts, for `kcrf pretrain --mask selected`."
+    add_command(commands, "importance", summary, _add_options, _importance)
+
+
+def _add_options(parser):
+    parser.epilog = (
+        "A word matters if the label, with the text built up to this word from those that do not, is almost as\n"
+        "probable as with the whole text (https://arxiv.org/abs/2004.09733).\n\n"
+        "examples:\n"
+        "  kcrf train --task classify --train reviews.tsv --out runs/reviews\n"
+        "  kcrf importance --model runs/reviews reviews.tsv --out important.jsonl\n"
+        "  kcrf train --task ner --train important.jsonl --out runs/important\n"
+        "  kcrf pretrain --text more.txt --mask selected --task-model runs/important --out pretrained/reviews"
+    )
+    parser.add_argument("file", metavar="FILE", help="Labelled texts, as for `kcrf train --task classify`.")
+    parser.add_argument("--model", required=True, metavar="RUN", help="A run of `kcrf train --task classify`.")
+    parser.add_argument(
+        "--out", required=True, metavar="FILE", help="The file to write: JSON lines, as for `kcrf train --task ner`."
+    )
+    parser.add_argument(
+        "--threshold",
+        type=float,
+        default=0.05,
+        metavar="X",
+        help="How much less probable the label may be than with the whole text. [%(default)s]",
+    )
+    add_fields_option(parser)
+
+
+def _importance(options):
+    from kcrf.commands.train import read_part
+    from kcrf.corpora import sentence_line
+    from kcrf.files import write_aside
+
+    if not 0 < options.threshold < 1:
+        raise ValueError(f"--threshold must be above 0 and below 1. Received: {options.threshold}")
+    examples = read_part("classify", {"train": options.file, "fields": fields_argument(options)}, "train")
+    with quiet_import():
+        from kcrf.pretraining import important_words
+        from kcrf.taggers import TextClassifier
+
+        classifier = TextClassifier(options.model)
+    sentences = important_words(classifier, examples, options.threshold)
+    text = "".join(f"{sentence_line(sentence)}\n" for sentence in sentences)
+    write_aside(Path(options.out), lambda path: path.write_bytes(text.encode("utf-8", "surrogatepass")))
+    print(f"{options.out}: {sum(len(s.spans) for s in sentences):,} important words in {len(sentences):,} texts")

@@ -1,0 +1,197 @@
+"""How much the words of a text matter to a task model, for selective masks."""
+
+import re
+from bisect import bisect
+
+import numpy as np
+
+from kcrf.corpora import Sentence
+from kcrf.files import write_aside
+from kcrf.pretraining.windows import batches_of_lines, is_inside_word
+from kcrf.progress_bars import bar
+from kcrf.readers.windows import windows
+from kcrf.runs.exported import is_exported
+from kcrf.taggers.classifier import Classifier
+from kcrf.taggers.decoding import Tagger
+from kcrf.taggers.open import open_model
+from kcrf.tokenizers import Tokenizer
+
+__all__ = ["IMPORTANT", "TaskModel", "important_words", "write_importance"]
+
+IMPORTANT = "important"  # the label of the words that `important_words` finds
+_HIDDEN = "█"  # takes the place of hidden characters; no model knows it
+_WORD = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]|[^\W\u3400-\u9fff\uf900-\ufaff]+|[^\w\s]")
+_LINES_AT_A_TIME, _TEXTS_AT_A_TIME = 32, 2000
+
+
+class TaskModel:
+    """A model of a task, asked how much the words of a text matter to it.
+
+    A model that finds entities of the one type "important" was trained on what `important_words` found: a word matters
+    as much as it is probably one of them. For any other model a word matters by how far the entropy of its answer moves
+    when the word is hidden: of the labels of a classifier, of the tag sequences of a tagger.
+
+    Args:
+        run_dir: A folder that `kcrf train` wrote.
+
+    Raises:
+        FileNotFoundError: It is no run folder, or a file is missing.
+        ValueError: The model predicts numbers or classifies pairs, or a file is damaged.
+    """
+
+    def __init__(self, run_dir):
+        if is_exported(run_dir):
+            raise ValueError(f"{run_dir}: needs a folder that `kcrf train` wrote. Received: an exported file")
+        network, setup = open_model(run_dir, ("classify", "cws", "ner"))
+        settings = setup.settings
+        if settings.task == "classify":
+            if settings.pairs or not settings.labels:
+                received = "pairs" if settings.pairs else "numbers"
+                raise ValueError(
+                    f"{run_dir}: needs a model that gives labels to single texts. Received: one of {received}"
+                )
+            self._model = Classifier(network, setup.reader, settings)
+        else:
+            self._model = Tagger(network, setup.reader)
+        self._finds_important = settings.task == "ner" and tuple(self._model.scheme.types) == (IMPORTANT,)
+
+    def importance(self, lines, words):
+        """How much each word matters.
+
+        Args:
+            lines: List of strings.
+            words: For each line a list of the `(start, end)` of its words, in characters.
+
+        Returns:
+            For each line an array with a number of at least 0 for each of its words.
+        """
+        if self._finds_important:
+            return [
+                np.array([row[start:end].max(initial=0.0) for start, end in spans])
+                for row, spans in zip(self._probabilities(lines), words, strict=True)
+            ]
+        places = [place for line, spans in zip(lines, words, strict=True) for place in _in_windows(line, spans)]
+        texts = [text for text, _, _ in places]
+        whole = dict(zip(distinct := list(dict.fromkeys(texts)), self._entropies(distinct), strict=True))
+        before = np.array([whole[text] for text in texts])
+        after = self._entropies([_hide(*place) for place in places])
+        return np.split(np.abs(after - before), np.cumsum([len(spans) for spans in words])[:-1])
+
+    def _probabilities(self, lines):
+        """The probability of every character to be in an important word: an array for each line."""
+        found = []
+        for line, (units, marginals) in zip(lines, self._model.marginals(lines), strict=True):
+            row = np.zeros(len(line))
+            for (start, end), outside in zip(units, marginals[:, 0]):
+                row[start:end] = 1 - outside
+            found.append(row)
+        return found
+
+    def _entropies(self, texts):
+        parts = [texts[first : first + _TEXTS_AT_A_TIME] for first in range(0, len(texts), _TEXTS_AT_A_TIME)]
+        return np.concatenate([np.zeros(0), *map(self._entropies_of_part, parts)])
+
+    def _entropies_of_part(self, texts):
+        if isinstance(self._model, Tagger):
+            return self._model.entropies(texts)
+        found = self._model.classify([(text, None) for text in texts])
+        shares = np.array([list(item.probabilities.values()) for item in found])  # (texts, labels)
+        return -(shares * np.log(np.maximum(shares, 1e-30))).sum(axis=1)
+
+
+def _in_windows(line, words):
+    """Yields for each word the text of at most 128 characters around it, and its `(start, end)` there."""
+    found = windows(line)
+    keeps = [keep for _, _, keep, _ in found]
+    for start, end in words:
+        first, stop, _, _ = found[bisect(keeps, start) - 1]
+        yield line[first:stop], start - first, min(end, stop) - first
+
+
+def _hide(text, start, end):
+    return text[:start] + _HIDDEN * (end - start) + text[end:]
+
+
+def important_words(classifier, examples, threshold=0.05, batch_size=64):
+    """Marks the words by which a classifier knows the labels of texts.
+
+    A text is built up from nothing, word by word. A word with which the label is almost as probable as with the whole
+    text matters, and is left out again, so that the next one has to do without it (Gu et al., 2020, "Train No Evil:
+    Selective Masking for Task-Guided Pre-Training", https://arxiv.org/abs/2004.09733, section 2.2). A Chinese character
+    is a word.
+
+    Args:
+        classifier: A `TextClassifier` of single texts, trained for these labels.
+        examples: List of `kcrf.corpora.Example`.
+        threshold: How much less probable the label may be. Defaults to 0.05.
+        batch_size: Texts in a batch. Defaults to 64.
+
+    Returns:
+        For each example a `kcrf.corpora.Sentence` with an entity "important" for each word that matters.
+
+    Raises:
+        ValueError: The classifier predicts numbers or classifies pairs, or does not know a label.
+    """
+    if classifier.pairs or not classifier.labels:
+        raise ValueError(f"`classifier` needs labels of single texts. Received: labels={classifier.labels}")
+    unknown = next((example for example in examples if example.label not in classifier.labels), None)
+    if unknown is not None:
+        raise ValueError(f"`examples` need labels of {classifier.labels}. Received: {unknown.label!r}")
+    words = [[match.span() for match in _WORD.finditer(example.text)] for example in examples]
+    whole = _probabilities_of_labels(classifier, examples, [example.text for example in examples], batch_size)
+    kept, found = [""] * len(examples), [[] for _ in examples]
+    with bar() as shown:
+        for step in shown.track(range(max(map(len, words), default=0)), description="words"):
+            open_ones = [number for number, spans in enumerate(words) if step < len(spans)]
+            longer = [kept[i] + _up_to_word(examples[i].text, words[i], step) for i in open_ones]
+            shares = _probabilities_of_labels(classifier, [examples[i] for i in open_ones], longer, batch_size)
+            for i, text, share in zip(open_ones, longer, shares, strict=True):
+                if whole[i] - share < threshold:
+                    found[i].append((*words[i][step], IMPORTANT))
+                else:
+                    kept[i] = text
+    return [Sentence(example.text, spans) for example, spans in zip(examples, found, strict=True)]
+
+
+def _up_to_word(text, words, number):
+    """The n-th word of a text with the white space before it."""
+    return text[words[number - 1][1] if number else 0 : words[number][1]]
+
+
+def _probabilities_of_labels(classifier, examples, texts, batch_size):
+    """The probability of the label of each example for another text."""
+    found = classifier.classify_batch(texts, batch_size)
+    return [item.probabilities[example.label] for item, example in zip(found, examples, strict=True)]
+
+
+def write_importance(path, lines, vocabulary, lower_case, task_model):
+    """Writes a float32 for each token that `write_tokens` writes of the same lines: how much its word matters.
+
+    Args:
+        path: The file, a `pathlib.Path`.
+        lines, vocabulary, lower_case: As for `write_tokens`.
+        task_model: A `TaskModel`.
+    """
+    tokenizer, is_inside = Tokenizer(vocabulary, lower_case, token_start=None), is_inside_word(vocabulary)
+
+    def write(aside):
+        with open(aside, "wb") as file, bar() as shown:
+            task = shown.add_task("importance of words", total=None)
+            for batch in batches_of_lines(lines, _LINES_AT_A_TIME):
+                encodings = tokenizer.encode_batch(batch)
+                begins = [np.flatnonzero(~is_inside[np.array(e.token_ids)])[:-1] for e in encodings]  # without [SEP]
+                words = [_word_spans(e.offsets, first) for e, first in zip(encodings, begins, strict=True)]
+                found = task_model.importance(batch, words)
+                for encoding, first, numbers in zip(encodings, begins, found, strict=True):
+                    row = np.zeros(len(encoding.token_ids), np.float32)
+                    row[:-1] = np.repeat(numbers, np.diff([*first, len(row) - 1]))
+                    row.tofile(file)
+                shown.advance(task, len(batch))
+
+    write_aside(path, write)
+
+
+def _word_spans(offsets, first):
+    """The `(start, end)` of each word, by the numbers of their first tokens, the last token being `[SEP]`."""
+    stops = [*first[1:], len(offsets) - 1]
+    return [(int(offsets[a][0]), int(offsets[b - 1][1])) for a, b in zip(first, stops)]
