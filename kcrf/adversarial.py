@@ -5,13 +5,14 @@ step computes a gradient more, so it takes about twice as long.
 """
 
 import random
+from typing import Any
 
 from kcrf.backend import OLD_HOST, backend_name, keras, ops
 
 __all__ = ["adversarial", "gradient_penalty", "virtual_adversarial"]
 
 
-def adversarial(model, embedding="Embedding-Token", epsilon=1.0):
+def adversarial(model: Any, embedding: str = "Embedding-Token", epsilon: float = 1.0) -> None:
     """Trains a model on embeddings that are moved in the direction in which the loss grows fastest (FGM).
 
     A step computes the gradient g of the loss with respect to the embedding matrix, adds `epsilon * g / |g|` to the
@@ -43,7 +44,9 @@ def adversarial(model, embedding="Embedding-Token", epsilon=1.0):
     _replace_step(model, _STEPS[backend_name()](model, variable, prepare, model.train_step))
 
 
-def virtual_adversarial(model, embedding="Embedding-Token", epsilon=1.0, xi=10.0, iterations=1):
+def virtual_adversarial(
+    model: Any, embedding: str = "Embedding-Token", epsilon: float = 1.0, xi: float = 10.0, iterations: int = 1
+) -> None:
     """Trains a model to predict the same on embeddings that are moved so that its predictions change most.
 
     It needs no labels: each step predicts a batch, takes the predictions as labels, finds the direction in which the
@@ -73,7 +76,7 @@ def virtual_adversarial(model, embedding="Embedding-Token", epsilon=1.0, xi=10.0
     _replace_step(model, _STEPS[backend_name()](model, variable, prepare, model.train_step))
 
 
-def gradient_penalty(model, embedding="Embedding-Token", scale=1.0):
+def gradient_penalty(model: Any, embedding: str = "Embedding-Token", scale: float = 1.0) -> None:
     """Adds half the squared norm of the gradient of the loss, with respect to the embedding matrix, to the loss.
 
     The loss that `fit` prints includes the penalty on TensorFlow and PyTorch, and does not on JAX. Needs Keras 3.

@@ -1,5 +1,8 @@
 """Which tokens a classifier's decision rests on: integrated gradients."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from kcrf.backend import backend_name, keras, ops
@@ -7,7 +10,9 @@ from kcrf.backend import backend_name, keras, ops
 __all__ = ["integrated_gradients"]
 
 
-def integrated_gradients(model, inputs, labels, embedding="Embedding-Token", steps=20):
+def integrated_gradients(
+    model: Any, inputs: Any, labels: Sequence[int] | np.ndarray, embedding: str = "Embedding-Token", steps: int = 20
+) -> np.ndarray:
     """The share that each number of each token's embedding has in the score of a label.
 
     The gradient of the score, averaged on the way from embeddings of 0 to those of the text, times the embeddings.

@@ -2,7 +2,9 @@
 
 import csv as csv_files
 import io
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +18,7 @@ from kcrf.layers.losses import real_positions
 from kcrf.metrics import advice, is_forbidden, transition_report
 from kcrf.optimizers.variables import PathAware
 from kcrf.reports import transition_heat_map
+from kcrf.tags import TagScheme
 
 __all__ = ["CRFMonitor"]
 
@@ -73,7 +76,16 @@ class CRFMonitor(keras.callbacks.Callback):
     epoch 1: transitions 0.62, emission gap 3.21, illegal above legal 4 of 8, Viterbi differs from argmax at 0.4% ...
     """
 
-    def __init__(self, layer, data, scheme=None, log_dir=None, csv=None, heat_maps=None, verbose=1):
+    def __init__(
+        self,
+        layer: Any,
+        data: Any,
+        scheme: TagScheme | None = None,
+        log_dir: str | PathLike[str] | None = None,
+        csv: str | PathLike[str] | None = None,
+        heat_maps: str | PathLike[str] | None = None,
+        verbose: int = 1,
+    ) -> None:
         super().__init__()
         if not hasattr(layer, "lr_multiplier") or not hasattr(type(layer), "trans") and not hasattr(layer, "trans"):
             raise ValueError(f"`layer` needs `trans` and `lr_multiplier`, as a CRF layer has them. Received: {layer!r}")

@@ -7,7 +7,9 @@ Names, arguments and results follow bojone/bert4keras `snippets.py` (Apache-2.0)
 import builtins
 import re
 import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 
@@ -38,23 +40,23 @@ is_py2 = False
 uniout = None  # scripts import it to print Unicode on Python 2
 
 
-def to_array(*args):
+def to_array(*args: Any) -> Any:
     """NumPy arrays of the arguments: one array for one argument, a list for several."""
     arrays = [np.array(arg) for arg in args]
     return arrays[0] if len(arrays) == 1 else arrays
 
 
-def is_string(s):
+def is_string(s: Any) -> bool:
     """Whether this is a str."""
     return isinstance(s, str)
 
 
-def is_one_of(x, ys):
+def is_one_of(x: Any, ys: Iterable[Any]) -> bool:
     """Whether one of `ys` is this very object."""
     return any(x is y for y in ys)
 
 
-def string_matching(s, keywords):
+def string_matching(s: str, keywords: Iterable[str]) -> bool:
     """Whether one of the regular expressions occurs in the string.
 
     >>> string_matching("Transformer-1-Norm", ["bias", "Norm$"])
@@ -63,7 +65,7 @@ def string_matching(s, keywords):
     return any(re.search(keyword, s) for keyword in keywords)
 
 
-def convert_to_unicode(text, encoding="utf-8", errors="ignore"):
+def convert_to_unicode(text: str | bytes, encoding: str = "utf-8", errors: str = "ignore") -> str:
     """The text of bytes; a str stays as it is."""
     return text.decode(encoding, errors) if isinstance(text, bytes) else text
 
@@ -71,7 +73,7 @@ def convert_to_unicode(text, encoding="utf-8", errors="ignore"):
 convert_to_str = convert_to_unicode
 
 
-def lowercase_and_normalize(text):
+def lowercase_and_normalize(text: str) -> str:
     """The text in lower case and without accents.
 
     >>> lowercase_and_normalize("Café")
@@ -81,7 +83,7 @@ def lowercase_and_normalize(text):
     return "".join(char for char in decomposed if unicodedata.category(char) != "Mn")
 
 
-def strQ2B(ustring):  # noqa: N802 (bert4keras' name)
+def strQ2B(ustring: str) -> str:  # noqa: N802 (bert4keras' name)
     """The text with full-width letters, digits and signs as the usual ones.
 
     >>> strQ2B("ＡＢ，１")
@@ -90,7 +92,9 @@ def strQ2B(ustring):  # noqa: N802 (bert4keras' name)
     return ustring.translate({0x3000: " ", **{code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}})
 
 
-def open(name, mode="r", encoding=None, errors="strict", indexable=False):
+def open(
+    name: Any, mode: str = "r", encoding: str | None = None, errors: str = "strict", indexable: bool = False
+) -> Any:
     """Python's `open` with bert4keras' arguments. Without `encoding`, text is read and written as UTF-8.
 
     Args:
@@ -104,7 +108,13 @@ def open(name, mode="r", encoding=None, errors="strict", indexable=False):
     return builtins.open(name, mode, encoding=encoding or "utf-8", errors=errors)
 
 
-def sequence_padding(inputs, length=None, value=0, seq_dims=1, mode="post"):
+def sequence_padding(
+    inputs: Sequence[Any],
+    length: int | Sequence[int] | None = None,
+    value: float = 0,
+    seq_dims: int = 1,
+    mode: str = "post",
+) -> np.ndarray:
     """Sequences of different lengths as one array.
 
     Args:
@@ -136,7 +146,7 @@ def sequence_padding(inputs, length=None, value=0, seq_dims=1, mode="post"):
     return padded
 
 
-def truncate_sequences(maxlen, indices, *sequences):
+def truncate_sequences(maxlen: int, indices: int | Sequence[int], *sequences: Any) -> list[Any]:
     """Shortens lists in place, always the longest by one, until all together have `maxlen` entries at most.
 
     Args:
@@ -156,7 +166,7 @@ def truncate_sequences(maxlen, indices, *sequences):
     return sequences
 
 
-def text_segmentate(text, maxlen, seps="\n", strips=None):
+def text_segmentate(text: str, maxlen: int, seps: str = "\n", strips: str | None = None) -> list[str]:
     """Cuts a text at separators into parts of about `maxlen` characters.
 
     Args:
@@ -202,7 +212,7 @@ class DataGenerator:
     (2, [(2, 2), (1, 3)])
     """
 
-    def __init__(self, data, batch_size=32, buffer_size=None):
+    def __init__(self, data: Iterable[Any], batch_size: int = 32, buffer_size: int | None = None) -> None:
         self.data = data
         self.batch_size = batch_size
         self.steps = -(-len(data) // batch_size) if hasattr(data, "__len__") else None
@@ -216,7 +226,7 @@ class DataGenerator:
     def __iter__(self, random=False):
         raise NotImplementedError("A subclass says what a batch is, in `__iter__(self, random=False)`.")
 
-    def sample(self, random=False):
+    def sample(self, random: bool = False) -> Iterator[tuple[bool, Any]]:
         """Yields `(is_end, item)` for every item, in order or shuffled by NumPy's global generator."""
         items = self._shuffled() if random else iter(self.data)
         nothing = current = object()
@@ -239,11 +249,11 @@ class DataGenerator:
         while buffer:
             yield buffer.pop(np.random.randint(len(buffer)))
 
-    def forfit(self, random=True):
+    def forfit(self, random: bool = True) -> Iterator[Any]:
         """Batches without end, for `model.fit(batches.forfit(), steps_per_epoch=len(batches), ...)`."""
         return batch_stream(self._endless(random))
 
-    def fortest(self, random=False):
+    def fortest(self, random: bool = False) -> Iterator[Any]:
         """The inputs of the batches without end, for `model.predict(..., steps=len(batches))`."""
         return batch_stream(batch[0] for batch in self._endless(random))
 
@@ -251,7 +261,7 @@ class DataGenerator:
         while True:
             yield from self.__iter__(random)
 
-    def to_dataset(self, types, shapes, names=None, padded_batch=False):
+    def to_dataset(self, types: Any, shapes: Any, names: Any = None, padded_batch: bool = False) -> Any:
         """A `tf.data.Dataset` without end, for a subclass whose `__iter__` yields single items. Needs TensorFlow.
 
         Args:
@@ -294,13 +304,15 @@ class ViterbiDecoder:
     [0, 1]
     """
 
-    def __init__(self, trans, starts=None, ends=None):
+    def __init__(
+        self, trans: np.ndarray, starts: Sequence[int] | None = None, ends: Sequence[int] | None = None
+    ) -> None:
         self.trans = trans
         self.num_labels = len(trans)
         self.non_starts = [] if starts is None else [i for i in range(self.num_labels) if i not in starts]
         self.non_ends = [] if ends is None else [i for i in range(self.num_labels) if i not in ends]
 
-    def decode(self, nodes):
+    def decode(self, nodes: Any) -> np.ndarray:
         """The tags `(time,)` of scores `(time, tags)`.
 
         Raises:
@@ -332,7 +344,7 @@ class ViterbiDecoder:
         return path[::-1]
 
 
-def softmax(x, axis=-1):
+def softmax(x: Any, axis: int = -1) -> np.ndarray:
     """The softmax of a NumPy array."""
     x = np.exp(x - x.max(axis=axis, keepdims=True))
     return x / x.sum(axis=axis, keepdims=True)

@@ -10,10 +10,14 @@ import pytest
 
 pytestmark = pytest.mark.once("torch")
 ROOT = Path(__file__).parents[1]
-HINTED = ["crf", "layers", "metrics", "models", "optimizers", "taggers", "tags", "tokenizers"]
+HINTED = [
+    *("adversarial", "attribution", "augmentation", "checkpoints", "corpora", "crf", "distillation"),
+    *("layers", "metrics", "models", "monitor", "optimizers", "pretraining", "reports", "snippets", "taggers", "tags"),
+    *("tokenizers", "training"),
+]
 KERAS_CALLS = {  # methods that Keras calls, and gives no hints itself
     *("build", "call", "compute_loss", "compute_mask", "compute_output_shape", "compute_output_spec"),
-    *("get_config", "from_config", "update_step", "on_train_begin", "variable_serialization_spec"),
+    *("get_config", "from_config", "update_step", "on_train_begin", "on_epoch_end", "variable_serialization_spec"),
 }
 
 
@@ -51,7 +55,7 @@ def test_every_argument_and_result_has_a_hint(room):
         hints = [parameter.annotation for parameter in arguments] + [signature.return_annotation]
         bare += [name] if inspect.Signature.empty in hints else []
         count += 1
-    assert bare == [] and count > 4
+    assert bare == [] and count > 0
 
 
 def test_mypy_finds_wrong_calls_and_no_right_ones(tmp_path):

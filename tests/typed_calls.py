@@ -6,13 +6,17 @@ from typing import Any, assert_type
 import numpy as np
 
 from kcrf import crf
+from kcrf.corpora import Example, Sentence, read_classified, read_conll, read_segmented, split
 from kcrf.layers import ConditionalRandomField, suggest_lr_multiplier
 from kcrf.metrics import bootstrap_difference, entity_scores, segmentation_scores, span_counts
 from kcrf.models import build_transformer_model
 from kcrf.optimizers import AdamWeightDecay, WarmupLinearDecay, layerwise_decay, variable_table
+from kcrf.pretraining import PretrainingSettings, pretrain
+from kcrf.snippets import sequence_padding
 from kcrf.taggers import Classification, Entity, EntityRecognizer, TextClassifier, WordSegmenter
 from kcrf.tags import TagScheme, bio, bmes, check_tags, tags_to_words, words_to_tags
 from kcrf.tokenizers import Tokenizer, load_vocab
+from kcrf.training import Settings, train_segmenter
 
 
 def tags_and_scores() -> None:
@@ -27,6 +31,19 @@ def tags_and_scores() -> None:
     entity_scores([[(0, 2, "PER")]])  # type: ignore[call-arg]
     counts = span_counts([[(0, 1, "")]], [[(0, 1, "")]])
     assert_type(bootstrap_difference(counts, counts), tuple[float, float, float])
+
+
+def files(path: Path) -> None:
+    assert_type(read_segmented(path), list[list[str]])
+    assert_type(read_conll(str(path), repair=True), list[Sentence])
+    assert_type(read_classified(path, ["review", "label"]), list[Example])
+    read_conll(path, colum=3)  # type: ignore[call-arg]
+    train, valid = split(read_segmented(path), fraction=0.2)
+    train_segmenter(Settings(epochs=2), train, valid, out=path)
+    train_segmenter({"epochs": 2}, train, valid)  # type: ignore[arg-type]
+    assert_type(pretrain(PretrainingSettings(), [path, "more.txt"], path), list[dict[str, Any]])
+    assert_type(sequence_padding([[1, 2], [3]], length=4), np.ndarray)
+    sequence_padding(inputs=3)  # type: ignore[arg-type]
 
 
 def taggers(run: Path) -> None:

@@ -1,6 +1,8 @@
 """Altered copies of the items of a training part: the same for the same seed."""
 
+from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +23,15 @@ _WITH_SYNONYMS = ("synonyms", "insertion")
 _SHARES = {"classify": 0.1, "ner": 0.3, "cws": 0.3}
 
 
-def altered_copies(items, task, copies=1, operations=None, share=None, synonyms=None, seed=0):
+def altered_copies(
+    items: Sequence[Any],
+    task: str,
+    copies: int = 1,
+    operations: Sequence[str] | None = None,
+    share: float | None = None,
+    synonyms: Synonyms | None = None,
+    seed: int = 0,
+) -> list[list[Any]]:
     """Altered copies of sentences or texts whose labels stay true.
 
     For each copy one of the operations is drawn; one that changes nothing gives way to the next. What a copy is like
@@ -91,7 +101,7 @@ def _words(item):
     return [item.text[start:end] for start, end, *_ in item.spans] if isinstance(item, Sentence) else list(item)
 
 
-def copies_wanted(settings):
+def copies_wanted(settings: Any) -> dict[str, Any]:
     """The arguments of `altered_copies` beside the items that the `Settings` of a run ask for, checked, a dict.
 
     Raises:

@@ -1,6 +1,8 @@
 """Synonyms: out of a dictionary, or the nearest words by their vectors."""
 
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from os import PathLike
 
 import numpy as np
 
@@ -23,7 +25,7 @@ class Synonyms:
     (('large', 'grown-up'), ('Big',), ())
     """
 
-    def __init__(self, groups=()):
+    def __init__(self, groups: Iterable[Sequence[str]] = ()) -> None:
         self._others = {}
         for group in groups:
             for word in group:
@@ -33,7 +35,7 @@ class Synonyms:
     def __contains__(self, word):
         return self._key(word) is not None
 
-    def of(self, word):
+    def of(self, word: str) -> tuple[str, ...]:
         """The synonyms of a word, a tuple. A word with a capital is looked up without it too, and so are written."""
         key = self._key(word)
         found = () if key is None else self._find(key)
@@ -72,7 +74,7 @@ class _Neighbours(Synonyms):
         return tuple(self._words[i] for i in best if similarities[i] >= _LEAST_SIMILARITY)
 
 
-def read_synonyms(path):
+def read_synonyms(path: str | PathLike[str]) -> Synonyms:
     """Reads a dictionary of synonyms: a group of words that mean the same a line.
 
     The words are separated by tabs if the line has one, and may then hold blanks; else by blanks. Lines of HIT's
@@ -99,7 +101,7 @@ def read_synonyms(path):
     return Synonyms(groups)
 
 
-def read_synonym_vectors(path, most=200_000):
+def read_synonym_vectors(path: str | PathLike[str], most: int = 200_000) -> Synonyms:
     """Reads vectors of words; the nearest words of each count as its synonyms.
 
     Those are up to ten words whose cosine is at least 0.6. Vectors of that kind put antonyms beside each other too, as

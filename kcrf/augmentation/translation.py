@@ -1,14 +1,16 @@
 """Back-translation of texts with a label, through a command of the user's."""
 
 import subprocess
+from collections.abc import Sequence
 from dataclasses import replace
 
+from kcrf.corpora import Example
 from kcrf.corpora.lines import decode_lines
 
 __all__ = ["back_translate"]
 
 
-def back_translate(examples, command):
+def back_translate(examples: Sequence[Example], command: str) -> list[list[Example]]:
     """Copies of texts with a label in the words of a translator (Sennrich et al. 2016).
 
     A translation into another language and back says the same in other words. Source of the method:

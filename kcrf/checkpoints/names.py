@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 __all__ = ["CONFIG_FILES", "NAME_MAPS", "google_names", "huggingface_names", "layer_owner"]
 
@@ -98,7 +99,7 @@ NAME_MAPS = {
 TIED = re.compile(r"(^|\.)(position_ids|positions_encoding|predictions\.decoder\.(weight|bias))$")
 
 
-def google_names(mapping, model="bert"):
+def google_names(mapping: Mapping[str, Any], model: str = "bert") -> Mapping[str, Any]:
     """Renames the arrays of any checkpoint to Google's names, and transposes kernels to Google's shape (in, out).
 
     Args:
@@ -139,7 +140,7 @@ def google_names(mapping, model="bert"):
     return _RenamedArrays(mapping, renamed)
 
 
-def huggingface_names(mapping, model="bert"):
+def huggingface_names(mapping: Mapping[str, Any], model: str = "bert") -> dict[str, Any]:
     """Renames arrays from Google's names to Hugging Face's, and transposes kernels to (out, in).
 
     >>> list(huggingface_names({"bert/pooler/dense/bias": None}))
@@ -196,7 +197,7 @@ class _RenamedArrays(Mapping):
         return len(self._renamed)
 
 
-def layer_owner(name):
+def layer_owner(name: str) -> int | str:
     """The part of the model that an array belongs to, by its name in Google's or Hugging Face's style.
 
     Returns:

@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Mapping
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from kcrf.checkpoints.safetensors import read_safetensors
 from kcrf.checkpoints.tensor_bundle import open_tensorflow
@@ -17,7 +19,7 @@ OPTIMIZER_SLOTS = re.compile(
 )
 
 
-def open_checkpoint(path):
+def open_checkpoint(path: "str | PathLike[str] | Checkpoint") -> "Checkpoint":
     """Opens a checkpoint as a lazy, read-only mapping from names to arrays.
 
     Args:
@@ -56,7 +58,7 @@ class Checkpoint(Mapping):
         bytes_read: The number of bytes of arrays that were read so far.
     """
 
-    def __init__(self, path, entries):
+    def __init__(self, path: str | PathLike[str], entries: Mapping[str, Any]) -> None:
         self.path = path
         self.bytes_read = 0
         self._entries = entries
@@ -66,7 +68,7 @@ class Checkpoint(Mapping):
         self.bytes_read += self._entries[name].nbytes
         return array
 
-    def shape(self, name):
+    def shape(self, name: str) -> tuple[int, ...]:
         """The shape of an array, without reading it."""
         return tuple(self._entry(name).shape)
 

@@ -5,6 +5,8 @@ Format: https://github.com/huggingface/safetensors
 
 import json
 import os
+from collections.abc import Mapping
+from os import PathLike
 
 import numpy as np
 
@@ -80,7 +82,9 @@ def _check_no_gaps(path, entries, data_start, size):
         raise ValueError(f"{path}: corrupt, expected {end} bytes by its header. Received: {size} bytes")
 
 
-def write_safetensors(path, arrays, metadata=None):
+def write_safetensors(
+    path: str | PathLike[str], arrays: Mapping[str, np.ndarray], metadata: dict[str, str] | None = None
+) -> None:
     """Writes arrays as a safetensors file. The file appears whole or not at all.
 
     Args:

@@ -4,8 +4,10 @@ Format: tensorflow/core/util/tensor_bundle, tensorflow/core/protobuf/tensor_bund
 """
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
+from os import PathLike
 from pathlib import Path
 from struct import error as StructError
 
@@ -178,7 +180,7 @@ class _TensorFlowArray:
         return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
 
 
-def write_tf_checkpoint(prefix, arrays):
+def write_tf_checkpoint(prefix: str | PathLike[str], arrays: Mapping[str, np.ndarray]) -> None:
     """Writes arrays in Google's TensorFlow format. Needs TensorFlow.
 
     The data file is put into place before the index, so that an index never points at data that is not there.

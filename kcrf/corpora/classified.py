@@ -8,7 +8,10 @@ sentence1,sentence2,label           a first line with such names, in any order, 
 import csv
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from os import PathLike
+from typing import Any
 
 from kcrf.corpora.lines import read_corpus_lines
 from kcrf.files import json_line
@@ -66,17 +69,17 @@ class Example:
             raise ValueError(f"{where}`label` must be text that can be printed, and not empty. Received: {label!r}")
 
     @property
-    def texts(self):
+    def texts(self) -> tuple[str, str | None]:
         """`(text, text_b)`."""
         return self.text, self.text_b
 
 
-def classified_line(text, text_b, **more):
+def classified_line(text: str, text_b: str | None, **more: Any) -> str:
     """The line, without its end, for a text or a pair of texts and what was found, as JSON."""
     return json_line({"text": text, **({} if text_b is None else {"text_b": text_b}), **more})
 
 
-def read_classified(path, fields=None):
+def read_classified(path: str | PathLike[str], fields: Sequence[str | int] | None = None) -> list[Example]:
     """Reads texts with a label each, or pairs of texts.
 
     A file whose first line begins as a JSON object is read as JSON lines; one with a tab in its first line as columns

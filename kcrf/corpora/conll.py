@@ -3,6 +3,8 @@
 import itertools
 import re
 from collections import Counter
+from collections.abc import Iterable, Sequence
+from os import PathLike
 
 from kcrf.corpora.lines import read_corpus_lines
 from kcrf.corpora.sentences import Sentence
@@ -19,7 +21,9 @@ _CJK = re.compile(  # Chinese and Japanese, their punctuation and full-width for
 )
 
 
-def read_conll(path, column=-1, repair=False, lines=None):
+def read_conll(
+    path: str | PathLike[str], column: int = -1, repair: bool = False, lines: Iterable[str] | None = None
+) -> list[Sentence]:
     """Reads entities from CoNLL columns.
 
     Columns are separated by tabs in lines that have a tab, else by blanks. The token is the first column; it may be any
@@ -193,7 +197,7 @@ def _sentence(tokens, spans, join_all):
     return Sentence(text, [(extents[first][0], extents[last - 1][1], label) for first, last, label in spans], extents)
 
 
-def join_tokens(tokens, join_all=False):
+def join_tokens(tokens: Sequence[str], join_all: bool = False) -> tuple[str, list[tuple[int, int]]]:
     """Makes a text of tokens, as `read_conll` does.
 
     Args:
@@ -218,7 +222,7 @@ def join_tokens(tokens, join_all=False):
     return "".join(parts), extents
 
 
-def read_conll_tokens(lines):
+def read_conll_tokens(lines: Iterable[str]) -> list[Sentence]:
     """The sentences of CoNLL columns without their tags, to be tagged.
 
     Args:
@@ -240,7 +244,7 @@ def read_conll_tokens(lines):
     return _sentences([rows for rows in sentences if rows], itertools.repeat([]))
 
 
-def conll_lines(sentence):
+def conll_lines(sentence: Sentence) -> list[str]:
     """The lines, without their ends, of a `Sentence` as CoNLL columns: a token, a tab, its BIO tag; a blank line last.
 
     Args:

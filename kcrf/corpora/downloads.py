@@ -7,8 +7,10 @@ import hashlib
 import os
 import tempfile
 import urllib.request
+from collections.abc import Callable
 from dataclasses import dataclass
 from http.client import HTTPException
+from os import PathLike
 from pathlib import Path
 from urllib.error import URLError
 
@@ -131,7 +133,7 @@ CORPORA = {
 }
 
 
-def download(name, directory, on_bytes=None):
+def download(name: str, directory: str | PathLike[str], on_bytes: Callable[[int], object] | None = None) -> list[Path]:
     """Downloads a public corpus. Files that are already there and intact are not downloaded again.
 
     Args:

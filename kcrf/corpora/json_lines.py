@@ -6,6 +6,8 @@ more members, such as their text and confidence.
 
 import json
 import re
+from os import PathLike
+from typing import Any
 
 from kcrf.corpora.conll import read_conll
 from kcrf.corpora.lines import read_lines
@@ -19,18 +21,18 @@ _BEGINS_ARRAY = re.compile(r"\s*\[\s*(\{|$)")
 _FORM = '{"text": ..., "entities": [{"start": ..., "end": ..., "label": ...}]}'
 
 
-def entity_line(text, entities, **more):
+def entity_line(text: str, entities: list[dict[str, Any]], **more: Any) -> str:
     """The line, without its end, for a text and its entities, a list of dicts."""
     return json_line({"text": text, "entities": entities, **more})
 
 
-def sentence_line(sentence):
+def sentence_line(sentence: Sentence) -> str:
     """The line, without its end, for a `Sentence` with entities."""
     entities = [{"start": start, "end": end, "label": label} for start, end, label in sentence.spans]
     return entity_line(sentence.text, entities)
 
 
-def read_entities(path, column=-1, repair=False):
+def read_entities(path: str | PathLike[str], column: int = -1, repair: bool = False) -> list[Sentence]:
     """Reads sentences from JSON lines, or from CoNLL where the first line does not begin as JSON does.
 
     Args:

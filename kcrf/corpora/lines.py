@@ -1,5 +1,6 @@
 """Lines of text files, read the same way everywhere."""
 
+from os import PathLike
 from pathlib import Path
 
 __all__ = ["decode_lines", "read_corpus_lines", "read_lines"]
@@ -7,7 +8,7 @@ __all__ = ["decode_lines", "read_corpus_lines", "read_lines"]
 _BOM = b"\xef\xbb\xbf"
 
 
-def read_lines(path):
+def read_lines(path: str | PathLike[str]) -> list[str]:
     """Reads the lines of a UTF-8 file, without their ends.
 
     Lines end in `\\n` or `\\r\\n` and nothing else, so that U+2028 or a form feed stays inside its line. A byte order

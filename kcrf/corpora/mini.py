@@ -18,7 +18,7 @@ class Corpus:
     test: list
 
 
-def load_mini(task="cws"):
+def load_mini(task: str = "cws") -> Corpus:
     """Reads a built-in corpus of Chinese sentences, written for this project.
 
     Args:

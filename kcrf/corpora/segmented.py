@@ -1,6 +1,7 @@
 """Segmented text: a sentence a line, its words separated by blanks, as SIGHAN and PKU publish it; or CoNLL-U."""
 
 import re
+from os import PathLike
 
 from kcrf.corpora.lines import read_corpus_lines
 
@@ -13,7 +14,7 @@ _COLUMNS, _TOKEN_ID = 10, re.compile(r"\d+([-.]\d+)?")  # of CoNLL-U: 3, or 3-4 
 _MOST_WORDS = 0.9  # share of words with a tag from which on the tags are taken for word classes
 
 
-def read_segmented(path, strip_tags=False):
+def read_segmented(path: str | PathLike[str], strip_tags: bool = False) -> list[list[str]]:
     """Reads segmented text: one sentence a line, words separated by blanks.
 
     The words of CoNLL-U, as Universal Dependencies publish it, are read too: of its lines of ten columns those whose

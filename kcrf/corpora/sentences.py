@@ -1,5 +1,6 @@
 """Sentences with entities."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 __all__ = ["Sentence", "entity_types"]
@@ -39,7 +40,7 @@ class Sentence:
                 last = end
 
 
-def entity_types(sentences):
+def entity_types(sentences: Iterable[Sentence]) -> tuple[str, ...]:
     """The labels that occur in sentences: a sorted tuple, as `kcrf.tags.bio` takes it.
 
     >>> entity_types([Sentence("李雷住在上海", [(0, 2, "PER"), (4, 6, "LOC")])])

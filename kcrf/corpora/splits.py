@@ -1,13 +1,17 @@
 """Splits of a corpus into a part to train on and a part held out."""
 
 from collections import Counter
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 __all__ = ["sample", "split"]
 
 
-def split(sentences, fraction=0.1, seed=0, stretches=None):
+def split(
+    sentences: Sequence[Any], fraction: float = 0.1, seed: int = 0, stretches: int | None = None
+) -> tuple[list[Any], list[Any]]:
     """Holds out a random part of the sentences.
 
     Single sentences held out of an article share its names and words with the sentences around them, which are trained
@@ -63,7 +67,9 @@ def _draw_stretches(count, size, stretches, rng):
     return {int(start) + i for start, length in zip(starts, lengths) for i in range(length)}
 
 
-def sample(items, count, seed=0, labels=None):
+def sample(
+    items: Sequence[Any], count: int, seed: int = 0, labels: Sequence[Any] | None = None
+) -> tuple[list[Any], list[Any]]:
     """Draws some of the items at random.
 
     Args:

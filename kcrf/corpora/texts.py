@@ -1,13 +1,17 @@
 """Texts to classify, one after the other: lines, rows of a table, or JSON lines. Nothing is read ahead."""
 
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
+from typing import Any
 
 from kcrf.corpora.classified import TEXT_B_NAMES, TEXT_NAMES, json_object, named_columns, table_cells, usual_columns
 
 __all__ = ["iterate_texts"]
 
 
-def iterate_texts(lines, name, kind="text", fields=None, pairs=False):
+def iterate_texts(
+    lines: Iterable[str], name: str, kind: str = "text", fields: Sequence[str | int] | None = None, pairs: bool = False
+) -> Iterator[Any]:
     """Yields the texts of a file without labels.
 
     Args:

@@ -1,11 +1,13 @@
 """Lists of words that users keep, as jieba and others read them."""
 
+from os import PathLike
+
 from kcrf.corpora.lines import read_lines
 
 __all__ = ["read_word_list"]
 
 
-def read_word_list(path):
+def read_word_list(path: str | PathLike[str]) -> dict[str, int | None]:
     """Reads a list of words: one a line, and behind it, if known, how often it occurs, and its word class.
 
     The three are separated by white space, as in jieba's user dictionaries. Word classes are not used. Empty lines are

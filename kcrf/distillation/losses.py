@@ -6,6 +6,8 @@ student, the scores of both divided by T. Its gradients shrink with T^2, so it i
 2015, section 2, https://arxiv.org/abs/1503.02531).
 """
 
+from typing import Any
+
 from kcrf import crf
 from kcrf.backend import keras, ops
 from kcrf.distillation.targets import unpack_tags
@@ -32,8 +34,14 @@ class SequenceDistillationLoss(SentenceLoss):
     """
 
     def __init__(
-        self, layer=None, teacher_weight=0.9, temperature=1.0, name=None, reduction="sum_over_batch_size", key=None
-    ):
+        self,
+        layer: Any = None,
+        teacher_weight: float = 0.9,
+        temperature: float = 1.0,
+        name: str | None = None,
+        reduction: str = "sum_over_batch_size",
+        key: str | None = None,
+    ) -> None:
         super().__init__(layer, name, reduction, key)
         self.teacher_weight, self.temperature = teacher_weight, temperature
 

@@ -20,7 +20,7 @@ class SoftTags(NamedTuple):
     expected_tags: np.ndarray
     expected_steps: np.ndarray
 
-    def padded(self, length):
+    def padded(self, length: int) -> np.ndarray:
         """The target of a window padded to a length, `(length + tags, 1 + tags)`; `unpack_tags` is the inverse.
 
         Keras takes one array as the target of an output. Its upper rows are the positions: the tag, then the expected

@@ -1,5 +1,8 @@
 """The answers of a teacher: of a tagger the expected counts of each window, of a classifier softened probabilities."""
 
+from collections.abc import Iterable, Sequence
+from typing import Any
+
 import numpy as np
 
 from kcrf.distillation.targets import SoftTags
@@ -7,7 +10,7 @@ from kcrf.distillation.targets import SoftTags
 __all__ = ["expected_targets", "join_counts", "label_targets", "soften", "split_counts"]
 
 
-def soften(probabilities, temperature):
+def soften(probabilities: np.ndarray, temperature: float) -> np.ndarray:
     """Probabilities as they would be with all scores divided by a temperature.
 
     Args:
@@ -23,7 +26,7 @@ def soften(probabilities, temperature):
     return powers / powers.sum(axis=-1, keepdims=True)
 
 
-def expected_targets(texts, counts, windows):
+def expected_targets(texts: Sequence[str], counts: Sequence[Any], windows: Iterable[Any]) -> list[Any]:
     """The windows of a student with the counts of its teacher beside their tags.
 
     Args:

@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Mapping
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +26,13 @@ _NUMBERED_NAME = re.compile(r"(?:^|/)(?:conditional_random_field|maximum_entropy
 _NAMES = {*_LOW_RANK, *_NUMBERED.values(), *(name for names in LIBRARIES.values() for name in names if name)}
 
 
-def load_crf_weights(layer, source, kind, lr_multiplier=None, prefix=""):
+def load_crf_weights(
+    layer: Any,
+    source: Mapping[str, Any] | str | PathLike[str],
+    kind: str,
+    lr_multiplier: float | None = None,
+    prefix: str = "",
+) -> None:
     """Loads the weights of another library's CRF into a layer, which then has the same likelihood and the same tags.
 
     Only the scores of the CRF are loaded. Where the other library keeps the projection to the tags in the same layer,

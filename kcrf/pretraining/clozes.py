@@ -1,11 +1,13 @@
 """Classification as a gap in a text, which a masked language model fills. Needs no Keras."""
 
 import re
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kcrf.readers.whole import cut_pair
+from kcrf.tokenizers import Tokenizer
 
 __all__ = ["Cloze", "FilledClozes"]
 
@@ -53,7 +55,7 @@ class Cloze:
     [[2, 5, 7, 8, 3]]
     """
 
-    def __init__(self, tokenizer, pattern, words):
+    def __init__(self, tokenizer: Tokenizer, pattern: str, words: Mapping[str, str]) -> None:
         self._parts = [part for part in _FIELDS.split(pattern) if part]
         self._tokenizer, self.labels, self.pattern = tokenizer, list(words), pattern
         fields = [part for part in self._parts if _FIELDS.fullmatch(part)]
@@ -74,7 +76,7 @@ class Cloze:
         """The tokens of a text, without those of its start and end."""
         return self._tokenizer.tokenize(text)[1:-1]
 
-    def encode(self, texts, maxlen=128):
+    def encode(self, texts: Sequence[Any], maxlen: int = 128) -> FilledClozes:
         """The `FilledClozes` of some texts.
 
         Args:
@@ -111,7 +113,7 @@ class Cloze:
             tokens += known[part]
         return self._tokenizer.tokens_to_ids([*tokens, end]), gap
 
-    def answers(self, filled, labels):
+    def answers(self, filled: FilledClozes, labels: Sequence[str]) -> np.ndarray:
         """The ids of the same texts with the words of their labels in the gaps: what a model should predict.
 
         Args:
@@ -123,7 +125,7 @@ class Cloze:
         np.put_along_axis(token_ids, filled.gaps, self.word_ids[numbers].astype("int32"), axis=1)
         return token_ids
 
-    def probabilities(self, predicted, filled):
+    def probabilities(self, predicted: Any, filled: FilledClozes) -> np.ndarray:
         """The probabilities of the labels, among each other.
 
         Args:

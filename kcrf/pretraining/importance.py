@@ -2,16 +2,17 @@
 
 import re
 from bisect import bisect
+from collections.abc import Sequence
 
 import numpy as np
 
-from kcrf.corpora import Sentence
+from kcrf.corpora import Example, Sentence
 from kcrf.files import write_aside
 from kcrf.pretraining.windows import batches_of_lines, is_inside_word
 from kcrf.progress_bars import bar
 from kcrf.readers.windows import windows
 from kcrf.runs.exported import is_exported
-from kcrf.taggers.classifier import Classifier
+from kcrf.taggers.classifier import Classifier, TextClassifier
 from kcrf.taggers.decoding import Tagger
 from kcrf.taggers.open import open_model
 from kcrf.tokenizers import Tokenizer
@@ -112,7 +113,9 @@ def _hide(text, start, end):
     return text[:start] + _HIDDEN * (end - start) + text[end:]
 
 
-def important_words(classifier, examples, threshold=0.05, batch_size=64):
+def important_words(
+    classifier: TextClassifier, examples: Sequence[Example], threshold: float = 0.05, batch_size: int = 64
+) -> list[Sentence]:
     """Marks the words by which a classifier knows the labels of texts.
 
     A text is built up from nothing, word by word. A word with which the label is almost as probable as with the whole

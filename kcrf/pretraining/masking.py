@@ -12,7 +12,14 @@ _LEAST_IMPORTANCE = 1e-20
 _MOST_DRAWS = 100  # of spans, for a window whose words fit nowhere any more
 
 
-def choose_positions(candidates, starts, count, kind, random, importance=None):
+def choose_positions(
+    candidates: np.ndarray,
+    starts: np.ndarray,
+    count: int,
+    kind: str,
+    random: np.random.Generator,
+    importance: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
     """Draws the positions of a window that have to be predicted.
 
     - "tokens": each by itself (BERT, https://arxiv.org/abs/1810.04805).
@@ -99,7 +106,14 @@ def _draw_spans(words, count, random):
     return chosen
 
 
-def hide(token_ids, positions, groups, mask_id, ordinary, random):
+def hide(
+    token_ids: np.ndarray,
+    positions: np.ndarray,
+    groups: np.ndarray,
+    mask_id: int,
+    ordinary: np.ndarray,
+    random: np.random.Generator,
+) -> np.ndarray:
     """The tokens of a window as the model sees them.
 
     Of the positions to predict, 80 % show the mask token, 10 % a random token and 10 % their own (BERT). The positions

@@ -3,10 +3,13 @@
 import math
 import shutil
 import time
+from collections.abc import Iterable
 from contextlib import contextmanager
 from dataclasses import asdict
 from importlib.util import find_spec
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +44,9 @@ HELD_OUT = 500  # windows, or a twentieth of fewer than 10,000
 _HEAD = "cls/predictions"
 
 
-def pretrain(settings, texts, out, progress=None):
+def pretrain(
+    settings: PretrainingSettings, texts: Iterable[str | PathLike[str]], out: str | PathLike[str], progress: Any = None
+) -> list[dict[str, Any]]:
     """Pretrains a masked language model.
 
     It is written as `build_transformer_model`, `--bert` and Hugging Face's `transformers` load it.
@@ -96,7 +101,7 @@ def pretrain(settings, texts, out, progress=None):
         return _run(folder, settings, reader, progress)
 
 
-def resume_pretraining(out, progress=None):
+def resume_pretraining(out: str | PathLike[str], progress: Any = None) -> list[dict[str, Any]]:
     """Resumes `pretrain` after the last round of an interrupted run: on a CPU it ends with the same weights.
 
     Args:

@@ -1,11 +1,13 @@
 """A WordPiece vocabulary learnt from text, by the library `tokenizers`. Needs no Keras."""
 
+from collections.abc import Iterable
+
 __all__ = ["SPECIAL_TOKENS", "learn_vocabulary"]
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
-def learn_vocabulary(lines, size, lower_case=True):
+def learn_vocabulary(lines: Iterable[str], size: int, lower_case: bool = True) -> list[str]:
     """Learns a vocabulary.
 
     Args:

@@ -1,6 +1,8 @@
 """Training runs, side by side, as one HTML page."""
 
+from collections.abc import Iterable
 from html import escape
+from os import PathLike
 from pathlib import Path
 
 from kcrf.files import write_aside
@@ -11,7 +13,7 @@ from kcrf.version import __version__
 __all__ = ["write_report"]
 
 
-def write_report(run_dirs, path):
+def write_report(run_dirs: Iterable[str | PathLike[str]], path: str | PathLike[str]) -> None:
     """Writes a page about training runs: scores, transitions, curves, mistakes, sentences, calibration, settings.
 
     The page contains everything it shows; it needs no other file, no script and no network. Where a run folder lacks a

@@ -1,17 +1,21 @@
 """Transition matrices as pictures and as text. Needs NumPy and rich; drawing needs matplotlib."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from rich.table import Table
 from rich.text import Text
 
 from kcrf.metrics import is_forbidden
+from kcrf.tags import TagScheme
 
 __all__ = ["transition_heat_map", "transition_table"]
 
 MOST_WITH_NUMBERS = 10  # tags; cells of larger matrices are too small for numbers
 
 
-def transition_table(title, transitions, scheme):
+def transition_table(title: str, transitions: np.ndarray, scheme: TagScheme | None) -> Table:
     """Makes a rich table of a transition matrix, from row to column; illegal cells are marked by an x.
 
     Args:
@@ -39,7 +43,7 @@ def _cell(score, legal, lowest_legal):
     return Text(f"{score:+.2f} x", style="red" if score > lowest_legal else "dim")
 
 
-def transition_heat_map(matrices, scheme, path):
+def transition_heat_map(matrices: Mapping[str, np.ndarray], scheme: TagScheme | None, path: Any) -> None:
     """Draws transition matrices side by side into a picture, with illegal cells crossed out.
 
     Args:

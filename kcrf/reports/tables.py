@@ -1,5 +1,8 @@
 """Scores as tables in the terminal."""
 
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
 from rich.table import Table
 from rich.text import Text
 
@@ -8,7 +11,7 @@ from kcrf.reports.titles import CLASS_COLUMNS, ENTITY_COLUMNS, NUMBER_COLUMNS, T
 __all__ = ["columns_of", "score_table", "table_of_parts"]
 
 
-def score_table(title, columns, rows):
+def score_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
     """Makes a rich table of scores: floats with four digits, None as a dash.
 
     Args:
@@ -24,7 +27,7 @@ def score_table(title, columns, rows):
     return table
 
 
-def table_of_parts(title, parts):
+def table_of_parts(title: str, parts: Mapping[str, dict[str, Any]]) -> Table:
     """Makes a rich table of the scores of several parts of a corpus; also of each type of entity, of each label.
 
     Args:

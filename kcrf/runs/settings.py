@@ -6,7 +6,9 @@ range, when it may be given, its help. `Settings` checks its values by that, its
 """
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from typing import Any
 
 from kcrf.runs.basic_settings import BasicSettings
 from kcrf.runs.options import (
@@ -22,7 +24,7 @@ from kcrf.runs.options import (
     may_be_none,
     option,
 )
-from kcrf.tags import bio, bioes, bmes
+from kcrf.tags import TagScheme, bio, bioes, bmes
 
 __all__ = ["Settings"]
 
@@ -173,12 +175,12 @@ class Settings(BasicSettings):
         if self.pool in ("pooler", "cnn") and self.encoder != "none":
             raise ValueError(f"pool={self.pool!r} needs encoder='none'. Received: encoder={self.encoder!r}")
 
-    def tag_scheme(self):
+    def tag_scheme(self) -> TagScheme:
         """The `TagScheme` of the task, with the types."""
         return bmes() if self.scheme == "bmes" else {"bio": bio, "bioes": bioes}[self.scheme](self.types)
 
     @classmethod
-    def of(cls, values):
+    def of(cls, values: Mapping[str, Any]) -> "Settings":
         """Settings from a dict such as a run folder keeps; refuses names that it does not know."""
         unknown = sorted(set(values) - {setting.name for setting in fields(cls)})
         if unknown:

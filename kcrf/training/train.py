@@ -2,7 +2,10 @@
 
 import hashlib
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from os import PathLike
+from typing import Any
 
 from kcrf.backend import backend_name, keras, set_random_seed
 from kcrf.corpora import sample
@@ -11,7 +14,7 @@ from kcrf.optimizers import AdamWeightDecay, layerwise_decay
 from kcrf.progress_bars import print_note
 from kcrf.readers import CharacterReader, Lexicon, Vocabulary, WordReader, WordVectors
 from kcrf.readers.units import with_copies
-from kcrf.runs import RunFolder
+from kcrf.runs import RunFolder, Settings
 from kcrf.runs.defaults import choose_defaults, describe_settings
 from kcrf.runs.records import last_advice
 from kcrf.taggers.encoder_of_run import reader_of
@@ -30,16 +33,16 @@ __all__ = ["resume_tagger", "train_classifier", "train_segmenter", "train_tagger
 
 
 def train_tagger(
-    settings,
-    train,
-    valid,
-    test=None,
-    out="runs/tagger",
-    progress=None,
-    sources=None,
-    overwrite=False,
-    unlabelled=(),
-):
+    settings: Settings,
+    train: Sequence[Any],
+    valid: Sequence[Any],
+    test: Sequence[Any] | None = None,
+    out: str | PathLike[str] = "runs/tagger",
+    progress: Any = None,
+    sources: dict[str, Any] | None = None,
+    overwrite: bool = False,
+    unlabelled: Iterable[str] = (),
+) -> tuple[Any, dict[str, Any]]:
     """Trains a tagger and writes all that is needed to use it into a run folder.
 
     The weights that are kept are those of the epoch with the best F on `valid`. The state of training is written after
@@ -95,7 +98,14 @@ def train_tagger(
         return _train(folder, settings, reader, batches, parts, progress)
 
 
-def resume_tagger(out, train, valid, test=None, progress=None, unlabelled=()):
+def resume_tagger(
+    out: str | PathLike[str],
+    train: Sequence[Any],
+    valid: Sequence[Any],
+    test: Sequence[Any] | None = None,
+    progress: Any = None,
+    unlabelled: Iterable[str] = (),
+) -> tuple[Any, dict[str, Any]]:
     """Resumes an interrupted run of `train_tagger` after its last complete epoch.
 
     It ends with the weights that the run would have had without the interruption: on a CPU to the last bit, where the
@@ -128,15 +138,29 @@ def resume_tagger(out, train, valid, test=None, progress=None, unlabelled=()):
 
 
 def train_segmenter(
-    settings, train, valid, test=None, out="runs/segmenter", progress=None, overwrite=False, unlabelled=()
-):
+    settings: Settings,
+    train: Sequence[Any],
+    valid: Sequence[Any],
+    test: Sequence[Any] | None = None,
+    out: str | PathLike[str] = "runs/segmenter",
+    progress: Any = None,
+    overwrite: bool = False,
+    unlabelled: Iterable[str] = (),
+) -> tuple[Any, dict[str, Any]]:
     """`train_tagger` for word segmentation, with sentences as lists of words."""
     return train_tagger(settings, train, valid, test, out, progress, overwrite=overwrite, unlabelled=unlabelled)
 
 
 def train_classifier(
-    settings, train, valid, test=None, out="runs/classifier", progress=None, overwrite=False, unlabelled=()
-):
+    settings: Settings,
+    train: Sequence[Any],
+    valid: Sequence[Any],
+    test: Sequence[Any] | None = None,
+    out: str | PathLike[str] = "runs/classifier",
+    progress: Any = None,
+    overwrite: bool = False,
+    unlabelled: Iterable[str] = (),
+) -> tuple[Any, dict[str, Any]]:
     """`train_tagger` for `Settings(task="classify")`: one label, or one number, for each text or pair of texts.
 
     Args:
