@@ -79,7 +79,12 @@ def inference_batches(readings, batch_size, few_shapes=True):
     Yields:
         `(windows, inputs)`: a list of `(number of the text, Window)` and a dict of arrays `(rows, length, ...)`. There
         may be more rows than windows; those behind them are padding.
+
+    Raises:
+        ValueError: `batch_size` is not a positive integer.
     """
+    if not isinstance(batch_size, int | np.integer) or batch_size < 1:
+        raise ValueError(f"`batch_size` must be a positive integer. Received: {batch_size!r}")
     windows = [(number, window) for number, reading in enumerate(readings) for window in reading.windows]
     windows.sort(key=lambda item: item[1].length)
     for first in range(0, len(windows), batch_size):

@@ -24,11 +24,11 @@ _NEEDED = "`pip install kcrf[onnx]` brings onnxruntime, which runs exported mode
 
 def is_exported(path):
     """Whether a path is that of an exported model, not of a run folder."""
-    return Path(path).suffix == ".onnx"
+    return Path(path).suffix.lower() == ".onnx" and not Path(path).is_dir()
 
 
 class ExportedFile:
-    """Reads an exported model.
+    """Reads an exported model. When it is pickled its path is kept, and the file is read again.
 
     Args:
         path: The file.
@@ -53,23 +53,49 @@ class ExportedFile:
         try:
             self.session = onnxruntime.InferenceSession(str(path), _options(onnxruntime), ["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime's, for which it has many classes
-            raise ValueError(f"{path}: cannot be read as an ONNX file ({str(error)[:200]})") from None
-        self._texts = self.session.get_modelmeta().custom_metadata_map
+            raise ValueError(f"{path}: cannot be read as an ONNX file ({_reason(error)})") from None
+        try:
+            self._texts = self.session.get_modelmeta().custom_metadata_map
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path}: has damaged metadata ({error})") from None
         if CONFIG not in self._texts:
             raise ValueError(f"{path}: needs a model that `kcrf export` wrote. Received: another ONNX file")
+
+    def __reduce__(self):
+        return ExportedFile, (self.path.absolute(),)
 
     def file(self, name):
         """What an error calls a text in the file."""
         return f"{self.path}: {name}"
 
     def read_json(self, name):
-        """The plain values in a text of the file."""
+        """The object in a text of the file, a dict."""
+        return self._read(name, dict)
+
+    def read_transitions(self, size):
+        """The transitions of a tagger, `(size, size)` float64."""
+        rows = self._read("transitions", list)
+        try:
+            transitions = np.array(rows, "float64")
+        except (TypeError, ValueError):  # rows of different lengths, or no numbers
+            transitions = np.zeros(0)
+        if transitions.shape != (size, size):
+            raise ValueError(
+                f"{self.file('transitions')}: needs a matrix of {size} x {size}. Received: {str(rows)[:80]}"
+            )
+        return transitions
+
+    def _read(self, name, kind):
+        """The dict or list in a text of the file."""
         if name not in self._texts:
             raise ValueError(f"{self.path}: needs {name} in its metadata. Received: {sorted(self._texts)}")
         try:
-            return json.loads(self._texts[name])
+            value = json.loads(self._texts[name])
         except ValueError as error:
             raise ValueError(f"{self.file(name)}: needs JSON. Received: {error}") from None
+        if not isinstance(value, kind):
+            raise ValueError(f"{self.file(name)}: needs a JSON {kind.__name__}. Received: {self._texts[name][:80]}")
+        return value
 
     def read_config(self):
         """As `RunFolder.read_config`."""
@@ -90,9 +116,15 @@ class ExportedFile:
     def read_vectors(self):
         """As `RunFolder.read_vectors`, with empty vectors: the network has them."""
         known = self.read_json("vectors.json")
-        words = "\n".join(known["words"]).encode("utf-8", "surrogatepass")
-        vectors = np.zeros((len(known["words"]), 0))
-        return {"words": np.frombuffer(words, np.uint8), "vectors": vectors, "longest": np.array(known["longest"])}
+        words, longest = known.get("words"), known.get("longest")
+        if not isinstance(longest, int) or not isinstance(words, list) or not all(isinstance(w, str) for w in words):
+            raise ValueError(f"{self.file('vectors.json')}: needs words and longest. Received: {str(known)[:80]}")
+        text = "\n".join(words).encode("utf-8", "surrogatepass")
+        return {
+            "words": np.frombuffer(text, np.uint8),
+            "vectors": np.zeros((len(words), 0)),
+            "longest": np.array(longest),
+        }
 
 
 def _options(onnxruntime):
@@ -103,8 +135,16 @@ def _options(onnxruntime):
 
 
 def _threads():
-    """As many as OMP_NUM_THREADS says, else one for each processor that this process may use."""
-    given = os.environ.get("OMP_NUM_THREADS", "")
-    if given.isdigit() and int(given):
-        return int(given)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0  # 0: onnxruntime decides
+    """One for each processor that this process may use, or fewer if OMP_NUM_THREADS says so."""
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        given = int(os.environ.get("OMP_NUM_THREADS", ""))
+    except ValueError:
+        return available
+    return min(given, available) if given > 0 else available
+
+
+def _reason(error):
+    """The end of a message of onnxruntime, where the reason is: before it are codes, paths and C++ signatures."""
+    text = " ".join(str(error).split())
+    return text.rpartition("failed:")[2][-200:] or text[:200]

@@ -307,6 +307,8 @@ class RunFolder:
 
 def check_config(path, config):
     """What `RunFolder.read_config` returns, out of the content of a file at `path`."""
+    if not isinstance(config.get("format", 0), int):
+        raise ValueError(f"{path}: needs a number as its format. Received: {config['format']!r}")
     if config.get("format", 0) > FORMAT:
         raise ValueError(
             f"{path}: needs run format {FORMAT} or older, which kcrf {__version__} reads. "

@@ -156,7 +156,7 @@ class TextClassifier:
         return self._classifier.classify([self._checked(text) for text in texts], batch_size, on_batch)
 
     def _checked(self, text):
-        parts = (text,) if isinstance(text, str) else tuple(text)
+        parts = tuple(text) if isinstance(text, Iterable) and not isinstance(text, str) else (text,)
         if len(parts) != 1 + self.pairs or not all(isinstance(part, str) for part in parts):
             needed = "pairs of strings" if self.pairs else "strings"
             raise TypeError(f"This run classifies {needed}. Received: {text!r}"[:200])

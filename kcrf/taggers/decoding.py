@@ -182,6 +182,8 @@ class Tagger:
         Returns:
             For each text a list of at most k `(probability, spans)`.
         """
+        if not isinstance(k, int | np.integer) or k < 1:
+            raise ValueError(f"`k` must be a positive integer. Received: {k!r}")
         readings = self.reader.read(texts, tokens)
         best = [{} for _ in texts]  # of each text: from what a window keeps to the best ways to tag that
         known = self._in_units(texts, readings, known)

@@ -2,6 +2,7 @@
 
 import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from itertools import pairwise
 from operator import itemgetter
 from typing import NamedTuple
@@ -10,9 +11,10 @@ import numpy as np
 
 __all__ = ["Known", "allowed_tags", "check_spans", "in_units", "latin_runs", "matches", "overlapping", "write_tags"]
 
-_LETTERS, _DIGITS = "A-Za-zÀ-ÖØ-öø-ɏＡ-Ｚａ-ｚ", "0-9０-９"
+_LETTERS, _DIGITS = "A-Za-zÀ-ÖØ-öø-ɏḀ-ỿＡ-Ｚａ-ｚ", "0-9０-９"
+_MARKS = "\u0300-\u036f"  # accents behind their letter, as in decomposed text
 _LATIN_RUN = re.compile(
-    f"[{_LETTERS}{_DIGITS}](?:[{_LETTERS}{_DIGITS}]|(?<=[{_DIGITS}])[.．](?=[{_DIGITS}])|['’](?=[{_LETTERS}]))+"
+    f"[{_LETTERS}{_DIGITS}](?:[{_LETTERS}{_DIGITS}{_MARKS}]|(?<=[{_DIGITS}])[.．](?=[{_DIGITS}])|['’](?=[{_LETTERS}]))+"
 )
 
 
@@ -31,7 +33,7 @@ class Known(NamedTuple):
 def latin_runs(text):
     """Where Latin words and numbers of at least two characters are, a list of `(start, end)`.
 
-    A point between digits and an apostrophe before a letter belong to them.
+    A point between digits, an apostrophe before a letter and combining accents belong to them.
 
     >>> latin_runs("用Python3写3.14行")
     [(1, 8), (9, 13)]
@@ -76,7 +78,7 @@ def check_spans(spans, text, types=()):
     """The spans from left to right.
 
     Args:
-        spans: Iterable of `(start, end)`, or for entities of `(start, end, label)`, in characters.
+        spans: Iterable of `(start, end)`, or for entities of `(start, end, label)`, in characters. None: none.
         text: A string.
         types: The types of entities, none for words. Defaults to none.
 
@@ -84,13 +86,14 @@ def check_spans(spans, text, types=()):
         ValueError: One has another form or an unknown label, is empty or out of the text, or two overlap.
     """
     form = f"(start, end, label), with a label of {types}" if types else "(start, end)"
-    for span in (spans := list(spans)):
-        is_span = len(span) == (3 if types else 2) and all(isinstance(x, int | np.integer) for x in span[:2])
-        if not is_span or types and span[2] not in types:
+    spans = [] if spans is None else list(spans)
+    for span in spans:
+        is_span = isinstance(span, Sequence | np.ndarray) and len(span) == (3 if types else 2)
+        if not is_span or not all(isinstance(x, int | np.integer) for x in span[:2]) or types and span[2] not in types:
             raise ValueError(f"`spans` needs {form}. Received: {span!r}")
         if not 0 <= span[0] < span[1] <= len(text):
             raise ValueError(f"`spans` must lie in the text of {len(text)} characters. Received: {span!r}")
-    spans.sort(key=lambda span: span[:2])
+    spans = sorted(map(tuple, spans))
     for first, second in pairwise(spans):
         if first[1] > second[0]:
             raise ValueError(f"`spans` must not overlap. Received: {first!r} and {second!r}")

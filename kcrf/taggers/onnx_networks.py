@@ -14,20 +14,20 @@ class OnnxTaggingNetwork:
     """What `KerasTaggingNetwork` does, by an exported file, whose temperature is fixed.
 
     Args:
-        session: The `onnxruntime.InferenceSession`.
+        file: The `kcrf.runs.exported.ExportedFile`.
         scheme: The `TagScheme`.
-        transitions: `(tags, tags)`, from which probabilities are computed.
+        transitions: `(tags, tags)` float64, from which probabilities are computed.
     """
 
     few_shapes = False
 
-    def __init__(self, session, scheme, transitions):
-        self.scheme, self._session, self._transitions = scheme, session, np.array(transitions, "float64")
+    def __init__(self, file, scheme, transitions):
+        self.scheme, self._file, self._transitions = scheme, file, transitions
 
     def decode(self, inputs, allowed, rows, with_scores=True):
         """As `KerasTaggingNetwork.decode`; the scores are a `Scores`."""
         inputs = {**inputs, "allowed": allowed, "with_confidences": np.array(with_scores)}
-        paths, *scores = (array[:rows] for array in self._session.run(["tags", *Scores._fields], inputs))
+        paths, *scores = (array[:rows] for array in self._file.session.run(["tags", *Scores._fields], inputs))
         return paths, Scores(*scores)
 
     def marginals(self, scores):
@@ -58,19 +58,20 @@ class OnnxClassificationNetwork:
 
     few_shapes = False
 
-    def __init__(self, session):
-        self._session = session
+    def __init__(self, file):
+        self._file = file
 
     def scores(self, inputs):
         """The scores of a batch, `(batch, labels)`, or `(batch, 1)` for regression."""
-        return self._session.run(["scores"], inputs)[0]
+        return self._file.session.run(["scores"], inputs)[0]
 
 
 def read_tagging_network(file, setup):
     """The network of an `ExportedFile` with its `Setup`."""
-    return OnnxTaggingNetwork(file.session, setup.settings.tag_scheme(), file.read_json("transitions"))
+    scheme = setup.settings.tag_scheme()
+    return OnnxTaggingNetwork(file, scheme, file.read_transitions(len(scheme)))
 
 
 def read_classification_network(file, setup):
     """As `read_tagging_network`, of a run of --task classify."""
-    return OnnxClassificationNetwork(file.session)
+    return OnnxClassificationNetwork(file)

@@ -1,5 +1,6 @@
 """Texts and lists of tokens to find entities in: both as a text with its tokens. Needs NumPy only."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,6 +48,7 @@ def as_given(item):
     """The `Given` of a string, of a list of tokens, or of a `kcrf.corpora.Sentence`, whose tokens are used.
 
     Raises:
+        TypeError: It is none of these.
         ValueError: A token is no string, or empty.
 
     >>> as_given(["Kim", "slept"])
@@ -56,6 +58,9 @@ def as_given(item):
         return Given(item, [], False)
     if isinstance(item, Sentence):
         return Given(item.text, item.tokens, False)
-    if not all(isinstance(token, str) and token for token in item):
-        raise ValueError(f"Tokens must be strings, and not empty. Received: {list(item)!r:.80}")
-    return Given(*join_tokens(item), True)
+    if not isinstance(item, Iterable) or isinstance(item, bytes):
+        raise TypeError(f"needs a string, a list of tokens or a Sentence. Received: {item!r}"[:200])
+    tokens = list(item)
+    if not all(isinstance(token, str) and token for token in tokens):
+        raise ValueError(f"Tokens must be strings, and not empty. Received: {str(tokens)[:80]}")
+    return Given(*join_tokens(tokens), True)

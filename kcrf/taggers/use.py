@@ -118,7 +118,7 @@ class WordSegmenter:
         Returns:
             A list with what `segment` returns for each text.
         """
-        rows, known = self._parts(_as_list(texts, "segment"), spans)
+        rows, known = self._parts(_checked_strings(_as_list(texts, "segment")), spans)
         parts = list(chain.from_iterable(rows))
         found = self._tagger.spans(parts, batch_size, on_batch, confidence, known)
         words = iter(
@@ -174,7 +174,7 @@ class WordSegmenter:
         spans: Iterable[Iterable[tuple[int, int]]] | None = None,
     ) -> list[list[tuple[float, list[str]]]]:
         """A list with what `top_k` returns for each text; other arguments as for `segment_batch`."""
-        rows, known = self._parts(_as_list(texts, "top_k"), spans)
+        rows, known = self._parts(_checked_strings(_as_list(texts, "top_k")), spans)
         found = iter(self._tagger.top_k(list(chain.from_iterable(rows)), k, batch_size, on_batch, known))
         return [_join_parts(row, islice(found, len(row)), k) for row in rows]
 
@@ -189,7 +189,7 @@ def _word_counts(words):
         if not isinstance(word, str) or not re.fullmatch(r"\S+", word):
             raise ValueError(f"`words` must be strings without white space. Received: {word!r}")
         if not isinstance(count, int) or count < 1:
-            raise ValueError(f"counts of `words` must be positive. Received: {word!r}: {count!r}")
+            raise ValueError(f"counts of `words` must be positive integers. Received: {word!r}: {count!r}")
     return counts
 
 
@@ -206,6 +206,14 @@ def _as_list(texts, method):
     if isinstance(texts, str):
         raise TypeError(f"`texts` must be a list of strings; for one text call `{method}`. Received: {texts[:40]!r}")
     return list(texts)
+
+
+def _checked_strings(texts):
+    """The texts, all of them strings."""
+    for text in texts:
+        if not isinstance(text, str):
+            raise TypeError(f"texts must be strings. Received: {text!r}"[:200])
+    return texts
 
 
 def _join_parts(parts, found, k):

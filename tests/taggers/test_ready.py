@@ -1,8 +1,11 @@
 """The segmenter that comes with kcrf."""
 
+import copy
 import io
+import pickle
 import sys
 
+import numpy as np
 import pytest
 
 from kcrf.commands import main
@@ -47,3 +50,42 @@ def test_the_command_uses_it_without_a_model(monkeypatch, capsys):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("今天天气真好\n".encode())))
     assert main(["segment"]) == 0
     assert capsys.readouterr().out == "今天 天气 真好\n"
+
+
+@pytest.fixture(scope="module")
+def segmenter():
+    pytest.importorskip("onnxruntime")
+    return WordSegmenter()
+
+
+@pytest.mark.parametrize("texts", [None, 3, "今天".encode(), ["今天"]])
+def test_texts_that_are_no_strings_are_refused_by_name(texts, segmenter):
+    for call in (segmenter.segment, segmenter.top_k):
+        with pytest.raises(TypeError, match="texts must be strings. Received: "):
+            call(texts)
+
+
+@pytest.mark.parametrize("number", [0, -1, 2.5, None])
+def test_numbers_that_are_not_positive_are_refused(number, segmenter):
+    with pytest.raises(ValueError, match="`batch_size` must be a positive integer. Received: "):
+        segmenter.segment_batch(["今天天气"], batch_size=number)
+    with pytest.raises(ValueError, match="`k` must be a positive integer. Received: "):
+        segmenter.top_k("今天天气", k=number)
+
+
+def test_spans_of_another_form_are_refused_and_none_are_none(segmenter):
+    for spans in ([1, 2], (0, 2), [None]):
+        with pytest.raises(ValueError, match=r"`spans` needs \(start, end\). Received: "):
+            segmenter.segment("今天天气真好", spans=spans)
+    assert segmenter.segment("今天天气真好", spans=None) == ["今天", "天气", "真好"]
+    assert segmenter.segment("今天天气真好", spans=np.array([[4, 5], [0, 1]])) == ["今", "天", "天气", "真", "好"]
+
+
+def test_it_can_be_pickled_and_copied(segmenter):
+    for other in (pickle.loads(pickle.dumps(segmenter)), copy.deepcopy(segmenter)):
+        assert other.segment_batch(["今天天气真好"]) == segmenter.segment_batch(["今天天气真好"])
+
+
+def test_decomposed_letters_and_those_of_vietnamese_are_not_cut(segmenter):
+    for word in ("cafe\u0301s", "u\u0308ber", "Nguyễn", "Việt"):
+        assert word in segmenter.segment(f"今天{word}天气")

@@ -522,7 +522,7 @@ def test_latin_words_and_numbers_stay_whole_unless_asked(trained):
     [
         ({"words": ["a b"]}, "`words` must be strings without white space. Received: 'a b'"),
         ({"words": [""]}, "`words` must be strings without white space. Received: ''"),
-        ({"words": {"上海": 0}}, "counts of `words` must be positive. Received: '上海': 0"),
+        ({"words": {"上海": 0}}, "counts of `words` must be positive integers. Received: '上海': 0"),
     ],
 )
 def test_words_that_cannot_be_are_refused(trained, arguments, message):
