@@ -32,7 +32,7 @@ def write_aside(path, write, room=0):
         write(aside)
         os.replace(aside, path)
     except OSError as error:
-        if error.errno is not None and error.filename is None:
+        if error.errno is not None and error.filename in (None, str(aside), aside):
             error.filename = str(path)
         raise
     finally:

@@ -1,9 +1,11 @@
 """Long input: results in its order, with little memory, by several processes, continued after an interruption."""
 
+import errno
 import json
 import multiprocessing
 import os
 import signal
+import stat
 import sys
 import threading
 import time
@@ -16,7 +18,7 @@ from pathlib import Path
 
 from kcrf.files import read_json, write_aside
 
-__all__ = ["Lines", "add_stream_options", "write_results"]
+__all__ = ["Lines", "add_stream_options", "is_same_file", "write_results"]
 
 _ITEMS, _CHARACTERS = 1000, 200_000  # of a chunk, at most, but for one long text
 _SECONDS = 60  # between two lines of progress where standard error is no terminal
@@ -74,6 +76,15 @@ class Lines:
         return next(self._lines)
 
 
+def is_same_file(source, path):
+    """Whether an open file and a path are the same regular file, which writing would empty before it is read."""
+    try:
+        status = os.fstat(source.fileno())
+        return stat.S_ISREG(status.st_mode) and os.path.samestat(status, os.stat(path))
+    except OSError:  # not a file of the system, or there is nothing at the path
+        return False
+
+
 def write_results(lines, items, make, options, counted="characters", in_blocks=False):
     """Writes the result of each item, in their order, to `options.out` or standard output.
 
@@ -90,7 +101,7 @@ def write_results(lines, items, make, options, counted="characters", in_blocks=F
     if options.workers < 1:
         raise ValueError(f"--workers must be at least 1. Received: {options.workers}")
     items = iter(items)
-    with _output(options, in_blocks) as (file, done):
+    with _naming(options.out or "standard output"), _output(options, in_blocks) as (file, done):
         if sum(1 for _ in islice(items, done)) < done:
             raise ValueError(f"--resume needs the same input. Received: fewer texts than {options.out} has results")
         with _Progress(lines, options.command, counted) as progress:
@@ -184,11 +195,24 @@ def _work(make, options, items):
 
 
 @contextmanager
+def _naming(name):
+    """A context in which an error of a full disk, which does not tell the file, gets its name."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT) and error.filename is None:
+            error.filename = name
+        raise
+
+
+@contextmanager
 def _output(options, in_blocks):
     """The file to write to, a context, and how many results it has. Until it is complete, a file beside it says so."""
     if options.out is None:
         if options.resume:
             raise ValueError("--resume needs --out FILE. Received: no --out")
+        if sys.stdout is None:
+            raise ValueError("needs --out FILE, or standard output. Received: neither")
         yield sys.stdout.buffer, 0
         return
     path = Path(options.out)

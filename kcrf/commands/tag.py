@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from kcrf.commands.parsers import add_command
 from kcrf.commands.quiet import quiet_import
-from kcrf.commands.streams import Lines, add_stream_options, write_results
+from kcrf.commands.streams import Lines, add_stream_options, is_same_file, write_results
 from kcrf.files import json_line
 
 __all__ = ["add_input_options", "add_segment", "add_tag", "checked_input"]
@@ -218,4 +218,6 @@ def checked_input(options, task):
     if trained_for != task:
         raise ValueError(f"{options.model}: needs a run of --task {task}. Received: a run of --task {trained_for}")
     with open(options.file, "rb") if options.file else sys.stdin.buffer as source:
+        if options.out is not None and is_same_file(source, options.out):
+            raise ValueError(f"--out needs another file than the input. Received: {options.out}")
         yield Lines(source, options.file or "<stdin>")

@@ -203,9 +203,11 @@ def _add_errors(app):
 
     @app.exception_handler(RequestValidationError)
     async def malformed(request: Request, error: RequestValidationError):
-        first = error.errors()[0]
+        first = _most_telling(error.errors())
         if first["type"] == "json_invalid":
             return _Json({"error": f"body: needs JSON. Received: an error at character {first['loc'][-1]}"}, 400)
+        if first["loc"] == ("body",) and "json" not in request.headers.get("content-type", ""):
+            return _Json({"error": "body: needs the header Content-Type: application/json"}, 422)
         return _Json({"error": f"{_place(first['loc'])}: {first['msg']}"[:300]}, 422)
 
     @app.exception_handler(Exception)
@@ -213,7 +215,12 @@ def _add_errors(app):
         return _Json({"error": "The server failed to compute this request"}, 500)
 
 
+def _most_telling(errors):
+    """The first error; where a text or a pair may stand, that of the one that was sent."""
+    return next((e for e in errors if e["type"] != "string_type" or not isinstance(e["input"], list)), errors[0])
+
+
 def _place(location):
-    """Where in the body something is wrong, as texts[3]."""
-    parts = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in location[1:]]
-    return "".join(parts).lstrip(".") or "body"
+    """Where in the body something is wrong, as texts[3]. Pydantic's names of types, behind a number, are left out."""
+    name, *parts = [*location[1:], ""]
+    return (name or "body") + "".join(f"[{part}]" for part in parts if isinstance(part, int))

@@ -16,7 +16,7 @@ class Connections:
     """Wraps an ASGI application.
 
     A body is read whole before the application sees the request: 413 if it is too long, 408 if it takes too long. When
-    the client closes the connection, the application's task is cancelled.
+    the client closes the connection, the application's task is cancelled. HEAD is answered as GET.
 
     Args:
         app: The application.
@@ -31,6 +31,8 @@ class Connections:
     async def __call__(self, scope, receive, send):
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
+        if scope["method"] == "HEAD":
+            scope = {**scope, "method": "GET"}  # the server sends no body, for it knows the method
         start, status = time.perf_counter(), _LEFT
 
         async def counted_send(message):

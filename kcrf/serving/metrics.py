@@ -64,7 +64,7 @@ class Metrics:
             lines += [f"# HELP kcrf_{family} {meaning}", f"# TYPE kcrf_{family} {kind}"]
             names = [f"{family}{end}" for end in ("_bucket", "_sum", "_count")] if kind == "histogram" else [family]
             for name in names:
-                lines += [f"kcrf_{name}{labels} {value:g}" for n, labels, value in rows + gauges if n == name]
+                lines += [f"kcrf_{name}{labels} {value:.15g}" for n, labels, value in rows + gauges if n == name]
         return "\n".join([line for line in lines if line]) + "\n"
 
 

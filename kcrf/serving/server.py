@@ -24,7 +24,10 @@ def open_socket(host, port):
     Raises:
         OSError: The address is not one of this machine, or the port is in use.
     """
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except socket.gaierror as error:
+        raise OSError(f"{host}: {error.strerror.lower()}") from None
     family, kind, protocol, _, address = found[0]
     bound = socket.socket(family, kind, protocol)  # asyncio sets TCP_NODELAY only where the protocol is named
     try:

@@ -18,6 +18,7 @@ from kcrf import commands
 from kcrf.commands import streams
 from kcrf.corpora import load_mini
 from kcrf.taggers import WordSegmenter
+from kcrf.taggers.ready import ready_segmenter
 
 pytestmark = pytest.mark.once("torch")
 ROOT = Path(__file__).parents[2]
@@ -254,3 +255,36 @@ def test_what_a_worker_is_given_can_be_sent_to_it(command, monkeypatch):
     assert commands.main([command, "--model", str(fixture), "--workers", "2", os.devnull]) == 0
     _, _, make, options, *_ = given[0]
     assert pickle.loads(pickle.dumps((make, options))) == (make, options)
+
+
+@pytest.mark.parametrize("given", ["file", "link", "standard input"])
+def test_the_input_is_not_overwritten(given, tmp_path, monkeypatch, capsys):
+    path, link = tmp_path / "text.txt", tmp_path / "link.txt"
+    path.write_text("今天天气真好\n", encoding="utf-8")
+    link.symlink_to(path)
+    out = link if given == "link" else path
+    with open(path, encoding="utf-8") as standard_input:
+        monkeypatch.setattr(sys, "stdin", standard_input)
+        arguments = [] if given == "standard input" else [str(path)]
+        assert commands.main(["segment", "--model", str(WORDS), "--out", str(out), *arguments]) == 2
+    assert f"--out needs another file than the input. Received: {out}" in capsys.readouterr().err
+    assert path.read_text(encoding="utf-8") == "今天天气真好\n"
+    assert list(tmp_path.iterdir()) == [path, link] or list(tmp_path.iterdir()) == [link, path]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux has it")
+def test_a_full_disk_is_reported_with_the_name_of_the_output(tmp_path, capsys):
+    (tmp_path / "text.txt").write_text("今天\n", encoding="utf-8")
+    command = ["segment", "--model", str(ready_segmenter()), "--out", "/dev/full", str(tmp_path / "text.txt")]
+    assert commands.main(command) == 2
+    assert capsys.readouterr().err == "kcrf segment: /dev/full: no space left on device\n"
+
+
+def test_a_missing_folder_and_a_closed_output_are_reported_by_name(tmp_path, monkeypatch, capsys):
+    (tmp_path / "text.txt").write_text("今天\n", encoding="utf-8")
+    command = ["segment", "--model", str(WORDS), str(tmp_path / "text.txt")]
+    assert commands.main([*command, "--out", str(tmp_path / "none" / "words.txt")]) == 2
+    assert "none/words.txt.unfinished: no such file or directory" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "stdout", None)
+    assert commands.main(command) == 2
+    assert "needs --out FILE, or standard output. Received: neither" in capsys.readouterr().err

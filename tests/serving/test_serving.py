@@ -319,6 +319,32 @@ def test_other_requests_are_refused_with_a_reason(server):
         assert_says_nothing_of_the_machine(json.dumps(found))
 
 
+def test_a_forgotten_content_type_is_named(server):
+    for headers in ({}, {"Content-Type": "application/x-www-form-urlencoded"}):
+        status, found, _ = server.ask("POST", "/segment", GOOD.encode(), headers)
+        assert (status, found) == (422, {"error": "body: needs the header Content-Type: application/json"})
+
+
+def test_the_place_of_an_error_is_that_of_the_text_or_the_pair_that_was_sent(server):
+    check_refusal(server, "/classify", '{"texts": [["好"]]}', 422, "texts[0]: List should have at least 2 items")
+    check_refusal(server, "/classify", '{"texts": [["好", 3]]}', 422, "texts[0][1]: Input should be a valid string")
+    check_refusal(server, "/classify", '{"texts": ["好", 3]}', 422, "texts[1]: Input should be a valid string")
+
+
+def test_head_is_answered_as_get_without_a_body(server):
+    for path in ("/", "/health", "/metrics"):
+        connection = server.connect()
+        connection.request("HEAD", path)
+        answer = connection.getresponse()
+        assert (answer.status, answer.read()) == (200, b"")
+        connection.close()
+
+
+def test_a_host_without_an_address_is_named():
+    with pytest.raises(OSError, match="^no host: "):
+        open_socket("no host", 0)
+
+
 def test_a_body_in_chunks_is_bounded_too(server):
     def chunks():
         for _ in range(50):

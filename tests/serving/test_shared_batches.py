@@ -143,3 +143,10 @@ def test_metrics_are_text_of_prometheus():
         assert (
             lines.index(f"# TYPE {name} " + next(x.split()[3] for x in lines if x.startswith(f"# TYPE {name} "))) >= 0
         )
+
+
+def test_large_counts_keep_all_their_digits():
+    metrics = Metrics()
+    metrics.add("characters_total", 123_456_789, model="pku")
+    metrics.add("characters_total", 1, model="pku")
+    assert 'kcrf_characters_total{model="pku"} 123456790' in metrics.text().splitlines()
