@@ -41,6 +41,8 @@ def _export(options):
     RunFolder(options.run_dir).read_config()  # refuses a folder that holds no run, before TensorFlow is imported
     name = "saved_model" if options.format == "saved_model" else "model.onnx"
     out = options.out or os.path.join(options.run_dir, name)
+    if not os.path.isdir(os.path.dirname(os.path.abspath(out))):
+        raise FileNotFoundError(f"{out}: needs a folder that exists")
     os.environ["KERAS_BACKEND"] = "tensorflow"
     with quiet_import():
         from kcrf.export import export_model

@@ -288,3 +288,10 @@ def test_a_missing_folder_and_a_closed_output_are_reported_by_name(tmp_path, mon
     monkeypatch.setattr(sys, "stdout", None)
     assert commands.main(command) == 2
     assert "needs --out FILE, or standard output. Received: neither" in capsys.readouterr().err
+
+
+def test_an_export_into_a_missing_folder_is_refused_before_tensorflow_is_imported(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "kcrf.export", None)
+    out = tmp_path / "none" / "words.onnx"
+    assert commands.main(["export", str(WORDS), "--out", str(out)]) == 2
+    assert capsys.readouterr().err == f"kcrf export: {out}: needs a folder that exists\n"
