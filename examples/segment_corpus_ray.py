@@ -3,10 +3,10 @@
     pip install 'kcrf[onnx]' 'ray[data]'
     python examples/segment_corpus_ray.py texts words --workers 2 [--model RUN]
 
-Each `*.txt` under `texts` gives a file of the same name under `words`, with what `kcrf segment` writes. Each worker loads
-the model once. A worker that dies is replaced, and its files are done by another one. A file is written aside and then
-renamed, so it is whole or not there; started anew, the script does what is not there. For another model take another
-folder. With RAY_ADDRESS in the environment it runs on that cluster, whose machines share both folders.
+Each `*.txt` under `texts` gives a file of the same name under `words`, with what `kcrf segment` writes. Each worker
+loads the model once. A worker that dies is replaced, and what it had begun is done again. A file is written aside and
+then renamed, so it is whole or not there; started anew, the script does the files that are not there. For another model
+take another folder. With RAY_ADDRESS in the environment it runs on that cluster, whose machines share both folders.
 """
 
 import argparse
@@ -59,7 +59,7 @@ files = [(path, words / path.relative_to(texts)) for path in sorted(texts.rglob(
 todo = [{"text": str(text), "words": str(result)} for text, result in files if not result.exists()]
 print(f"{len(files)} files, {len(files) - len(todo)} of them done before")
 if todo:
-    data = ray.data.from_items(todo, override_num_blocks=len(todo))  # a file is done again, or given to another, alone
+    data = ray.data.from_items(todo, override_num_blocks=len(todo))  # one file in each
     done = data.map_batches(
         Segmenter,
         fn_constructor_args=[options.model and str(Path(options.model).resolve())],

@@ -16,9 +16,9 @@ On JAX, Keras has variables of its own for that; the address is that of the firs
     export KERAS_BACKEND=jax KERAS_DISTRIBUTION_JOB_ADDRESSES=localhost:12345 KERAS_DISTRIBUTION_NUM_PROCESSES=2
     for i in 0 1; do KERAS_DISTRIBUTION_PROCESS_ID=$i python examples/train_distributed.py runs/two & done; wait
 
-Without these variables there is one process. Each uses all devices that it has. The losses are those of one device: the
-batches are the same, and each is divided among the devices. When a process is killed, end the others and start all of
-them again: they go on behind the last whole epoch, and end with the same weights.
+Without these variables there is one process. Each process uses all of its devices. The losses are those of one device:
+the batches are the same, and each is divided among the devices. When a process is killed, end the others and start all
+of them again: they go on after the last whole epoch. FOLDER/tagger.keras is the trained model.
 """
 
 import os
