@@ -28,7 +28,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kcrf.backend import backend_name, keras
+from kcrf.backend import backend_name, keras, ops
 from kcrf.corpora import load_mini
 from kcrf.files import write_aside
 from kcrf.layers import ConditionalRandomField
@@ -134,7 +134,7 @@ state = folder / "state.weights.h5"  # with the optimizer's variables, so it kno
 done = 0
 if state.exists():
     model.load_weights(state)
-    done = int(model.optimizer.iterations) // steps
+    done = int(ops.convert_to_numpy(model.optimizer.iterations)) // steps
 folder.mkdir(parents=True, exist_ok=True)
 for epoch in range(done, epochs):
     loss = train(epoch)
