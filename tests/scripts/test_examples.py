@@ -58,8 +58,12 @@ LONGEST = {
     "task_sequence_labeling_ner_crf",
     "task_sequence_labeling_ner_vectors",
 }
+OWN_TESTS = {
+    "segment_corpus_ray": "needs Ray, which test_segment_corpus_ray.py uses where it is installed",
+    "train_distributed": "is started once for each process, by test_train_distributed.py",
+}
 HERE = {
-    "torch": [name for name in SCRIPTS if name not in LONGEST | {"basic_crf"}],
+    "torch": [name for name in SCRIPTS if name not in {*LONGEST, *OWN_TESTS, "basic_crf"}],
     "tensorflow": ["basic_extract_features"],
     "jax": ["basic_crf"],
 }[backend_name()]
@@ -71,7 +75,13 @@ def test_an_example_of_sequence_labelling_is_short(name):
     assert len((EXAMPLES / f"{name}.py").read_text(encoding="utf-8").splitlines()) < 120
 
 
-@pytest.mark.parametrize("name", [n if n in HERE else pytest.param(n, marks=pytest.mark.long) for n in SCRIPTS])
+def marks(name):
+    """Those of a script: what `make test` leaves out, and why a script does not run here."""
+    left_out = [] if name in HERE else [pytest.mark.long]
+    return [*left_out, *([pytest.mark.skip(reason=OWN_TESTS[name])] if name in OWN_TESTS else [])]
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name)) for name in SCRIPTS])
 def test_an_example_runs_and_says_what_it_promises(name, tmp_path):
     command = [EXAMPLES / f"{name}.py", *ARGUMENTS.get(name, [])]
     run = run_python(SCRIPT, *command, cwd=tmp_path, COLUMNS="120", TMPDIR=str(tmp_path))
