@@ -68,6 +68,7 @@ def build():
     crf = ConditionalRandomField(lr_multiplier=10, constraints=bmes())
     model = keras.Model(inputs, crf(keras.layers.Dense(4)(hidden)))
     model.compile(keras.optimizers.Adam(3e-3), loss=crf.sparse_loss)
+    model.optimizer.build(model.trainable_variables)  # else `load_weights` would leave out its variables
     return model
 
 
@@ -94,7 +95,6 @@ def on_tensorflow():
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
     with strategy.scope():
         model = build()
-        model.optimizer.build(model.trainable_variables)
     devices = strategy.num_replicas_in_sync
 
     def step_on_device(characters, tags, weights):
