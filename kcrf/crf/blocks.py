@@ -19,7 +19,7 @@ __all__ = ["MaxBlocks", "OneLoop", "SumBlocks", "number_of_blocks"]
 
 # Measured on a CPU, for torch; TensorFlow gains from fewer positions on, too.
 SHORTEST = {"sum": 192, "max": 128}  # positions from which blocks are faster
-_LARGEST_STEP = 25_000  # batch * tags**3 up to which they are: sqrt(time) times that is the arithmetic of a step
+_LARGEST_STEP = 25_000  # batch * tags**3 up to which they are: the arithmetic of the blocks for sqrt(time) positions
 _USUAL_BATCH = 32  # in place of an unknown one
 _LOWEST = -1e30  # in place of -inf, which must not be subtracted from -inf
 _TINY = 1e-37
