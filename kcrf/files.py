@@ -5,7 +5,7 @@ import os
 import re
 from pathlib import Path
 
-__all__ = ["json_line", "read_json", "write_aside"]
+__all__ = ["json_line", "read_json", "write_aside", "write_lines"]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -43,6 +43,12 @@ def _fill(path, size, chunk=1 << 20):
     with open(path, "wb") as file:
         for start in range(0, size, chunk):
             file.write(bytes(min(chunk, size - start)))
+
+
+def write_lines(path, lines):
+    """Writes strings as the lines of a UTF-8 file, with `write_aside`. Lone surrogates are kept."""
+    text = "".join(f"{line}\n" for line in lines)
+    write_aside(Path(path), lambda aside: aside.write_bytes(text.encode("utf-8", "surrogatepass")))
 
 
 def json_line(value):

@@ -1,7 +1,5 @@
 """kcrf augment: a training file in, with altered copies of its sentences or texts out."""
 
-from pathlib import Path
-
 from kcrf.commands.parsers import (
     add_command,
     add_conll_options,
@@ -76,7 +74,7 @@ def _add_sources(parser):
 
 
 def _augment(options):
-    from kcrf.files import write_aside
+    from kcrf.files import write_lines
 
     if options.translate is not None and options.task != "classify":
         raise ValueError(
@@ -87,8 +85,7 @@ def _augment(options):
     items = read_part(options.task, sources, "train")
     copies = _copies(options, items)
     rows = [row for item, more in zip(items, copies, strict=True) for row in (item, *more)]
-    text = "".join(f"{line}\n" for line in _lines(options.task, rows))
-    write_aside(Path(options.out), lambda path: path.write_bytes(text.encode("utf-8", "surrogatepass")))
+    write_lines(options.out, _lines(options.task, rows))
     print(f"{options.out}: {len(items):,} as they were, {len(rows) - len(items):,} altered copies")
 
 

@@ -1,7 +1,5 @@
 """kcrf importance: labelled texts in, the same texts out with the words by which a classifier knows the labels."""
 
-from pathlib import Path
-
 from kcrf.commands.parsers import add_command, add_fields_option, fields_argument
 from kcrf.commands.quiet import quiet_import
 
@@ -42,7 +40,7 @@ def _add_options(parser):
 def _importance(options):
     from kcrf.commands.train import read_part
     from kcrf.corpora import sentence_line
-    from kcrf.files import write_aside
+    from kcrf.files import write_lines
 
     if not 0 < options.threshold < 1:
         raise ValueError(f"--threshold must be above 0 and below 1. Received: {options.threshold}")
@@ -53,6 +51,5 @@ def _importance(options):
 
         classifier = TextClassifier(options.model)
     sentences = important_words(classifier, examples, options.threshold)
-    text = "".join(f"{sentence_line(sentence)}\n" for sentence in sentences)
-    write_aside(Path(options.out), lambda path: path.write_bytes(text.encode("utf-8", "surrogatepass")))
+    write_lines(options.out, map(sentence_line, sentences))
     print(f"{options.out}: {sum(len(s.spans) for s in sentences):,} important words in {len(sentences):,} texts")
