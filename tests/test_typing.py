@@ -11,9 +11,9 @@ import pytest
 pytestmark = pytest.mark.once("torch")
 ROOT = Path(__file__).parents[1]
 HINTED = [
-    *("adversarial", "attribution", "augmentation", "checkpoints", "corpora", "crf", "distillation"),
-    *("layers", "metrics", "models", "monitor", "optimizers", "pretraining", "reports", "snippets", "taggers", "tags"),
-    *("tokenizers", "training"),
+    *("adversarial", "attribution", "augmentation", "checkpoints", "corpora", "crf", "distillation", "export"),
+    *("layers", "metrics", "models", "monitor", "optimizers", "pretraining", "reports", "runs", "serving"),
+    *("snippets", "taggers", "tags", "tokenizers", "training"),
 ]
 KERAS_CALLS = {  # methods that Keras calls, and gives no hints itself
     *("build", "call", "compute_loss", "compute_mask", "compute_output_shape", "compute_output_spec"),
@@ -34,7 +34,7 @@ def callables(room):
             yield name, thing
         elif inspect.isclass(thing):
             for member, value in vars(thing).items():
-                function = value.fget if isinstance(value, property) else value
+                function = inspect.unwrap(getattr(value, "fget", getattr(value, "__func__", value)))
                 is_public = not member.startswith("_") or member == "__init__"
                 if (
                     is_public

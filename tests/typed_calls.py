@@ -7,11 +7,14 @@ import numpy as np
 
 from kcrf import crf
 from kcrf.corpora import Example, Sentence, read_classified, read_conll, read_segmented, split
+from kcrf.export import export_model
 from kcrf.layers import ConditionalRandomField, suggest_lr_multiplier
 from kcrf.metrics import bootstrap_difference, entity_scores, segmentation_scores, span_counts
 from kcrf.models import build_transformer_model
 from kcrf.optimizers import AdamWeightDecay, WarmupLinearDecay, layerwise_decay, variable_table
 from kcrf.pretraining import PretrainingSettings, pretrain
+from kcrf.runs import RunFolder, read_run
+from kcrf.serving import Limits, build_app, load_models
 from kcrf.snippets import sequence_padding
 from kcrf.taggers import Classification, Entity, EntityRecognizer, TextClassifier, WordSegmenter
 from kcrf.tags import TagScheme, bio, bmes, check_tags, tags_to_words, words_to_tags
@@ -87,3 +90,16 @@ def functions(scores: np.ndarray, mask: np.ndarray) -> None:
     crf.viterbi(scores, mask, np.zeros((4, 4)))
     crf.top_k_paths(scores, 3, mask, np.zeros((4, 4)), end=np.zeros(4))
     crf.top_k_paths(scores, "3", mask, np.zeros((4, 4)))  # type: ignore[arg-type]
+
+
+def production(run: Path) -> None:
+    export_model(run, "words.onnx", int8=True)
+    export_model(run, "words.onnx", int_8=True)  # type: ignore[call-arg]
+    models = load_models({"words": run, "people": "people.onnx"})
+    build_app(models, Limits(texts=8), hosts=["localhost"])
+    build_app(run)  # type: ignore[arg-type]
+    assert_type(RunFolder(run).read_settings(), Settings)
+    assert_type(read_run(run).advice, str | None)
+    with RunFolder.create(run, overwrite=True) as folder:
+        folder.save_scores({"valid": {"f1": 0.9}})
+        folder.save_scores(0.9)  # type: ignore[arg-type]

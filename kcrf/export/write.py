@@ -25,7 +25,9 @@ _NO_LITERT = (
 )
 
 
-def export_model(run_dir, path, format="onnx", int8=False):
+def export_model(
+    run_dir: str | os.PathLike[str], path: str | os.PathLike[str], format: str = "onnx", int8: bool = False
+) -> None:
     """Writes the model of a run with decoding, confidences and vocabulary inside.
 
     `kcrf.taggers` and the commands take an ONNX file in place of the run folder and need onnxruntime, but no Keras.

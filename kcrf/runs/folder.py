@@ -20,16 +20,20 @@ then the old model can be used. Other files in the folder are left alone. A proc
 
 import json
 import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from kcrf.corpora import Example, Sentence
 from kcrf.files import read_json, write_aside
 from kcrf.runs.formats import classifications_text, log_text, predictions_text, transitions_text
 from kcrf.runs.lock import LOCK, locked
 from kcrf.runs.settings import Settings
+from kcrf.tags import TagScheme
 from kcrf.tokenizers import load_vocab
 from kcrf.version import __version__
 
@@ -53,13 +57,13 @@ class RunFolder:
         path: The folder.
     """
 
-    def __init__(self, path):
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = self._home = Path(path)
         self._aside = self._home / "new.run"
 
     @classmethod
     @contextmanager
-    def create(cls, path, overwrite=False):
+    def create(cls, path: str | os.PathLike[str], overwrite: bool = False) -> Iterator["RunFolder"]:
         """The folder to write a run into, a context.
 
         After an error, an unfinished run is kept only if an epoch was saved; after an interruption it is always kept.
@@ -90,7 +94,7 @@ class RunFolder:
 
     @classmethod
     @contextmanager
-    def resume(cls, path):
+    def resume(cls, path: str | os.PathLike[str]) -> Iterator["RunFolder"]:
         """The folder of an interrupted run, a context in which the rest of the run is written.
 
         Raises:
@@ -104,7 +108,7 @@ class RunFolder:
             yield from cls.interrupted(path)._written()
 
     @classmethod
-    def interrupted(cls, path):
+    def interrupted(cls, path: str | os.PathLike[str]) -> "RunFolder":
         """The `RunFolder` of the interrupted run at `path`, to be read. Raises FileNotFoundError if there is none."""
         folder = cls(path)
         if (folder._aside / CONFIG).is_file() and not folder._is_replaced():
@@ -162,14 +166,14 @@ class RunFolder:
         if (self._home / SCORES).is_file():
             (self._home / STATE).unlink(missing_ok=True)
 
-    def file(self, name):
+    def file(self, name: str) -> Path:
         """The path of a file of the run, whether it exists or not."""
         newer = self._aside / name
         return newer if self.path == self._home and self._is_replaced() and newer.is_file() else self.path / name
 
     # -- what the model is made of
 
-    def save_config(self, settings, data, backend):
+    def save_config(self, settings: Settings, data: Mapping[str, Any], backend: str) -> None:
         """Writes `config.json`, which makes the folder a run.
 
         Args:
@@ -180,32 +184,32 @@ class RunFolder:
         about = {"format": FORMAT, "kcrf": __version__, "backend": backend}
         self.save_json(CONFIG, {**about, "settings": asdict(settings), "data": data})
 
-    def read_config(self):
+    def read_config(self) -> dict[str, Any]:
         """What `save_config` wrote: a dict of `settings`, a dict, `data` and `backend`. Both are None in old runs."""
         path = self.existing(CONFIG)
         return check_config(path, read_json(path))
 
-    def read_settings(self):
+    def read_settings(self) -> Settings:
         """The `Settings` of the run."""
         return self.settings_of(self.read_config())
 
-    def settings_of(self, config):
+    def settings_of(self, config: Mapping[str, Any]) -> Settings:
         """The `Settings` in what `read_config` returned."""
         return settings_of(self.file(CONFIG), config)
 
-    def read_json(self, name):
+    def read_json(self, name: str) -> dict[str, Any]:
         """The plain values in a file of the run."""
         return read_json(self.existing(name))
 
-    def read_vocab(self):
+    def read_vocab(self) -> dict[str, int]:
         """The vocabulary of the run's BERT, a dict from token to number."""
         return load_vocab(self.existing(VOCAB))
 
-    def read_vectors(self):
+    def read_vectors(self) -> dict[str, np.ndarray]:
         """The vectors of words that the model reads, a dict of arrays."""
         return self.read_arrays(VECTORS)
 
-    def existing(self, name):
+    def existing(self, name: str) -> Path:
         """The path of a file of the run. Raises FileNotFoundError if it does not exist."""
         path = self.file(name)
         if not path.is_file():
@@ -214,13 +218,13 @@ class RunFolder:
 
     # -- weights and the state of training
 
-    def save_weights(self, model):
+    def save_weights(self, model: Any) -> None:
         """Writes the weights of a Keras model."""
         # HDF5 crashes on a full disk: check first that there is room.
         room = sum(4 * int(np.prod(variable.shape)) + _HDF5_ITEM for variable in model.variables)
         self._write_aside(WEIGHTS, model.save_weights, room)
 
-    def load_weights(self, model):
+    def load_weights(self, model: Any) -> None:
         """Reads the weights into a Keras model of the same settings."""
         path = self.existing(WEIGHTS)
         try:
@@ -228,7 +232,7 @@ class RunFolder:
         except Exception as error:  # of h5py or Keras, whose messages do not name the file
             raise ValueError(f"{path}: cannot be read as the weights of this run ({error})") from error
 
-    def save_state(self, progress, arrays):
+    def save_state(self, progress: Any, arrays: Iterable[np.ndarray]) -> None:
         """Writes the state of training, from which it can be resumed.
 
         Args:
@@ -239,11 +243,11 @@ class RunFolder:
         numbered = {str(number): array for number, array in enumerate(arrays)}
         self._write_aside(STATE, lambda path: np.savez(path, progress=text, **numbered))
 
-    def has_state(self):
+    def has_state(self) -> bool:
         """Whether there is a state from which training can be resumed."""
         return (self.path / STATE).is_file()
 
-    def read_state(self):
+    def read_state(self) -> tuple[Any, list[np.ndarray]]:
         """`(progress, arrays)`, as given to `save_state`."""
         path = self.existing(STATE)
         try:
@@ -255,11 +259,11 @@ class RunFolder:
                 f"{path}: cannot be read as the state of a training run ({error}); without the file, it starts anew"
             ) from error
 
-    def save_arrays(self, name, arrays):
+    def save_arrays(self, name: str, arrays: Mapping[str, np.ndarray]) -> None:
         """Writes a file of arrays, a dict."""
         self._write_aside(name, lambda path: np.savez(path, **arrays))
 
-    def read_arrays(self, name):
+    def read_arrays(self, name: str) -> dict[str, np.ndarray]:
         """The dict of arrays that `save_arrays` wrote. Raises ValueError if the file is damaged."""
         path = self.existing(name)
         try:
@@ -271,33 +275,33 @@ class RunFolder:
 
     # -- log, transitions, predictions, scores: `kcrf.runs.formats` has the formats
 
-    def save_log(self, rows):
+    def save_log(self, rows: Sequence[Mapping[str, float]]) -> None:
         """Writes the log: a list of dicts, one for each epoch."""
         self.save_text(LOG, log_text(rows))
 
-    def save_transitions(self, scheme, epochs):
+    def save_transitions(self, scheme: TagScheme, epochs: Iterable[tuple[int, Sequence[Sequence[float]]]]) -> None:
         """Writes the transitions: a list of `(epoch, matrix)`, matrices as nested lists."""
         self.save_text(TRANSITIONS, transitions_text(scheme, epochs))
 
-    def save_predictions(self, sentences, found):
+    def save_predictions(self, sentences: Iterable[Sentence], found: Iterable[Sequence[tuple]]) -> None:
         """Writes what was found in held-out `Sentence`s: for each a list of `(start, end[, label], probability)`."""
         self.save_text(PREDICTIONS, predictions_text(sentences, found))
 
-    def save_classifications(self, examples, found):
+    def save_classifications(self, examples: Iterable[Example], found: Iterable[Any]) -> None:
         """Writes what was found for held-out `Example`s: for each an object with label, probability, probabilities."""
         self.save_text(PREDICTIONS, classifications_text(examples, found))
 
-    def save_scores(self, scores):
+    def save_scores(self, scores: Mapping[str, Any]) -> None:
         """Writes the scores of the kept weights, which completes the run."""
         self.save_json(SCORES, scores)
 
     # -- files
 
-    def save_json(self, name, value):
+    def save_json(self, name: str, value: Any) -> None:
         """Writes a file of plain values."""
         self.save_text(name, json.dumps(value, ensure_ascii=False, indent=1))
 
-    def save_text(self, name, text):
+    def save_text(self, name: str, text: str) -> None:
         """Writes a file of text. Lone surrogates, which vocabularies may have, are kept."""
         self._write_aside(name, lambda path: path.write_bytes(text.encode("utf-8", "surrogatepass")))
 

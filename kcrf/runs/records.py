@@ -1,7 +1,9 @@
 """A training run as its folder describes it, for reports. Needs NumPy only."""
 
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -28,21 +30,21 @@ class RunRecord:
     """
 
     path: Path
-    settings: dict
-    log: list | None
-    scores: dict | None
-    labels: list | None
+    settings: dict[str, Any]
+    log: list[dict[str, float]] | None
+    scores: dict[str, dict[str, Any]] | None
+    labels: list[str] | None
     allowed: np.ndarray | None
-    transitions: list | None
-    predictions: list | None
+    transitions: list[tuple[int, np.ndarray]] | None
+    predictions: list[dict[str, Any]] | None
 
     @property
-    def part(self):
+    def part(self) -> str | None:
         """The part that the predictions are of, "test" or "valid", whichever was scored last. None before."""
         return next((part for part in ("test", "valid") if part in (self.scores or {})), None)
 
     @property
-    def advice(self):
+    def advice(self) -> str | None:
         """What a `kcrf.monitor.CRFMonitor` says about the last epoch, or None without one."""
         return last_advice(self.log or [], self.allowed, self.transitions or [])
 
@@ -66,7 +68,7 @@ def last_advice(log, allowed, transitions):
     return f"after epoch {last['epoch']:.0f}: {advice(last)}"
 
 
-def read_run(path):
+def read_run(path: str | PathLike[str]) -> RunRecord:
     """Reads a run folder.
 
     Raises:

@@ -1,6 +1,7 @@
 """The web application: paths, their checks and their answers."""
 
 import asyncio
+from collections.abc import Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from kcrf.serving.batches import Batcher, QueueFull
 from kcrf.serving.connections import Connections
 from kcrf.serving.limits import Limits
 from kcrf.serving.metrics import Metrics
+from kcrf.serving.models import ServedModel
 from kcrf.serving.reference import reference_page
 from kcrf.serving.requests import request_models
 from kcrf.version import __version__
@@ -54,7 +56,9 @@ class _Json(Response):
         return json_line(content).encode("utf-8")
 
 
-def build_app(models, limits=None, hosts=("*",)):
+def build_app(
+    models: Mapping[str, ServedModel], limits: Limits | None = None, hosts: Iterable[str] = ("*",)
+) -> FastAPI:
     """The ASGI application that answers with some models.
 
     Args:

@@ -1,6 +1,8 @@
 """The models that a server offers: a run folder, its name, and what is answered for a text."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
+from os import PathLike
 
 from kcrf.taggers import EntityRecognizer, TextClassifier, WordSegmenter
 from kcrf.taggers.open import open_run
@@ -97,14 +99,14 @@ class ServedModel:
         compute: A function of texts and a number of alternatives that returns a dict for each text.
     """
 
-    def __init__(self, name, run_dir):
+    def __init__(self, name: str, run_dir: str | PathLike[str]) -> None:
         settings = open_run(run_dir).read_settings()
         self.name, self.task, self.path = name, settings.task, PATHS[settings.task]
         self.labels = list(settings.labels if self.task == "classify" else settings.tag_scheme().types)
         model = _KINDS[self.task](run_dir)
         self.pairs, self.compute = model.pairs, model.compute
 
-    def warm_up(self):
+    def warm_up(self) -> None:
         """Computes a few texts, so that the first requests do not wait for a backend to begin.
 
         TensorFlow's graphs serve any shape after the second one. JAX compiles each of its few shapes at its first use.
@@ -114,7 +116,7 @@ class ServedModel:
             self.compute([(text, text) if self.pairs else text] * rows, 4)
 
 
-def load_models(runs):
+def load_models(runs: Mapping[str, str | PathLike[str]]) -> dict[str, ServedModel]:
     """The `ServedModel` of each run folder, a dict.
 
     Args:

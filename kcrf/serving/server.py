@@ -3,18 +3,21 @@
 import ipaddress
 import signal
 import socket
+from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 
 import uvicorn
 
 from kcrf.serving.app import build_app
+from kcrf.serving.limits import Limits
+from kcrf.serving.models import ServedModel
 
 __all__ = ["open_socket", "run_server"]
 
 _CONNECTIONS = 1000  # more are answered 503
 
 
-def open_socket(host, port):
+def open_socket(host: str, port: int) -> socket.socket:
     """A socket bound to an address, which does not listen yet.
 
     Args:
@@ -50,7 +53,12 @@ def is_loopback(bound):
     return ipaddress.ip_address(bound.getsockname()[0]).is_loopback
 
 
-def run_server(models, bound, limits=None, on_ready=None):
+def run_server(
+    models: Mapping[str, ServedModel],
+    bound: socket.socket,
+    limits: Limits | None = None,
+    on_ready: Callable[[str], object] | None = None,
+) -> None:
     """Answers requests until SIGTERM or Ctrl-C, and then those that it took.
 
     Where the address is one of this machine alone, requests must name it: a web page elsewhere cannot reach the server
