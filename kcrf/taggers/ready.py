@@ -9,5 +9,13 @@ _FOLDER = Path(__file__).parent / "data" / "zh_gsd"
 
 
 def ready_segmenter():
-    """The path of the segmenter in the package: its exported file if onnxruntime is installed, else its run folder."""
-    return _FOLDER / "model.onnx" if find_spec("onnxruntime") else _FOLDER
+    """The path of the segmenter in the package: its exported file if onnxruntime is installed, else its run folder.
+
+    Raises:
+        ImportError: Neither onnxruntime nor a backend of Keras is installed.
+    """
+    if find_spec("onnxruntime"):
+        return _FOLDER / "model.onnx"
+    if not any(map(find_spec, ("tensorflow", "jax", "torch"))):
+        raise ImportError("the ready segmenter needs onnxruntime, as in: pip install 'kcrf[onnx]'")
+    return _FOLDER

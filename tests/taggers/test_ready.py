@@ -31,7 +31,7 @@ def test_it_cuts_words_by_onnxruntime_and_by_keras(monkeypatch):
     texts = ["".join(words) for words in SENTENCES]
     fast = WordSegmenter().segment_batch(texts)
     assert fast[:1] == [WordSegmenter().segment(texts[0])]
-    monkeypatch.setattr(ready, "find_spec", lambda name: None)
+    monkeypatch.setattr(ready, "find_spec", lambda name: name == "torch")
     exact = WordSegmenter().segment_batch(texts)
     ends, others = ({(i, end) for i, row in enumerate(rows) for end in ends_of(row)} for rows in (fast, exact))
     assert len(ends ^ others) < 0.01 * len(ends)
@@ -50,6 +50,15 @@ def test_the_command_uses_it_without_a_model(monkeypatch, capsys):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("今天天气真好\n".encode())))
     assert main(["segment"]) == 0
     assert capsys.readouterr().out == "今天 天气 真好\n"
+
+
+def test_without_anything_that_runs_it_the_smallest_thing_to_install_is_named(monkeypatch, capsys):
+    monkeypatch.setattr(ready, "find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"needs onnxruntime, as in: pip install 'kcrf\[onnx\]'"):
+        WordSegmenter()
+    for command in ("segment", "serve"):
+        assert main([command]) == 2
+        assert "pip install 'kcrf[onnx]'" in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")
