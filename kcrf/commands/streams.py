@@ -1,7 +1,6 @@
 """Long input: results in its order, with little memory, by several processes, continued after an interruption."""
 
-import errno
-import json
+import hashlib
 import multiprocessing
 import os
 import signal
@@ -12,17 +11,15 @@ import time
 from collections import deque
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
-from itertools import islice
-from pathlib import Path
+from contextlib import suppress
+from typing import NamedTuple
 
-from kcrf.files import read_json, write_aside
+from kcrf.commands.outputs import name_full_disk, open_output
 
 __all__ = ["Lines", "add_stream_options", "is_same_file", "write_results"]
 
 _ITEMS, _CHARACTERS = 1000, 200_000  # of a chunk, at most, but for one long text
 _SECONDS = 60  # between two lines of progress where standard error is no terminal
-_NO_PART = ("out", "resume", "workers", "batch_size", "run", "command")  # of what results depend on
 
 
 def add_stream_options(parser):
@@ -58,6 +55,7 @@ class Lines:
         from kcrf.corpora.lines import decode_lines  # NumPy comes with it, which `kcrf --help` need not import
 
         self._lines, self.position = decode_lines(self._counted(source), name), 0
+        self._hash = hashlib.sha256()
         try:
             size = os.fstat(source.fileno()).st_size
         except OSError:  # not a file of the system
@@ -67,7 +65,12 @@ class Lines:
     def _counted(self, source):
         for line in source:
             self.position += len(line)
+            self._hash.update(line)
             yield line
+
+    def digest(self):
+        """The SHA-256 of all that was read."""
+        return self._hash.hexdigest()
 
     def __iter__(self):
         return self._lines
@@ -101,24 +104,39 @@ def write_results(lines, items, make, options, counted="characters", in_blocks=F
     if options.workers < 1:
         raise ValueError(f"--workers must be at least 1. Received: {options.workers}")
     items = iter(items)
-    with _naming(options.out or "standard output"), _output(options, in_blocks) as (file, done):
-        if sum(1 for _ in islice(items, done)) < done:
-            raise ValueError(f"--resume needs the same input. Received: fewer texts than {options.out} has results")
+    with name_full_disk(options.out or "standard output"), open_output(options, in_blocks) as (file, note):
+        if note:
+            note.skip(items, lines)
         with _Progress(lines, options.command, counted) as progress:
-            for text, count, position in _computed(_chunks(items, lines), make, options, progress):
+            chunks = _chunks(items, lines, note.results if note else 0)
+            for text, count, place in _computed(chunks, make, options, progress):
                 file.write(text.encode("utf-8"))
                 file.flush()
-                progress.update(count, position)
+                if note:
+                    note.update(place)
+                progress.update(count, place.position)
 
 
-def _chunks(items, lines):
-    """Yields lists of some items, and how far the lines were read for them."""
-    while first := list(islice(items, 1)):
-        chunk, size = first, _length(first[0])
-        while len(chunk) < _ITEMS and size < _CHARACTERS and (more := list(islice(items, 1))):
-            chunk += more
-            size += _length(more[0])
-        yield chunk, lines.position
+class _Place(NamedTuple):
+    """A place in the input: how many items are before it, the bytes that were read, the SHA-256 of the items' lines."""
+
+    items: int
+    position: int
+    digest: str
+
+
+def _chunks(items, lines, count):
+    """Yields lists of some items, and the `_Place` behind them. `count` items were read before."""
+    chunk, size, digest = [], 0, ""
+    for item in items:
+        chunk.append(item)
+        size, digest = size + _length(item), lines.digest()  # before the rest of the input, empty lines for example
+        if len(chunk) == _ITEMS or size >= _CHARACTERS:
+            count += len(chunk)
+            yield chunk, _Place(count, lines.position, digest)
+            chunk, size = [], 0
+    if chunk:
+        yield chunk, _Place(count + len(chunk), lines.position, digest)
 
 
 def _length(item):
@@ -130,14 +148,14 @@ def _length(item):
 
 
 def _computed(chunks, make, options, progress):
-    """Yields, in the order of the chunks, their results as one text, a number for the progress, and the position."""
+    """Yields, in the order of the chunks, their results as one text, a number for the progress, and the place."""
     if options.workers > 1:
         yield from _computed_by_workers(chunks, make, options)
         return
     process = None
-    for items, position in chunks:
+    for items, place in chunks:
         process = process or make(options)
-        yield _as_text(process(items, progress.update)), 0, position
+        yield _as_text(process(items, progress.update)), 0, place
 
 
 def _as_text(results):
@@ -152,8 +170,8 @@ def _computed_by_workers(chunks, make, options):
     pool = ProcessPoolExecutor(options.workers, multiprocessing.get_context("spawn"), _begin_worker)
     running = deque()
     try:
-        for items, position in chunks:
-            running.append((pool.submit(_work, make, options, items), position))
+        for items, place in chunks:
+            running.append((pool.submit(_work, make, options, items), place))
             if len(running) == 2 * options.workers:
                 yield _result(*running.popleft())
         while running:
@@ -165,8 +183,8 @@ def _computed_by_workers(chunks, make, options):
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _result(future, position):
-    return (*future.result(), position)
+def _result(future, place):
+    return (*future.result(), place)
 
 
 def _begin_worker():
@@ -189,81 +207,6 @@ def _work(make, options, items):
         _processes[make] = make(options)
     counts = []
     return _as_text(_processes[make](items, counts.append)), sum(counts)
-
-
-# -- the output
-
-
-@contextmanager
-def _naming(name):
-    """A context in which an error of a full disk, which does not tell the file, gets its name."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT) and error.filename is None:
-            error.filename = name
-        raise
-
-
-@contextmanager
-def _output(options, in_blocks):
-    """The file to write to, a context, and how many results it has. Until it is complete, a file beside it says so."""
-    if options.out is None:
-        if options.resume:
-            raise ValueError("--resume needs --out FILE. Received: no --out")
-        if sys.stdout is None:
-            raise ValueError("needs --out FILE, or standard output. Received: neither")
-        yield sys.stdout.buffer, 0
-        return
-    path = Path(options.out)
-    if path.exists() and not path.is_file():  # a device or a pipe, as /dev/stdout
-        if options.resume:
-            raise ValueError(f"--resume needs --out with a file. Received: {path}")
-        with open(path, "wb") as file:
-            yield file, 0
-        return
-    note = path.with_name(f"{path.name}.unfinished")
-    about, done, size = _about(options), 0, 0
-    if options.resume:
-        done, size = _resumed(path, note, about, in_blocks)
-    elif note.exists():
-        raise FileExistsError(
-            f"{path}: has the results of an interrupted command. --resume continues it; without {note.name} it is "
-            "written anew"
-        )
-    write_aside(note, lambda place: place.write_text(json.dumps(about, indent=1), encoding="utf-8"))
-    with open(path, "r+b" if options.resume and path.exists() else "wb") as file:
-        file.truncate(size)
-        file.seek(size)
-        yield file, done
-    note.unlink()
-
-
-def _about(options):
-    """What results depend on: the options, the input and when the model was written."""
-    model = Path(options.model)
-    written = max((path.stat().st_mtime_ns for path in [model, *model.glob("*")] if path.is_file()), default=0)
-    about = {name: value for name, value in vars(options).items() if name not in _NO_PART}
-    return {"command": options.command, **about, "model written": written}
-
-
-def _resumed(path, note, about, in_blocks):
-    """How many results an unfinished file has, and their size in bytes: what is behind them was cut off."""
-    if not note.exists():
-        raise FileNotFoundError(
-            f"{path}: --resume needs an interrupted command that wrote it. Received: no {note.name}"
-        )
-    before = read_json(note)
-    changed = sorted(name for name in about.keys() | before.keys() if about.get(name) != before.get(name))
-    if changed:
-        raise ValueError(f"{path}: --resume needs the same options and model as before. Received: another {changed[0]}")
-    count = size = position = 0
-    with suppress(FileNotFoundError), open(path, "rb") as file:
-        for line in file:
-            position += len(line)
-            if line == b"\n" or not in_blocks and line.endswith(b"\n"):
-                count, size = count + 1, position
-    return count, size
 
 
 # -- progress

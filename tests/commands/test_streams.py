@@ -1,5 +1,7 @@
 """Long input: order, workers, output after kill -9 and its continuation, memory, progress."""
 
+import hashlib
+import io
 import json
 import os
 import pickle
@@ -15,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from kcrf import commands
-from kcrf.commands import streams
+from kcrf.commands import outputs, streams
 from kcrf.corpora import load_mini
 from kcrf.taggers import WordSegmenter
 from kcrf.taggers.ready import ready_segmenter
@@ -28,7 +30,7 @@ WORDS = ROOT / "tests" / "fixtures" / "0.1.0" / "words"
 SLOW = """
 import os, sys, time
 from argparse import Namespace
-from kcrf.commands import streams
+from kcrf.commands import outputs, streams
 
 def capitals(options):
     def process(texts, on_batch):
@@ -113,14 +115,38 @@ def test_what_was_interrupted_goes_on_with_the_same_options_alone(folder):
     end(process)
     before = (folder / "out.txt").read_bytes()
     (folder / "short.txt").write_text("line\n", encoding="utf-8")
+    (folder / "changed.txt").write_text("".join(f"line {i + 1} 好\n" for i in range(3000)), encoding="utf-8")
     for arguments, reason in (
         (("text.txt", "out.txt", 0, 1, "resume", "other"), "same options and model as before. Received: another seed"),
         (("short.txt", "out.txt", 0, 1, "resume"), "the same input. Received: fewer texts than out.txt"),
+        (("changed.txt", "out.txt", 0, 1, "resume"), "the same input. Received: other texts among the first 100"),
         (("text.txt", "other.txt", 0, 1, "resume"), "needs an interrupted command that wrote it"),
     ):
         error, status = run(folder, *arguments)
         assert status == 1 and reason in error
     assert (folder / "out.txt").read_bytes() == before
+
+
+def test_an_input_that_has_grown_goes_on_and_one_that_ended_with_empty_lines_too(folder):
+    text = folder / "text.txt"
+    process = start(folder, "text.txt", "out.txt", 0.05, 1)
+    wait_until(lambda: (folder / "out.txt").exists() and (folder / "out.txt").stat().st_size > 0)
+    end(process)
+    text.write_text(text.read_text(encoding="utf-8") + "more\n", encoding="utf-8")
+    assert run(folder, "text.txt", "out.txt", 0, 1, "resume")[1] == 0
+    assert (folder / "out.txt").read_text(encoding="utf-8") == EXPECTED + "MORE\n"
+
+
+def test_what_was_read_for_a_chunk_does_not_depend_on_what_follows():
+    def places(text):
+        lines = streams.Lines(io.BytesIO(text), "text")
+        items = (line for line in lines if line.strip())
+        return [place for _, place in streams._chunks(items, lines, 0)]
+
+    (first,) = places(b"a\nb\n")
+    (second,) = places(b"a\nb\n\n\n")
+    assert (first.items, first.digest) == (second.items, second.digest) == (2, hashlib.sha256(b"a\nb\n").hexdigest())
+    assert (first.position, second.position) == (4, 6)
 
 
 def test_a_worker_that_is_killed_ends_the_command_with_a_reason(folder):
@@ -186,9 +212,10 @@ def test_progress_is_a_bar_on_a_terminal(folder):
 
 
 def test_long_texts_make_short_chunks():
-    chunks = list(streams._chunks(iter(["x" * 150_000] * 5), Namespace(position=0)))
-    assert [len(chunk) for chunk, _ in chunks] == [2, 2, 1]
-    assert [len(chunk) for chunk, _ in streams._chunks(iter("abc" * 700), Namespace(position=0))] == [1000, 1000, 100]
+    lines = streams.Lines(io.BytesIO(), "none")
+    chunks = list(streams._chunks(["x" * 150_000] * 5, lines, 0))
+    assert [(len(chunk), place.items) for chunk, place in chunks] == [(2, 2), (2, 4), (1, 5)]
+    assert [len(chunk) for chunk, _ in streams._chunks("abc" * 700, lines, 0)] == [1000, 1000, 100]
 
 
 # -- the commands
@@ -227,7 +254,7 @@ def test_segment_continues_what_it_wrote(options, tmp_path, capfdbinary):
     parsed.words = {}
     for size in (0, 1, 100, 1000, len(whole.encode()) - 1, len(whole.encode())):
         out.write_bytes(whole.encode()[:size])
-        out.with_name("out.txt.unfinished").write_text(json.dumps(streams._about(parsed)), encoding="utf-8")
+        out.with_name("out.txt.unfinished").write_text(json.dumps(outputs._about(parsed)), encoding="utf-8")
         assert commands.main([*arguments, "--resume"]) == 0
         assert out.read_bytes().decode() == whole
 

@@ -1,0 +1,132 @@
+"""The output of a command that can be interrupted and continued: never a half result, never results of two inputs."""
+
+import errno
+import json
+import sys
+import time
+from contextlib import contextmanager, suppress
+from itertools import islice
+from pathlib import Path
+
+from kcrf.files import read_json, write_aside
+
+__all__ = ["name_full_disk", "open_output"]
+
+_SECONDS = 1  # between two notes of how far the input was read
+_NO_PART = ("out", "resume", "workers", "batch_size", "run", "command")  # of what results depend on
+
+
+@contextmanager
+def name_full_disk(name):
+    """A context in which an error of a full disk, which does not tell the file, gets its name."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT) and error.filename is None:
+            error.filename = name
+        raise
+
+
+@contextmanager
+def open_output(options, in_blocks):
+    """The file to write to, a context, and its `_Note`, or None where there is nothing to continue."""
+    if options.out is None:
+        if options.resume:
+            raise ValueError("--resume needs --out FILE. Received: no --out")
+        if sys.stdout is None:
+            raise ValueError("needs --out FILE, or standard output. Received: neither")
+        yield sys.stdout.buffer, None
+        return
+    path = Path(options.out)
+    if path.exists() and not path.is_file():  # a device or a pipe, as /dev/stdout
+        if options.resume:
+            raise ValueError(f"--resume needs --out with a file. Received: {path}")
+        with open(path, "wb") as file:
+            yield file, None
+        return
+    note = _Note(path, _about(options))
+    size = note.resume(in_blocks) if options.resume else note.begin()
+    with open(path, "r+b" if options.resume and path.exists() else "wb") as file:
+        file.truncate(size)
+        file.seek(size)
+        yield file, note
+    note.end()
+
+
+def _about(options):
+    """What results depend on besides the input: the options, and when the model was written."""
+    model = Path(options.model)
+    written = max((path.stat().st_mtime_ns for path in [model, *model.glob("*")] if path.is_file()), default=0)
+    about = {name: value for name, value in vars(options).items() if name not in _NO_PART}
+    return {"command": options.command, **about, "model written": written}
+
+
+class _Note:
+    """A file beside an unfinished output: what its results depend on, and how far the input was read for them.
+
+    Args:
+        path: The output.
+        about: Plain values on which the results depend.
+
+    Attributes:
+        results: How many results the output had when the command began.
+    """
+
+    def __init__(self, path, about):
+        self._path, self._about, self.results = path, about, 0
+        self._file, self._read, self._written = path.with_name(f"{path.name}.unfinished"), None, 0.0
+
+    def begin(self):
+        """Begins the file, and returns how many bytes of the output are kept."""
+        if self._file.exists():
+            raise FileExistsError(
+                f"{self._path}: has the results of an interrupted command. --resume continues it; without "
+                f"{self._file.name} it is written anew"
+            )
+        self._write()
+        return 0
+
+    def resume(self, in_blocks):
+        """Reads the file and the output, and returns the bytes of its whole results: a line behind them was cut off."""
+        if not self._file.exists():
+            raise FileNotFoundError(
+                f"{self._path}: --resume needs an interrupted command that wrote it. Received: no {self._file.name}"
+            )
+        before = read_json(self._file)
+        self._read = before.pop("read", None)
+        names = sorted(self._about.keys() | before.keys())
+        if changed := [name for name in names if self._about.get(name) != before.get(name)]:
+            raise ValueError(
+                f"{self._path}: --resume needs the same options and model as before. Received: another {changed[0]}"
+            )
+        size = position = 0
+        with suppress(FileNotFoundError), open(self._path, "rb") as file:
+            for line in file:
+                position += len(line)
+                if line == b"\n" or not in_blocks and line.endswith(b"\n"):
+                    self.results, size = self.results + 1, position
+        return size
+
+    def skip(self, items, lines):
+        """Reads the items whose results the output has, and checks that they are those of before."""
+        known = self._read["items"] if self._read and self._read["items"] <= self.results else 0
+        there = sum(1 for _ in islice(items, known))
+        if there == known > 0 and lines.digest() != self._read["digest"]:
+            raise ValueError(f"--resume needs the same input. Received: other texts among the first {known:,}")
+        if there + sum(1 for _ in islice(items, self.results - known)) < self.results:
+            raise ValueError(f"--resume needs the same input. Received: fewer texts than {self._path} has results")
+
+    def update(self, place):
+        """Notes a place up to which results are written, at most once a second."""
+        if self._read is None or time.monotonic() - self._written > _SECONDS:
+            self._read = place._asdict()
+            self._write()
+
+    def _write(self):
+        text = json.dumps({**self._about, "read": self._read}, indent=1)
+        write_aside(self._file, lambda place: place.write_text(text, encoding="utf-8"))
+        self._written = time.monotonic()
+
+    def end(self):
+        """Removes the file: the output is complete."""
+        self._file.unlink()
