@@ -4,8 +4,9 @@
 
 The runs are of `kcrf train --task cws`; both are exported first, which needs TensorFlow. Every segmenter cuts all
 texts of the test part once to warm up and then --rounds times; the fastest round counts. "one by one" calls `predict`
-with one sentence, as the examples of bert4keras do, and decodes it by itself; it cuts 200 sentences. jieba has a
-dictionary of its own, of another standard. Prints a table in Markdown; --json FILE keeps the figures.
+with one sentence, as the examples of bert4keras do, and decodes it by itself; it cuts 200 sentences. "command" is
+`kcrf segment --workers` with a worker for each core, which cuts the texts 20 times over; its time includes the start.
+jieba has a dictionary of its own, of another standard. Prints a table in Markdown; --json FILE keeps the figures.
 """
 
 import argparse
@@ -19,9 +20,11 @@ import time
 from pathlib import Path
 
 ONE_BY_ONE = {f"one by one, {backend}": backend for backend in ("tensorflow", "torch")}
-KINDS = ("torch", "jax", "tensorflow", *ONE_BY_ONE, "onnx", "onnx int8", "student", "student int8", "jieba")
+COMMANDS = {f"{kind}, command": kind for kind in ("onnx int8", "student int8")}
+KINDS = ("torch", "jax", "tensorflow", *ONE_BY_ONE, "onnx", "onnx int8", "student", "student int8", *COMMANDS, "jieba")
 BACKENDS = {**ONE_BY_ONE, "student": "torch"}
 FEW = 200  # sentences, one by one
+TIMES = 20  # over, by a command
 
 
 def main():
@@ -41,9 +44,10 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         models = exported(options, Path(folder))
         rows = [
-            {"kind": kind, "threads": threads, **in_a_process(kind, threads, models, options)}
+            {"kind": kind, "threads": threads, **run(kind, threads, models, options)}
             for threads in options.threads
             for kind in options.only
+            for run in [by_command if kind in COMMANDS else in_a_process]
         ]
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1))
@@ -58,8 +62,8 @@ def exported(options, folder):
         ("onnx int8", options.run, ["--int8"]),
         ("student int8", options.student, ["--int8"]),
     ):
-        if kind in options.only:
-            models[kind] = folder / f"{kind.replace(' ', '_')}.onnx"
+        if {kind, f"{kind}, command"} & set(options.only):
+            models[kind] = models[f"{kind}, command"] = folder / f"{kind.replace(' ', '_')}.onnx"
             command = [sys.executable, "-m", "kcrf", "export", run, "--out", models[kind], *flags]
             subprocess.run(list(map(str, command)), check=True, stdout=subprocess.DEVNULL)
     return models
@@ -67,13 +71,36 @@ def exported(options, folder):
 
 def in_a_process(kind, threads, models, options):
     """What `measure` returns, of a new process with so many threads and cores."""
-    cores = ",".join(map(str, sorted(os.sched_getaffinity(0))[:threads]))
     names = ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
     environment = {**os.environ, **dict.fromkeys(names, str(threads)), "KERAS_BACKEND": BACKENDS.get(kind, kind)}
-    command = ["taskset", "-c", cores, sys.executable, __file__, "--test", options.test, "--rounds", options.rounds]
-    command = list(map(str, [*command, "--child", kind, models[kind]]))
+    command = [sys.executable, __file__, "--test", options.test, "--rounds", options.rounds]
+    command = on_cores(threads, [*command, "--child", kind, models[kind]])
     done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True)
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def on_cores(count, command):
+    """A command that uses so many cores."""
+    cores = sorted(os.sched_getaffinity(0))[:count]
+    return list(map(str, ["taskset", "-c", ",".join(map(str, cores)), *command]))
+
+
+def by_command(kind, threads, models, options):
+    """What `measure` returns, of a command with so many workers and cores, but for the first output and the memory."""
+    gold = sentences_of(options.test)
+    with tempfile.TemporaryDirectory() as folder:
+        text, out = Path(folder) / "text.txt", Path(folder) / "words.txt"
+        text.write_text("".join("".join(words) + "\n" for words in gold * TIMES), encoding="utf-8")
+        command = [sys.executable, "-m", "kcrf", "segment", "--model", models[kind], text, "--out", out]
+        command = on_cores(threads, [*command, "--workers", threads, "--no-keep-latin"])
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        seconds = []
+        for _ in range(options.rounds):
+            began = time.perf_counter()
+            subprocess.run(command, env=environment, check=True)
+            seconds.append(time.perf_counter() - began)
+        found = [line.split() for line in out.read_text(encoding="utf-8").splitlines()]
+    return figures(gold * TIMES, found, min(seconds))
 
 
 def measure(kind, model, test, rounds):
@@ -82,21 +109,31 @@ def measure(kind, model, test, rounds):
     segment = SEGMENTERS.get(kind, by_kcrf)(model)
     segment(["今天天气真好。"])
     first = time.perf_counter() - began
-    from kcrf.corpora import read_segmented
-    from kcrf.metrics import segmentation_scores
-
-    gold = [words for words in read_segmented(test) if words][: FEW if kind in ONE_BY_ONE else None]
+    gold = sentences_of(test)[: FEW if kind in ONE_BY_ONE else None]
     texts = ["".join(words) for words in gold]
     found, seconds = segment(texts), []
     for _ in range(rounds):
         began = time.perf_counter()
         segment(texts)
         seconds.append(time.perf_counter() - began)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {**figures(gold, found, min(seconds)), "first_output_seconds": round(first, 2), "megabytes": round(memory)}
+
+
+def sentences_of(test):
+    """The sentences of the test part, lists of words."""
+    from kcrf.corpora import read_segmented
+
+    return [words for words in read_segmented(test) if words]
+
+
+def figures(gold, found, seconds):
+    """Characters a second and F1 of a segmenter that found these words in so many seconds."""
+    from kcrf.metrics import segmentation_scores
+
     return {
-        "characters_a_second": round(sum(map(len, texts)) / min(seconds)),
+        "characters_a_second": round(sum(len("".join(words)) for words in gold) / seconds),
         "f": round(segmentation_scores(gold, found)["f"], 4),
-        "first_output_seconds": round(first, 2),
-        "megabytes": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
     }
 
 
@@ -151,7 +188,7 @@ def table(rows):
     lines = ["| segmenter | threads | characters a second | F1 | first output | memory |", "|---|---|---|---|---|---|"]
     lines += [
         f"| {row['kind']} | {row['threads']} | {row['characters_a_second']:,} | {row['f']:.4f} | "
-        f"{row['first_output_seconds']:.2f} s | {row['megabytes']:,} MB |"
+        f"{row.get('first_output_seconds', '-')} s | {row.get('megabytes', '-')} MB |"
         for row in rows
     ]
     return "\n".join(lines)

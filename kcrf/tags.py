@@ -310,10 +310,11 @@ def word_starts(tags):
     >>> word_starts([3, 0, 2, 1, 3])
     [0, 1, 2, 3]
     """
+    before = [SINGLE, *tags]
     return [
         position
-        for position, tag in enumerate(tags)
-        if position == 0 or tag in (SINGLE, BEGIN) or tags[position - 1] in (SINGLE, END)
+        for position, (last, tag) in enumerate(zip(before, tags, strict=False))
+        if tag == SINGLE or tag == BEGIN or last == SINGLE or last == END
     ]
 
 
