@@ -219,15 +219,25 @@ def path_entropy(chain):
 
 def _mean_surprise(scores, more, axis):
     """The mean of `more - log p` under p = softmax(scores) along an axis, and the logsumexp of the scores."""
-    log_z = ops.logsumexp(scores, axis=axis, keepdims=True)
-    p = ops.exp(scores - log_z)
-    mean = ops.sum(p * (more + ops.minimum(log_z - scores, _LARGEST_SURPRISE)), axis=axis)
+    log_p, log_z = _log_softmax(scores, axis)
+    mean = ops.sum(ops.exp(log_p) * (more + ops.minimum(-log_p, _LARGEST_SURPRISE)), axis=axis)
     return mean, ops.squeeze(log_z, axis=axis)
 
 
 def _softmax(x, axis):
     """`ops.softmax` without its warning for an axis of length 1."""
-    return ops.exp(x - ops.logsumexp(x, axis=axis, keepdims=True))
+    return ops.exp(_log_softmax(x, axis)[0])
+
+
+def _log_softmax(x, axis):
+    """The logarithms of the softmax, and the logsumexp with axes kept.
+
+    The largest score is subtracted first: `x - logsumexp(x)` has three decimals where scores are 10,000.
+    """
+    top = ops.max(x, axis=axis, keepdims=True)
+    rest = x - top
+    total = ops.logsumexp(rest, axis=axis, keepdims=True)
+    return rest - total, top + total
 
 
 def _product(matrix):
