@@ -10,6 +10,8 @@ thread: `C` for any number of tags, and one compiled for a fixed number of tags.
 they take turns and must compute the same value first. A figure is the median over the turns, a ratio the median of the
 ratios within a turn, so that other load on the machine matters less.
 
+Then kcrf's recursions in one loop and in blocks of time (`--parts blocks`), whatever the library itself would choose.
+
 Then the growth with the length (up to 4,096, time and memory), and what a CRF adds to a training step of a 4-layer,
 256-wide transformer. A run that was stopped continues from the file of `--out`. bert4keras runs under the interpreter
 named by BERT4KERAS_PYTHON (default: .venv-bert4keras beside the package), pytorch-crf where it is installed.
@@ -17,7 +19,9 @@ named by BERT4KERAS_PYTHON (default: .venv-bert4keras beside the package), pytor
 
 import argparse
 import ctypes
+import inspect
 import json
+import math
 import os
 import re
 import statistics
@@ -30,9 +34,11 @@ from pathlib import Path
 
 import numpy as np
 
+CLOCK = time.process_time if os.environ.get("CRF_SPEED_PROCESSOR") else time.perf_counter
 ROOT = Path(__file__).resolve().parents[1]
 BERT4KERAS = os.environ.get("BERT4KERAS_PYTHON", str(ROOT / ".venv-bert4keras/bin/python"))
 SHAPES = ["64,128,4", "32,256,4", "32,512,4", "32,128,9", "32,128,31", "32,256,45", "32,128,128"]
+BLOCKS = ["64,128,4", "32,256,4", "32,512,4", "16,2048,4", "32,256,9", "8,1025,9", "64,512,9", "8,512,12"]
 LONG = ["8,1024,9", "8,4096,9", "32,1024,9"]
 BACKENDS = {
     "tensorflow": (sys.executable, {"KERAS_BACKEND": "tensorflow"}),
@@ -143,6 +149,30 @@ def jax_steps(problem):
         "softmax jax jit": with_gradient(softmax_loss),
     }
     return {"loss": loss, "decode": {"kcrf jax jit": lambda: problem.checksum(decode(*arguments))}}
+
+
+def loop_and_blocks(name, problem):
+    """kcrf's contenders on one thread without XLA, each in one loop over time and in blocks."""
+    from kcrf import crf
+    from kcrf.backend import graph
+    from kcrf.crf import blocks
+
+    def prepared(step, shortest, functions):
+        def call():
+            blocks.SHORTEST, blocks._LARGEST_STEP = {"sum": shortest, "max": shortest}, math.inf
+            vars(crf).update(functions)
+            return step()
+
+        return call
+
+    found = {}
+    for recursion, shortest in (("one loop", math.inf), ("blocks", 0)):
+        functions = {of: graph(inspect.unwrap(getattr(crf, of))) for of in ("log_likelihood", "viterbi")}  # traced anew
+        for task, steps in globals()[f"{name}_steps"](problem).items():
+            own = {who: step for who, step in steps.items() if re.match("kcrf(?!.*(jit|2 threads))", who)}
+            own = {f"{who}, {recursion}": prepared(step, shortest, functions) for who, step in own.items()}
+            found.setdefault(task, {}).update(own)
+    return found
 
 
 def jax_scan(step, state, inputs):
@@ -379,6 +409,8 @@ def made(name, kind, shape):
         return {}, jax_memory(Problem(*shape))
     if kind == "transformer":
         steps = transformer_steps(shape)
+    elif kind == "blocks":
+        steps = loop_and_blocks(name, Problem(*shape))
     else:
         steps = globals()[f"{name}_steps"](Problem(*shape))
     if kind == "long":
@@ -398,9 +430,9 @@ def timed(step, least=0.03):
     """Seconds a call: the median over a turn, which lasts 30 ms or one call."""
     seconds = []
     while sum(seconds) < least:
-        started = time.perf_counter()
+        started = CLOCK()
         step()
-        seconds.append(time.perf_counter() - started)
+        seconds.append(CLOCK() - started)
     return statistics.median(seconds)
 
 
@@ -448,10 +480,14 @@ def main():
     parser.add_argument("--repeats", type=int, default=7, help="turns of every contender")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--out", type=Path, help="JSON; a run that was stopped goes on from it")
+    parser.add_argument("--processor-time", action="store_true", help="measure it in place of wall time, on one thread")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.worker:
         return work(arguments.worker)
+    if arguments.processor_time:
+        one = ("CRF_SPEED_PROCESSOR", "OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
+        os.environ.update(dict.fromkeys(one, "1"))  # read by the workers
     results = run(arguments)
     show(results)
 
@@ -478,6 +514,7 @@ def run(arguments):
 # part of the benchmark -> its cases: a shape and the contenders
 PARTS = {
     "shapes": lambda arguments: [(shape, ["c", *arguments.backends]) for shape in arguments.shapes],
+    "blocks": lambda arguments: [(shape, without(arguments, "bert4keras", "jax")) for shape in BLOCKS],
     "long": lambda arguments: [(shape, ["c", *without(arguments, "bert4keras")]) for shape in LONG],
     "memory": lambda arguments: [(shape, ["jax"]) for shape in (*LONG, "8,1024,36") if "jax" in arguments.backends],
     "transformer": lambda arguments: [("32,128", [name]) for name in without(arguments, "bert4keras", "torch")],
@@ -565,11 +602,11 @@ def show(results):
     from rich.console import Console
 
     console = Console(width=None if sys.stdout.isatty() else 200)
-    for part in ("shapes", "long", "transformer"):
+    for part in ("shapes", "blocks", "long", "transformer"):
         cases = {key.split(" ", 1)[1]: value for key, value in results.items() if key.startswith(part + " ")}
         for task in dict.fromkeys(task for case in cases.values() for task in case["seconds"]):
             console.print(milliseconds(f"{part}: {task}, ms (times C)", task, cases))
-        if part != "long" and cases:
+        if part not in ("blocks", "long") and cases:
             console.print(verdicts(f"{part}: wanted", cases))
         for name, case in cases.items():
             for task, reasons in case["failed"].items():

@@ -58,6 +58,7 @@ __all__ = [
     "backend_name",
     "batch_stream",
     "call_with_replaced_weights",
+    "compiled_by_xla",
     "current_stateless_scope",
     "graph",
     "keras",
@@ -106,6 +107,16 @@ def running_fit():
     return None
 
 
+def compiled_by_xla():
+    """Whether XLA compiles the function that is being traced: always on JAX, on TensorFlow with `jit_compile=True`."""
+    if backend_name() != "tensorflow":
+        return backend_name() == "jax"
+    import tensorflow as tf
+    from tensorflow.python.ops import control_flow_util
+
+    return control_flow_util.GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph())
+
+
 def replaced_under_tf_keras(module: str) -> Callable[[Function], Function]:
     """Decorator: under tf_keras, use the function of the same name in `module` instead."""
     return lambda function: getattr(import_module(module), function.__name__) if OLD_HOST else function
@@ -140,8 +151,9 @@ def _compiled(function):
         import tensorflow as tf
 
         # With `reduce_retracing` every size that changes becomes None, but the number of tags must stay static.
-        by_tags = defaultdict(lambda: tf.function(function, autograph=False, reduce_retracing=True))
-        return lambda emissions, *args, **kwargs: by_tags[emissions.shape[-1]](emissions, *args, **kwargs)
+        # Functions may differ under XLA, so graphs traced there are not used elsewhere.
+        traced = defaultdict(lambda: tf.function(function, autograph=False, reduce_retracing=True))
+        return lambda x, *args, **kwargs: traced[x.shape[-1], compiled_by_xla()](x, *args, **kwargs)
     return function
 
 
@@ -299,8 +311,10 @@ def _torch_loop_ops():
 
     return SimpleNamespace(
         argmax=torch.argmax,  # torch also accepts NumPy's argument names `axis` and `keepdims`
+        logsumexp=torch.logsumexp,
         matmul=torch.matmul,
         max=torch.amax,
+        min=torch.amin,
         sum=torch.sum,
         take=lambda x, indices, axis: torch.index_select(x, axis, indices),
         where=torch.where,

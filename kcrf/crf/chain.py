@@ -92,6 +92,16 @@ class Chain:
         names = ("emissions", "mask", "occupied", "first", "last", "linked", "continues")
         return self.replace(**{name: ops.repeat(getattr(self, name), k, axis=0) for name in names})
 
+    def padded(self, multiple):
+        """A copy with masked positions at the end, so that `multiple`, at most its length, divides its length."""
+        if multiple == 1:
+            return self
+        missing = -self.emissions.shape[1] % multiple
+        names = ("emissions", "mask", "first", "last", "linked", "continues")
+        fields = {name: getattr(self, name) for name in names if missing}
+        longer = {n: ops.concatenate([x, ops.zeros_like(x[:, :missing])], axis=1) for n, x in fields.items()}
+        return self.replace(**longer)
+
     def no_rows(self):
         """Zeros `(batch, tags)`."""
         return ops.zeros_like(ops.sum(self.emissions, axis=1))

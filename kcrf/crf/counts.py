@@ -1,6 +1,7 @@
 """log Z, expected counts and entropy of a chain, by recursions forward and backward in time."""
 
 from kcrf.backend import FEW_TAGS, loop_ops, ops, scan
+from kcrf.crf.blocks import OneLoop, SumBlocks, number_of_blocks
 from kcrf.crf.chain import FORBIDDEN, IS_FORBIDDEN, tags_first, time_first
 
 __all__ = [
@@ -112,23 +113,26 @@ def _forward_backward_scaled(chain):
     the prediction from it, `totals` the normalizers whose logarithms sum to log Z. The backward recursion needs no
     beta: it goes from the posterior (gamma) of one position to that of the position before.
     """
+    time, blocks = chain.emissions.shape[1], number_of_blocks(chain, "sum")
+    recursion = SumBlocks(blocks) if blocks > 1 else OneLoop()
+    chain = chain.padded(blocks)
     matrix, start, end = (ops.exp(x) for x in (chain.transitions, chain.start, chain.end))
     step, step_back = _product(ops.transpose(matrix)), _product(matrix)
     weight, linked = tags_first(ops.exp(chain.emissions)), time_first(chain.linked)[:, None]
 
-    def filtered(state, inputs):
+    def filtered(before, inputs):
         weight, link = inputs  # (tags, batch), (1, batch)
-        total = loop_ops.sum(state, axis=0, keepdims=True)  # (1, batch)
-        before = state / total  # (tags, batch); NaN if the total is 0, and then `spoilt` is true
         arrived = loop_ops.where(link, step(before), before)  # (tags, batch)
-        return arrived * weight, (before, arrived, total)
+        reached = arrived * weight  # (tags, batch)
+        total = loop_ops.sum(reached, axis=-2, keepdims=True)  # (1, batch)
+        return reached / total, (before, arrived, total)  # NaN if the total is 0, and then `spoilt` is true
 
-    first = ops.transpose(chain.no_rows() + start)  # (tags, batch)
-    last, (before, arrived, totals) = scan(filtered, first, (weight, linked))  # (time, tags, batch)
-    total = ops.sum(last, axis=0, keepdims=True)  # (1, batch)
-    last = last / (total + TINY) * end[:, None]  # (tags, batch)
+    opening = ops.sum(start)
+    first = ops.transpose(chain.no_rows() + start / opening)  # (tags, batch)
+    last, (before, arrived, totals) = recursion.forward(filtered, first, (weight, linked))  # (time, tags, batch)
+    last = last * end[:, None]  # (tags, batch)
     closing = ops.sum(last, axis=0, keepdims=True)  # (1, batch)
-    totals = ops.concatenate([totals, total[None], closing[None]], axis=0)[:, 0]  # (time + 2, batch)
+    totals = ops.concatenate([totals, closing[None]], axis=0)[:, 0]  # (time + 1, batch)
     onward = 1 / (arrived + TINY)  # (time, tags, batch)
 
     def smoothed(tags, inputs):
@@ -136,18 +140,19 @@ def _forward_backward_scaled(chain):
         return loop_ops.where(link, before * step_back(tags * onward), tags), tags
 
     gamma = last / ops.maximum(closing, TINY)  # (tags, batch)
-    _, tags = scan(smoothed, gamma, (before, onward, linked), reverse=True)  # (time, tags, batch)
+    tags = recursion.backward(smoothed, gamma, (before, onward, linked))  # (time, tags, batch)
     onward = ops.where(linked, tags * onward, 0.0)  # (time, tags, batch)
     # (batch, from, time) @ (batch, time, to)
     steps = matrix * ops.matmul(ops.transpose(before, (2, 1, 0)), ops.transpose(onward, (2, 0, 1)))
-    log_z = ops.sum(ops.log(ops.maximum(totals, TINY)), axis=0)  # (batch,)
+    log_z = ops.log(opening) + ops.sum(ops.log(ops.maximum(totals, TINY)), axis=0)  # (batch,)
 
     def vanishes():
         legal = tags_first((chain.emissions > IS_FORBIDDEN) & chain.mask[:, :, None])
-        return ops.any(legal & (arrived > 0) & (arrived * weight <= _SMALLEST_SHARE * totals[1:-1, None]))
+        least = _SMALLEST_SHARE * ops.maximum(totals[:-1, None], 1.0)  # not of less than 1: that may be below any float
+        return ops.any(legal & (arrived > 0) & (arrived * weight <= least))
 
-    spoilt = ops.any(totals <= TINY) | _underflows(chain, vanishes)
-    return log_z, ops.transpose(tags, (2, 0, 1)), steps, spoilt
+    spoilt = ~ops.all(totals > TINY) | _underflows(chain, vanishes)
+    return log_z, ops.transpose(tags, (2, 0, 1))[:, :time], steps, spoilt
 
 
 def _forward_backward_log(chain):
@@ -241,10 +246,10 @@ def _log_softmax(x, axis):
 
 
 def _product(matrix):
-    """The function `x -> matrix @ x` for `x (tags, batch)`, in the form that is fastest inside a loop."""
+    """The function `x -> matrix @ x` for `x (..., tags, batch)`, in the form that is fastest inside a loop."""
     if matrix.shape[0] > FEW_TAGS:
         return lambda columns: loop_ops.matmul(matrix, columns)
-    return lambda columns: loop_ops.sum(matrix[:, :, None] * columns, axis=1)
+    return lambda columns: loop_ops.sum(matrix[:, :, None] * columns[..., None, :, :], axis=-2)
 
 
 def _underflows(chain, vanishes):

@@ -10,7 +10,8 @@ forbidden tag or transition has the score `FORBIDDEN`, or any score below it.
 Implementation: the forward and the backward recursion work on normalized probabilities, with one matrix product per
 position (Rabiner 1989, section V.A). This is exact unless a probability that matters underflows. If that cannot be
 excluded (`_underflows`), both recursions run again in log space. The gradient of log Z is the expected counts, which
-the backward recursion computes, so nothing differentiates through a loop. Second derivatives are not available.
+the backward recursion computes, so nothing differentiates through a loop. Where a step of a loop costs more than its
+arithmetic, few tags and long sentences are computed in blocks of time (`blocks`). Second derivatives are not available.
 """
 
 from collections.abc import Callable

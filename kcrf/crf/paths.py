@@ -1,6 +1,7 @@
 """The best path of a chain (Viterbi), and its k best paths."""
 
 from kcrf.backend import loop_ops, ops, scan
+from kcrf.crf.blocks import MaxBlocks, number_of_blocks
 from kcrf.crf.chain import IS_FORBIDDEN, tags_first, time_first
 
 __all__ = ["best_path", "best_paths"]
@@ -9,34 +10,69 @@ _MANY_TAGS = 64  # with more tags, a table (tags, tags, batch) does not fit into
 
 
 def _max_product(scores):
-    """The function `x (from, batch) -> max over from of x + scores (from, to)`, `(to, batch)`."""
+    """The function `x (..., from, batch) -> max over from of x + scores (from, to)`, `(..., to, batch)`."""
     if scores.shape[0] > _MANY_TAGS:
         return lambda columns: ops.transpose(loop_ops.max(ops.transpose(columns)[:, :, None] + scores, axis=1))
-    return lambda columns: loop_ops.max(columns[:, None] + scores[:, :, None], axis=0)
+    return lambda columns: loop_ops.max(columns[..., None, :] + scores[:, :, None], axis=-3)
 
 
 def best_path(chain):
     """The tags of the best path, `(batch, time)` int32, -1 where masked."""
-    step = _max_product(chain.transitions)
+    blocks = number_of_blocks(chain, "max")
+    tags = _in_blocks(chain, blocks) if blocks > 1 else _in_one_loop(chain)  # (time, batch)
+    return ops.where(chain.mask, ops.cast(time_first(tags), "int32"), -1)
 
-    def forward(state, inputs):
-        emission, link = inputs  # (tags, batch), (1, batch)
-        state = loop_ops.where(link, step(state), state) + emission  # (tags, batch)
-        return state - loop_ops.max(state, axis=0, keepdims=True), state
 
-    emissions, linked = tags_first(chain.emissions), time_first(chain.linked)[:, None]
-    last, history = scan(forward, ops.transpose(chain.no_rows() + chain.start), (emissions, linked))
+def _in_one_loop(chain):
+    """The tags of the best path, `(time, batch)`, any where masked."""
+    step, first, inputs = _forward(chain)
+    last, before = scan(lambda state, row: (step(state, row), state), first, inputs)
     onward = ops.transpose(chain.transitions)  # (to, from)
 
     def backward(tag, inputs):
-        state, go_on = inputs  # (batch, tags), (batch,)
-        best = loop_ops.argmax(state + loop_ops.take(onward, tag, axis=0), axis=-1)  # (batch, from) -> (batch,)
-        tag = loop_ops.where(go_on, best, tag)
-        return tag, tag
+        before, link = inputs  # (batch, tags), (batch,)
+        best = loop_ops.argmax(before + loop_ops.take(onward, tag, axis=0), axis=-1)  # (batch, from) -> (batch,)
+        return loop_ops.where(link, best, tag), tag
 
-    inputs = (ops.swapaxes(history, 1, 2), time_first(chain.continues))
-    _, tags = scan(backward, loop_ops.argmax(ops.transpose(last) + chain.end, axis=-1), inputs, reverse=True)
-    return ops.where(chain.mask, ops.cast(time_first(tags), "int32"), -1)
+    inputs = (ops.swapaxes(before, 1, 2), time_first(chain.linked))
+    return scan(backward, _last_tag(chain, last), inputs, reverse=True)[1]
+
+
+def _in_blocks(chain, blocks):
+    """The same as `_in_one_loop`, in blocks of time."""
+    recursion = MaxBlocks(blocks)
+    step, first, inputs = _forward(chain.padded(blocks))
+    tags = ops.arange(chain.size, dtype="int32")[:, None]  # (tags, 1)
+
+    def pointers(before, inputs):
+        scores = before[:, None] + chain.transitions[:, :, None]  # (from, to, batch)
+        is_best = scores == loop_ops.max(scores, axis=0, keepdims=True)
+        best = loop_ops.min(loop_ops.where(is_best, tags[:, None], chain.size - 1), axis=0)  # argmax is slow on axis 0
+        return loop_ops.where(inputs[1], best, tags)  # (to, batch)
+
+    last, found = recursion.forward(step, pointers, first, inputs)  # (tags, batch), (time, to, batch)
+    return recursion.follow(found, _last_tag(chain, last))[: chain.emissions.shape[1]]
+
+
+def _forward(chain):
+    """The recursion for the best score up to each position, given its tag, up to a constant.
+
+    Returns:
+        The step from a state `(..., tags, batch)` to the next one, the first state, and the inputs of the steps.
+    """
+    best = _max_product(chain.transitions)
+
+    def step(before, inputs):
+        emission, link = inputs  # (tags, batch), (1, batch)
+        state = loop_ops.where(link, best(before), before) + emission  # (..., tags, batch)
+        return state - loop_ops.max(state, axis=tuple(range(len(state.shape) - 1)), keepdims=True)
+
+    first = ops.transpose(chain.no_rows() + chain.start)  # (tags, batch)
+    return step, first, (tags_first(chain.emissions), time_first(chain.linked)[:, None])
+
+
+def _last_tag(chain, last):
+    return loop_ops.argmax(ops.transpose(last) + chain.end, axis=-1)  # (batch, tags) -> (batch,)
 
 
 def best_paths(chain, k):

@@ -1,6 +1,8 @@
 """kcrf.crf against the enumeration of all paths, and against itself."""
 
+import importlib.util
 import itertools
+import math
 
 import numpy as np
 import oracles
@@ -13,9 +15,40 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from kcrf import crf
 from kcrf.backend import backend_name, ops
+from kcrf.crf import blocks
 from kcrf.tags import bio, bioes, bmes
 
 on_keras_3 = pytest.mark.long(but="keras_3")  # the old host has the same functions of tensors
+
+
+def recursions(but):
+    """Values of the fixture `recursion`; `make test` takes blocks on the named backends alone. JAX never does."""
+    return ["loop"] if backend_name() == "jax" else ["loop", pytest.param("blocks", marks=pytest.mark.long(but=but))]
+
+
+in_blocks_too = pytest.mark.parametrize("recursion", recursions("keras_3"), indirect=True)
+
+
+def fresh_functions():
+    """A second copy of `kcrf.crf.functions`, whose graphs are not traced yet."""
+    spec = importlib.util.find_spec("kcrf.crf.functions")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return {name: getattr(module, name) for name in module.__all__}
+
+
+@pytest.fixture(autouse=True, scope="module", params=recursions("torch"))
+def recursion(request):
+    """Tests run in one loop over time, and in blocks whatever the size; on TensorFlow a few, on all with `--all`."""
+    with pytest.MonkeyPatch.context() as patch:
+        shortest = 0 if request.param == "blocks" else math.inf
+        patch.setattr(blocks, "SHORTEST", {"sum": shortest, "max": shortest})
+        patch.setattr(blocks, "_LARGEST_STEP", math.inf)
+        for name, function in fresh_functions().items():
+            patch.setattr(crf, name, function)
+        yield request.param
+
+
 MASKS = {
     "none": lambda batch, time, random: np.ones((batch, time), bool),
     "right": lambda batch, time, random: np.arange(time) < random.integers(1, time + 1, (batch, 1)),
@@ -83,6 +116,7 @@ def check_against_oracle(case, scale=1.0):
         assert (best[b][~case.mask[b]] == -1).all()
 
 
+@in_blocks_too
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize(("time", "tags"), few((5, 3), (1, 1), (1, 3), (2, 2), (4, 1)))
 def test_everything_equals_the_enumeration_of_paths_under_every_mask(mask, time, tags):
@@ -95,6 +129,7 @@ def test_tables_of_any_size_give_the_enumerated_values(time, tags):
     check_against_oracle(Case(tags, time, tags, "none", boundary=True))
 
 
+@in_blocks_too
 @on_keras_3
 @pytest.mark.parametrize("scale", [1e-3, 30.0, 1e4])
 @pytest.mark.parametrize("forbidden", [0, 2])
@@ -112,6 +147,7 @@ def test_mild_scores_beside_a_steep_transition_are_summed_on_logarithms():
 FREE = backend_name() == "torch"  # the others compile each shape for seconds: there it is that of the tests above
 
 
+@in_blocks_too
 @settings(max_examples=25 if FREE else 12)
 @example(seed=10_000, time=5, tags=3, mask="all masked", scale=1e4, boundary=True)  # x - logsumexp(x) lost three digits
 @given(
@@ -126,6 +162,7 @@ def test_any_drawn_problem_equals_the_enumeration(seed, time, tags, mask, scale,
     check_against_oracle(Case(seed, time, tags, mask, scale, boundary), scale)
 
 
+@in_blocks_too
 @on_keras_3
 @pytest.mark.parametrize("scheme", few(bio(["X"]), bmes(), bioes(["X"])), ids=lambda scheme: scheme.name)
 @pytest.mark.parametrize("scale", [1.0, 60.0, 1e4])
@@ -179,6 +216,7 @@ def test_a_sentence_that_has_no_legal_path_has_numbers_and_leaves_its_neighbours
     assert np.isfinite(tags[1]).all()  # no more: beside -1e9 a float32 holds no digits of the emissions
 
 
+@in_blocks_too
 @on_keras_3
 @pytest.mark.parametrize("scale", [2.0, 100.0])  # on probabilities, on logarithms
 def test_counts_of_long_sentences_equal_a_recursion_in_float64(scale):
@@ -196,6 +234,71 @@ def test_counts_of_long_sentences_equal_a_recursion_in_float64(scale):
     assert_allclose(found[0][0], np.exp(left + after - log_z), atol=2e-3 if scale > 10 else 1e-5)
     assert_allclose(found[1][0], steps, rtol=1e-4, atol=2e-2 if scale > 10 else 1e-3)
     assert_allclose(found[0].sum(axis=-1), 1.0, atol=1e-4)
+
+
+@pytest.mark.long(but="torch")
+@on_keras_3
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("time", [1, 2, 3, 4, 7, 9, 10, 26])  # the last block is full, or not
+def test_any_length_gives_the_value_and_the_best_path_of_a_recursion_in_float64(time, mask):
+    case = Case(time, time, 4, mask, scale=3.0)
+    log_z, best = (numpy(f(case.emissions, *case.rest)) for f in (crf.log_partition, crf.viterbi))
+    tags, _ = map(numpy, crf.expected_counts(case.emissions, *case.rest))
+    transitions, start, end = (x.astype("float64") for x in case.rest[1:])
+    for b, real in enumerate(case.mask):
+        if not real.any():
+            assert log_z[b] == 0 and (best[b] == -1).all() and (tags[b] == 0).all()
+            continue
+        rows = case.emissions[b, real].astype("float64")
+        total, top, right = start + rows[0], start + rows[0], end
+        left = [total]
+        for row in rows[1:]:
+            total = np.logaddexp.reduce(total[:, None] + transitions, axis=0) + row
+            top = (top[:, None] + transitions).max(axis=0) + row
+            left.append(total)
+        expected = np.logaddexp.reduce(total + end)
+        close(log_z[b], expected, 10.0)
+        close(oracles.score(rows, list(best[b][real]), transitions, start, end), (top + end).max(), 10.0)
+        for t in reversed(range(len(rows))):
+            assert_allclose(tags[b, real][t], np.exp(left[t] + right - expected), atol=1e-5)
+            right = np.logaddexp.reduce(transitions + rows[t] + right, axis=1)
+
+
+@pytest.mark.long(but="torch")
+@on_keras_3
+def test_where_paths_tie_the_smaller_tag_is_taken_from_the_right():
+    random = np.random.default_rng(0)
+    for _ in range(20):
+        emissions = random.integers(-1, 2, (8, 16, 4)).astype("float32")
+        transitions = np.where(random.random((4, 4)) < 0.5, crf.FORBIDDEN, 0).astype("float32")
+        transitions[np.arange(4), [1, 2, 3, 0]] = 0  # each tag may follow one at least
+        tops = [emissions[:, 0].astype("float64")]
+        for t in range(1, 16):
+            tops.append((tops[-1][:, :, None] + transitions).max(axis=1) + emissions[:, t])
+        path = [tops.pop().argmax(axis=1)]
+        while tops:
+            path.insert(0, (tops.pop() + transitions.T[path[0]]).argmax(axis=1))
+        assert_array_equal(numpy(crf.viterbi(emissions, None, transitions)), np.stack(path, axis=1))
+
+
+@pytest.mark.long(but="torch")
+@on_keras_3
+def test_tags_out_of_reach_that_are_likelier_by_far_change_nothing():
+    # Tags 2 and 3 are 40 nats better everywhere, 160 in a block of four, but nothing leads to them.
+    random = np.random.default_rng(11)
+    emissions = random.normal(size=(2, 16, 4)).astype("float32")
+    transitions = random.normal(size=(4, 4)).astype("float32")
+    transitions[:2, 2:] = transitions[2:, :2] = crf.FORBIDDEN
+    start = np.array([0, 0, crf.FORBIDDEN, crf.FORBIDDEN], "float32")
+    alone = (None, transitions[:2, :2])
+    worse = emissions - np.array([40, 40, 0, 0], "float32")
+    for function, offset in ((crf.log_partition, 640), (crf.entropy, 0)):
+        expected = numpy(function(emissions[..., :2], *alone))
+        assert_allclose(numpy(function(worse, None, transitions, start)) + offset, expected, atol=2e-3)
+    found = numpy(crf.marginals(worse, None, transitions, start))
+    assert_allclose(found[..., :2], numpy(crf.marginals(emissions[..., :2], *alone)), atol=1e-4)
+    expected = numpy(crf.viterbi(emissions[..., :2], *alone))
+    assert_array_equal(numpy(crf.viterbi(worse, None, transitions, start)), expected)
 
 
 @pytest.mark.long(but="torch")
@@ -220,6 +323,7 @@ def test_chains_of_different_numbers_of_tags_live_in_one_process():
         close(numpy(crf.log_partition(zeros, None, zeros[0, :1].T * zeros[0, :1])), [time * np.log(tags)] * 2)
 
 
+@in_blocks_too
 @on_keras_3
 def test_the_gradient_of_the_loss_is_expected_minus_observed_counts():
     case = Case(11, 5, 3, "holes")
@@ -528,6 +632,37 @@ def test_a_graph_of_unknown_batch_and_length_serves_all_of_them():
         rest = (arrays[1], *case.rest[1:])
         close(likelihood.numpy(), numpy(crf.log_likelihood(arrays[0], arrays[2], *rest)))
         assert_array_equal(best.numpy(), numpy(crf.viterbi(arrays[0], *rest)))
+
+
+@in_blocks_too
+@pytest.mark.skipif(backend_name() != "tensorflow", reason="only TensorFlow runs with and without XLA")
+@pytest.mark.parametrize("xla_first", [False, True])
+def test_xla_compiles_one_loop_whatever_graphs_outside_of_it_take(recursion, xla_first):
+    import tensorflow as tf
+
+    viterbi = fresh_functions()["viterbi"]
+    emissions, transitions = tf.zeros((2, 9, 3)), tf.zeros((3, 3))
+    found = {}
+    for jit in (xla_first, not xla_first):
+        traced = tf.function(lambda: viterbi(emissions, None, transitions), jit_compile=jit)
+        found[jit] = loops(traced.get_concrete_function().graph)
+        assert_array_equal(traced(), np.zeros((2, 9)))
+    assert found == {True: 2, False: 2 if recursion == "loop" else 5}
+
+
+@pytest.mark.skipif(backend_name() != "tensorflow", reason="only TensorFlow has graphs of unknown length")
+def test_a_graph_of_unknown_length_holds_one_loop_in_each_direction():
+    import tensorflow as tf
+
+    traced = tf.function(lambda x: fresh_functions()["viterbi"](x, None, tf.zeros((3, 3))), autograph=False)
+    assert loops(traced.get_concrete_function(tf.TensorSpec((2, None, 3))).graph) == 2
+
+
+def loops(graph):
+    """How many loops a graph of TensorFlow and the functions that it calls contain."""
+    definition = graph.as_graph_def()
+    functions = [node for function in definition.library.function for node in function.node_def]
+    return sum("While" in node.op for node in [*definition.node, *functions])
 
 
 @pytest.mark.parametrize(

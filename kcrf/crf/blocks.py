@@ -1,0 +1,209 @@
+"""Recursions in blocks of time: for few tags, about 5 sqrt(time) steps of a loop in place of 2 time.
+
+The positions are cut into about sqrt(time) blocks, which run side by side. First each block runs from every tag that
+may stand before it; the result is a matrix from the tag before the block to the tag at its end. A loop over these
+matrices gives the state before each block. Then each block runs again from that state, as one loop over all positions
+would. The way back is the same: a matrix for each block, a loop over the matrices, and all blocks side by side.
+(Särkkä and García-Fernández 2019, https://arxiv.org/abs/1905.13002, and Hassan, Särkkä and García-Fernández 2021,
+https://arxiv.org/abs/2102.05743, join blocks pairwise instead.)
+
+The matrices take `tags` times the arithmetic of the loop, so blocks are faster only where a step of a loop costs more
+than its arithmetic: on torch and in TensorFlow's graphs, but not where XLA compiles the loop (benchmarks/README.md).
+"""
+
+import math
+
+from kcrf.backend import compiled_by_xla, loop_ops, ops, scan
+
+__all__ = ["MaxBlocks", "OneLoop", "SumBlocks", "number_of_blocks"]
+
+# Measured on a CPU, for torch; TensorFlow gains from fewer positions on, too.
+SHORTEST = {"sum": 192, "max": 128}  # positions from which blocks are faster
+_LARGEST_STEP = 25_000  # batch * tags**3 up to which they are: sqrt(time) times that is the arithmetic of a step
+_USUAL_BATCH = 32  # in place of an unknown one
+_LOWEST = -1e30  # in place of -inf, which must not be subtracted from -inf
+_TINY = 1e-37
+
+
+def number_of_blocks(chain, kind):
+    """The number of blocks that is fastest for a chain of this size; 1 is one loop over all positions.
+
+    It is 1 in a graph of unknown length: a graph with both ways would take longer to trace.
+
+    Args:
+        chain: The `Chain`.
+        kind: "sum" for `SumBlocks`, "max" for `MaxBlocks`.
+    """
+    batch, time, tags = chain.emissions.shape
+    pay = time is not None and time >= SHORTEST[kind] and (batch or _USUAL_BATCH) * tags**3 <= _LARGEST_STEP
+    return round(math.sqrt(time)) if pay and not compiled_by_xla() else 1
+
+
+class OneLoop:
+    """One loop over all positions in each direction, with the methods of `SumBlocks`."""
+
+    def forward(self, step, first, inputs):
+        """The last state and the outputs of a `scan`."""
+        return scan(step, first, inputs)
+
+    def backward(self, step, last, inputs):
+        """The outputs of a `scan` from the right."""
+        return scan(step, last, inputs, reverse=True)[1]
+
+
+class _Blocks:
+    """Cuts arrays `(time, ..., batch)` into blocks side by side on the batch axis, `(length, ..., blocks * batch)`.
+
+    Args:
+        blocks: The number of blocks, which divides the time of all arrays.
+    """
+
+    def __init__(self, blocks):
+        self.blocks = blocks
+
+    def _cut(self, x):
+        return self._side_by_side(ops.reshape(x, (self.blocks, x.shape[0] // self.blocks, *x.shape[1:-1], -1)))
+
+    def _join(self, x):
+        """`(length, ..., blocks * batch)` as `(time, ..., batch)`."""
+        return ops.reshape(self._by_block(x), (self.blocks * x.shape[0], *x.shape[1:-1], -1))
+
+    def _side_by_side(self, x):
+        """`(blocks, ..., batch)` as `(..., blocks * batch)`."""
+        x = ops.moveaxis(x, 0, -2)
+        return ops.reshape(x, (*x.shape[:-2], -1))
+
+    def _by_block(self, x):
+        """`(..., blocks * batch)` as `(blocks, ..., batch)`."""
+        return ops.moveaxis(ops.reshape(x, (*x.shape[:-1], self.blocks, -1)), -2, 0)
+
+    def _states(self, first, matrices):
+        """The last state and the one before each block, as logarithms up to a constant, `(blocks, tags, batch)`.
+
+        Args:
+            first: The state before the first block, `(tags, batch)`.
+            matrices: `(blocks, from, to, batch)`.
+        """
+
+        def through(state, matrix):
+            reached = self._reduce(state[:, None] + matrix, axis=0)  # (to, batch)
+            return reached - loop_ops.max(reached, axis=0, keepdims=True), state
+
+        return scan(through, first, matrices)[1]
+
+
+class SumBlocks(_Blocks):
+    """Blocks for sums over paths, whose states are probabilities.
+
+    Matrices are kept as logarithms, with the sums of their rows: a tag that cannot be reached before a block may be
+    likelier than the others by more than a float can hold.
+    """
+
+    _reduce = staticmethod(loop_ops.logsumexp)
+
+    def forward(self, step, first, inputs):
+        """The last state and the outputs of a `scan`.
+
+        Args:
+            step: The step of the recursion. It takes states `(tags, batch)` and `(from, tags, batch)`, divides the next
+                state by its sum over the tags, and returns that sum as its last output. The other outputs are any.
+            first: The first state, `(tags, batch)`.
+            inputs: A tuple of arrays `(time, ..., batch)`.
+        """
+        rows = tuple(map(self._cut, inputs))
+        matrices = self._by_block(self._matrices(step, rows))  # (blocks, from, to, batch)
+        states = self._states(ops.log(first), matrices)  # (blocks, tags, batch)
+        self.inverses = _normalized(states[:, :, None] + matrices)  # (blocks, from, to, batch), by Bayes' rule
+        last, outputs = scan(step, self._side_by_side(_normalized(states)), rows)
+        return self._by_block(last)[-1], tuple(map(self._join, outputs))
+
+    def backward(self, step, last, inputs):
+        """The outputs of a `scan` from the right, after `forward`.
+
+        Args:
+            step: The step from the posterior of one position to that of the position before, `(tags, batch)` each.
+            last: The posterior of the last position, `(tags, batch)`.
+            inputs: A tuple of arrays `(time, ..., batch)`.
+        """
+
+        def through(tags, inverse):
+            return loop_ops.sum(inverse * tags, axis=1), tags
+
+        _, states = scan(through, last, self.inverses, reverse=True)  # (blocks, tags, batch), at the end of each block
+        rows = tuple(map(self._cut, inputs))
+        return self._join(scan(step, self._side_by_side(states), rows, reverse=True)[1])
+
+    def _matrices(self, step, rows):
+        """The logarithms of the blocks' matrices, each up to a constant, `(from, to, blocks * batch)`."""
+
+        def run(state, row):
+            state, outputs = step(state, row)
+            return state, outputs[-1]
+
+        ends, totals = scan(run, _certain(rows), rows)  # (from, to, columns), (length, from, 1, columns)
+        totals = ops.where(totals > 0, totals, 0.0)  # they are NaN after a sum of 0
+        totals = ops.log(totals) - ops.log(ops.max(totals, axis=1, keepdims=True))  # small numbers sum with more digits
+        return ops.where(totals[-1] > -math.inf, ops.log(ends) + ops.sum(totals, axis=0), -math.inf)
+
+
+class MaxBlocks(_Blocks):
+    """Blocks for the best path, whose states are scores up to a constant."""
+
+    _reduce = staticmethod(loop_ops.max)
+
+    def forward(self, step, output, first, inputs):
+        """The last state, and the output at each position.
+
+        Args:
+            step: The function from a state and a row of the inputs to the next state. It takes states `(tags, batch)`
+                and `(from, tags, batch)`, and subtracts only what is the same for all `from`.
+            output: The function from a state `(tags, batch)` and a row of the inputs to an output `(..., batch)`.
+            first: The first state, `(tags, batch)`.
+            inputs: A tuple of arrays `(time, ..., batch)`.
+        """
+        rows = tuple(map(self._cut, inputs))
+        matrices, _ = scan(lambda state, row: (step(state, row), ()), ops.log(_certain(rows)), rows)
+        states = self._states(first, self._by_block(matrices))  # (blocks, tags, batch)
+        states = self._side_by_side(states)  # (tags, columns)
+        last, outputs = scan(lambda state, row: (step(state, row), output(state, row)), states, rows)
+        return self._by_block(last)[-1], self._join(outputs)
+
+    def follow(self, pointers, last):
+        """The tags `(time, batch)` of the path that ends with the tags `last (batch,)`.
+
+        Args:
+            pointers: For each tag the one before it, `(time, tags, batch)`.
+            last: `(batch,)`.
+        """
+        pointers = self._cut(pointers)  # (length, tags, columns)
+        every = pointers[0] * 0 + ops.arange(pointers.shape[1], dtype=pointers.dtype)[:, None]  # (tags, columns)
+        before, paths = _follow(pointers, every)  # (tags, columns), (length, tags, columns)
+        _, ends = _follow(self._by_block(before), last[None])  # (blocks, 1, batch), the last tag of each block
+        return self._join(ops.take_along_axis(paths, self._side_by_side(ends)[None], axis=1)[:, 0])
+
+
+def _follow(pointers, last):
+    """Follows `pointers (time, tags, batch)` from each tag of `last (paths, batch)` to the left.
+
+    Returns:
+        The tags before the first position, `(paths, batch)`, and those at each, `(time, paths, batch)`.
+    """
+    time, tags = pointers.shape[:2]
+    columns = ops.shape(pointers)[2]
+    offsets = ops.arange(columns, dtype=pointers.dtype)  # indices into flat rows: looking up is one operation
+    rows = ops.reshape(pointers * columns + offsets, (time, -1))
+    first, found = scan(
+        lambda at, row: (loop_ops.take(row, at, axis=0), at), ops.reshape(last * columns + offsets, (-1,)), rows, True
+    )
+    return ops.reshape(first // columns, last.shape), ops.reshape(found // columns, (time, *last.shape))
+
+
+def _certain(rows):
+    """The states that are certain of one tag, `(from, tags, batch)`; the first of the rows is `(time, tags, batch)`."""
+    return ops.eye(rows[0].shape[1])[:, :, None] + ops.zeros_like(rows[0][0, :1])
+
+
+def _normalized(scores):
+    """Probabilities that sum to 1 over axis 1, or are all 0 where every score is -inf."""
+    shares = ops.exp(scores - ops.maximum(ops.max(scores, axis=1, keepdims=True), _LOWEST))
+    return shares / ops.maximum(ops.sum(shares, axis=1, keepdims=True), _TINY)
