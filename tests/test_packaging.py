@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 import kcrf
 
 ROOT = Path(__file__).parents[1]
-pytestmark = pytest.mark.once("torch")
+pytestmark = pytest.mark.once("jax")
 
 
 def pins():
