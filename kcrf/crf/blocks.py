@@ -86,7 +86,7 @@ class _Blocks:
         """
 
         def through(state, matrix):
-            reached = self._reduce(state[:, None] + matrix, axis=0)  # (to, batch)
+            reached = self._reduce(state[:, None] + matrix)  # (to, batch)
             return reached - loop_ops.max(reached, axis=0, keepdims=True), state
 
         return scan(through, first, matrices)[1]
@@ -99,7 +99,8 @@ class SumBlocks(_Blocks):
     likelier than the others by more than a float can hold.
     """
 
-    _reduce = staticmethod(loop_ops.logsumexp)
+    def _reduce(self, scores):
+        return loop_ops.logsumexp(scores, axis=0)
 
     def forward(self, step, first, inputs):
         """The last state and the outputs of a `scan`.
@@ -149,7 +150,8 @@ class SumBlocks(_Blocks):
 class MaxBlocks(_Blocks):
     """Blocks for the best path, whose states are scores up to a constant."""
 
-    _reduce = staticmethod(loop_ops.max)
+    def _reduce(self, scores):
+        return loop_ops.max(scores, axis=0)
 
     def forward(self, step, output, first, inputs):
         """The last state, and the output at each position.
