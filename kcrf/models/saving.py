@@ -17,6 +17,7 @@ from kcrf.checkpoints.configs import huggingface_config
 from kcrf.files import write_aside
 from kcrf.models.encoders import checkpoint_names, encoder_record, variables_by_path
 from kcrf.models.names import EMBEDDING_MAPPING, TRANSPOSED
+from kcrf.tokenizers.vocabularies import vocab_text
 
 __all__ = ["save_pretrained", "save_weights_as_checkpoint"]
 
@@ -46,13 +47,11 @@ def save_pretrained(model: Any, folder: str | PathLike[str], vocab: Any = None, 
 
 
 def _write_vocab(path, vocab):
-    if isinstance(vocab, Mapping):
-        vocab = sorted(vocab, key=vocab.get)
     if isinstance(vocab, (str, os.PathLike)):
         with suppress(shutil.SameFileError):  # saved into the folder that it was loaded from
             shutil.copyfile(vocab, path)
     elif vocab is not None:
-        _write_text(path, "".join(f"{token}\n" for token in vocab))
+        _write_text(path, vocab_text(vocab) if isinstance(vocab, Mapping) else "".join(f"{token}\n" for token in vocab))
 
 
 def save_weights_as_checkpoint(model: Any, filename: str | PathLike[str], prefix: str = "") -> None:

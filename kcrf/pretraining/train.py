@@ -29,6 +29,7 @@ from kcrf.runs import RunFolder
 from kcrf.runs.lock import LOCK, locked
 from kcrf.runs.pretraining import PretrainingSettings
 from kcrf.taggers.encoder_of_run import open_bert, reader_of
+from kcrf.tokenizers.vocabularies import vocab_text
 from kcrf.training.callbacks import EpochBatches, Interruption
 from kcrf.training.history import TrainingHistory
 from kcrf.training.progress import fit_with_progress
@@ -171,8 +172,7 @@ def _make_reader(settings, texts):
 def _save_tokenizer(out, reader):
     """Writes `vocab.txt`, and whether text is lowered where `transformers` and `PieceReader` look for it."""
     folder = RunFolder(out)
-    tokens = sorted(reader.vocabulary, key=reader.vocabulary.get)
-    folder.save_text("vocab.txt", "".join(f"{token}\n" for token in tokens))
+    folder.save_text("vocab.txt", vocab_text(reader.vocabulary))
     folder.save_json("tokenizer_config.json", {"tokenizer_class": "BertTokenizer", "do_lower_case": reader.lower_case})
 
 

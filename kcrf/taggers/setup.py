@@ -6,6 +6,7 @@ from functools import partial
 from kcrf.readers import CharacterReader, PieceReader, WordReader, WordVectors
 from kcrf.runs import Settings
 from kcrf.runs.folder import BERT_CONFIG, VECTORS, VOCAB, VOCABULARY
+from kcrf.tokenizers.vocabularies import vocab_text
 
 __all__ = ["Setup", "load_setup", "save_setup"]
 
@@ -40,7 +41,7 @@ def save_setup(folder, settings, reader, data, backend):
     if settings.bert is None:
         folder.save_json(VOCABULARY, reader.get_config())
     else:
-        folder.save_text(VOCAB, "".join(f"{token}\n" for token in _lines(reader.vocabulary)))
+        folder.save_text(VOCAB, vocab_text(reader.vocabulary))
         folder.save_json(BERT_CONFIG, reader.get_config())
     if reader.vectors is not None:
         folder.save_arrays(VECTORS, reader.vectors.arrays())
@@ -77,11 +78,3 @@ def _read_vectors(folder):
         return WordVectors.from_arrays(arrays)
     except (KeyError, IndexError, ValueError) as error:
         raise ValueError(f"{folder.file(VECTORS)}: needs the vectors of a run. Received: {error}") from None
-
-
-def _lines(vocabulary):
-    """The tokens in the order of their numbers, with an empty one for each number without a token."""
-    lines = [""] * (max(vocabulary.values()) + 1)
-    for token, number in vocabulary.items():
-        lines[number] = token
-    return lines

@@ -8,7 +8,7 @@ from typing import Any
 from kcrf.files import write_aside
 from kcrf.tokenizers.characters import ALONE, class_of
 
-__all__ = ["load_vocab", "save_vocab", "stem"]
+__all__ = ["load_vocab", "save_vocab", "stem", "vocab_text"]
 
 
 def load_vocab(
@@ -54,9 +54,22 @@ def _occurs_in_chinese(token):
 
 
 def save_vocab(dict_path: str | PathLike[str], token_dict: Mapping[str, int], encoding: str = "utf-8") -> None:
-    """Writes a vocabulary file, one token a line in the order of their ids."""
-    text = "".join(f"{token}\n" for token in sorted(token_dict, key=token_dict.get))
-    write_aside(Path(dict_path), lambda aside: aside.write_text(text, encoding=encoding))
+    """Writes a vocabulary file, a line for each id, empty for an id without a token."""
+    write_aside(Path(dict_path), lambda aside: aside.write_text(vocab_text(token_dict), encoding=encoding))
+
+
+def vocab_text(token_dict):
+    """The content of a vocabulary file, in which the id of a token is the number of its line.
+
+    Ids without a token, as those of a token that a file has twice, are empty lines.
+
+    >>> vocab_text({"a": 0, "b": 2})
+    'a\\n\\nb\\n'
+    """
+    lines = [""] * (max(token_dict.values(), default=-1) + 1)
+    for token, number in token_dict.items():
+        lines[number] = token
+    return "".join(f"{line}\n" for line in lines)
 
 
 def stem(token):

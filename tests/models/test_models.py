@@ -861,6 +861,8 @@ def test_saved_pretrained_comes_back_with_every_weight(model, checkpoint, tmp_pa
     built = build_transformer_model(None, path, model, dropout_rate=0.1, **heads, **SIZES)
     save_pretrained(built, tmp_path / "out", vocab={"b": 1, "a": 0})
     assert (tmp_path / "out" / "vocab.txt").read_text() == "a\nb\n"
+    save_pretrained(built, tmp_path / "out", vocab={"b": 2, "a": 0})  # no token has the id 1
+    assert (tmp_path / "out" / "vocab.txt").read_text() == "a\n\nb\n"
     again = build_transformer_model(tmp_path / "out", tmp_path / "out", model, **heads)
     computed, expected = numbers(again([TOKENS, SEGMENTS])), numbers(built([TOKENS, SEGMENTS]))
     for one, other in zip(computed, expected, strict=True):

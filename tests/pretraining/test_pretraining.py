@@ -187,6 +187,22 @@ def test_a_bert_without_a_head_gets_one_and_keeps_its_pooler(text, whole, tmp_pa
 
 
 @pytest.mark.once("torch")
+def test_tokens_keep_their_ids_where_a_vocabulary_has_one_twice(text, tmp_path):
+    import transformers
+
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *dict.fromkeys("今天明今" + "".join(WORDS))]
+    old, new = tmp_path / "old", tmp_path / "new"
+    config = transformers.BertConfig(**{**SIZES, "vocab_size": len(tokens) + 1})
+    transformers.BertForMaskedLM(config).save_pretrained(old)
+    (old / "vocab.txt").write_text("\n".join([*tokens[:6], tokens[5], *tokens[6:]]) + "\n", encoding="utf-8")
+    pretrain(PretrainingSettings(bert=str(old), length=16, steps=1, batch_size=4), [text], new)
+    ids = load_vocab(new / "vocab.txt")
+    assert all(ids[token] == number for token, number in load_vocab(old / "vocab.txt").items())
+    known = transformers.AutoTokenizer.from_pretrained(new)
+    assert known.convert_tokens_to_ids(["今", "天", "下"]) == [ids["今"], ids["天"], ids["下"]]
+
+
+@pytest.mark.once("torch")
 def test_accumulated_gradients_make_an_update_of_several_batches(text, tmp_path):
     rows = pretrain(replace(TINY, accumulate=3, steps=4), [text], tmp_path / "bert")
     assert [row["step"] for row in rows] == [4] and np.isfinite(rows[0]["valid_loss"])

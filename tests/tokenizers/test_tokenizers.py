@@ -345,6 +345,8 @@ def test_the_ids_of_a_vocabulary_file_are_its_line_numbers(tmp_path):
     save_vocab(tmp_path / "again.txt", {"z": 1, "y": 0})
     assert (tmp_path / "again.txt").read_text(encoding="utf-8") == "y\nz\n"
     assert sorted(file.name for file in tmp_path.iterdir()) == ["again.txt", "vocab.txt"]
+    save_vocab(tmp_path / "again.txt", load_vocab(tmp_path / "vocab.txt"))  # b stands twice: line 1 stays free
+    assert (tmp_path / "again.txt").read_text(encoding="utf-8") == "[PAD]\n\na\nb\nc\n"
 
 
 def test_a_vocabulary_without_unk_serves_texts_whose_tokens_it_has():
