@@ -11,7 +11,7 @@ from kcrf.reports.titles import TITLES
 
 __all__ = ["differ_in_seed", "groups_by_settings", "seeds_section"]
 
-IGNORED = ("seed", "mean", "deviation")  # the last two follow from the data
+IGNORED = ("seed", "mean", "deviation", "temperature")  # the others follow from the data and the weights
 
 
 def groups_by_settings(runs):

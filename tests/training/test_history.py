@@ -24,3 +24,11 @@ def test_the_first_of_the_best_epochs_is_kept_and_patience_counts_from_it(values
     resumed.set_state(history.get_state())
     assert resumed.rows == history.rows and resumed.is_done() == history.is_done()
     assert resumed.seconds() == (2.0 * (len(values) - 1) if values else 0.0)
+
+
+@given(scores)
+def test_of_losses_the_first_of_the_least_is_kept(values):
+    history = TrainingHistory(9, score="valid_loss", least=True)
+    for number, value in enumerate(values):
+        is_kept = history.add({"epoch": number + 1, "valid_loss": value})
+        assert is_kept == (value < min(values[:number], default=1.0))
