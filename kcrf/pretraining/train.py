@@ -22,13 +22,14 @@ from kcrf.pretraining.batches import MaskedBatches
 from kcrf.pretraining.importance import TaskModel, write_importance
 from kcrf.pretraining.model import masked_language_model
 from kcrf.pretraining.vocabulary import learn_vocabulary
-from kcrf.pretraining.windows import Windows, iterate_lines, word_splitter, write_tokens
+from kcrf.pretraining.windows import Windows, check_texts, iterate_lines, word_splitter, write_tokens
 from kcrf.progress_bars import print_note
 from kcrf.readers import PieceReader
 from kcrf.runs import RunFolder
 from kcrf.runs.lock import LOCK, locked
 from kcrf.runs.pretraining import PretrainingSettings
 from kcrf.taggers.encoder_of_run import open_bert, reader_of
+from kcrf.tokenizers import load_vocab
 from kcrf.tokenizers.vocabularies import vocab_text
 from kcrf.training.callbacks import EpochBatches, Interruption
 from kcrf.training.history import TrainingHistory
@@ -40,6 +41,7 @@ __all__ = ["pretrain", "resume_pretraining"]
 
 WORK = "pretraining"  # a folder inside that of the model
 ABOUT, TOKENS, IMPORTANCE, STATE = "about.json", "tokens.bin", "importance.bin", "state.npz"
+WEIGHTS = "model.safetensors"  # beside that folder
 _OF_TOKENIZER = ("vocab.txt", "tokenizer_config.json")
 HELD_OUT = 500  # windows, or a twentieth of fewer than 10,000
 _HEAD = "cls/predictions"
@@ -79,27 +81,16 @@ def pretrain(
     if settings.google_checkpoint and find_spec("tensorflow") is None:
         raise ImportError("`google_checkpoint` needs TensorFlow: pip install tensorflow")
     texts = [Path(path).absolute() for path in texts]
+    check_texts(texts)
     folder = RunFolder(out / WORK)
     with locked(out):
         folder.path.mkdir(exist_ok=True)
-        task_model = TaskModel(settings.task_model) if settings.mask == "selected" else None
-        reader = _make_reader(settings, texts)
-        count = write_tokens(
-            folder.path / TOKENS,
-            iterate_lines(texts),
-            reader.vocabulary,
-            reader.lower_case,
-            word_splitter() if settings.mask in ("words", "spans") else None,
-        )
-        if count < 2 * settings.length:
-            raise ValueError(f"Pretraining needs text of {2 * settings.length} tokens at least. Received: {count}")
-        if task_model is not None:
-            path = folder.path / IMPORTANCE
-            write_importance(path, iterate_lines(texts), reader.vocabulary, reader.lower_case, task_model)
-        _save_tokenizer(out, reader)
-        about = {"settings": asdict(settings), "texts": list(map(str, texts)), "backend": backend_name()}
-        folder.save_json(ABOUT, {**about, "config": reader.config, "is_complete": False})
-        return _run(folder, settings, reader, progress)
+        try:
+            return _run(folder, settings, _prepare(folder, settings, texts), progress)
+        except Exception:  # an interruption is none: that pretraining can be resumed
+            if not (out / WEIGHTS).is_file():
+                _remove(folder)
+            raise
 
 
 def resume_pretraining(out: str | PathLike[str], progress: Any = None) -> list[dict[str, Any]]:
@@ -130,8 +121,9 @@ def resume_pretraining(out: str | PathLike[str], progress: Any = None) -> list[d
                 f"Received: {backend_name()}"
             )
         settings = PretrainingSettings(**about["settings"])
-        known = PieceReader.of_bert(out, lower_case=settings.lower_case)
-        return _run(folder, settings, PieceReader(about["config"], known.vocabulary, known.lower_case), progress)
+        vocabulary, tokenizer = (Path(out) / name for name in _OF_TOKENIZER)
+        lower_case = read_json(tokenizer)["do_lower_case"]
+        return _run(folder, settings, PieceReader(about["config"], load_vocab(vocabulary), lower_case), progress)
 
 
 def _check_is_free(out):
@@ -145,6 +137,36 @@ def _check_is_free(out):
             f"{out}: needs an empty folder or none, or --resume to go on with a pretraining that was interrupted. "
             f"Received: a folder with {', '.join(sorted(names))}"
         )
+
+
+def _prepare(folder, settings, texts):
+    """Writes tokens, vocabulary and settings into the folder, from which `_run` can be called again. The reader."""
+    task_model = TaskModel(settings.task_model) if settings.mask == "selected" else None
+    reader = _make_reader(settings, texts)
+    count = write_tokens(
+        folder.path / TOKENS,
+        iterate_lines(texts),
+        reader.vocabulary,
+        reader.lower_case,
+        word_splitter() if settings.mask in ("words", "spans") else None,
+    )
+    if count < 2 * settings.length:
+        raise ValueError(f"Pretraining needs text of {2 * settings.length} tokens at least. Received: {count}")
+    if task_model is not None:
+        path = folder.path / IMPORTANCE
+        write_importance(path, iterate_lines(texts), reader.vocabulary, reader.lower_case, task_model)
+    _save_tokenizer(folder.path.parent, reader)
+    about = {"settings": asdict(settings), "texts": list(map(str, texts)), "backend": backend_name()}
+    folder.save_json(ABOUT, {**about, "config": reader.config, "is_complete": False})
+    return reader
+
+
+def _remove(folder):
+    """Removes the files of a pretraining that failed before it had any weights, so that it can begin anew."""
+    _clear(folder)
+    for path in (folder.file(ABOUT), *(folder.path.parent / name for name in _OF_TOKENIZER)):
+        path.unlink(missing_ok=True)
+    folder.path.rmdir()
 
 
 def _make_reader(settings, texts):

@@ -12,7 +12,16 @@ from kcrf.files import write_aside
 from kcrf.tokenizers import Tokenizer
 from kcrf.tokenizers.characters import is_cjk_character
 
-__all__ = ["Window", "Windows", "batches_of_lines", "is_inside_word", "iterate_lines", "word_splitter", "write_tokens"]
+__all__ = [
+    "Window",
+    "Windows",
+    "batches_of_lines",
+    "check_texts",
+    "is_inside_word",
+    "iterate_lines",
+    "word_splitter",
+    "write_tokens",
+]
 
 _LINES_AT_A_TIME = 2000
 
@@ -21,17 +30,24 @@ def iterate_lines(paths):
     """Yields the lines of UTF-8 files that are not blank, without reading a file as a whole.
 
     Raises:
-        FileNotFoundError: There is no such file.
-        IsADirectoryError: It is a folder.
+        FileNotFoundError: There is no such file. Raised before any of the files is read.
+        IsADirectoryError: It is a folder, likewise.
         ValueError: A line is not UTF-8. Names the file and the line.
     """
-    for path in map(Path, paths):
+    paths = [Path(path) for path in paths]
+    check_texts(paths)
+    for path in paths:
+        with open(path, "rb") as file:
+            yield from (line for line in decode_lines(file, path) if line.strip())
+
+
+def check_texts(paths):
+    """Raises FileNotFoundError or IsADirectoryError if one of some paths, `pathlib.Path`s, is no file."""
+    for path in paths:
         if path.is_dir():
             raise IsADirectoryError(f"{path}: needs a file of text. Received: a folder")
         if not path.exists():
             raise FileNotFoundError(f"{path}: no such file")
-        with open(path, "rb") as file:
-            yield from (line for line in decode_lines(file, path) if line.strip())
 
 
 def batches_of_lines(lines, size):

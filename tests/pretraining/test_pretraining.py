@@ -282,7 +282,7 @@ def test_bad_input_is_refused_and_nothing_is_written(text, whole, tmp_path, caps
     (tmp_path / "short.txt").write_text("今天\n")
     cases = {
         ("--out", str(out)): "needs --text, or --resume FOLDER",
-        ("--text", str(tmp_path / "none"), "--out", str(out)): "none: no such file",
+        ("--text", str(text), str(tmp_path / "none"), "--out", str(out)): "none: no such file",
         ("--text", str(tmp_path / "short.txt"), "--out", str(out)): "needs text of 256 tokens at least. Received: 3",
         ("--text", str(text), "--out", str(whole[0])): "needs an empty folder or none",
         ("--text", str(text), "--out", str(text)): "needs a folder to write the model into. Received: a file",
@@ -294,7 +294,27 @@ def test_bad_input_is_refused_and_nothing_is_written(text, whole, tmp_path, caps
     for options, message in cases.items():
         assert commands.main(["pretrain", *options]) == 2, options
         assert message in capsys.readouterr().err.replace("`", ""), options
+        assert not out.exists(), options
     assert json.loads((whole[0] / "pretraining" / "about.json").read_text())["is_complete"]
+
+
+@pytest.mark.once("torch")
+def test_after_an_error_before_the_first_round_the_folder_is_free_again(text, tmp_path, monkeypatch):
+    out = tmp_path / "bert"
+    for name in ("_compile", "RoundEnd.on_epoch_end"):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"kcrf.pretraining.train.{name}", lambda *_, **__: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                pretrain(TINY, [text], out)
+        assert not out.exists()
+    with pytest.raises(KeyboardInterrupt), monkeypatch.context() as patch:
+        patch.setattr("kcrf.pretraining.train._compile", interrupt)
+        pretrain(TINY, [text], out)
+    assert len(resume_pretraining(out)) == 3
+
+
+def interrupt(*_):
+    raise KeyboardInterrupt
 
 
 def test_the_command_pretrains(text, tmp_path, capsys):
