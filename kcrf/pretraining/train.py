@@ -131,7 +131,9 @@ def _check_is_free(out):
     if out.exists() and not out.is_dir():
         raise FileExistsError(f"{out}: needs a folder to write the model into. Received: a file")
     names = {path.name for path in out.iterdir()} if out.is_dir() else set()
-    begun = {LOCK, WORK, *(prefix + name for name in _OF_TOKENIZER for prefix in ("", "new."))}
+    begun = {LOCK, WORK}
+    if WORK in names:
+        begun |= {prefix + name for name in _OF_TOKENIZER for prefix in ("", "new.")}
     if names - begun or (out / WORK / ABOUT).is_file():
         raise FileExistsError(
             f"{out}: needs an empty folder or none, or --resume to go on with a pretraining that was interrupted. "
@@ -172,7 +174,9 @@ def _remove(folder):
 def _make_reader(settings, texts):
     """The reader of the BERT, or of a new one with the vocabulary of the text."""
     if settings.bert is not None:
-        return reader_of(settings.bert, lower_case=settings.lower_case)
+        reader = reader_of(settings.bert, lower_case=settings.lower_case)
+        _check_bert(settings, reader)
+        return reader
     vocabulary = learn_vocabulary(iterate_lines(texts), settings.vocab_size, settings.lower_case)
     config = {
         "model_type": "bert",
@@ -189,6 +193,19 @@ def _make_reader(settings, texts):
         "initializer_range": 0.02,
     }
     return PieceReader(config, {token: number for number, token in enumerate(vocabulary)}, settings.lower_case)
+
+
+def _check_bert(settings, reader):
+    """Raises ValueError if a BERT cannot learn hidden tokens, or not of windows of this length."""
+    if reader.config.get("model_type") == "electra":
+        raise ValueError(f"{settings.bert}: needs a model that predicts hidden tokens. Received: an ELECTRA")
+    if "[MASK]" not in reader.vocabulary:
+        raise ValueError(f"{settings.bert}: needs [MASK] in its vocabulary. Received: {len(reader.vocabulary)} others")
+    positions = reader.config.get("max_position_embeddings", settings.length)
+    if settings.length > positions:
+        raise ValueError(
+            f"`length` must be at most {positions}, the positions of {settings.bert}. Received: {settings.length}"
+        )
 
 
 def _save_tokenizer(out, reader):
@@ -213,6 +230,8 @@ def _run(folder, settings, reader, progress):
     rounds = math.ceil(settings.steps / every)
     batches = MaskedBatches(windows, train, settings, reader.vocabulary, every * settings.accumulate)
     held_out = MaskedBatches(windows, valid, settings, reader.vocabulary)
+    if not any(held_out[step][-1].any() for step in range(len(held_out))):
+        raise ValueError("Pretraining needs text in the tokens of the vocabulary. Received: hardly any but [UNK]")
     if progress:
         passes = rounds * len(batches) * settings.batch_size / len(train)
         print_note(

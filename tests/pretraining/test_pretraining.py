@@ -27,6 +27,9 @@ TINY = PretrainingSettings(
 )
 
 
+SCRATCH = {name: getattr(PretrainingSettings(), name) for name in ("layers", "width", "vocab_size")}  # as by default
+
+
 def lines(count, seed=0):
     """Lines of 4 words in which the second word follows from the first, and the fourth from the third."""
     pairs = np.random.default_rng(seed).integers(0, 4, (count, 2))
@@ -280,7 +283,11 @@ def test_kill_9_changes_nothing(first, whole, text, tmp_path, monkeypatch):
 def test_bad_input_is_refused_and_nothing_is_written(text, whole, tmp_path, capsys):
     out = tmp_path / "bert"
     (tmp_path / "short.txt").write_text("今天\n")
+    (tmp_path / "greek.txt").write_text("αβγ δε\n" * 99)
+    further = ("--bert", str(whole[0]), "--out", str(out), "--text")
     cases = {
+        (*further, str(text), "--length", "32"): "length must be at most 16, the positions of",
+        (*further, str(tmp_path / "greek.txt"), "--length", "16"): "Received: hardly any but [UNK]",
         ("--out", str(out)): "needs --text, or --resume FOLDER",
         ("--text", str(text), str(tmp_path / "none"), "--out", str(out)): "none: no such file",
         ("--text", str(tmp_path / "short.txt"), "--out", str(out)): "needs text of 256 tokens at least. Received: 3",
@@ -311,6 +318,25 @@ def test_after_an_error_before_the_first_round_the_folder_is_free_again(text, tm
         patch.setattr("kcrf.pretraining.train._compile", interrupt)
         pretrain(TINY, [text], out)
     assert len(resume_pretraining(out)) == 3
+
+
+@pytest.mark.once("torch")
+def test_a_bert_that_cannot_learn_hidden_tokens_and_a_folder_with_a_vocabulary_are_refused(text, whole, tmp_path):
+    import transformers
+
+    bert = tmp_path / "electra"
+    transformers.ElectraConfig().save_pretrained(bert)
+    (bert / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n")
+    with pytest.raises(ValueError, match="electra: needs a model that predicts hidden tokens. Received: an ELECTRA"):
+        pretrain(replace(TINY, bert=str(bert), **SCRATCH), [text], tmp_path / "out")
+    (bert / "config.json").write_bytes((whole[0] / "config.json").read_bytes())
+    (bert / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n今\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"needs \[MASK\] in its vocabulary"):
+        pretrain(replace(TINY, bert=str(bert), **SCRATCH), [text], tmp_path / "out")
+    (bert / "config.json").unlink()
+    with pytest.raises(FileExistsError, match="Received: a folder with vocab.txt"):
+        pretrain(TINY, [text], bert)
+    assert "今" in (bert / "vocab.txt").read_text(encoding="utf-8")
 
 
 def interrupt(*_):
