@@ -4,6 +4,7 @@ from kcrf.commands.parsers import (
     add_command,
     add_conll_options,
     add_fields_option,
+    check_out,
     conll_arguments,
     fields_argument,
 )
@@ -81,6 +82,7 @@ def _augment(options):
             "--translate needs --task classify: a translation does not keep words or entities. "
             f"Received: --task {options.task}"
         )
+    check_out(options.out)
     sources = {"train": options.file, **conll_arguments(options), "fields": fields_argument(options)}
     items = read_part(options.task, sources, "train")
     copies = _copies(options, items)

@@ -1,6 +1,6 @@
 """kcrf importance: labelled texts in, the same texts out with the words by which a classifier knows the labels."""
 
-from kcrf.commands.parsers import add_command, add_fields_option, fields_argument
+from kcrf.commands.parsers import add_command, add_fields_option, check_out, fields_argument
 from kcrf.commands.quiet import quiet_import
 
 __all__ = ["add_importance"]
@@ -44,6 +44,7 @@ def _importance(options):
 
     if not 0 < options.threshold < 1:
         raise ValueError(f"--threshold must be above 0 and below 1. Received: {options.threshold}")
+    check_out(options.out)
     examples = read_part("classify", {"train": options.file, "fields": fields_argument(options)}, "train")
     with quiet_import():
         from kcrf.pretraining import important_words

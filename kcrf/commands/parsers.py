@@ -2,12 +2,14 @@
 
 import argparse
 import csv
+from pathlib import Path
 
 __all__ = [
     "CommandParser",
     "add_command",
     "add_conll_options",
     "add_fields_option",
+    "check_out",
     "conll_arguments",
     "fields_argument",
     "print_scores",
@@ -54,6 +56,14 @@ def add_conll_options(parser):
         default=None,
         help="Read tag sequences that break their scheme as conlleval does, instead of refusing the file. [no]",
     )
+
+
+def check_out(path):
+    """Raises an OSError if no file can be written at a path, before the work whose result it gets."""
+    if Path(path).is_dir():
+        raise IsADirectoryError(f"{path}: needs a file to write. Received: a folder")
+    if not Path(path).absolute().parent.is_dir():
+        raise FileNotFoundError(f"{path}: needs a folder that exists")
 
 
 def conll_arguments(options):

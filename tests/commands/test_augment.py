@@ -60,3 +60,11 @@ def test_a_file_is_whole_or_as_it_was(folder, capsys):
     assert main(["augment", "--task", "classify", "films.csv", "--translate", "head -n 1", "--out", "more"]) == 2
     assert "must write a line for each line" in capsys.readouterr().err
     assert (folder / "more").read_text() == "before"
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_the_work(folder, capsys):
+    for out, message in {"none/more": "none/more: needs a folder that exists", ".": "needs a file to write"}.items():
+        work = ["--translate", "touch began; cat", "--out", out]
+        assert main(["augment", "--task", "classify", "films.csv", *work]) == 2
+        assert message in capsys.readouterr().err
+    assert not (folder / "began").exists()

@@ -190,3 +190,6 @@ def test_what_cannot_be_asked_is_refused(run, tmp_path, capsys):
     assert commands.main([*arguments, "--task-model", str(tmp_path / "none")]) == 2
     assert "config.json: no such file" in capsys.readouterr().err
     assert list(iterate_lines([tmp_path / "text.txt"])) == ["a film"] * 60
+    arguments = ["importance", "--model", str(tmp_path / "none"), str(tmp_path / "text.txt")]
+    assert commands.main([*arguments, "--out", str(tmp_path / "nowhere" / "o.jsonl")]) == 2
+    assert "o.jsonl: needs a folder that exists" in capsys.readouterr().err
