@@ -133,10 +133,13 @@ def important_words(
         For each example a `kcrf.corpora.Sentence` with an entity "important" for each word that matters.
 
     Raises:
-        ValueError: The classifier predicts numbers or classifies pairs, or does not know a label.
+        ValueError: The classifier predicts numbers or classifies pairs, or does not know a label; an example is a pair.
     """
     if classifier.pairs or not classifier.labels:
         raise ValueError(f"`classifier` needs labels of single texts. Received: labels={classifier.labels}")
+    pair = next((example for example in examples if example.text_b is not None), None)
+    if pair is not None:
+        raise ValueError(f"`examples` need single texts. Received: a pair, {pair.texts!r}")
     unknown = next((example for example in examples if example.label not in classifier.labels), None)
     if unknown is not None:
         raise ValueError(f"`examples` need labels of {classifier.labels}. Received: {unknown.label!r}")
