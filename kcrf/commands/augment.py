@@ -40,7 +40,7 @@ def _add_options(parser):
         metavar="FILE",
         help="The file to write: as FILE is for cws; CoNLL for ner where all sentences have tokens; else JSON lines.",
     )
-    parser.add_argument("--copies", type=int, default=1, metavar="N", help="Copies of each. [%(default)s]")
+    parser.add_argument("--copies", type=int, metavar="N", help="Copies of each. [1]")
     parser.add_argument(
         "--by",
         metavar="NAME,...",
@@ -82,6 +82,7 @@ def _augment(options):
             "--translate needs --task classify: a translation does not keep words or entities. "
             f"Received: --task {options.task}"
         )
+    _check_is_used(options)
     check_out(options.out)
     sources = {"train": options.file, **conll_arguments(options), "fields": fields_argument(options)}
     items = read_part(options.task, sources, "train")
@@ -89,6 +90,14 @@ def _augment(options):
     rows = [row for item, more in zip(items, copies, strict=True) for row in (item, *more)]
     write_lines(options.out, _lines(options.task, rows))
     print(f"{options.out}: {len(items):,} as they were, {len(rows) - len(items):,} altered copies")
+
+
+def _check_is_used(options):
+    """Raises ValueError if there are options for copies where a translation takes the place of these."""
+    names = ("copies", "share", "synonyms", "synonym_vectors")
+    given = [f"--{name.replace('_', '-')}" for name in names if getattr(options, name) is not None]
+    if options.translate is not None and options.by is None and given:
+        raise ValueError(f"{', '.join(given)} beside --translate needs --by NAME,... Received: no --by")
 
 
 def _copies(options, items):
@@ -108,10 +117,11 @@ def _settings(options):
     """The `Settings` of a run with such copies."""
     from kcrf.runs import Settings
 
-    if options.copies < 1:
-        raise ValueError(f"--copies must be at least 1. Received: {options.copies}")
+    copies = 1 if options.copies is None else options.copies
+    if copies < 1:
+        raise ValueError(f"--copies must be at least 1. Received: {copies}")
     sources = {"synonyms": options.synonyms, "synonym_vectors": options.synonym_vectors, "seed": options.seed}
-    how = {"augment": options.copies, "augment_by": options.by, "augment_share": options.share}
+    how = {"augment": copies, "augment_by": options.by, "augment_share": options.share}
     return Settings(task=options.task, **how, **sources)
 
 

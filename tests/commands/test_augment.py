@@ -68,3 +68,11 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_work(folder, capsy
         assert main(["augment", "--task", "classify", "films.csv", *work]) == 2
         assert message in capsys.readouterr().err
     assert not (folder / "began").exists()
+
+
+@pytest.mark.parametrize("given", [["--copies", "3"], ["--share", "0.5"], ["--synonyms", "none"]])
+def test_options_for_copies_that_a_translation_replaces_are_refused(folder, capsys, given):
+    arguments = ["augment", "--task", "classify", "films.csv", "--translate", "cat", *given, "--out", "more"]
+    assert main(arguments) == 2
+    assert f"{given[0]} beside --translate needs --by" in capsys.readouterr().err
+    assert not (folder / "more").exists()
