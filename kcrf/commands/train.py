@@ -88,7 +88,7 @@ def _train_seeds(options, settings, sources):
 
 def _run_training(out, settings, sources, what, overwrite, title="training"):
     """Trains; returns the tagger and the scores. Keras is imported only once options and data are valid."""
-    parts, unlabelled = _read_parts(settings, sources), _read_unlabelled(sources)
+    parts, unlabelled = _read_parts(settings, sources), _read_unlabelled(settings.task, sources)
     _check_augmentation(settings)
     with quiet_import():
         from kcrf.training import resume_tagger, train_tagger
@@ -150,15 +150,15 @@ def _read_parts(settings, sources):
     return train, valid, test
 
 
-def _read_unlabelled(sources):
-    """The texts without labels, strings or tuples of two strings; none if no file was given."""
+def _read_unlabelled(task, sources):
+    """The texts without labels, for classification strings or tuples of two strings; none if no file was given."""
     from kcrf.corpora.lines import read_corpus_lines
 
     path = sources.get("unlabelled")  # older runs do not have it
     lines = [] if path is None else [line for line in read_corpus_lines(path) if line.strip()]
     if path is not None and not lines:
         raise ValueError(f"{path}: needs a text a line. Received: a file without any")
-    return [tuple(line.split("\t")) if "\t" in line else line for line in lines]
+    return [tuple(line.split("\t")) if task == "classify" and "\t" in line else line for line in lines]
 
 
 def read_part(task, sources, name):

@@ -147,7 +147,7 @@ def test_words_are_taught_under_every_head(tmp_path, head):
     train_tagger(settings, words, words, out=tmp_path / "teacher")
     student = replace(settings, teacher=str(tmp_path / "teacher"), teacher_temperature=2.0)
     (tmp_path / "words.txt").write_text("".join(" ".join(row) + "\n" for row in words), encoding="utf-8")
-    (tmp_path / "texts.txt").write_text("今天也好\n我 喜欢\n\n", encoding="utf-8")
+    (tmp_path / "texts.txt").write_text("今天也好\n我\t喜欢\n\n", encoding="utf-8")
     arguments = ["--width", "8", "--depth", "1", "--epochs", "1", "--batch-size", "8", "--head", head]
     arguments += ["--teacher", student.teacher, "--temperature", "2", "--unlabelled", str(tmp_path / "texts.txt")]
     assert main(["train", "--train", str(tmp_path / "words.txt"), "--out", str(tmp_path / "run"), *arguments]) == 0
