@@ -6,7 +6,7 @@
 from collections import defaultdict
 from typing import NamedTuple
 
-from kcrf.augmentation.pieces import Piece, choose, group_known, pick, pieces_of, with_texts
+from kcrf.augmentation.pieces import Piece, apart, choose, group_known, pick, pieces_of, with_texts
 from kcrf.corpora import Sentence
 from kcrf.readers.word_tokens import token_spans
 
@@ -58,9 +58,18 @@ def alter_sentence(sentence, name, share, synonyms, random, pools):
         random: A `numpy.random.Generator`.
         pools: The `EntityPools` of the training part.
     """
-    segments, tail = _segments(sentence)
-    segments = _OPERATIONS[name](segments, share, random, synonyms if name == "synonyms" else pools)
+    before, tail = _segments(sentence)
+    segments = _OPERATIONS[name](before, share, random, synonyms if name == "synonyms" else pools)
+    if not sentence.tokens:  # words are found in the text again
+        segments = _apart(segments, before)
     return _sentence(segments, tail, bool(sentence.tokens))
+
+
+def _apart(segments, before):
+    """Segments whose words do not run together."""
+    found, known = ([piece for segment in part for piece in segment.pieces] for part in (segments, before))
+    pieces = iter(apart(found, known))
+    return [Segment(label, [next(pieces) for _ in inner]) for label, inner in segments]
 
 
 def _segments(sentence):

@@ -7,7 +7,7 @@ import numpy as np
 from kcrf.corpora import join_tokens
 from kcrf.readers.word_tokens import token_spans
 
-__all__ = ["Piece", "choose", "gap_between", "group_known", "pick", "pieces_of", "text_of", "with_texts"]
+__all__ = ["Piece", "apart", "choose", "gap_between", "group_known", "pick", "pieces_of", "text_of", "with_texts"]
 
 
 class Piece(NamedTuple):
@@ -47,6 +47,34 @@ def text_of(pieces, tail=""):
 def with_texts(pieces, texts):
     """Pieces with other texts, one for each; the gaps stay where they are."""
     return [Piece(piece.gap, text) for piece, text in zip(pieces, texts, strict=True)]
+
+
+def apart(pieces, before):
+    """Altered pieces with a blank between two that would run together into one word.
+
+    Args:
+        pieces: List of `Piece`.
+        before: The pieces that they were made of. What stood side by side there stays so.
+
+    >>> do, not_, miss = pieces_of("don't miss")[0]
+    >>> text_of(apart([miss, not_, do], [do, not_, miss]))
+    " missn't do"
+    """
+    known, found = {_context(before, i) for i in range(len(before))}, list(pieces)
+    for i, piece in enumerate(found):
+        context = _context(found, i)
+        start = sum(map(len, context[:-1]))
+        if start and context not in known and start not in token_spans("".join(context))[:, 0]:
+            found[i] = Piece(" ", piece.text)
+    return found
+
+
+def _context(pieces, number):
+    """The text of the n-th of some pieces behind that of the two pieces before it, up to a gap."""
+    first = number
+    while first > max(0, number - 2) and not pieces[first].gap:
+        first -= 1
+    return tuple(piece.text for piece in pieces[first : number + 1])
 
 
 def gap_between(left, right):

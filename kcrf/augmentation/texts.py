@@ -2,7 +2,17 @@
 
 from dataclasses import replace
 
-from kcrf.augmentation.pieces import Piece, choose, gap_between, group_known, pick, pieces_of, text_of, with_texts
+from kcrf.augmentation.pieces import (
+    Piece,
+    apart,
+    choose,
+    gap_between,
+    group_known,
+    pick,
+    pieces_of,
+    text_of,
+    with_texts,
+)
 
 __all__ = ["alter_example"]
 
@@ -22,7 +32,7 @@ def alter_example(example, name, share, synonyms, random):
     pieces, tail = pieces_of(getattr(example, field))
     groups = group_known(pieces, synonyms.__contains__, synonyms.longest)
     words = [Piece(pieces[start].gap, text_of(pieces[start:stop])[len(pieces[start].gap) :]) for start, stop in groups]
-    altered = _OPERATIONS[name](words, share, synonyms, random)
+    altered = apart(_OPERATIONS[name](words, share, synonyms, random), words)
     return replace(example, **{field: text_of(altered, tail)})
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from kcrf.augmentation import OPERATIONS, Synonyms, altered_copies
 from kcrf.augmentation.texts import alter_example
 from kcrf.corpora import Example, Sentence, load_mini
+from kcrf.readers.unit_choice import entities_that_cut_tokens
 from kcrf.readers.word_tokens import token_spans
 
 SYNONYMS = Synonyms([["big", "large", "very large"], ["大", "巨大"], ["上海", "沪", "申城"], ["a", "one"]])
@@ -86,6 +87,25 @@ def test_a_mention_takes_its_tokens_along_and_the_gap_before_it_stays():
     (first,), (second,) = altered_copies([kim, ann], "ner", 1, ["mentions"])
     assert first == Sentence("So Ann Lee  left.", [(3, 10, "PER")], [(0, 2), (3, 6), (7, 10), (12, 16), (16, 17)])
     assert second == Sentence("Kim.", [(0, 3, "PER")], [(0, 3), (3, 4)])
+
+
+@pytest.mark.parametrize("name", ["tokens", "shuffle", "mentions"])
+def test_entities_stay_whole_words_in_text_without_tokens(name):
+    texts = ["Kim's brother didn't visit Leeds, Mr. Brown said.", "In Paris, Ann-Marie (aged 5) won the UN-led cup."]
+    places = [[(0, 3, "PER"), (27, 32, "LOC"), (34, 43, "PER")], [(3, 8, "LOC"), (10, 19, "PER"), (37, 39, "ORG")]]
+    items = [Sentence(*item) for item in zip(texts, places, strict=True)] * 8
+    assert entities_that_cut_tokens(items, "-") == []
+    copies = [copy for more in altered_copies(items, "ner", copies=4, operations=[name]) for copy in more]
+    assert len(copies) > 20 and entities_that_cut_tokens(copies, "-") == []
+    assert any("UN-led" in copy.text for copy in copies)
+
+
+@pytest.mark.parametrize("name", ["swap", "deletion"])
+def test_words_of_a_text_stay_words(name):
+    text = "Fine film, don't miss it. (5/5)"
+    words = Counter(text[start:end] for start, end in token_spans(text))
+    for (copy,) in altered_copies([Example(text, "good")] * 50, "classify", operations=[name], share=0.3):
+        assert Counter(copy.text[start:end] for start, end in token_spans(copy.text)) <= words, copy.text
 
 
 def test_a_synonym_of_several_tokens_is_found_and_written_as_such():
