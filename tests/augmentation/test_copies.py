@@ -134,6 +134,12 @@ def test_words_stay_words(items, seed):
             assert all(a == b or b in SYNONYMS.of(a) for a, b in pairs) and replaced != words
 
 
+def test_a_synonym_of_two_words_does_not_take_the_place_of_one():
+    synonyms = Synonyms([["NYC", "New York"], ["fine", "good", "not bad"]])
+    wanted = {"operations": ["synonyms"], "share": 0.9, "synonyms": synonyms}
+    assert altered_copies([["NYC", "is", "fine"]] * 9, "cws", **wanted) == [[["NYC", "is", "good"]]] * 9
+
+
 def test_sentences_with_words_as_spans_are_taken_for_words():
     (copies, _) = altered_copies([Sentence("我来了", [(0, 1), (1, 3)]), ["好"]], "cws", 20, ["join", "cut"])
     assert {tuple(words) for words in copies} == {("我", "来了", "好"), ("我",), ("来了",)}
