@@ -10,6 +10,7 @@ import numpy as np
 
 __all__ = ["read_vectors"]
 
+_BOM = b"\xef\xbb\xbf"
 _CHUNK = 1 << 20  # bytes of a binary file that are read at once
 _FASTTEXT = 793712314  # the number that a binary file of fastText begins with, an int32
 
@@ -54,11 +55,12 @@ def _vectors_in(path):
         if int.from_bytes(first[:4], "little") == _FASTTEXT:
             yield from _of_fasttext(path)
             return
-        header = first.split()
+        start = len(_BOM) if first.startswith(_BOM) else 0
+        header = first[start:].split()
         has_header = len(header) == 2 and all(part.isdigit() for part in header)
         words, width = map(int, header) if has_header else (None, None)
         if not has_header:
-            file.seek(0)
+            file.seek(start)
         elif _is_binary(file, len(first)):
             yield from _of_binary(path, file, words, width)
             return
@@ -89,7 +91,8 @@ def _of_text(path, file, words, width):
         first, *more = word.split(b" ")
         if width is None:
             width = len(values)
-        if not word or not values or len(values) != width or any(map(_is_number, more)):
+        is_word = word and b"\t" not in word and not any(map(_is_number, more))
+        if not is_word or not values or len(values) != width:
             raise _bad_line(path, number, line, width)
         yield word.decode("utf-8", "replace"), partial(_numbers, path, number, line, values)
     if words is not None and number - skipped < words:

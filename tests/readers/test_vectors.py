@@ -83,6 +83,7 @@ def test_what_is_not_needed_is_passed_over(tmp_path):
         (b"a 1 2\n\nb 1 2\n", "bad:2: needs a word and 2 numbers. Received: ''"),
         (b"a 1 nan\n", "bad:1: needs a word and 2 numbers. Received: 'a 1 nan'"),
         (b"a\n", "bad:1: needs a word and numbers. Received: 'a'"),
+        (b"a\t1 2\n", r"bad:1: needs a word and 1 numbers. Received: 'a\\t1 2'"),
         (b"3 2\na 1 2\nb 1 2\n", "bad: needs 3 words, as its first line says. Received: 2"),
         (b"", "bad: needs words with their vectors. Received: a file without any"),
         (as_binary()[:-5], "bad: needs 4 words, as its first line says. Received: 3"),
@@ -93,6 +94,13 @@ def test_a_damaged_file_is_refused_by_line_or_word(tmp_path, content, message):
     (tmp_path / "bad").write_bytes(content)
     with pytest.raises(ValueError, match=message):
         read_vectors(tmp_path / "bad")
+
+
+@pytest.mark.parametrize("header", [b"", b"2 2\n"])
+def test_a_byte_order_mark_is_no_part_of_the_first_word(tmp_path, header):
+    (tmp_path / "vectors").write_bytes(b"\xef\xbb\xbf" + header + b"a 1 2\nb 3 4\n")
+    words, vectors = read_vectors(tmp_path / "vectors")
+    assert words == ["a", "b"] and vectors.tolist() == [[1, 2], [3, 4]]
 
 
 def test_a_packed_file_that_was_cut_off_is_refused(tmp_path):
