@@ -3,21 +3,20 @@
 import re
 from bisect import bisect
 from collections.abc import Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
 from kcrf.corpora import Example, Sentence
-from kcrf.files import write_aside
-from kcrf.pretraining.windows import batches_of_lines, is_inside_word
+from kcrf.pretraining.windows import is_inside_word
 from kcrf.progress_bars import bar
 from kcrf.readers.windows import windows
 from kcrf.runs.exported import is_exported
 from kcrf.taggers.classifier import Classifier, TextClassifier
 from kcrf.taggers.decoding import Tagger
 from kcrf.taggers.open import open_model
-from kcrf.tokenizers import Tokenizer
 
-__all__ = ["IMPORTANT", "TaskModel", "important_words", "write_importance"]
+__all__ = ["IMPORTANT", "TaskModel", "importance_writer", "important_words"]
 
 IMPORTANT = "important"  # the label of the words that `important_words` finds
 _HIDDEN = "█"  # takes the place of hidden characters; no model knows it
@@ -170,31 +169,38 @@ def _probabilities_of_labels(classifier, examples, texts, batch_size):
     return [item.probabilities[example.label] for item, example in zip(found, examples, strict=True)]
 
 
-def write_importance(path, lines, vocabulary, lower_case, task_model):
-    """Writes a float32 for each token that `write_tokens` writes of the same lines: how much its word matters.
+@contextmanager
+def importance_writer(path, vocabulary, task_model):
+    """A context with a function for `write_tokens(on_batch=...)` that writes how much the word of each token matters.
 
     Args:
-        path: The file, a `pathlib.Path`.
-        lines, vocabulary, lower_case: As for `write_tokens`.
+        path: The file: a float32 for each token.
+        vocabulary: A dict from token to id.
         task_model: A `TaskModel`.
     """
-    tokenizer, is_inside = Tokenizer(vocabulary, lower_case, token_start=None), is_inside_word(vocabulary)
+    is_inside = is_inside_word(vocabulary)
+    with open(path, "wb") as file, bar() as shown:
+        task = shown.add_task("importance of words", total=None)
 
-    def write(aside):
-        with open(aside, "wb") as file, bar() as shown:
-            task = shown.add_task("importance of words", total=None)
-            for batch in batches_of_lines(lines, _LINES_AT_A_TIME):
-                encodings = tokenizer.encode_batch(batch)
-                begins = [np.flatnonzero(~is_inside[np.array(e.token_ids)])[:-1] for e in encodings]  # without [SEP]
-                words = [_word_spans(e.offsets, first) for e, first in zip(encodings, begins, strict=True)]
-                found = task_model.importance(batch, words)
-                for encoding, first, numbers in zip(encodings, begins, found, strict=True):
-                    row = np.zeros(len(encoding.token_ids), np.float32)
-                    row[:-1] = np.repeat(numbers, np.diff([*first, len(row) - 1]))
+        def write(lines, encodings):
+            for first in range(0, len(lines), _LINES_AT_A_TIME):
+                part = slice(first, first + _LINES_AT_A_TIME)
+                for row in _importance_of_tokens(task_model, lines[part], encodings[part], is_inside):
                     row.tofile(file)
-                shown.advance(task, len(batch))
+                shown.advance(task, len(lines[part]))
 
-    write_aside(path, write)
+        yield write
+
+
+def _importance_of_tokens(task_model, lines, encodings, is_inside):
+    """Yields for each line an array with the importance of its tokens, 0 for `[SEP]`."""
+    begins = [np.flatnonzero(~is_inside[np.array(e.token_ids)])[:-1] for e in encodings]  # without [SEP]
+    words = [_word_spans(e.offsets, first) for e, first in zip(encodings, begins, strict=True)]
+    found = task_model.importance(lines, words)
+    for encoding, first, numbers in zip(encodings, begins, found, strict=True):
+        row = np.zeros(len(encoding.token_ids), np.float32)
+        row[:-1] = np.repeat(numbers, np.diff([*first, len(row) - 1]))
+        yield row
 
 
 def _word_spans(offsets, first):

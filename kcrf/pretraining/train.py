@@ -4,7 +4,7 @@ import math
 import shutil
 import time
 from collections.abc import Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from importlib.util import find_spec
 from os import PathLike
@@ -19,7 +19,7 @@ from kcrf.files import read_json
 from kcrf.models import build_transformer_model, save_pretrained
 from kcrf.optimizers import AdamWeightDecay
 from kcrf.pretraining.batches import MaskedBatches
-from kcrf.pretraining.importance import TaskModel, write_importance
+from kcrf.pretraining.importance import TaskModel, importance_writer
 from kcrf.pretraining.model import masked_language_model
 from kcrf.pretraining.vocabulary import learn_vocabulary
 from kcrf.pretraining.windows import Windows, check_texts, iterate_lines, word_splitter, write_tokens
@@ -145,18 +145,20 @@ def _prepare(folder, settings, texts):
     """Writes tokens, vocabulary and settings into the folder, from which `_run` can be called again. The reader."""
     task_model = TaskModel(settings.task_model) if settings.mask == "selected" else None
     reader = _make_reader(settings, texts)
-    count = write_tokens(
-        folder.path / TOKENS,
-        iterate_lines(texts),
-        reader.vocabulary,
-        reader.lower_case,
-        word_splitter() if settings.mask in ("words", "spans") else None,
-    )
+    importance = nullcontext()
+    if task_model is not None:
+        importance = importance_writer(folder.path / IMPORTANCE, reader.vocabulary, task_model)
+    with importance as on_batch:
+        count = write_tokens(
+            folder.path / TOKENS,
+            iterate_lines(texts),
+            reader.vocabulary,
+            reader.lower_case,
+            word_splitter() if settings.mask in ("words", "spans") else None,
+            on_batch,
+        )
     if count < 2 * settings.length:
         raise ValueError(f"Pretraining needs text of {2 * settings.length} tokens at least. Received: {count}")
-    if task_model is not None:
-        path = folder.path / IMPORTANCE
-        write_importance(path, iterate_lines(texts), reader.vocabulary, reader.lower_case, task_model)
     _save_tokenizer(folder.path.parent, reader)
     about = {"settings": asdict(settings), "texts": list(map(str, texts)), "backend": backend_name()}
     folder.save_json(ABOUT, {**about, "config": reader.config, "is_complete": False})
@@ -177,6 +179,9 @@ def _make_reader(settings, texts):
         reader = reader_of(settings.bert, lower_case=settings.lower_case)
         _check_bert(settings, reader)
         return reader
+    pipe = next((path for path in texts if not path.is_file()), None)
+    if pipe is not None:
+        raise ValueError(f"{pipe}: needs a file, of which a vocabulary is learnt before it is read. Received: a pipe")
     vocabulary = learn_vocabulary(iterate_lines(texts), settings.vocab_size, settings.lower_case)
     config = {
         "model_type": "bert",

@@ -64,7 +64,7 @@ def is_inside_word(vocabulary):
     return inside
 
 
-def write_tokens(path, lines, vocabulary, lower_case, split_words=None, on_lines=None):
+def write_tokens(path, lines, vocabulary, lower_case, split_words=None, on_batch=None):
     """Writes the tokens of lines to a file, with `[SEP]` after each line.
 
     A token is an int32: its id, or `-1 - id` if it continues the word of the token before it.
@@ -76,7 +76,8 @@ def write_tokens(path, lines, vocabulary, lower_case, split_words=None, on_lines
         lower_case: Whether text is lowered and its accents are removed.
         split_words: A function from a text to its words, blanks included, such as `jieba.lcut`, or to None: then only
             WordPiece's pieces, `##ing`, continue a word. Defaults to None, the same for all texts.
-        on_lines: Called with the number of lines done. Defaults to None.
+        on_batch: Called with each list of lines and the list of their `Encoding`s, such as `importance_writer` makes.
+            Defaults to None.
 
     Returns:
         How many tokens were written.
@@ -86,10 +87,10 @@ def write_tokens(path, lines, vocabulary, lower_case, split_words=None, on_lines
 
     def write(aside):
         nonlocal count
-        done = 0
         with open(aside, "wb") as file:
             for batch in batches_of_lines(lines, _LINES_AT_A_TIME):
-                for line, encoding in zip(batch, tokenizer.encode_batch(batch)):
+                encodings = tokenizer.encode_batch(batch)
+                for line, encoding in zip(batch, encodings, strict=True):
                     ids = np.array(encoding.token_ids, np.int32)
                     inner = continues[ids]
                     if split_words is not None:
@@ -97,9 +98,8 @@ def write_tokens(path, lines, vocabulary, lower_case, split_words=None, on_lines
                     inner[-1] = False  # [SEP]
                     np.where(inner, -1 - ids, ids).tofile(file)
                     count += len(ids)
-                done += len(batch)
-                if on_lines is not None:
-                    on_lines(done)
+                if on_batch is not None:
+                    on_batch(batch, encodings)
 
     write_aside(path, write)
     return count
@@ -139,7 +139,7 @@ class Windows:
         length: How many tokens a window has, with `[CLS]`.
         start_id: The id of `[CLS]`.
         pad_id: The id of `[PAD]`.
-        importance: A file that `write_importance` wrote. Defaults to None.
+        importance: A file that `importance_writer` wrote. Defaults to None.
     """
 
     def __init__(self, path, length, start_id, pad_id, importance=None):

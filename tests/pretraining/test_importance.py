@@ -10,7 +10,7 @@ import pytest
 from kcrf import commands
 from kcrf.corpora import Example, classified_line, read_entities
 from kcrf.pretraining import PretrainingSettings, choose_positions, important_words
-from kcrf.pretraining.importance import IMPORTANT, TaskModel, write_importance
+from kcrf.pretraining.importance import IMPORTANT, TaskModel, importance_writer
 from kcrf.pretraining.windows import Windows, iterate_lines, write_tokens
 from kcrf.runs import Settings
 from kcrf.taggers import TextClassifier
@@ -121,8 +121,8 @@ def test_pieces_have_the_importance_of_their_word_and_stay_beside_their_tokens(t
             assert texts == lines
             return [np.array([end - start for start, end in spans], float) for spans in words]
 
-    write_tokens(tmp_path / "tokens.bin", lines, vocabulary, True)
-    write_importance(tmp_path / "importance.bin", lines, vocabulary, True, Lengths())
+    with importance_writer(tmp_path / "importance.bin", vocabulary, Lengths()) as on_batch:
+        write_tokens(tmp_path / "tokens.bin", iter(lines), vocabulary, True, on_batch=on_batch)
     windows = Windows(tmp_path / "tokens.bin", 6, 2, 0, tmp_path / "importance.bin")
     ids, _, importance = windows[0]
     assert [tokens[i] for i in ids] == ["[CLS]", "the", "low", "##est", "price", "[SEP]"]

@@ -1,6 +1,7 @@
 """Masked language models: scores, batches, learning, what is written, further pretraining, interruptions."""
 
 import json
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -318,6 +319,24 @@ def test_after_an_error_before_the_first_round_the_folder_is_free_again(text, tm
         patch.setattr("kcrf.pretraining.train._compile", interrupt)
         pretrain(TINY, [text], out)
     assert len(resume_pretraining(out)) == 3
+
+
+@pytest.mark.once("torch")
+def test_text_out_of_a_pipe_serves_where_it_is_read_once(whole, text, tmp_path):
+    def pipe():
+        reading, writing = os.pipe()  # its buffer holds a text of 64 KiB
+        os.write(writing, text.read_bytes())
+        os.close(writing)
+        return reading, f"/dev/fd/{reading}"
+
+    file, path = pipe()
+    with pytest.raises(ValueError, match="needs a file, of which a vocabulary is learnt .* Received: a pipe"):
+        pretrain(TINY, [path], tmp_path / "new")
+    os.close(file)
+    file, path = pipe()
+    further = PretrainingSettings(bert=str(whole[0]), length=16, steps=1, batch_size=4)
+    assert [row["step"] for row in pretrain(further, [path], tmp_path / "new")] == [1]
+    os.close(file)
 
 
 @pytest.mark.once("torch")
