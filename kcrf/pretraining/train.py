@@ -4,7 +4,7 @@ import math
 import shutil
 import time
 from collections.abc import Iterable
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict
 from importlib.util import find_spec
 from os import PathLike
@@ -170,7 +170,8 @@ def _remove(folder):
     _clear(folder)
     for path in (folder.file(ABOUT), *(folder.path.parent / name for name in _OF_TOKENIZER)):
         path.unlink(missing_ok=True)
-    folder.path.rmdir()
+    with suppress(OSError):  # it has other files
+        folder.path.rmdir()
 
 
 def _make_reader(settings, texts):

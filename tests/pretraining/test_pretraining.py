@@ -315,6 +315,12 @@ def test_after_an_error_before_the_first_round_the_folder_is_free_again(text, tm
             with pytest.raises(ZeroDivisionError):
                 pretrain(TINY, [text], out)
         assert not out.exists()
+    (out / "pretraining").mkdir(parents=True)
+    (out / "pretraining" / "notes").touch()
+    with pytest.raises(ZeroDivisionError), monkeypatch.context() as patch:
+        patch.setattr("kcrf.pretraining.train._compile", lambda *_: 1 / 0)
+        pretrain(TINY, [text], out)
+    assert [path.name for path in out.rglob("*")] == ["pretraining", "notes"]
     with pytest.raises(KeyboardInterrupt), monkeypatch.context() as patch:
         patch.setattr("kcrf.pretraining.train._compile", interrupt)
         pretrain(TINY, [text], out)
