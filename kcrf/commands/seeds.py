@@ -1,12 +1,19 @@
 """Several runs of `kcrf train` that differ in their seed alone: their scores side by side, mean and deviation."""
 
+import hashlib
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from statistics import mean, stdev
 
-__all__ = ["failed_runs", "plan_seeds", "print_seeds"]
+__all__ = ["failed_runs", "plan_seeds", "print_seeds", "with_hashes"]
 
 ADVICE = "more --steps, a larger --warmup, --bias-correction and --skip-top-layers 1 make that rarer"
+
+
+def with_hashes(sources):
+    """The sources with a hash of each file: a run of a file that has changed since is one of other data."""
+    files = {name: sources[name] for name in ("train", "valid", "test", "unlabelled") if sources.get(name)}
+    return {**sources, "sha256": {n: hashlib.sha256(Path(path).read_bytes()).hexdigest() for n, path in files.items()}}
 
 
 def plan_seeds(out, settings, sources, count, overwrite):
@@ -15,7 +22,7 @@ def plan_seeds(out, settings, sources, count, overwrite):
     Args:
         out: The folder of the run folders, `seed-0`, `seed-1`, ...
         settings: `Settings` with the first seed.
-        sources: The files of the data and how they are read, a dict.
+        sources: The files of the data, how they are read and their hashes, a dict.
         count: How many seeds.
         overwrite: Whether complete runs are made anew. Without, complete runs of the same settings and data are kept.
 
@@ -41,19 +48,22 @@ def _what(out, settings, sources, overwrite):
     if overwrite or not folder.file("config.json").is_file():
         return "train"
     config = folder.read_config()
-    if not _are_same(config["settings"], settings) or (config["data"] or {}).get("sources") != sources:
+    data = config["data"] or {}
+    if not _are_same(config["settings"], settings, data.get("chosen", ())) or data.get("sources") != sources:
         raise FileExistsError(
             f"{folder.path}: needs --overwrite to replace a run of other settings or data. Received: no --overwrite"
         )
     return "keep" if folder.file("scores.json").is_file() else "resume"
 
 
-def _are_same(known, settings):
-    """Whether a run has these settings, but for those that follow from the data."""
+def _are_same(known, settings, chosen):
+    """Whether a run has these settings, but for those that follow from the data: it has `chosen` them itself."""
     follow = {field.name for field in fields(settings) if field.metadata["option"].group is None}
     follow |= {"epochs"} if settings.steps else set()
     wanted = {name: value for name, value in asdict(settings).items() if name not in follow}
-    return all(value in (None, "auto") or known.get(name) == value for name, value in wanted.items())
+    return all(
+        value in (None, "auto") if name in chosen else known.get(name) == value for name, value in wanted.items()
+    )
 
 
 def print_seeds(out, scores):

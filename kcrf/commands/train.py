@@ -68,11 +68,11 @@ def _train_once(out, settings, sources, what, overwrite=False):
 
 def _train_seeds(options, settings, sources):
     """Trains one run for each seed, prints their scores and writes a report on them."""
-    from kcrf.commands.seeds import plan_seeds, print_seeds
+    from kcrf.commands.seeds import plan_seeds, print_seeds, with_hashes
     from kcrf.reports import write_report
     from kcrf.runs import read_run
 
-    scores, report = {}, Path(options.out) / "report.html"
+    scores, report, sources = {}, Path(options.out) / "report.html", with_hashes(sources)
     runs = plan_seeds(options.out, settings, sources, options.seeds, options.overwrite)
     for one, folder, what in runs:
         if what != "keep":

@@ -3,7 +3,7 @@
 import hashlib
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from os import PathLike
 from typing import Any
 
@@ -77,6 +77,7 @@ def train_tagger(
     copies, texts = copies_of(settings, parts["train"]), list(unlabelled)
     data = {"sources": sources, "sha256": _fingerprints(task, parts, copies, texts)}
     with RunFolder.create(out, overwrite) as folder:
+        given = settings
         set_random_seed(settings.seed)
         settings = task.with_data(settings, parts)
         if settings.teacher is not None:
@@ -93,6 +94,7 @@ def train_tagger(
         settings = _with_lr_multiplier(settings, len(batches) * settings.epochs)
         if progress:
             print_note(describe_settings(settings, len(parts["train"]), len(batches), sum(map(len, copies or []))))
+        data["chosen"] = [name for name, value in asdict(settings).items() if value != getattr(given, name)]
         save_setup(folder, settings, reader, data, backend_name())
         batches = _taught_batches(folder, settings, windows, with_copies(parts["train"], copies), items)
         return _train(folder, settings, reader, batches, parts, progress)

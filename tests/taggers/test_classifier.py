@@ -475,6 +475,13 @@ def test_several_seeds_are_trained_summed_up_and_continued(tmp_path, capsys):
     assert before[0] == (out / "seed-3" / "scores.json").stat().st_mtime_ns
     assert commands.main([*arguments, "--seed", "3", "--seeds", "2", "--dropout", "0"]) == 2
     assert "seed-3: needs --overwrite to replace a run of other settings" in capsys.readouterr().err
+    for other in ("--epochs", "--width", "--learning-rate"):  # left out, so that the default is wanted
+        place = arguments.index(other)
+        assert commands.main([*arguments[:place], *arguments[place + 2 :], "--seed", "3", "--seeds", "2"]) == 2
+        assert "seed-3: needs --overwrite to replace a run of other settings" in capsys.readouterr().err
+    data.write_text(data.read_text().replace("great", "fine"))
+    assert commands.main([*arguments, "--seed", "3", "--seeds", "2"]) == 2
+    assert "seed-3: needs --overwrite to replace a run of other settings or data" in capsys.readouterr().err
     assert commands.main([*arguments, "--seeds", "1"]) == 2
     assert "--seeds must be at least 2. Received: 1" in capsys.readouterr().err
     assert commands.main(["train", "--resume", str(out / "seed-3"), "--seeds", "2"]) == 2
