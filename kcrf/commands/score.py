@@ -126,8 +126,9 @@ def _read_labels(options, path):
 
 def _is_json(path):
     from kcrf.corpora import read_lines
+    from kcrf.corpora.classified import begins_json
 
-    return next((line for line in read_lines(path) if line.strip()), "").lstrip().startswith('{"')
+    return begins_json(next((line for line in read_lines(path) if line.strip()), ""))
 
 
 def _entity_scores(options, gold, predicted):

@@ -8,6 +8,7 @@ sentence1,sentence2,label           a first line with such names, in any order, 
 import csv
 import json
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from os import PathLike
@@ -22,6 +23,7 @@ __all__ = [
     "TEXT_NAMES",
     "Example",
     "as_number",
+    "begins_json",
     "classified_line",
     "have_decimals",
     "json_object",
@@ -104,10 +106,12 @@ def read_classified(path: str | PathLike[str], fields: Sequence[str | int] | Non
     fields = _checked_fields(fields)
     lines = read_corpus_lines(path)
     first = next((line for line in lines if line.strip()), "")
-    if first.lstrip().startswith('{"'):
+    if begins_json(first):
         rows = _rows_of_json(path, lines, fields)
+    elif re.match(r'\s*\[\s*(\{\s*"|$)', first):
+        raise ValueError(f"{path}: needs JSON lines, an object a line. Received: a JSON array")
     else:
-        rows = _rows_of_table(path, table_cells(lines, "\t" in first), fields)
+        rows = _rows_of_table(path, table_cells(path, lines, "\t" in first), fields)
     examples = [Example(text, label.strip(), *more, source=f"{path}:{n}") for n, text, *more, label in rows]
     if not examples:
         raise ValueError(f"{path}: needs at least one text with its label. Received: a file without any")
@@ -124,13 +128,31 @@ def _checked_fields(fields):
     return fields
 
 
-def table_cells(lines, with_tabs):
+def begins_json(line):
+    """Whether a line begins as a JSON object.
+
+    >>> begins_json('{"text": "a"}'), begins_json(' { "text" : "a"}'), begins_json("{text}")
+    (True, True, False)
+    """
+    return re.match(r'\s*\{\s*"', line) is not None
+
+
+def table_cells(path, lines, with_tabs):
     """Yields the number of a line and its cells. In quotes, comma-separated values may go on on the next lines."""
     if with_tabs:
         yield from ((number, line.split("\t")) for number, line in enumerate(lines, 1) if line.strip())
         return
-    reader, number = csv.reader(f"{line}\n" for line in lines), 1
-    for cells in reader:
+    reader, number = csv.reader((f"{line}\n" for line in lines), strict=True), 1
+    while True:
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            raise ValueError(
+                f"{path}:{number}: needs comma-separated values, quotes within quotes doubled, at most "
+                f"{csv.field_size_limit():,} characters a field; JSON lines have no limit. Received: {error}"
+            ) from None
+        if cells is None:
+            return
         if any(cell.strip() for cell in cells):
             yield number, cells
         number = reader.line_num + 1
@@ -144,10 +166,8 @@ def _rows_of_table(path, rows, fields):
         return
     number, head = first
     head = [cell.strip() for cell in head]
-    columns, width = _columns(path, number, head, fields)
-    if width is None:
-        rows = iter([first, *rows])
-    for number, cells in rows:
+    columns, width, has_names = _columns(path, number, head, fields)
+    for number, cells in rows if has_names else (first, *rows):
         if len(cells) <= max(columns) or width not in (None, len(cells)):
             needed = f"{width} columns, as the first line has them" if width else f"{max(columns) + 1} columns or more"
             raise ValueError(f"{path}:{number}: needs {needed}. Received: {len(cells)}")
@@ -155,20 +175,20 @@ def _rows_of_table(path, rows, fields):
 
 
 def _columns(path, number, head, fields):
-    """The numbers of the columns; and how many there are if the first line has their names, else None."""
+    """The numbers of the columns, how many each line has or None for any number, whether the first has their names."""
     if fields is not None and all(field.isdecimal() for field in fields):
-        return [int(field) for field in fields], None
+        return [int(field) for field in fields], None, False
     if fields is not None:
-        return named_columns(path, number, head, fields), len(head)
+        return named_columns(path, number, head, fields), len(head), True
     found = usual_columns(head, (TEXT_NAMES, TEXT_B_NAMES, LABEL_NAMES))
     if found[0] is not None and found[2] is not None:
-        return [column for column in found if column is not None], len(head)
-    if len(head) not in (2, 3):
+        return [column for column in found if column is not None], len(head), True
+    if found[0] is not None or len(head) not in (2, 3):
         raise ValueError(
             f"{path}:{number}: needs the columns text and label, or `fields`, --fields, which says where they are, as "
-            f"in 3,1. Received: {len(head)} columns: {', '.join(cell[:20] for cell in head)}"
+            f"in review,stars or 3,1. Received: {len(head)} columns: {', '.join(cell[:20] for cell in head)}"
         )
-    return list(range(len(head))), None
+    return list(range(len(head))), len(head), False
 
 
 def usual_columns(head, kinds):
@@ -193,7 +213,8 @@ def _rows_of_json(path, lines, fields):
         item = json_object(path, number, line, fields or ["text", "label"])
         names = fields or ["text", *(["text_b"] if "text_b" in item else []), "label"]
         *texts, label = (item[name] for name in names)
-        if not all(isinstance(text, str) for text in texts) or not isinstance(label, (str, int, float)):
+        is_label = isinstance(label, (str, int)) or isinstance(label, float) and math.isfinite(label)
+        if not is_label or not all(isinstance(text, str) for text in texts):
             raise ValueError(f"{path}:{number}: texts must be strings, a label a string or a number. Received: {line}")
         yield number, *texts, label if isinstance(label, str) else json.dumps(label)
 

@@ -58,7 +58,7 @@ def _of_lines(lines, name, fields, count):
 def _of_table(lines, name, fields, count):
     lines = iter(lines)
     first = next(lines, "")
-    rows = table_cells(chain([first], lines), "\t" in first)
+    rows = table_cells(name, chain([first], lines), "\t" in first)
     if fields is None or not all(field.isdecimal() for field in fields):
         columns = _columns_by_name(next(rows, (1, []))[1], name, fields, count)
     else:
