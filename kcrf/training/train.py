@@ -150,6 +150,7 @@ def train_segmenter(
     unlabelled: Iterable[str] = (),
 ) -> tuple[Any, dict[str, Any]]:
     """`train_tagger` for word segmentation, with sentences as lists of words."""
+    _check_task(settings, "cws")
     return train_tagger(settings, train, valid, test, out, progress, overwrite=overwrite, unlabelled=unlabelled)
 
 
@@ -180,7 +181,13 @@ def train_classifier(
         ValueError: A label of `valid` or `test` does not occur in `train`, a text is empty, there is only one label, or
             single texts and pairs are mixed. Names the text, by file and line if it was read from one.
     """
+    _check_task(settings, "classify")
     return train_tagger(settings, train, valid, test, out, progress, overwrite=overwrite, unlabelled=unlabelled)
+
+
+def _check_task(settings, task):
+    if settings.task != task:
+        raise ValueError(f"`settings` must have task={task!r}. Received: task={settings.task!r}")
 
 
 def _parts(settings, train, valid, test):
