@@ -52,7 +52,7 @@ class Example:
         source: Where it was read, "path:line". Defaults to "".
 
     Raises:
-        ValueError: A text is blank, or the label is.
+        ValueError: A text is blank or no string, or the label is blank, None or NaN.
     """
 
     text: str
@@ -64,10 +64,13 @@ class Example:
         where = f"{self.source}: " if self.source else ""
         for name in ("text", "text_b"):
             value = getattr(self, name)
+            if not isinstance(value, str) and (value is not None or name == "text"):
+                raise ValueError(f"{where}`{name}` must be a string. Received: {value!r}")
             if value is not None and not value.strip():
                 raise ValueError(f"{where}`{name}` must not be empty. Received: {value!r}")
         label = str(self.label)
-        if not label.strip() or not label.isprintable():
+        is_missing = self.label is None or self.label != self.label  # NaN, pandas' missing value, differs from itself
+        if is_missing or not label.strip() or not label.isprintable():
             raise ValueError(f"{where}`label` must be text that can be printed, and not empty. Received: {label!r}")
 
     @property

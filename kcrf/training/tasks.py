@@ -206,6 +206,8 @@ class ClassificationTask:
         settings = replace(settings, pairs=is_pair, pool=pool)
         if settings.metric in OF_NUMBERS or not (settings.metric or settings.labels) and have_decimals(labels):
             return _with_numbers(settings, parts)
+        if not (settings.metric or settings.labels):
+            _check_for_numbers(train)
         return _with_labels(settings, parts)
 
     def windows(self, settings, reader, examples, copies=None):
@@ -262,7 +264,7 @@ def _as_example(name, number, item):
     """An `Example` with a label that is a string, made out of `(text, label)` or `(text, text_b, label)` if needed."""
     source = f"`{name}`, text {number}"
     if not isinstance(item, Example):
-        if isinstance(item, str) or len(item) not in (2, 3):
+        if not isinstance(item, (tuple, list, np.ndarray)) or len(item) not in (2, 3):
             raise ValueError(
                 f"{source}: needs an `Example`, (text, label) or (text, text_b, label). Received: {reprlib.repr(item)}"
             )
@@ -285,6 +287,17 @@ def _with_numbers(settings, parts):
     return replace(settings, metric=settings.metric or OF_NUMBERS[0], **scale)
 
 
+def _check_for_numbers(examples):
+    """Refuses the first label that is no number where nearly all are: without it, they would be learnt as numbers."""
+    odd = [example for example in examples if as_number(example.label) is None]
+    numbers = [example.label for example in examples if as_number(example.label) is not None]
+    if odd and len(odd) <= len(examples) / 10 and have_decimals(numbers):
+        raise ValueError(
+            f"{odd[0].source}: needs a number, as {len(numbers)} of {len(examples)} labels are; metric='accuracy' "
+            f"takes them for names. Received: {odd[0].label!r}"
+        )
+
+
 def _with_labels(settings, parts):
     counts = Counter(example.label for example in parts["train"])
     labels = settings.labels or sorted_labels(counts)
@@ -298,6 +311,12 @@ def _with_labels(settings, parts):
         raise ValueError(
             f"`train` needs labels that recur. Received: {once} labels that occur once, as {next(iter(counts))[:40]!r} "
             f"of {parts['train'][0].source}; is that the column of the label?"
+        )
+    first = parts["train"][0]
+    if counts[first.label] == 1 and first.source.endswith(":1"):
+        print_note(
+            f"train: the label {first.label!r} is in the first line alone, {first.source}; if that line has the names "
+            "of the columns, give them as --fields"
         )
     absent = [label for label in labels if not counts[label]]
     if absent:

@@ -203,6 +203,18 @@ REFUSED = {
     ),
     "one number": ([("a", "1.5"), ("b", "1.5")], [("a", "1")], {}, "needs different numbers. Received: 1.5 for all 2"),
     "texts as labels": ([("x", f"a text {i}") for i in range(50)], TWO, {}, "labels that recur. Received: 50 labels"),
+    "a number that is missing": (
+        [*((f"text {i}", f"{i}.5") for i in range(20)), ("a", "nan")],
+        TWO,
+        {},
+        "`train`, text 21: needs a number, as 20 of 21 labels are; metric='accuracy' .* Received: 'nan'",
+    ),
+    "another task": (TWO, TWO, {"task": "cws"}, "`settings` must have task='classify'. Received: task='cws'"),
+    "a text that is None": ([*TWO, (None, "x")], TWO, {}, "`train`, text 3: `text` must be a string. Received: None"),
+    "a second text of pandas": ([("a", np.nan, "x")], TWO, {}, "`text_b` must be a string. Received: nan"),
+    "a label that is None": ([*TWO, ("a", None)], TWO, {}, "`train`, text 3: `label` must be text .* Received: 'None'"),
+    "a label of pandas": ([*TWO, ("a", np.nan)], TWO, {}, "`train`, text 3: `label` must be text .* Received: 'nan'"),
+    "a dict": ([{"text": "a", "label": "x"}], TWO, {}, "`train`, text 1: needs an `Example`, .* Received: .'label'"),
     "an empty text": ([*TWO, (" ", "x")], TWO, {}, "`train`, text 3: `text` must not be empty"),
     "nothing": ([], TWO, {}, "`train` needs at least one text with its label. Received: none"),
     "no labels": (["text"], TWO, {}, "needs an `Example`, .text, label. or"),
@@ -214,7 +226,7 @@ REFUSED = {
 def test_data_that_cannot_be_learnt_are_refused_and_nothing_is_left(case, tmp_path):
     train, valid, settings, message = REFUSED[case]
     with pytest.raises(ValueError, match=message):
-        train_classifier(Settings(**SCRATCH, **settings), train, valid, out=tmp_path / "run")
+        train_classifier(Settings(**{**SCRATCH, **settings}), train, valid, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -253,6 +265,19 @@ def test_the_command_line_trains_classifies_and_scores(tmp_path, capfdbinary):
     gold.write_text("another text\tgood\n")
     assert commands.main(score) == 2
     assert b"must have the same texts. Received: text 1 'it is" in capfdbinary.readouterr().err
+
+
+@pytest.mark.once("torch")
+def test_names_of_columns_that_may_have_been_read_as_an_example_are_pointed_out(tmp_path, capsys):
+    data = tmp_path / "train.csv"
+    data.write_text("tweet,class\n" + "".join(f"{text},{label}\n" for text, label in PARTS["train"]))
+    arguments = ["train", "--task", "classify", "--train", str(data), "--width", "8", "--depth", "1", "--epochs", "1"]
+    for name, more, is_noted in (("0", [], True), ("1", ["--fields", "tweet,class"], False)):
+        assert commands.main([*arguments, "--out", str(tmp_path / name), *more]) == 0
+        noted = (
+            f"train: the label 'class' is in the first line alone, {data}:1; if that line has the names of the columns"
+        )
+        assert (noted in capsys.readouterr().err) is is_noted
 
 
 @pytest.mark.once("torch")
