@@ -3,7 +3,7 @@
 Needs no Keras but to load a run folder.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
@@ -149,14 +149,15 @@ class TextClassifier:
             on_batch: Called after each batch with the number of its texts. Defaults to None.
 
         Raises:
-            TypeError: `texts` is a string, or its items are not what the run was trained on.
+            TypeError: `texts` is a string or a mapping, or its items are not what the run was trained on.
         """
-        if isinstance(texts, str):
-            raise TypeError(f"`texts` must be a list; for one text call `classify`. Received: {texts[:40]!r}")
+        if isinstance(texts, (str, Mapping)):
+            raise TypeError(f"`texts` must be a list; for one text call `classify`. Received: {texts!r}"[:200])
         return self._classifier.classify([self._checked(text) for text in texts], batch_size, on_batch)
 
     def _checked(self, text):
-        parts = tuple(text) if isinstance(text, Iterable) and not isinstance(text, str) else (text,)
+        is_row = isinstance(text, Iterable) and not isinstance(text, (str, Mapping, Set))
+        parts = tuple(text) if is_row else (text,)
         if len(parts) != 1 + self.pairs or not all(isinstance(part, str) for part in parts):
             needed = "pairs of strings" if self.pairs else "strings"
             raise TypeError(f"This run classifies {needed}. Received: {text!r}"[:200])
