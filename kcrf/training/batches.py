@@ -76,7 +76,8 @@ class Batches(keras.utils.PyDataset):
 
     Args:
         windows: List of `(inputs, target)`, as `tagged_windows` returns it, at least one.
-        batch_size: Windows of a batch. The last batch of a bucket is filled up with other windows of the bucket.
+        batch_size: Windows of a batch; not more than there are. The last batch of a bucket is filled up with other
+            windows of the bucket.
         seed: Seed of the order.
         batch_tokens: Positions of a batch, instead of `batch_size`: batches of longer windows have fewer of them.
             Defaults to None.
@@ -93,9 +94,8 @@ class Batches(keras.utils.PyDataset):
         for window in windows:
             length = 0 if self._any_length else bucket(row_length(window[0]))
             self._buckets.setdefault(length, []).append(window)
-        self._sizes = {
-            length: max(1, batch_tokens // length) if batch_tokens else batch_size for length in self._buckets
-        }
+        sizes = {length: max(1, batch_tokens // length) if batch_tokens else batch_size for length in self._buckets}
+        self._sizes = {length: min(size, len(windows)) for length, size in sizes.items()}  # more would be repetitions
         self._seed = seed
         self.draw(0)
 
