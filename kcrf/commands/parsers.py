@@ -13,6 +13,7 @@ __all__ = [
     "conll_arguments",
     "fields_argument",
     "print_scores",
+    "refuse_data_options",
 ]
 
 
@@ -85,6 +86,13 @@ def add_fields_option(parser):
 def fields_argument(options):
     """The `fields` of `kcrf.corpora.read_classified`, from parsed options."""
     return None if options.fields is None else next(csv.reader([options.fields]), [])
+
+
+def refuse_data_options(options, task):
+    """Raises ValueError if there is an option that says how to read the data of another task."""
+    for name, needed in {"fields": "classify", "column": "ner", "repair": "ner", "words": "cws"}.items():
+        if getattr(options, name, None) is not None and task != needed:
+            raise ValueError(f"--{name} needs --task {needed}. Received: --task {task}")
 
 
 def print_scores(title, parts):

@@ -10,6 +10,7 @@ from kcrf.commands.parsers import (
     conll_arguments,
     fields_argument,
     print_scores,
+    refuse_data_options,
 )
 
 __all__ = ["add_score"]
@@ -54,6 +55,7 @@ def _add_options(parser):
 
 def _score(options):
     task, gold, predicted = _read_run(options) or (options.task or "cws", None, None)
+    refuse_data_options(options, task)
     if options.gold is None and gold is None:
         raise ValueError("needs --gold GOLD; only the predictions.jsonl of a run folder holds it. Received: no --gold")
     read, score = _HOW[task]

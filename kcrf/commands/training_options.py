@@ -8,7 +8,13 @@ import re
 from argparse import ArgumentTypeError, BooleanOptionalAction
 from dataclasses import fields
 
-from kcrf.commands.parsers import add_conll_options, add_fields_option, conll_arguments, fields_argument
+from kcrf.commands.parsers import (
+    add_conll_options,
+    add_fields_option,
+    conll_arguments,
+    fields_argument,
+    refuse_data_options,
+)
 from kcrf.runs import RunFolder, Settings
 from kcrf.runs.options import default_in_words, kinds_of
 from kcrf.runs.settings import PATHS
@@ -139,8 +145,12 @@ def settings_and_sources(options):
         RunFolder(settings.teacher).read_config()  # refuses a folder that holds no run
     if options.unlabelled is not None and settings.teacher is None:
         raise ValueError("--unlabelled needs --teacher RUN_DIR. Received: no --teacher")
-    if options.fields is not None and settings.task != "classify":
-        raise ValueError(f"--fields needs --task classify. Received: --task {settings.task}")
+    refuse_data_options(options, settings.task)
+    for one, other in (("steps", "epochs"), ("batch_tokens", "batch_size")):
+        if None not in (getattr(options, one), getattr(options, other)):
+            raise ValueError(f"{_flag(one)} takes the place of {_flag(other)}. Received: both")
+    if options.crf_lr_multiplier is not None and settings.head != "crf":
+        raise ValueError(f"--crf-lr-multiplier needs a CRF. Received: a head without one, {settings.head}")
     files = {name: getattr(options, name) for name in _FILES}
     sources = {name: path and os.path.abspath(path) for name, path in files.items()}
     return settings, {**sources, **conll_arguments(options), "fields": fields_argument(options)}

@@ -13,6 +13,7 @@ from kcrf.runs.options import (
     LAYERS,
     LENGTH,
     NOT_NEGATIVE,
+    OF_LAYERS,
     POSITIVE,
     POSITIVE_OR_AUTO,
     PROBABILITY,
@@ -256,7 +257,7 @@ class BasicSettings:
         "mean, or max.",
         "BERT",
         choices=("concat", "weighted", "mean", "max"),
-        only=WITH_BERT,
+        only=OF_LAYERS,
     )
     skip_top_layers: int = option(
         0,

@@ -49,6 +49,7 @@ class Condition:
 
 
 WITH_BERT = Condition("bert", "`bert`", "with --bert", lambda bert: bert is not None)
+OF_LAYERS = Condition("layers", "`layers`", "with --layers", lambda layers: layers != "last")
 FROM_SCRATCH = Condition("bert", "training from scratch, bert=None", "without --bert", lambda bert: bert is None)
 FOR_ENTITIES = Condition("task", "task='ner'", "with --task ner", lambda task: task == "ner")
 FOR_TAGS = Condition("task", "task='cws' or task='ner'", "with --task cws or ner", lambda task: task != "classify")

@@ -172,6 +172,8 @@ class Settings(BasicSettings):
             known.check_condition(setting.name, getattr(self, setting.name), other, run)
         if self.pool == "pooler" and self.layers != "last":
             raise ValueError(f"pool='pooler' reads the last layer. Received: layers={self.layers!r}")
+        if self.pool == "cnn" and self.layer_pooling != "concat":
+            raise ValueError(f"pool='cnn' combines layers itself. Received: layer_pooling={self.layer_pooling!r}")
         if self.pool in ("pooler", "cnn") and self.encoder != "none":
             raise ValueError(f"pool={self.pool!r} needs encoder='none'. Received: encoder={self.encoder!r}")
 

@@ -11,7 +11,7 @@ import pytest
 from kcrf.commands import main
 from kcrf.commands.training_options import add_training_options, settings_and_sources
 from kcrf.runs import Settings
-from kcrf.runs.options import AUGMENTED, FOR_CLASSES, TAUGHT, WITH_VECTORS
+from kcrf.runs.options import AUGMENTED, FOR_CLASSES, OF_LAYERS, TAUGHT, WITH_VECTORS
 
 # Written down once more, by hand. None: chosen by the size of the data.
 FROM_SCRATCH = {
@@ -89,6 +89,11 @@ def test_settings_of_older_runs_are_read_as_they_were_written(path):
             "reads the last layer. Received: layers='all'",
         ),
         ({"task": "classify", "bert": "x", "pool": "cnn", "encoder": "bilstm"}, "pool='cnn' needs encoder='none'"),
+        ({"bert": "x", "layer_pooling": "mean"}, "`layer_pooling` needs `layers`. Received: .* layers='last'"),
+        (
+            {"task": "classify", "bert": "x", "pool": "cnn", "layers": "all", "layer_pooling": "mean"},
+            "pool='cnn' combines layers itself. Received: layer_pooling='mean'",
+        ),
         ({"seed": -1}, "`seed` must be at least 0. Received: -1"),
         ({"lower_case": False}, "`lower_case` needs `bert`. Received: lower_case=False and bert=None"),
     ],
@@ -139,6 +144,8 @@ def test_every_option_becomes_its_setting(setting):
         needed = ["--task", "ner"]
     if condition is FOR_CLASSES:
         needed += ["--task", "classify"]
+    if condition is OF_LAYERS:
+        needed = ["--bert", "/folder", "--layers", "all"]
     if condition is AUGMENTED:
         needed = ["--augment", "2"]
     if condition is TAUGHT:
@@ -178,6 +185,34 @@ def test_the_help_and_the_docstring_have_every_option_with_its_default(capsys, m
         assert (option.help in help) == (option.group is not None)
         assert f"\n        {setting.name}: " in Settings.__doc__
     assert max(map(len, Settings.__doc__.splitlines())) <= 120
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--steps 9 --epochs 2", "--steps takes the place of --epochs. Received: both"),
+        ("--batch-tokens 64 --batch-size 2", "--batch-tokens takes the place of --batch-size. Received: both"),
+        ("--head softmax --crf-lr-multiplier 2", "--crf-lr-multiplier needs a CRF. Received: a head without one, soft"),
+        (
+            "--task classify --crf-lr-multiplier 2",
+            "--crf-lr-multiplier needs a CRF. Received: a head without one, soft",
+        ),
+        ("--task classify --column 1", "--column needs --task ner. Received: --task classify"),
+        ("--repair", "--repair needs --task ner. Received: --task cws"),
+        ("--fields 0,1", "--fields needs --task classify. Received: --task cws"),
+    ],
+)
+def test_an_option_that_would_have_no_effect_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        parse(*arguments.split())
+
+
+def test_score_refuses_options_of_another_task(tmp_path, capsys):
+    (tmp_path / "gold").write_text("a\tx\n")
+    score = ["score", "--gold", str(tmp_path / "gold"), "--pred", str(tmp_path / "gold"), "--task"]
+    for arguments in ("classify --words w", "classify --column 1", "cws --repair", "ner --fields 0,1"):
+        assert main([*score, *arguments.split()]) == 2
+        assert f"{arguments.split()[1]} needs --task" in capsys.readouterr().err
 
 
 def test_a_refused_option_is_named_by_its_flag():
