@@ -72,5 +72,5 @@ def _pair(item):
 def _members(result):
     """The members of the object that is written for a `Classification`."""
     if result.probability is None:
-        return {"label": round(result.label, 6)}
+        return {"label": result.label}
     return {"label": result.label, "probabilities": {name: round(p, 6) for name, p in result.probabilities.items()}}

@@ -110,16 +110,15 @@ def classifications_text(examples, found):
 
     Args:
         examples: List of `kcrf.corpora.Example`.
-        found: For each a `kcrf.taggers.Classification`. Numbers, for regression, are written with six digits.
+        found: For each a `kcrf.taggers.Classification`. Numbers, for regression, are written whole.
     """
     lines = []
     for example, item in zip(examples, found, strict=True):
         if item.probability is None:
-            gold, label, more = float(example.label), round(item.label, 6), {}
+            gold, more = float(example.label), {}
         else:
-            gold, label = example.label, item.label
-            more = {"probabilities": {name: round(p, 6) for name, p in item.probabilities.items()}}
-        lines.append(classified_line(*example.texts, gold=gold, found=label, **more))
+            gold, more = example.label, {"probabilities": {name: round(p, 6) for name, p in item.probabilities.items()}}
+        lines.append(classified_line(*example.texts, gold=gold, found=item.label, **more))
     return "".join(f"{line}\n" for line in lines)
 
 

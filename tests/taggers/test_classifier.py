@@ -146,6 +146,25 @@ def test_numbers_are_learnt_in_their_own_units(tmp_path):
     assert regression_scores([float(label) for _, label in train], numbers) == pytest.approx(scores["valid"])
 
 
+def test_small_numbers_are_written_as_they_were_found(tmp_path, capsys):
+    """1e-7 and 2e-7: with six digits behind the point all of them would be 0."""
+    gold, run = tmp_path / "gold.tsv", tmp_path / "run"
+    gold.write_text("".join(f"{text}\t{1e-7 * (1 + (label == 'good'))}\n" for text, label in PARTS["train"]))
+    options = ["--width", "16", "--depth", "1", "--epochs", "2", "--batch-size", "8", "--learning-rate", "0.02"]
+    train = ["train", "--task", "classify", "--train", str(gold), "--valid", str(gold), "--out", str(run), *options]
+    classify = ["classify", "--model", str(run), "--input", "table", "--fields", "0", "--out", str(tmp_path / "pred")]
+    assert commands.main(train) == commands.main([*classify, str(gold)]) == 0
+    scores = json.loads((run / "scores.json").read_text())["valid"]
+    for arguments in (
+        ["--gold", str(gold), "--pred", str(tmp_path / "pred")],
+        ["--pred", str(run / "predictions.jsonl")],
+    ):
+        capsys.readouterr()
+        assert commands.main(["score", "--task", "classify", "--json", *arguments]) == 0
+        assert json.loads(capsys.readouterr().out) == pytest.approx(scores, rel=1e-4)
+    assert scores["pearson"] != 0
+
+
 def test_whole_numbers_are_labels_unless_the_metric_is_of_numbers(tmp_path):
     train = [(text, len(label)) for text, label in PARTS["train"][:16]]  # 3 and 4
     for metric, labels in ((None, ["3", "4"]), ("spearman", [])):
