@@ -1,6 +1,6 @@
 """kcrf classify: texts in, a label for each out."""
 
-from kcrf.commands.parsers import add_command
+from kcrf.commands.parsers import add_command, fields_argument
 from kcrf.commands.quiet import quiet_import
 from kcrf.commands.streams import write_results
 from kcrf.commands.tag import add_input_options, checked_input
@@ -39,7 +39,7 @@ def _add_options(parser):
 def _classify(options):
     if options.fields is not None and options.input == "text":
         raise ValueError("--fields needs --input table or json. Received: --input text")
-    fields = options.fields and options.fields.split(",")
+    fields = fields_argument(options)
     with checked_input(options, "classify") as lines:
         from kcrf.corpora import iterate_texts
         from kcrf.taggers.open import open_run

@@ -278,6 +278,12 @@ def test_the_command_line_trains_classifies_and_scores(tmp_path, capfdbinary):
     classify = ["classify", "--model", str(run), "--fields", "0", str(gold)]
     assert commands.main([*classify, "--input", "table"]) == 0
     assert capfdbinary.readouterr().out == written
+    assert json.loads(written.splitlines()[0])["text"] == PARTS["test"][0][0]
+    table = tmp_path / "table.csv"
+    table.write_text('id,"text, in English"\n' + "".join(f"1,{text}\n" for text, _ in PARTS["test"]))
+    fields = ["--input", "table", "--fields", '"text, in English"']
+    assert commands.main(["classify", "--model", str(run), *fields, str(table)]) == 0
+    assert capfdbinary.readouterr().out == written
     assert commands.main(classify) == 2
     assert b"--fields needs --input table or json. Received: --input text" in capfdbinary.readouterr().err
     score = ["score", "--task", "classify", "--gold", str(gold), "--pred", str(pred), "--json"]
