@@ -54,9 +54,12 @@ class LoadReport:
         problems = [f"{name} is missing" for name in self.missing]
         problems += [f"{name} has shape {found}, expected {wanted}" for name, wanted, found in self.mismatched]
         if problems:
+            no_pooler = any("/pooler/" in name for name in self.missing)
+            advice = "; skip_pooler=True, --skip-pooler, initialises the pooler anew" if no_pooler else ""
+            unused = _shortened(self.unused) or "none"
             raise ValueError(
                 f"{self.source}: {_shortened(problems)}. Nothing was loaded; ignore_invalid_weights=True leaves such "
-                f"weights as they are. {len(self.unused)} arrays there are unused: {_shortened(self.unused) or 'none'}"
+                f"weights as they are{advice}. {len(self.unused)} arrays there are unused: {unused}"
             )
 
 
