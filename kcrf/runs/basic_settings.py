@@ -244,8 +244,8 @@ class BasicSettings:
     )
     layers: str = option(
         "last",
-        "Which of its layers are read: last, all, or numbers such as 8,11, from 0 for the lowest or from -1 for the "
-        "top. For small data; often no better than the last.",
+        "Which of its layers are read: last, all, or numbers such as 8,11, from 0 for the lowest, or, as in "
+        "--layers=-2,-1, from -1 for the top. For small data; often no better than the last.",
         "BERT",
         range=LAYERS,
         only=WITH_BERT,
