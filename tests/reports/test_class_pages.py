@@ -103,7 +103,10 @@ def test_the_spread_over_seeds_is_drawn_for_each_setting(tmp_path):
     right = [(gold, 0.9 if gold == "no" else 0.1) for gold, _ in ROWS]
     swapped, better = [(g, 1 - p) for g, p in ROWS], [*right[:4], ROWS[3]]
     parts = [("a", ROWS, 1, 0), ("b", swapped, 2, 0), ("c", ROWS, 1, 1), ("d", better, 2, 1), ("e", ROWS, 1, 2)]
-    runs = [of_labels(tmp_path / n, rows, seed=seed, skip_top_layers=skip) for n, rows, seed, skip in parts]
+    runs = [  # a temperature is fitted by each tagger for itself
+        of_labels(tmp_path / n, rows, seed=seed, skip_top_layers=skip, temperature=1 + seed / 10)
+        for n, rows, seed, skip in parts
+    ]
     page = page_of(tmp_path, *runs)
     found = [[cell.strip() for cell in row] for row in page.rows]
     assert ["skip_top_layers=0", "2", "0.5000", "0.1414"] in found
