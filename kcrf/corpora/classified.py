@@ -266,5 +266,6 @@ def sorted_labels(labels):
 
 
 def recurring(labels):
-    """The labels for `kcrf.corpora.sample`, or None where most occur once, as numbers do: they have no proportions."""
-    return labels if len(set(labels)) <= len(labels) / 2 else None
+    """The labels for `kcrf.corpora.sample`, or None for numbers of which most occur once: they have no proportions."""
+    are_numbers = all(as_number(label) is not None for label in labels)
+    return None if are_numbers and len(set(labels)) > len(labels) / 2 else labels

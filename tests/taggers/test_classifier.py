@@ -311,6 +311,18 @@ def test_names_of_columns_that_may_have_been_read_as_an_example_are_pointed_out(
 
 
 @pytest.mark.once("torch")
+def test_of_many_rare_labels_none_is_held_out_whole(tmp_path):
+    """16 labels, of which 6 occur once: a tenth at random held out one, and so the training part lacked it."""
+    data = tmp_path / "train.csv"
+    labels = [f"intent {i}" for i in range(16)] + [f"intent {i}" for i in range(10)]
+    data.write_text("text,label\n" + "".join(f"it is a film {i},{label}\n" for i, label in enumerate(labels)))
+    arguments = ["train", "--task", "classify", "--train", str(data), "--width", "8", "--depth", "1", "--epochs", "1"]
+    assert commands.main([*arguments, "--out", str(tmp_path / "run")]) == 0
+    assert len(read_run(tmp_path / "run").settings["labels"]) == 16
+    assert len(read_run(tmp_path / "run").predictions) == 2
+
+
+@pytest.mark.once("torch")
 def test_errors_of_the_command_line_name_file_and_line(tmp_path, capsys):
     data, run = tmp_path / "train.tsv", tmp_path / "run"
     data.write_text("good film\tgood\n \tgood\n")
