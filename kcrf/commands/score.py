@@ -74,7 +74,7 @@ def _read_run(options):
     from kcrf.runs import read_run
 
     path = Path(options.pred)
-    if path.name != "predictions.jsonl" or not path.is_file() or not path.with_name("config.json").is_file():
+    if not _is_of_run(path):
         return None
     run = read_run(path.parent)
     task = run.settings.get("task")
@@ -94,6 +94,10 @@ def _read_run(options):
         else:
             parts.append(list(map(Sentence, texts, spans)))
     return task, *parts
+
+
+def _is_of_run(path):
+    return path.name == "predictions.jsonl" and path.is_file() and path.with_name("config.json").is_file()
 
 
 def _read_words(options, path):
@@ -143,12 +147,15 @@ def _entity_scores(options, gold, predicted):
 def _label_scores(options, gold, predicted):
     from kcrf.corpora.classified import have_decimals, sorted_labels
     from kcrf.metrics import classification_scores, regression_scores
+    from kcrf.runs import RunFolder
 
     _check_texts(options, "text", [e.texts for e in gold], [e.texts for e in predicted])
     labels = [[example.label for example in examples] for examples in (gold, predicted)]
-    if have_decimals(labels[0] + labels[1]):
+    path = Path(options.pred)
+    of_run = RunFolder(path.parent).read_settings().labels if _is_of_run(path) else ()
+    if not of_run and have_decimals(labels[0] + labels[1]):
         return regression_scores(*([float(label) for label in row] for row in labels))
-    return classification_scores(*labels, sorted_labels({*labels[0], *labels[1]}))
+    return classification_scores(*labels, sorted_labels({*of_run, *labels[0], *labels[1]}))
 
 
 def _check_texts(options, what, gold, predicted):

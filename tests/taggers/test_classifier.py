@@ -311,6 +311,21 @@ def test_names_of_columns_that_may_have_been_read_as_an_example_are_pointed_out(
 
 
 @pytest.mark.once("torch")
+@pytest.mark.parametrize(
+    ("names", "valid", "metric"),
+    [(("3.5", "4"), 16, "accuracy"), (("no", "yes", "maybe"), 2, "accuracy"), (("no", "yes"), 1, "f")],
+)
+def test_the_predictions_of_a_run_are_scored_as_in_the_run(names, valid, metric, tmp_path, capsys):
+    """Labels that are numbers, but were learnt as names; labels of which the held-out part has none."""
+    train = [(f"it is a film {i}", names[i % len(names)]) for i in range(16)]
+    settings = Settings(**{**SCRATCH, "epochs": 1, "learning_rate": 1e-9}, metric=metric)
+    _, scores = train_classifier(settings, train, train[:valid], out=tmp_path / "run")
+    capsys.readouterr()
+    assert commands.main(["score", "--pred", str(tmp_path / "run" / "predictions.jsonl"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == scores["valid"]
+
+
+@pytest.mark.once("torch")
 def test_of_many_rare_labels_none_is_held_out_whole(tmp_path):
     """16 labels, of which 6 occur once: a tenth at random held out one, and so the training part lacked it."""
     data = tmp_path / "train.csv"
