@@ -92,7 +92,7 @@ def sample(
         raise ValueError(f"`count` must be at least 1. Received: count={count}")
     order = np.random.default_rng(seed).permutation(len(items)).tolist()
     if labels is not None and count < len(items):
-        left, chosen = _shares(Counter(labels), count), []
+        left, chosen = _shares(Counter(labels[i] for i in order), count), []  # in this order, ties go to any label
         for i in order:
             if left[labels[i]]:
                 left[labels[i]] -= 1

@@ -118,6 +118,13 @@ def test_a_sample_has_each_label_in_proportion(count):
     assert count in (1, 99) or sample(items, count, seed=count + 1, labels=labels) != (drawn, rest)
 
 
+def test_what_does_not_divide_evenly_goes_to_other_labels_with_each_seed():
+    """4.5 of the 5 examples of each label are to be drawn: the labels that get 4 are not the same ten for all seeds."""
+    labels = [number // 5 for number in range(100)]
+    rest = [{label for label in sample(labels, 90, seed, labels)[1]} for seed in range(12)]
+    assert all(len(held_out) == 10 for held_out in rest) and set().union(*rest) == set(range(20))
+
+
 def test_a_rare_label_is_drawn_and_more_than_all_is_all():
     labels = ["x"] * 998 + ["y", "z"]
     assert {label for label in sample(labels, 5, labels=labels)[0]} == {"x", "y", "z"}
