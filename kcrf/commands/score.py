@@ -132,9 +132,9 @@ def _read_labels(options, path):
 
 def _is_json(path):
     from kcrf.corpora import read_lines
-    from kcrf.corpora.classified import begins_json
+    from kcrf.corpora.lines import BEGINS_OBJECT
 
-    return begins_json(next((line for line in read_lines(path) if line.strip()), ""))
+    return BEGINS_OBJECT.match(next((line for line in read_lines(path) if line.strip()), "")) is not None
 
 
 def _entity_scores(options, gold, predicted):

@@ -8,13 +8,12 @@ sentence1,sentence2,label           a first line with such names, in any order, 
 import csv
 import json
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
 
-from kcrf.corpora.lines import read_corpus_lines
+from kcrf.corpora.lines import BEGINS_ARRAY, BEGINS_OBJECT, read_corpus_lines
 from kcrf.files import json_line
 
 __all__ = [
@@ -23,7 +22,6 @@ __all__ = [
     "TEXT_NAMES",
     "Example",
     "as_number",
-    "begins_json",
     "classified_line",
     "have_decimals",
     "json_object",
@@ -109,9 +107,9 @@ def read_classified(path: str | PathLike[str], fields: Sequence[str | int] | Non
     fields = _checked_fields(fields)
     lines = read_corpus_lines(path)
     first = next((line for line in lines if line.strip()), "")
-    if begins_json(first):
+    if BEGINS_OBJECT.match(first):
         rows = _rows_of_json(path, lines, fields)
-    elif re.match(r'\s*\[\s*(\{\s*"|$)', first):
+    elif BEGINS_ARRAY.match(first):
         raise ValueError(f"{path}: needs JSON lines, an object a line. Received: a JSON array")
     else:
         rows = _rows_of_table(path, table_cells(path, lines, "\t" in first), fields)
@@ -129,15 +127,6 @@ def _checked_fields(fields):
             f"a pair, of the label. Received: {','.join(fields)}"
         )
     return fields
-
-
-def begins_json(line):
-    """Whether a line begins as a JSON object.
-
-    >>> begins_json('{"text": "a"}'), begins_json(' { "text" : "a"}'), begins_json("{text}")
-    (True, True, False)
-    """
-    return re.match(r'\s*\{\s*"', line) is not None
 
 
 def table_cells(path, lines, with_tabs):

@@ -5,19 +5,16 @@ more members, such as their text and confidence.
 """
 
 import json
-import re
 from os import PathLike
 from typing import Any
 
 from kcrf.corpora.conll import read_conll
-from kcrf.corpora.lines import read_lines
+from kcrf.corpora.lines import BEGINS_ARRAY, BEGINS_OBJECT, read_lines
 from kcrf.corpora.sentences import Sentence
 from kcrf.files import json_line
 
 __all__ = ["entity_line", "read_entities", "sentence_line"]
 
-_BEGINS_OBJECT = re.compile(r'\s*\{\s*["}]')  # a CoNLL file may begin with a brace as well
-_BEGINS_ARRAY = re.compile(r"\s*\[\s*(\{|$)")
 _FORM = '{"text": ..., "entities": [{"start": ..., "end": ..., "label": ...}]}'
 
 
@@ -52,9 +49,9 @@ def read_entities(path: str | PathLike[str], column: int = -1, repair: bool = Fa
     """
     lines = read_lines(path)
     begin = "\n".join([line for line in lines if line.strip()][:2])  # the first line may be a brace alone
-    if _BEGINS_ARRAY.match(begin):
+    if BEGINS_ARRAY.match(begin):
         raise ValueError(_one_object_a_line(path, "a JSON array", ".[]"))
-    if _BEGINS_OBJECT.match(begin) is None:
+    if BEGINS_OBJECT.match(begin) is None:
         return read_conll(path, column, repair, lines)
     rows = [(number, *_parse_line(path, number, line, lines)) for number, line in enumerate(lines, 1) if line.strip()]
     if not repair:

@@ -1,10 +1,13 @@
 """Lines of text files, read the same way everywhere."""
 
+import re
 from os import PathLike
 from pathlib import Path
 
-__all__ = ["decode_lines", "read_corpus_lines", "read_lines"]
+__all__ = ["BEGINS_ARRAY", "BEGINS_OBJECT", "decode_lines", "read_corpus_lines", "read_lines"]
 
+BEGINS_OBJECT = re.compile(r'\s*\{\s*["}]')  # of JSON; a CoNLL file may begin with a brace as well
+BEGINS_ARRAY = re.compile(r"\s*\[\s*(\{|$)")
 _BOM = b"\xef\xbb\xbf"
 
 
