@@ -154,7 +154,7 @@ def default_in_words(option, show=repr):
 
     if not isinstance(option.default, dict):
         return words(option.default)
-    if option.only not in (None, FOR_TAGS):
+    if option.only is not None and option.only.name in ("bert", "head"):  # one key of the default is left
         return words(next(iter(option.default.values())))
     default = dict(sorted(option.default.items(), key=lambda item: item[0] not in ("scratch", "bert")))  # tasks last
     if "scratch" in default and default["scratch"] == default["bert"]:

@@ -177,6 +177,8 @@ def test_the_help_and_the_docstring_have_every_option_with_its_default(capsys, m
         "[the best path; only with --task ner]",
         "in short runs. With 1, at a BERT's learning rate, they hardly leave their initial values. [auto]",
         "[all; only with --bert]",
+        "[embeddings, top with --bert; only with --vectors]",
+        "[1 for cws, 1 for ner, 2 for classify; only with --teacher]",
     ):
         assert line in " ".join(help.split()), line
     for setting in fields(Settings):
