@@ -56,11 +56,12 @@ def _of_lines(lines, name, fields, count):
 
 
 def _of_table(lines, name, fields, count):
-    lines = iter(lines)
-    first = next(lines, "")
-    rows = table_cells(name, chain([first], lines), "\t" in first)
+    lines, begin = iter(lines), [""]
+    while not begin[-1].strip() and (line := next(lines, None)) is not None:
+        begin.append(line)
+    rows = table_cells(name, chain(begin[1:], lines), "\t" in begin[-1])
     if fields is None or not all(field.isdecimal() for field in fields):
-        columns = _columns_by_name(next(rows, (1, []))[1], name, fields, count)
+        columns = _columns_by_name(*next(rows, (1, [])), name, fields, count)
     else:
         columns = list(map(int, fields))
     for number, cells in rows:
@@ -69,15 +70,16 @@ def _of_table(lines, name, fields, count):
         yield [cells[column] for column in columns]
 
 
-def _columns_by_name(head, name, fields, count):
+def _columns_by_name(number, head, name, fields, count):
     head = [cell.strip() for cell in head]
     if fields is not None:
-        return named_columns(name, 1, head, fields)
+        return named_columns(name, number, head, fields)
     found = usual_columns(head, (TEXT_NAMES, TEXT_B_NAMES)[:count])
     if None in found:
+        needed = " and ".join(("text", "text_b")[:count])
         raise ValueError(
-            f"{name}:1: needs the names of the columns, with {' and '.join(('text', 'text_b')[:count])}, or `fields`, "
-            f"--fields, which says where the text is. Received: {', '.join(cell[:20] for cell in head)}"
+            f"{name}:{number}: needs the names of the columns, with {needed}, or `fields`, --fields, which says where "
+            f"the text is. Received: {', '.join(cell[:20] for cell in head)}"
         )
     return found
 

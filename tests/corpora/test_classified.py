@@ -142,6 +142,7 @@ WITHOUT_LABELS = {
     "lines": ("text", None, False, ["a\tb", "", '"c"'], ["a\tb", "", '"c"']),
     "lines of pairs": ("text", None, True, ["a\tb", "\tc"], [("a", "b"), ("", "c")]),
     "a table between tabs": ("table", None, False, ["id\tSentence", '1\t"a', "", "2\tb"], ['"a', "b"]),
+    "a table behind blank lines": ("table", None, False, ["", " ", "id\ttext", '1\t"a, b'], ['"a, b']),
     "a table between commas": (
         "table",
         None,
@@ -168,6 +169,7 @@ WITHOUT_TEXTS = {
     "one text of a pair": ("text", None, True, ["a\tb", "c"], r"data:2: needs two texts with a tab .* Received: 1"),
     "JSON among lines": ("text", None, False, ["a", '{"text": "a"}'], "data:2: needs a text, or `kind`, --input json"),
     "no name of a text": ("table", None, False, ["id,words", "1,a"], "data:1: needs the names .* Received: id, words"),
+    "no name of a text behind a blank line": ("table", None, False, ["", "id,words"], "data:2: needs the names "),
     "no name of a second text": ("table", None, True, ["id,text", "1,a"], "with text and text_b, or"),
     "an unknown name": ("table", ["words"], False, ["id,text"], "data:1: needs a column words. Received: id, text"),
     "an open quote": ("table", ["0"], False, ['"a', "b"], "data:1: needs comma-separated values"),
