@@ -22,6 +22,7 @@ __all__ = [
     "TEXT_NAMES",
     "Example",
     "as_number",
+    "check_width",
     "classified_line",
     "have_decimals",
     "json_object",
@@ -160,10 +161,15 @@ def _rows_of_table(path, rows, fields):
     head = [cell.strip() for cell in head]
     columns, width, has_names = _columns(path, number, head, fields)
     for number, cells in rows if has_names else (first, *rows):
-        if len(cells) <= max(columns) or width not in (None, len(cells)):
-            needed = f"{width} columns, as the first line has them" if width else f"{max(columns) + 1} columns or more"
-            raise ValueError(f"{path}:{number}: needs {needed}. Received: {len(cells)}")
+        check_width(path, number, cells, columns, width)
         yield number, *(cells[column] for column in columns)
+
+
+def check_width(path, number, cells, columns, width):
+    """Raises ValueError if a row lacks one of the columns, or has not `width` cells where that is not None."""
+    if len(cells) <= max(columns) or width not in (None, len(cells)):
+        needed = f"{width} columns, as the first line has them" if width else f"{max(columns) + 1} columns or more"
+        raise ValueError(f"{path}:{number}: needs {needed}. Received: {len(cells)}")
 
 
 def _columns(path, number, head, fields):

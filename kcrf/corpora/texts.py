@@ -4,7 +4,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from kcrf.corpora.classified import TEXT_B_NAMES, TEXT_NAMES, json_object, named_columns, table_cells, usual_columns
+from kcrf.corpora.classified import (
+    TEXT_B_NAMES,
+    TEXT_NAMES,
+    check_width,
+    json_object,
+    named_columns,
+    table_cells,
+    usual_columns,
+)
 
 __all__ = ["iterate_texts"]
 
@@ -61,12 +69,12 @@ def _of_table(lines, name, fields, count):
         begin.append(line)
     rows = table_cells(name, chain(begin[1:], lines), "\t" in begin[-1])
     if fields is None or not all(field.isdecimal() for field in fields):
-        columns = _columns_by_name(*next(rows, (1, [])), name, fields, count)
+        number, head = next(rows, (1, []))
+        columns, width = _columns_by_name(number, head, name, fields, count), len(head)
     else:
-        columns = list(map(int, fields))
+        columns, width = list(map(int, fields)), None
     for number, cells in rows:
-        if len(cells) <= max(columns):
-            raise ValueError(f"{name}:{number}: needs {max(columns) + 1} columns or more. Received: {len(cells)}")
+        check_width(name, number, cells, columns, width)
         yield [cells[column] for column in columns]
 
 

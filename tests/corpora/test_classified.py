@@ -174,6 +174,7 @@ WITHOUT_TEXTS = {
     "an unknown name": ("table", ["words"], False, ["id,text"], "data:1: needs a column words. Received: id, text"),
     "an open quote": ("table", ["0"], False, ['"a', "b"], "data:1: needs comma-separated values"),
     "a short row": ("table", ["2"], False, ["a,b,c", "a,b"], "data:2: needs 3 columns or more. Received: 2"),
+    "commas of a text": ("table", None, False, ["text,id", "a, b,1"], "data:2: needs 2 columns, as .* Received: 3"),
     "two for one": ("table", ["a", "b"], False, ["a,b"], "`fields` must name one text. Received: a,b"),
     "one for two": ("json", ["a"], True, ["{}"], "`fields` must name two texts, for pairs. Received: a"),
     "no such member": ("json", None, False, ['{"text": "a"}', '{"t": "a"}'], "data:2: needs text. Received: t"),
