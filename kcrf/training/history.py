@@ -43,7 +43,8 @@ class TrainingHistory:
         self.rows.append(row)
         if transitions is not None:
             self.transitions.append([row["epoch"], transitions])
-        return before is None or not before[self._score] or row is self._best()
+        found_nothing = before is not None and self._sign > 0 and not before[self._score]  # a loss of 0 is the best
+        return before is None or found_nothing or row is self._best()
 
     def is_done(self):
         """Whether all epochs are over, or `patience` of them since the best one."""
