@@ -44,7 +44,7 @@ class TrainingHistory:
         if transitions is not None:
             self.transitions.append([row["epoch"], transitions])
         found_nothing = before is not None and self._sign > 0 and not before[self._score]  # a loss of 0 is the best
-        return before is None or found_nothing or row is self._best()
+        return before is None or found_nothing and row[self._score] >= 0 or row is self._best()
 
     def is_done(self):
         """Whether all epochs are over, or `patience` of them since the best one."""
