@@ -66,12 +66,13 @@ def _are_same(known, settings, chosen):
     )
 
 
-def print_seeds(out, scores):
+def print_seeds(out, scores, metric=None):
     """Prints the scores of the last part of each run, their mean and standard deviation, and which runs failed.
 
     Args:
         out: What the table is called.
         scores: A dict from the seed to the scores of a run, by part.
+        metric: The score of labels by which the best epochs were chosen. Defaults to None: accuracy.
     """
     from rich.console import Console
 
@@ -87,23 +88,27 @@ def print_seeds(out, scores):
         columns = [[row[key] for row in last.values() if row.get(key) is not None] for key in keys]
         rows.append([name, *(float(of(column)) if len(column) > 1 else None for column in columns)])
     Console().print(score_table(f"{out}, {part} part", ["", *(TITLES[key] for key in keys)], rows))
-    failed = failed_runs(scores)
+    failed = failed_runs(scores, metric)
     if failed:
         print(f"failed: {len(failed)} of {len(scores)} runs, seed {', '.join(map(str, failed))}: {ADVICE}")
 
 
-def failed_runs(scores):
-    """The seeds of the runs that learnt nothing: never better than the most frequent label, no F1, no correlation.
+def failed_runs(scores, metric=None):
+    """The seeds of the runs that learnt nothing: not better than the most frequent label, no F1, no correlation.
 
     >>> labels = {"no": {"true": 3}, "yes": {"true": 1}}
-    >>> failed_runs({0: {"valid": {"accuracy": 0.75, "examples": 4, "labels": labels}}, 1: {"valid": {"f": 0.5}}})
+    >>> failed_runs({0: {"valid": {"accuracy": 0.75, "labels": labels}}, 1: {"valid": {"f": 0.5}}})
     [0]
     """
-    return [seed for seed, parts in scores.items() if _learnt_nothing(parts["valid"])]
+    return [seed for seed, parts in scores.items() if _learnt_nothing(parts["valid"], metric or "accuracy")]
 
 
-def _learnt_nothing(scores):
-    if "labels" in scores:
-        most = max(figures["true"] for figures in scores["labels"].values())
-        return scores["accuracy"] <= most / scores["examples"]
-    return (scores.get("pearson", scores.get("f")) or 0.0) <= 0
+def _learnt_nothing(scores, metric):
+    from kcrf.metrics import classification_scores
+
+    if "labels" not in scores:
+        return (scores.get("pearson", scores.get("f")) or 0.0) <= 0
+    counts = {label: figures["true"] for label, figures in scores["labels"].items()}
+    gold = [label for label, count in counts.items() for _ in range(count)]
+    constant = classification_scores(gold, [max(counts, key=counts.get)] * len(gold), list(counts))
+    return scores[metric] <= constant[metric]

@@ -80,8 +80,9 @@ def _train_seeds(options, settings, sources):
                 _run_training(folder, one, sources, what, options.overwrite, f"seed {one.seed}")
             except KeyboardInterrupt:
                 raise KeyboardInterrupt("continue with the same command, without --overwrite") from None
-        scores[one.seed] = read_run(folder).scores
-    print_seeds(options.out, scores)
+        run = read_run(folder)
+        scores[one.seed] = run.scores
+    print_seeds(options.out, scores, run.settings.get("metric"))
     write_report([folder for _, folder, _ in runs], report)
     print(report)
 

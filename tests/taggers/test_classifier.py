@@ -575,4 +575,11 @@ def test_runs_that_learnt_nothing_are_named():
     labels = {"x": {"true": 6}, "y": {"true": 4}}
     of_accuracy = lambda accuracy: {"valid": {"accuracy": accuracy, "examples": 10, "labels": labels}}  # noqa: E731
     assert failed_runs({0: of_accuracy(0.6), 1: of_accuracy(0.7), 2: of_accuracy(0.1)}) == [0, 2]
+    imbalanced = {"accuracy": 0.85, "f": 0.5, "macro_f": 0.7, "matthews": 0.4, "examples": 10}  # finds the 1 of 10
+    imbalanced["labels"] = {"no": {"true": 9}, "yes": {"true": 1}}
+    failed = [m for m in ("accuracy", "f", "macro_f", "matthews") if failed_runs({0: {"valid": imbalanced}}, m)]
+    assert failed == ["accuracy"]
+    constant = {"valid": {"f": 18 / 19, "matthews": 0.0, "macro_f": 9 / 19}}  # always the label of 9 of 10
+    constant["valid"]["labels"] = {"no": {"true": 1}, "yes": {"true": 9}}
+    assert all(failed_runs({0: constant}, metric) == [0] for metric in ("f", "matthews", "macro_f"))
     assert failed_runs({0: {"valid": {"f": None}}, 1: {"valid": {"f": 0.1}}, 2: {"valid": {"pearson": -0.1}}}) == [0, 2]
