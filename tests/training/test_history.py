@@ -10,6 +10,13 @@ pytestmark = pytest.mark.once("torch")
 scores = st.lists(st.sampled_from([0.0, 0.2, 0.5, 0.5, 0.9]), max_size=8)
 
 
+def test_a_correlation_below_0_is_worse_than_none():
+    history = TrainingHistory(9, score="valid_matthews")
+    values = (-0.2, 0.0, -0.1, 0.0, 0.3, 0.2)
+    kept = [history.add({"epoch": n, "valid_matthews": value}) for n, value in enumerate(values, 1)]
+    assert kept == [True, True, False, True, True, False]
+
+
 @given(scores, st.integers(1, 8), st.none() | st.integers(1, 3))
 def test_the_first_of_the_best_epochs_is_kept_and_patience_counts_from_it(values, epochs, patience):
     history = TrainingHistory(epochs, patience)
@@ -32,10 +39,3 @@ def test_of_losses_the_first_of_the_least_is_kept(values):
     for number, value in enumerate(values):
         is_kept = history.add({"epoch": number + 1, "valid_loss": value})
         assert is_kept == (value < min(values[:number], default=1.0))
-
-
-def test_a_correlation_below_0_is_worse_than_none():
-    history = TrainingHistory(9, score="valid_matthews")
-    values = (-0.2, 0.0, -0.1, 0.0, 0.3, 0.2)
-    kept = [history.add({"epoch": n, "valid_matthews": value}) for n, value in enumerate(values, 1)]
-    assert kept == [True, True, False, True, True, False]
