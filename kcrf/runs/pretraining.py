@@ -82,8 +82,8 @@ class PretrainingSettings:
     length: int = option(128, "Tokens of a window. Text is cut into full windows.", "masks", range=LENGTH)
     steps: int = option(
         10_000,
-        "Updates of the weights, rounded up to a multiple of --every. On a BERT 100,000 were best in the literature, "
-        "fewer for little text; watch the held-out loss, or set --patience.",
+        "Updates of the weights; more than --every are rounded up to a multiple of it. On a BERT 100,000 were best in "
+        "the literature, fewer for little text; watch the held-out loss, or set --patience.",
         "training",
         range=POSITIVE,
     )
