@@ -7,6 +7,7 @@ from kcrf.commands.parsers import (
     check_out,
     conll_arguments,
     fields_argument,
+    refuse_data_options,
 )
 from kcrf.commands.train import read_part
 
@@ -82,6 +83,7 @@ def _augment(options):
             "--translate needs --task classify: a translation does not keep words or entities. "
             f"Received: --task {options.task}"
         )
+    refuse_data_options(options, options.task)
     _check_is_used(options)
     check_out(options.out)
     sources = {"train": options.file, **conll_arguments(options), "fields": fields_argument(options)}

@@ -76,7 +76,7 @@ def _mistake_row(row):
     is_number = isinstance(row["gold"], (int, float))
     sure = row["found"] - row["gold"] if is_number else row["probabilities"][row["found"]]
     texts = "<br>".join(_shortened(text) for text in (row["text"], row["text_b"]) if text is not None)
-    gold, found = (f"{value:.3g}" if is_number else escape(value) for value in (row["gold"], row["found"]))
+    gold, found = (f"{value:.5g}" if is_number else escape(value) for value in (row["gold"], row["found"]))
     numbers = (f'<td class="number"{in_language(value)}>{value}</td>' for value in (gold, found))
     return "", [f"<td{in_language(row['text'])}>{texts}</td>", *numbers, number_cell(float(sure))]
 

@@ -76,3 +76,9 @@ def test_options_for_copies_that_a_translation_replaces_are_refused(folder, caps
     assert main(arguments) == 2
     assert f"{given[0]} beside --translate needs --by" in capsys.readouterr().err
     assert not (folder / "more").exists()
+
+
+def test_options_for_the_data_of_another_task_are_refused(folder, capsys):
+    for given, needed in ((["--fields", "1,0"], "classify"), (["--column", "1"], "ner"), (["--repair"], "ner")):
+        assert main(["augment", "--task", "cws", "words.txt", *given, "--out", "more"]) == 2
+        assert f"{given[0]} needs --task {needed}. Received: --task cws" in capsys.readouterr().err

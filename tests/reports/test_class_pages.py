@@ -70,14 +70,14 @@ def test_two_classifiers_are_compared_by_their_accuracy(tmp_path):
 
 
 def test_the_page_of_numbers(tmp_path):
-    pairs = [(1.0, 1.5), (2.0, 2.25), (4.0, 1.0)]
+    pairs = [(1.0, 1.5), (2.0, 2.25), (5000.0, 1.0)]
     rows = [{"text": f"a{i}", "text_b": "b", "gold": g, "found": f} for i, (g, f) in enumerate(pairs)]
     scores = regression_scores(*map(list, zip(*pairs)))
     page = page_of(tmp_path, run_dir(tmp_path / "run", rows, scores, metric="pearson"))
     found = [[cell.strip() for cell in row] for row in page.rows]
     assert ["Pearson", f"{scores['pearson']:.4f}"] in found
     differences = [row for row in found if row[0].startswith("a")]
-    assert [row[1:] for row in differences] == [["4", "1", "-3.0000"], ["1", "1.5", "0.5000"], ["2", "2.25", "0.2500"]]
+    assert [row[1:] for row in differences] == [["5000", "1", "-4999.0000"], ["1", "1.5", "0.5000"], ["2", "2.25", "0.2500"]]
     assert page.source.count('<circle class="point"') == 3 and "Numbers have no probabilities." in page.texts
 
 
