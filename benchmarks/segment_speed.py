@@ -6,7 +6,9 @@ The runs are of `kcrf train --task cws`; both are exported first, which needs Te
 texts of the test part once to warm up and then --rounds times; the fastest round counts. "one by one" calls `predict`
 with one sentence, as the examples of bert4keras do, and decodes it by itself; it cuts 200 sentences. "command" is
 `kcrf segment --workers` with a worker for each core, which cuts the texts 20 times over; its time includes the start.
-jieba has a dictionary of its own, of another standard. Prints a table in Markdown; --json FILE keeps the figures.
+jieba has a dictionary of its own, of another standard. pkuseg is the package spacy-pkuseg, with the model in a folder
+that --pkuseg names: the source distribution of pkuseg 0.0.25 has one, pkuseg/models/default. Prints a table in
+Markdown; --json FILE keeps the figures.
 """
 
 import argparse
@@ -21,7 +23,8 @@ from pathlib import Path
 
 ONE_BY_ONE = {f"one by one, {backend}": backend for backend in ("tensorflow", "torch")}
 COMMANDS = {f"{kind}, command": kind for kind in ("onnx int8", "student int8")}
-KINDS = ("torch", "jax", "tensorflow", *ONE_BY_ONE, "onnx", "onnx int8", "student", "student int8", *COMMANDS, "jieba")
+KINDS = ("torch", "jax", "tensorflow", *ONE_BY_ONE, "onnx", "onnx int8", "student", "student int8", *COMMANDS)
+OTHERS = ("jieba", "pkuseg")
 BACKENDS = {**ONE_BY_ONE, "student": "torch"}
 FEW = 200  # sentences, one by one
 TIMES = 20  # over, by a command
@@ -34,7 +37,8 @@ def main():
     parser.add_argument("--test", type=Path, required=True)
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only", nargs="+", choices=KINDS, default=list(KINDS))
+    parser.add_argument("--only", nargs="+", choices=KINDS + OTHERS, default=[*KINDS, "jieba"])
+    parser.add_argument("--pkuseg", type=Path, help="the folder of a model of pkuseg")
     parser.add_argument("--json", type=Path, help="where to keep the figures")
     parser.add_argument("--child", nargs=2, metavar=("KIND", "MODEL"), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -56,7 +60,11 @@ def main():
 
 def exported(options, folder):
     """The model of each kind; what is exported is in a folder."""
-    models = {kind: options.run for kind in KINDS} | {"student": options.student, "jieba": "-"}
+    models = {kind: options.run for kind in KINDS} | {
+        "student": options.student,
+        "jieba": "-",
+        "pkuseg": options.pkuseg,
+    }
     for kind, run, flags in (
         ("onnx", options.run, []),
         ("onnx int8", options.run, ["--int8"]),
@@ -152,6 +160,13 @@ def by_jieba(_):
     return lambda texts: [jieba.lcut(text) for text in texts]
 
 
+def by_pkuseg(model):
+    import spacy_pkuseg
+
+    segmenter = spacy_pkuseg.pkuseg(str(model))
+    return lambda texts: [segmenter.cut(text) for text in texts]
+
+
 def one_by_one(model):
     """One sentence a `predict`, and a Viterbi in NumPy, as bert4keras' `ViterbiDecoder` has it."""
     import numpy as np
@@ -180,7 +195,7 @@ def one_by_one(model):
     return segment
 
 
-SEGMENTERS = {"jieba": by_jieba, **dict.fromkeys(ONE_BY_ONE, one_by_one)}
+SEGMENTERS = {"jieba": by_jieba, "pkuseg": by_pkuseg, **dict.fromkeys(ONE_BY_ONE, one_by_one)}
 
 
 def table(rows):
