@@ -128,6 +128,8 @@ def _interrupted_run(run_dir):
     """The settings and the sources of an interrupted run."""
     from kcrf.runs import RunFolder
 
+    if any(Path(run_dir).glob("seed-*/config.json")):
+        raise ValueError(f"{run_dir}: needs one run. Received: those of --seeds, which the same command continues")
     folder = RunFolder.interrupted(run_dir)
     sources = (folder.read_config()["data"] or {}).get("sources")
     if sources is None:

@@ -77,7 +77,11 @@ def test_the_page_of_numbers(tmp_path):
     found = [[cell.strip() for cell in row] for row in page.rows]
     assert ["Pearson", f"{scores['pearson']:.4f}"] in found
     differences = [row for row in found if row[0].startswith("a")]
-    assert [row[1:] for row in differences] == [["5000", "1", "-4999.0000"], ["1", "1.5", "0.5000"], ["2", "2.25", "0.2500"]]
+    assert [row[1:] for row in differences] == [
+        ["5000", "1", "-4999.0000"],
+        ["1", "1.5", "0.5000"],
+        ["2", "2.25", "0.2500"],
+    ]
     assert page.source.count('<circle class="point"') == 3 and "Numbers have no probabilities." in page.texts
 
 

@@ -568,6 +568,8 @@ def test_several_seeds_are_trained_summed_up_and_continued(tmp_path, capsys):
     assert "--seeds must be at least 2. Received: 1" in capsys.readouterr().err
     assert commands.main(["train", "--resume", str(out / "seed-3"), "--seeds", "2"]) == 2
     assert "Received: also --seeds" in capsys.readouterr().err
+    assert commands.main(["train", "--resume", str(out)]) == 2
+    assert "Received: those of --seeds, which the same command continues" in capsys.readouterr().err
 
 
 @pytest.mark.once("torch")
