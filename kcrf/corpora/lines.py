@@ -1,6 +1,7 @@
 """Lines of text files, read the same way everywhere."""
 
 import re
+from codecs import BOM_UTF8
 from os import PathLike
 from pathlib import Path
 
@@ -8,7 +9,6 @@ __all__ = ["BEGINS_ARRAY", "BEGINS_OBJECT", "decode_lines", "read_corpus_lines",
 
 BEGINS_OBJECT = re.compile(r'\s*\{\s*["}]')  # of JSON; a CoNLL file may begin with a brace as well
 BEGINS_ARRAY = re.compile(r"\s*\[\s*(\{|$)")
-_BOM = b"\xef\xbb\xbf"
 
 
 def read_lines(path: str | PathLike[str]) -> list[str]:
@@ -44,7 +44,7 @@ def decode_lines(lines, name):
         ValueError: A line is not UTF-8.
     """
     for number, line in enumerate(lines, 1):
-        line = line.removeprefix(_BOM) if number == 1 else line
+        line = line.removeprefix(BOM_UTF8) if number == 1 else line
         try:
             yield line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
         except UnicodeDecodeError as error:

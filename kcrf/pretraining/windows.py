@@ -15,7 +15,6 @@ from kcrf.tokenizers.characters import is_cjk_character
 __all__ = [
     "Window",
     "Windows",
-    "batches_of_lines",
     "check_texts",
     "is_inside_word",
     "iterate_lines",
@@ -50,7 +49,7 @@ def check_texts(paths):
             raise FileNotFoundError(f"{path}: no such file")
 
 
-def batches_of_lines(lines, size):
+def _batches_of_lines(lines, size):
     """Yields lists of lines."""
     source = iter(lines)
     while batch := list(islice(source, size)):
@@ -88,7 +87,7 @@ def write_tokens(path, lines, vocabulary, lower_case, split_words=None, on_batch
     def write(aside):
         nonlocal count
         with open(aside, "wb") as file:
-            for batch in batches_of_lines(lines, _LINES_AT_A_TIME):
+            for batch in _batches_of_lines(lines, _LINES_AT_A_TIME):
                 encodings = tokenizer.encode_batch(batch)
                 for line, encoding in zip(batch, encodings, strict=True):
                     ids = np.array(encoding.token_ids, np.int32)

@@ -3,6 +3,7 @@
 import gzip
 import os
 import zlib
+from codecs import BOM_UTF8
 from functools import partial
 from itertools import islice
 
@@ -10,7 +11,6 @@ import numpy as np
 
 __all__ = ["read_vectors"]
 
-_BOM = b"\xef\xbb\xbf"
 _CHUNK = 1 << 20  # bytes of a binary file that are read at once
 _FASTTEXT = 793712314  # the number that a binary file of fastText begins with, an int32
 
@@ -55,7 +55,7 @@ def _vectors_in(path):
         if int.from_bytes(first[:4], "little") == _FASTTEXT:
             yield from _of_fasttext(path)
             return
-        start = len(_BOM) if first.startswith(_BOM) else 0
+        start = len(BOM_UTF8) if first.startswith(BOM_UTF8) else 0
         header = first[start:].split()
         has_header = len(header) == 2 and all(part.isdigit() for part in header)
         words, width = map(int, header) if has_header else (None, None)
