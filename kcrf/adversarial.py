@@ -84,7 +84,7 @@ def gradient_penalty(model: Any, embedding: str = "Embedding-Token", scale: floa
     Networks by Regularizing their Input Gradients", https://arxiv.org/abs/1711.09404.
 
     Args:
-        model: A compiled model, as for `adversarial`.
+        model: As for `adversarial`, compiled before or after, with the loss without the penalty.
         embedding: The name of the layer that holds the embeddings. Defaults to "Embedding-Token".
         scale: What the squared norm is multiplied by, beside 1/2. Defaults to 1.0.
 

@@ -1,4 +1,4 @@
-"""Which tokens a classifier's decision rests on: integrated gradients."""
+"""Which tokens a classifier's decision rests on: gradients times inputs, and integrated gradients."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,62 @@ import numpy as np
 
 from kcrf.backend import backend_name, keras, ops
 
-__all__ = ["integrated_gradients"]
+__all__ = ["GradientTimesInput", "integrated_gradients"]
+
+
+class GradientTimesInput:
+    """The gradient of a score with respect to a symbolic tensor that it depends on, times that tensor.
+
+    It takes the place of a layer with `K.gradients` in its `call`, as scripts for bert4keras have it. Needs Keras 3.
+
+    Call arguments:
+        inputs: Three symbolic tensors: the one below, `(batch, ...)`, such as the output of a layer of embeddings; the
+            scores, `(batch, labels)`; and the ints `(batch, n)` of the labels whose scores are added up.
+
+    Returns:
+        A symbolic tensor of the shape of the first one.
+
+    Example:
+
+    >>> tokens, label = keras.Input((2,), dtype="int32"), keras.Input((1,), dtype="int32")
+    >>> below = keras.layers.Embedding(3, 4)(tokens)
+    >>> scores = keras.layers.Dense(2, use_bias=False)(ops.sum(below, axis=1))
+    >>> model = keras.Model([tokens, label], GradientTimesInput()([below, scores, label]))
+    >>> shares = model.predict([np.array([[1, 2]]), np.array([[0]])], verbose=0)
+    >>> score = keras.Model(tokens, scores).predict(np.array([[1, 2]]), verbose=0)[0, 0]
+    >>> bool(abs(shares.sum() - score) < 1e-6)  # of a linear model they sum to the score
+    True
+    """
+
+    def __call__(self, inputs: Any) -> Any:
+        below, scores, labels = inputs
+        sources = keras.utils.get_source_inputs(scores)
+        return _GradientTimesInput(_above(below, sources, scores))([below, labels, *sources])
+
+
+class _GradientTimesInput(keras.layers.Layer):
+    """The same, once what lies between the tensors is a model."""
+
+    def __init__(self, above, **kwargs):
+        super().__init__(**kwargs)
+        self.above = above
+        self.supports_masking = True
+
+    def call(self, inputs, mask=None):
+        below, labels, *sources = inputs
+        mask = [mask[0] if mask else None, *[None] * len(sources)]
+
+        def score(x):
+            scores = self.above([x, *sources], mask=mask)
+            return ops.sum(ops.take_along_axis(scores, ops.cast(labels, "int32"), axis=1))
+
+        return _GRADIENTS[backend_name()](score, below) * below
+
+    def compute_mask(self, inputs, mask=None):
+        return mask[0] if mask else None
+
+    def compute_output_shape(self, input_shape):
+        return input_shape[0]
 
 
 def integrated_gradients(
@@ -49,8 +104,7 @@ def integrated_gradients(
     inputs = [ops.convert_to_tensor(x) for x in (inputs if isinstance(inputs, (list, tuple)) else [inputs])]
     node = layer._inbound_nodes[0]
     tokens = inputs[next(index for index, x in enumerate(model.inputs) if x is node.input_tensors[0])]
-    above = keras.Model([node.outputs[0], *model.inputs], model.output)  # everything above the embeddings
-    above.supports_masking = True
+    above = _above(node.outputs[0], model.inputs, model.output)
     mask = [layer.compute_mask(tokens), *[None] * len(inputs)]
     rows, labels = np.arange(len(tokens)), np.asarray(labels)
 
@@ -62,6 +116,13 @@ def integrated_gradients(
     shares = [(step + 0.5) / steps for step in range(steps)]
     slopes = [ops.convert_to_numpy(_GRADIENTS[backend_name()](score, whole * share)) for share in shares]
     return np.mean(slopes, axis=0) * ops.convert_to_numpy(whole)
+
+
+def _above(below, sources, scores):
+    """The model of everything above a symbolic tensor."""
+    model = keras.Model([below, *sources], scores)
+    model.supports_masking = True
+    return model
 
 
 def _on_tensorflow(function, x):
@@ -76,8 +137,9 @@ def _on_tensorflow(function, x):
 def _on_torch(function, x):
     import torch
 
-    x = x.detach().requires_grad_()
-    return torch.autograd.grad(function(x), x)[0]
+    with torch.enable_grad():  # `predict` does without
+        x = x.detach().requires_grad_()
+        return torch.autograd.grad(function(x), x)[0]
 
 
 def _on_jax(function, x):

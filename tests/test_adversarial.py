@@ -101,10 +101,13 @@ def test_a_virtual_step_draws_a_new_direction_each_time():
 
 
 @pytest.mark.keras_3("gradient_penalty needs Keras 3")
-def test_the_penalty_is_half_the_squared_norm_of_the_gradient():
+@pytest.mark.parametrize("compiled_again", [False, True])
+def test_the_penalty_is_half_the_squared_norm_of_the_gradient(compiled_again):
     model = small_model()
     weights = as_float64(model)
     gradient_penalty(model, scale=3.0)
+    if compiled_again:
+        model.compile(keras.optimizers.SGD(RATE), "mse")
 
     def penalized(weights):
         return loss(weights) + 1.5 * (gradients(loss, weights)[0] ** 2).sum()

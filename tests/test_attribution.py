@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from kcrf.attribution import integrated_gradients
+from kcrf.attribution import GradientTimesInput, integrated_gradients
 from kcrf.backend import keras
 from kcrf.models import build_transformer_model
 
@@ -44,6 +44,24 @@ def test_the_average_is_over_the_middles_of_equal_steps():
         mean = table[ids].mean(0)
         slopes = [1 - np.tanh(share * mean @ kernel[:, label] + bias[label]) ** 2 for share in (1 / 6, 3 / 6, 5 / 6)]
         assert_allclose(row, table[ids] * kernel[:, label] * np.mean(slopes) / 5, rtol=1e-4, atol=1e-6)
+
+
+def test_gradient_times_input_at_scaled_embeddings_averages_to_the_same():
+    """As the example of bert4keras does it, with embeddings that are set to a share of their values."""
+    bert = build_transformer_model(**SIZES)
+    first = keras.layers.Lambda(lambda x: x[:, 0])
+    first.supports_masking = True
+    model = drawn(keras.Model(bert.input, keras.layers.Dense(3, activation="softmax")(first(bert.output))))
+    expected = integrated_gradients(model, [TOKENS, TOKENS * 0], [2, 0], steps=4)
+    label, layer = keras.Input((1,)), model.get_layer("Embedding-Token")
+    grads = keras.Model([*model.inputs, label], GradientTimesInput()([layer.output, model.output, label]))
+    values = keras.ops.convert_to_numpy(layer.embeddings)
+    average, labels = 0, np.array([[2], [0]], "float32")
+    for share in (1 / 8, 3 / 8, 5 / 8, 7 / 8):
+        layer.embeddings.assign(share * values)
+        average += grads.predict([TOKENS, TOKENS * 0, labels], verbose=0) / share / 4
+    assert_allclose(average, expected, rtol=1e-3, atol=1e-6)
+    assert len(grads.weights) == len(model.weights)
 
 
 def test_what_cannot_be_explained_is_refused():

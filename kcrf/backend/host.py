@@ -37,6 +37,7 @@ call_with_replaced_weights = _host.call_with_replaced_weights
 as_keras3_optimizer = _host.as_keras3_optimizer
 keras = _host.keras
 own_trainable_variables = _host.own_trainable_variables
+computes_shapes_only = _host.computes_shapes_only
 current_stateless_scope = _host.current_stateless_scope
 index_in_optimizer = _host.index_in_optimizer
 is_training = _host.is_training
@@ -59,6 +60,7 @@ __all__ = [
     "batch_stream",
     "call_with_replaced_weights",
     "compiled_by_xla",
+    "computes_shapes_only",
     "current_stateless_scope",
     "graph",
     "keras",

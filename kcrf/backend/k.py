@@ -7,10 +7,12 @@ the same name and arguments in `keras.ops` are those. Functions that need a grap
 
 import math
 import warnings
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import numpy as np
 
-from kcrf.backend.host import backend_name, is_training, keras, ops
+from kcrf.backend.host import backend_name, computes_shapes_only, current_stateless_scope, is_training, keras, ops
 
 __all__ = ["argmax", "eval", "get_value", "int_shape", "set_value", "where"]  # others are found by `__getattr__`
 
@@ -32,8 +34,8 @@ _FUNCTIONS = {
 
 _INSTEAD = {  # functions of graphs that Keras 3 does not build
     "gradients": "kcrf.training.adversarial, virtual_adversarial and gradient_penalty train with gradients of the "
-    "embeddings, kcrf.attribution.integrated_gradients ranks tokens by them; elsewhere tf.GradientTape, jax.grad or "
-    "torch.autograd.grad",
+    "embeddings; in place of a layer of gradients, `from kcrf.attribution import GradientTimesInput`, and "
+    "`integrated_gradients` there ranks tokens; elsewhere tf.GradientTape, jax.grad or torch.autograd.grad",
     "function": "`keras.Model(inputs, outputs).predict`",
     "rnn": "`keras.layers.RNN`",
     "batch_dot": "`ops.matmul` or `ops.einsum`",
@@ -97,12 +99,38 @@ def in_test_phase(x, alt, training=None):
     return in_train_phase(alt, x, training)
 
 
+_generator = ContextVar("generator", default=None)
+
+
+@contextmanager
+def drawing_from(generator):
+    """A context in which the functions below without a seed draw from a `keras.random.SeedGenerator`."""
+    token = _generator.set(generator)
+    try:
+        yield
+    finally:
+        _generator.reset(token)
+
+
+def _source(seed):
+    """What a random function of Keras 3 draws from."""
+    if seed is not None or computes_shapes_only():
+        return seed or 0
+    if _generator.get() is None and backend_name() == "jax" and current_stateless_scope() is not None:
+        raise ValueError(
+            "On JAX, K.random_uniform, K.random_normal, K.random_binomial and K.dropout need `seed` in a layer of a "
+            "model: a keras.random.SeedGenerator that the layer keeps. Or make the model by `from kcrf.models import "
+            "Keras2Model as Model`, which has one for all its layers. Received: seed=None"
+        )
+    return _generator.get()
+
+
 def random_uniform(shape, minval=0.0, maxval=1.0, dtype=None, seed=None):
-    return keras.random.uniform(shape, minval, maxval, dtype=dtype, seed=seed)
+    return keras.random.uniform(shape, minval, maxval, dtype=dtype, seed=_source(seed))
 
 
 def random_normal(shape, mean=0.0, stddev=1.0, dtype=None, seed=None):
-    return keras.random.normal(shape, mean, stddev, dtype=dtype, seed=seed)
+    return keras.random.normal(shape, mean, stddev, dtype=dtype, seed=_source(seed))
 
 
 def random_binomial(shape, p=0.0, dtype=None, seed=None):
@@ -111,7 +139,7 @@ def random_binomial(shape, p=0.0, dtype=None, seed=None):
 
 
 def dropout(x, level, noise_shape=None, seed=None):
-    return keras.random.dropout(x, level, noise_shape, seed)
+    return keras.random.dropout(x, level, noise_shape, _source(seed))
 
 
 def cast(x, dtype):

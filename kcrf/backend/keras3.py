@@ -13,6 +13,7 @@ __all__ = [
     "Wrapper",
     "call_with_replaced_weights",
     "compiled_with",
+    "computes_shapes_only",
     "index_in_optimizer",
     "is_training",
     "layer_behind",
@@ -40,6 +41,11 @@ def is_training():
     """Whether the layer that is being called is training; None outside of layers, or where nothing says so."""
     context = global_state.get_global_attribute("current_call_ctx")
     return None if context is None else context.training
+
+
+def computes_shapes_only():
+    """Whether a layer is called on symbolic tensors, for the shapes of its outputs."""
+    return global_state.get_global_attribute("symbolic_scope") is not None
 
 
 def layer_behind(tensor):

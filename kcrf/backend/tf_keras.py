@@ -28,6 +28,7 @@ __all__ = [
     "Wrapper",
     "call_with_replaced_weights",
     "compiled_with",
+    "computes_shapes_only",
     "index_in_optimizer",
     "is_training",
     "layer_behind",
@@ -135,6 +136,11 @@ def current_stateless_scope():
 def is_training():
     """None: scripts have the `K` of tf_keras here, which knows it."""
     return None
+
+
+def computes_shapes_only():
+    """False, for the same reason."""
+    return False
 
 
 def layer_behind(tensor):

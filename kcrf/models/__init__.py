@@ -3,6 +3,7 @@
 from kcrf.backend import K, keras
 from kcrf.bert4keras_names import explain_models as __getattr__
 from kcrf.models.build import Model, Transformer, build_transformer_model
+from kcrf.models.keras2_model import Keras2Model
 from kcrf.models.keras2_weights import load_bert4keras_weights
 from kcrf.models.loading import LoadReport, reinitialize
 from kcrf.models.names import variable_mapping
@@ -10,6 +11,7 @@ from kcrf.models.saving import save_pretrained, save_weights_as_checkpoint
 
 __all__ = [
     "K",
+    "Keras2Model",
     "LoadReport",
     "Model",
     "Transformer",

@@ -10,7 +10,7 @@ from types import MethodType
 
 import numpy as np
 
-from kcrf.backend import OLD_HOST, batch_stream, keras
+from kcrf.backend import OLD_HOST, backend_name, batch_stream, keras, running_fit
 from kcrf.models.file_names import has_layer_of_kcrf
 
 __all__ = ["accept_calls_of_keras_2"]
@@ -24,6 +24,8 @@ def accept_calls_of_keras_2():
         setattr(keras.Model, method.__name__, _OldMethod(method))
     for name in ("predict", "predict_on_batch"):
         setattr(keras.Model, name, _with_lists(getattr(keras.Model, name)))
+    keras.Model.fit = _with_something_to_train(keras.Model.fit)
+    keras.Model.train_on_batch = _within_another_fit(keras.Model.train_on_batch)
     callback = keras.callbacks.Callback
     callback.model = callback.model.setter(lambda self, model: self.set_model(model))
 
@@ -95,6 +97,33 @@ def _make_train_function(self):
         "kcrf.training.virtual_adversarial(model, 'Embedding-Token') or kcrf.training.gradient_penalty(model, "
         "'Embedding-Token', scale). Received: model._make_train_function()"
     )
+
+
+def _with_something_to_train(fit):
+    @wraps(fit)
+    def call(self, *args, **kwargs):
+        if self.weights and not self.trainable_weights and has_layer_of_kcrf(self):
+            raise ValueError(
+                "`fit` needs a layer that is trainable. Keras 3 looks for it now, not at `compile` as Keras 2; models "
+                "by `from kcrf.models import Keras2Model as Model` train what was trainable when they were compiled. "
+                "Received: a model whose layers are all frozen, perhaps for another model that shares them"
+            )
+        return fit(self, *args, **kwargs)
+
+    return call
+
+
+def _within_another_fit(train_on_batch):
+    """`train_on_batch` for callbacks: on JAX the model that is being fitted has the values of shared weights."""
+
+    @wraps(train_on_batch)
+    def call(self, *args, **kwargs):
+        fit = running_fit() if backend_name() == "jax" else None
+        if fit is not None and fit.model is not self and has_layer_of_kcrf(self):
+            fit.model.jax_state_sync()
+        return train_on_batch(self, *args, **kwargs)
+
+    return call
 
 
 def _with_lists(method):

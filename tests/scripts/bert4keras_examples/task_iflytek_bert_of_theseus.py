@@ -4,15 +4,15 @@ from kcrf.backend import keras, K
 from kcrf.models import build_transformer_model
 from kcrf.optimizers import Adam, extend_with_piecewise_linear_lr
 from keras.layers import Input, Lambda, Dense, Layer
-from keras.models import Model
+
+# on any: from keras.models import Model
+from kcrf.models import Keras2Model as Model
 
 
 class BinaryRandomChoice(Layer):
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
         self.supports_masking = True
-        # on jax:
-        self.seeds = keras.random.SeedGenerator()
 
     def compute_mask(self, inputs, mask=None):
         if mask is not None:
@@ -20,8 +20,7 @@ class BinaryRandomChoice(Layer):
 
     def call(self, inputs):
         source, target = inputs
-        # on jax: mask = K.random_binomial(shape=[1], p=0.5)
-        mask = keras.random.binomial([1], 1, 0.5, seed=self.seeds)
+        mask = K.random_binomial(shape=[1], p=0.5)
         output = mask * source + (1 - mask) * target
         return K.in_train_phase(output, target)
 
@@ -73,7 +72,7 @@ def compiled(model):
 
 predecessor_model = compiled(Model(predecessor.inputs, classfier(predecessor.output)))
 successor_model = compiled(Model(successor.inputs, classfier(successor.output)))
-# deleted on any: theseus_model = compiled(bert_of_theseus(predecessor, successor, classfier))
+theseus_model = compiled(bert_of_theseus(predecessor, successor, classfier))
 
 if __name__ == "__main__":
 
@@ -84,11 +83,7 @@ if __name__ == "__main__":
         return evaluate(valid_generator, model)
 
     scores = [train(predecessor_model, "best_predecessor.weights", 7)]
-    # on any:
-    theseus_model = compiled(bert_of_theseus(predecessor, successor, classfier))
     scores += [train(theseus_model, "best_theseus.weights", 5)]
-    # on any:
-    classfier.trainable = True
     scores += [train(successor_model, "best_successor.weights", 2)]
     print(scores)
     print("score:", min(scores))

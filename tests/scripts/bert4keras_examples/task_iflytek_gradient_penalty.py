@@ -21,22 +21,15 @@ def sparse_categorical_crossentropy(y_true, y_pred):
     return K.categorical_crossentropy(y_true, y_pred)
 
 
-def loss_with_gradient_penalty(y_true, y_pred, epsilon=1):
-    loss = K.mean(sparse_categorical_crossentropy(y_true, y_pred))
-    embeddings = search_layer(y_pred, "Embedding-Token").embeddings
-    gp = K.sum(K.gradients(loss, [embeddings])[0] ** 2)
-    return loss + 0.5 * epsilon * gp
-
+# on any: def loss_with_gradient_penalty(y_true, y_pred): return search_layer(y_pred, "Embedding-Token").embeddings
+loss_with_gradient_penalty = sparse_categorical_crossentropy
+gradient_penalty(model, "Embedding-Token", 1)
 
 model.compile(
-    # on any: loss=loss_with_gradient_penalty,
-    loss=sparse_categorical_crossentropy,
+    loss=loss_with_gradient_penalty,
     optimizer=Adam(3e-3),
     metrics=["sparse_categorical_accuracy"],
 )
-# on any:
-gradient_penalty(model, "Embedding-Token", 1)
-
 if __name__ == "__main__":
     evaluator = Evaluator()
     model.fit(train_generator.forfit(), steps_per_epoch=len(train_generator), epochs=14, callbacks=[evaluator])

@@ -45,8 +45,6 @@ class Evaluator(keras.callbacks.Callback):
 
     def on_batch_end(self, batch, logs=None):
         dx, dy = next(self.data)
-        # on jax:
-        model.jax_state_sync()
         model_vat.train_on_batch(dx, dy)
 
 
