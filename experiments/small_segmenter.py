@@ -23,7 +23,7 @@ STUDENT = {**SMALL, "dropout": 0.1, "learning_rate": 2e-3, "epochs": 8}
 ROWS = {  # settings; whether with a teacher, with texts without labels
     "labels": (STUDENT, False, False),
     "teacher": (STUDENT, True, False),
-    "teacher and texts without labels": ({**STUDENT, "epochs": 6}, True, True),
+    "teacher and texts without labels": ({**STUDENT, "epochs": 12}, True, True),
 }
 
 
