@@ -1,8 +1,9 @@
 """A masked language model that computes the scores of the positions to predict, and of no others."""
 
 from kcrf.backend import keras, ops
+from kcrf.taggers.encoders import SinusoidalPositions
 
-__all__ = ["POSITIONS", "masked_language_model"]
+__all__ = ["POSITIONS", "masked_language_model", "start_positions"]
 
 POSITIONS = "Predicted-Position"
 
@@ -29,3 +30,15 @@ def masked_language_model(transformer):
     scores = ops.cast(x, "float32")  # (batch, predictions, vocabulary)
     inputs = {tensor.name: tensor for tensor in transformer.inputs}
     return keras.Model({**inputs, POSITIONS: positions}, scores)
+
+
+def start_positions(transformer):
+    """Gives the embeddings of positions of a new model sinusoids to start from, of the size of random ones.
+
+    The step from one position to the next is then the same linear map everywhere, so that attention learns to look at
+    neighbours much earlier than from random vectors, of which each pair has to be learnt by itself. Source of the
+    sinusoids: Vaswani et al., 2017, https://arxiv.org/abs/1706.03762.
+    """
+    embeddings = transformer.layers[transformer.config["prefix"] + "Embedding-Position"].embeddings
+    waves = SinusoidalPositions(dtype="float32")(ops.zeros((1, *embeddings.shape)))  # their mean square is 1/2
+    embeddings.assign(2**0.5 * transformer.config["initializer_range"] * waves)

@@ -20,7 +20,7 @@ from kcrf.models import build_transformer_model, save_pretrained
 from kcrf.optimizers import AdamWeightDecay
 from kcrf.pretraining.batches import MaskedBatches
 from kcrf.pretraining.importance import TaskModel, importance_writer
-from kcrf.pretraining.model import masked_language_model
+from kcrf.pretraining.model import masked_language_model, start_positions
 from kcrf.pretraining.vocabulary import learn_vocabulary
 from kcrf.pretraining.windows import Windows, check_texts, iterate_lines, word_splitter, write_tokens
 from kcrf.progress_bars import print_note
@@ -194,7 +194,7 @@ def _make_reader(settings, texts):
         "hidden_act": "gelu",
         "hidden_dropout_prob": 0.1,
         "attention_probs_dropout_prob": 0.1,
-        "max_position_embeddings": settings.length,  # later ones would never be trained
+        "max_position_embeddings": settings.positions or settings.length,
         "type_vocab_size": 2,
         "initializer_range": 0.02,
     }
@@ -299,7 +299,9 @@ def _build(settings, reader):
     """The `Transformer` with its head; of a BERT, with a new head and without pooler where the checkpoint has none."""
     options = {"model": reader.config.get("model_type", "bert"), "with_mlm": "linear", "return_keras_model": False}
     if settings.bert is None:
-        return build_transformer_model(reader.config, **options)
+        transformer = build_transformer_model(reader.config, **options)
+        start_positions(transformer)
+        return transformer
     with open_bert(settings.bert) as path:
         names = checkpoints.google_names(checkpoints.open_checkpoint(path), options["model"])
         pooler = any("pooler" in name for name in names)

@@ -51,6 +51,14 @@ class PretrainingSettings:
     vocab_size: int = option(
         8000, "How many tokens are learnt from the text.", "model", range=AT_LEAST_100, only=FROM_SCRATCH
     )
+    positions: int | None = option(
+        None,
+        "Longest window that a new model can read, where it is to be pretrained on longer ones afterwards.",
+        "model",
+        range=LENGTH,
+        only=FROM_SCRATCH,
+        none="--length",
+    )
     lower_case: bool | None = option(
         {"scratch": True, "bert": None},
         "Whether text is lowered and its accents are removed.",
@@ -119,7 +127,7 @@ class PretrainingSettings:
     )
     precision: str = option(
         "float32",
-        "Arithmetic of the layers. float16 and bfloat16 are faster on GPUs that have them.",
+        "Arithmetic of the layers. float16 and bfloat16 are faster on GPUs that have them, bfloat16 on some CPUs too.",
         "training",
         choices=("float32", "float16", "bfloat16"),
     )
@@ -146,6 +154,10 @@ class PretrainingSettings:
             raise ValueError(
                 "mask='selected' and `task_model` need each other. "
                 f"Received: mask={self.mask!r}, task_model={self.task_model!r}"
+            )
+        if self.positions is not None and self.positions < self.length:
+            raise ValueError(
+                f"`positions` must be at least `length`, {self.length}. Received: positions={self.positions}"
             )
         if self.width % 64:
             raise ValueError(f"`width` must be a multiple of 64, the size of a head. Received: {self.width}")

@@ -11,7 +11,7 @@ from seeds import set_seeds
 
 from kcrf import commands
 from kcrf.backend import backend_name, keras, ops
-from kcrf.checkpoints import open_checkpoint
+from kcrf.checkpoints import google_names, open_checkpoint
 from kcrf.models import build_transformer_model
 from kcrf.pretraining import PretrainingSettings, pretrain, resume_pretraining
 from kcrf.pretraining.batches import MaskedBatches
@@ -173,6 +173,22 @@ def test_further_pretraining_begins_with_the_weights_of_the_bert(whole, text, tm
     for name in before:
         np.testing.assert_allclose(before[name], after[name], atol=1e-6)
     assert (tmp_path / "more" / "vocab.txt").read_text() == (out / "vocab.txt").read_text()
+
+
+@pytest.mark.once("torch")
+def test_a_new_model_has_room_for_longer_windows_and_starts_from_sinusoids(text, tmp_path):
+    out = tmp_path / "short"
+    pretrain(replace(TINY, steps=1, positions=24, learning_rate=1e-12), [text], out)
+    name = "bert/embeddings/position_embeddings"
+    found = google_names(open_checkpoint(out), "bert")[name]
+    angles = np.arange(24)[:, None] / 10_000 ** (np.arange(0, 64, 2) / 64)
+    expected = 0.02 * 2**0.5 * np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    longer = PretrainingSettings(bert=str(out), length=24, steps=1, batch_size=8, learning_rate=1e-12)
+    pretrain(longer, [text], tmp_path / "long")
+    np.testing.assert_allclose(google_names(open_checkpoint(tmp_path / "long"), "bert")[name], expected, atol=1e-6)
+    with pytest.raises(ValueError, match="`length` must be at most 24"):
+        pretrain(replace(longer, length=25), [text], tmp_path / "longer")
 
 
 @pytest.mark.once("torch")
