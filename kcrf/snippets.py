@@ -259,7 +259,11 @@ class DataGenerator:
 
     def _endless(self, random):
         while True:
-            yield from self.__iter__(random)
+            batch = None
+            for batch in self.__iter__(random):
+                yield batch
+            if batch is None:
+                raise ValueError("`forfit` and `fortest` need data for one batch at least. Received: none")
 
     def to_dataset(self, types: Any, shapes: Any, names: Any = None, padded_batch: bool = False) -> Any:
         """A `tf.data.Dataset` without end, for a subclass whose `__iter__` yields single items. Needs TensorFlow.

@@ -338,3 +338,14 @@ def test_search_layer_finds_what_a_tensor_is_computed_from():
     keras.layers.Dense(1, name="after")(y)
     assert [search_layer(y, name) is not None for name in ("top", "bottom", "inside", "after")] == [True] * 3 + [False]
     assert search_layer(search_layer(y, "top"), "bottom").units == 4
+
+
+@pytest.mark.parametrize("method", ["forfit", "fortest"])
+def test_batches_without_end_of_no_data_are_refused(method):
+    class Batches(DataGenerator):
+        def __iter__(self, random=False):
+            yield from ([np.array([item])] for _, item in self.sample(random))
+
+    with pytest.raises(ValueError, match="need data for one batch at least"):
+        next(iter(getattr(Batches([], 4), method)()))
+    assert next(iter(getattr(Batches([7], 4), method)())) is not None
