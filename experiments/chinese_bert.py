@@ -1,7 +1,10 @@
-"""The text of a small Chinese BERT: what is in the corpora, but for the sentences of their test parts.
+r"""The text of a small Chinese BERT: what is in the corpora, but for the sentences of their test parts.
 
     python experiments/chinese_bert.py --data FOLDER --out runs/chinese/text.txt
-    kcrf pretrain --text runs/chinese/text.txt --steps 8000 --precision bfloat16 --out runs/chinese/bert
+    kcrf pretrain --text runs/chinese/text.txt --out runs/chinese/short --length 16 --positions 128 --batch-size 128 \
+        --learning-rate 1e-3 --schedule constant --steps 4000 --precision bfloat16
+    kcrf pretrain --text runs/chinese/text.txt --bert runs/chinese/short --out runs/chinese/long --length 128 \
+        --learning-rate 5e-4 --steps 8000 --precision bfloat16
 
 FOLDER holds the corpora in TEXTS and TESTS. A sentence ends with 。, ！, ？, ； or its line. One of SHORTEST characters
 or more that also stands in a test part, of whichever corpus, is left out of its line. Labels, blanks between words, and
