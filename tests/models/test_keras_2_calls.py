@@ -98,7 +98,7 @@ def test_a_replaced_train_function_is_refused_with_what_to_call_instead():
     model = classifier()
     with pytest.raises(NotImplementedError, match=r"kcrf.training.adversarial\(model, 'Embedding-Token', epsilon\)"):
         model._make_train_function()
-    with pytest.raises(ValueError, match=r"kcrf.training.gradient_penalty\(model, 'Embedding-Token'\)"):
+    with pytest.raises(ValueError, match=r"kcrf.training.gradient_penalty\(model, 'Embedding-Token', scale\)"):
         search_layer(model(next(batches())[0]), "Embedding-Token")
 
 

@@ -1,4 +1,5 @@
 # ruff: noqa
+# fmt: off
 from texts import *
 from kcrf.backend import keras, search_layer, K
 from kcrf.models import build_transformer_model
@@ -22,8 +23,7 @@ def sparse_categorical_crossentropy(y_true, y_pred):
 
 
 # on any: def loss_with_gradient_penalty(y_true, y_pred): return search_layer(y_pred, "Embedding-Token").embeddings
-loss_with_gradient_penalty = sparse_categorical_crossentropy
-gradient_penalty(model, "Embedding-Token", 1)
+loss_with_gradient_penalty = sparse_categorical_crossentropy; gradient_penalty(model, "Embedding-Token", 1)
 
 model.compile(
     loss=loss_with_gradient_penalty,
