@@ -50,13 +50,7 @@ class _GradientTimesInput(keras.layers.Layer):
 
     def call(self, inputs, mask=None):
         below, labels, *sources = inputs
-        mask = [mask[0] if mask else None, *[None] * len(sources)]
-
-        def score(x):
-            scores = self.above([x, *sources], mask=mask)
-            return ops.sum(ops.take_along_axis(scores, ops.cast(labels, "int32"), axis=1))
-
-        return _GRADIENTS[backend_name()](score, below) * below
+        return _gradient(self.above, below, sources, labels, mask[0] if mask else None) * below
 
     def compute_mask(self, inputs, mask=None):
         return mask[0] if mask else None
@@ -105,16 +99,10 @@ def integrated_gradients(
     node = layer._inbound_nodes[0]
     tokens = inputs[next(index for index, x in enumerate(model.inputs) if x is node.input_tensors[0])]
     above = _above(node.outputs[0], model.inputs, model.output)
-    mask = [layer.compute_mask(tokens), *[None] * len(inputs)]
-    rows, labels = np.arange(len(tokens)), np.asarray(labels)
-
-    def score(x):
-        scores = above([x, *inputs], mask=mask)
-        return ops.sum(ops.take(ops.reshape(scores, (-1,)), rows * scores.shape[1] + labels))
-
+    mask, labels = layer.compute_mask(tokens), np.asarray(labels)[:, None]
     whole = layer(tokens)
     shares = [(step + 0.5) / steps for step in range(steps)]
-    slopes = [ops.convert_to_numpy(_GRADIENTS[backend_name()](score, whole * share)) for share in shares]
+    slopes = [ops.convert_to_numpy(_gradient(above, whole * share, inputs, labels, mask)) for share in shares]
     return np.mean(slopes, axis=0) * ops.convert_to_numpy(whole)
 
 
@@ -123,6 +111,16 @@ def _above(below, sources, scores):
     model = keras.Model([below, *sources], scores)
     model.supports_masking = True
     return model
+
+
+def _gradient(above, below, sources, labels, mask):
+    """The gradient of the scores of the labels, `(batch, n)`, with respect to what is below."""
+
+    def score(x):
+        scores = above([x, *sources], mask=[mask, *[None] * len(sources)])
+        return ops.sum(ops.take_along_axis(scores, ops.cast(labels, "int32"), axis=1))
+
+    return _GRADIENTS[backend_name()](score, below)
 
 
 def _on_tensorflow(function, x):

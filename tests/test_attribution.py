@@ -18,11 +18,16 @@ def drawn(model):
     return model
 
 
-def test_they_sum_to_the_difference_of_the_scores_and_padding_has_none():
+def bert_classifier():
+    """A small BERT with three labels."""
     bert = build_transformer_model(**SIZES)
     first = keras.layers.Lambda(lambda x: x[:, 0])
     first.supports_masking = True
-    model = drawn(keras.Model(bert.input, keras.layers.Dense(3, activation="softmax")(first(bert.output))))
+    return drawn(keras.Model(bert.input, keras.layers.Dense(3, activation="softmax")(first(bert.output))))
+
+
+def test_they_sum_to_the_difference_of_the_scores_and_padding_has_none():
+    model = bert_classifier()
     shares = integrated_gradients(model, [TOKENS, TOKENS * 0], [2, 0], steps=60)
     assert shares.shape == (2, 5, 4)
     scores = model.predict([TOKENS, TOKENS * 0], verbose=0)
@@ -48,10 +53,7 @@ def test_the_average_is_over_the_middles_of_equal_steps():
 
 def test_gradient_times_input_at_scaled_embeddings_averages_to_the_same():
     """As the example of bert4keras does it, with embeddings that are set to a share of their values."""
-    bert = build_transformer_model(**SIZES)
-    first = keras.layers.Lambda(lambda x: x[:, 0])
-    first.supports_masking = True
-    model = drawn(keras.Model(bert.input, keras.layers.Dense(3, activation="softmax")(first(bert.output))))
+    model = bert_classifier()
     expected = integrated_gradients(model, [TOKENS, TOKENS * 0], [2, 0], steps=4)
     label, layer = keras.Input((1,)), model.get_layer("Embedding-Token")
     grads = keras.Model([*model.inputs, label], GradientTimesInput()([layer.output, model.output, label]))

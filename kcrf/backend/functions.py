@@ -25,8 +25,7 @@ def search_layer(inputs, name):
             "`search_layer` needs a layer or a symbolic tensor. In a loss or in `call` of a layer, Keras 3 has values, "
             "which do not know their layers: find the layer before, by `model.get_layer(name)`; for a penalty on the "
             f"gradient of embeddings, call kcrf.training.gradient_penalty(model, {name!r}, scale), and leave the loss "
-            "without it. "
-            f"Received: inputs={type(inputs).__name__}"
+            f"without it. Received: inputs={type(inputs).__name__}"
         )
     waiting, seen = [inputs if isinstance(inputs, keras.layers.Layer) else inputs._keras_history.operation], set()
     while waiting:

@@ -50,7 +50,9 @@ class Keras2Model(keras.Model):
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         super().compile(*args, **kwargs)
-        self._compiled.flags = [(layer, layer.trainable) for layer in self._flatten_layers()]
+        # Layers with others inside come first, because setting their flag sets those of the others.
+        layers = sorted(self._flatten_layers(), key=lambda layer: not layer._layers)
+        self._compiled.flags = [(layer, layer.trainable) for layer in layers]
 
     def compile_from_config(self, config: dict[str, Any]) -> None:
         """Compiles a loaded model; Keras leaves this to classes with a `compile` of their own."""
@@ -77,8 +79,7 @@ class Keras2Model(keras.Model):
 
 
 def _set(flags):
-    """Sets which layers are trainable. Those with layers inside come first, because they pass it on to them."""
-    for layer, trainable in sorted(flags, key=lambda flag: not flag[0]._layers):
+    for layer, trainable in flags:
         layer.trainable = trainable
 
 
