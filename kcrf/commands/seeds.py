@@ -7,7 +7,7 @@ from statistics import mean, stdev
 
 __all__ = ["failed_runs", "plan_seeds", "print_seeds", "with_hashes"]
 
-ADVICE = "more --steps, a larger --warmup, --bias-correction and --skip-top-layers 1 make that rarer"
+ADVICE = "more --steps, more --warmup, a lower --learning-rate, --bias-correction, --skip-top-layers 1 make that rarer"
 
 
 def with_hashes(sources):
@@ -66,13 +66,14 @@ def _are_same(known, settings, chosen):
     )
 
 
-def print_seeds(out, scores, metric=None):
+def print_seeds(out, scores, metric=None, diverged=()):
     """Prints the scores of the last part of each run, their mean and standard deviation, and which runs failed.
 
     Args:
         out: What the table is called.
         scores: A dict from the seed to the scores of a run, by part.
         metric: The score of labels by which the best epochs were chosen. Defaults to None: accuracy.
+        diverged: The seeds of runs that ended without scores, because their loss was not finite. Defaults to none.
     """
     from rich.console import Console
 
@@ -88,9 +89,11 @@ def print_seeds(out, scores, metric=None):
         columns = [[row[key] for row in last.values() if row.get(key) is not None] for key in keys]
         rows.append([name, *(float(of(column)) if len(column) > 1 else None for column in columns)])
     Console().print(score_table(f"{out}, {part} part", ["", *(TITLES[key] for key in keys)], rows))
-    failed = failed_runs(scores, metric)
+    failed = {seed: f"{seed}" for seed in failed_runs(scores, metric)}
+    failed |= {seed: f"{seed} (loss not finite)" for seed in diverged}
     if failed:
-        print(f"failed: {len(failed)} of {len(scores)} runs, seed {', '.join(map(str, failed))}: {ADVICE}")
+        names = ", ".join(failed[seed] for seed in sorted(failed))
+        print(f"failed: {len(failed)} of {len(scores) + len(diverged)} runs, seed {names}: {ADVICE}")
 
 
 def failed_runs(scores, metric=None):

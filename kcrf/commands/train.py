@@ -70,20 +70,24 @@ def _train_seeds(options, settings, sources):
     """Trains one run for each seed, prints their scores and writes a report on them."""
     from kcrf.commands.seeds import plan_seeds, print_seeds, with_hashes
     from kcrf.reports import write_report
-    from kcrf.runs import read_run
+    from kcrf.runs import DivergedError, read_run
 
-    scores, report, sources = {}, Path(options.out) / "report.html", with_hashes(sources)
-    runs = plan_seeds(options.out, settings, sources, options.seeds, options.overwrite)
-    for one, folder, what in runs:
-        if what != "keep":
-            try:
+    runs, diverged, sources = {}, [], with_hashes(sources)
+    for one, folder, what in plan_seeds(options.out, settings, sources, options.seeds, options.overwrite):
+        try:
+            if what != "keep":
                 _run_training(folder, one, sources, what, options.overwrite, f"seed {one.seed}")
-            except KeyboardInterrupt:
-                raise KeyboardInterrupt("continue with the same command, without --overwrite") from None
-        run = read_run(folder)
-        scores[one.seed] = run.scores
-    print_seeds(options.out, scores, run.settings.get("metric"))
-    write_report([folder for _, folder, _ in runs], report)
+            runs[one.seed] = read_run(folder)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt("continue with the same command, without --overwrite") from None
+        except DivergedError as error:
+            diverged.append(one.seed)
+            if len(diverged) == options.seeds:
+                raise DivergedError(f"all {options.seeds} runs failed. The last one: {error}") from None
+    metric = next(iter(runs.values())).settings.get("metric")
+    print_seeds(options.out, {seed: run.scores for seed, run in runs.items()}, metric, diverged)
+    report = Path(options.out) / "report.html"
+    write_report([run.path for run in runs.values()], report)
     print(report)
 
 

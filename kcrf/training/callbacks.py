@@ -6,6 +6,7 @@ import threading
 import time
 
 from kcrf.backend import keras, ops, set_random_state
+from kcrf.runs import DivergedError
 
 __all__ = ["Averages", "EpochBatches", "EpochScores", "Interruption"]
 
@@ -102,7 +103,7 @@ class EpochScores(keras.callbacks.Callback):
         """The row of an epoch, a dict of numbers."""
         loss = float(logs["loss"])
         if not math.isfinite(loss):
-            raise ValueError(
+            raise DivergedError(
                 f"Training needs a finite loss. Received: {loss} in epoch {epoch + 1}; use a lower learning rate, or "
                 "more warmup"
             )

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import shutil
 
 import numpy as np
@@ -570,6 +571,27 @@ def test_several_seeds_are_trained_summed_up_and_continued(tmp_path, capsys):
     assert "Received: also --seeds" in capsys.readouterr().err
     assert commands.main(["train", "--resume", str(out)]) == 2
     assert "Received: those of --seeds, which the same command continues" in capsys.readouterr().err
+
+
+@pytest.mark.once("torch")
+def test_a_seed_that_diverges_counts_as_failed_and_the_others_stand(tmp_path, capsys):
+    data, out = tmp_path / "train.tsv", tmp_path / "runs"
+    data.write_text("".join(f"{text}\t{label}\n" for text, label in PARTS["train"]))
+    arguments = ["train", "--task", "classify", "--train", str(data), "--valid", str(data), "--out", str(out)]
+    arguments += ["--width", "8", "--depth", "1", "--epochs", "1", "--batch-size", "8", "--seeds", "2"]
+    assert commands.main([*arguments, "--learning-rate", "1e30"]) == 2
+    assert "all 2 runs failed. The last one: Training needs a finite loss" in capsys.readouterr().err
+    assert list(out.iterdir()) == []
+    assert commands.main([*arguments, "--learning-rate", "0.02"]) == 0
+    shutil.rmtree(out / "seed-1")
+    config = out / "seed-0" / "config.json"
+    config.write_text(config.read_text().replace('"learning_rate": 0.02', '"learning_rate": 1e+30'))
+    capsys.readouterr()
+    assert commands.main([*arguments, "--learning-rate", "1e30"]) == 0
+    printed = capsys.readouterr().out
+    assert re.search(r"1 \(loss not finite\): more --steps, more --warmup, a lower --learning-rate", printed)
+    assert "of 2 runs" in printed and re.search(r"seed 0 .* 0\.\d+", printed) and not (out / "seed-1").exists()
+    assert "seed-0" in (out / "report.html").read_text()
 
 
 @pytest.mark.once("torch")
