@@ -28,6 +28,7 @@ TASKS = {  # files for training, joined; the file that is scored; where texts an
 HEADERS = {"index", "Quality"}  # the first cells of first lines with names
 ROWS = {
     "defaults": {},
+    "1,000 steps": {"steps": 1000},
     "pooler": {"pool": "pooler"},
     "mean": {"pool": "mean"},
     "top layer anew": {"skip_top_layers": 1},

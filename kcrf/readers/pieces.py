@@ -32,6 +32,7 @@ class PieceReader:
     Attributes:
         vectors: `kcrf.readers.WordVectors` for the input "vectors", or None, the default, for no such input. All pieces
             of a word have the same.
+        longest: The most positions of a text that is read as a whole.
 
     Raises:
         ValueError: The vocabulary lacks a special token or has more tokens than the configuration says, or the BERT
@@ -58,7 +59,7 @@ class PieceReader:
         if positions < BUCKETS[0]:
             raise ValueError(f"A BERT has {BUCKETS[0]} positions or more. Received: {positions}")
         self._limit = max(length for length in BUCKETS if length <= positions) - 2
-        self._longest = max(length for length in (*BUCKETS, *LONG_BUCKETS) if length <= positions)
+        self.longest = max(length for length in (*BUCKETS, *LONG_BUCKETS) if length <= positions)
 
     def read(self, texts, tokens=None):
         """A list with the `Reading` of each text; `tokens` are not looked at."""
@@ -83,7 +84,7 @@ class PieceReader:
         ]
 
     def _whole_inputs(self, texts, encoded, encoded_b, max_length):
-        room = min(max_length, self._longest) - 2
+        room = min(max_length, self.longest) - 2
         if texts[1] is None:
             ids, ids_b = encoded.token_ids[:room], []
             first, second = [self._start, *ids, self._end], []

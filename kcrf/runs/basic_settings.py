@@ -113,8 +113,8 @@ class BasicSettings:
     )
     max_length: int = option(
         128,
-        "How many positions of a text, or of both texts of a pair, are read, up to 512. The rest is cut off, of a pair "
-        "from the longer text.",
+        "How many positions of a text, or of both texts of a pair, are read, up to 512 and those of a BERT. The rest "
+        "is cut off, of a pair from the longer text.",
         "model",
         range=LENGTH,
         only=FOR_CLASSES,

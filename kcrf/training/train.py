@@ -246,7 +246,13 @@ def _make_reader(settings, sentences, unlabelled):
     The characters of texts without labels get vectors, too.
     """
     if settings.bert is not None:
-        return reader_of(settings.bert, settings.bert_layers, settings.lower_case, settings.word_case)
+        reader = reader_of(settings.bert, settings.bert_layers, settings.lower_case, settings.word_case)
+        if settings.task == "classify" and settings.max_length > max(reader.longest, Settings.max_length):
+            raise ValueError(
+                f"`max_length` must be at most {reader.longest}, as many positions as {settings.bert} can use. "
+                f"Received: {settings.max_length}"
+            )
+        return reader
     if settings.units == "words":
         return WordReader.of(sentences)
     lexicon = Lexicon.of(sentences) if settings.lexicon else None

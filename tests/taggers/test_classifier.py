@@ -124,6 +124,13 @@ def test_only_what_the_run_was_trained_on_is_taken(run):
         EntityRecognizer(run)
 
 
+@pytest.mark.once("torch")
+def test_more_positions_than_the_bert_has_are_refused(bert, tmp_path):
+    with pytest.raises(ValueError, match="must be at most 64, as many positions as .*bert.* Received: 256"):
+        train_classifier(Settings(**QUICK, bert=str(bert), max_length=256), **PARTS, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
 def test_pairs_are_learnt_on_a_bert(bert, tmp_path):
     settings = Settings(**{**QUICK, "epochs": 20}, bert=str(bert), metric="f")
     _, scores = train_classifier(settings, PAIRS[:80], PAIRS[:16], out=tmp_path / "run")
