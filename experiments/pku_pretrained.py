@@ -1,0 +1,78 @@
+"""F1 on the PKU test set with what a small Chinese BERT has learnt from raw text, and without.
+
+    python experiments/pku_pretrained.py --data FOLDER --bert runs/chinese/long [--only ROW ...] [--seeds 0]
+
+`experiments/chinese_bert.py` says how the BERT was made. "bert" is fine-tuned with a CRF on top; "characters" are its
+vectors of single characters, beside those that the default network learns, below or on top of its convolutions. Every
+run is `kcrf train --task cws` on PFR 1998-01 with its defaults, but for what stands in ROWS; nine tenths of the
+sentences are trained on, and the epoch is chosen on the others. Results are kept in experiments/pku_pretrained.json; an
+experiment that was stopped continues behind the last whole epoch.
+"""
+
+import argparse
+import json
+from functools import partial
+from pathlib import Path
+
+from results import kept, run_folder, trained
+
+RESULTS = Path(__file__).with_suffix(".json")
+ROWS = {
+    "without": {},
+    "characters": {"vectors": True},
+    "characters, top": {"vectors": True, "vectors_at": "top"},
+    "bert": {"bert": True, "learning_rate": 3e-4},
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", required=True, type=Path)
+    parser.add_argument("--bert", required=True, type=Path, help="a folder that `kcrf pretrain` wrote")
+    parser.add_argument("--only", nargs="+", choices=ROWS, default=list(ROWS))
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
+    parser.add_argument("--out", type=Path, default=Path("runs/pku_pretrained"))
+    options = parser.parse_args()
+    for seed in options.seeds:
+        for row in options.only:
+            key = f"{row}, seed {seed}"
+            run = partial(measure, options, {"seed": seed, **ROWS[row]}, run_folder(options.out, key))
+            print(key, json.dumps(kept(RESULTS, key, run)), flush=True)
+
+
+def measure(options, settings, out):
+    """The scores of one training run, and its wall time and processor time in seconds."""
+    from kcrf.corpora import read_segmented, split
+    from kcrf.runs import Settings
+
+    if "vectors" in settings:
+        settings = {**settings, "vectors": str(write_vectors(options.bert, options.out / "characters.txt"))}
+    if "bert" in settings:
+        settings = {**settings, "bert": str(options.bert)}
+    train, test = (
+        [words for words in read_segmented(options.data / name) if words]
+        for name in ("pfr199801/train.utf8", "sighan2005/pku_test_gold.utf8")
+    )
+    train, valid = split(train, 0.1, settings["seed"])
+    _, scores, taken = trained(Settings(**settings), (train, valid, test), out)
+    figures = {name: round(scores["test"][name], 5) for name in ("f", "precision", "recall", "oov_recall")}
+    return {**figures, "valid_f": round(scores["valid"]["f"], 5), **taken}
+
+
+def write_vectors(bert, path):
+    """Writes the embeddings of a BERT's single characters as text, as word2vec does; returns the path."""
+    from kcrf.checkpoints import open_checkpoint
+    from kcrf.tokenizers import load_vocab
+
+    table = open_checkpoint(bert)["bert.embeddings.word_embeddings.weight"]
+    table = (table - table.mean(axis=0)) / table.std()  # of the size of other inputs
+    characters = {token: table[row] for token, row in load_vocab(bert / "vocab.txt").items() if len(token) == 1}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8") as file:
+        file.write(f"{len(characters)} {table.shape[1]}\n")
+        file.writelines(f"{name} {' '.join(f'{x:.4f}' for x in row)}\n" for name, row in characters.items())
+    return path
+
+
+if __name__ == "__main__":
+    main()
