@@ -18,7 +18,7 @@ from kcrf.optimizers import Adam
 from kcrf.snippets import DataGenerator, ViterbiDecoder, sequence_padding
 from kcrf.tokenizers import Tokenizer
 
-maxlen, batch_size, epochs, layers = 72, 16, 2, 2
+maxlen, batch_size, epochs, layers = 72, 16, 2, 2  # with BERT-base 12 layers
 learning_rate, crf_lr_multiplier = 2e-3, 5  # with a real BERT 2e-5 and 500
 
 corpus = load_mini()

@@ -16,7 +16,7 @@ from kcrf.optimizers import Adam
 from kcrf.snippets import DataGenerator, ViterbiDecoder, sequence_padding
 from kcrf.tokenizers import Tokenizer
 
-maxlen, batch_size, epochs, layers = 32, 16, 6, 2
+maxlen, batch_size, epochs, layers = 32, 16, 6, 2  # with BERT-base 12 layers
 learning_rate, crf_lr_multiplier = 2e-3, 5  # with a real BERT 2e-5 and 1000
 categories = ["LOC", "ORG", "PER"]
 patterns = ["PER昨天从LOC来到LOC。", "ORG的PER说，LOC下雨了。", "PER在ORG工作。", "LOC的ORG请来了PER。", "没有事。"]

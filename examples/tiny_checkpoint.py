@@ -35,13 +35,12 @@ def tiny_checkpoint(texts, model="bert", folder=None, **changes):
 
 
 def checkpoint(texts, **settings):
-    """The files of the checkpoint folder on the command line, or of a tiny one if there is none."""
+    """Configuration, weights and vocabulary of the folder on the command line, or of a tiny one if there is none."""
     if len(sys.argv) < 2:
         return tiny_checkpoint(texts, **settings)
     folder = Path(sys.argv[1])
     config = next(path for path in sorted(folder.glob("*config*.json")))
-    weights = next((path for path in sorted(folder.glob("*.safetensors"))), folder / "bert_model.ckpt")
-    return config, weights, folder / "vocab.txt"
+    return config, folder, folder / "vocab.txt"  # the weights are found in the folder, whatever their format
 
 
 if __name__ == "__main__":

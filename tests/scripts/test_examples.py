@@ -75,6 +75,24 @@ def test_an_example_of_sequence_labelling_is_short(name):
     assert len((EXAMPLES / f"{name}.py").read_text(encoding="utf-8").splitlines()) < 120
 
 
+@pytest.mark.once("torch")
+def test_the_examples_take_a_checkpoint_folder_of_any_format(tmp_path, monkeypatch):
+    import torch
+
+    from kcrf.checkpoints import open_checkpoint
+
+    monkeypatch.syspath_prepend(EXAMPLES)
+    from tiny_checkpoint import checkpoint, tiny_checkpoint
+
+    config, weights, vocab = tiny_checkpoint(["abc"], folder=tmp_path)
+    arrays = dict(open_checkpoint(weights))
+    torch.save({name: torch.from_numpy(array) for name, array in arrays.items()}, tmp_path / "pytorch_model.bin")
+    weights.unlink()
+    monkeypatch.setattr("sys.argv", ["script.py", str(tmp_path)])
+    assert checkpoint([])[::2] == (config, vocab)
+    assert sorted(open_checkpoint(checkpoint([])[1])) == sorted(arrays)
+
+
 def marks(name):
     """Those of a script: what `make test` leaves out, and why a script does not run here."""
     left_out = [] if name in HERE else [pytest.mark.long]
