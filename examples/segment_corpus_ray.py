@@ -1,6 +1,6 @@
 """Segment a folder of text files into words on several workers, or several machines, with Ray Data.
 
-    pip install 'kcrf[onnx]' 'ray[data]'
+    pip install '.[onnx]' 'ray[data]'
     python examples/segment_corpus_ray.py texts words --workers 2 [--model RUN]
 
 Each `*.txt` under `texts` gives a file of the same name under `words`, with what `kcrf segment` writes. Each worker

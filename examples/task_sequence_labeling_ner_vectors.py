@@ -4,7 +4,7 @@
 
 The text has a sentence a line, words separated by blanks, such as the one that PKU's was cut from, or one that
 `kcrf segment` cut; without one it is the built-in corpus, which is too small for good vectors. Needs gensim:
-pip install "kcrf[vectors]". Without code: `kcrf train --task ner --train FILE --vectors words.bin`.
+pip install '.[vectors]'. Without code: `kcrf train --task ner --train FILE --vectors words.bin`.
 """
 
 import sys
