@@ -8,6 +8,7 @@ import random
 from typing import Any
 
 from kcrf.backend import OLD_HOST, backend_name, keras, ops
+from kcrf.layers import ConditionalRandomField, MaximumEntropyMarkovModel
 
 __all__ = ["adversarial", "gradient_penalty", "virtual_adversarial"]
 
@@ -55,7 +56,8 @@ def virtual_adversarial(
     Supervised and Semi-Supervised Learning", https://arxiv.org/abs/1704.03976.
 
     Args:
-        model: A compiled model, as for `adversarial`. Its loss compares two predictions, as "kld" does.
+        model: A compiled model, as for `adversarial`. Its loss compares two predictions, as "kld" does; that of a CRF
+            does not.
         embedding: The name of the layer that holds the embeddings. Defaults to "Embedding-Token".
         epsilon: The length of the addition, the Frobenius norm over the whole matrix. Defaults to 1.0.
         xi: The length of the additions at which the direction is searched. Defaults to 10.0.
@@ -89,11 +91,13 @@ def gradient_penalty(model: Any, embedding: str = "Embedding-Token", scale: floa
         scale: What the squared norm is multiplied by, beside 1/2. Defaults to 1.0.
 
     Raises:
-        ValueError: As for `adversarial`.
+        ValueError: As for `adversarial`; or the model has a `ConditionalRandomField`, whose loss has no second
+            derivatives.
         NotImplementedError: Keras is tf_keras.
     """
     if OLD_HOST:
         raise NotImplementedError("`gradient_penalty` needs Keras 3. Received: tf_keras")
+    _refuse_crf(model)
     variable = _embeddings(model, embedding)
     if backend_name() == "jax":
         model.compute_loss_and_updates = _penalized_on_jax(model, variable, scale, model.compute_loss_and_updates)
@@ -104,6 +108,16 @@ def gradient_penalty(model: Any, embedding: str = "Embedding-Token", scale: floa
     # A new function: for one that it has compiled before, JAX would go on with the old loss.
     another = _without_fused_attention if backend_name() == "torch" else lambda step: lambda *args: step(*args)
     _replace_step(model, another(step))
+
+
+def _refuse_crf(model):
+    """Raises ValueError if a model has a CRF, whose gradient would count as a constant."""
+    for layer in model._flatten_layers():
+        if isinstance(layer, ConditionalRandomField) and not isinstance(layer, MaximumEntropyMarkovModel):
+            raise ValueError(
+                "`gradient_penalty` needs a loss with second derivatives. "
+                f"Received: a model with the CRF `{layer.name}`; `adversarial` works with it"
+            )
 
 
 def _embeddings(model, name):

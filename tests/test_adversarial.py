@@ -7,6 +7,7 @@ from seeds import set_seeds
 
 from kcrf.adversarial import adversarial, gradient_penalty, virtual_adversarial
 from kcrf.backend import OLD_HOST, backend_name, keras
+from kcrf.layers import ConditionalRandomField, MaximumEntropyMarkovModel
 from kcrf.models import build_transformer_model
 from kcrf.optimizers import Adam
 
@@ -136,6 +137,20 @@ def test_the_penalty_works_through_fused_attention():
     gradient_penalty(model, scale=1.0)
     model.train_on_batch([tokens, tokens * 0], labels)
     assert any(np.abs(a - b).max() > 1e-4 for a, b in zip(plain, model.get_weights()))
+
+
+@pytest.mark.keras_3("gradient_penalty needs Keras 3")
+@pytest.mark.parametrize("kind", [ConditionalRandomField, MaximumEntropyMarkovModel])
+def test_the_penalty_is_refused_where_the_loss_has_no_second_derivatives(kind):
+    inputs = keras.Input((3,), dtype="int32")
+    layer = kind(name="Tags")
+    model = keras.Model(inputs, layer(keras.layers.Embedding(6, 4, name="Embedding-Token")(inputs)))
+    model.compile("sgd", loss=layer.sparse_loss)
+    if kind is ConditionalRandomField:
+        with pytest.raises(ValueError, match="second derivatives. Received: a model with the CRF `Tags`"):
+            gradient_penalty(model)
+    else:
+        gradient_penalty(model)
 
 
 def test_epsilon_zero_is_plain_training_and_our_optimizer_sees_it():
