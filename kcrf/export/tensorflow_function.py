@@ -47,10 +47,14 @@ def classifier_function(network, settings):
 
 
 def _module(model, outputs):
+    """A `tf.Module` that serves the outputs. Its inputs have `_` for `-`, which TensorFlow allows in no argument."""
     module = tf.Module()
     module.variables_of_model = model.variables  # tracked, so that they are saved
-    signature = signature_of(model)
-    module.serve = tf.function(lambda **inputs: outputs(inputs)).get_concrete_function(**signature)
+    names = {name.replace("-", "_"): name for name in model.input}
+    specs = signature_of(model)
+    signature = {given: tf.TensorSpec(specs[name].shape, "int32", name=given) for given, name in names.items()}
+    serve = tf.function(lambda **inputs: outputs({names[given]: x for given, x in inputs.items()}))
+    module.serve = serve.get_concrete_function(**signature)
     return module
 
 

@@ -111,11 +111,16 @@ def test_entities_are_those_of_the_run(head, scheme, tmp_path):
     assert [found for _, found in best] == [found for _, found in others]
 
 
-def test_words_as_units_and_a_bilstm_and_pieces_of_a_bert(tmp_path):
-    bert = tmp_path / "tiny"
+def write_bert(folder):
+    """A tiny BERT with random weights."""
     vocab = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "kim", "lives", "in", "lee", "##ds", ".", "the", "team", "won", "3"]
     sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
-    save_pretrained(build_transformer_model(vocab_size=len(vocab), max_position=64, **sizes), bert, vocab=vocab)
+    save_pretrained(build_transformer_model(vocab_size=len(vocab), max_position=64, **sizes), folder, vocab=vocab)
+    return folder
+
+
+def test_words_as_units_and_a_bilstm_and_pieces_of_a_bert(tmp_path):
+    bert = write_bert(tmp_path / "tiny")
     texts = ["Kim lives in Leeds.", "the U.S. team won 3 games", "x"]
     sentences = [Sentence(text, []) for text in texts]
     settings = Settings(task="ner", types=TYPES, units="words", encoder="bilstm", crf_lr_multiplier=1.0, **SMALL)
@@ -239,6 +244,29 @@ def test_a_saved_model_gives_what_the_onnx_file_gives(scheme, tmp_path):
     assert labels == list(settings.tag_scheme().labels)
     with pytest.raises(FileExistsError, match="saved: needs a folder that does not exist"):
         export_model(tmp_path / "run", tmp_path / "saved", "saved_model")
+
+
+@pytest.mark.parametrize("task", ["ner", pytest.param("classify", marks=pytest.mark.long)])
+def test_a_saved_model_with_a_bert_gives_what_the_onnx_file_gives(task, tmp_path):
+    import tensorflow as tf
+
+    bert = write_bert(tmp_path / "tiny")
+    settings = {"ner": {"types": TYPES, "crf_lr_multiplier": 1.0}, "classify": {"labels": ("a", "b"), "pool": "first"}}
+    write_run(tmp_path / "run", Settings(task=task, bert=str(bert), **settings[task]), PieceReader.of_bert(bert))
+    export_model(tmp_path / "run", tmp_path / "file.onnx")
+    export_model(tmp_path / "run", tmp_path / "saved", "saved_model")
+    session = onnxruntime.InferenceSession(tmp_path / "file.onnx")
+    tokens = np.array([[2, 4, 5, 6, 7, 8, 9, 3], [2, 10, 11, 12, 3, 0, 0, 0]], "int32")
+    inputs = {"Input-Token": tokens, "Input-Segment": tokens * 0}
+    if task == "ner":
+        inputs["tagged"] = np.array([[0, 1, 1, 1, 1, 0, 1, 0], [0, 1, 1, 1, 0, 0, 0, 0]], "int32")
+    names = ["tags", "confidences"] if task == "ner" else ["probabilities"]
+    expected = session.run(names, {**inputs, **(NOTHING_KNOWN if task == "ner" else {})})
+    serve = tf.saved_model.load(tmp_path / "saved").signatures["serving_default"]
+    found = serve(**{name.replace("-", "_"): tf.constant(rows) for name, rows in inputs.items()})
+    assert np.ptp(expected[-1][:, 1:], axis=0).max() > 0.001
+    for name, values in zip(names, expected, strict=True):
+        assert_allclose(found[name], values, rtol=1e-4, atol=1e-6)
 
 
 def test_the_example_needs_neither_keras_nor_kcrf(words):
