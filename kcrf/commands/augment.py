@@ -85,7 +85,7 @@ def _augment(options):
         )
     refuse_data_options(options, options.task)
     _check_is_used(options)
-    check_out(options.out)
+    check_out(options.out, options.file)
     sources = {"train": options.file, **conll_arguments(options), "fields": fields_argument(options)}
     items = read_part(options.task, sources, "train")
     copies = _copies(options, items)

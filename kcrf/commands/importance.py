@@ -44,7 +44,7 @@ def _importance(options):
 
     if not 0 < options.threshold < 1:
         raise ValueError(f"--threshold must be above 0 and below 1. Received: {options.threshold}")
-    check_out(options.out)
+    check_out(options.out, options.file)
     examples = read_part("classify", {"train": options.file, "fields": fields_argument(options)}, "train")
     with quiet_import():
         from kcrf.pretraining import important_words

@@ -59,12 +59,14 @@ def add_conll_options(parser):
     )
 
 
-def check_out(path):
-    """Raises an OSError if no file can be written at a path, before the work whose result it gets."""
+def check_out(path, source):
+    """Raises an error if no file can be written at a path, or if it is the file that is read: before the work."""
     if Path(path).is_dir():
         raise IsADirectoryError(f"{path}: needs a file to write. Received: a folder")
     if not Path(path).absolute().parent.is_dir():
         raise FileNotFoundError(f"{path}: needs a folder that exists")
+    if Path(path).is_file() and Path(source).exists() and Path(path).samefile(source):
+        raise ValueError(f"--out needs another file than the input. Received: {path}")
 
 
 def conll_arguments(options):

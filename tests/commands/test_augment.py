@@ -70,6 +70,15 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_work(folder, capsy
     assert not (folder / "began").exists()
 
 
+def test_the_file_that_is_read_is_not_replaced(folder, capsys):
+    (folder / "link.csv").symlink_to(folder / "films.csv")
+    for command in (["augment", "--task", "classify"], ["importance", "--model", "none"]):
+        for out in ("films.csv", "./films.csv", "link.csv"):
+            assert main([*command, "films.csv", "--out", out]) == 2
+            assert f"--out needs another file than the input. Received: {out}" in capsys.readouterr().err
+            assert (folder / "films.csv").read_text() == FILES["films.csv"]
+
+
 @pytest.mark.parametrize("given", [["--copies", "3"], ["--share", "0.5"], ["--synonyms", "none"]])
 def test_options_for_copies_that_a_translation_replaces_are_refused(folder, capsys, given):
     arguments = ["augment", "--task", "classify", "films.csv", "--translate", "cat", *given, "--out", "more"]
