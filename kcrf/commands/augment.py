@@ -122,6 +122,10 @@ def _settings(options):
     copies = 1 if options.copies is None else options.copies
     if copies < 1:
         raise ValueError(f"--copies must be at least 1. Received: {copies}")
+    if options.share is not None and not 0 < options.share < 1:
+        raise ValueError(f"--share must be above 0 and below 1. Received: {options.share}")
+    if options.seed < 0:
+        raise ValueError(f"--seed must be at least 0. Received: {options.seed}")
     sources = {"synonyms": options.synonyms, "synonym_vectors": options.synonym_vectors, "seed": options.seed}
     how = {"augment": copies, "augment_by": options.by, "augment_share": options.share}
     return Settings(task=options.task, **how, **sources)

@@ -70,6 +70,12 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_work(folder, capsy
     assert not (folder / "began").exists()
 
 
+@pytest.mark.parametrize(("option", "value"), [("--share", "1.0"), ("--copies", "0"), ("--seed", "-1")])
+def test_a_number_out_of_range_is_named_as_the_option_is(folder, capsys, option, value):
+    assert main(["augment", "--task", "classify", "films.csv", option, value, "--out", "more"]) == 2
+    assert capsys.readouterr().err.startswith(f"kcrf augment: {option} must be ")
+
+
 def test_the_file_that_is_read_is_not_replaced(folder, capsys):
     (folder / "link.csv").symlink_to(folder / "films.csv")
     for command in (["augment", "--task", "classify"], ["importance", "--model", "none"]):
