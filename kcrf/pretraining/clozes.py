@@ -1,7 +1,7 @@
 """Classification as a gap in a text, which a masked language model fills. Needs no Keras."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,13 +85,28 @@ class Cloze:
                 to 128.
 
         Raises:
-            ValueError: The pattern alone is longer.
+            TypeError: `texts` is a string, or its items are not what the pattern needs.
+            ValueError: The pattern alone is longer, or there is no text.
         """
+        if isinstance(texts, str):
+            raise TypeError(f"`texts` must be a list. Received: {texts!r}"[:200])
+        texts = [self._checked(text) for text in texts]
+        if not texts:
+            raise ValueError("`texts` needs at least one text. Received: none")
         rows, gaps = zip(*(self._encode_one(text, maxlen) for text in texts), strict=True)
         token_ids = np.zeros((len(rows), max(map(len, rows))), "int32")
         for target, row in zip(token_ids, rows, strict=True):
             target[: len(row)] = row
         return FilledClozes(token_ids, np.zeros_like(token_ids), np.array(gaps)[:, None] + np.arange(self._width))
+
+    def _checked(self, text):
+        """A text or a pair of texts as a tuple."""
+        is_row = isinstance(text, Iterable) and not isinstance(text, (str, Mapping, Set))
+        parts = tuple(text) if self._has_pairs and is_row else (text,)
+        if len(parts) != 1 + self._has_pairs or not all(isinstance(part, str) for part in parts):
+            needed = "pairs of strings" if self._has_pairs else "strings"
+            raise TypeError(f"{self.pattern!r} needs {needed}. Received: {text!r}"[:200])
+        return parts
 
     @property
     def _width(self):
@@ -99,7 +114,7 @@ class Cloze:
 
     def _encode_one(self, texts, maxlen):
         """The ids of a text in the pattern, and where its gap begins."""
-        first, second = map(self._tokens, texts) if self._has_pairs else (self._tokens(texts), [])
+        first, second = (*map(self._tokens, texts), [])[:2]
         known = {part: [] if _FIELDS.fullmatch(part) else self._tokens(part) for part in self._parts}
         room = maxlen - 2 - self._width - sum(len(known[part]) for part in self._parts)
         if room < 1:
@@ -119,7 +134,14 @@ class Cloze:
         Args:
             filled: `FilledClozes`.
             labels: The label of each text.
+
+        Raises:
+            ValueError: A label has no word, or there are not as many labels as texts.
         """
+        if len(labels) != len(filled.gaps) or not set(labels) <= set(self.labels):
+            raise ValueError(
+                f"`labels` needs one of {self.labels} for each of {len(filled.gaps)} texts. Received: {labels}"[:200]
+            )
         token_ids = filled.token_ids.copy()
         numbers = [self.labels.index(label) for label in labels]
         np.put_along_axis(token_ids, filled.gaps, self.word_ids[numbers].astype("int32"), axis=1)

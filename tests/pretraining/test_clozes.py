@@ -63,3 +63,25 @@ def test_the_probability_of_a_label_is_the_product_over_the_tokens_of_its_word_a
 def test_patterns_and_words_that_do_not_fit_are_refused(pattern, words, message):
     with pytest.raises(ValueError, match=message.replace("{", r"\{")):
         Cloze(TOKENIZER, pattern, words)
+
+
+def test_texts_and_labels_that_do_not_fit_are_refused():
+    words = {"yes": "很", "no": "不"}
+    single, pairs = Cloze(TOKENIZER, "{text}{label}", words), Cloze(TOKENIZER, "{text}{label}{text_b}", words)
+    for cloze, text, needed in (
+        (pairs, "书菜", "pairs of strings"),  # not a pair of two characters
+        (pairs, ("书",), "pairs of strings"),
+        (single, ("书", "菜"), "strings"),
+        (single, None, "strings"),
+    ):
+        with pytest.raises(TypeError, match=f"needs {needed}. Received: "):
+            cloze.encode([text])
+    with pytest.raises(TypeError, match="`texts` must be a list. Received: '书菜'"):
+        single.encode("书菜")
+    with pytest.raises(ValueError, match="`texts` needs at least one text. Received: none"):
+        single.encode([])
+    assert tokens(pairs.encode(np.array([["书", "菜"]])).token_ids[0]) == "|书_菜|"
+    filled = single.encode(text for text in ("书", "菜"))
+    for labels in (["no"], ["no", "maybe"], ["no"] * 3):
+        with pytest.raises(ValueError, match="`labels` needs one of .*'no'.* for each of 2 texts. Received: "):
+            single.answers(filled, labels)
