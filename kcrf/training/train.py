@@ -247,7 +247,8 @@ def _make_reader(settings, sentences, unlabelled):
     """
     if settings.bert is not None:
         reader = reader_of(settings.bert, settings.bert_layers, settings.lower_case, settings.word_case)
-        if settings.task == "classify" and settings.max_length > max(reader.longest, Settings.max_length):
+        is_default = settings.max_length == Settings.max_length
+        if settings.task == "classify" and settings.max_length > reader.longest and not is_default:
             raise ValueError(
                 f"`max_length` must be at most {reader.longest}, as many positions as {settings.bert} can use. "
                 f"Received: {settings.max_length}"
