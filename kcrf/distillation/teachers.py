@@ -7,7 +7,7 @@ import numpy as np
 
 from kcrf.distillation.targets import SoftTags
 
-__all__ = ["expected_targets", "join_counts", "label_targets", "soften", "split_counts"]
+__all__ = ["check_units", "expected_targets", "join_counts", "label_targets", "soften", "split_counts"]
 
 
 def soften(probabilities: np.ndarray, temperature: float) -> np.ndarray:
@@ -41,19 +41,30 @@ def expected_targets(texts: Sequence[str], counts: Sequence[Any], windows: Itera
     Raises:
         ValueError: Teacher and student cut a text into other units or windows; names the first such text.
     """
-    found, waiting = [], iter(windows)
-    for text, rows in zip(texts, counts, strict=True):
-        for expected, steps in rows:
-            inputs, tags = next(waiting, ({}, []))
-            positions = _unit_positions(inputs, len(tags))
-            if len(positions) != len(expected):
-                raise _other_units(text, len(expected), len(positions))
-            array = np.zeros((len(tags), expected.shape[1]), "float32")
-            array[positions] = expected
-            found.append((inputs, SoftTags(tags, array, np.asarray(steps, "float32"))))
-    if len(found) != len(windows):
-        raise _other_units(texts[-1], len(found), len(windows))
+    check_units(texts, [[len(expected) for expected, _ in rows] for rows in counts], windows)
+    found = []
+    for (inputs, tags), (expected, steps) in zip(windows, (row for rows in counts for row in rows), strict=True):
+        array = np.zeros((len(tags), expected.shape[1]), "float32")
+        array[_unit_positions(inputs, len(tags))] = expected
+        found.append((inputs, SoftTags(tags, array, np.asarray(steps, "float32"))))
     return found
+
+
+def check_units(texts, counts, windows):
+    """Raises ValueError if a teacher cuts a text into other units or windows than a student; names the first such text.
+
+    Args:
+        texts: List of strings.
+        counts: For each text a list with the number of units of each window of the teacher.
+        windows: `(inputs, tags)` of each window of the student, those of a text behind each other.
+    """
+    of_student = iter([len(_unit_positions(inputs, len(tags))) for inputs, tags in windows])
+    for text, row in zip(texts, counts, strict=True):
+        for count in row:
+            if (other := next(of_student, 0)) != count:
+                raise _other_units(text, count, other)
+    if (other := next(of_student, None)) is not None:
+        raise _other_units(texts[-1], 0, other)
 
 
 def _unit_positions(inputs, length):
@@ -64,7 +75,8 @@ def _unit_positions(inputs, length):
 def _other_units(text, teacher, student):
     return ValueError(
         "`teacher` must cut texts into the units of the student, characters, words or the words of the same BERT's "
-        f"tokenizer. Received: {teacher} units of the teacher and {student} of the student at {text[:40]!r}"
+        "tokenizer, and long texts into the same windows, which a run with a BERT and one without do not. "
+        f"Received: {teacher} units of the teacher and {student} of the student in a window, at {text[:40]!r}"
     )
 
 

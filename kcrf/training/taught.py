@@ -3,7 +3,7 @@
 import numpy as np
 
 from kcrf.corpora import Sentence
-from kcrf.distillation.teachers import expected_targets, join_counts, label_targets, soften, split_counts
+from kcrf.distillation.teachers import check_units, expected_targets, join_counts, label_targets, soften, split_counts
 from kcrf.progress_bars import print_note
 from kcrf.readers.whole import SEPARATOR
 from kcrf.runs import RunFolder
@@ -97,26 +97,37 @@ def taught_windows(folder, settings, windows, items, unlabelled):
     Raises:
         ValueError: The teacher cuts a text into other units than the student.
     """
-    items = [*([item.texts for item in items] if settings.task == "classify" else items), *unlabelled]
+    is_classifier = settings.task == "classify"
+    items = [*([item.texts for item in items] if is_classifier else items), *unlabelled]
     if not folder.file(TEACHER).is_file():
-        print_note(f"{len(items):,} texts are labelled by the teacher, {settings.teacher}")
-        folder.save_arrays(TEACHER, (_probabilities if settings.task == "classify" else _counts)(settings, items))
+        answers = _probabilities(settings, items) if is_classifier else _counts(settings, items, windows)
+        folder.save_arrays(TEACHER, answers)
     arrays = folder.read_arrays(TEACHER)
-    if settings.task == "classify":
+    if is_classifier:
         return label_targets(windows, arrays["answers"])
     return expected_targets([sentence.text for sentence in items], split_counts(arrays), windows)
 
 
-def _counts(settings, sentences):
-    """The expected counts of sentences, as `split_counts` takes them."""
+def _print_note(settings, texts):
+    print_note(f"{len(texts):,} texts are labelled by the teacher, {settings.teacher}")
+
+
+def _counts(settings, sentences, windows):
+    """The expected counts of sentences, as `split_counts` takes them; units are checked first, for this takes long."""
     teacher = load_tagger(settings.teacher)
+    texts = [sentence.text for sentence in sentences]
+    readings = teacher.reader.read(texts, [sentence.tokens for sentence in sentences])
+    check_units(texts, [[len(window.positions) for window in reading.windows] for reading in readings], windows)
+    _print_note(settings, texts)
     constraints = settings.tag_scheme() if settings.constraints else None
     return join_counts(teacher.expected_counts(sentences, constraints, settings.teacher_temperature))
 
 
 def _probabilities(settings, texts):
     """The softened probabilities of texts, for regression the numbers as the student learns them; as a dict."""
-    found = load_classifier(settings.teacher).classify(texts)
+    teacher = load_classifier(settings.teacher)
+    _print_note(settings, texts)
+    found = teacher.classify(texts)
     if not settings.labels:
         numbers = np.array([[item.label] for item in found])
         return {"answers": ((numbers - settings.mean) / settings.deviation).astype("float32")}

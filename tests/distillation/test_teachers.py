@@ -12,6 +12,7 @@ from kcrf.backend import keras, ops
 from kcrf.commands import main
 from kcrf.corpora import Sentence, load_mini
 from kcrf.distillation.teachers import expected_targets, join_counts, split_counts
+from kcrf.models import build_transformer_model, save_pretrained
 from kcrf.runs import RunFolder, Settings
 from kcrf.taggers import load_tagger
 from kcrf.training import resume_tagger, taught, train_classifier, train_tagger
@@ -91,6 +92,22 @@ def test_counts_stand_where_the_student_has_its_units_and_other_units_are_refuse
         expected_targets(["ab c"], counts, characters)
     with pytest.raises(ValueError, match="units of the student"):
         expected_targets(["ab c"], counts, pieces * 2)
+
+
+def test_other_units_are_refused_before_the_teacher_begins(teacher, tmp_path, capsys):
+    bert, vocab = tmp_path / "bert", ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *sorted(set("李雷在上海工作，"))]
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    save_pretrained(build_transformer_model(vocab_size=len(vocab), max_position=128, **sizes), bert, vocab=vocab)
+    student = Settings(task="ner", types=("LOC", "ORG", "PER"), bert=str(bert), epochs=1, teacher=str(teacher))
+    known = [Sentence("李雷在上海工作，", [(0, 2, "PER")])]
+    for text, received in {
+        "李雷2024年在上海": "10 units of the teacher and 7 of the student in a window, at '李雷2024",
+        "李雷在上海工作，" * 16: "128 units of the teacher and 120 of the student in a window, at '李雷在上",
+    }.items():
+        with pytest.raises(ValueError, match=f"into the same windows, .* Received: {received}"):
+            train_tagger(student, [*known, Sentence(text, [])], known, out=tmp_path / "student")
+        assert "labelled by the teacher" not in capsys.readouterr().err
+        assert not (tmp_path / "student").exists()
 
 
 def test_a_student_that_learns_from_its_teacher_alone_comes_to_answer_as_it_does(teacher, tmp_path):
