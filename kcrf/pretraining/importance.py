@@ -135,13 +135,17 @@ def important_words(
         ValueError: The classifier predicts numbers or classifies pairs, or does not know a label; an example is a pair.
     """
     if classifier.pairs or not classifier.labels:
-        raise ValueError(f"`classifier` needs labels of single texts. Received: labels={classifier.labels}")
+        received = "pairs" if classifier.pairs else "numbers"
+        raise ValueError(f"`classifier` must give labels to single texts. Received: one of {received}")
     pair = next((example for example in examples if example.text_b is not None), None)
     if pair is not None:
-        raise ValueError(f"`examples` need single texts. Received: a pair, {pair.texts!r}")
+        raise ValueError(f"{pair.source or '`examples`'}: needs single texts. Received: a pair, {pair.texts!r}")
     unknown = next((example for example in examples if example.label not in classifier.labels), None)
     if unknown is not None:
-        raise ValueError(f"`examples` need labels of {classifier.labels}. Received: {unknown.label!r}")
+        raise ValueError(
+            f"{unknown.source or '`examples`'}: needs a label of the classifier, one of "
+            f"{', '.join(classifier.labels)}. Received: {unknown.label!r}"
+        )
     words = [[match.span() for match in _WORD.finditer(example.text)] for example in examples]
     whole = _probabilities_of_labels(classifier, examples, [example.text for example in examples], batch_size)
     kept, found = [""] * len(examples), [[] for _ in examples]

@@ -173,10 +173,15 @@ def test_selected_masks_and_the_task_model_need_each_other(given, message):
 
 
 def test_what_cannot_be_asked_is_refused(run, tmp_path, capsys):
-    with pytest.raises(ValueError, match="`examples` need labels of .* Received: 'odd'"):
-        important_words(TextClassifier(run), [Example("a film", "odd")])
-    with pytest.raises(ValueError, match="`examples` need single texts. Received: a pair, \\('a film', 'a book'\\)"):
+    with pytest.raises(ValueError, match="^film.tsv:7: needs a label of the classifier, one of .* Received: 'odd'"):
+        important_words(TextClassifier(run), [Example("a film", "odd", source="film.tsv:7")])
+    with pytest.raises(ValueError, match="`examples`: needs single texts. Received: a pair, \\('a film', 'a book'\\)"):
         important_words(TextClassifier(run), [Example("a film", "good", "a book")])
+    for change, received in (({"pairs": True}, "pairs"), ({"labels": ()}, "numbers")):
+        other = TextClassifier(run)
+        vars(other).update(change)
+        with pytest.raises(ValueError, match=f"must give labels to single texts. Received: one of {received}"):
+            important_words(other, [Example("a film", "good")])
     with pytest.raises(ValueError, match="needs a folder that `kcrf train` wrote"):
         TaskModel(tmp_path / "model.onnx")
     (tmp_path / "text.txt").write_text("a film\n" * 60)
