@@ -193,7 +193,7 @@ def _check_task(settings, task):
 def _parts(settings, train, valid, test):
     """The parts that are given, by name, as lists of `Sentence`s or `Example`s; of `train` `settings.limit` of them."""
     task, parts = task_of(settings), {"train": train, "valid": valid, "test": test}
-    parts = {name: task.check(name, part) for name, part in parts.items() if part is not None}
+    parts = {name: task.check(name, list(part)) for name, part in parts.items() if part is not None}
     if settings.limit is not None:
         train, _ = sample(parts["train"], settings.limit, settings.seed, task.labels(parts["train"]))
         parts["train"] = task.check("train", train)  # a sample of sentences may be empty

@@ -132,6 +132,17 @@ def test_more_positions_than_the_bert_has_are_refused(bert, tmp_path):
         assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.once("torch")
+def test_texts_may_be_iterated_once(tmp_path):
+    settings = Settings(**{**SCRATCH, "epochs": 1})
+    train_classifier(settings, **PARTS, out=tmp_path / "lists")
+    train_classifier(settings, **{name: zip(*zip(*part)) for name, part in PARTS.items()}, out=tmp_path / "zips")
+    scores, others = ((tmp_path / name / "scores.json").read_text() for name in ("lists", "zips"))
+    assert scores == others
+    with pytest.raises(ValueError, match="`valid` needs at least one text with its label. Received: none"):
+        train_classifier(settings, PARTS["train"], iter(()), out=tmp_path / "none")
+
+
 def test_pairs_are_learnt_on_a_bert(bert, tmp_path):
     settings = Settings(**{**QUICK, "epochs": 20}, bert=str(bert), metric="f")
     _, scores = train_classifier(settings, PAIRS[:80], PAIRS[:16], out=tmp_path / "run")
