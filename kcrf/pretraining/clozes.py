@@ -12,7 +12,7 @@ from kcrf.tokenizers import Tokenizer
 __all__ = ["Cloze", "FilledClozes"]
 
 _MASK = "[MASK]"
-_FIELDS = re.compile(r"(\{label\}|\{text\}|\{text_b\})")
+_FIELDS = re.compile(r"(\{\w*\})")
 
 
 class FilledClozes(NamedTuple):
@@ -42,8 +42,8 @@ class Cloze:
         words: The verbalizer: a dict from labels to words, all of as many tokens.
 
     Raises:
-        ValueError: The pattern lacks a field or has one twice; the words have different numbers of tokens, or the same,
-            or a token that the vocabulary lacks.
+        ValueError: The pattern lacks a field, has one twice or another one; the words have different numbers
+            of tokens, or the same, or a token that the vocabulary lacks.
 
     >>> from kcrf.tokenizers import Tokenizer
     >>> vocabulary = {token: i for i, token in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"好差评书"])}
@@ -59,9 +59,9 @@ class Cloze:
         self._parts = [part for part in _FIELDS.split(pattern) if part]
         self._tokenizer, self.labels, self.pattern = tokenizer, list(words), pattern
         fields = [part for part in self._parts if _FIELDS.fullmatch(part)]
-        if sorted(set(fields) | {"{label}", "{text}"}) != sorted(fields):
+        if sorted(fields) not in (["{label}", "{text}"], ["{label}", "{text_b}", "{text}"]):
             raise ValueError(
-                f"`pattern` needs {{label}} and {{text}} once, for pairs {{text_b}}. Received: {pattern!r}"
+                f"`pattern` needs {{label}} and {{text}} once, for pairs {{text_b}}, no other. Received: {pattern!r}"
             )
         self._has_pairs = "{text_b}" in fields
         tokens = {label: self._tokens(word) for label, word in words.items()}

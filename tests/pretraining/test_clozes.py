@@ -55,6 +55,7 @@ def test_the_probability_of_a_label_is_the_product_over_the_tokens_of_its_word_a
         ("{text}", {"a": "很"}, "`pattern` needs {label} and {text} once"),
         ("{label}{label}{text}", {"a": "很"}, "`pattern` needs {label} and {text} once"),
         ("{label}满{text_b}", {"a": "很"}, "`pattern` needs {label} and {text} once"),
+        ("{label}{text}{foo}", {"a": "很"}, "for pairs {text_b}, no other. Received: "),
         ("{label}{text}", {"a": "很", "b": "差评"}, "`words` must be different ones of as many tokens. Received: "),
         ("{label}{text}", {"a": "很", "b": "很"}, "`words` must be different ones"),
         ("{label}{text}", {"a": "很", "b": "坏"}, "`words` and .MASK. must be in the vocabulary. Received: '坏'"),
