@@ -10,9 +10,11 @@ __all__ = ["failed_runs", "plan_seeds", "print_seeds", "with_hashes"]
 ADVICE = "more --steps, more --warmup, a lower --learning-rate, --bias-correction, --skip-top-layers 1 make that rarer"
 
 
-def with_hashes(sources):
+def with_hashes(sources, settings):
     """The sources with a hash of each file: a run of a file that has changed since is one of other data."""
-    files = {name: sources[name] for name in ("train", "valid", "test", "unlabelled") if sources.get(name)}
+    files = {name: sources.get(name) for name in ("train", "valid", "test", "unlabelled")}
+    files |= {name: getattr(settings, name) for name in ("vectors", "synonyms", "synonym_vectors")}
+    files = {name: path for name, path in files.items() if path is not None}
     return {**sources, "sha256": {n: hashlib.sha256(Path(path).read_bytes()).hexdigest() for n, path in files.items()}}
 
 

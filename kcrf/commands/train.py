@@ -72,7 +72,7 @@ def _train_seeds(options, settings, sources):
     from kcrf.reports import write_report
     from kcrf.runs import DivergedError, read_run
 
-    runs, diverged, sources = {}, [], with_hashes(sources)
+    runs, diverged, sources = {}, [], with_hashes(sources, settings)
     for one, folder, what in plan_seeds(options.out, settings, sources, options.seeds, options.overwrite):
         try:
             if what != "keep":

@@ -593,6 +593,19 @@ def test_several_seeds_are_trained_summed_up_and_continued(tmp_path, capsys):
 
 
 @pytest.mark.once("torch")
+def test_seeds_are_not_mixed_with_those_of_other_vectors(tmp_path, capsys):
+    data, vectors, out = (tmp_path / name for name in ("train.tsv", "vectors.txt", "runs"))
+    data.write_text("".join(f"{text}\t{label}\n" for text, label in PARTS["train"][:20]))
+    vectors.write_text("a 0.1 0.2\nb 0.3 0.4\n")
+    arguments = ["train", "--task", "classify", "--train", str(data), "--valid", str(data), "--vectors", str(vectors)]
+    arguments += ["--width", "8", "--depth", "1", "--epochs", "1", "--seeds", "2", "--out", str(out)]
+    assert commands.main(arguments) == 0 and commands.main(arguments) == 0
+    vectors.write_text("a 0.1 0.2\nb 0.3 0.5\n")
+    assert commands.main(arguments) == 2
+    assert "seed-0: needs --overwrite to replace a run of other settings or data" in capsys.readouterr().err
+
+
+@pytest.mark.once("torch")
 def test_a_seed_that_diverges_counts_as_failed_and_the_others_stand(tmp_path, capsys):
     data, out = tmp_path / "train.tsv", tmp_path / "runs"
     data.write_text("".join(f"{text}\t{label}\n" for text, label in PARTS["train"]))
