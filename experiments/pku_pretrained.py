@@ -1,12 +1,13 @@
 """F1 on the PKU test set with what a small Chinese BERT has learnt from raw text, and without.
 
-    python experiments/pku_pretrained.py --data FOLDER --bert runs/chinese/long [--only ROW ...] [--seeds 0]
+    python experiments/pku_pretrained.py --data FOLDER --bert runs/chinese/long --teacher runs/pku [--only ROW ...]
 
 `experiments/chinese_bert.py` says how the BERT was made. "bert" is fine-tuned with a CRF on top; "characters" are its
-vectors of single characters, beside those that the default network learns, below or on top of its convolutions. Every
-run is `kcrf train --task cws` on PFR 1998-01 with its defaults, but for what stands in ROWS; nine tenths of the
-sentences are trained on, and the epoch is chosen on the others. Results are kept in experiments/pku_pretrained.json; an
-experiment that was stopped continues behind the last whole epoch.
+vectors of single characters, beside those that the default network learns, below or on top of its convolutions. "texts"
+learns from the answers of the teacher, a run with the defaults, on the texts of PFR 1998-02, too. Every run is `kcrf
+train --task cws` on PFR 1998-01 with its defaults, but for what stands in ROWS; parts and texts are those of
+experiments/small_segmenter.py. Results are kept in experiments/pku_pretrained.json; an experiment that was stopped
+continues behind the last whole epoch.
 """
 
 import argparse
@@ -15,6 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from results import kept, run_folder, trained
+from small_segmenter import read_parts
 
 RESULTS = Path(__file__).with_suffix(".json")
 ROWS = {
@@ -22,6 +24,8 @@ ROWS = {
     "characters": {"vectors": True},
     "characters, top": {"vectors": True, "vectors_at": "top"},
     "bert": {"bert": True, "learning_rate": 3e-4},
+    "texts": {"teacher": True},
+    "texts, characters": {"teacher": True, "vectors": True},
 }
 
 
@@ -29,6 +33,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", required=True, type=Path)
     parser.add_argument("--bert", required=True, type=Path, help="a folder that `kcrf pretrain` wrote")
+    parser.add_argument("--teacher", help="the run folder of the teacher")
     parser.add_argument("--only", nargs="+", choices=ROWS, default=list(ROWS))
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--out", type=Path, default=Path("runs/pku_pretrained"))
@@ -42,19 +47,14 @@ def main():
 
 def measure(options, settings, out):
     """The scores of one training run, and its wall time and processor time in seconds."""
-    from kcrf.corpora import read_segmented, split
     from kcrf.runs import Settings
 
     if "vectors" in settings:
         settings = {**settings, "vectors": str(write_vectors(options.bert, options.out / "characters.txt"))}
-    if "bert" in settings:
-        settings = {**settings, "bert": str(options.bert)}
-    train, test = (
-        [words for words in read_segmented(options.data / name) if words]
-        for name in ("pfr199801/train.utf8", "sighan2005/pku_test_gold.utf8")
-    )
-    train, valid = split(train, 0.1, settings["seed"])
-    _, scores, taken = trained(Settings(**settings), (train, valid, test), out)
+    settings |= {name: str(vars(options)[name]) for name in ("bert", "teacher") if name in settings}
+    parts, texts = read_parts(options.data)
+    more = {"unlabelled": texts} if "teacher" in settings else {}
+    _, scores, taken = trained(Settings(**settings), parts, out, **more)
     figures = {name: round(scores["test"][name], 5) for name in ("f", "precision", "recall", "oov_recall")}
     return {**figures, "valid_f": round(scores["valid"]["f"], 5), **taken}
 
