@@ -15,8 +15,10 @@ import numpy as np
 
 from kcrf import checkpoints
 from kcrf.backend import backend_name, keras, set_random_seed
+from kcrf.checkpoints.configs import settings_of
 from kcrf.files import read_json
 from kcrf.models import build_transformer_model, save_pretrained
+from kcrf.models.encoders import encoder_record
 from kcrf.optimizers import AdamWeightDecay
 from kcrf.pretraining.batches import MaskedBatches
 from kcrf.pretraining.importance import TaskModel, importance_writer
@@ -45,6 +47,7 @@ WEIGHTS = "model.safetensors"  # beside that folder
 _OF_TOKENIZER = ("vocab.txt", "tokenizer_config.json")
 HELD_OUT = 500  # windows, or a twentieth of fewer than 10,000
 _HEAD = "cls/predictions"
+_DROPOUT = ("dropout_rate", "attention_dropout_rate")
 
 
 def pretrain(
@@ -297,18 +300,28 @@ def _precision(name):
 
 def _build(settings, reader):
     """The `Transformer` with its head; of a BERT, with a new head and without pooler where the checkpoint has none."""
-    options = {"model": reader.config.get("model_type", "bert"), "with_mlm": "linear", "return_keras_model": False}
+    model = reader.config.get("model_type", "bert")
     if settings.bert is None:
-        transformer = build_transformer_model(reader.config, **options)
+        transformer = _transformer(settings, reader.config, model)
         start_positions(transformer)
         return transformer
     with open_bert(settings.bert) as path:
-        names = checkpoints.google_names(checkpoints.open_checkpoint(path), options["model"])
+        names = checkpoints.google_names(checkpoints.open_checkpoint(path), model)
         pooler = any("pooler" in name for name in names)
-        transformer = build_transformer_model(reader.config, with_pool=pooler, **options)
+        transformer = _transformer(settings, reader.config, model, with_pool=pooler)
         has_head = any(name.startswith(_HEAD) for name in names)
         transformer.load_weights_from_checkpoint(path, skip=() if has_head else ("^MLM-",))
         return transformer
+
+
+def _transformer(settings, config, model, **options):
+    """A `Transformer` with the dropout of the settings. What is saved of it has that of its configuration."""
+    rates = {} if settings.dropout is None else dict.fromkeys(_DROPOUT, settings.dropout)
+    options |= {"with_mlm": "linear", "return_keras_model": False}
+    transformer = build_transformer_model(config, model=model, **rates, **options)
+    own = settings_of(config, model, {})
+    encoder_record(transformer.model).config |= {name: own[name] for name in rates}
+    return transformer
 
 
 def _compile(model, settings, batches):

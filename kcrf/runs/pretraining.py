@@ -115,6 +115,14 @@ class PretrainingSettings:
         "training",
         choices=("linear", "cosine", "exponential", "constant"),
     )
+    dropout: float | None = option(
+        None,
+        "Fraction of hidden values set to 0 while pretraining. 0 is faster, and better for a small model that does not "
+        "learn its text by heart. What is written keeps the model's own for fine-tuning.",
+        "training",
+        range=FRACTION,
+        none="the model's, 0.1 of a new one",
+    )
     weight_decay: float = option(0.01, "Weight decay of AdamW.", "training", range=NOT_NEGATIVE)
     every: int = option(
         500,

@@ -192,6 +192,20 @@ def test_a_new_model_has_room_for_longer_windows_and_starts_from_sinusoids(text,
 
 
 @pytest.mark.once("torch")
+def test_dropout_is_that_of_the_settings_but_what_is_written_keeps_the_models_own(text, whole, tmp_path):
+    assert json.loads((whole[0] / "config.json").read_text())["hidden_dropout_prob"] == 0.1
+    settings, weights = replace(TINY, **SCRATCH, bert=str(whole[0]), steps=4), {}
+    for dropout in (None, 0.1, 0.0):
+        out = tmp_path / str(dropout)
+        pretrain(replace(settings, dropout=dropout), [text], out)
+        config = json.loads((out / "config.json").read_text())
+        assert config["hidden_dropout_prob"] == config["attention_probs_dropout_prob"] == 0.1
+        weights[dropout] = open_checkpoint(out)["bert.embeddings.word_embeddings.weight"]
+    np.testing.assert_array_equal(weights[None], weights[0.1])
+    assert not np.array_equal(weights[0.0], weights[0.1])
+
+
+@pytest.mark.once("torch")
 def test_a_bert_without_a_head_gets_one_and_keeps_its_pooler(text, whole, tmp_path):
     from kcrf.models import save_pretrained
 

@@ -1,0 +1,95 @@
+"""The scores of experiments/glue.py by Hugging Face's `Trainer`: what the same BERT reaches without kcrf.
+
+    pip install accelerate
+    python experiments/glue_trainer.py rte --data classification/RTE --bert all-MiniLM-L6-v2
+
+Parts, epochs, batches, learning rate and warmup are those of `kcrf train --task classify --bert` by default, and the best
+epoch counts, as there. The rest is `Trainer`'s own: the head has no learning rate of its own. For tasks with classes.
+Results are kept in experiments/glue_<task>.json under "Trainer".
+"""
+
+import argparse
+import json
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+
+from glue import HERE, TASKS, read
+from results import kept
+
+MAX_LENGTH = 128
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("task", choices=[task for task in TASKS if task != "stsb"])
+    parser.add_argument("--data", required=True, help="the folder of the task")
+    parser.add_argument("--bert", required=True, help="a folder in Hugging Face's format")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    options = parser.parse_args()
+    for seed in options.seeds:
+        key = f"Trainer, seed {seed}"
+        result = kept(HERE / f"glue_{options.task}.json", key, partial(measure, options, seed))
+        print(key, json.dumps(result), flush=True)
+
+
+def measure(options, seed):
+    """The scores of the best epoch, those of all epochs by the metric of the task, and the time."""
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer, Trainer, TrainingArguments, set_seed
+
+    from kcrf.runs import Settings
+
+    began = time.perf_counter()
+    files, scored, columns, metric = TASKS[options.task]
+    train = [row for file in files for row in read(Path(options.data) / file, columns)]
+    valid = read(Path(options.data) / scored, columns)
+    labels = sorted({row[-1] for row in train})
+    tokenizer = AutoTokenizer.from_pretrained(options.bert)
+    train, valid = (encode(rows, labels, tokenizer) for rows in (train, valid))
+    settings = Settings(task="classify", bert=options.bert)
+    set_seed(seed)
+    model = AutoModelForSequenceClassification.from_pretrained(options.bert, num_labels=len(labels))
+    with tempfile.TemporaryDirectory() as out:
+        arguments = TrainingArguments(
+            output_dir=out,
+            num_train_epochs=settings.epochs,
+            per_device_train_batch_size=settings.batch_size,
+            learning_rate=settings.learning_rate,
+            warmup_steps=settings.warmup,
+            seed=seed,
+            eval_strategy="epoch",
+            save_strategy="no",
+            report_to=[],
+            disable_tqdm=True,
+            use_cpu=True,
+        )
+        parts = {"train_dataset": train, "eval_dataset": valid}
+        trainer = Trainer(model, arguments, **parts, processing_class=tokenizer, compute_metrics=scores)
+        trainer.train()
+    epochs = [row for row in trainer.state.log_history if "eval_accuracy" in row]
+    best = max(epochs, key=lambda row: row[f"eval_{metric}"])
+    return {
+        **{name: round(best[f"eval_{name}"], 5) for name in ("accuracy", "f", "matthews")},
+        "epochs": [round(row[f"eval_{metric}"], 5) for row in epochs],
+        "examples": len(valid),
+        "seconds": round(time.perf_counter() - began),
+    }
+
+
+def encode(rows, labels, tokenizer):
+    cut = {"truncation": True, "max_length": MAX_LENGTH}
+    return [{**tokenizer(*row[:-1], **cut), "labels": labels.index(row[-1])} for row in rows]
+
+
+def scores(predicted):
+    """Accuracy, binary F1 and Matthews."""
+    from kcrf.metrics import classification_scores
+
+    answers, truth = predicted.predictions.argmax(axis=-1).tolist(), predicted.label_ids.tolist()
+    figures = classification_scores(truth, answers, sorted(set(truth)))
+    return {name: figures[name] for name in ("accuracy", "f", "matthews")}
+
+
+if __name__ == "__main__":
+    main()
