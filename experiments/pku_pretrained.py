@@ -3,11 +3,11 @@
     python experiments/pku_pretrained.py --data FOLDER --bert runs/chinese/long --teacher runs/pku [--only ROW ...]
 
 `experiments/chinese_bert.py` says how the BERT was made. "bert" is fine-tuned with a CRF on top; "characters" are its
-vectors of single characters, beside those that the default network learns, below or on top of its convolutions. "texts"
-learns from the answers of the teacher, a run with the defaults, on the texts of PFR 1998-02, too. Every run is `kcrf
-train --task cws` on PFR 1998-01 with its defaults, but for what stands in ROWS; parts and texts are those of
-experiments/small_segmenter.py. Results are kept in experiments/pku_pretrained.json; an experiment that was stopped
-continues behind the last whole epoch.
+vectors of single characters, beside those that the default network learns, below or on top of its convolutions. "words"
+are word2vec's, as in experiments/vectors.py, of PFR 1998-02 as the teacher, a run with the defaults, cuts its texts.
+"texts" learns from the answers of the teacher on these texts, too. Every run is `kcrf train --task cws` on PFR 1998-01
+with its defaults, but for what stands in ROWS; parts and texts are those of experiments/small_segmenter.py. Results are
+kept in experiments/pku_pretrained.json; an experiment that was stopped continues behind the last whole epoch.
 """
 
 import argparse
@@ -17,15 +17,19 @@ from pathlib import Path
 
 from results import kept, run_folder, trained
 from small_segmenter import read_parts
+from vectors import make_vectors
 
 RESULTS = Path(__file__).with_suffix(".json")
 ROWS = {
     "without": {},
-    "characters": {"vectors": True},
-    "characters, top": {"vectors": True, "vectors_at": "top"},
+    "characters": {"vectors": "characters"},
+    "characters, top": {"vectors": "characters", "vectors_at": "top"},
+    "words": {"vectors": "words"},
+    "words, top": {"vectors": "words", "vectors_at": "top"},
     "bert": {"bert": True, "learning_rate": 3e-4},
     "texts": {"teacher": True},
-    "texts, characters": {"teacher": True, "vectors": True},
+    "texts, characters": {"teacher": True, "vectors": "characters"},
+    "texts, words": {"teacher": True, "vectors": "words"},
 }
 
 
@@ -49,17 +53,31 @@ def measure(options, settings, out):
     """The scores of one training run, and its wall time and processor time in seconds."""
     from kcrf.runs import Settings
 
-    if "vectors" in settings:
-        settings = {**settings, "vectors": str(write_vectors(options.bert, options.out / "characters.txt"))}
-    settings |= {name: str(vars(options)[name]) for name in ("bert", "teacher") if name in settings}
     parts, texts = read_parts(options.data)
+    if settings.get("vectors") == "characters":
+        settings |= {"vectors": str(character_vectors(options.bert, options.out / "characters.txt"))}
+    if settings.get("vectors") == "words":
+        settings |= {"vectors": str(word_vectors(options.teacher, texts, options.out))}
+    settings |= {name: str(vars(options)[name]) for name in ("bert", "teacher") if name in settings}
     more = {"unlabelled": texts} if "teacher" in settings else {}
     _, scores, taken = trained(Settings(**settings), parts, out, **more)
     figures = {name: round(scores["test"][name], 5) for name in ("f", "precision", "recall", "oov_recall")}
     return {**figures, "valid_f": round(scores["valid"]["f"], 5), **taken}
 
 
-def write_vectors(bert, path):
+def word_vectors(segmenter, texts, folder):
+    """The path of the vectors of words in texts as a segmenter cuts them."""
+    from kcrf.taggers import WordSegmenter
+
+    path = folder / "words.txt"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines = WordSegmenter(segmenter).segment_batch(texts)
+        path.write_text("".join(f"{' '.join(words)}\n" for words in lines), encoding="utf-8")
+    return make_vectors(path, folder / "words.bin")
+
+
+def character_vectors(bert, path):
     """Writes the embeddings of a BERT's single characters as text, as word2vec does; returns the path."""
     from kcrf.checkpoints import open_checkpoint
     from kcrf.tokenizers import load_vocab
