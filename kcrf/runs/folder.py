@@ -318,6 +318,11 @@ def check_config(path, config):
             f"{path}: needs run format {FORMAT} or older, which kcrf {__version__} reads. "
             f"Received: format {config['format']}, written by kcrf {config.get('kcrf')}; please upgrade"
         )
+    if "model_type" in config:
+        raise ValueError(
+            f"{path}: needs the settings of a run of `kcrf train`. Received: the configuration of a "
+            f"{config['model_type']!r} without a task, which is for --bert"
+        )
     if not isinstance(config.get("settings"), dict):
         raise ValueError(f"{path}: needs the settings of a run. Received: {sorted(config)}")
     return {"settings": config["settings"], "data": config.get("data"), "backend": config.get("backend")}

@@ -104,7 +104,10 @@ class Option:
             raise ValueError(f"`{name}` must be {what}. Received: {value!r}")
         choices = self.of_run("choices", run)
         if choices is not None and value not in choices:
-            raise ValueError(f"`{name}` is one of {choices}. Received: {value!r}")
+            kind = next(key for key in run if key in self.choices) if isinstance(self.choices, dict) else None
+            where = {None: "", "scratch": " without a BERT", "bert": " on a BERT"}.get(kind, f" for {kind}")
+            words = f"one of {choices}" if len(choices) > 1 else repr(choices[0])
+            raise ValueError(f"`{name}` is {words}{where}. Received: {value!r}")
         if self.range is not None and not self.range.holds(value):
             raise ValueError(f"`{name}` must be {self.range.words}. Received: {value!r}")
 

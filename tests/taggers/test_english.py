@@ -171,7 +171,7 @@ def test_the_units_are_chosen_by_the_data_and_said(tmp_path, capfd):
     assert set(load_tagger(tmp_path / "run").model.input) == {"characters", "bigrams", "words"}
     assert read_entities(path)[-1].tokens == []
     assert commands.main([*arguments, "--overwrite", "--task", "cws", "--units", "words"]) == 2
-    assert "--units is one of ('characters',). Received: 'words'" in capfd.readouterr().err
+    assert "--units is 'characters' for cws. Received: 'words'" in capfd.readouterr().err
 
 
 class Stops(keras.callbacks.Callback):

@@ -226,9 +226,9 @@ def test_whether_a_bert_lowers_text_is_read_from_its_folder(vocab, said, lower, 
     ("values", "told"),
     [
         ({"task": "pos"}, "`task` is one of"),
-        ({"task": "cws", "scheme": "bio"}, "`scheme` is one of"),
-        ({"encoder": "none"}, "`encoder` is one of"),
-        ({"bert": "x", "encoder": "cnn"}, "`encoder` is one of"),
+        ({"task": "cws", "scheme": "bio"}, "`scheme` is .bmes. for cws. Received"),
+        ({"encoder": "none"}, "`encoder` is one of .* without a BERT. Received"),
+        ({"bert": "x", "encoder": "cnn"}, "`encoder` is one of .* on a BERT. Received"),
         ({"mixout": 0.5}, "`mixout` needs `bert`. Received: mixout=0.5 and bert=None"),
         (
             {"lexicon": True, "bert": "x"},
