@@ -247,6 +247,10 @@ class RunFolder:
         """Whether there is a state from which training can be resumed."""
         return (self.path / STATE).is_file()
 
+    def is_unfinished(self) -> bool:
+        """Whether training has begun, and neither finished nor failed."""
+        return self.has_state() and not self.file(SCORES).is_file()
+
     def read_state(self) -> tuple[Any, list[np.ndarray]]:
         """`(progress, arrays)`, as given to `save_state`."""
         path = self.existing(STATE)

@@ -1,5 +1,7 @@
 """Opens the model of a run folder, or an exported one. Imports Keras only for a run folder."""
 
+import warnings
+
 from kcrf.runs import RunFolder
 from kcrf.runs.exported import ExportedFile, is_exported
 from kcrf.taggers.decoding import Tagger
@@ -14,7 +16,7 @@ def open_run(path):
 
 
 def open_model(path, tasks):
-    """The network of a model, and its `Setup`.
+    """The network of a model, and its `Setup`. Warns if its training has not finished.
 
     Args:
         path: A run folder or an exported file.
@@ -29,6 +31,8 @@ def open_model(path, tasks):
     task = setup.settings.task
     if task not in tasks:
         raise ValueError(f"{path}: needs a run of --task {' or '.join(tasks)}. Received: one of --task {task}")
+    if not is_exported(path) and run.is_unfinished():
+        warnings.warn(f"{path}: training has not finished; this is the best epoch so far", stacklevel=4)
     if is_exported(path):
         from kcrf.taggers import onnx_networks as networks
     else:
