@@ -31,6 +31,7 @@ ROWS = {
     "1,000 steps": {"steps": 1000},
     "pooler": {"pool": "pooler"},
     "mean": {"pool": "mean"},
+    "one rate": {"head_lr_multiplier": 1.0},
     "top layer anew": {"skip_top_layers": 1},
     "layers decayed": {"layerwise_decay": 0.8, "learning_rate": 3e-4},
 }
