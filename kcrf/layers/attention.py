@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kcrf.backend import keras, ops
+from kcrf.backend import fused_attention_learns_fast, keras, ops
 from kcrf.layers.calls import OutputsByCall
 from kcrf.layers.dense import dense, fresh
 
@@ -17,7 +17,7 @@ class MultiHeadAttention(OutputsByCall, keras.layers.Layer):
     """Multi-head self-attention: `(batch, time, hidden)` to `(batch, time, out_dim)`.
 
     Keys at masked positions are ignored; queries there are computed like any other, as in Google's BERT. Without
-    attention dropout it uses the fused attention of the backend, if there is one.
+    attention dropout it uses the fused attention of the backend, if there is one and it is faster.
 
     Args:
         heads: The number of heads.
@@ -80,12 +80,17 @@ class MultiHeadAttention(OutputsByCall, keras.layers.Layer):
         key = self._heads(self.key(hidden, training=training), self.key_size)
         value = self._heads(self.value(hidden, training=training), self.head_size)
         mask = None if mask is None else mask[:, None, None, :]  # (batch, heads, query, key)
-        if positions is None and self.key_size == self.head_size and not (training and self.attention_dropout):
+        if self._can_be_fused(query, positions, training):
             context = ops.dot_product_attention(query, key, value, mask=mask, scale=self.key_size**-0.5)
         else:
             context = self._attend(query, key, value, mask, positions, training)
         context = ops.reshape(context, (*ops.shape(hidden)[:2], self.heads * self.head_size))
         return self.output_dense(context, training=training)
+
+    def _can_be_fused(self, query, positions, training):
+        if training and (self.attention_dropout or not fused_attention_learns_fast(query)):
+            return False
+        return positions is None and self.key_size == self.head_size
 
     def _heads(self, projected, size):
         return ops.reshape(projected, (*ops.shape(projected)[:2], self.heads, size))

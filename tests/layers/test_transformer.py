@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from conftest import few
 
-from kcrf.backend import keras, ops
+from kcrf.backend import backend_name, keras, ops
 from kcrf.backend.activations import gelu_tanh
 from kcrf.layers import (
     Embedding,
@@ -137,6 +137,19 @@ def test_half_precision_masks_without_overflow():
     hidden, mask = array(1, 4, 8), np.array([[True, True, False, False]])
     assert np.isfinite(number(layer(hidden, mask=mask, training=True))).all()
     assert_close(layer(hidden, mask=mask), attention(layer, hidden.astype("float64"), mask), 5e-3)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+@pytest.mark.parametrize("training", [False, True])
+def test_attention_is_fused_where_that_is_faster(dtype, training, monkeypatch):
+    layer, calls, fused = MultiHeadAttention(2, 4, dtype=dtype), [], ops.dot_product_attention
+    hidden, mask = array(2, 3, 8), np.array([[True, True, False], [True, True, True]])
+    layer.build(hidden.shape)
+    monkeypatch.setattr(ops, "dot_product_attention", lambda *args, **more: calls.append(1) or fused(*args, **more))
+    found = number(layer(hidden, mask=mask, training=training))
+    is_slow = backend_name() == "torch" and dtype != "float32" and training  # on a CPU
+    assert len(calls) == (0 if is_slow else 1)
+    assert_close(found, attention(layer, hidden.astype("float64"), mask), 1e-5 if dtype == "float32" else 0.03)
 
 
 def test_every_projection_draws_its_own_values_from_one_unseeded_initializer():
