@@ -59,12 +59,16 @@ def measure(options, settings, out):
     """The scores of one training run, and its wall time and processor time in seconds."""
     from kcrf.runs import Settings
 
-    files, scored, columns, metric = TASKS[options.task]
-    train = [row for file in files for row in read(Path(options.data) / file, columns)]
-    valid = read(Path(options.data) / scored, columns)
-    _, scores, taken = trained(Settings(task="classify", metric=metric, **settings), (train, valid), out)
+    settings = Settings(task="classify", metric=TASKS[options.task][-1], **settings)
+    _, scores, taken = trained(settings, read_parts(options.task, Path(options.data)), out)
     figures = {name: round(value, 5) for name, value in scores["valid"].items() if isinstance(value, float)}
     return {**figures, "examples": scores["valid"]["examples"], **taken}
+
+
+def read_parts(task, folder):
+    """Training part and the part that is scored."""
+    files, scored, columns, _ = TASKS[task]
+    return [row for file in files for row in read(folder / file, columns)], read(folder / scored, columns)
 
 
 def read(path, columns):

@@ -15,10 +15,8 @@ import time
 from functools import partial
 from pathlib import Path
 
-from glue import HERE, TASKS, read
+from glue import HERE, TASKS, read_parts
 from results import kept
-
-MAX_LENGTH = 128
 
 
 def main():
@@ -41,13 +39,12 @@ def measure(options, seed):
     from kcrf.runs import Settings
 
     began = time.perf_counter()
-    files, scored, columns, metric = TASKS[options.task]
-    train = [row for file in files for row in read(Path(options.data) / file, columns)]
-    valid = read(Path(options.data) / scored, columns)
+    metric = TASKS[options.task][-1]
+    settings = Settings(task="classify", bert=options.bert)
+    train, valid = read_parts(options.task, Path(options.data))
     labels = sorted({row[-1] for row in train})
     tokenizer = AutoTokenizer.from_pretrained(options.bert)
-    train, valid = (encode(rows, labels, tokenizer) for rows in (train, valid))
-    settings = Settings(task="classify", bert=options.bert)
+    train, valid = (encode(rows, labels, tokenizer, settings.max_length) for rows in (train, valid))
     set_seed(seed)
     model = AutoModelForSequenceClassification.from_pretrained(options.bert, num_labels=len(labels))
     with tempfile.TemporaryDirectory() as out:
@@ -77,8 +74,8 @@ def measure(options, seed):
     }
 
 
-def encode(rows, labels, tokenizer):
-    cut = {"truncation": True, "max_length": MAX_LENGTH}
+def encode(rows, labels, tokenizer, max_length):
+    cut = {"truncation": True, "max_length": max_length}
     return [{**tokenizer(*row[:-1], **cut), "labels": labels.index(row[-1])} for row in rows]
 
 

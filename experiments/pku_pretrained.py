@@ -56,7 +56,7 @@ def measure(options, settings, out):
     parts, texts = read_parts(options.data)
     if settings.get("vectors") == "characters":
         settings |= {"vectors": str(character_vectors(options.bert, options.out / "characters.txt"))}
-    if settings.get("vectors") == "words":
+    elif settings.get("vectors") == "words":
         settings |= {"vectors": str(word_vectors(options.teacher, texts, options.out))}
     settings |= {name: str(vars(options)[name]) for name in ("bert", "teacher") if name in settings}
     more = {"unlabelled": texts} if "teacher" in settings else {}

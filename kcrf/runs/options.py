@@ -60,6 +60,11 @@ TAUGHT = Condition("teacher", "`teacher`", "with --teacher", lambda teacher: tea
 WITH_CRF = Condition("head", "head='crf'", "with --head crf", lambda head: head == "crf")
 
 
+def _key_of(values, run):
+    """The first of the keys of a run that a dict by run has; None where all runs have the same."""
+    return next((key for key in run if key in values), None) if isinstance(values, dict) else None
+
+
 @dataclass(frozen=True)
 class Option:
     """What is known of a setting beside its name and its type.
@@ -95,7 +100,7 @@ class Option:
             run: What the keys of a dict may be: the task, "scratch" or "bert", and the head.
         """
         value = getattr(self, name)
-        return next((value[key] for key in run if key in value), None) if isinstance(value, dict) else value
+        return value.get(_key_of(value, run)) if isinstance(value, dict) else value
 
     def check(self, name, kinds, value, run):
         """Raises ValueError if a value is not one of `kinds`, not among the choices or out of range."""
@@ -104,12 +109,15 @@ class Option:
             raise ValueError(f"`{name}` must be {what}. Received: {value!r}")
         choices = self.of_run("choices", run)
         if choices is not None and value not in choices:
-            kind = next(key for key in run if key in self.choices) if isinstance(self.choices, dict) else None
-            where = {None: "", "scratch": " without a BERT", "bert": " on a BERT"}.get(kind, f" for {kind}")
             words = f"one of {choices}" if len(choices) > 1 else repr(choices[0])
-            raise ValueError(f"`{name}` is {words}{where}. Received: {value!r}")
+            raise ValueError(f"`{name}` is {words}{self._where(run)}. Received: {value!r}")
         if self.range is not None and not self.range.holds(value):
             raise ValueError(f"`{name}` must be {self.range.words}. Received: {value!r}")
+
+    def _where(self, run):
+        """For which runs the choices are those of this one, in an error message."""
+        key = _key_of(self.choices, run)
+        return {None: "", "scratch": " without a BERT", "bert": " on a BERT"}.get(key, f" for {key}")
 
     def check_condition(self, name, value, other, run):
         """Raises ValueError if a value differs from the default although the `Condition` does not hold for `other`."""

@@ -31,11 +31,11 @@ def open_model(path, tasks):
     task = setup.settings.task
     if task not in tasks:
         raise ValueError(f"{path}: needs a run of --task {' or '.join(tasks)}. Received: one of --task {task}")
-    if not is_exported(path) and run.is_unfinished():
-        warnings.warn(f"{path}: training has not finished; this is the best epoch so far", stacklevel=4)
     if is_exported(path):
         from kcrf.taggers import onnx_networks as networks
     else:
+        if run.is_unfinished():
+            warnings.warn(f"{path}: training has not finished; this is the best epoch so far", stacklevel=4)
         from kcrf.taggers import keras_networks as networks
     read = networks.read_classification_network if task == "classify" else networks.read_tagging_network
     return read(run, setup), setup

@@ -511,7 +511,8 @@ def test_what_another_run_can_not_start_from_is_refused(run, bert_run, bert, tmp
     assert commands.main([*arguments, "--from", str(run)]) == 2
     assert f"{run}: needs a run that was trained with --bert. Received: one without" in capsys.readouterr().err
     assert commands.main([*arguments, "--from", str(bert)]) == 2
-    assert "for --bert" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "needs the settings of a run" in told and "without a task, which is for --bert" in told
     assert commands.main([*arguments, "--from", str(bert_run), "--bert", str(bert)]) == 2
     assert "--from takes the place of --bert" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()

@@ -188,6 +188,7 @@ class Stops(keras.callbacks.Callback):
 def test_an_interrupted_run_by_words_ends_with_the_weights_of_an_uninterrupted_one(run, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         train_tagger(Settings(**SMALL), TRAIN, VALID, TEST, tmp_path / "run", Stops())
+    assert RunFolder(tmp_path / "run").has_state()
     with pytest.warns(UserWarning, match="run: training has not finished; this is the best epoch so far"):
         load_tagger(tmp_path / "run")
     tagger, scores = resume_tagger(tmp_path / "run", TRAIN, VALID, TEST)
