@@ -56,16 +56,22 @@ def virtual_adversarial(
     Supervised and Semi-Supervised Learning", https://arxiv.org/abs/1704.03976.
 
     Args:
-        model: A compiled model, as for `adversarial`. Its loss compares two predictions, as "kld" does; that of a CRF
-            does not.
+        model: A compiled model, as for `adversarial`. Its loss compares two predictions, as "kld" does.
         embedding: The name of the layer that holds the embeddings. Defaults to "Embedding-Token".
         epsilon: The length of the addition, the Frobenius norm over the whole matrix. Defaults to 1.0.
         xi: The length of the additions at which the direction is searched. Defaults to 10.0.
         iterations: How often the direction is improved; each time computes a gradient. Defaults to 1.
 
     Raises:
-        ValueError: As for `adversarial`.
+        ValueError: As for `adversarial`; or the model has a `ConditionalRandomField`, whose loss compares scores with
+            tags.
     """
+    crf = next((layer for layer in model._flatten_layers() if isinstance(layer, ConditionalRandomField)), None)
+    if crf is not None:
+        raise ValueError(
+            "`virtual_adversarial` needs a loss that compares two predictions. "
+            f"Received: a model with `{crf.name}`, whose loss compares scores with tags; `adversarial` works with it"
+        )
     variable = _embeddings(model, embedding)
 
     def prepare(data, predict, gradient, normal):

@@ -139,13 +139,24 @@ def test_the_penalty_works_through_fused_attention():
     assert any(np.abs(a - b).max() > 1e-4 for a, b in zip(plain, model.get_weights()))
 
 
-@pytest.mark.keras_3("gradient_penalty needs Keras 3")
-@pytest.mark.parametrize("kind", [ConditionalRandomField, MaximumEntropyMarkovModel])
-def test_the_penalty_is_refused_where_the_loss_has_no_second_derivatives(kind):
+def tagger(kind):
     inputs = keras.Input((3,), dtype="int32")
     layer = kind(name="Tags")
     model = keras.Model(inputs, layer(keras.layers.Embedding(6, 4, name="Embedding-Token")(inputs)))
     model.compile("sgd", loss=layer.sparse_loss)
+    return model
+
+
+@pytest.mark.parametrize("kind", [ConditionalRandomField, MaximumEntropyMarkovModel])
+def test_virtual_adversarial_training_is_refused_where_the_loss_compares_scores_with_tags(kind):
+    with pytest.raises(ValueError, match="compares two predictions. Received: a model with `Tags`"):
+        virtual_adversarial(tagger(kind))
+
+
+@pytest.mark.keras_3("gradient_penalty needs Keras 3")
+@pytest.mark.parametrize("kind", [ConditionalRandomField, MaximumEntropyMarkovModel])
+def test_the_penalty_is_refused_where_the_loss_has_no_second_derivatives(kind):
+    model = tagger(kind)
     if kind is ConditionalRandomField:
         with pytest.raises(ValueError, match="second derivatives. Received: a model with the CRF `Tags`"):
             gradient_penalty(model)

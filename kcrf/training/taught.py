@@ -4,9 +4,10 @@ import numpy as np
 
 from kcrf.corpora import Sentence
 from kcrf.distillation.teachers import check_units, expected_targets, join_counts, label_targets, soften, split_counts
+from kcrf.metrics.classes import OF_NUMBERS
 from kcrf.progress_bars import print_note
 from kcrf.readers.whole import SEPARATOR
-from kcrf.runs import RunFolder
+from kcrf.runs import RunFolder, Settings
 from kcrf.runs.folder import SCORES, TEACHER
 from kcrf.taggers import load_tagger
 from kcrf.taggers.classifier import load_classifier
@@ -17,9 +18,16 @@ __all__ = ["check_teacher", "taught_windows", "texts_of", "unlabelled_items", "u
 def check_teacher(settings):
     """Raises ValueError if the teacher of a run has another task, other labels or other units, or is not complete.
 
+    Also if the teacher's numbers should be softened: they have no probabilities.
+
     Args:
         settings: `Settings` with what follows from the data.
     """
+    temperature = settings.teacher_temperature
+    if settings.metric in OF_NUMBERS and temperature != Settings(task="classify").teacher_temperature:
+        raise ValueError(
+            f"`teacher_temperature` needs labels that are names. Received: {temperature} and labels that are numbers"
+        )
     folder = RunFolder(settings.teacher)
     teacher = folder.read_settings()
     folder.existing(SCORES)  # written last: the run is complete

@@ -193,6 +193,9 @@ def test_classifiers_and_regressions_are_taught(tmp_path):
     train_classifier(settings, numbers, numbers, out=tmp_path / "numbers")
     flipped = [(text, "0.5" if label == "good" else "4.5") for text, label in REVIEWS]  # of another scale
     student = replace(student, teacher=str(tmp_path / "numbers"), epochs=25)
+    with pytest.raises(ValueError, match="labels that are names. Received: 3.0 and labels that are numbers"):
+        train_classifier(replace(student, teacher_temperature=3.0), flipped, numbers, out=tmp_path / "softened")
+    assert not (tmp_path / "softened").exists()
     regression, scores = train_classifier(student, flipped, numbers, out=tmp_path / "taught")
     assert scores["valid"]["pearson"] > 0.9
     assert abs(regression.classify([("good film", None)])[0].label - 1.5) < 0.7
