@@ -10,12 +10,22 @@ __all__ = ["failed_runs", "plan_seeds", "print_seeds", "with_hashes"]
 ADVICE = "more --steps, more --warmup, a lower --learning-rate, --bias-correction, --skip-top-layers 1 make that rarer"
 
 
+_WEIGHTS = {".safetensors", ".bin", ".h5", ".index", ".data-00000-of-00001", ".txt"}  # and vocabularies
+
+
 def with_hashes(sources, settings):
-    """The sources with a hash of each file: a run of a file that has changed since is one of other data."""
-    files = {name: sources.get(name) for name in ("train", "valid", "test", "unlabelled")}
-    files |= {name: getattr(settings, name) for name in ("vectors", "synonyms", "synonym_vectors")}
-    files = {name: path for name, path in files.items() if path is not None}
-    return {**sources, "sha256": {n: hashlib.sha256(Path(path).read_bytes()).hexdigest() for n, path in files.items()}}
+    """The sources with a hash of each file and folder: a run of one that has changed since is one of other data."""
+    names = {name: sources.get(name) for name in ("train", "valid", "test", "unlabelled")}
+    names |= {name: getattr(settings, name) for name in ("vectors", "synonyms", "synonym_vectors", "bert", "teacher")}
+    return {**sources, "sha256": {name: _hash(Path(path)) for name, path in names.items() if path is not None}}
+
+
+def _hash(path):
+    """The SHA-256 of a file; of a folder, that of its weights and its vocabulary."""
+    if not path.is_dir():
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    hashes = [f"{file.name} {_hash(file)}" for file in sorted(path.iterdir()) if file.suffix in _WEIGHTS]
+    return hashlib.sha256("\n".join(hashes).encode()).hexdigest()
 
 
 def plan_seeds(out, settings, sources, count, overwrite):

@@ -607,6 +607,27 @@ def test_seeds_are_not_mixed_with_those_of_other_vectors(tmp_path, capsys):
 
 
 @pytest.mark.once("torch")
+def test_seeds_are_not_mixed_with_those_of_another_bert_or_teacher(bert, tmp_path, capsys):
+    data, copy, out = (tmp_path / name for name in ("train.tsv", "bert", "runs"))
+    data.write_text("".join(f"{text}\t{label}\n" for text, label in PARTS["train"][:8]))
+    shutil.copytree(bert, copy)
+    arguments = ["train", "--task", "classify", "--train", str(data), "--valid", str(data), "--epochs", "1"]
+    arguments += ["--bert", str(copy), "--seeds", "2", "--out", str(out)]
+    assert commands.main(arguments) == 0 and commands.main(arguments) == 0
+    taught = [*arguments[:-1], str(tmp_path / "taught"), "--teacher", str(out / "seed-0")]
+    assert commands.main(taught) == 0
+    (out / "seed-0" / "report.html").write_text("written later")
+    assert commands.main(taught) == 0
+    shutil.copy(out / "seed-1" / "model.weights.h5", out / "seed-0")
+    with (copy / "vocab.txt").open("a") as vocabulary:
+        vocabulary.write("more\n")
+    capsys.readouterr()
+    for command in (taught, arguments):
+        assert commands.main(command) == 2
+        assert "seed-0: needs --overwrite to replace a run of other settings or data" in capsys.readouterr().err
+
+
+@pytest.mark.once("torch")
 def test_a_seed_that_diverges_counts_as_failed_and_the_others_stand(tmp_path, capsys):
     data, out = tmp_path / "train.tsv", tmp_path / "runs"
     data.write_text("".join(f"{text}\t{label}\n" for text, label in PARTS["train"]))
