@@ -247,12 +247,13 @@ def _run(folder, settings, reader, progress):
             f"{len(train):,} windows of {settings.length} tokens and {len(valid)} held out: {rounds * every:,} steps, "
             f"{passes:.1f} passes over the text"
         )
+    resumes = folder.has_state()  # then the folder of the BERT is no longer needed
     with _precision(settings.precision):
-        transformer = _build(settings, reader)
+        transformer = _build(settings, reader, folder.path.parent if resumes else settings.bert)
         model = masked_language_model(transformer)
     _compile(model, settings, rounds * len(batches))
     history = TrainingHistory(rounds, settings.patience, "valid_loss", least=True)
-    random = load_state(folder, model, history) if folder.has_state() else None
+    random = load_state(folder, model, history) if resumes else None
     with Interruption() as interruption:
         if not history.is_done():
             rounds_done = RoundEnd(folder, transformer.model, history, every, progress)
@@ -298,14 +299,14 @@ def _precision(name):
         keras.config.set_dtype_policy(before)
 
 
-def _build(settings, reader):
+def _build(settings, reader, bert):
     """The `Transformer` with its head; of a BERT, with a new head and without pooler where the checkpoint has none."""
     model = reader.config.get("model_type", "bert")
-    if settings.bert is None:
+    if bert is None:
         transformer = _transformer(settings, reader.config, model)
         start_positions(transformer)
         return transformer
-    with open_bert(settings.bert) as path:
+    with open_bert(bert) as path:
         names = checkpoints.google_names(checkpoints.open_checkpoint(path), model)
         pooler = any("pooler" in name for name in names)
         transformer = _transformer(settings, reader.config, model, with_pool=pooler)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -283,6 +284,19 @@ def test_an_interrupted_pretraining_goes_on_after_the_last_round(whole, text, tm
     best = min(rows, key=lambda row: row["valid_loss"])
     assert best is rows[-1]  # so that the test of the weights compares those of the last round
     assert (tmp_path / "bert" / "model.safetensors").read_bytes() == (whole[0] / "model.safetensors").read_bytes()
+
+
+@pytest.mark.once("torch")
+def test_further_pretraining_is_resumed_without_the_bert_that_it_began_with(whole, text, tmp_path):
+    bert = shutil.copytree(whole[0], tmp_path / "bert")
+    further = PretrainingSettings(bert=str(bert), length=16, steps=12, every=4, batch_size=8, learning_rate=1e-3)
+    pretrain(further, [text], tmp_path / "at once")
+    with pytest.raises(KeyboardInterrupt):
+        pretrain(further, [text], tmp_path / "resumed", Rounds(1))
+    shutil.rmtree(bert)
+    resume_pretraining(tmp_path / "resumed")
+    at_once, resumed = ((tmp_path / name / "model.safetensors").read_bytes() for name in ("at once", "resumed"))
+    assert at_once == resumed
 
 
 PRETRAINING = """
