@@ -4,7 +4,7 @@ import math
 import shutil
 import time
 from collections.abc import Iterable
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from dataclasses import asdict
 from importlib.util import find_spec
 from os import PathLike
@@ -35,6 +35,7 @@ from kcrf.tokenizers import load_vocab
 from kcrf.tokenizers.vocabularies import vocab_text
 from kcrf.training.callbacks import EpochBatches, Interruption
 from kcrf.training.history import TrainingHistory
+from kcrf.training.precision import precision
 from kcrf.training.progress import fit_with_progress
 from kcrf.training.rates import learning_rate
 from kcrf.training.state import load_state, save_state
@@ -248,7 +249,7 @@ def _run(folder, settings, reader, progress):
             f"{passes:.1f} passes over the text"
         )
     resumes = folder.has_state()  # then the folder of the BERT is no longer needed
-    with _precision(settings.precision):
+    with precision(settings.precision):
         transformer = _build(settings, reader, folder.path.parent if resumes else settings.bert)
         model = masked_language_model(transformer)
     _compile(model, settings, rounds * len(batches))
@@ -286,17 +287,6 @@ def _split(count):
     """The numbers of the windows to train on, and of those held out, which are spread over the text."""
     held_out = np.unique(np.linspace(0, count - 1, min(HELD_OUT, max(1, count // 20)) + 2).astype(int)[1:-1])
     return np.setdiff1d(np.arange(count), held_out), held_out
-
-
-@contextmanager
-def _precision(name):
-    """A context in which layers are made that compute in this precision."""
-    before = keras.config.dtype_policy()
-    keras.config.set_dtype_policy(name if name == "float32" else f"mixed_{name}")
-    try:
-        yield
-    finally:
-        keras.config.set_dtype_policy(before)
 
 
 def _build(settings, reader, bert):

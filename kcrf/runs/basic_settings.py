@@ -214,6 +214,14 @@ class BasicSettings:
         range=POSITIVE,
         none="a fixed number of windows",
     )
+    precision: str = option(
+        "float32",
+        "Arithmetic of the layers in training. float16 and bfloat16 are faster on GPUs that have them, bfloat16 on "
+        "some CPUs too. The trained model computes in float32.",
+        "training",
+        choices=("float32", "float16", "bfloat16"),
+        only=WITH_BERT,
+    )
     limit: int | None = option(
         None,
         "Train on this many sentences or texts, drawn by the seed, of labels in their proportions. To see what more "

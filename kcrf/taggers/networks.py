@@ -33,7 +33,7 @@ def build_network(settings, reader, checkpoint=None):
     if settings.vectors is not None and settings.vectors_at == "top":
         hidden = keras.layers.Concatenate()([hidden, embed_vectors(inputs, settings, reader)])
     scheme = settings.tag_scheme()
-    emissions = keras.layers.Dense(len(scheme), name="Emissions")(hidden)
+    emissions = keras.layers.Dense(len(scheme), name="Emissions", dtype="float32")(hidden)
     if settings.head == "crf":
         constraints = scheme if settings.constraints else None
         layer = ConditionalRandomField(settings.crf_lr_multiplier, constraints=constraints, name="CRF")

@@ -37,7 +37,9 @@ def build_classifier(settings, reader, checkpoint=None):
         has_word = ops.any(ops.not_equal(inputs["vectors"], 0), axis=2)  # (batch, time)
         vector = keras.layers.Concatenate()([vector, _pooled("mean", known, has_word)])
     vector = keras.layers.Dropout(settings.dropout, name="Dropout")(vector)
-    classes = keras.layers.Dense(len(settings.labels) or 1, kernel_initializer=TruncatedNormal(0.02), name="Classes")
+    classes = keras.layers.Dense(
+        len(settings.labels) or 1, kernel_initializer=TruncatedNormal(0.02), name="Classes", dtype="float32"
+    )
     return keras.Model(inputs, classes(vector))
 
 
@@ -65,7 +67,7 @@ def _pooled(name, hidden, mask):
     """
     if name == "first":
         return FirstToken(name="First")(hidden)
-    real = mask[:, :, None]  # (batch, time, 1)
+    real, hidden = mask[:, :, None], ops.cast(hidden, "float32")  # (batch, time, 1); half precision counts to 256
     count = ops.sum(ops.cast(real, hidden.dtype), axis=1)  # (batch, 1)
     if name == "mean":
         return ops.sum(ops.where(real, hidden, 0.0), axis=1) / ops.maximum(count, 1.0)

@@ -23,7 +23,6 @@ from kcrf.readers.units import with_copies
 from kcrf.readers.whole import SEPARATOR
 from kcrf.taggers import Tagger
 from kcrf.taggers.classifier import Classifier
-from kcrf.taggers.encoder_of_run import open_bert
 from kcrf.taggers.keras_networks import KerasClassificationNetwork, KerasTaggingNetwork
 from kcrf.taggers.networks import build_network, crf_of
 from kcrf.taggers.pooled import build_classifier
@@ -87,9 +86,9 @@ class TaggingTask:
         """The `Batches` of windows."""
         return Batches(windows, settings.batch_size, settings.seed, settings.batch_tokens)
 
-    def build(self, settings, reader):
-        """The model with its initial or pretrained weights, not compiled."""
-        return _pretrained(build_network, settings, reader)
+    def build(self, settings, reader, checkpoint=None):
+        """The model, not compiled, with the weights of a checkpoint of its BERT or with new ones."""
+        return build_network(settings, reader, checkpoint)
 
     def loss(self, settings, model):
         """The loss of the model."""
@@ -226,9 +225,9 @@ class ClassificationTask:
         options = {"carry": True, "any_length": not COMPILES_SHAPES}
         return Batches(windows, settings.batch_size, settings.seed, settings.batch_tokens, **options)
 
-    def build(self, settings, reader):
-        """The model with its initial or pretrained weights, not compiled."""
-        return _pretrained(build_classifier, settings, reader)
+    def build(self, settings, reader, checkpoint=None):
+        """The model, not compiled, with the weights of a checkpoint of its BERT or with new ones."""
+        return build_classifier(settings, reader, checkpoint)
 
     def loss(self, settings, model):
         """The loss of the model."""
@@ -336,12 +335,6 @@ def _with_labels(settings, parts):
 def _some(labels, most=10):
     """The first labels, for a message."""
     return ", ".join(labels[:most]) + f" and {len(labels) - most} more" * (len(labels) > most)
-
-
-def _pretrained(build, settings, reader):
-    """What `build(settings, reader, checkpoint)` returns, with the weights of the BERT where there is one."""
-    with open_bert(settings.bert) as checkpoint:
-        return build(settings, reader, checkpoint)
 
 
 _TASKS = {"cws": TaggingTask(), "ner": TaggingTask(), "classify": ClassificationTask()}

@@ -17,12 +17,13 @@ from kcrf.readers.units import with_copies
 from kcrf.runs import RunFolder, Settings
 from kcrf.runs.defaults import choose_defaults, describe_settings
 from kcrf.runs.records import last_advice
-from kcrf.taggers.encoder_of_run import reader_of
+from kcrf.taggers.encoder_of_run import open_bert, reader_of
 from kcrf.taggers.networks import HEAD, crf_of
 from kcrf.taggers.setup import load_setup, save_setup
 from kcrf.training.augmented import copies_of
 from kcrf.training.callbacks import Averages, EpochBatches, EpochScores, Interruption
 from kcrf.training.history import TrainingHistory
+from kcrf.training.precision import precision
 from kcrf.training.progress import fit_with_progress
 from kcrf.training.rates import learning_rate
 from kcrf.training.state import RunSaver
@@ -283,10 +284,14 @@ def _with_lr_multiplier(settings, steps):
 
 def _train(folder, settings, reader, batches, parts, progress):
     """Trains the model of a run; returns its tagger with the best weights, and the scores."""
+    task = task_of(settings)
     with Interruption() as interruption:
         tagger = _fit(folder, settings, reader, batches, parts["valid"], progress, interruption)
+    if settings.precision != "float32":  # that of a run that is loaded
+        advice = tagger.advice
+        tagger = task.wrap(settings, task.build(settings, reader), reader)
+        tagger.advice = advice
     folder.load_weights(tagger.model)
-    task = task_of(settings)
     task.calibrate(folder, settings, tagger, parts["valid"])
     scores = task.score(folder, tagger, parts)
     folder.save_scores(scores)
@@ -296,7 +301,8 @@ def _train(folder, settings, reader, batches, parts, progress):
 def _fit(folder, settings, reader, batches, valid, progress, interruption):
     """The tagger after its last epoch. The best weights are in the folder."""
     task = task_of(settings)
-    model = task.build(settings, reader)
+    with open_bert(settings.bert) as checkpoint, precision(settings.precision):
+        model = task.build(settings, reader, checkpoint)
     _compile(model, settings, len(batches) * settings.epochs)
     tagger = task.wrap(settings, model, reader)
     history = TrainingHistory(settings.epochs, settings.patience, f"valid_{tagger.metric}")

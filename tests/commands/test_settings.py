@@ -120,6 +120,7 @@ TEXTS = {
     "head": "softmax",
     "scheme": "bioes",
     "pool": "mean",
+    "precision": "bfloat16",
     "layers": "8,11",
     "schedule": "constant",
     "layer_pooling": "weighted",

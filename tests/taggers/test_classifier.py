@@ -10,7 +10,7 @@ import pytest
 from conftest import few
 
 from kcrf import commands
-from kcrf.backend import keras, ops
+from kcrf.backend import backend_name, keras, ops
 from kcrf.commands.seeds import failed_runs
 from kcrf.corpora import Example, classified_line
 from kcrf.metrics import classification_scores, regression_scores
@@ -556,6 +556,18 @@ def test_a_fresh_pooler_is_drawn_anew(bert, tmp_path):
     known = ops.convert_to_numpy(build_transformer_model(bert, bert, with_pool=True).get_layer("Pooler-Dense").kernel)
     np.testing.assert_allclose(poolers[0], known, atol=1e-7)
     assert not np.allclose(poolers[1], known, atol=1e-3)
+
+
+@pytest.mark.every_backend
+@pytest.mark.long(but="torch")
+@pytest.mark.parametrize("pool", ["first", "pooler", "mean", "max", "cnn"])
+def test_every_pool_is_learnt_in_half_precision(pool, bert, tmp_path):
+    losses, half = [], "bfloat16" if backend_name() == "jax" else "float16"  # JAX has no float16 on CPUs
+    for precision in ("float32", half):
+        settings = Settings(**{**QUICK, "epochs": 2}, bert=str(bert), pool=pool, precision=precision)
+        train_classifier(settings, PARTS["train"], PARTS["valid"], out=tmp_path / precision)
+        losses.append([row["loss"] for row in read_run(tmp_path / precision).log])
+    np.testing.assert_allclose(*losses, rtol=0.05)
 
 
 @pytest.mark.once("torch")
