@@ -567,7 +567,7 @@ def test_every_pool_is_learnt_in_half_precision(pool, bert, tmp_path):
         settings = Settings(**{**QUICK, "epochs": 2}, bert=str(bert), pool=pool, precision=precision)
         train_classifier(settings, PARTS["train"], PARTS["valid"], out=tmp_path / precision)
         losses.append([row["loss"] for row in read_run(tmp_path / precision).log])
-    np.testing.assert_allclose(*losses, rtol=0.05)
+    np.testing.assert_allclose(*losses, rtol=0.1)  # steps are left out until the scale of the loss fits
 
 
 @pytest.mark.once("torch")
