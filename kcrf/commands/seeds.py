@@ -23,7 +23,8 @@ def with_hashes(sources, settings):
 def _hash(path):
     """The SHA-256 of a file; of a folder, that of its weights and its vocabulary."""
     if not path.is_dir():
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
     hashes = [f"{file.name} {_hash(file)}" for file in sorted(path.iterdir()) if file.suffix in _WEIGHTS]
     return hashlib.sha256("\n".join(hashes).encode()).hexdigest()
 

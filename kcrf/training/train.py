@@ -287,7 +287,7 @@ def _train(folder, settings, reader, batches, parts, progress):
     task = task_of(settings)
     with Interruption() as interruption:
         tagger = _fit(folder, settings, reader, batches, parts["valid"], progress, interruption)
-    if settings.precision != "float32":  # that of a run that is loaded
+    if settings.precision != "float32":  # scored as it computes whenever it is loaded
         advice = tagger.advice
         tagger = task.wrap(settings, task.build(settings, reader), reader)
         tagger.advice = advice
