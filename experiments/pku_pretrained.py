@@ -26,7 +26,7 @@ ROWS = {
     "characters, top": {"vectors": "characters", "vectors_at": "top"},
     "words": {"vectors": "words"},
     "words, top": {"vectors": "words", "vectors_at": "top"},
-    "bert": {"bert": True, "learning_rate": 1e-3},
+    "bert": {"bert": True, "learning_rate": 1e-3, "epochs": 8, "precision": "bfloat16"},
     "texts": {"teacher": True},
     "texts, characters": {"teacher": True, "vectors": "characters"},
     "texts, words": {"teacher": True, "vectors": "words"},
