@@ -560,7 +560,9 @@ def test_a_fresh_pooler_is_drawn_anew(bert, tmp_path):
 
 @pytest.mark.every_backend
 @pytest.mark.long(but="torch")
-@pytest.mark.parametrize("pool", ["first", "pooler", "mean", "max", "cnn"])
+@pytest.mark.parametrize(
+    "pool", ["max", *(pytest.param(name, marks=pytest.mark.long) for name in ("first", "pooler", "mean", "cnn"))]
+)
 def test_every_pool_is_learnt_in_half_precision(pool, bert, tmp_path):
     losses, half = [], "bfloat16" if backend_name() == "jax" else "float16"  # JAX has no float16 on CPUs
     for precision in ("float32", half):

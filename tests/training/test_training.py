@@ -131,7 +131,7 @@ def precisions(model):
 FLOAT16 = pytest.param("float16", marks=pytest.mark.skipif(backend_name() == "jax", reason="JAX has none on CPUs"))
 
 
-@pytest.mark.parametrize("head", ["crf", "softmax"])
+@pytest.mark.parametrize("head", ["crf", pytest.param("softmax", marks=pytest.mark.long)])
 @pytest.mark.parametrize("precision", ["bfloat16", FLOAT16])
 def test_layers_compute_in_another_precision_while_they_are_trained(precision, head, bert, tmp_path):
     before, losses = keras.config.dtype_policy(), []
