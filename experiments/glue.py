@@ -32,6 +32,7 @@ ROWS = {
     "pooler": {"pool": "pooler"},
     "mean": {"pool": "mean"},
     "one rate": {"head_lr_multiplier": 1.0},
+    "as Trainer": {"pool": "pooler", "head_lr_multiplier": 1.0, "weight_decay": 0.0},
     "top layer anew": {"skip_top_layers": 1},
     "layers decayed": {"layerwise_decay": 0.8, "learning_rate": 3e-4},
 }

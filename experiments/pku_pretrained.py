@@ -1,6 +1,6 @@
 """F1 on the PKU test set with what a small Chinese BERT has learnt from raw text, and without.
 
-    python experiments/pku_pretrained.py --data FOLDER --bert runs/chinese/longer --teacher runs/pku [--only ROW ...]
+    python experiments/pku_pretrained.py --data FOLDER --bert runs/chinese/longest --teacher runs/pku [--only ROW ...]
 
 `experiments/chinese_bert.py` says how the BERT was made. "bert" is fine-tuned with a CRF on top; "characters" are its
 vectors of single characters, beside those that the default network learns, below or on top of its convolutions. "words"
