@@ -2,6 +2,7 @@
 
 import argparse
 import csv
+from difflib import get_close_matches
 from pathlib import Path
 
 __all__ = [
@@ -18,7 +19,10 @@ __all__ = [
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser that adds its options when it is first used: no command waits for what another one imports."""
+    """A parser that adds its options when it is first used: no command waits for what another one imports.
+
+    An unknown option is an error of its command, with that command's usage and the option whose name is closest.
+    """
 
     add_options = None
 
@@ -26,7 +30,11 @@ class CommandParser(argparse.ArgumentParser):
         if self.add_options is not None:
             add_options, self.add_options = self.add_options, None
             add_options(self)
-        return super().parse_known_args(args, namespace)
+        options, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            close = get_close_matches(unknown[0].partition("=")[0], self._option_string_actions, n=1, cutoff=0.8)
+            self.error(f"unrecognized arguments: {' '.join(unknown)}" + "".join(f". Did you mean {x}?" for x in close))
+        return options, unknown
 
 
 def add_command(commands, name, summary, add_options, run):

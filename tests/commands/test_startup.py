@@ -73,6 +73,8 @@ REFUSED = [
     ("train", "needs --train and --out, or --resume RUN_DIR"),
     ("train --epochs x", "argument --epochs: invalid int value: 'x'"),
     ("train --train words.txt --out x --nonsense 3", "unrecognized arguments: --nonsense 3"),
+    ("train --learnig-rate 3", "unrecognized arguments: --learnig-rate 3. Did you mean --learning-rate?"),
+    ("segment --modl=x words.txt", "kcrf segment: error: unrecognized arguments: --modl=x. Did you mean --model?"),
     ("train --train words.txt --out x --epochs 0", "--epochs must be positive. Received: 0"),
     ("train --train words.txt --out x --mixout 0.5", "--mixout needs --bert"),
     ("train --train words.txt --out x --task ner --encoder none", "--encoder is one of"),
