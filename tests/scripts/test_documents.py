@@ -16,7 +16,7 @@ DOCUMENTS = [name for name in TEXTS if name.endswith(".md")]
 NAME = re.compile(r"(?<![\w./-])kcrf(?:\.[A-Za-z_]\w*)+")
 MOVED = re.compile(r"^\| `(kcrf[\w.]+)` \| `(kcrf[\w.]+)` \|$", re.MULTILINE)  # rows of the changelog: before, now
 LINK = re.compile(r"\]\((?!https?://)([^)#]+)[^)]*\)")
-BLOCK = re.compile(r"^```\n(.*?)^```$", re.MULTILINE | re.DOTALL)  # of a command line: without a language
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)  # its language, "" of a command line; its text
 COMMAND = re.compile(r"^kcrf (\w+)(.*)$", re.MULTILINE)
 
 
@@ -58,7 +58,8 @@ def test_what_a_document_links_to_exists(document):
 
 def commands(document):
     """The command lines in a document, as pairs of a command and the rest of its line."""
-    return [found for block in BLOCK.findall(TEXTS[document]) for found in COMMAND.findall(block)]
+    blocks = [text for language, text in BLOCK.findall(TEXTS[document]) if not language]
+    return [found for block in blocks for found in COMMAND.findall(block)]
 
 
 @pytest.mark.parametrize("document", list(filter(commands, DOCUMENTS)))
