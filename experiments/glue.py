@@ -7,7 +7,8 @@
 
 Every run is `kcrf train --task classify --bert FOLDER` with its defaults, except for the metric of the task in TASKS,
 the row in ROWS and the seed. As in GLUE's tables of dev scores, the epoch is chosen on the part that is scored; that of
-MRPC is its test part, which has labels. `--only NAME` makes the runs of one row, `--limit N` trains on a sample.
+MRPC is its test part, which has labels. `--only NAME` makes the runs of one row, `--limit N` trains on a sample, and
+`--from RUN` starts from the BERT of another run: `rte ... --from runs/glue/stsb/defaults-seed-0` after a run of STS-B.
 Results are kept in experiments/glue_<task>.json; an experiment that was stopped continues behind the last whole epoch.
 """
 
@@ -42,16 +43,21 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("task", choices=TASKS)
     parser.add_argument("--data", required=True, help="the folder of the task")
-    parser.add_argument("--bert", required=True, help="the folder of a BERT")
+    encoder = parser.add_mutually_exclusive_group(required=True)
+    encoder.add_argument("--bert", help="the folder of a BERT")
+    encoder.add_argument("--from", dest="from_run", metavar="RUN", type=Path, help="a run of another task: its BERT")
     parser.add_argument("--only", choices=ROWS, default="defaults", help="the row")
     parser.add_argument("--limit", type=int, help="train on so many samples")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--out", default="runs/glue")
     options = parser.parse_args()
     for seed in options.seeds:
-        key = f"{options.only}{f', {options.limit} samples' if options.limit else ''}, seed {seed}"
+        before = f", from {options.from_run.parent.name}" if options.from_run else ""
+        sample = f", {options.limit} samples" if options.limit else ""
+        key = f"{options.only}{before}{sample}, seed {seed}"
         folder = run_folder(Path(options.out) / options.task, key)
-        settings = {"seed": seed, "bert": options.bert, "limit": options.limit, **ROWS[options.only]}
+        bert = options.bert or str(options.from_run)
+        settings = {"seed": seed, "bert": bert, "limit": options.limit, **ROWS[options.only]}
         result = kept(HERE / f"glue_{options.task}.json", key, partial(measure, options, settings, folder))
         print(key, json.dumps(result), flush=True)
 
