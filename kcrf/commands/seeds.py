@@ -7,8 +7,10 @@ from statistics import mean, stdev
 
 __all__ = ["failed_runs", "plan_seeds", "print_seeds", "with_hashes"]
 
-ADVICE = "more --steps, more --warmup, a lower --learning-rate, --bias-correction, --skip-top-layers 1 make that rarer"
-
+ADVICE = (
+    "more --steps, more --warmup or a lower --learning-rate make that rarer; "
+    "with a BERT also --bias-correction and --skip-top-layers 1"
+)
 
 _WEIGHTS = {".safetensors", ".bin", ".h5", ".index", ".data-00000-of-00001", ".txt"}  # and vocabularies
 

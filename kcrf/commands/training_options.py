@@ -85,7 +85,7 @@ def _add_files(data):
         metavar="K",
         help="Train K times, with --seed and the K - 1 seeds after it, into folders of RUN_DIR; print mean and "
         "deviation of the scores, name the runs that failed, and write a report. The same command continues after an "
-        "interruption. Needs --valid for one held-out part of all. [one run]",
+        "interruption. Without --valid each run holds out a tenth of its own. [one run]",
     )
     data.add_argument(
         "--resume", metavar="RUN_DIR", help="Continue an interrupted run after its last epoch. Takes no other option."
