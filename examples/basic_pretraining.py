@@ -15,9 +15,8 @@ os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 
 from kcrf.corpora import load_mini
 from kcrf.pretraining import PretrainingSettings, pretrain
-from kcrf.runs import Settings
 from kcrf.taggers import WordSegmenter
-from kcrf.training import train_segmenter
+from kcrf.training import Settings, train_segmenter
 
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp())
 steps = int(sys.argv[2]) if len(sys.argv) > 2 else 400

@@ -6,9 +6,8 @@ python examples/basic_segment.py [run folder] [epochs]
 import sys
 
 from kcrf.corpora import load_mini
-from kcrf.runs import Settings
 from kcrf.taggers import WordSegmenter
-from kcrf.training import train_segmenter
+from kcrf.training import Settings, train_segmenter
 
 run_dir = sys.argv[1] if len(sys.argv) > 1 else "runs/basic_segment"
 epochs = int(sys.argv[2]) if len(sys.argv) > 2 else 8

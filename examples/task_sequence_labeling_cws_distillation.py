@@ -9,8 +9,7 @@ then `kcrf train --train FILE --teacher runs/teacher --unlabelled TEXTS --width 
 from dataclasses import replace
 
 from kcrf.corpora import load_mini
-from kcrf.runs import Settings
-from kcrf.training import train_segmenter
+from kcrf.training import Settings, train_segmenter
 
 corpus = load_mini()
 train, texts = corpus.train[:300], ["".join(words) for words in corpus.train[300:]]

@@ -6,10 +6,11 @@ The copies have other people, places and organisations in the same sentences. Wi
 `kcrf train --task ner --train FILE --augment 4 --augment-by mentions`.
 """
 
+from dataclasses import replace
+
 from kcrf.augmentation import altered_copies
 from kcrf.corpora import load_mini
-from kcrf.runs import Settings
-from kcrf.training import train_tagger
+from kcrf.training import Settings, train_tagger
 
 corpus = load_mini("ner")
 train = corpus.train[:60]
@@ -20,7 +21,7 @@ for sentence, copies in zip(train[:3], altered_copies(train, "ner", copies=2, op
     print()
 
 settings = Settings(task="ner", width=64, depth=2, batch_size=16, steps=150, learning_rate=3e-3)
-augmented = Settings(**{**settings.__dict__, "augment": 4, "augment_by": "mentions"})
+augmented = replace(settings, augment=4, augment_by="mentions")
 for name, chosen in (("as they are", settings), ("with copies", augmented)):
     _, scores = train_tagger(chosen, train, corpus.valid, corpus.test, out=f"runs/{name}", overwrite=True)
     print(f"{name}: F1 on the test part: {scores['test']['f']:.4f}")

@@ -13,8 +13,7 @@ from pathlib import Path
 from gensim.models import Word2Vec
 
 from kcrf.corpora import load_mini, read_segmented
-from kcrf.runs import Settings
-from kcrf.training import train_tagger
+from kcrf.training import Settings, train_tagger
 
 texts = read_segmented(sys.argv[1]) if len(sys.argv) > 1 else load_mini("cws").train
 word2vec = Word2Vec(texts, vector_size=50, min_count=2, sg=1, epochs=5, seed=0, workers=1)

@@ -11,20 +11,21 @@ __all__ = [
     "Layer",
     "Optimizer",
     "Wrapper",
+    "as_keras3_optimizer",
+    "batch_stream",
     "call_with_replaced_weights",
     "compiled_with",
     "computes_shapes_only",
+    "current_stateless_scope",
     "index_in_optimizer",
     "is_training",
-    "layer_behind",
-    "as_keras3_optimizer",
     "keras",
-    "own_trainable_variables",
-    "current_stateless_scope",
+    "layer_behind",
     "ops",
+    "own_trainable_variables",
+    "path_of",
+    "tree",
 ]
-
-__all__ += ["batch_stream", "path_of", "tree"]
 
 Layer = keras.layers.Layer
 Optimizer = keras.optimizers.Optimizer

@@ -26,19 +26,21 @@ __all__ = [
     "Layer",
     "Optimizer",
     "Wrapper",
+    "as_keras3_optimizer",
+    "batch_stream",
     "call_with_replaced_weights",
     "compiled_with",
     "computes_shapes_only",
+    "current_stateless_scope",
     "index_in_optimizer",
     "is_training",
-    "layer_behind",
-    "as_keras3_optimizer",
     "keras",
+    "layer_behind",
+    "ops",
     "own_trainable_variables",
-    "current_stateless_scope",
+    "path_of",
+    "tree",
 ]
-
-__all__ += ["batch_stream", "ops", "path_of", "tree"]
 
 
 def _import_keras_3():

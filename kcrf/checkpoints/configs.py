@@ -10,7 +10,7 @@ from pathlib import Path
 from kcrf.checkpoints.names import CONFIG_FILES
 from kcrf.files import read_json
 
-__all__ = ["ACTIVATIONS", "FAMILIES", "Family", "huggingface_config", "read_config", "settings_of"]
+__all__ = ["ACTIVATIONS", "FAMILIES", "Family", "huggingface_config", "read_config", "encoder_settings"]
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ ACTIVATIONS = {  # from names in configuration files to names here
 }
 
 
-def settings_of(config_path, model, options):
+def encoder_settings(config_path, model, options):
     """All settings of an encoder, from a configuration file and from arguments, which take precedence."""
     heads = ("with_pool", "with_nsp", "with_mlm", "with_discriminator")
     lacks = [name for name in heads if name not in FAMILIES[model].heads]

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from kcrf.backend import backend_name, keras, ops
 from kcrf.corpora import load_mini
-from kcrf.metrics import span_counts, transition_report
+from kcrf.metrics import bootstrap_scores, span_counts, transition_report
 from kcrf.reports import score_table, transition_heat_map, transition_table
 from kcrf.runs import Settings, read_run
 from kcrf.taggers import WordSegmenter
@@ -20,7 +20,7 @@ from kcrf.tags import bmes
 from kcrf.training import train_segmenter
 from kcrf.training.progress import TrainingProgress
 
-__all__ = ["HEADS", "SETTINGS", "Head", "bootstrap_f1", "compare_heads"]
+__all__ = ["HEADS", "SETTINGS", "Head", "compare_heads"]
 
 
 # The learning rate moves a weight by 0.1 to 0.2 in the whole run, as BERT's does. In the initial transition matrix 7 of
@@ -65,7 +65,7 @@ def compare_heads(out, texts=(), heads=HEADS):
     for head in heads:
         folder = Path(out) / head.folder
         tagger, scores = _train(head, folder)
-        f1[head.name], samples[head.name] = scores["f"], bootstrap_f1(read_run(folder).predictions)
+        f1[head.name], samples[head.name] = scores["f"], _bootstrap(read_run(folder).predictions)
         if tagger.crf is not None:
             matrices[head.name] = ops.convert_to_numpy(tagger.crf.trans)
         rows.append(_row(head.name, scores, samples[head.name], tagger, matrices.get(head.name)))
@@ -86,6 +86,11 @@ def _train(head, folder):
     return tagger, scores["test"]
 
 
+def _bootstrap(predictions):
+    """F1 on samples of the sentences."""
+    return bootstrap_scores(span_counts(*([row[key] for row in predictions] for key in ("gold", "found"))))
+
+
 def _row(name, scores, samples, tagger, matrix):
     """A row of the table. Scores have two digits: the third differs between machines and versions."""
     low, high = np.quantile(samples, [0.025, 0.975])
@@ -96,26 +101,6 @@ def _row(name, scores, samples, tagger, matrix):
     report = transition_report(matrix, tagger.scheme, tagger.emissions(["".join(w) for w in load_mini().valid[:64]]))
     illegal = f"{report['illegal_above_legal']} of {report['illegal']}"
     return [*row, illegal, f"{report['size']:.1f}/{report['gap']:.1f}"]
-
-
-def bootstrap_f1(predictions, samples=2000, seed=0):
-    """F1 on samples of the sentences, drawn with replacement (Efron, 1979).
-
-    Two taggers get the same samples of the same sentences, so that differences may be taken sample by sample.
-
-    Args:
-        predictions: A dict per sentence with `gold` and `found`, spans `(start, end, label, ...)`, as
-            `kcrf.runs.RunRecord` has them.
-        samples: How many to draw. Defaults to 2000.
-        seed: An int. Defaults to 0.
-
-    Returns:
-        A float64 array `(samples,)`.
-    """
-    counts = span_counts(*([row[key] for row in predictions] for key in ("gold", "found")))
-    correct, total = counts[:, 0], counts[:, 1:].sum(1)  # (sentences,)
-    drawn = np.random.default_rng(seed).integers(len(total), size=(samples, len(total)))
-    return 2 * correct[drawn].sum(1) / np.maximum(1, total[drawn].sum(1))
 
 
 def _differences(f1, samples):

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from os import PathLike
 
 from kcrf.corpora.lines import read_corpus_lines
+from kcrf.corpora.segmented import ENTITY_TAG
 from kcrf.corpora.sentences import Sentence
 from kcrf.tags import bio, bioes, violation_in_words
 
 __all__ = ["conll_lines", "join_tokens", "read_conll", "read_conll_tokens"]
 
-_TAG = re.compile(r"O|[BIESMLU]-.+")
 _SCHEMES = {"BIO": set("BI"), "BIOES": set("BIES"), "BILOU": set("BILU"), "BMES": set("BMES")}
 _AS_BIOES = str.maketrans("MLU", "IES")
 _NUMBERED_TOKEN = re.compile(r"(.+?)([0-9]+)")  # 科0, 技1: a character and its position in the word
@@ -79,7 +79,7 @@ def _read_rows(path, lines, column, repair):
             continue
         complete = len(columns) == width and columns[0] != ""
         tag = columns[column] if -len(columns) < column < len(columns) else ""
-        known = _TAG.fullmatch(tag) is not None
+        known = ENTITY_TAG.fullmatch(tag) is not None
         if line.startswith("# ") and not sentences[-1] and not (complete and known):
             continue
         if not complete and not repair:
@@ -100,7 +100,7 @@ def _check_not_segmented(path, rows):
     most_common = max(Counter(map(len, rows)).values(), default=0)
     if most_common > len(rows) / 2 and len(rows) > 1 or max(map(len, rows), default=0) < 3:
         return
-    if not any(_TAG.fullmatch(word) for columns in rows for word in columns[1:]):
+    if not any(ENTITY_TAG.fullmatch(word) for columns in rows for word in columns[1:]):
         raise ValueError(
             f"{path}: needs a token and its tag on a line. Received: what looks like sentences of words, which "
             "--task cws and `kcrf.corpora.read_segmented` read"

@@ -9,7 +9,7 @@ __all__ = ["read_segmented"]
 
 # A word with its word class: 充满/v or 第六_OD. PKU brackets compounds and tags them too: [中国/ns 人民/n]nt
 _WORD_WITH_TAG = re.compile(r"(\[(?=[^/_]))?(?P<word>.+)(/[A-Za-z]+(\][A-Za-z]+)?|_[A-Z][A-Za-z]*(-[A-Z]+)*)")
-_ENTITY_TAG = re.compile(r"O|[BIESMLU]-.+")
+ENTITY_TAG = re.compile(r"O|[BIESMLU]-.+")
 _COLUMNS, _TOKEN_ID = 10, re.compile(r"\d+([-.]\d+)?")  # of CoNLL-U: 3, or 3-4 for a range, or 3.1 for an empty node
 _MOST_WORDS = 0.9  # share of words with a tag from which on the tags are taken for word classes
 
@@ -80,7 +80,7 @@ def _read_conllu(path, lines):
 def _is_entity_line(words):
     """Whether a line is a token with its tag, or a JSON object, rather than words."""
     is_json = words[0].startswith('{"') and words[-1].endswith("}")
-    return is_json or words[0] == "-DOCSTART-" or len(words) > 1 and _ENTITY_TAG.fullmatch(words[-1]) is not None
+    return is_json or words[0] == "-DOCSTART-" or len(words) > 1 and ENTITY_TAG.fullmatch(words[-1]) is not None
 
 
 def _without_tag(word):

@@ -1,6 +1,6 @@
 """Scores of words, entities and classes, calibration, comparison of runs, what transitions have learnt. No Keras."""
 
-from kcrf.metrics.bootstrap import bootstrap_difference, span_counts
+from kcrf.metrics.bootstrap import bootstrap_difference, bootstrap_scores, f1_of_counts, span_counts
 from kcrf.metrics.classes import classification_scores, regression_scores
 from kcrf.metrics.scores import TextMismatch, calibration, entity_scores, segmentation_scores
 from kcrf.metrics.transitions import advice, is_forbidden, transition_report
@@ -9,9 +9,11 @@ __all__ = [
     "TextMismatch",
     "advice",
     "bootstrap_difference",
+    "bootstrap_scores",
     "calibration",
     "classification_scores",
     "entity_scores",
+    "f1_of_counts",
     "is_forbidden",
     "regression_scores",
     "segmentation_scores",

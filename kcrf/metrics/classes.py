@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["OF_CLASSES", "OF_NUMBERS", "classification_scores", "regression_scores"]
+__all__ = ["CLASSIFICATION_METRICS", "REGRESSION_METRICS", "classification_scores", "regression_scores"]
 
-OF_CLASSES = ("accuracy", "f", "macro_f", "matthews")  # the keys among which `--metric` chooses
-OF_NUMBERS = ("pearson", "spearman")
+CLASSIFICATION_METRICS = ("accuracy", "f", "macro_f", "matthews")  # the keys among which `--metric` chooses
+REGRESSION_METRICS = ("pearson", "spearman")
 
 
 def classification_scores(gold: Sequence[Any], predicted: Sequence[Any], labels: Sequence[Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from kcrf.backend import Tensor, keras, replaced_under_tf_keras
 from kcrf.backend.activations import gelu_erf, gelu_tanh, hidden_activation
-from kcrf.checkpoints.configs import ACTIVATIONS, FAMILIES, settings_of
+from kcrf.checkpoints.configs import ACTIVATIONS, FAMILIES, encoder_settings
 from kcrf.layers import (
     Embedding,
     FeedForward,
@@ -111,7 +111,7 @@ def build_transformer_model(
         raise ValueError(f"`application` must be 'encoder': {ONLY_ENCODERS}. Received: application={application!r}")
     if model not in FAMILIES:
         raise ValueError(f"`model` must be one of {sorted(FAMILIES)}: {ONLY_ENCODERS}. Received: model={model!r}")
-    settings = settings_of(config_path, model, options)
+    settings = encoder_settings(config_path, model, options)
     settings["hidden_act"] = hidden_activation(settings["hidden_act"])
     transformer = Transformer(model, **settings)
     transformer.remember_vocab(config_path)

@@ -7,7 +7,7 @@ loaded, and different initial weights for query, key and value (see `_draw`).
 import warnings
 
 from kcrf.backend import path_of
-from kcrf.checkpoints.configs import ALIASES, ARCHITECTURE, FAMILIES, read_config, settings_of
+from kcrf.checkpoints.configs import ALIASES, ARCHITECTURE, FAMILIES, encoder_settings, read_config
 from kcrf.layers.embeddings import EncoderRecord
 from kcrf.models.loading import fresh_value, load_checkpoint
 
@@ -67,7 +67,7 @@ def build_transformer_model(
     settings["hidden_act"] = ACTIVATIONS.get(settings.get("hidden_act"), settings.get("hidden_act", "gelu"))
     transformer = _build(model, application, settings)
     shared = {name: value for name, value in options.items() if name in (*ARCHITECTURE, *ALIASES, *SHARED_OPTIONS)}
-    config = {"model": model, **settings_of(config_path, model, shared)}
+    config = {"model": model, **encoder_settings(config_path, model, shared)}
     variables, loaded = _describe(transformer, config), set()
     if checkpoint_path is not None:
         loaded = load_checkpoint(

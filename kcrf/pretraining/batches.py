@@ -7,6 +7,7 @@ import numpy as np
 from kcrf.backend import keras
 from kcrf.pretraining.masking import choose_positions, hide
 from kcrf.pretraining.model import POSITIONS
+from kcrf.pretraining.vocabulary import SPECIAL_TOKENS
 
 __all__ = ["MaskedBatches"]
 
@@ -32,7 +33,7 @@ class MaskedBatches(keras.utils.PyDataset):
         self._is_held_out = steps is None
         self._steps = math.ceil(len(numbers) / settings.batch_size) if steps is None else steps
         self._mask_id = vocabulary["[MASK]"]
-        special = [vocabulary[token] for token in ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")]
+        special = [vocabulary[token] for token in SPECIAL_TOKENS]
         self._is_ordinary = np.ones(max(vocabulary.values()) + 1, bool)
         self._is_ordinary[special] = False
         self._ordinary = np.flatnonzero(self._is_ordinary)

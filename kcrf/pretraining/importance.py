@@ -8,13 +8,13 @@ from contextlib import contextmanager
 import numpy as np
 
 from kcrf.corpora import Example, Sentence
-from kcrf.pretraining.windows import is_inside_word
 from kcrf.progress_bars import bar
 from kcrf.readers.windows import windows
 from kcrf.runs.exported import is_exported
 from kcrf.taggers.classifier import Classifier, TextClassifier
 from kcrf.taggers.decoding import Tagger
 from kcrf.taggers.open import open_model
+from kcrf.tokenizers.vocabularies import continues_word
 
 __all__ = ["IMPORTANT", "TaskModel", "importance_writer", "important_words"]
 
@@ -72,7 +72,8 @@ class TaskModel:
             ]
         places = [place for line, spans in zip(lines, words, strict=True) for place in _in_windows(line, spans)]
         texts = [text for text, _, _ in places]
-        whole = dict(zip(distinct := list(dict.fromkeys(texts)), self._entropies(distinct), strict=True))
+        distinct = list(dict.fromkeys(texts))
+        whole = dict(zip(distinct, self._entropies(distinct), strict=True))
         before = np.array([whole[text] for text in texts])
         after = self._entropies([_hide(*place) for place in places])
         return np.split(np.abs(after - before), np.cumsum([len(spans) for spans in words])[:-1])
@@ -182,7 +183,7 @@ def importance_writer(path, vocabulary, task_model):
         vocabulary: A dict from token to id.
         task_model: A `TaskModel`.
     """
-    is_inside = is_inside_word(vocabulary)
+    is_inside = continues_word(vocabulary)
     with open(path, "wb") as file, bar() as shown:
         task = shown.add_task("importance of words", total=None)
 

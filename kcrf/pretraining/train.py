@@ -15,7 +15,7 @@ import numpy as np
 
 from kcrf import checkpoints
 from kcrf.backend import backend_name, keras, set_random_seed
-from kcrf.checkpoints.configs import settings_of
+from kcrf.checkpoints.configs import encoder_settings
 from kcrf.files import read_json
 from kcrf.models import build_transformer_model, save_pretrained
 from kcrf.models.encoders import encoder_record
@@ -310,7 +310,7 @@ def _transformer(settings, config, model, **options):
     rates = {} if settings.dropout is None else dict.fromkeys(_DROPOUT, settings.dropout)
     options |= {"with_mlm": "linear", "return_keras_model": False}
     transformer = build_transformer_model(config, model=model, **rates, **options)
-    own = settings_of(config, model, {})
+    own = encoder_settings(config, model, {})
     encoder_record(transformer.model).config |= {name: own[name] for name in rates}
     return transformer
 

@@ -11,12 +11,12 @@ from kcrf.corpora.lines import decode_lines
 from kcrf.files import write_aside
 from kcrf.tokenizers import Tokenizer
 from kcrf.tokenizers.characters import is_cjk_character
+from kcrf.tokenizers.vocabularies import continues_word
 
 __all__ = [
     "Window",
     "Windows",
     "check_texts",
-    "is_inside_word",
     "iterate_lines",
     "word_splitter",
     "write_tokens",
@@ -56,13 +56,6 @@ def _batches_of_lines(lines, size):
         yield batch
 
 
-def is_inside_word(vocabulary):
-    """`(ids,)` bool: whether a token continues a word, as `##ing` does."""
-    inside = np.zeros(max(vocabulary.values()) + 1, bool)
-    inside[[number for token, number in vocabulary.items() if token.startswith("##")]] = True
-    return inside
-
-
 def write_tokens(path, lines, vocabulary, lower_case, split_words=None, on_batch=None):
     """Writes the tokens of lines to a file, with `[SEP]` after each line.
 
@@ -82,7 +75,7 @@ def write_tokens(path, lines, vocabulary, lower_case, split_words=None, on_batch
         How many tokens were written.
     """
     tokenizer = Tokenizer(vocabulary, lower_case, token_start=None)
-    continues, count = is_inside_word(vocabulary), 0
+    continues, count = continues_word(vocabulary), 0
 
     def write(aside):
         nonlocal count

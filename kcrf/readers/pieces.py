@@ -11,6 +11,7 @@ from kcrf.readers.units import Reading, Window, with_copies
 from kcrf.readers.whole import cut_pair, whole_reading
 from kcrf.readers.windows import windows, with_stops
 from kcrf.tokenizers import Tokenizer, load_vocab
+from kcrf.tokenizers.vocabularies import continues_word
 
 __all__ = ["CASES", "PieceReader", "case_of"]
 
@@ -52,8 +53,7 @@ class PieceReader:
         self.lower_case, self.word_case, self.vectors = lower_case, word_case, None
         self._tokenizer = Tokenizer(vocabulary, lower_case, token_start=None, token_end=None)
         self._start, self._end = vocabulary["[CLS]"], vocabulary["[SEP]"]
-        self._continues = np.zeros(max(vocabulary.values()) + 1, bool)
-        self._continues[[number for token, number in vocabulary.items() if token.startswith("##")]] = True
+        self._continues = continues_word(vocabulary)
         self._has_segments = config.get("type_vocab_size", 2) > 0
         positions = config.get("max_position_embeddings", BUCKETS[-1])
         if positions < BUCKETS[0]:

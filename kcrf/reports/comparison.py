@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kcrf.metrics import bootstrap_difference, span_counts
+from kcrf.metrics import bootstrap_difference, f1_of_counts, span_counts
 
 __all__ = ["differences_from_the_best", "why_not_comparable"]
 
@@ -51,7 +51,7 @@ def differences_from_the_best(runs, part):
     }
     if len(counts) < 2:
         return []
-    best = max(counts, key=lambda name: _f1(counts[name]))
+    best = max(counts, key=lambda name: f1_of_counts(counts[name].sum(axis=0)))
     return [
         (best, name, len(own), bootstrap_difference(counts[best], own)) for name, own in counts.items() if name != best
     ]
@@ -62,8 +62,3 @@ def _counts(predictions):
     if isinstance(predictions[0]["gold"], str):
         return np.array([(row["gold"] == row["found"], 1, 1) for row in predictions], np.int64)
     return span_counts(*zip(*((row["gold"], row["found"]) for row in predictions)))
-
-
-def _f1(counts):
-    right, gold, found = counts.sum(axis=0)
-    return 2 * right / max(1, gold + found)

@@ -15,7 +15,7 @@ __all__ = ["transition_heat_map", "transition_table"]
 MOST_WITH_NUMBERS = 10  # tags; cells of larger matrices are too small for numbers
 
 
-def transition_table(title: str, transitions: np.ndarray, scheme: TagScheme | None) -> Table:
+def transition_table(title: str, transitions: np.ndarray, scheme: TagScheme) -> Table:
     """Makes a rich table of a transition matrix, from row to column; illegal cells are marked by an x.
 
     Args:

@@ -41,16 +41,14 @@ def cards(runs):
 
 
 def _card(number, name, run):
-    metric = run.settings.get("metric") or "f"
-    value = run.scores[run.part].get(metric) if run.part else None
-    about = [f"{TITLES[metric]} on the {run.part} part" if run.part else "not scored yet"]
+    about = [f"{TITLES[run.metric]} on the {run.part} part" if run.part else "not scored yet"]
     if run.log:
         about.append(f"{len(run.log)} epoch{'s' * (len(run.log) > 1)}")
         seconds = run.log[-1].get("seconds")
         about += [f"{seconds / 60:.1f} min"] if seconds is not None else []
     return (
         f'<div class="run"><span class="name">{chip(number)}{escape(name)}</span>'
-        f'<b>{format_value(value)}</b><span class="soft">{" · ".join(about)}</span></div>'
+        f'<b>{format_value(run.score)}</b><span class="soft">{" · ".join(about)}</span></div>'
     )
 
 

@@ -36,11 +36,10 @@ def differ_in_seed(runs):
 def seeds_section(runs):
     """The section with the spread of the scores; "" if no two runs have the same settings but for the seed."""
     groups = {
-        name: [value for run in group if (value := _score(run)) is not None]
-        for name, group in groups_by_settings(runs).items()
+        name: [run.score for run in group if run.score is not None] for name, group in groups_by_settings(runs).items()
     }
     groups = {name: values for name, values in groups.items() if len(values) > 1}
-    titles = {_title(run) for run in runs.values() if _score(run) is not None}
+    titles = {f"{TITLES[run.metric]} on the {run.part} part" for run in runs.values() if run.score is not None}
     if not groups or len(titles) > 1:
         return ""
     title = f"{titles.pop()} by seed"
@@ -59,15 +58,3 @@ def seeds_section(runs):
         '<p class="soft">A box holds the middle half of the runs, its line is the median, points are runs.</p>'
         f'<div class="halves"><figure>{box_plot(title, groups)}</figure>{figures}</div>'
     )
-
-
-def _metric(run):
-    return run.settings.get("metric") or "f"
-
-
-def _score(run):
-    return run.scores[run.part].get(_metric(run)) if run.part else None
-
-
-def _title(run):
-    return f"{TITLES[_metric(run)]} on the {run.part} part"

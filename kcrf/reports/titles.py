@@ -1,5 +1,7 @@
 """What scores are called, in the terminal and on the page, and how numbers are shown."""
 
+from kcrf.metrics.classes import CLASSIFICATION_METRICS, REGRESSION_METRICS
+
 __all__ = [
     "CLASS_COLUMNS",
     "ENTITY_COLUMNS",
@@ -31,7 +33,7 @@ TITLES = {  # by key in what `segmentation_scores` and `entity_scores` return
     "mean_error": "mean difference",
     "examples": "texts",
 }
-METRICS = ("f", "accuracy", "macro_f", "matthews", "pearson", "spearman")  # by which the best epoch is chosen
+METRICS = (*CLASSIFICATION_METRICS, *REGRESSION_METRICS)
 NOT_RANKED = {
     "oov_rate",
     "true_words",

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from kcrf.metrics.classes import OF_CLASSES, OF_NUMBERS
+from kcrf.metrics.classes import CLASSIFICATION_METRICS, REGRESSION_METRICS
 from kcrf.runs.options import (
     FACTOR,
     FOR_CLASSES,
@@ -189,7 +189,7 @@ class BasicSettings:
         "The score on the held-out data by which the best epoch is chosen: f is F1 of the second of two labels, in "
         "their order. pearson and spearman take the labels for numbers.",
         "training",
-        choices=(*OF_CLASSES, *OF_NUMBERS),
+        choices=(*CLASSIFICATION_METRICS, *REGRESSION_METRICS),
         only=FOR_CLASSES,
         none="accuracy, or pearson where the labels are numbers with decimals",
     )

@@ -1,13 +1,24 @@
 """What is known of a setting beside its name and its type, as data: default, range, help. Needs no Keras."""
 
+import os
 import re
 import textwrap
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
 from typing import Any, get_args
 
-__all__ = ["Condition", "Option", "Range", "default_in_words", "describe", "kinds_of", "may_be_none", "option"]
+__all__ = [
+    "Condition",
+    "Option",
+    "Range",
+    "default_in_words",
+    "describe",
+    "fill_and_check",
+    "kinds_of",
+    "option",
+    "paths_as_strings",
+]
 
 
 @dataclass(frozen=True)
@@ -150,6 +161,35 @@ def kinds_of(setting):
 def may_be_none(setting):
     """Whether a dataclass field may be None."""
     return type(None) in get_args(setting.type)
+
+
+def paths_as_strings(settings, names):
+    """Turns paths among the fields of a frozen dataclass into strings, which JSON can hold."""
+    for name in names:
+        if isinstance(getattr(settings, name), os.PathLike):
+            object.__setattr__(settings, name, os.fspath(getattr(settings, name)))
+
+
+def fill_and_check(settings, run):
+    """Fills in the defaults of a frozen dataclass that depend on the run, and checks all values.
+
+    Args:
+        settings: An instance of a dataclass whose fields have an `Option`.
+        run: What the keys of a dict of defaults or choices may be; see `Option.of_run`.
+
+    Raises:
+        ValueError: A value has the wrong type or is out of range, or is given where it has no meaning.
+    """
+    for setting in fields(settings):
+        known, name = setting.metadata["option"], setting.name
+        if getattr(settings, name) is None and may_be_none(setting):
+            object.__setattr__(settings, name, known.of_run("default", run))
+        if getattr(settings, name) is not None or not may_be_none(setting):
+            known.check(name, kinds_of(setting), getattr(settings, name), run)
+    for setting in fields(settings):
+        known = setting.metadata["option"]
+        other = known.only and getattr(settings, known.only.name)
+        known.check_condition(setting.name, getattr(settings, setting.name), other, run)
 
 
 def default_in_words(option, show=repr):

@@ -1,6 +1,5 @@
 """The settings of pretraining. Needs no Keras."""
 
-import os
 from dataclasses import dataclass, fields
 
 from kcrf.runs.options import (
@@ -12,9 +11,9 @@ from kcrf.runs.options import (
     PROBABILITY,
     Range,
     describe,
-    kinds_of,
-    may_be_none,
+    fill_and_check,
     option,
+    paths_as_strings,
 )
 
 __all__ = ["MASKS", "PretrainingSettings"]
@@ -102,7 +101,7 @@ class PretrainingSettings:
         "training",
         range=POSITIVE,
     )
-    learning_rate: float = option(
+    learning_rate: float | None = option(
         {"scratch": 5e-4, "bert": 5e-5}, "Learning rate at its peak.", "training", range=POSITIVE
     )
     warmup: float = option(
@@ -147,17 +146,8 @@ class PretrainingSettings:
     seed: int = option(0, "Seed of weights, windows and masks.", "training", range=NOT_NEGATIVE)
 
     def __post_init__(self):
-        for name in ("bert", "task_model"):
-            if isinstance(getattr(self, name), os.PathLike):
-                object.__setattr__(self, name, os.fspath(getattr(self, name)))
-        run = ("scratch" if self.bert is None else "bert",)
-        for setting in fields(self):
-            known, name = setting.metadata["option"], setting.name
-            if getattr(self, name) is None:
-                object.__setattr__(self, name, known.of_run("default", run))
-            if getattr(self, name) is not None or not may_be_none(setting):
-                known.check(name, kinds_of(setting), getattr(self, name), run)
-            known.check_condition(name, getattr(self, name), self.bert, run)
+        paths_as_strings(self, ("bert", "task_model"))
+        fill_and_check(self, ("scratch" if self.bert is None else "bert",))
         if (self.mask == "selected") != (self.task_model is not None):
             raise ValueError(
                 "mask='selected' and `task_model` need each other. "

@@ -44,6 +44,16 @@ class RunRecord:
         return next((part for part in ("test", "valid") if part in (self.scores or {})), None)
 
     @property
+    def metric(self) -> str:
+        """The key of the score by which the best epoch was chosen."""
+        return self.settings.get("metric") or "f"
+
+    @property
+    def score(self) -> float | None:
+        """That score of `part`, or None."""
+        return self.scores[self.part].get(self.metric) if self.scores and self.part else None
+
+    @property
     def advice(self) -> str | None:
         """What a `kcrf.monitor.CRFMonitor` says about the last epoch, or None without one."""
         return last_advice(self.log or [], self.allowed, self.transitions or [])

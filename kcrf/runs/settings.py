@@ -5,7 +5,6 @@ range, when it may be given, its help. `Settings` checks its values by that, its
 `kcrf.commands.training_options` makes the options of `kcrf train` out of it. A new option is one new field.
 """
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -20,9 +19,9 @@ from kcrf.runs.options import (
     TAUGHT,
     WITH_VECTORS,
     describe,
-    kinds_of,
-    may_be_none,
+    fill_and_check,
     option,
+    paths_as_strings,
 )
 from kcrf.tags import TagScheme, bio, bioes, bmes
 
@@ -92,7 +91,7 @@ class Settings(BasicSettings):
         None,
         "Vectors of words that the model reads too, in the formats of word2vec, GloVe or fastText: in English of the "
         "token, in Chinese of the words that begin or end at a character or pass through it.",
-        "knowledge",
+        "word vectors",
         none="no vectors",
         metavar="FILE",
     )
@@ -100,21 +99,21 @@ class Settings(BasicSettings):
         {"scratch": "embeddings", "bert": "top"},
         "Where they come in: at the embeddings, below the encoder or the BERT's layers, or at the top, beside what "
         "these put out. Of texts with a label, the top takes the mean over the text.",
-        "knowledge",
+        "word vectors",
         choices=("embeddings", "top"),
         only=WITH_VECTORS,
     )
     train_vectors: bool = option(
         False,
         "Train the vectors with the model. Slower; for much data, or vectors of other text.",
-        "knowledge",
+        "word vectors",
         only=WITH_VECTORS,
     )
     vectors_most: int = option(
         50_000,
-        "So many of the file's first words, the most frequent, are kept with the run, beside the words of the training "
-        "data. More know more of new text.",
-        "knowledge",
+        "Keep the vectors of this many of the file's first words, the most frequent, and of the words of the training "
+        "data. With more, the model knows more words of new text.",
+        "word vectors",
         range=NOT_NEGATIVE,
         only=WITH_VECTORS,
     )
@@ -157,19 +156,8 @@ class Settings(BasicSettings):
         for name in ("types", "labels"):
             if isinstance(getattr(self, name), list):  # as JSON has it
                 object.__setattr__(self, name, tuple(getattr(self, name)))
-        for name in PATHS:
-            if isinstance(getattr(self, name), os.PathLike):
-                object.__setattr__(self, name, os.fspath(getattr(self, name)))
-        for setting in fields(self):
-            known, name = setting.metadata["option"], setting.name
-            if getattr(self, name) is None and may_be_none(setting):
-                object.__setattr__(self, name, known.of_run("default", run))
-            if getattr(self, name) is not None or not may_be_none(setting):
-                known.check(name, kinds_of(setting), getattr(self, name), run)
-        for setting in fields(self):
-            known = setting.metadata["option"]
-            other = known.only and getattr(self, known.only.name)
-            known.check_condition(setting.name, getattr(self, setting.name), other, run)
+        paths_as_strings(self, PATHS)
+        fill_and_check(self, run)
         if self.pool == "pooler" and self.layers != "last":
             raise ValueError(f"pool='pooler' reads the last layer. Received: layers={self.layers!r}")
         if self.pool == "cnn" and self.layer_pooling != "concat":

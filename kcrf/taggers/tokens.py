@@ -34,7 +34,7 @@ class Given:
             return spans
         return [(self.tokens[start][0], self.tokens[end - 1][1], label) for start, end, label in spans]
 
-    def as_given(self, spans):
+    def as_counted(self, spans):
         """Spans in characters, `(start, end, ...)`, as the user counts them: of tokens, all that a span touches."""
         if not self.is_tokens:
             return spans

@@ -349,5 +349,5 @@ def _entities(given, spans):
     """The `Entity` of each span in characters of a `Given`."""
     return [
         Entity(start, end, label, given.text[slice(*span[:2])], *sure)
-        for span, (start, end, label, *sure) in zip(spans, given.as_given(spans), strict=True)
+        for span, (start, end, label, *sure) in zip(spans, given.as_counted(spans), strict=True)
     ]

@@ -5,10 +5,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from kcrf.files import write_aside
 from kcrf.tokenizers.characters import ALONE, class_of
 
-__all__ = ["load_vocab", "save_vocab", "stem", "vocab_text"]
+__all__ = ["continues_word", "load_vocab", "save_vocab", "stem", "vocab_text"]
 
 
 def load_vocab(
@@ -70,6 +72,17 @@ def vocab_text(token_dict):
     for token, number in token_dict.items():
         lines[number] = token
     return "".join(f"{line}\n" for line in lines)
+
+
+def continues_word(vocabulary):
+    """Whether each token continues the word before it, as `##ing` does: `(ids,)` bool.
+
+    >>> continues_word({"go": 0, "##ing": 2})
+    array([False, False,  True])
+    """
+    continues = np.zeros(max(vocabulary.values()) + 1, bool)
+    continues[[number for token, number in vocabulary.items() if token.startswith("##")]] = True
+    return continues
 
 
 def stem(token):

@@ -15,7 +15,7 @@ from kcrf.distillation import (
     SequenceDistillationLoss,
     TagDistillationLoss,
 )
-from kcrf.metrics.classes import OF_CLASSES, OF_NUMBERS
+from kcrf.metrics.classes import CLASSIFICATION_METRICS, REGRESSION_METRICS
 from kcrf.monitor import CRFMonitor
 from kcrf.progress_bars import print_note
 from kcrf.readers.unit_choice import choose_units, entities_that_cut_tokens, splits_of
@@ -203,7 +203,7 @@ class ClassificationTask:
         labels = [example.label for example in train]
         pool = settings.pool or ("max" if settings.bert is None else "first")
         settings = replace(settings, pairs=is_pair, pool=pool)
-        if settings.metric in OF_NUMBERS or not (settings.metric or settings.labels) and have_decimals(labels):
+        if settings.metric in REGRESSION_METRICS or not (settings.metric or settings.labels) and have_decimals(labels):
             return _with_numbers(settings, parts)
         if not (settings.metric or settings.labels):
             _check_for_numbers(train)
@@ -283,7 +283,7 @@ def _with_numbers(settings, parts):
     if numbers.min() == numbers.max():
         raise ValueError(f"`train` needs different numbers. Received: {numbers[0]:g} for all {len(numbers)} texts")
     scale = {"mean": float(numbers.mean()), "deviation": float(numbers.std())}
-    return replace(settings, metric=settings.metric or OF_NUMBERS[0], **scale)
+    return replace(settings, metric=settings.metric or REGRESSION_METRICS[0], **scale)
 
 
 def _check_for_numbers(examples):
@@ -300,7 +300,7 @@ def _check_for_numbers(examples):
 def _with_labels(settings, parts):
     counts = Counter(example.label for example in parts["train"])
     labels = settings.labels or sorted_labels(counts)
-    settings = replace(settings, labels=labels, metric=settings.metric or OF_CLASSES[0])
+    settings = replace(settings, labels=labels, metric=settings.metric or CLASSIFICATION_METRICS[0])
     if len(labels) < 2:
         raise ValueError(
             f"`train` needs two labels or more. Received: {', '.join(labels)} for all {counts.total()} texts"

@@ -4,7 +4,7 @@ import numpy as np
 
 from kcrf.corpora import Sentence
 from kcrf.distillation.teachers import check_units, expected_targets, join_counts, label_targets, soften, split_counts
-from kcrf.metrics.classes import OF_NUMBERS
+from kcrf.metrics.classes import REGRESSION_METRICS
 from kcrf.progress_bars import print_note
 from kcrf.readers.whole import SEPARATOR
 from kcrf.runs import RunFolder, Settings
@@ -18,13 +18,19 @@ __all__ = ["check_teacher", "taught_windows", "texts_of", "unlabelled_items", "u
 def check_teacher(settings):
     """Raises ValueError if the teacher of a run has another task, other labels or other units, or is not complete.
 
-    Also if the teacher's numbers should be softened: they have no probabilities.
+    Also if the teacher's numbers should be softened: they have no probabilities. And if `temperature` is given, which
+    calibrates the student after training, where `teacher_temperature` must be meant.
 
     Args:
         settings: `Settings` with what follows from the data.
     """
+    if settings.temperature != 1:
+        raise ValueError(
+            "`temperature` is fitted on the held-out part; that of the teacher is `teacher_temperature`. "
+            f"Received: temperature={settings.temperature}"
+        )
     temperature = settings.teacher_temperature
-    if settings.metric in OF_NUMBERS and temperature != Settings(task="classify").teacher_temperature:
+    if settings.metric in REGRESSION_METRICS and temperature != Settings(task="classify").teacher_temperature:
         raise ValueError(
             f"`teacher_temperature` needs labels that are names. Received: {temperature} and labels that are numbers"
         )

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from kcrf.commands.heads import HEADS, SETTINGS, bootstrap_f1, compare_heads
+from kcrf.commands.heads import HEADS, SETTINGS, compare_heads
 from kcrf.reports import score_table, transition_heat_map, transition_table
 from kcrf.tags import bio, bmes
 
@@ -71,19 +71,3 @@ def test_nothing_written_in_a_heat_map_overlaps(types, tmp_path, monkeypatch):
         boxes = [text.get_window_extent() for text in (*axes.texts, *axes.get_xticklabels(), *axes.get_yticklabels())]
         assert len(axes.texts) == matrix.size
         assert not any(box.overlaps(other) for i, box in enumerate(boxes) for other in boxes[:i])
-
-
-def test_a_bootstrap_of_f1_has_the_spread_of_a_sample_mean():
-    """Where every sentence has one word, F1 is the share of sentences that are right: its spread is known."""
-    right = np.arange(400) % 4 > 0
-    row = {"gold": [(0, 1, "")]}
-    samples = bootstrap_f1([{**row, "found": [(0, 1, "", 0.9) if hit else (1, 2, "", 0.9)]} for hit in right])
-    assert samples.shape == (2000,)
-    assert abs(samples.mean() - 0.75) < 0.005
-    assert abs(samples.std() - np.sqrt(0.75 * 0.25 / 400)) < 0.002
-
-
-def test_a_bootstrap_of_f1_is_that_of_the_sentences_drawn():
-    gold, found = [(0, 1, ""), (1, 3, "")], [(0, 1, "", 1.0), (1, 2, "", 1.0), (2, 3, "", 1.0)]
-    values = bootstrap_f1([{"gold": gold, "found": found}, {"gold": gold[:1], "found": found[:1]}], samples=200)
-    assert {round(value, 9) for value in values.tolist()} == {round(2 * 1 / 5, 9), round(2 * 2 / 7, 9), 1.0}

@@ -12,6 +12,7 @@ from kcrf.corpora import read_lines, read_segmented
 from kcrf.metrics import (
     TextMismatch,
     bootstrap_difference,
+    bootstrap_scores,
     calibration,
     entity_scores,
     segmentation_scores,
@@ -247,6 +248,20 @@ def test_the_bootstrap_interval_is_that_of_all_draws_there_are():
     again = bootstrap_difference(first, second, level=0.8, samples=50_000)
     assert again == (difference, low, high)
     assert bootstrap_difference(second, first, level=0.8, samples=50_000) == pytest.approx((-difference, -high, -low))
+
+
+def test_a_bootstrap_of_f1_has_the_spread_of_a_sample_mean():
+    """Where every sentence has one word, F1 is the share of sentences that are right: its spread is known."""
+    right = np.arange(400) % 4 > 0
+    samples = bootstrap_scores(np.stack([right, np.ones(400, int), np.ones(400, int)], axis=1))
+    assert samples.shape == (2000,)
+    assert abs(samples.mean() - 0.75) < 0.005
+    assert abs(samples.std() - np.sqrt(0.75 * 0.25 / 400)) < 0.002
+
+
+def test_a_bootstrap_of_f1_is_that_of_the_sentences_drawn():
+    values = bootstrap_scores(np.array([[1, 2, 3], [1, 1, 1]]), samples=200)
+    assert {round(value, 9) for value in values.tolist()} == {round(2 * 1 / 5, 9), round(2 * 2 / 7, 9), 1.0}
 
 
 def test_equal_taggers_do_not_differ_and_other_sentences_are_refused():

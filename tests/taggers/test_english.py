@@ -100,9 +100,9 @@ def test_spans_of_tokens_are_spans_of_their_text_and_back():
     spans = [(0, 1, "PER"), (2, 3, "LOC"), (2, 4, "LOC"), (3, 4, "LOC")]
     characters = [(0, 3, "PER"), (6, 8, "LOC"), (6, 9, "LOC"), (8, 9, "LOC")]
     assert given.text == "Kim in上海市" and given.in_characters(spans) == characters
-    assert given.as_given(characters) == spans
-    assert given.as_given([(7, 9, "LOC", 0.5)]) == [(2, 4, "LOC", 0.5)]  # all tokens that it touches
-    assert as_given("上海").as_given(characters) == characters == as_given("上海").in_characters(characters)
+    assert given.as_counted(characters) == spans
+    assert given.as_counted([(7, 9, "LOC", 0.5)]) == [(2, 4, "LOC", 0.5)]  # all tokens that it touches
+    assert as_given("上海").as_counted(characters) == characters == as_given("上海").in_characters(characters)
 
 
 def test_capitals_tell_a_name_from_a_word(recognizer):
