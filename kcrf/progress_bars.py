@@ -9,13 +9,17 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 __all__ = ["bar", "print_note"]
 
 
-def bar():
-    """A rich progress bar on standard error, which shows nothing if that is no terminal."""
+def bar(*done):
+    """A rich progress bar on standard error, which shows nothing if that is no terminal.
+
+    Args:
+        done: The columns that say how much is done, after the bar. Defaults to "M/N".
+    """
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
-        MofNCompleteColumn(),
+        *(done or (MofNCompleteColumn(),)),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )

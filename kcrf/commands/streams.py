@@ -226,9 +226,13 @@ class _Progress:
         self._count, self._bar = 0, None
 
     def __enter__(self):
+        from rich.progress import TaskProgressColumn, TextColumn
+
+        from kcrf.progress_bars import bar
+
         self._begin = self._shown = time.monotonic()
         self._skipped = self._lines.position  # by --resume
-        self._bar = _bar()
+        self._bar = bar(TaskProgressColumn(), TextColumn("{task.fields[rate]}"))
         self._task = self._bar.add_task(self._title, total=self._lines.size, completed=self._skipped, rate="")
         self._bar.start()
         return self
@@ -262,27 +266,3 @@ def _clock(seconds):
     """
     minutes, seconds = divmod(round(seconds), 60)
     return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
-
-
-def _bar():
-    """A rich progress bar on standard error, which shows nothing if that is no terminal."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    return Progress(*columns, console=console, disable=not console.is_terminal)

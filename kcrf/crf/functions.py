@@ -85,7 +85,7 @@ def _accepts_empty(*time_axes: int | None) -> Callable[[Function], Function]:
 def path_score(
     emissions: Tensor,
     tags: Tensor,
-    mask: Tensor,
+    mask: Tensor | None,
     transitions: Tensor,
     start: Tensor | None = None,
     end: Tensor | None = None,
@@ -112,7 +112,7 @@ def path_score(
 @_accepts_empty(None)
 @graph
 def log_partition(
-    emissions: Tensor, mask: Tensor, transitions: Tensor, start: Tensor | None = None, end: Tensor | None = None
+    emissions: Tensor, mask: Tensor | None, transitions: Tensor, start: Tensor | None = None, end: Tensor | None = None
 ) -> Tensor:
     """log Z, the logarithm of the sum of exp(score) over all paths; 0 for a sentence without real positions.
 
@@ -129,7 +129,7 @@ def log_partition(
 def log_likelihood(
     emissions: Tensor,
     tags: Tensor,
-    mask: Tensor,
+    mask: Tensor | None,
     transitions: Tensor,
     start: Tensor | None = None,
     end: Tensor | None = None,
@@ -157,7 +157,7 @@ def log_likelihood(
 
 
 def marginals(
-    emissions: Tensor, mask: Tensor, transitions: Tensor, start: Tensor | None = None, end: Tensor | None = None
+    emissions: Tensor, mask: Tensor | None, transitions: Tensor, start: Tensor | None = None, end: Tensor | None = None
 ) -> Tensor:
     """The posterior probability of each tag at each position: `(batch, time, tags)`, 0 where masked. No gradient."""
     return expected_counts(emissions, mask, transitions, start, end)[0]
@@ -166,7 +166,7 @@ def marginals(
 @_accepts_empty(1, None)
 @graph
 def expected_counts(
-    emissions: Tensor, mask: Tensor, transitions: Tensor, start: Tensor | None = None, end: Tensor | None = None
+    emissions: Tensor, mask: Tensor | None, transitions: Tensor, start: Tensor | None = None, end: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
     """The expected number of times that each tag and each transition occurs, without gradient.
 
@@ -184,7 +184,7 @@ def distillation_loss(
     emissions: Tensor,
     expected_tags: Tensor,
     expected_steps: Tensor,
-    mask: Tensor,
+    mask: Tensor | None,
     transitions: Tensor,
     start: Tensor | None = None,
     end: Tensor | None = None,
@@ -225,7 +225,7 @@ def distillation_loss(
 @_accepts_empty(None)
 @graph
 def entropy(
-    emissions: Tensor, mask: Tensor, transitions: Tensor, start: Tensor | None = None, end: Tensor | None = None
+    emissions: Tensor, mask: Tensor | None, transitions: Tensor, start: Tensor | None = None, end: Tensor | None = None
 ) -> Tensor:
     """The entropy of the distribution over paths in nats, `(batch,)`, at least 0. No gradient.
 
@@ -238,7 +238,7 @@ def entropy(
 @_accepts_empty(1)
 @graph
 def viterbi(
-    emissions: Tensor, mask: Tensor, transitions: Tensor, start: Tensor | None = None, end: Tensor | None = None
+    emissions: Tensor, mask: Tensor | None, transitions: Tensor, start: Tensor | None = None, end: Tensor | None = None
 ) -> Any:
     """The best path of each sentence: tags `(batch, time)` int32, -1 where masked. Ties go to the smaller tag.
 
@@ -251,7 +251,12 @@ def viterbi(
 @_accepts_empty(2, None)
 @graph
 def top_k_paths(
-    emissions: Tensor, k: int, mask: Tensor, transitions: Tensor, start: Tensor | None = None, end: Tensor | None = None
+    emissions: Tensor,
+    k: int,
+    mask: Tensor | None,
+    transitions: Tensor,
+    start: Tensor | None = None,
+    end: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The k best paths of each sentence, best first. No gradient.
 
@@ -274,7 +279,7 @@ def top_k_paths(
 def log_probability_within(
     emissions: Tensor,
     allowed: Tensor,
-    mask: Tensor,
+    mask: Tensor | None,
     transitions: Tensor,
     start: Tensor | None = None,
     end: Tensor | None = None,
@@ -305,7 +310,7 @@ def log_probability_within(
 @_accepts_empty(1)
 @graph
 def log_sums_onward(
-    emissions: Tensor, mask: Tensor, transitions: Tensor, start: Tensor | None = None, end: Tensor | None = None
+    emissions: Tensor, mask: Tensor | None, transitions: Tensor, start: Tensor | None = None, end: Tensor | None = None
 ) -> Tensor:
     """The log of the sum of exp(score) over all ways to go on after each position, given its tag. No gradient.
 

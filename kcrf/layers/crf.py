@@ -191,7 +191,15 @@ class ConditionalRandomField(ChainLayer):
         return {**chain, **{name: _divide(chain[name], temperature) for name in names if chain[name] is not None}}
 
     def marginals(self, y_pred: Tensor, temperature: float = 1.0) -> Tensor:
-        """The posterior probability of every tag at every position, `(batch, time, tags)`, 0 where masked."""
+        """The posterior probability of every tag at every position.
+
+        Args:
+            y_pred: What the layer returned, `(batch, time, tags)`.
+            temperature: All scores are divided by it. Defaults to 1.
+
+        Returns:
+            `(batch, time, tags)`, 0 where masked.
+        """
         return crf.marginals(**self.chain_at(y_pred, temperature))
 
     def expected_counts(

@@ -45,8 +45,6 @@ class CharacterReader:
 
     def with_words(self, counts):
         """The reader with more words in its lexicon, a mapping from words to how often they count."""
-        if self.lexicon is None:
-            raise ValueError("`words` needs a model with a lexicon, or force_words=True. Received: one without")
         reader = CharacterReader(self.vocabulary, self.lexicon.with_words(counts))
         reader.vectors = self.vectors
         return reader

@@ -327,7 +327,16 @@ class EntityRecognizer:
     def top_k(
         self, text: Any, k: int = 5, spans: Iterable[tuple[int, int, str]] = ()
     ) -> list[tuple[float, list[Entity]]]:
-        """The k most probable analyses of a text: a list of at most k `(probability, entities)`, best first."""
+        """The k most probable analyses of a text.
+
+        Args:
+            text: As for `recognize`.
+            k: How many. Defaults to 5.
+            spans: As for `recognize`. Defaults to none.
+
+        Returns:
+            A list of at most k `(probability, entities)`, best first.
+        """
         return self.top_k_batch([text], k, spans=[spans])[0]
 
     def top_k_batch(

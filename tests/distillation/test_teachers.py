@@ -195,6 +195,8 @@ def test_classifiers_and_regressions_are_taught(tmp_path):
     student = replace(student, teacher=str(tmp_path / "numbers"), epochs=25)
     with pytest.raises(ValueError, match="labels that are names. Received: 3.0 and labels that are numbers"):
         train_classifier(replace(student, teacher_temperature=3.0), flipped, numbers, out=tmp_path / "softened")
+    with pytest.raises(ValueError, match="that of the teacher is `teacher_temperature`. Received: temperature=3.0"):
+        train_classifier(replace(student, temperature=3.0), flipped, numbers, out=tmp_path / "softened")
     assert not (tmp_path / "softened").exists()
     regression, scores = train_classifier(student, flipped, numbers, out=tmp_path / "taught")
     assert scores["valid"]["pearson"] > 0.9
