@@ -91,7 +91,7 @@ def pretrain(
         folder.path.mkdir(exist_ok=True)
         try:
             return _run(folder, settings, _prepare(folder, settings, texts), progress)
-        except Exception:  # an interruption is none: that pretraining can be resumed
+        except Exception:  # not KeyboardInterrupt: an interrupted run is kept and can be resumed
             if not (out / WEIGHTS).is_file():
                 _remove(folder)
             raise
@@ -146,7 +146,7 @@ def _check_is_free(out):
 
 
 def _prepare(folder, settings, texts):
-    """Writes tokens, vocabulary and settings into the folder, from which `_run` can be called again. The reader."""
+    """Writes tokens, vocabulary and settings into the folder, from which `_run` can start again; returns the reader."""
     task_model = TaskModel(settings.task_model) if settings.mask == "selected" else None
     reader = _make_reader(settings, texts)
     importance = nullcontext()

@@ -139,7 +139,7 @@ class RunFolder:
         try:
             yield self
         except BaseException as error:
-            is_failed = is_new and isinstance(error, Exception)  # an interruption is none: that run can be resumed
+            is_failed = is_new and isinstance(error, Exception)  # not KeyboardInterrupt: that run can be resumed
             if not self.has_state() and (is_failed or self.path != self._home):
                 _clear(self.path)
             raise

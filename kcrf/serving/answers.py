@@ -110,7 +110,7 @@ class Models(BaseModel):
 
 
 class Health(BaseModel):
-    """Whether requests are computed."""
+    """Whether the models can compute."""
 
     status: str
     version: str
