@@ -57,7 +57,7 @@ def compare_heads(out, texts=(), heads=HEADS):
 
     Args:
         out: The folder for their run folders and `transitions.png`.
-        texts: What to segment beside three built-in sentences. Defaults to none.
+        texts: What to segment besides three built-in sentences. Defaults to none.
         heads: `Head`s. Defaults to softmax, CRF x1 and CRF x100.
     """
     console, scheme = Console(), bmes()

@@ -1,4 +1,4 @@
-"""kcrf serve: trained models behind HTTP, and a page to type in."""
+"""kcrf serve: trained models served over HTTP, and a page to type in."""
 
 import re
 import sys
@@ -49,7 +49,7 @@ def _add_options(parser):
          "wait, requests are answered 503"),
     )  # fmt: skip
     for name, default, meaning in limits:
-        help = f"At most so many {meaning}. [%(default)s]"
+        help = f"At most this many {meaning}. [%(default)s]"
         parser.add_argument(f"--max-{name}", type=int, default=default, metavar="N", help=help)
     parser.add_argument(
         "--batch-size",
@@ -103,7 +103,7 @@ def _named_runs(arguments):
                 f"A name needs 1 to 64 letters, digits, `_`, `.` or `-`, as in NAME=RUN. Received: {name!r}"
             )
         if name in runs:
-            raise ValueError(f"Each model needs a name of its own, as in NAME=RUN. Received: {name!r} twice")
+            raise ValueError(f"Each model needs its own name, as in NAME=RUN. Received: {name!r} twice")
         runs[name] = folder
     return runs
 

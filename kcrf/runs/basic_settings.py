@@ -137,7 +137,7 @@ class BasicSettings:
     bigram_width: int = option(64, "Size of the vector of a pair of adjacent characters.", range=POSITIVE)
     bigram_dropout: float = option(0.3, "Fraction of these pairs hidden in training.", range=FRACTION)
     min_bigrams: int = option(
-        3, "How often a pair must occur in the training data to have a vector of its own.", range=POSITIVE
+        3, "How often a pair must occur in the training data to have its own vector.", range=POSITIVE
     )
     word_dropout: float = option(
         0.3, "Fraction of the vectors of words hidden in training, so that others are read too.", range=FRACTION

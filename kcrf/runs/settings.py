@@ -73,7 +73,7 @@ class Settings(BasicSettings):
     )
     synonyms: str | None = option(
         None,
-        "A dictionary of synonyms, a group of words a line, for the copies.",
+        "A dictionary of synonyms, one group of words per line, for the copies.",
         "augmentation",
         only=AUGMENTED,
         none="no synonyms",
@@ -98,8 +98,8 @@ class Settings(BasicSettings):
     )
     vectors_at: str | None = option(
         {"scratch": "embeddings", "bert": "top"},
-        "Where they come in: at the embeddings, below the encoder or the BERT's layers, or at the top, beside what "
-        "these put out. Of texts with a label, the top takes the mean over the text.",
+        "Where they come in: at the embeddings, below the encoder or the BERT's layers, or at the top, next to "
+        "their output. Of texts with a label, the top takes the mean over the text.",
         "knowledge",
         choices=("embeddings", "top"),
         only=WITH_VECTORS,
@@ -112,8 +112,8 @@ class Settings(BasicSettings):
     )
     vectors_most: int = option(
         50_000,
-        "So many of the file's first words, the most frequent, are kept with the run, beside the words of the training "
-        "data. More know more of new text.",
+        "This many of the file's first words, the most frequent, are kept with the run, in addition to the words of "
+        "the training data. More know more of new text.",
         "knowledge",
         range=NOT_NEGATIVE,
         only=WITH_VECTORS,

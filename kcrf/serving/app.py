@@ -225,6 +225,6 @@ def _most_telling(errors):
 
 
 def _place(location):
-    """Where in the body something is wrong, as texts[3]. Pydantic's names of types, behind a number, are left out."""
+    """Where in the body something is wrong, as texts[3]. Pydantic's names of types, after a number, are left out."""
     name, *parts = [*location[1:], ""]
     return (name or "body") + "".join(f"[{part}]" for part in parts if isinstance(part, int))
