@@ -134,7 +134,7 @@ def _computed_on():
     name = backend_name()
     return (
         f"Computed by Keras {keras.__version__} on {name} {sys.modules[name].__version__}, {platform.system()} "
-        f"{platform.machine()},\n{os.cpu_count()} cores. Other versions and machines give slightly other scores."
+        f"{platform.machine()},\n{os.cpu_count()} cores. Other versions and machines give slightly different scores."
     )
 
 

@@ -35,8 +35,8 @@ def _add_options(parser):
     parser.add_argument(
         "--host",
         default="127.0.0.1",
-        help="The address to listen at. Others than this machine reach the server only at an address of the network, "
-        "or at 0.0.0.0, every address; it knows no passwords and no encryption. [%(default)s]",
+        help="The address to listen at. Other machines reach the server only at an address of the network, or at "
+        "0.0.0.0, every address; it has no passwords and no encryption. [%(default)s]",
     )
     parser.add_argument(
         "--port", type=int, default=8000, metavar="N", help="The port; 0 takes any that is free. [%(default)s]"

@@ -188,7 +188,7 @@ class BasicSettings:
     metric: str | None = option(
         None,
         "The score on the held-out data by which the best epoch is chosen: f is F1 of the second of two labels, in "
-        "their order. pearson and spearman take the labels for numbers.",
+        "their order. pearson and spearman treat the labels as numbers.",
         "training",
         choices=(*OF_CLASSES, *OF_NUMBERS),
         only=FOR_CLASSES,
@@ -225,7 +225,7 @@ class BasicSettings:
     )
     limit: int | None = option(
         None,
-        "Train on this many sentences or texts, drawn by the seed, of labels in their proportions. To see what more "
+        "Train on this many sentences or texts, drawn by the seed, with labels in their proportions. To see what more "
         "data would bring.",
         "training",
         range=POSITIVE,
@@ -262,8 +262,8 @@ class BasicSettings:
     )
     layer_pooling: str = option(
         "concat",
-        "How several layers are combined: concat puts them side by side, weighted takes a mean with learnt weights; "
-        "or mean, or max.",
+        "How several layers are combined: side by side (concat), by a mean with learnt weights (weighted), by their "
+        "mean, or by their maximum (max).",
         "BERT",
         choices=("concat", "weighted", "mean", "max"),
         only=OF_LAYERS,
@@ -335,7 +335,7 @@ class BasicSettings:
     )
     prior_decay: float = option(
         0.0,
-        "As the weight decay, but towards the pretrained weights. 0.01 to 1 for small data.",
+        "Like the weight decay, but towards the pretrained weights. 0.01 to 1 for small data.",
         "BERT",
         range=NOT_NEGATIVE,
         only=WITH_BERT,

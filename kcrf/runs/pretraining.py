@@ -67,7 +67,7 @@ class PretrainingSettings:
     )
     mask: str = option(
         "tokens",
-        "What is hidden: single tokens; words as a whole, which Chinese text needs jieba for; spans of several "
+        "What is hidden: single tokens; words as a whole, with jieba for Chinese text; spans of several "
         "words; or selected, tokens that matter to --task-model. words and spans are harder, and mostly better.",
         "masks",
         choices=MASKS,

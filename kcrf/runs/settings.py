@@ -106,7 +106,7 @@ class Settings(BasicSettings):
     )
     train_vectors: bool = option(
         False,
-        "Train the vectors with the model. Slower; for much data, or vectors of other text.",
+        "Train the vectors with the model. Slower; for a lot of data, or vectors of other text.",
         "knowledge",
         only=WITH_VECTORS,
     )

@@ -454,7 +454,7 @@ def test_a_missing_weight_is_an_error_unless_allowed(checkpoint):
 def test_a_missing_pooler_is_no_error_when_it_is_skipped(checkpoint):
     path, _ = checkpoint(drop=["pooler"])
     with pytest.raises(
-        ValueError, match="bert/pooler/dense/kernel is missing.*; skip_pooler=True, --skip-pooler, init"
+        ValueError, match="bert/pooler/dense/kernel is missing.*; skip_pooler=True, --skip-pooler, re-init"
     ):
         build_transformer_model(None, path, with_pool=True, **SIZES)
     model = build_transformer_model(None, path, with_pool=True, skip_pooler=True, **SIZES)
