@@ -7,7 +7,8 @@ vectors of single characters, next to those that the default network learns, bel
 "words" are word2vec's, as in experiments/vectors.py, of PFR 1998-02 as the teacher, a run with the defaults, cuts its
 texts. "texts" learns from the answers of the teacher on these texts, too. Every run is `kcrf train --task cws` on PFR
 1998-01 with its defaults, except for what stands in ROWS; parts and texts are those of experiments/small_segmenter.py.
-Results are kept in experiments/pku_pretrained.json; an experiment that was stopped continues after the last whole epoch.
+Results are kept in experiments/pku_pretrained.json; an experiment that was stopped continues after the last whole
+epoch.
 """
 
 import argparse

@@ -78,7 +78,7 @@ def _context(pieces, number):
 
 
 def gap_between(left, right):
-    """What stands between two words that come to stand side by side: a blank, but for Chinese and Japanese."""
+    """What stands between two words that come to stand side by side: a blank, except in Chinese and Japanese."""
     return join_tokens([left, right])[0][len(left) : -len(right)]
 
 

@@ -1,4 +1,4 @@
-"""Synonyms: out of a dictionary, or the nearest words by their vectors."""
+"""Synonyms: from a dictionary, or the nearest words by their vectors."""
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache

@@ -314,7 +314,7 @@ class RunFolder:
 
 
 def check_config(path, config):
-    """What `RunFolder.read_config` returns, out of the content of a file at `path`."""
+    """What `RunFolder.read_config` returns, from the content of a file at `path`."""
     if not isinstance(config.get("format", 0), int):
         raise ValueError(f"{path}: needs a number as its format. Received: {config['format']!r}")
     if config.get("format", 0) > FORMAT:

@@ -155,7 +155,7 @@ def _warn_of_cut_words(name, sentences, splits):
 
 
 def as_sentence(item):
-    """A `Sentence`, made out of a list of words if it is none."""
+    """A `Sentence`, made from a list of words if it is not one."""
     if isinstance(item, Sentence):
         return item
     ends = np.cumsum([0, *map(len, item)]).tolist()
