@@ -9,7 +9,7 @@ version = re.search(r'__version__ = "(.+)"', (here / "kcrf/version.py").read_tex
 
 
 def long_description():
-    """The README without the links and pictures that lie beside it in the repository; with `URL` they lead there."""
+    """The README without the links and pictures that lie next to it in the repository; with `URL` they lead there."""
     text = (here / "README.md").read_text(encoding="utf-8")
     link = re.compile(r"!?\[([^\]]*)\]\((?!https?://|#)([^)]*)\)")
     return link.sub(

@@ -3,10 +3,10 @@
     python benchmarks/crf_speed.py                                      everything that is installed
     python benchmarks/crf_speed.py --shapes 32,128,31 --backends jax --repeats 5 --out results.json
 
-Loss + gradient (of emissions and transitions) of a batch of mixed lengths, between half and full. Beside kcrf, jitted
+Loss + gradient (of emissions and transitions) of a batch of mixed lengths, between half and full. Besides kcrf, jitted
 and not: the textbook scan (logsumexp of [batch, tags, tags], autodiff), a softmax cross-entropy, bert4keras' layer on
 tf_keras with its ViterbiDecoder, pytorch-crf, and as the lower limit a scaled forward-backward recursion in C on one
-thread: `C` for any number of tags, and one compiled for a fixed number of tags. Each library has a process of its own;
+thread: `C` for any number of tags, and one compiled for a fixed number of tags. Each library has its own process;
 they take turns and must compute the same value first. A figure is the median over the turns, a ratio the median of the
 ratios within a turn, so that other load on the machine matters less.
 
@@ -14,7 +14,7 @@ Then kcrf's recursions in one loop and in blocks of time (`--parts blocks`), wha
 
 Then the growth with the length (up to 4,096, time and memory), and what a CRF adds to a training step of a 4-layer,
 256-wide transformer. A run that was stopped continues from the file of `--out`. bert4keras runs under the interpreter
-named by BERT4KERAS_PYTHON (default: .venv-bert4keras beside the package), pytorch-crf where it is installed.
+named by BERT4KERAS_PYTHON (default: .venv-bert4keras next to the package), pytorch-crf where it is installed.
 """
 
 import argparse
@@ -167,7 +167,7 @@ def loop_and_blocks(name, problem):
 
     found = {}
     for recursion, shortest in (("one loop", math.inf), ("blocks", 0)):
-        functions = {of: graph(inspect.unwrap(getattr(crf, of))) for of in ("log_likelihood", "viterbi")}  # traced anew
+        functions = {of: graph(inspect.unwrap(getattr(crf, of))) for of in ("log_likelihood", "viterbi")}  # retraced
         for task, steps in globals()[f"{name}_steps"](problem).items():
             own = {who: step for who, step in steps.items() if re.match("kcrf(?!.*(jit|2 threads))", who)}
             own = {f"{who}, {recursion}": prepared(step, shortest, functions) for who, step in own.items()}

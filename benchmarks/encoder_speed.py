@@ -7,7 +7,7 @@ Float32, batches of full length, dropout 0.1 in training (attention included), A
 hidden state. The libraries of one backend share a process and take turns, so that other load on the machine affects
 them equally: the best round of each counts, and the ratio is the median of the rounds' ratios to kcrf. keras-hub
 always uses the tanh formula of GELU, the others erf; "kcrf, tanh" is there to compare with it. bert4keras runs under
-the interpreter named by BERT4KERAS_PYTHON (default: .venv-bert4keras beside the package).
+the interpreter named by BERT4KERAS_PYTHON (default: .venv-bert4keras next to the package).
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Tokens a second of `kcrf pretrain` beside the bare training step of the same model, taking turns in one process.
+"""Tokens a second of `kcrf pretrain` and of the bare training step of the same model, taking turns in one process.
 
     python benchmarks/pretrain_speed.py TEXT [--mask words --every 500 --rounds 5 --json speed.json]
 

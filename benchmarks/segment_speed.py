@@ -1,4 +1,4 @@
-"""Characters a second of word segmenters, their F1, time to the first output and memory, each in a process of its own.
+"""Characters a second of word segmenters, their F1, time to the first output and memory, each in its own process.
 
     python benchmarks/segment_speed.py --run runs/pku --student runs/small --test pku_test_gold.utf8 [--threads 1 2]
 
@@ -6,7 +6,7 @@ The runs are of `kcrf train --task cws`; both are exported first, which needs Te
 texts of the test part once to warm up and then --rounds times; the fastest round counts. "one by one" calls `predict`
 with one sentence, as the examples of bert4keras do, and decodes it by itself; it cuts 200 sentences. "command" is
 `kcrf segment --workers` with a worker for each core, which cuts the texts 20 times over; its time includes the start.
-jieba has a dictionary of its own, of another standard. pkuseg is the package spacy-pkuseg, with the model in a folder
+jieba has its own dictionary, of another standard. pkuseg is the package spacy-pkuseg, with the model in a folder
 that --pkuseg names: the source distribution of pkuseg 0.0.25 has one, pkuseg/models/default. Prints a table in
 Markdown; --json FILE keeps the figures.
 """
@@ -78,7 +78,7 @@ def exported(options, folder):
 
 
 def in_a_process(kind, threads, models, options):
-    """What `measure` returns, of a new process with so many threads and cores."""
+    """What `measure` returns, of a new process with this many threads and cores."""
     names = ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
     environment = {**os.environ, **dict.fromkeys(names, str(threads)), "KERAS_BACKEND": BACKENDS.get(kind, kind)}
     command = [sys.executable, __file__, "--test", options.test, "--rounds", options.rounds]
@@ -88,13 +88,13 @@ def in_a_process(kind, threads, models, options):
 
 
 def on_cores(count, command):
-    """A command that uses so many cores."""
+    """A command that uses this many cores."""
     cores = sorted(os.sched_getaffinity(0))[:count]
     return list(map(str, ["taskset", "-c", ",".join(map(str, cores)), *command]))
 
 
 def by_command(kind, threads, models, options):
-    """What `measure` returns, of a command with so many workers and cores, but for the first output and the memory."""
+    """What `measure` returns, of a command with this many workers and cores, but for first output and memory."""
     gold = sentences_of(options.test)
     with tempfile.TemporaryDirectory() as folder:
         text, out = Path(folder) / "text.txt", Path(folder) / "words.txt"
@@ -136,7 +136,7 @@ def sentences_of(test):
 
 
 def figures(gold, found, seconds):
-    """Characters a second and F1 of a segmenter that found these words in so many seconds."""
+    """Characters a second and F1 of a segmenter that found these words in this many seconds."""
     from kcrf.metrics import segmentation_scores
 
     return {

@@ -2,8 +2,8 @@
 
     python benchmarks/tokenizer_speed.py vocab.txt text.txt [--lines 4000] [--rounds 5]
 
-`text.txt` holds one text a line (`--joined` removes blanks between words). bert4keras runs under the
-interpreter named by BERT4KERAS_PYTHON (default: .venv-bert4keras beside the package). Each round runs every contender
+`text.txt` holds one text per line (`--joined` removes blanks between words). bert4keras runs under the
+interpreter named by BERT4KERAS_PYTHON (default: .venv-bert4keras next to the package). Each round runs every contender
 once, in turn; the best round counts. Times are processor times, so other load on the machine matters less.
 """
 

@@ -1,4 +1,4 @@
-"""Adds to the site the documents that lie beside the code, and makes links to them work in both places."""
+"""Adds to the site the documents that lie next to the code, and makes links to them work in both places."""
 
 import re
 from pathlib import Path
@@ -10,6 +10,7 @@ BESIDE = [
     "PORTING.md",
     "PORTING.zh.md",
     "CHANGELOG.md",
+    "CONTRIBUTING.md",
     "benchmarks/README.md",
     "pretrained/README.md",
     "kcrf/taggers/data/zh_gsd/README.md",

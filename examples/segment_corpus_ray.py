@@ -5,7 +5,7 @@
 
 Each `*.txt` under `texts` gives a file of the same name under `words`, with what `kcrf segment` writes. Each worker
 loads the model once. A worker that dies is replaced, and what it had begun is done again. A file is written aside and
-then renamed, so it is whole or not there; started anew, the script does the files that are not there. For another model
+then renamed, so it is whole or not there; started again, the script does the files that are missing. For another model
 take another folder. With RAY_ADDRESS in the environment it runs on that cluster, whose machines share both folders.
 """
 
@@ -53,7 +53,7 @@ parser.add_argument("--model", help="[the small model that comes with kcrf]")
 options = parser.parse_args()
 texts, words = options.texts.resolve(), options.words.resolve()
 if words.is_relative_to(texts) or texts.is_relative_to(words):
-    parser.error(f"`words` must be a folder beside `texts`. Received: {texts} and {words}")
+    parser.error(f"`words` must be a folder next to `texts`. Received: {texts} and {words}")
 
 files = [(path, words / path.relative_to(texts)) for path in sorted(texts.rglob("*.txt"))]
 todo = [{"text": str(text), "words": str(result)} for text, result in files if not result.exists()]

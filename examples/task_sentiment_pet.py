@@ -65,7 +65,7 @@ model = build_transformer_model(config_path, checkpoint_path, with_mlm=True)
 model.compile(Adam(3e-3), "sparse_categorical_crossentropy", weighted_metrics=[])
 best = 0.0
 for epoch in range(epochs):
-    inputs, targets, weights = pet_data()  # masked anew
+    inputs, targets, weights = pet_data()  # with new masks
     model.fit(inputs, targets, sample_weight=weights, batch_size=batch_size, verbose=0)
     accuracy = accuracy_of_gaps(valid)
     if accuracy >= best:

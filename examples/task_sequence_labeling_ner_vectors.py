@@ -2,7 +2,7 @@
 
     KERAS_BACKEND=torch python examples/task_sequence_labeling_ner_vectors.py [words.txt]
 
-The text has a sentence a line, words separated by blanks, such as the one that PKU's was cut from, or one that
+The text has one sentence per line, words separated by blanks, such as the one that PKU's was cut from, or one that
 `kcrf segment` cut; without one it is the built-in corpus, which is too small for good vectors. Needs gensim:
 pip install '.[vectors]'. Without code: `kcrf train --task ner --train FILE --vectors words.bin`.
 """

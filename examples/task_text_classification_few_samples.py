@@ -2,8 +2,8 @@
 
     KERAS_BACKEND=torch python examples/task_text_classification_few_samples.py [checkpoint folder]
 
-Adam with its bias correction, the top layer and the pooler drawn anew, and many steps. The reviews are made up of a few
-phrases. Without code: `kcrf train --task classify --bert FOLDER --pool pooler --skip-top-layers 1 --steps 200`.
+Adam with its bias correction, the top layer and the pooler re-initialised, and many steps. The reviews are made up of
+a few phrases. Without code: `kcrf train --task classify --bert FOLDER --pool pooler --skip-top-layers 1 --steps 200`.
 """
 
 import numpy as np

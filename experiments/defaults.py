@@ -104,7 +104,7 @@ def words_as_sentence(words):
 
 
 def cut(parts, size, seed):
-    """The parts with so many sentences to train on, and few enough to score on."""
+    """The parts with this many sentences to train on, and few enough to score on."""
     train, dev, test = parts
     rng = random.Random(seed)
     order = rng.sample(range(len(train)), len(train))
@@ -173,7 +173,7 @@ def scores(tagger, dev, test, thresholds=()):
 
 
 def print_table():
-    """Prints the kept results as a Markdown table, a line per run."""
+    """Prints the kept results as a Markdown table, one line per run."""
     print("| run | dev | test | decoding constrained: dev | test | threshold | dev | test | processor seconds |")
     print("|---|---|---|---|---|---|---|---|---|")
     for key, result in sorted(json.loads(RESULTS.read_text(encoding="utf-8")).items()):

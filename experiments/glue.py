@@ -9,7 +9,7 @@ Every run is `kcrf train --task classify --bert FOLDER` with its defaults, excep
 the row in ROWS and the seed. As in GLUE's tables of dev scores, the epoch is chosen on the part that is scored; that of
 MRPC is its test part, which has labels. `--only NAME` makes the runs of one row, `--limit N` trains on a sample, and
 `--from RUN` starts from the BERT of another run: `rte ... --from runs/glue/stsb/defaults-seed-0` after a run of STS-B.
-Results are kept in experiments/glue_<task>.json; an experiment that was stopped continues behind the last whole epoch.
+Results are kept in experiments/glue_<task>.json; an experiment that was stopped continues after the last whole epoch.
 """
 
 import argparse
@@ -47,7 +47,7 @@ def main():
     encoder.add_argument("--bert", help="the folder of a BERT")
     encoder.add_argument("--from", dest="from_run", metavar="RUN", type=Path, help="a run of another task: its BERT")
     parser.add_argument("--only", choices=ROWS, default="defaults", help="the row")
-    parser.add_argument("--limit", type=int, help="train on so many samples")
+    parser.add_argument("--limit", type=int, help="train on this many samples")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--out", default="runs/glue")
     options = parser.parse_args()

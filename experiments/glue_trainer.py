@@ -4,7 +4,7 @@
     python experiments/glue_trainer.py rte --data classification/RTE --bert all-MiniLM-L6-v2
 
 Parts, epochs, batches, learning rate and warmup are those of `kcrf train --task classify --bert` by default, and the
-best epoch counts, as there. The rest is `Trainer`'s own: the head has no learning rate of its own. For tasks with
+best epoch counts, as there. The rest is `Trainer`'s own: the head has no separate learning rate. For tasks with
 classes. Results are kept in experiments/glue_<task>.json under "Trainer".
 """
 

@@ -28,8 +28,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--train", required=True)
     parser.add_argument("--test", required=True)
-    parser.add_argument("--lines", type=int, help="use so many lines of the training text only")
-    parser.add_argument("--test-lines", type=int, help="use so many lines of the test only, drawn by the seed")
+    parser.add_argument("--lines", type=int, help="use only this many lines of the training text")
+    parser.add_argument("--test-lines", type=int, help="use only this many lines of the test, drawn by the seed")
     parser.add_argument("--share", type=float, default=0.05, help="of the lines in each held-out part [0.05]")
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--width", type=int, default=256)
@@ -41,7 +41,7 @@ def main():
 
 
 def held_out(count, share, seed):
-    """The indices of the parts "last", "stretches" and "lines" of so many lines, and of the "rest"."""
+    """The indices of the parts "last", "stretches" and "lines" of this many lines, and of the "rest"."""
     size, rng = max(STRETCHES, round(share * count)), random.Random(seed)
     last, others = range(count - size, count), range(count - size)
     cell, length = len(others) // STRETCHES, size // STRETCHES

@@ -11,7 +11,7 @@ Every run is `kcrf train --task ner` with the defaults of version 0.1.0, except 
 seed; the rows "words" have the defaults of this version. The epoch is chosen on the dev part. The test part is scored
 with the entities of the best path and with those of `--min-confidence X`, for each X of CONFIDENCES; the dev part
 chooses among them, by the mean of `valid_f` over the seeds. `--only NAME` makes the runs of one row, `--dev` does not
-score the test part. Results are kept in experiments/ner_<corpus>.json; an experiment that was stopped continues behind
+score the test part. Results are kept in experiments/ner_<corpus>.json; an experiment that was stopped continues after
 the last whole epoch.
 
 CoNLL 2003 is not free; its train.txt, valid.txt and test.txt are read as they are usually passed on.

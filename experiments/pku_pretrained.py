@@ -3,11 +3,12 @@
     python experiments/pku_pretrained.py --data FOLDER --bert runs/chinese/longest --teacher runs/pku [--only ROW ...]
 
 `experiments/chinese_bert.py` says how the BERT was made. "bert" is fine-tuned with a CRF on top; "characters" are its
-vectors of single characters, beside those that the default network learns, below or on top of its convolutions. "words"
-are word2vec's, as in experiments/vectors.py, of PFR 1998-02 as the teacher, a run with the defaults, cuts its texts.
-"texts" learns from the answers of the teacher on these texts, too. Every run is `kcrf train --task cws` on PFR 1998-01
-with its defaults, but for what stands in ROWS; parts and texts are those of experiments/small_segmenter.py. Results are
-kept in experiments/pku_pretrained.json; an experiment that was stopped continues behind the last whole epoch.
+vectors of single characters, next to those that the default network learns, below or on top of its convolutions.
+"words" are word2vec's, as in experiments/vectors.py, of PFR 1998-02 as the teacher, a run with the defaults, cuts its
+texts. "texts" learns from the answers of the teacher on these texts, too. Every run is `kcrf train --task cws` on PFR
+1998-01 with its defaults, except for what stands in ROWS; parts and texts are those of experiments/small_segmenter.py.
+Results are kept in experiments/pku_pretrained.json; an experiment that was stopped continues after the last whole
+epoch.
 """
 
 import argparse

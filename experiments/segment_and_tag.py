@@ -3,7 +3,7 @@
     python experiments/segment_and_tag.py --words PATH/pfr199801/train.utf8 --entities PATH/people_daily
 
 The model and its training are those of `examples/task_segment_and_tag.py`. The texts are sentences of up to 64
-characters, cut behind 。！？；. To train on: the first 500 of PFR 1998-01 with their words, and of the People's Daily
+characters, cut after 。！？；. To train on: the first 500 of PFR 1998-01 with their words, and of the People's Daily
 with their entities. To score: the last 1,000 of PFR and the first 1,000 of the People's Daily's test part. Each
 sentence is shown 10 times, whether a task is alone or not: `alternate` has batches of 16 sentences of one task, `joint`
 of 16 of each. No part is held out: the last epoch counts. Results are kept in experiments/segment_and_tag.json.

@@ -1,4 +1,4 @@
-"""A small, fast segmenter that learns from the default one: F1, and characters a second beside its teacher.
+"""A small, fast segmenter that learns from the default one: F1, and characters a second next to its teacher.
 
     python experiments/small_segmenter.py --data FOLDER --teacher runs/pku --out runs/small [--only ROW ...]
 
@@ -6,7 +6,7 @@ The teacher is a run of `kcrf train` on PFR 1998-01 with the defaults. FOLDER ha
 students are trained on the nine tenths that the teacher was trained on; pfr199801-02/all.utf8, of which the texts that
 are neither in January's nor in the test part serve without labels; and sighan2005/pku_test_gold.utf8. Speed is
 characters a second of processor time on the test part, teacher and student in turn, the best of five. Results are kept
-in experiments/small_segmenter.json; an experiment that was stopped continues behind the last whole epoch.
+in experiments/small_segmenter.json; an experiment that was stopped continues after the last whole epoch.
 """
 
 import argparse

@@ -27,7 +27,7 @@ LIMITS = {"weibo": None, "people": 1000}
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pfr", type=Path, required=True, help="words, a sentence a line")
+    parser.add_argument("--pfr", type=Path, required=True, help="words, one sentence per line")
     parser.add_argument("--weibo", type=Path, help="the folder of the corpus")
     parser.add_argument("--people", type=Path, help="the folder of the corpus")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1])

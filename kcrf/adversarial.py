@@ -94,7 +94,7 @@ def gradient_penalty(model: Any, embedding: str = "Embedding-Token", scale: floa
     Args:
         model: As for `adversarial`, compiled before or after, with the loss without the penalty.
         embedding: The name of the layer that holds the embeddings. Defaults to "Embedding-Token".
-        scale: What the squared norm is multiplied by, beside 1/2. Defaults to 1.0.
+        scale: What the squared norm is multiplied by, in addition to 1/2. Defaults to 1.0.
 
     Raises:
         ValueError: As for `adversarial`; or the model has a `ConditionalRandomField`, whose loss has no second

@@ -4,7 +4,7 @@ from functools import partial
 
 __all__ = ["explain", "explain_models", "explain_optimizers", "explain_snippets", "explain_tokenizers"]
 
-_OLD_HOST = "bert4keras itself, beside kcrf on tf_keras (PORTING.md, The old host)"
+_OLD_HOST = "bert4keras itself, together with kcrf on tf_keras (PORTING.md, The old host)"
 _GENERATION = (
     f"{_OLD_HOST}, or keras-hub. Generating text is out of scope (application='lm' and 'unilm', GPT, T5, "
     "AutoRegressiveDecoder): kcrf tags, classifies and encodes"

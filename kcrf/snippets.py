@@ -122,7 +122,7 @@ def sequence_padding(
         length: The length, or one for each sequence axis; longer sequences lose their ends. Defaults to the longest.
         value: What is put in. Defaults to 0.
         seq_dims: Number of axes, from the first, whose length differs. Defaults to 1.
-        mode: "post" pads behind the sequence, "pre" before it. Defaults to "post".
+        mode: "post" pads after the sequence, "pre" before it. Defaults to "post".
 
     Returns:
         An array `(len(inputs), length, ...)` of the common dtype.
@@ -299,7 +299,7 @@ class ViterbiDecoder:
     Scores stay as they were given. A row that is -inf throughout is padding, has tag -1 and is not in the chain.
 
     Args:
-        trans: `(tags, tags)`, from row to column, as `K.eval(crf.trans)`. The attribute of this name may be set anew.
+        trans: `(tags, tags)`, from row to column, as `K.eval(crf.trans)`. The attribute of this name may be set again.
         starts: Tags that a sentence may begin with. Defaults to None, all.
         ends: Tags that it may end with. Defaults to None, all.
 

@@ -167,7 +167,7 @@ LEGAL, ILLEGAL = ({"illegal_above_legal": count, "illegal": 8} for count in (0, 
         ({"transition_change": 0.01, "transition_size": 2.5}, "transitions look learnt: nothing to do"),
         (
             {"transition_size": 4.6, "lr_multiplier": 1000.0},
-            "transitions dwarf the emissions (4.6 beside a gap of 2): the CRF learns too fast, lower lr_multiplier "
+            "transitions dwarf the emissions (4.6 against a gap of 2): the CRF learns too fast, lower lr_multiplier "
             "from 1000 to about 50",
         ),
         (

@@ -57,7 +57,7 @@ def altered_copies(
 
     Returns:
         For each item a list of its copies, all different from it and from each other: fewer than `copies` where the
-        operations do not yield so many.
+        operations do not yield that many.
 
     Raises:
         ValueError: `task` has no such operation, an operation needs `synonyms`, or a number is out of range.
@@ -102,7 +102,7 @@ def _words(item):
 
 
 def copies_wanted(settings: Any) -> dict[str, Any]:
-    """The arguments of `altered_copies` beside the items that the `Settings` of a run ask for, checked, a dict.
+    """The arguments of `altered_copies` other than the items that the `Settings` of a run ask for, checked, a dict.
 
     Raises:
         ValueError: The task has no such operation, an operation needs synonyms, or the file with them is damaged.

@@ -73,7 +73,7 @@ def _apart(segments, before):
 
 
 def _segments(sentence):
-    """The `Segment`s of a sentence, and what stands behind the last one."""
+    """The `Segment`s of a sentence, and what stands after the last one."""
     found, edge = [], 0
     tokens = list(sentence.tokens) or token_spans(sentence.text).tolist()
     for start, end, label in [*sentence.spans, (len(sentence.text), len(sentence.text), None)]:

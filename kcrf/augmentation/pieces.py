@@ -14,7 +14,7 @@ class Piece(NamedTuple):
     """A word or character of a text.
 
     Attributes:
-        gap: What stands before it, behind the piece before: white space or nothing.
+        gap: What stands before it, after the piece before: white space or nothing.
         text: The word.
     """
 
@@ -23,7 +23,7 @@ class Piece(NamedTuple):
 
 
 def pieces_of(text, spans=None):
-    """The pieces of a text, and what stands behind the last one.
+    """The pieces of a text, and what stands after the last one.
 
     Args:
         text: A string.
@@ -40,7 +40,7 @@ def pieces_of(text, spans=None):
 
 
 def text_of(pieces, tail=""):
-    """The text of pieces, with `tail` behind it."""
+    """The text of pieces, with `tail` after it."""
     return "".join(gap + text for gap, text in pieces) + tail
 
 
@@ -70,7 +70,7 @@ def apart(pieces, before):
 
 
 def _context(pieces, number):
-    """The text of the n-th of some pieces behind that of the two pieces before it, up to a gap."""
+    """The text of the n-th of some pieces after that of the two pieces before it, up to a gap."""
     first = number
     while first > max(0, number - 2) and not pieces[first].gap:
         first -= 1
@@ -78,7 +78,7 @@ def _context(pieces, number):
 
 
 def gap_between(left, right):
-    """What stands between two words that come to stand side by side: a blank, but for Chinese and Japanese."""
+    """What stands between two words that come to stand side by side: a blank, except in Chinese and Japanese."""
     return join_tokens([left, right])[0][len(left) : -len(right)]
 
 

@@ -1,4 +1,4 @@
-"""Synonyms: out of a dictionary, or the nearest words by their vectors."""
+"""Synonyms: from a dictionary, or the nearest words by their vectors."""
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -36,7 +36,10 @@ class Synonyms:
         return self._key(word) is not None
 
     def of(self, word: str) -> tuple[str, ...]:
-        """The synonyms of a word, a tuple. A word with a capital is looked up without it too, and so are written."""
+        """The synonyms of a word, a tuple.
+
+        A capitalised word is also looked up in lower case; its synonyms are then capitalised.
+        """
         key = self._key(word)
         found = () if key is None else self._find(key)
         return found if key == word else tuple(other[:1].upper() + other[1:] for other in found)
@@ -75,7 +78,7 @@ class _Neighbours(Synonyms):
 
 
 def read_synonyms(path: str | PathLike[str]) -> Synonyms:
-    """Reads a dictionary of synonyms: a group of words that mean the same a line.
+    """Reads a dictionary of synonyms: one group of words that mean the same per line.
 
     The words are separated by tabs if the line has one, and may then hold blanks; else by blanks. Lines of HIT's
     Cilin (同义词词林) begin with a code: those whose code ends in = are groups of synonyms, the others are skipped.
@@ -104,7 +107,7 @@ def read_synonyms(path: str | PathLike[str]) -> Synonyms:
 def read_synonym_vectors(path: str | PathLike[str], most: int = 200_000) -> Synonyms:
     """Reads vectors of words; the nearest words of each count as its synonyms.
 
-    Those are up to ten words whose cosine is at least 0.6. Vectors of that kind put antonyms beside each other too, as
+    Those are up to ten words whose cosine is at least 0.6. Such vectors put antonyms next to each other too, such as
     good and bad: a dictionary is better where there is one.
 
     Args:

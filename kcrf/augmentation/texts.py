@@ -22,8 +22,8 @@ def alter_example(example, name, share, synonyms, random):
 
     Args:
         example: The `Example`.
-        name: "synonyms", "insertion", "swap" or "deletion". The first three are applied to one word in `1 / share`, at
-            least one; each word is deleted with probability `share`.
+        name: "synonyms", "insertion", "swap" or "deletion". The first three change a share `share` of the words, at
+            least one (swap: as many pairs); each word is deleted with probability `share`.
         share: Above 0 and below 1.
         synonyms: `Synonyms`. Its words are found in texts without blanks, too.
         random: A `numpy.random.Generator`.

@@ -18,7 +18,7 @@ def back_translate(examples: Sequence[Example], command: str) -> list[list[Examp
 
     Args:
         examples: List of `kcrf.corpora.Example`.
-        command: A command line for the shell. It reads texts from its standard input, a line each, and writes as many
+        command: A command line for the shell. It reads texts from its standard input, one per line, and writes as many
             lines to its standard output: the n-th is the n-th text, translated there and back. A line end inside of a
             text is replaced by a blank.
 
@@ -53,7 +53,7 @@ def _translate(lines, command):
         written.pop()
     if len(written) != len(lines):
         raise ValueError(
-            f"The translator must write a line for each line that it reads. Received: {len(written)} lines for "
+            f"The translator must write one line for each line that it reads. Received: {len(written)} lines for "
             f"{len(lines)} of {command!r}"
         )
     return list(decode_lines(written, f"the output of {command!r}"))

@@ -15,7 +15,7 @@ def alter_words(words, name, share, synonyms, random, after):
         share: Above 0 and below 1.
         synonyms: `Synonyms`.
         random: A `numpy.random.Generator`.
-        after: The words of the sentence behind this one.
+        after: The words of the sentence after this one.
 
     Returns:
         A list of words.

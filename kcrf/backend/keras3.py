@@ -1,4 +1,4 @@
-"""Keras 3. Imported by `host` only; `tf_keras` beside it defines the same names for Keras 2."""
+"""Keras 3. Imported by `host` only; `tf_keras` next to it defines the same names for Keras 2."""
 
 import itertools
 

@@ -73,7 +73,7 @@ def _read_entries(block):
 
 
 def read_varint(data, place):
-    """Reads a number of 7 bits a byte, the lowest first. Returns it with the position behind it.
+    """Reads a number of 7 bits per byte, the lowest first. Returns it with the position after it.
 
     >>> read_varint(bytes([0xAC, 0x02]), 0)
     (300, 2)

@@ -58,5 +58,5 @@ def _read_value(data, place, wire_type):
         raise ValueError(f"unknown wire type {wire_type}")
     value, end = data[place : place + size], place + size
     if end > len(data):
-        raise ValueError(f"a field of {size} bytes that ends behind its message")
+        raise ValueError(f"a field of {size} bytes that ends after its message")
     return (value if wire_type == BYTES else int.from_bytes(value, "little")), end

@@ -138,7 +138,7 @@ def read_weight_map(path):
     """Reads the `weight_map` of an index file (`model.safetensors.index.json`): a dict from array to file name.
 
     Raises:
-        ValueError: There is none, or it has something else than names of files beside the index.
+        ValueError: There is none, or it has something else than names of files next to the index.
     """
     parts = parse_json_object(path, path.read_bytes()).get("weight_map")
     if not isinstance(parts, dict):
@@ -146,6 +146,6 @@ def read_weight_map(path):
     for name, part in parts.items():
         if not isinstance(part, str) or not part or part != Path(part).name:
             raise ValueError(
-                f"{path}: 'weight_map' needs the name of a file beside it for {name!r}. Received: {part!r}"
+                f"{path}: 'weight_map' needs the name of a file next to it for {name!r}. Received: {part!r}"
             )
     return parts

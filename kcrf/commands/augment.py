@@ -26,7 +26,7 @@ def _add_options(parser):
     names = "\n".join(f"  {task}: {', '.join(names)}" for task, names in OPERATIONS.items())
     parser.epilog = (
         f"what --by takes:\n{names}\n\n"
-        "FILE is as for `kcrf train`. Copies stand behind their sentence. `kcrf train --augment N` makes them without\n"
+        "FILE is as for `kcrf train`. Copies stand after their sentence. `kcrf train --augment N` makes them without\n"
         "a file, of the training part alone. Do not hold out a part of a file with copies.\n\n"
         "examples:\n"
         "  kcrf augment --task ner train.conll --copies 2 --by mentions,shuffle --out more.conll\n"
@@ -61,7 +61,9 @@ def _add_options(parser):
 
 def _add_sources(parser):
     source = parser.add_mutually_exclusive_group()
-    source.add_argument("--synonyms", metavar="FILE", help="A dictionary: a group of synonyms a line. [no synonyms]")
+    source.add_argument(
+        "--synonyms", metavar="FILE", help="A dictionary: one group of synonyms per line. [no synonyms]"
+    )
     source.add_argument(
         "--synonym-vectors",
         metavar="FILE",
@@ -99,7 +101,7 @@ def _check_is_used(options):
     names = ("copies", "share", "synonyms", "synonym_vectors")
     given = [f"--{name.replace('_', '-')}" for name in names if getattr(options, name) is not None]
     if options.translate is not None and options.by is None and given:
-        raise ValueError(f"{', '.join(given)} beside --translate needs --by NAME,... Received: no --by")
+        raise ValueError(f"{', '.join(given)} together with --translate needs --by NAME,... Received: no --by")
 
 
 def _copies(options, items):

@@ -23,9 +23,9 @@ def _add_options(parser):
         "--input",
         choices=["text", "table", "json"],
         default="text",
-        help="What the input is. text: a text a line; for a run that was trained on pairs, two texts with a tab "
-        "between them. table: columns between tabs or commas. json: an object a line, with the members text and, for "
-        "pairs, text_b. [%(default)s]",
+        help="What the input is. text: one text per line; for a run that was trained on pairs, two texts with a tab "
+        "between them. table: columns between tabs or commas. json: one object per line, with the members text and, "
+        "for pairs, text_b. [%(default)s]",
     )
     parser.add_argument(
         "--fields",

@@ -19,7 +19,7 @@ def _add_options(parser):
     )
     parser.add_argument("--out", default="runs/demo", help="Folder for the three runs and a picture. [%(default)s]")
     parser.add_argument(
-        "--text", action="append", default=[], help="A text to segment at the end, beside three built-in ones. [none]"
+        "--text", action="append", default=[], help="A text to segment at the end, besides three built-in ones. [none]"
     )
 
 

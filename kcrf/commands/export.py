@@ -30,8 +30,8 @@ def _add_options(parser):
     parser.add_argument(
         "--int8",
         action="store_true",
-        help="Integers of 8 bits for matrices and embeddings: a quarter of the size and faster, with slightly other "
-        "scores. [no]",
+        help="Integers of 8 bits for matrices and embeddings: a quarter of the size and faster, with slightly "
+        "different scores. [no]",
     )
 
 

@@ -57,7 +57,7 @@ def compare_heads(out, texts=(), heads=HEADS):
 
     Args:
         out: The folder for their run folders and `transitions.png`.
-        texts: What to segment beside three built-in sentences. Defaults to none.
+        texts: What to segment besides three built-in sentences. Defaults to none.
         heads: `Head`s. Defaults to softmax, CRF x1 and CRF x100.
     """
     console, scheme = Console(), bmes()
@@ -119,7 +119,7 @@ def _computed_on():
     name = backend_name()
     return (
         f"Computed by Keras {keras.__version__} on {name} {sys.modules[name].__version__}, {platform.system()} "
-        f"{platform.machine()},\n{os.cpu_count()} cores. Other versions and machines give slightly other scores."
+        f"{platform.machine()},\n{os.cpu_count()} cores. Other versions and machines give slightly different scores."
     )
 
 

@@ -14,8 +14,8 @@ def add_importance(commands):
 
 def _add_options(parser):
     parser.epilog = (
-        "A word matters if the label, with the text built up to this word from those that do not, is almost as\n"
-        "probable as with the whole text (https://arxiv.org/abs/2004.09733).\n\n"
+        "Each text is rebuilt word by word. A word matters if adding it makes the label almost as probable as the\n"
+        "whole text does; it is then marked and left out again (https://arxiv.org/abs/2004.09733).\n\n"
         "examples:\n"
         "  kcrf train --task classify --train reviews.tsv --out runs/reviews\n"
         "  kcrf importance --model runs/reviews reviews.tsv --out important.jsonl\n"

@@ -62,7 +62,7 @@ def _about(options):
 
 
 class _Note:
-    """A file beside an unfinished output: what its results depend on, and how far the input was read for them.
+    """A file next to an unfinished output: what its results depend on, and how far the input was read for them.
 
     Args:
         path: The output.
@@ -81,13 +81,13 @@ class _Note:
         if self._file.exists():
             raise FileExistsError(
                 f"{self._path}: has the results of an interrupted command. --resume continues it; without "
-                f"{self._file.name} it is written anew"
+                f"{self._file.name} it is written from the beginning"
             )
         self._write()
         return 0
 
     def resume(self, in_blocks):
-        """Reads the file and the output, and returns the bytes of its whole results: a line behind them was cut off."""
+        """Reads the file and the output, and returns the bytes of its whole results: a line after them was cut off."""
         if not self._file.exists():
             raise FileNotFoundError(
                 f"{self._path}: --resume needs an interrupted command that wrote it. Received: no {self._file.name}"

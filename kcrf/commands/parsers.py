@@ -78,7 +78,7 @@ def check_out(path, source):
 
 
 def conll_arguments(options):
-    """The arguments of `kcrf.corpora.read_entities` beside the path, from parsed options."""
+    """The arguments of `kcrf.corpora.read_entities` other than the path, from parsed options."""
     return {"column": -1 if options.column is None else options.column, "repair": bool(options.repair)}
 
 

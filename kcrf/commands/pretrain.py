@@ -24,7 +24,7 @@ def _add_options(parser):
         "kcrf pretrain --text FILE [FILE ...] --out FOLDER [OPTION ...]\n       kcrf pretrain --resume FOLDER"
     )
     parser.epilog = (
-        "FILE is UTF-8 text: a sentence, a paragraph or a document a line. Defaults are in square brackets.\n\n"
+        "FILE is UTF-8 text: one sentence, paragraph or document per line. Defaults are in square brackets.\n\n"
         "examples:\n"
         "  kcrf pretrain --text news.txt --out pretrained/news\n"
         "  kcrf pretrain --text notes.txt --bert chinese_L-12_H-768_A-12 --mask words --out pretrained/notes\n"

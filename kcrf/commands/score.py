@@ -24,10 +24,10 @@ def add_score(commands):
 
 def _add_options(parser):
     parser.epilog = (
-        "GOLD and PRED hold the same text. For cws: a sentence a line, words separated by blanks. For ner: CoNLL or\n"
-        "JSON lines, also one of each. For classify: columns, or JSON lines as `kcrf classify` writes them; numbers\n"
-        "with decimals are correlated. The predictions.jsonl of a run folder holds both, and so needs neither --task\n"
-        "nor --gold.\n"
+        "GOLD and PRED hold the same text. For cws: one sentence per line, words separated by blanks. For ner:\n"
+        "CoNLL or JSON lines, also one of each. For classify: columns, or JSON lines as `kcrf classify` writes them;\n"
+        "numbers with decimals are correlated. The predictions.jsonl of a run folder holds both, and so needs neither\n"
+        "--task nor --gold.\n"
         "\n"
         "examples:\n"
         "  kcrf score --gold gold.txt --pred mine.txt --words training_words.txt\n"

@@ -1,4 +1,4 @@
-"""kcrf serve: trained models behind HTTP, and a page to type in."""
+"""kcrf serve: trained models served over HTTP, and a page to type in."""
 
 import re
 import sys
@@ -35,8 +35,8 @@ def _add_options(parser):
     parser.add_argument(
         "--host",
         default="127.0.0.1",
-        help="The address to listen at. Others than this machine reach the server only at an address of the network, "
-        "or at 0.0.0.0, every address; it knows no passwords and no encryption. [%(default)s]",
+        help="The address to listen at. Other machines reach the server only at an address of the network, or at "
+        "0.0.0.0, every address; it has no passwords and no encryption. [%(default)s]",
     )
     parser.add_argument(
         "--port", type=int, default=8000, metavar="N", help="The port; 0 takes any that is free. [%(default)s]"
@@ -49,7 +49,7 @@ def _add_options(parser):
          "wait, requests are answered 503"),
     )  # fmt: skip
     for name, default, meaning in limits:
-        help = f"At most so many {meaning}. [%(default)s]"
+        help = f"At most this many {meaning}. [%(default)s]"
         parser.add_argument(f"--max-{name}", type=int, default=default, metavar="N", help=help)
     parser.add_argument(
         "--batch-size",
@@ -103,7 +103,7 @@ def _named_runs(arguments):
                 f"A name needs 1 to 64 letters, digits, `_`, `.` or `-`, as in NAME=RUN. Received: {name!r}"
             )
         if name in runs:
-            raise ValueError(f"Each model needs a name of its own, as in NAME=RUN. Received: {name!r} twice")
+            raise ValueError(f"Each model needs its own name, as in NAME=RUN. Received: {name!r} twice")
         runs[name] = folder
     return runs
 

@@ -35,7 +35,7 @@ def add_stream_options(parser):
         type=int,
         default=1,
         metavar="N",
-        help="Processes that compute, each with a model of its own. [%(default)s]",
+        help="Processes that compute, each with its own model. [%(default)s]",
     )
 
 
@@ -126,7 +126,7 @@ class _Place(NamedTuple):
 
 
 def _chunks(items, lines, count):
-    """Yields lists of some items, and the `_Place` behind them. `count` items were read before."""
+    """Yields lists of some items, and the `_Place` after them. `count` items were read before."""
     chunk, size, digest = [], 0, ""
     for item in items:
         chunk.append(item)
@@ -213,7 +213,7 @@ def _work(make, options, items):
 
 
 class _Progress:
-    """Shows how much is done, how fast, and when the rest will be done: a bar on a terminal, else a line a minute.
+    """Shows how much is done, how fast, and when the rest will be done: a bar on a terminal, else one line per minute.
 
     Args:
         lines: `Lines`; without a size the time left is not known.

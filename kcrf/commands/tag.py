@@ -14,7 +14,7 @@ __all__ = ["add_input_options", "add_segment", "add_tag", "checked_input"]
 
 def add_segment(commands):
     """Adds `kcrf segment`."""
-    summary = "Segment text into words: a line out for each line, words separated by one blank."
+    summary = "Segment text into words: one line out for each line, words separated by one blank."
     add_command(commands, "segment", summary, _add_segment_options, _segment)
 
 
@@ -38,7 +38,7 @@ def _add_segment_options(parser):
     parser.add_argument(
         "--words",
         metavar="FILE",
-        help="Words of your own, one a line, with a count and a word class behind it or without. The model sees them "
+        help="Words of your own, one per line, with or without a count and a word class after it. The model sees them "
         "in its lexicon and decides. [none]",
     )
     parser.add_argument(
@@ -120,9 +120,9 @@ def _add_tag_options(parser):
         "--input",
         choices=["text", "tokens", "conll"],
         default="text",
-        help="What the input is. text: a text a line, which a model of words cuts into tokens by itself. tokens: a "
-        "sentence a line, tokens separated by blanks. conll: a token a line, in the first column, an empty line "
-        "between sentences. [%(default)s]",
+        help="What the input is. text: one text per line, which a model of words cuts into tokens by itself. tokens: "
+        "one sentence per line, tokens separated by blanks. conll: one token per line, in the first column, an empty "
+        "line between sentences. [%(default)s]",
     )
     parser.add_argument(
         "--top-k", type=int, metavar="K", help="Also list the K most probable analyses of each line. [no]"

@@ -20,9 +20,10 @@ def _add_options(parser):
 
     parser.usage = "kcrf train --train FILE --out RUN_DIR [OPTION ...]\n       kcrf train --resume RUN_DIR"
     parser.epilog = (
-        "FILE is UTF-8 text. For cws: a sentence a line, words separated by blanks. For ner: CoNLL, a token and its\n"
-        "tag a line, an empty line between sentences; or JSON lines as `kcrf tag` writes them. For classify: a text\n"
-        "and its label a line, or two texts and their label, in columns between tabs or commas, or JSON lines.\n\n"
+        "FILE is UTF-8 text. For cws: one sentence per line, words separated by blanks. For ner: CoNLL, one\n"
+        "token and its tag per line, an empty line between sentences; or JSON lines as `kcrf tag` writes them. For\n"
+        "classify: one text and its label per line, or two texts and their label, in columns separated by tabs or\n"
+        "commas, or JSON lines.\n\n"
         "Defaults are in square brackets.\n\n"
         "examples:\n"
         "  kcrf train --train words.txt --out runs/words\n"
@@ -164,7 +165,7 @@ def _read_unlabelled(task, sources):
     path = sources.get("unlabelled")  # older runs do not have it
     lines = [] if path is None else [line for line in read_corpus_lines(path) if line.strip()]
     if path is not None and not lines:
-        raise ValueError(f"{path}: needs a text a line. Received: a file without any")
+        raise ValueError(f"{path}: needs one text per line. Received: a file without any")
     return [tuple(line.split("\t")) if task == "classify" and "\t" in line else line for line in lines]
 
 

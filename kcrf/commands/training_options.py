@@ -67,7 +67,7 @@ def _add_files(data):
     data.add_argument(
         "--unlabelled",
         metavar="FILE",
-        help="Texts without labels, a line each, or two with a tab between them, that the teacher alone labels. Only "
+        help="Texts without labels, one per line, or two with a tab between them, that the teacher alone labels. Only "
         "with --teacher. [none]",
     )
     add_fields_option(data)
@@ -85,7 +85,7 @@ def _add_files(data):
         metavar="K",
         help="Train K times, with --seed and the K - 1 seeds after it, into folders of RUN_DIR; print mean and "
         "deviation of the scores, name the runs that failed, and write a report. The same command continues after an "
-        "interruption. Without --valid each run holds out a tenth of its own. [one run]",
+        "interruption. Without --valid each run holds out its own tenth. [one run]",
     )
     data.add_argument(
         "--resume", metavar="RUN_DIR", help="Continue an interrupted run after its last epoch. Takes no other option."
@@ -165,7 +165,7 @@ def make_settings(settings, given):
 
 
 def refuse_beside_resume(options, settings=Settings, others=_NOT_SETTINGS):
-    """Raises ValueError if there is any option beside --resume: for a field of the settings, or one of the others."""
+    """Raises ValueError if there is any option besides --resume: for a field of the settings, or one of the others."""
     names = (*others, *(field.name for field in fields(settings)))
     given = sorted(_flag(name) for name in names if getattr(options, name, None) is not None)
     if given:

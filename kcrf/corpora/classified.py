@@ -1,7 +1,7 @@
 """Texts with a label each, or pairs of texts: tables with tabs or commas, and JSON lines.
 
 text<TAB>label                      two columns; three are a pair of texts and its label
-sentence1,sentence2,label           a first line with such names, in any order, with other columns beside them
+sentence1,sentence2,label           a first line with such names, in any order, with other columns among them
 {"text": ..., "text_b": ..., "label": ...}
 """
 
@@ -111,7 +111,7 @@ def read_classified(path: str | PathLike[str], fields: Sequence[str | int] | Non
     if BEGINS_OBJECT.match(first):
         rows = _rows_of_json(path, lines, fields)
     elif BEGINS_ARRAY.match(first):
-        raise ValueError(f"{path}: needs JSON lines, an object a line. Received: a JSON array")
+        raise ValueError(f"{path}: needs JSON lines, one object per line. Received: a JSON array")
     else:
         rows = _rows_of_table(path, table_cells(path, lines, "\t" in first), fields)
     examples = [Example(text, label.strip(), *more, source=f"{path}:{n}") for n, text, *more, label in rows]

@@ -1,4 +1,4 @@
-"""CoNLL columns: a token a line, its tag in one of the columns, a blank line after each sentence."""
+"""CoNLL columns: one token per line, its tag in one of the columns, a blank line after each sentence."""
 
 import itertools
 import re
@@ -32,7 +32,7 @@ def read_conll(
 
     The scheme is recognised from all tags of the file: BIO (IOB2), IOB1, BIOES, BILOU or BMES; O is outside.
 
-    The text is made of the tokens. They are joined without blanks where each is one character, and beside a Chinese or
+    The text is made of the tokens. They are joined without blanks where each is one character, and next to a Chinese or
     Japanese character; otherwise by one blank. Where every token ends in its position in the word (科0 技1, as in Weibo
     NER), the numbers are removed.
 
@@ -162,7 +162,7 @@ def _prefixes(path, sentences, repair):
 
 
 def _is_iob1(sentences):
-    """Whether B- occurs only right behind an entity of the same type, as in IOB1."""
+    """Whether B- occurs only right after an entity of the same type, as in IOB1."""
     pairs = ((before, tag) for rows in sentences for (*_, before), (*_, tag) in zip([(0, "", "O"), *rows], rows))
     return all(before[2:] == tag[2:] for before, tag in pairs if tag[0] == "B")
 
@@ -202,8 +202,8 @@ def join_tokens(tokens: Sequence[str], join_all: bool = False) -> tuple[str, lis
 
     Args:
         tokens: List of strings.
-        join_all: Whether to put no blank between any two of them. Defaults to `False`: there is none beside Chinese and
-            Japanese characters.
+        join_all: Whether to put no blank between any two of them. Defaults to `False`: there is none next to Chinese
+            and Japanese characters.
 
     Returns:
         The text, and the `(start, end)` of each token in it.

@@ -1,7 +1,7 @@
-"""Texts with entities as JSON lines: `kcrf tag` writes them, `kcrf train` and `kcrf score` read them beside CoNLL.
+"""Texts with entities as JSON lines: `kcrf tag` writes them, `kcrf train` and `kcrf score` read them as well as CoNLL.
 
-One object a line: {"text": "李雷在上海", "entities": [{"start": 0, "end": 2, "label": "PER"}, ...]}. Entities may have
-more members, such as their text and confidence.
+One object per line: {"text": "李雷在上海", "entities": [{"start": 0, "end": 2, "label": "PER"}, ...]}. Entities may
+have more members, such as their text and confidence.
 """
 
 import json
@@ -61,8 +61,8 @@ def read_entities(path: str | PathLike[str], column: int = -1, repair: bool = Fa
 
 def _one_object_a_line(path, received, query):
     return (
-        f"{path}: needs one JSON object a line, {_FORM}. Received: {received}; `jq -c '{query}' {path} > NEW_FILE` "
-        "writes one object a line"
+        f"{path}: needs one JSON object per line, {_FORM}. Received: {received}; `jq -c '{query}' {path} > NEW_FILE` "
+        "writes one object per line"
     )
 
 

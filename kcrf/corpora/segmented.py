@@ -1,4 +1,4 @@
-"""Segmented text: a sentence a line, its words separated by blanks, as SIGHAN and PKU publish it; or CoNLL-U."""
+"""Segmented text: one sentence per line, its words separated by blanks, as SIGHAN and PKU publish it; or CoNLL-U."""
 
 import re
 from os import PathLike
@@ -15,7 +15,7 @@ _MOST_WORDS = 0.9  # share of words with a tag from which on the tags are taken 
 
 
 def read_segmented(path: str | PathLike[str], strip_tags: bool = False) -> list[list[str]]:
-    """Reads segmented text: one sentence a line, words separated by blanks.
+    """Reads segmented text: one sentence per line, words separated by blanks.
 
     The words of CoNLL-U, as Universal Dependencies publish it, are read too: of its lines of ten columns those whose
     first one is a whole number. White space inside a word is left out.
@@ -44,12 +44,12 @@ def read_segmented(path: str | PathLike[str], strip_tags: bool = False) -> list[
         )
     if all(_is_entity_line(words) for words in sentences):
         raise ValueError(
-            f"{path}: needs a sentence of words a line. Received: what looks like entities, which --task ner and "
+            f"{path}: needs one sentence of words per line. Received: what looks like entities, which --task ner and "
             "`kcrf.corpora.read_entities` read"
         )
     if len(sentences) > 1 and all(len(words) == 2 and words[1] in "BMESIO" for words in sentences):
         raise ValueError(
-            f"{path}: needs a sentence of words a line. Received: what looks like a character and its tag a line"
+            f"{path}: needs one sentence of words per line. Received: what looks like a character and its tag per line"
         )
     if strip_tags:
         return [[_without_tag(word) for word in words] for words in lines]

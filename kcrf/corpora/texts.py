@@ -25,8 +25,8 @@ def iterate_texts(
     Args:
         lines: An iterable of strings.
         name: The name of the file in error messages.
-        kind: "text": a text a line; of a pair two, with a tab between them. "table": a text a row, between tabs where
-            the first line has one, else between commas. "json": an object a line. Defaults to "text".
+        kind: "text": one text per line; of a pair two, with a tab between them. "table": one text per row, between tabs
+            where the first line has one, else between commas. "json": one object per line. Defaults to "text".
         fields: For a table the names of the columns of the texts, in its first line, or their numbers, from 0, for a
             table without such a line; for JSON the names of members. Defaults to None: `text` and, for pairs,
             `text_b`, for a table also other usual names.

@@ -8,7 +8,7 @@ __all__ = ["read_word_list"]
 
 
 def read_word_list(path: str | PathLike[str]) -> dict[str, int | None]:
-    """Reads a list of words: one a line, and behind it, if known, how often it occurs, and its word class.
+    """Reads a list of words: one per line, and after it, if known, how often it occurs, and its word class.
 
     The three are separated by white space, as in jieba's user dictionaries. Word classes are not used. Empty lines are
     skipped, and of a word that stands twice the last line counts.
@@ -32,5 +32,5 @@ def read_word_list(path: str | PathLike[str]) -> dict[str, int | None]:
         if word is not None:
             counts[word] = int(more[0]) if has_count else None
     if not counts:
-        raise ValueError(f"{path}: needs a word a line. Received: a file without words")
+        raise ValueError(f"{path}: needs one word per line. Received: a file without words")
     return counts

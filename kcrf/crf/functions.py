@@ -140,7 +140,7 @@ def log_likelihood(
     once.
 
     Returns:
-        `(batch,)`, at most 0 but for rounding.
+        `(batch,)`, at most 0 except for rounding.
 
     >>> round(float(log_likelihood([[[0.0, 0.0]]], [[1]], None, [[0.0, 0.0], [0.0, 0.0]])[0]), 4)  # -log 2
     -0.6931
@@ -295,7 +295,7 @@ def log_probability_within(
         end: `(tags,)` or None.
 
     Returns:
-        `(batch,)`, at most 0 but for rounding; below -1e8 if the transitions forbid all these paths.
+        `(batch,)`, at most 0 except for rounding; below -1e8 if the transitions forbid all these paths.
 
     >>> log_p = log_probability_within([[[0.0, 0.0]]], [[[True, False]]], None, [[0.0, 0.0], [0.0, 0.0]])
     >>> round(float(log_p[0]), 4)  # -log 2

@@ -27,13 +27,13 @@ def soften(probabilities: np.ndarray, temperature: float) -> np.ndarray:
 
 
 def expected_targets(texts: Sequence[str], counts: Sequence[Any], windows: Iterable[Any]) -> list[Any]:
-    """The windows of a student with the counts of its teacher beside their tags.
+    """The windows of a student with the counts of its teacher next to their tags.
 
     Args:
         texts: List of strings.
         counts: For each text a list with `(expected tags (units, tags), expected steps (tags, tags))` of each window of
             the teacher, as `kcrf.taggers.Tagger.expected_counts` returns it.
-        windows: `(inputs, tags)` of each window of the student, those of a text behind each other.
+        windows: `(inputs, tags)` of each window of the student, those of a text one after the other.
 
     Returns:
         A list of `(inputs, SoftTags)`.
@@ -56,7 +56,7 @@ def check_units(texts, counts, windows):
     Args:
         texts: List of strings.
         counts: For each text a list with the number of units of each window of the teacher.
-        windows: `(inputs, tags)` of each window of the student, those of a text behind each other.
+        windows: `(inputs, tags)` of each window of the student, those of a text one after the other.
     """
     of_student = iter([len(_unit_positions(inputs, len(tags))) for inputs, tags in windows])
     for text, row in zip(texts, counts, strict=True):
@@ -99,7 +99,7 @@ def split_counts(arrays):
 
 
 def label_targets(windows, answers):
-    """The windows of a student of texts with the teacher's answers beside their targets.
+    """The windows of a student of texts with the teacher's answers next to their targets.
 
     Args:
         windows: List of `(inputs, target)`, with the number of the label, or for regression a number; None where it is

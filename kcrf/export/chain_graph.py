@@ -230,7 +230,7 @@ def _confidences(graph, chain, scores, scheme, tags, onward, marginals, given):
 
 
 def _ends(graph, chain, scores, longer, tags, onward):
-    """The probability, `(time, batch)`, that a span does not go on behind its last tag; 1 elsewhere."""
+    """The probability, `(time, batch)`, that a span does not go on after its last tag; 1 elsewhere."""
 
     def backward(graph, states, rows):
         (behind, tag_behind), (ahead, tag, real, goes_on, real_rows) = states, rows

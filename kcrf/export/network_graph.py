@@ -59,7 +59,7 @@ def _without_convolutions(model):
 
 
 def _sides(size):
-    """How many positions before and behind are padded, so that a convolution keeps the length."""
+    """How many positions before and after are padded, so that a convolution keeps the length."""
     return (size - 1) // 2, size // 2
 
 

@@ -39,7 +39,7 @@ def export_model(
             not exist.
         format: "onnx" or "saved_model". Defaults to "onnx".
         int8: For ONNX: whether matrices and embeddings become integers of 8 bits: a quarter of the size, one and a half
-            times the speed, and slightly other scores. Defaults to False.
+            times the speed, and slightly different scores. Defaults to False.
 
     Raises:
         FileExistsError: The folder of a SavedModel exists.

@@ -32,7 +32,7 @@ class ChainLayer(LayerWithMultiplier):
 
     Args:
         lr_multiplier: See `LayerWithMultiplier`.
-        key: The key in the config that the layer is created from. Losses and other objects saved beside the layer have
+        key: The key in the config that the layer is created from. Losses and other objects saved with the layer have
             the same key in their configs.
 
     Attributes:
@@ -106,7 +106,7 @@ class ChainLayer(LayerWithMultiplier):
 
 
 class BoundToLayer:
-    """Base of what is computed with the scores of a `ChainLayer` and saved beside it.
+    """Base of what is computed with the scores of a `ChainLayer` and saved with it.
 
     It holds a weak reference to the layer (a strong one would lead Keras' saver in circles), and its config holds the
     key of the layer. If it is created from a config, it takes the layer that was last created with that key; and if it

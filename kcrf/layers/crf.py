@@ -236,7 +236,7 @@ class ConditionalRandomField(ChainLayer):
                 half-open, in positions of `y_pred`. Masked positions inside a span are skipped. Spans may overlap.
             scheme: A `kcrf.tags.TagScheme`. Defaults to the constraints of the layer.
             temperature: All scores are divided by it. One that is fitted on held-out data makes the probabilities of a
-                model that is too sure better calibrated (Guo et al., 2017). Defaults to 1.
+                model that is overconfident better calibrated (Guo et al., 2017). Defaults to 1.
 
         Returns:
             For each sentence a NumPy array with one probability per span.

@@ -24,7 +24,7 @@ class EncoderRecord:
         names: The names of its variables in Google's checkpoints, by path. Defaults to `None`: as
             `kcrf.models.variable_mapping` has them.
         report: The `kcrf.models.LoadReport` of its checkpoint, or `None`.
-        vocab_path: The vocabulary that lay beside its configuration file, or `None`.
+        vocab_path: The vocabulary that lay next to its configuration file, or `None`.
     """
 
     config: dict

@@ -1,4 +1,4 @@
-"""A learning rate of its own for a layer, under any optimizer.
+"""A separate learning rate for a layer, under any optimizer.
 
 A weight w is stored as w / k and read as `stored + stop_gradient((k - 1) * stored)`: the value is w, and the gradient
 with respect to the stored variable is that with respect to w. So an update moves w k times as far, under SGD and Adam,
@@ -151,7 +151,7 @@ class LayerWithMultiplier(Layer):
         return self.add_weight(name=name, shape=shape, initializer=divided, dtype="float32", autocast=False)
 
     def save_own_variables(self, store):
-        """Saves the multiplier beside the weights."""
+        """Saves the multiplier with the weights."""
         super().save_own_variables(store)
         if self.lr_multiplier != "auto":
             store[_SAVED_AS] = np.float32(self.lr_multiplier)
@@ -160,7 +160,7 @@ class LayerWithMultiplier(Layer):
         """Loads what `save_own_variables` saved. The outputs become those of the saved layer.
 
         A layer with "auto" takes the multiplier from the file. One with another number keeps it, and the weights are
-        rescaled; what an optimizer loads beside them is not.
+        rescaled; what an optimizer loads with them is not.
         """
         arrays = {name: store[name] for name in store.keys()}
         count = len(own_trainable_variables(self))

@@ -1,4 +1,4 @@
-"""The losses and accuracies of a CRF layer: computed with its weights, saved beside it."""
+"""The losses and accuracies of a CRF layer: computed with its weights, saved with it."""
 
 from kcrf import crf
 from kcrf.backend import current_stateless_scope, keras, ops, raise_if
@@ -195,7 +195,7 @@ class ViterbiAccuracy(BoundToLayer, keras.metrics.Metric):
         if scope.get_current_value(self._right) is not None and not self._copied:
             raise ValueError(
                 "On JAX, Keras computes compiled metrics apart from the weights, so `viterbi_accuracy` needs a loss of "
-                "its layer beside it. Compile one, or call `viterbi_accuracy` on predictions."
+                "its layer too. Compile one, or call `viterbi_accuracy` on predictions."
             )
         copy = ops.convert_to_tensor(self._copy)
         return copy[:size], copy[size], copy[size + 1]

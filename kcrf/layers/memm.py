@@ -1,8 +1,8 @@
 """The maximum entropy Markov model (McCallum et al., 2000) in both directions, a cheaper alternative to the CRF.
 
-Each tag has a softmax given the tag beside it, so training needs no recursion over time, only a cross-entropy.
+Each tag has a softmax given the tag next to it, so training needs no recursion over time, only a cross-entropy.
 From left to right the scores of the first tag are its emissions, those of any later one the mean of its emissions and
-the transitions out of the tag before; from right to left the same with the transitions into the tag behind. Loss and
+the transitions out of the tag before; from right to left the same with the transitions into the tag after. Loss and
 decoding take the mean of both directions' log probabilities. This is the definition of bert4keras.
 
 The normaliser of a position depends on one neighbour's tag, so it can be moved into that neighbour's emissions. The
@@ -138,7 +138,7 @@ class MaximumEntropyMarkovModel(ConditionalRandomField):
         Args:
             y_true: `(batch, time)` ints, negative where unknown.
             y_pred: The layer's outputs, `(batch, time, tags)`.
-            go_backwards: Whether each tag is given the tag behind it instead of the one before. Defaults to False.
+            go_backwards: Whether each tag is given the tag after it instead of the one before. Defaults to False.
         """
         y_pred = ops.convert_to_tensor(y_pred)
         mask = real_positions(y_pred)

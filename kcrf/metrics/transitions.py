@@ -126,7 +126,7 @@ def advice(row: dict[str, Any]) -> str:
     if worse and present > FASTER * suggested:
         return f"{worse}: {_slow_down(row)}"
     if size >= TOO_LARGE * gap and present > TOO_FAST * suggested:
-        return f"transitions dwarf the emissions ({size:.2g} beside a gap of {gap:.2g}): {_slow_down(row)}"
+        return f"transitions dwarf the emissions ({size:.2g} against a gap of {gap:.2g}): {_slow_down(row)}"
     fault = worse or " and ".join(_faults(row, size, gap))
     if not fault:
         return "transitions look learnt: nothing to do"
@@ -138,7 +138,7 @@ def advice(row: dict[str, Any]) -> str:
 
 
 def _loss_by_paths(row):
-    """What the best paths lose beside the largest emissions, in words; None if they do not."""
+    """What the best paths lose against the largest emissions, in words; None if they do not."""
     argmax, viterbi = row.get("argmax_accuracy"), row.get("viterbi_accuracy")
     if argmax is None or viterbi is None or viterbi >= argmax - WORSE:
         return None

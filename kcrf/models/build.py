@@ -49,7 +49,7 @@ _SIZES = (
 )
 
 ONLY_ENCODERS = (
-    "kcrf has only encoders, it does not generate text; bert4keras, beside kcrf (PORTING.md, The old host), and "
+    "kcrf has only encoders, it does not generate text; bert4keras, together with kcrf (PORTING.md, The old host), and "
     "keras-hub have others"
 )
 
@@ -185,7 +185,7 @@ class Transformer:
         save_weights_as_checkpoint(self.model, filename, prefix=self.config["prefix"])
 
     def remember_vocab(self, config_path: str | PathLike[str] | dict[str, Any] | None) -> None:
-        """Remembers the vocabulary beside a configuration for `save_pretrained`, unless tokens are cut or added."""
+        """Remembers the vocabulary next to a configuration for `save_pretrained`, unless tokens are cut or added."""
         if not isinstance(config_path, (str, os.PathLike)) or self.keep_tokens or self.compound_tokens:
             return
         path = Path(config_path)

@@ -16,8 +16,8 @@ class Keras2Model(keras.Model):
 
     - It trains what was trainable when it was compiled. Keras 3 asks each layer at `fit`, so that a layer that is
       frozen for one model is frozen for all that share it, also for those compiled before.
-    - Functions such as `K.random_uniform` without a seed draw anew in each call of its layers. On JAX they need a
-      generator of random numbers that belongs to the model, and Keras 3 raises an error without one.
+    - Functions such as `K.random_uniform` without a seed draw new numbers in each call of its layers. On JAX they need
+      a generator of random numbers that belongs to the model, and Keras 3 raises an error without one.
 
     ```python
     from kcrf.models import Keras2Model as Model  # in place of: from keras.models import Model

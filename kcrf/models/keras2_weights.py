@@ -20,7 +20,7 @@ _PLAUSIBLE = 0.01, 100.0  # range of the largest transition score of a trained C
 def load_bert4keras_weights(model: Any, path: str | PathLike[str], lr_multiplier: float | None = None) -> None:
     """Loads what `model.save_weights` of a bert4keras script wrote, on Keras 2 or tf_keras.
 
-    Layers with a name of their own, such as all layers of a transformer, get their weights by name; the others in their
+    Layers with their own name, such as all layers of a transformer, get their weights by name; the others in their
     order. Keras' own `load_weights` does not fit these files: it assigns weights by their order alone, and bert4keras'
     LayerNormalization has beta before gamma.
 

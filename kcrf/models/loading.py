@@ -1,4 +1,4 @@
-"""Loads checkpoints into the encoder of a model, and draws its top layers anew.
+"""Loads checkpoints into the encoder of a model, and re-initialises its top layers.
 
 The encoder is found by the names of its layers: in the model that `build_transformer_model` returned, in one with a CRF
 on top, in one that Keras loaded from a file.
@@ -55,7 +55,7 @@ class LoadReport:
         problems += [f"{name} has shape {found}, expected {wanted}" for name, wanted, found in self.mismatched]
         if problems:
             no_pooler = any("/pooler/" in name for name in self.missing)
-            advice = "; skip_pooler=True, --skip-pooler, initialises the pooler anew" if no_pooler else ""
+            advice = "; skip_pooler=True, --skip-pooler, re-initialises the pooler" if no_pooler else ""
             unused = _shortened(self.unused) or "none"
             raise ValueError(
                 f"{self.source}: {_shortened(problems)}. Nothing was loaded; ignore_invalid_weights=True leaves such "
@@ -128,28 +128,28 @@ def _sort_out(names, variables, skipped, source, report):
 
 
 def reinitialize(model: Any, top_layers: int = 0, pooler: bool | None = None, prefix: str = "") -> Any:
-    """Draws the weights of the top layers of an encoder anew, in place.
+    """Re-initialises the weights of the top layers of an encoder, in place.
 
-    Kernels are drawn from TruncatedNormal(0.02), or the configuration's `initializer_range`, each with a seed of its
-    own. Biases become 0, LayerNorm's gamma 1 and beta 0. Source: Zhang et al. 2021, https://arxiv.org/abs/2006.05987,
+    Kernels are drawn from TruncatedNormal(0.02), or the configuration's `initializer_range`, each with its own
+    seed. Biases become 0, LayerNorm's gamma 1 and beta 0. Source: Zhang et al. 2021, https://arxiv.org/abs/2006.05987,
     section 5.
 
     Args:
         model: Any model with one of our encoders in it.
         top_layers: Number of transformer layers, from the top. Defaults to 0.
-        pooler: Whether to draw the pooler too. Defaults to `top_layers > 0`, where there is a pooler.
+        pooler: Whether to re-initialise the pooler too. Defaults to `top_layers > 0`, where there is a pooler.
         prefix: The prefix of the encoder's layer names. Defaults to "".
 
     Returns:
         The paths of the variables that changed, sorted.
 
     Raises:
-        ValueError: More layers than there are, any layer of ALBERT, or nothing to draw.
+        ValueError: More layers than there are, any layer of ALBERT, or nothing to re-initialise.
     """
     record, variables = encoder_record(model, prefix), variables_by_path(model)
     paths = sorted(_paths_on_top(checkpoint_names(record, variables), record.config, top_layers, pooler))
     if not paths:
-        raise ValueError(f"Nothing to draw anew. Received: top_layers={top_layers}, pooler={pooler}")
+        raise ValueError(f"There must be a layer to re-initialise. Received: top_layers={top_layers}, pooler={pooler}")
     for path in paths:
         _assign(variables, path, fresh_value(path, variables[path].shape, record.config["initializer_range"]))
     if record.report is not None:

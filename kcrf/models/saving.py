@@ -29,7 +29,7 @@ def save_pretrained(model: Any, folder: str | PathLike[str], vocab: Any = None, 
         model: Any model with one of our encoders in it.
         folder: Made if it does not exist. Files of these names in it are replaced.
         vocab: The vocabulary: a path, a dict from tokens to ids, or a list of tokens. Defaults to the `vocab.txt`
-            beside the configuration file that the encoder was built from; if there was none, none is written.
+            next to the configuration file that the encoder was built from; if there was none, none is written.
         prefix: The prefix of the encoder's layer names. Defaults to "".
     """
     record, folder = encoder_record(model, prefix), Path(folder)

@@ -1,4 +1,4 @@
-"""Learning-rate multipliers beside the weights in HDF5 files of tf_keras, which hold arrays by their order alone.
+"""Learning-rate multipliers next to the weights in HDF5 files of tf_keras, which hold arrays by their order alone.
 
 A CRF stores its scores divided by `lr_multiplier`. Keras 3 and ".weights.h5" files let a layer store the number with
 them; for `model.save_weights("best_model.h5")` of tf_keras it becomes an attribute of the file, which others ignore.

@@ -38,8 +38,8 @@ def choose_positions(
         count: How many positions to draw.
         kind: "tokens", "words", "spans" or "selected".
         random: A `numpy.random.Generator`.
-        importance: `(time,)`, numbers of at least 0, for "selected". Tokens of importance 0 are drawn where all others
-            are. Defaults to None.
+        importance: `(time,)`, numbers of at least 0, for "selected". Tokens of importance 0 are drawn only after all
+            others. Defaults to None.
 
     Returns:
         `(positions, groups)`, int arrays of the same length: the positions in ascending order, and for each the number
@@ -62,7 +62,7 @@ def choose_positions(
     words = [word for word in words if candidates[word].all()]
     draw = _draw_spans if kind == "spans" else _draw_words
     groups = draw(words, count, random)
-    if words and not groups:  # each is longer than that
+    if words and not groups:  # all that were drawn are longer than `count`
         groups = [words[random.integers(len(words))][:count]]
     if kind != "spans":
         groups = [np.array([position]) for group in groups for position in group]

@@ -44,7 +44,7 @@ __all__ = ["pretrain", "resume_pretraining"]
 
 WORK = "pretraining"  # a folder inside that of the model
 ABOUT, TOKENS, IMPORTANCE, STATE = "about.json", "tokens.bin", "importance.bin", "state.npz"
-WEIGHTS = "model.safetensors"  # beside that folder
+WEIGHTS = "model.safetensors"  # next to that folder
 _OF_TOKENIZER = ("vocab.txt", "tokenizer_config.json")
 HELD_OUT = 500  # windows, or a twentieth of fewer than 10,000
 _HEAD = "cls/predictions"
@@ -63,7 +63,7 @@ def pretrain(
 
     Args:
         settings: `PretrainingSettings`.
-        texts: Paths of UTF-8 files: sentences, paragraphs or documents, one a line. They may be larger than memory.
+        texts: Paths of UTF-8 files: sentences, paragraphs or documents, one per line. They may be larger than memory.
         out: The folder of the model. Made if it does not exist.
         progress: A Keras callback that shows progress and whose `report(row)` is called after each round. Defaults to
             None.
@@ -91,7 +91,7 @@ def pretrain(
         folder.path.mkdir(exist_ok=True)
         try:
             return _run(folder, settings, _prepare(folder, settings, texts), progress)
-        except Exception:  # an interruption is none: that pretraining can be resumed
+        except Exception:  # not KeyboardInterrupt: an interrupted run is kept and can be resumed
             if not (out / WEIGHTS).is_file():
                 _remove(folder)
             raise
@@ -146,7 +146,7 @@ def _check_is_free(out):
 
 
 def _prepare(folder, settings, texts):
-    """Writes tokens, vocabulary and settings into the folder, from which `_run` can be called again. The reader."""
+    """Writes tokens, vocabulary and settings into the folder, from which `_run` can start again; returns the reader."""
     task_model = TaskModel(settings.task_model) if settings.mask == "selected" else None
     reader = _make_reader(settings, texts)
     importance = nullcontext()
@@ -170,7 +170,7 @@ def _prepare(folder, settings, texts):
 
 
 def _remove(folder):
-    """Removes the files of a pretraining that failed before it had any weights, so that it can begin anew."""
+    """Removes the files of a pretraining that failed before it had any weights, so that it can begin again."""
     _clear(folder)
     for path in (folder.file(ABOUT), *(folder.path.parent / name for name in _OF_TOKENIZER)):
         path.unlink(missing_ok=True)
@@ -219,7 +219,7 @@ def _check_bert(settings, reader):
 
 
 def _save_tokenizer(out, reader):
-    """Writes `vocab.txt`, and whether text is lowered where `transformers` and `PieceReader` look for it."""
+    """Writes `vocab.txt`, and whether text is lower-cased where `transformers` and `PieceReader` look for it."""
     folder = RunFolder(out)
     folder.save_text("vocab.txt", vocab_text(reader.vocabulary))
     folder.save_json("tokenizer_config.json", {"tokenizer_class": "BertTokenizer", "do_lower_case": reader.lower_case})

@@ -65,7 +65,7 @@ def write_tokens(path, lines, vocabulary, lower_case, split_words=None, on_batch
         path: The file, a `pathlib.Path`.
         lines: An iterable of strings.
         vocabulary: A dict from token to id.
-        lower_case: Whether text is lowered and its accents are removed.
+        lower_case: Whether text is lower-cased and its accents are removed.
         split_words: A function from a text to its words, blanks included, such as `jieba.lcut`, or to None: then only
             WordPiece's pieces, `##ing`, continue a word. Defaults to None, the same for all texts.
         on_batch: Called with each list of lines and the list of their `Encoding`s, such as `importance_writer` makes.

@@ -53,7 +53,7 @@ class Lexicon:
         return Lexicon(self.words - _words(texts, sentences), self.strings - _strings(texts, self.words))
 
     def with_words(self, counts):
-        """The lexicon with more words, as if each had stood in the sentences so many times.
+        """The lexicon with more words, as if each had stood in the sentences that many times.
 
         Args:
             counts: A mapping from words to how often. Words of other than 2 to 5 characters are left out.

@@ -78,7 +78,7 @@ def inference_batches(readings, batch_size, few_shapes=True):
 
     Yields:
         `(windows, inputs)`: a list of `(number of the text, Window)` and a dict of arrays `(rows, length, ...)`. There
-        may be more rows than windows; those behind them are padding.
+        may be more rows than windows; those after them are padding.
 
     Raises:
         ValueError: `batch_size` is not a positive integer.

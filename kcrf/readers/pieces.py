@@ -27,7 +27,7 @@ class PieceReader:
     Args:
         config: The configuration of the BERT, a dict as `kcrf.checkpoints.configs.read_config` returns it.
         vocabulary: A dict from token to number.
-        lower_case: Whether the text is lowered and its accents are removed.
+        lower_case: Whether the text is lower-cased and its accents are removed.
         word_case: Whether there is an input "case", the number of each word's case in `CASES`. Defaults to False.
 
     Attributes:
@@ -164,8 +164,8 @@ class PieceReader:
         Args:
             folder: Holds a configuration (`bert_config.json` or `config.json`) and `vocab.txt`.
             layers: How many transformer layers to use, from the bottom. Defaults to None: all.
-            lower_case: Whether the text is lowered. Defaults to None: as `tokenizer_config.json` says; without one,
-                lowered if no token of the vocabulary has capitals.
+            lower_case: Whether the text is lower-cased. Defaults to None: as `tokenizer_config.json` says; without
+                one, it is if no token of the vocabulary has capitals.
             word_case: As for the class.
 
         Raises:

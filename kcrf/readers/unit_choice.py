@@ -47,7 +47,7 @@ def _mean_length(sentences):
 def splits_of(sentences):
     """The punctuation at which words are cut, so that the entities of a text that comes without tokens are whole words.
 
-    That is each character, neither a letter nor a digit, behind or before which entities begin or end inside a token,
+    That is each character, neither a letter nor a digit, after or before which entities begin or end inside a token,
     as in "UN-led": if one in a thousand entities does so, the tokens of every text are cut there.
 
     Args:

@@ -15,7 +15,7 @@ class Window(NamedTuple):
         inputs: A dict of rows of ints or of vectors of ints, all of one length.
         positions: `(units,)`, where in the inputs each of its units is, ascending.
         first: The number of its first unit, counted in the text.
-        keep: The numbers `(start, stop)` of the units whose tags are taken from this window; those before and behind
+        keep: The numbers `(start, stop)` of the units whose tags are taken from this window; those before and after
             them are context, and belong to its neighbours.
     """
 

@@ -22,7 +22,7 @@ def read_vectors(path, wanted=frozenset(), most=None):
         path: A file in the text format of GloVe, of word2vec or of fastText (`.vec`), in the binary format of word2vec,
             or in that of fastText (`.bin`), for which gensim must be installed. Its name may end in `.gz`.
         wanted: A container of words whose vectors are returned. Defaults to none.
-        most: So many words from the start of the file are returned too; files have frequent words first. Defaults to
+        most: This many words from the start of the file are returned too; files have frequent words first. Defaults to
             None: all.
 
     Returns:
@@ -83,7 +83,7 @@ def _is_number(text):
 
 
 def _of_text(path, file, words, width):
-    """A word and its numbers a line; in GloVe's files a few words have blanks in them, and more columns."""
+    """One word and its numbers per line; in GloVe's files a few words have blanks in them, and more columns."""
     skipped, number = int(words is not None), 0
     for number, line in enumerate(file, skipped + 1):
         line = line.rstrip(b"\r\n ")

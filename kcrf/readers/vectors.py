@@ -53,7 +53,7 @@ class WordVectors:
             path: As for `kcrf.readers.vector_files.read_vectors`.
             texts: List of strings.
             units: For each `(units, 2)` ints, start and end of each unit.
-            most: So many of the file's first words are kept too, for other texts.
+            most: This many of the file's first words are kept too, for other texts.
 
         Raises:
             FileNotFoundError: There is no such file.

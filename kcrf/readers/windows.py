@@ -40,7 +40,7 @@ def windows(text, limit=BUCKETS[-1], overlap=16):
 def with_stops(text):
     """The text with each full stop before white space replaced by 。, which `windows` takes for a sentence end.
 
-    A full stop without white space behind it may be a decimal point.
+    A full stop without white space after it may be a decimal point.
 
     >>> with_stops("It is 1.5 km. Go.")
     'It is 1.5 km。 Go.'
@@ -49,5 +49,5 @@ def with_stops(text):
 
 
 def _cut_after(marks, text, start, end):
-    """The position behind the last of `marks` in the second half of `text[start:end]`, or None."""
+    """The position after the last of `marks` in the second half of `text[start:end]`, or None."""
     return next((i + 1 for i in range(end - 1, (start + end) // 2, -1) if text[i] in marks), None)

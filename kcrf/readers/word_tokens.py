@@ -55,7 +55,7 @@ def token_spans(text, splits=""):
 
 
 def split_tokens(text, spans, splits):
-    """Tokens cut before and behind each of some characters.
+    """Tokens cut before and after each of some characters.
 
     Args:
         text: A string.

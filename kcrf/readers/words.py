@@ -47,7 +47,7 @@ def _features(word):
 class WordVocabulary:
     """The numbers of words, characters, and features of words. 0 is padding, 1 is for all that are not listed.
 
-    Words are folded: their case is in the shape and in the characters, which are as in the text, but for digits.
+    Words are folded: their case is in the shape and in the characters, which are as in the text, except digits.
 
     Args:
         words: List of folded words.

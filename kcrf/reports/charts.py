@@ -224,7 +224,7 @@ def _heat(share):
 
 
 def _names(labels, font, corner, cell, upright):
-    """The labels beside the rows and above the columns of a heat map, whose first cell has this corner."""
+    """The labels next to the rows and above the columns of a heat map, whose first cell has this corner."""
     (left, top), parts = corner, []
     for i, label in enumerate(labels):
         x, y = left + (i + 0.5) * cell + (font / 3 if upright else 0), top + (i + 0.5) * cell + font / 3

@@ -13,7 +13,7 @@ __all__ = [
     "format_value",
 ]
 
-TITLES = {  # by key in what `segmentation_scores` and `entity_scores` return
+TITLES = {  # by key in what the functions of `kcrf.metrics` return
     "f": "F1",
     "precision": "precision",
     "recall": "recall",
@@ -34,7 +34,7 @@ TITLES = {  # by key in what `segmentation_scores` and `entity_scores` return
     "examples": "texts",
 }
 METRICS = (*CLASSIFICATION_METRICS, *REGRESSION_METRICS)
-NOT_RANKED = {
+NOT_RANKED = {  # counts, and scores that are not better the larger they are
     "oov_rate",
     "true_words",
     "test_words",
@@ -42,7 +42,7 @@ NOT_RANKED = {
     "found_entities",
     "mean_error",
     "examples",
-}  # neither good nor bad if large
+}
 # The scores that a terminal has room for.
 WORD_COLUMNS = ("recall", "precision", "f", "oov_rate", "oov_recall", "iv_recall")
 ENTITY_COLUMNS = ("precision", "recall", "f", "true_entities", "found_entities", "correct")

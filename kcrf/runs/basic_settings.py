@@ -103,9 +103,9 @@ class BasicSettings:
     )
     pool: str | None = option(
         None,
-        "What of the text is classified: the vector of its first token, [CLS]; that after the layer that BERT was "
-        "pretrained to pool with (pooler); the mean or the maximum over the text; or (cnn) convolutions over the first "
-        "token of all layers. mean or max without --bert.",
+        "What of the text is classified: the vector of its first token, [CLS]; the output of BERT's pooler, the dense "
+        "layer on [CLS] that it was pretrained with; the mean or the maximum over the text; or (cnn) convolutions over "
+        "the first token of all layers. mean or max without --bert.",
         "model",
         choices={"scratch": ("mean", "max"), "bert": ("first", "pooler", "mean", "max", "cnn")},
         only=FOR_CLASSES,
@@ -137,7 +137,7 @@ class BasicSettings:
     bigram_width: int = option(64, "Size of the vector of a pair of adjacent characters.", range=POSITIVE)
     bigram_dropout: float = option(0.3, "Fraction of these pairs hidden in training.", range=FRACTION)
     min_bigrams: int = option(
-        3, "How often a pair must occur in the training data to have a vector of its own.", range=POSITIVE
+        3, "How often a pair must occur in the training data to have its own vector.", range=POSITIVE
     )
     word_dropout: float = option(
         0.3, "Fraction of the vectors of words hidden in training, so that others are read too.", range=FRACTION
@@ -171,7 +171,8 @@ class BasicSettings:
     )
     epochs: int | None = option(
         {"scratch": None, "bert": 5},
-        "Passes over the training data. 5 to 40, as many as make about 1,000 steps.",
+        "Passes over the training data. From scratch 5 to 40 by default: as many as make about 1,000 steps, 4,000 "
+        "where words are the units.",
         "training",
         range=POSITIVE,
         none=BY_SIZE,
@@ -187,7 +188,7 @@ class BasicSettings:
     metric: str | None = option(
         None,
         "The score on the held-out data by which the best epoch is chosen: f is F1 of the second of two labels, in "
-        "their order. pearson and spearman take the labels for numbers.",
+        "their order. pearson and spearman treat the labels as numbers.",
         "training",
         choices=(*CLASSIFICATION_METRICS, *REGRESSION_METRICS),
         only=FOR_CLASSES,
@@ -224,7 +225,7 @@ class BasicSettings:
     )
     limit: int | None = option(
         None,
-        "Train on this many sentences or texts, drawn by the seed, of labels in their proportions. To see what more "
+        "Train on this many sentences or texts, drawn by the seed, with labels in their proportions. To see what more "
         "data would bring.",
         "training",
         range=POSITIVE,
@@ -261,15 +262,15 @@ class BasicSettings:
     )
     layer_pooling: str = option(
         "concat",
-        "How several layers are combined: concat beside each other, weighted by a mean with weights that are learnt, "
-        "mean, or max.",
+        "How several layers are combined: side by side (concat), by a mean with learnt weights (weighted), by their "
+        "mean, or by their maximum (max).",
         "BERT",
         choices=("concat", "weighted", "mean", "max"),
         only=OF_LAYERS,
     )
     skip_top_layers: int = option(
         0,
-        "Initialise this many of its top layers anew instead of loading them. 1 or 2 of 12, where few sentences make "
+        "Re-initialise this many of its top layers instead of loading them. 1 or 2 of 12, where few sentences make "
         "results differ much from seed to seed.",
         "BERT",
         range=NOT_NEGATIVE,
@@ -277,7 +278,7 @@ class BasicSettings:
     )
     skip_pooler: bool = option(
         False,
-        "Initialise its pooler anew, where it is read; skip_top_layers does so too. For few samples, or where the "
+        "Re-initialise its pooler, where it is read; skip_top_layers does so too. For few samples, or where the "
         "checkpoint has no pooler.",
         "BERT",
         only=WITH_BERT,
@@ -334,7 +335,7 @@ class BasicSettings:
     )
     prior_decay: float = option(
         0.0,
-        "As the weight decay, but towards the pretrained weights. 0.01 to 1 for small data.",
+        "Like the weight decay, but towards the pretrained weights. 0.01 to 1 for small data.",
         "BERT",
         range=NOT_NEGATIVE,
         only=WITH_BERT,

@@ -8,10 +8,10 @@ __all__ = ["choose_defaults", "describe_settings"]
 STEPS = 1000  # updates that data of any size get, unless that is fewer than 5 or more than 40 epochs
 STEPS_OF_WORDS = 4000  # in place of `STEPS` where words are the units: sentences are short, and each has its own words
 FEWEST_EPOCHS, MOST_EPOCHS = 5, 40
-STEPS_OF_AN_EPOCH = 100  # at least so many, where the batch size can be chosen so
+STEPS_OF_AN_EPOCH = 100  # at least this many, where the batch size can be chosen so
 BATCH_SIZES = (16, 32, 64)
 PATIENCE = 5  # epochs without a better one
-PATIENCE_STEPS = 200  # but at least so many updates: at the start, a run may find no entity for 100 of them
+PATIENCE_STEPS = 200  # but at least this many updates: at the start, a run may find no entity for 100 of them
 NARROW, WIDE = 128, 256
 WIDE_FROM = 2500  # windows
 

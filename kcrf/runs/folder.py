@@ -13,7 +13,7 @@
     scores.json         of the best weights, written last
     state.npz           what is needed to resume after an interruption; removed when the run is complete
 
-Files are written beside their place and renamed, so each is whole or not there. A new run into a folder that holds a
+Files are written next to their place and renamed, so each is whole or not there. A new run into a folder that holds a
 complete one is written into the folder `new.run` inside it; when it is complete, its files replace the old ones. Until
 then the old model can be used. Other files in the folder are left alone. A process that writes holds the file `.lock`.
 """
@@ -139,7 +139,7 @@ class RunFolder:
         try:
             yield self
         except BaseException as error:
-            is_failed = is_new and isinstance(error, Exception)  # an interruption is none: that run can be resumed
+            is_failed = is_new and isinstance(error, Exception)  # not KeyboardInterrupt: that run can be resumed
             if not self.has_state() and (is_failed or self.path != self._home):
                 _clear(self.path)
             raise
@@ -178,7 +178,7 @@ class RunFolder:
 
         Args:
             settings: `Settings`.
-            data: A dict of plain values, kept beside the settings.
+            data: A dict of plain values, kept with the settings.
             backend: The name of the Keras backend that trains.
         """
         about = {"format": FORMAT, "kcrf": __version__, "backend": backend}
@@ -260,7 +260,7 @@ class RunFolder:
                 return progress, [arrays[str(number)] for number in range(len(arrays.files) - 1)]
         except Exception as error:  # zipfile's, NumPy's and JSON's
             raise ValueError(
-                f"{path}: cannot be read as the state of a training run ({error}); without the file, it starts anew"
+                f"{path}: cannot be read as the state of a training run ({error}); without the file, it starts again"
             ) from error
 
     def save_arrays(self, name: str, arrays: Mapping[str, np.ndarray]) -> None:
@@ -274,7 +274,7 @@ class RunFolder:
             with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
                 return dict(arrays)
         except Exception as error:  # zipfile's and NumPy's
-            advice = "; without the file, it is computed anew" if name == TEACHER else ""
+            advice = "; without the file, it is computed again" if name == TEACHER else ""
             raise ValueError(f"{path}: cannot be read ({error}){advice}") from error
 
     # -- log, transitions, predictions, scores: `kcrf.runs.formats` has the formats
@@ -314,7 +314,7 @@ class RunFolder:
 
 
 def check_config(path, config):
-    """What `RunFolder.read_config` returns, out of the content of a file at `path`."""
+    """What `RunFolder.read_config` returns, from the content of a file at `path`."""
     if not isinstance(config.get("format", 0), int):
         raise ValueError(f"{path}: needs a number as its format. Received: {config['format']!r}")
     if config.get("format", 0) > FORMAT:

@@ -1,4 +1,4 @@
-"""What is known of a setting beside its name and its type, as data: default, range, help. Needs no Keras."""
+"""What is known of a setting besides its name and its type, as data: default, range, help. Needs no Keras."""
 
 import os
 import re
@@ -78,7 +78,7 @@ def _key_of(values, run):
 
 @dataclass(frozen=True)
 class Option:
-    """What is known of a setting beside its name and its type.
+    """What is known of a setting besides its name and its type.
 
     Attributes:
         help: What it does and when to use it, in sentences.
@@ -154,7 +154,7 @@ def option(default, help, group=None, **more):
 
 
 def kinds_of(setting):
-    """The types that a dataclass field may have beside None, a tuple."""
+    """The types that a dataclass field may have besides None, a tuple."""
     return tuple(kind for kind in get_args(setting.type) or (setting.type,) if kind is not type(None))
 
 

@@ -60,22 +60,22 @@ class PretrainingSettings:
     )
     lower_case: bool | None = option(
         {"scratch": True, "bert": None},
-        "Whether text is lowered and its accents are removed.",
+        "Whether text is lower-cased and its accents are removed.",
         "model",
         none="as the BERT's folder says",
     )
     mask: str = option(
         "tokens",
-        "What is hidden: single tokens; words as a whole, which Chinese text needs jieba for; spans of several "
+        "What is hidden: single tokens; words as a whole, with jieba for Chinese text; spans of several "
         "words; or selected, tokens that matter to --task-model. words and spans are harder, and mostly better.",
         "masks",
         choices=MASKS,
     )
     task_model: str | None = option(
         None,
-        "Folder of a run of `kcrf train` for --mask selected. A token is the more often hidden the more the entropy of "
-        "the model's answer moves without its word; or, for a model that was trained on a file of `kcrf importance`, "
-        "the more probably it finds the word important. Reads the text as often as a sentence has words.",
+        "A run of `kcrf train` that decides which tokens are hidden, for --mask selected. The more the entropy of its "
+        "answer changes when a word is hidden, the more often that word is masked; this runs the model once for each "
+        "word of the text. A run trained on a file of `kcrf importance` gives the importance of all words in one pass.",
         "masks",
         none="none",
         metavar="RUN",
@@ -125,12 +125,12 @@ class PretrainingSettings:
     weight_decay: float = option(0.01, "Weight decay of AdamW.", "training", range=NOT_NEGATIVE)
     every: int = option(
         500,
-        "Score the held-out part, keep the best weights and save the state after so many steps.",
+        "Score the held-out part, keep the best weights and save the state after this many steps.",
         "training",
         range=POSITIVE,
     )
     patience: int | None = option(
-        None, "Stop after so many scores without a lower held-out loss.", "training", range=POSITIVE, none="never"
+        None, "Stop after this many scores without a lower held-out loss.", "training", range=POSITIVE, none="never"
     )
     precision: str = option(
         "float32",

@@ -72,7 +72,7 @@ class Settings(BasicSettings):
     )
     synonyms: str | None = option(
         None,
-        "A dictionary of synonyms, a group of words a line, for the copies.",
+        "A dictionary of synonyms, one group of words per line, for the copies.",
         "augmentation",
         only=AUGMENTED,
         none="no synonyms",
@@ -97,15 +97,15 @@ class Settings(BasicSettings):
     )
     vectors_at: str | None = option(
         {"scratch": "embeddings", "bert": "top"},
-        "Where they come in: at the embeddings, below the encoder or the BERT's layers, or at the top, beside what "
-        "these put out. Of texts with a label, the top takes the mean over the text.",
+        "Where they come in: at the embeddings, below the encoder or the BERT's layers, or at the top, next to "
+        "their output. Of texts with a label, the top takes the mean over the text.",
         "word vectors",
         choices=("embeddings", "top"),
         only=WITH_VECTORS,
     )
     train_vectors: bool = option(
         False,
-        "Train the vectors with the model. Slower; for much data, or vectors of other text.",
+        "Train the vectors with the model. Slower; for a lot of data, or vectors of other text.",
         "word vectors",
         only=WITH_VECTORS,
     )

@@ -5,7 +5,7 @@ from pydantic import BaseModel, Field
 __all__ = ["ANSWERS", "Health", "Model", "Models", "Problem"]
 
 _START = "Its first character, counted from 0 in Unicode code points."
-_END = "The character behind its last one."
+_END = "The character after its last one."
 _CONFIDENCE = "The posterior probability that exactly this span is there. Not in alternatives."
 _TOGETHER = "The probability of the whole analysis."
 
@@ -110,7 +110,7 @@ class Models(BaseModel):
 
 
 class Health(BaseModel):
-    """Whether requests are computed."""
+    """Whether the models can compute."""
 
     status: str
     version: str

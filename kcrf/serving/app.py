@@ -164,7 +164,7 @@ def _add_state(app, models, limits, metrics, batchers):
 
     dead = {503: {"model": Health, "description": "A model has stopped: restart the server."}}
 
-    @app.get("/health", summary="Says whether requests are computed.", response_model=Health, responses=dead)
+    @app.get("/health", summary="Says whether the models can compute.", response_model=Health, responses=dead)
     async def health():
         is_alive = all(batcher.is_alive() for batcher in batchers.values())
         return _Json({"status": "ok" if is_alive else "stopped", "version": __version__}, 200 if is_alive else 503)
@@ -225,6 +225,6 @@ def _most_telling(errors):
 
 
 def _place(location):
-    """Where in the body something is wrong, as texts[3]. Pydantic's names of types, behind a number, are left out."""
+    """Where in the body something is wrong, as texts[3]. Pydantic's names of types, after a number, are left out."""
     name, *parts = [*location[1:], ""]
     return (name or "body") + "".join(f"[{part}]" for part in parts if isinstance(part, int))

@@ -11,7 +11,7 @@ __all__ = ["possible_spans", "span_confidences", "without_overlaps"]
 def span_confidences(network, spans, batches):
     """The posterior probabilities of spans.
 
-    A span is looked up in the window that keeps its first unit; if it ends behind that window, up to its end.
+    A span is looked up in the window that keeps its first unit; if it ends after that window, up to its end.
 
     Args:
         network: The network of a `Tagger`.

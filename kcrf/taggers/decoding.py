@@ -82,7 +82,7 @@ class Tagger:
                 words. Defaults to None: it cuts the texts itself.
 
         Returns:
-            For each text a list of `(start, end)`, `(start, end, label)`, or either with a probability behind.
+            For each text a list of `(start, end)`, `(start, end, label)`, or either followed by a probability.
         """
         readings = self.reader.read(texts, tokens)
         known = self._in_units(texts, readings, known)
@@ -295,7 +295,7 @@ class Tagger:
 
 
 def _characters(text, reading, window):
-    """How many characters a window decides about: those from its units to the next unit behind them."""
+    """How many characters a window decides about: those from its units to the next unit after them."""
     start, stop = window.keep
     units = reading.units
     begin = units[start, 0] if start else 0

@@ -1,4 +1,4 @@
-"""The k best tag sequences of a text, out of the best ones of its windows. Needs NumPy only."""
+"""The k best tag sequences of a text, from the best ones of its windows. Needs NumPy only."""
 
 from itertools import chain
 

@@ -53,7 +53,7 @@ class KerasTaggingNetwork:
         Args:
             inputs: A dict of arrays `(batch, time, ...)`.
             allowed: `(batch, time, tags)`, 0 for a tag that is allowed and -inf for another.
-            rows: How many of the first rows are returned; those behind them are padding.
+            rows: How many of the first rows are returned; those after them are padding.
             with_scores: Whether the scores are needed; here they are always there. Defaults to True.
 
         Returns:

@@ -12,7 +12,7 @@ import numpy as np
 __all__ = ["Known", "allowed_tags", "check_spans", "in_units", "latin_runs", "matches", "overlapping", "write_tags"]
 
 _LETTERS, _DIGITS = "A-Za-zÀ-ÖØ-öø-ɏḀ-ỿＡ-Ｚａ-ｚ", "0-9０-９"
-_MARKS = "\u0300-\u036f"  # accents behind their letter, as in decomposed text
+_MARKS = "\u0300-\u036f"  # accents after their letter, as in decomposed text
 _LATIN_RUN = re.compile(
     f"[{_LETTERS}{_DIGITS}](?:[{_LETTERS}{_DIGITS}{_MARKS}]|(?<=[{_DIGITS}])[.．](?=[{_DIGITS}])|['’](?=[{_LETTERS}]))+"
 )

@@ -10,7 +10,7 @@ from kcrf.taggers.word_vectors import embed_tokens
 
 __all__ = ["HEAD", "build_network", "crf_of", "from_scratch", "mask_of"]
 
-HEAD = "^(BiLSTM-|Case|Classes|Emissions|Layers/|Pool-|Vectors)"  # paths of the variables beside a BERT, but the CRF's
+HEAD = "^(BiLSTM-|Case|Classes|Emissions|Layers/|Pool-|Vectors)"  # paths of the variables outside a BERT, but the CRF's
 _CASE_WIDTH = 16
 
 

@@ -67,7 +67,7 @@ def _pooled(name, hidden, mask):
     """
     if name == "first":
         return FirstToken(name="First")(hidden)
-    real, hidden = mask[:, :, None], ops.cast(hidden, "float32")  # (batch, time, 1); half precision counts to 256
+    real, hidden = mask[:, :, None], ops.cast(hidden, "float32")  # (batch, time, 1); bfloat16 cannot count beyond 256
     count = ops.sum(ops.cast(real, hidden.dtype), axis=1)  # (batch, 1)
     if name == "mean":
         return ops.sum(ops.where(real, hidden, 0.0), axis=1) / ops.maximum(count, 1.0)

@@ -35,7 +35,7 @@ def save_setup(folder, settings, reader, data, backend):
         folder: The `RunFolder`.
         settings: `Settings`.
         reader: The `CharacterReader` or `PieceReader` of the model.
-        data: A dict of plain values, kept beside the settings.
+        data: A dict of plain values, kept with the settings.
         backend: The name of the Keras backend that trains.
     """
     if settings.bert is None:

@@ -44,4 +44,4 @@ def _read_characters(spelling, size):
     vectors = L.Embedding(size, _CHARACTER_WIDTH, name="Embedding-Spelling")(spelling)
     vectors = L.Conv2D(_SPELLING_WIDTH, (1, 3), padding="same", name="Spelling")(vectors)
     vectors = L.MaxPooling2D((1, SPELLING), name="Spelling-Maximum")(vectors)  # (batch, time, 1, width)
-    return ops.relu(vectors[:, :, 0])  # after the maximum: the same, of fewer values
+    return ops.relu(vectors[:, :, 0])  # relu after the maximum gives the same result and has fewer values to compute

@@ -94,7 +94,7 @@ def lower_with_origins(text):
     if len(plain) == len(text) and unicodedata.is_normalized("NFD", plain):
         return plain, None
     chars, start = [], 0
-    for place, char in enumerate(text):  # `plain` was lowered as a whole, since a sigma at the end of a word differs
+    for place, char in enumerate(text):  # `plain` was lower-cased as a whole: a sigma at the end of a word differs
         end = start + len(char.lower())
         chars += [(c, place) for c in unicodedata.normalize("NFD", plain[start:end])]
         start = end

@@ -278,7 +278,7 @@ class Tokenizer:
         return chain.from_iterable(self._tokenize_texts(texts[i : i + BATCH]) for i in range(0, len(texts), BATCH))
 
     def _by_tokenize(self, text):
-        """The ids and the offsets of the tokens that `tokenize` finds: for subclasses with methods of their own."""
+        """The ids and the offsets of the tokens that `tokenize` finds: for subclasses with their own methods."""
         tokens = self.tokenize(text)
         places = [(where[0], where[-1] + 1) if where else (0, 0) for where in self.rematch(text, tokens)]
         return self.tokens_to_ids(tokens), np.array(places, np.int64).reshape(-1, 2)
@@ -353,7 +353,7 @@ class Tokenizer:
             For each token the list of the positions of its characters in `text`; [] for special tokens.
 
         Raises:
-            ValueError: A token does not occur behind the one before it.
+            ValueError: A token does not occur after the one before it.
 
         >>> Tokenizer({"[UNK]": 0, "ab": 1, "##c": 2}).rematch("x abc", ["[CLS]", "ab", "##c"])
         [[], [2, 3], [4]]
@@ -419,12 +419,12 @@ class Tokenizer:
 
 
 def _joined(texts):
-    """Joins texts, each with a line end before and behind it, in place of its start and its end token."""
+    """Joins texts, each with a line end before and after it, in place of its start and its end token."""
     return "\n" + "\n\n".join(texts) + "\n"
 
 
 def _in_original(places, origin):
-    """Converts offsets in a lowered text to offsets in the original. `origin` has the position of each character."""
+    """Converts offsets in lower-cased text to offsets in the original. `origin` has the position of each character."""
     if origin is None:
         return places
     special = places[:, 1] == 0

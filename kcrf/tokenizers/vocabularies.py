@@ -1,4 +1,4 @@
-"""Vocabularies of BERT: files of one token a line, and dicts from token to id."""
+"""Vocabularies of BERT: files of one token per line, and dicts from token to id."""
 
 from collections.abc import Mapping
 from os import PathLike
@@ -19,7 +19,7 @@ def load_vocab(
     simplified: bool = False,
     startswith: list[str] | None = None,
 ) -> Any:
-    """Reads a vocabulary file, one token a line.
+    """Reads a vocabulary file, one token per line.
 
     Args:
         dict_path: The file.

@@ -1,4 +1,4 @@
-"""The altered copies that a run is trained on beside its training part."""
+"""The altered copies that a run is trained on in addition to its training part."""
 
 from kcrf.augmentation import altered_copies, copies_wanted
 from kcrf.training.tasks import as_sentence

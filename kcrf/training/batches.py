@@ -1,4 +1,4 @@
-"""Training data: windows with their tags, in batches of one length bucket, drawn anew every epoch."""
+"""Training data: windows with their tags, in batches of one length bucket, drawn again every epoch."""
 
 import numpy as np
 
@@ -38,7 +38,7 @@ def tagged_windows(sentences, readings, scheme, whole_spans=False):
 
 
 def _without_cut_spans(scheme, tags):
-    """The tags of a window, with -1 for those of a span that begins before it or ends behind it."""
+    """The tags of a window, with -1 for those of a span that begins before it or ends after it."""
     tags = np.array(tags, int)  # (units,)
     opens = np.flatnonzero((tags < 0) | scheme.allowed_starts[tags])
     if len(tags) and tags[0] >= 0 and not scheme.allowed_starts[tags[0]]:

@@ -7,7 +7,7 @@ __all__ = ["learning_rate"]
 
 
 def learning_rate(settings, steps):
-    """The schedule of the settings over so many steps, a function from the optimizer step to the rate.
+    """The schedule of the settings over this many steps, a function from the optimizer step to the rate.
 
     Args:
         settings: `Settings`.

@@ -31,7 +31,7 @@ from kcrf.training.batches import Batches, held_out_batch, tagged_windows
 __all__ = ["as_sentence", "task_of"]
 
 _WINDOWS_FOR_TEMPERATURE = 512
-_FEW_LABELS = 20  # so many may occur once each without being taken for the wrong column
+_FEW_LABELS = 20  # this many may occur once each without being taken for the wrong column
 
 
 class TaggingTask:
@@ -155,7 +155,7 @@ def _warn_of_cut_words(name, sentences, splits):
 
 
 def as_sentence(item):
-    """A `Sentence`, made out of a list of words if it is none."""
+    """A `Sentence`, made from a list of words if it is not one."""
     if isinstance(item, Sentence):
         return item
     ends = np.cumsum([0, *map(len, item)]).tolist()
@@ -293,7 +293,7 @@ def _check_for_numbers(examples):
     if odd and len(odd) <= len(examples) / 10 and have_decimals(numbers):
         raise ValueError(
             f"{odd[0].source}: needs a number, as {len(numbers)} of {len(examples)} labels are; metric='accuracy' "
-            f"takes them for names. Received: {odd[0].label!r}"
+            f"treats them as names. Received: {odd[0].label!r}"
         )
 
 

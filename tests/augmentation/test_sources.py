@@ -52,7 +52,7 @@ def test_a_translator_gets_each_text_as_a_line_and_blank_or_equal_ones_are_left_
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("head -n 3", "must write a line for each line that it reads. Received: 3 lines for 4 of 'head -n 3'"),
+        ("head -n 3", "must write one line for each line that it reads. Received: 3 lines for 4 of 'head -n 3'"),
         ("cat; echo", "Received: 5 lines for 4"),
         ("cat; exit 3", "must succeed. Received: exit status 3 of 'cat; exit 3'"),
         ("printf '\\377\\n%.0s' 1 2 3 4", "the output of .*:1: needs UTF-8 text"),

@@ -110,7 +110,7 @@ CUT_OFF = bytes.fromhex("08631205")  # data type 99, and a shape of 5 bytes that
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        (CUT_OFF, "a field of 5 bytes that ends behind its message"),
+        (CUT_OFF, "a field of 5 bytes that ends after its message"),
         (field(1, 99), "data type 99"),
         (field(1, 1) + field(2, field(2, field(1, 2**63))), "a shape of 1 dimensions"),
         (field(1, 1) + field(2, field(2, field(1, 2**40)) * 2), "a shape of 2 dimensions"),
@@ -120,7 +120,7 @@ CUT_OFF = bytes.fromhex("08631205")  # data type 99, and a shape of 5 bytes that
         (field(1, 1) + field(3, b"ab"), "field 3 occurs twice, or with wire type 2"),
         (field(1, 1) + field(5, b"ab"), "field 5 occurs twice, or with wire type 2"),
         (field(1, 1) + field(1, 1), "field 1 occurs twice"),
-        (field(1, 1) + varint(6 << 3 | 5) + b"ab", "a field of 4 bytes that ends behind"),
+        (field(1, 1) + varint(6 << 3 | 5) + b"ab", "a field of 4 bytes that ends after its message"),
         (field(1, 1) + varint(9 << 3 | 3), "unknown wire type 3"),
         (field(1, 1) + field(0, 1), "no field can have the number 0"),
         (field(1, 1) + b"\x20" + b"\xff" * 10 + b"\1", "a number of more than 64 bits"),

@@ -58,7 +58,7 @@ def test_synonyms_and_translations_stand_behind_each_other(folder):
 def test_a_file_is_whole_or_as_it_was(folder, capsys):
     (folder / "more").write_text("before")
     assert main(["augment", "--task", "classify", "films.csv", "--translate", "head -n 1", "--out", "more"]) == 2
-    assert "must write a line for each line" in capsys.readouterr().err
+    assert "must write one line for each line" in capsys.readouterr().err
     assert (folder / "more").read_text() == "before"
 
 
@@ -89,7 +89,7 @@ def test_the_file_that_is_read_is_not_replaced(folder, capsys):
 def test_options_for_copies_that_a_translation_replaces_are_refused(folder, capsys, given):
     arguments = ["augment", "--task", "classify", "films.csv", "--translate", "cat", *given, "--out", "more"]
     assert main(arguments) == 2
-    assert f"{given[0]} beside --translate needs --by" in capsys.readouterr().err
+    assert f"{given[0]} together with --translate needs --by" in capsys.readouterr().err
     assert not (folder / "more").exists()
 
 

@@ -169,7 +169,7 @@ def test_the_help_and_the_docstring_have_every_option_with_its_default(capsys, m
         main(["train", "--help"])
     help = capsys.readouterr().out
     for line in (
-        "as many as make about 1,000 steps. [by the size of the data, 5 with --bert]",
+        "about 1,000 steps, 4,000 where words are the units. [by the size of the data, 5 with --bert]",
         "learn what is allowed. [yes; only with --head crf]",
         "--depth N Layers of the encoder. [3, 1 with --bert]",
         "[bmes for cws, bio for ner; only with --task cws or ner]",

@@ -95,7 +95,7 @@ def test_words_with_a_bar_or_an_underscore_are_words(tmp_path, text):
 
 
 def test_a_character_and_its_tag_a_line_are_no_sentences_of_words(tmp_path):
-    with pytest.raises(ValueError, match="text.txt: .* what looks like a character and its tag a line"):
+    with pytest.raises(ValueError, match="text.txt: .* what looks like a character and its tag per line"):
         read_segmented(write(tmp_path, "我 S\n喜 B\n欢 E\n\n你 S\n".encode()))
 
 
@@ -115,7 +115,9 @@ OBJECTS = [{"text": "李雷在上海", "entities": [{"start": 0, "end": 2, "labe
 @pytest.mark.parametrize("indent", [None, 0, 2])
 def test_json_on_several_lines_is_refused_with_the_command_that_makes_lines(tmp_path, indent):
     path = write(tmp_path, json.dumps(OBJECTS, indent=indent).encode())
-    with pytest.raises(ValueError, match=r"one JSON object a line.* Received: a JSON array; `jq -c '.\[\]' .*text.txt"):
+    with pytest.raises(
+        ValueError, match=r"one JSON object per line.* Received: a JSON array; `jq -c '.\[\]' .*text.txt"
+    ):
         read_entities(path)
     if indent is not None:
         path = write(tmp_path, "\n".join(json.dumps(item, indent=indent) for item in OBJECTS).encode())

@@ -17,7 +17,7 @@ def test_words_with_counts_and_word_classes(tmp_path):
         ("云计算\n石墨烯 0\n", r":2: needs a word, its count and its word class at most. Received: '石墨烯 0'"),
         ("云 计 算\n", r":1: needs a word, its count and its word class at most. Received: '云 计 算'"),
         ("云 5 n v\n", r":1: needs"),
-        (" \n\n", r"needs a word a line. Received: a file without words"),
+        (" \n\n", r"needs one word per line. Received: a file without words"),
     ],
 )
 def test_other_lines_are_refused(tmp_path, text, message):

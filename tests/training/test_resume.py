@@ -185,7 +185,7 @@ def test_a_damaged_state_is_told_and_without_it_the_run_starts_anew(whole, tmp_p
     with pytest.raises(KeyboardInterrupt):
         train_tagger(TINY, **PARTS, out=run, progress=Stops(5))
     (run / "state.npz").write_bytes((run / "state.npz").read_bytes()[:1000])
-    with pytest.raises(ValueError, match="state.npz: cannot be read .* without the file, it starts anew"):
+    with pytest.raises(ValueError, match="state.npz: cannot be read .* without the file, it starts again"):
         resume_tagger(run, **PARTS)
     (run / "state.npz").unlink()
     resume_tagger(run, **PARTS)
