@@ -1,10 +1,9 @@
 """Pretrains a masked language model on plain text, from scratch or from the weights of a BERT; resumes it."""
 
 import math
-import shutil
 import time
 from collections.abc import Iterable
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import asdict
 from importlib.util import find_spec
 from os import PathLike
@@ -21,6 +20,7 @@ from kcrf.models import build_transformer_model, save_pretrained
 from kcrf.models.encoders import encoder_record
 from kcrf.optimizers import AdamWeightDecay
 from kcrf.pretraining.batches import MaskedBatches
+from kcrf.pretraining.folder import PretrainingFolder
 from kcrf.pretraining.importance import TaskModel, importance_writer
 from kcrf.pretraining.model import masked_language_model, start_positions
 from kcrf.pretraining.vocabulary import learn_vocabulary
@@ -28,11 +28,10 @@ from kcrf.pretraining.windows import Windows, check_texts, iterate_lines, word_s
 from kcrf.progress_bars import print_note
 from kcrf.readers import PieceReader
 from kcrf.runs import RunFolder
-from kcrf.runs.lock import LOCK, locked
+from kcrf.runs.lock import locked
 from kcrf.runs.pretraining import PretrainingSettings
 from kcrf.taggers.encoder_of_run import open_bert, reader_of
 from kcrf.tokenizers import load_vocab
-from kcrf.tokenizers.vocabularies import vocab_text
 from kcrf.training.callbacks import EpochBatches, Interruption
 from kcrf.training.history import TrainingHistory
 from kcrf.training.precision import precision
@@ -42,10 +41,6 @@ from kcrf.training.state import load_state, save_state
 
 __all__ = ["pretrain", "resume_pretraining"]
 
-WORK = "pretraining"  # a folder inside that of the model
-ABOUT, TOKENS, IMPORTANCE, STATE = "about.json", "tokens.bin", "importance.bin", "state.npz"
-WEIGHTS = "model.safetensors"  # next to that folder
-_OF_TOKENIZER = ("vocab.txt", "tokenizer_config.json")
 HELD_OUT = 500  # windows, or a twentieth of fewer than 10,000
 _HEAD = "cls/predictions"
 _DROPOUT = ("dropout_rate", "attention_dropout_rate")
@@ -80,20 +75,19 @@ def pretrain(
             TensorFlow for Google's format.
         ValueError: The text is too short, a line is not UTF-8, or the loss is not finite any more.
     """
-    out = Path(out)
-    _check_is_free(out)
+    folder = PretrainingFolder(out)
+    folder.check_is_free()
     if settings.google_checkpoint and find_spec("tensorflow") is None:
         raise ImportError("`google_checkpoint` needs TensorFlow: pip install tensorflow")
     texts = [Path(path).absolute() for path in texts]
     check_texts(texts)
-    folder = RunFolder(out / WORK)
-    with locked(out):
-        folder.path.mkdir(exist_ok=True)
+    with locked(folder.path):
+        folder.work.path.mkdir(exist_ok=True)
         try:
             return _run(folder, settings, _prepare(folder, settings, texts), progress)
         except Exception:  # not KeyboardInterrupt: an interrupted run is kept and can be resumed
-            if not (out / WEIGHTS).is_file():
-                _remove(folder)
+            if not folder.has_weights():
+                folder.remove()
             raise
 
 
@@ -111,13 +105,13 @@ def resume_pretraining(out: str | PathLike[str], progress: Any = None) -> list[d
         BlockingIOError: Its process still runs.
         ValueError: The Keras backend is another one, or a file is damaged.
     """
-    folder = RunFolder(Path(out) / WORK)
-    if not folder.file(ABOUT).is_file():
+    folder = PretrainingFolder(out)
+    if not folder.has_begun():
         raise FileNotFoundError(f"{out}: needs a pretraining that was interrupted. Received: a folder without one")
-    with locked(out):
-        about = read_json(folder.file(ABOUT))
+    with locked(folder.path):
+        about = folder.read_about()
         if about["is_complete"]:
-            _clear(folder)
+            folder.clear()
             raise FileNotFoundError(f"{out}: needs a pretraining that was interrupted. Received: one that is complete")
         if about["backend"] != backend_name():
             raise ValueError(
@@ -125,24 +119,8 @@ def resume_pretraining(out: str | PathLike[str], progress: Any = None) -> list[d
                 f"Received: {backend_name()}"
             )
         settings = PretrainingSettings(**about["settings"])
-        vocabulary, tokenizer = (Path(out) / name for name in _OF_TOKENIZER)
-        lower_case = read_json(tokenizer)["do_lower_case"]
-        return _run(folder, settings, PieceReader(about["config"], load_vocab(vocabulary), lower_case), progress)
-
-
-def _check_is_free(out):
-    """Raises FileExistsError if a folder holds more than what a process left that was killed before training began."""
-    if out.exists() and not out.is_dir():
-        raise FileExistsError(f"{out}: needs a folder to write the model into. Received: a file")
-    names = {path.name for path in out.iterdir()} if out.is_dir() else set()
-    begun = {LOCK, WORK}
-    if WORK in names:
-        begun |= {prefix + name for name in _OF_TOKENIZER for prefix in ("", "new.")}
-    if names - begun or (out / WORK / ABOUT).is_file():
-        raise FileExistsError(
-            f"{out}: needs an empty folder or none, or --resume to go on with a pretraining that was interrupted. "
-            f"Received: a folder with {', '.join(sorted(names))}"
-        )
+        reader = PieceReader(about["config"], load_vocab(folder.vocabulary), folder.lower_cases())
+        return _run(folder, settings, reader, progress)
 
 
 def _prepare(folder, settings, texts):
@@ -151,10 +129,10 @@ def _prepare(folder, settings, texts):
     reader = _make_reader(settings, texts)
     importance = nullcontext()
     if task_model is not None:
-        importance = importance_writer(folder.path / IMPORTANCE, reader.vocabulary, task_model)
+        importance = importance_writer(folder.importance, reader.vocabulary, task_model)
     with importance as on_batch:
         count = write_tokens(
-            folder.path / TOKENS,
+            folder.tokens,
             iterate_lines(texts),
             reader.vocabulary,
             reader.lower_case,
@@ -163,19 +141,10 @@ def _prepare(folder, settings, texts):
         )
     if count < 2 * settings.length:
         raise ValueError(f"Pretraining needs text of {2 * settings.length} tokens at least. Received: {count}")
-    _save_tokenizer(folder.path.parent, reader)
+    folder.save_tokenizer(reader)
     about = {"settings": asdict(settings), "texts": list(map(str, texts)), "backend": backend_name()}
-    folder.save_json(ABOUT, {**about, "config": reader.config, "is_complete": False})
+    folder.save_about({**about, "config": reader.config, "is_complete": False})
     return reader
-
-
-def _remove(folder):
-    """Removes the files of a pretraining that failed before it had any weights, so that it can begin again."""
-    _clear(folder)
-    for path in (folder.file(ABOUT), *(folder.path.parent / name for name in _OF_TOKENIZER)):
-        path.unlink(missing_ok=True)
-    with suppress(OSError):  # it has other files
-        folder.path.rmdir()
 
 
 def _make_reader(settings, texts):
@@ -218,22 +187,15 @@ def _check_bert(settings, reader):
         )
 
 
-def _save_tokenizer(out, reader):
-    """Writes `vocab.txt`, and whether text is lower-cased where `transformers` and `PieceReader` look for it."""
-    folder = RunFolder(out)
-    folder.save_text("vocab.txt", vocab_text(reader.vocabulary))
-    folder.save_json("tokenizer_config.json", {"tokenizer_class": "BertTokenizer", "do_lower_case": reader.lower_case})
-
-
 def _run(folder, settings, reader, progress):
     """Trains from the state in the folder, or from the start, to the end. Returns the log."""
     set_random_seed(settings.seed)
     windows = Windows(
-        folder.path / TOKENS,
+        folder.tokens,
         settings.length,
         reader.vocabulary["[CLS]"],
         reader.vocabulary["[PAD]"],
-        folder.path / IMPORTANCE if settings.mask == "selected" else None,
+        folder.importance if settings.mask == "selected" else None,
     )
     train, valid = _split(len(windows))
     every = min(settings.every, settings.steps)
@@ -248,22 +210,22 @@ def _run(folder, settings, reader, progress):
             f"{len(train):,} windows of {settings.length} tokens and {len(valid)} held out: {rounds * every:,} steps, "
             f"{passes:.1f} passes over the text"
         )
-    resumes = folder.has_state()  # then the folder of the BERT is no longer needed
+    resumes = folder.work.has_state()  # then the folder of the BERT is no longer needed
     with precision(settings.precision):
-        transformer = _build(settings, reader, folder.path.parent if resumes else settings.bert)
+        transformer = _build(settings, reader, folder.path if resumes else settings.bert)
         model = masked_language_model(transformer)
     _compile(model, settings, rounds * len(batches))
     history = TrainingHistory(rounds, settings.patience, "valid_loss", least=True)
-    random = load_state(folder, model, history) if resumes else None
+    random = load_state(folder.work, model, history) if resumes else None
     with Interruption() as interruption:
         if not history.is_done():
             rounds_done = RoundEnd(folder, transformer.model, history, every, progress)
             callbacks = [EpochBatches(batches, random), rounds_done, *([progress] if progress else []), interruption]
             fit_with_progress(model, batches, rounds, len(history.rows), callbacks, progress, held_out)
     if settings.google_checkpoint:
-        _write_google_checkpoint(transformer, folder.path.parent)
-    folder.save_json(ABOUT, {**read_json(folder.file(ABOUT)), "is_complete": True})
-    _clear(folder)
+        _write_google_checkpoint(transformer, folder.path)
+    folder.save_about({**folder.read_about(), "is_complete": True})
+    folder.clear()
     return history.rows
 
 
@@ -272,15 +234,6 @@ def _write_google_checkpoint(transformer, out):
     transformer.load_weights_from_checkpoint(out)  # the best ones; the last ones are in memory
     transformer.save_weights_as_checkpoint(out / "bert_model.ckpt")
     RunFolder(out).save_json("bert_config.json", read_json(out / "config.json"))
-
-
-def _clear(folder):
-    """Removes what only an interrupted pretraining needs, and what a killed process left half-written."""
-    half_written = [*folder.path.glob("new.*"), *folder.path.parent.glob("new.*")]
-    for path in (*map(folder.file, (STATE, TOKENS, IMPORTANCE)), *half_written):
-        path.unlink(missing_ok=True)
-    for path in folder.path.parent.glob(".writing-*"):
-        shutil.rmtree(path)
 
 
 def _split(count):
@@ -334,7 +287,7 @@ class RoundEnd(keras.callbacks.Callback):
     """Logs a round, keeps the encoder with the lowest held-out loss, saves the state, and stops when that is done.
 
     Args:
-        folder: The `RunFolder` of log and state.
+        folder: The `PretrainingFolder`.
         encoder: The model with the encoder.
         history: The `TrainingHistory`.
         every: Steps of a round.
@@ -357,9 +310,9 @@ class RoundEnd(keras.callbacks.Callback):
         if not math.isfinite(row["loss"]):
             raise ValueError(f"Pretraining needs a finite loss; use a lower learning rate. Received: {row['loss']}")
         if self._history.add(row):
-            save_pretrained(self._encoder, self._folder.path.parent)
-        self._folder.save_log(self._history.rows)
-        save_state(self._folder, self.model, self._history)
+            save_pretrained(self._encoder, self._folder.path)
+        self._folder.work.save_log(self._history.rows)
+        save_state(self._folder.work, self.model, self._history)
         if self._progress:
             self._progress.report(row)
         self.model.stop_training = self._history.is_done()

@@ -1,0 +1,93 @@
+"""The folder of a pretraining: the model, and inside it what training needs to go on after an interruption."""
+
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+from kcrf.files import read_json
+from kcrf.runs import RunFolder
+from kcrf.runs.folder import STATE
+from kcrf.runs.lock import LOCK
+from kcrf.tokenizers.vocabularies import vocab_text
+
+__all__ = ["PretrainingFolder"]
+
+WORK = "pretraining"
+ABOUT, TOKENS, IMPORTANCE = "about.json", "tokens.bin", "importance.bin"
+WEIGHTS = "model.safetensors"
+VOCABULARY, TOKENIZER = "vocab.txt", "tokenizer_config.json"
+
+
+class PretrainingFolder:
+    """The folder of a pretraining.
+
+    Args:
+        path: The folder of the model.
+
+    Attributes:
+        path: As above, a `pathlib.Path`.
+        work: The `RunFolder` inside it, with the log, the state of training, the tokens of the text and, with
+            `mask="selected"`, their importance.
+    """
+
+    def __init__(self, path):
+        self.path = Path(path)
+        self.work = RunFolder(self.path / WORK)
+        self.tokens, self.importance = self.work.file(TOKENS), self.work.file(IMPORTANCE)
+        self.vocabulary = self.path / VOCABULARY
+
+    def check_is_free(self):
+        """Raises FileExistsError if it holds more than what a process left that was killed before training began."""
+        if self.path.exists() and not self.path.is_dir():
+            raise FileExistsError(f"{self.path}: needs a folder to write the model into. Received: a file")
+        names = {path.name for path in self.path.iterdir()} if self.path.is_dir() else set()
+        begun = {LOCK, WORK}
+        if WORK in names:
+            begun |= {prefix + name for name in (VOCABULARY, TOKENIZER) for prefix in ("", "new.")}
+        if names - begun or self.has_begun():
+            raise FileExistsError(
+                f"{self.path}: needs an empty folder or none, or --resume to go on with a pretraining that was "
+                f"interrupted. Received: a folder with {', '.join(sorted(names))}"
+            )
+
+    def has_begun(self):
+        """Whether tokens, tokenizer and settings are there, from which training can begin again."""
+        return self.work.file(ABOUT).is_file()
+
+    def has_weights(self):
+        """Whether a model has been written."""
+        return (self.path / WEIGHTS).is_file()
+
+    def read_about(self):
+        """What `save_about` has written."""
+        return read_json(self.work.file(ABOUT))
+
+    def save_about(self, about):
+        """Writes the settings of the pretraining, the configuration of the model, and whether it is complete."""
+        self.work.save_json(ABOUT, about)
+
+    def lower_cases(self):
+        """Whether the tokenizer lower-cases the text."""
+        return read_json(self.path / TOKENIZER)["do_lower_case"]
+
+    def save_tokenizer(self, reader):
+        """Writes the vocabulary, and whether to lower-case, where `transformers` and `PieceReader` look for it."""
+        folder = RunFolder(self.path)
+        folder.save_text(VOCABULARY, vocab_text(reader.vocabulary))
+        folder.save_json(TOKENIZER, {"tokenizer_class": "BertTokenizer", "do_lower_case": reader.lower_case})
+
+    def clear(self):
+        """Removes what only an interrupted pretraining needs, and what a killed process left half-written."""
+        half_written = [*self.work.path.glob("new.*"), *self.path.glob("new.*")]
+        for path in (self.work.file(STATE), self.tokens, self.importance, *half_written):
+            path.unlink(missing_ok=True)
+        for path in self.path.glob(".writing-*"):
+            shutil.rmtree(path)
+
+    def remove(self):
+        """Removes the files of a pretraining that failed before it had any weights, so that it can begin again."""
+        self.clear()
+        for path in (self.work.file(ABOUT), self.vocabulary, self.path / TOKENIZER):
+            path.unlink(missing_ok=True)
+        with suppress(OSError):  # it has other files
+            self.work.path.rmdir()
