@@ -2,6 +2,8 @@
 
 import os
 import sys
+import warnings
+from contextlib import contextmanager
 
 from kcrf.commands.augment import add_augment
 from kcrf.commands.classify import add_classify
@@ -34,11 +36,12 @@ def main(arguments=None):
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # no log messages from TensorFlow, which reads it at its import
     options = _parser().parse_args(arguments)
     try:
-        options.run(options)
+        with _plain_warnings(options.command):
+            options.run(options)
     except BrokenPipeError:  # the reader of the output has left, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError, ImportError) as error:
-        print(f"kcrf {options.command}: {_message(error)}", file=sys.stderr)
+        print(f"kcrf {options.command}: {_message(error, options.command)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt as interruption:
         print(f"kcrf {options.command}: stopped", *filter(None, interruption.args), sep="; ", file=sys.stderr)
@@ -60,7 +63,24 @@ def _parser():
     return parser
 
 
-def _message(error):
+@contextmanager
+def _plain_warnings(command):
+    """A context in which warnings are shown as errors are, without a line of source code."""
+    usual = warnings.formatwarning
+
+    def plain(message, category, *where, **more):
+        if category is UserWarning:
+            return f"kcrf {command}: {message}\n"
+        return usual(message, category, *where, **more)
+
+    warnings.formatwarning = plain
+    try:
+        yield
+    finally:
+        warnings.formatwarning = usual
+
+
+def _message(error, command):
     """What to print for an error."""
     variable = "set the environment variable KERAS_BACKEND to tensorflow, jax or torch"
     if isinstance(error, ModuleNotFoundError) and error.name in ("tensorflow", "jax", "torch"):
@@ -74,4 +94,8 @@ def _message(error):
         return f"{variable}. Received: KERAS_BACKEND={os.environ.get('KERAS_BACKEND')}"
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         return f"{error.filename}: {error.strerror[0].lower()}{error.strerror[1:]}"  # without "[Errno 13]"
+    if command == "train":
+        from kcrf.commands.training_options import in_flags
+
+        return in_flags(str(error))
     return str(error)

@@ -145,17 +145,31 @@ def _entity_scores(options, gold, predicted):
 
 
 def _label_scores(options, gold, predicted):
-    from kcrf.corpora.classified import have_decimals, sorted_labels
+    from kcrf.corpora.classified import check_spellings, have_decimals, sorted_labels
     from kcrf.metrics import classification_scores, regression_scores
-    from kcrf.runs import RunFolder
 
     _check_texts(options, "text", [e.texts for e in gold], [e.texts for e in predicted])
     labels = [[example.label for example in examples] for examples in (gold, predicted)]
-    path = Path(options.pred)
-    of_run = RunFolder(path.parent).read_settings().labels if _is_of_run(path) else ()
-    if not of_run and have_decimals(labels[0] + labels[1]):
+    known = _known_labels(Path(options.pred))
+    if not known and have_decimals(labels[0] + labels[1]):
         return regression_scores(*([float(label) for label in row] for row in labels))
-    return classification_scores(*labels, sorted_labels({*of_run, *labels[0], *labels[1]}))
+    check_spellings([*gold, *predicted])
+    others = sorted_labels({*labels[0], *labels[1]} - {*known})
+    return classification_scores(*labels, (*known, *others))
+
+
+def _known_labels(path):
+    """The labels of the classifier in their order, of its run or as `kcrf classify` writes them; () of numbers."""
+    from kcrf.corpora import read_lines
+    from kcrf.runs import RunFolder
+
+    if _is_of_run(path):
+        return RunFolder(path.parent).read_settings().labels
+    if not _is_json(path):
+        return ()
+    first = json.loads(next(line for line in read_lines(path) if line.strip()))
+    probabilities = first.get("probabilities")
+    return tuple(probabilities) if isinstance(probabilities, dict) else ()
 
 
 def _check_texts(options, what, gold, predicted):

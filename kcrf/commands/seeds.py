@@ -1,6 +1,7 @@
 """Several runs of `kcrf train` that differ in their seed alone: their scores side by side, mean and deviation."""
 
 import hashlib
+from contextlib import suppress
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from statistics import mean, stdev
@@ -39,7 +40,7 @@ def plan_seeds(out, settings, sources, count, overwrite):
         settings: `Settings` with the first seed.
         sources: The files of the data, how they are read and their hashes, a dict.
         count: How many seeds.
-        overwrite: Whether complete runs are made anew. Without, complete runs of the same settings and data are kept.
+        overwrite: Whether runs of other settings or data are replaced. Those of the same are kept, or resumed.
 
     Returns:
         A list of `(settings, run folder, what)`; `what` is "train", "resume" or "keep".
@@ -60,15 +61,24 @@ def _what(out, settings, sources, overwrite):
     from kcrf.runs import RunFolder
 
     folder = RunFolder(Path(out) / f"seed-{settings.seed}")
-    if overwrite or not folder.file("config.json").is_file():
+    with suppress(FileNotFoundError):
+        if _is_run_of(RunFolder.interrupted(folder.path), settings, sources):
+            return "resume"
+    if not folder.file("config.json").is_file():
         return "train"
-    config = folder.read_config()
-    data = config["data"] or {}
-    if not _are_same(config["settings"], settings, data.get("chosen", ())) or data.get("sources") != sources:
+    if folder.file("scores.json").is_file() and _is_run_of(folder, settings, sources):
+        return "keep"
+    if not overwrite:
         raise FileExistsError(
             f"{folder.path}: needs --overwrite to replace a run of other settings or data. Received: no --overwrite"
         )
-    return "keep" if folder.file("scores.json").is_file() else "resume"
+    return "train"
+
+
+def _is_run_of(folder, settings, sources):
+    config = folder.read_config()
+    data = config["data"] or {}
+    return _are_same(config["settings"], settings, data.get("chosen", ())) and data.get("sources") == sources
 
 
 def _are_same(known, settings, chosen):
@@ -112,7 +122,7 @@ def print_seeds(out, scores, metric=None, diverged=()):
 
 
 def failed_runs(scores, metric=None):
-    """The seeds of the runs that learnt nothing: not better than the most frequent label, no F1, no correlation.
+    """The seeds of the runs that learnt nothing: not better than one label for all texts, no F1, no correlation.
 
     >>> labels = {"no": {"true": 3}, "yes": {"true": 1}}
     >>> failed_runs({0: {"valid": {"accuracy": 0.75, "labels": labels}}, 1: {"valid": {"f": 0.5}}})
@@ -125,8 +135,8 @@ def _learnt_nothing(scores, metric):
     from kcrf.metrics import classification_scores
 
     if "labels" not in scores:
-        return (scores.get("pearson", scores.get("f")) or 0.0) <= 0
+        return (next((scores[key] for key in (metric, "pearson", "f") if key in scores), None) or 0.0) <= 0
     counts = {label: figures["true"] for label, figures in scores["labels"].items()}
     gold = [label for label, count in counts.items() for _ in range(count)]
-    constant = classification_scores(gold, [max(counts, key=counts.get)] * len(gold), list(counts))
-    return scores[metric] <= constant[metric]
+    constants = (classification_scores(gold, [label] * len(gold), list(counts)) for label in counts)
+    return scores[metric] <= max(constant[metric] for constant in constants)

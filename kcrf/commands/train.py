@@ -80,7 +80,7 @@ def _train_seeds(options, settings, sources):
                 _run_training(folder, one, sources, what, options.overwrite, f"seed {one.seed}")
             runs[one.seed] = read_run(folder)
         except KeyboardInterrupt:
-            raise KeyboardInterrupt("continue with the same command, without --overwrite") from None
+            raise KeyboardInterrupt("continue with the same command") from None
         except DivergedError as error:
             diverged.append(one.seed)
             if len(diverged) == options.seeds:

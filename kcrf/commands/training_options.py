@@ -22,6 +22,7 @@ from kcrf.runs.settings import PATHS
 __all__ = [
     "add_settings",
     "add_training_options",
+    "in_flags",
     "make_settings",
     "refuse_beside_resume",
     "settings_and_sources",
@@ -85,7 +86,8 @@ def _add_files(data):
         metavar="K",
         help="Train K times, with --seed and the K - 1 seeds after it, into folders of RUN_DIR; print mean and "
         "deviation of the scores, name the runs that failed, and write a report. The same command continues after an "
-        "interruption. Without --valid each run holds out its own tenth. [one run]",
+        "interruption, and with --overwrite replaces runs of other settings or data. Without --valid each run holds "
+        "out its own tenth. [one run]",
     )
     data.add_argument(
         "--resume", metavar="RUN_DIR", help="Continue an interrupted run after its last epoch. Takes no other option."
@@ -161,7 +163,19 @@ def make_settings(settings, given):
     try:
         return settings(**{name: value for name, value in given.items() if value is not None})
     except ValueError as error:
-        raise ValueError(re.sub("`([a-z_]+)`", lambda name: _flag(name[1]), str(error))) from None
+        raise ValueError(in_flags(str(error), settings)) from None
+
+
+def in_flags(message, settings=Settings):
+    """A message about settings with the options of the command line in place of their Python names.
+
+    >>> in_flags("`max_length` must be at most 128. Received: max_length=512, bert=None")
+    '--max-length must be at most 128. Received: --max-length 512, no --bert'
+    """
+    names = "|".join(setting.name for setting in fields(settings) if setting.metadata["option"].group)
+    message = re.sub(f"`({names})`", lambda found: _flag(found[1]), message)
+    message = re.sub(rf"\b({names})=None\b", lambda found: f"no {_flag(found[1])}", message)
+    return re.sub(rf"\b({names})='?([\w.,:/-]*[\w/-])'?", lambda found: f"{_flag(found[1])} {found[2]}", message)
 
 
 def refuse_beside_resume(options, settings=Settings, others=_NOT_SETTINGS):

@@ -22,6 +22,8 @@ __all__ = [
     "TEXT_NAMES",
     "Example",
     "as_number",
+    "check_once",
+    "check_spellings",
     "check_width",
     "classified_line",
     "have_decimals",
@@ -32,12 +34,14 @@ __all__ = [
     "sorted_labels",
     "table_cells",
     "usual_columns",
+    "usual_members",
 ]
 
 # What the columns are called where `fields` does not say it. A label alone makes no header: a text may be that word.
-TEXT_NAMES = ("text", "text_a", "sentence", "sentence1", "premise", "review")
-TEXT_B_NAMES = ("text_b", "sentence2", "hypothesis")
+TEXT_NAMES = ("text", "text_a", "sentence1", "premise", "question1", "review", "question", "sentence")
+TEXT_B_NAMES = ("text_b", "sentence2", "hypothesis", "question2", "question", "sentence")
 LABEL_NAMES = ("label",)
+_ENOUGH_LABELS = 10  # so many lines without the label of the first say something
 
 
 @dataclass(frozen=True)
@@ -94,9 +98,9 @@ def read_classified(path: str | PathLike[str], fields: Sequence[str | int] | Non
         path: A UTF-8 file.
         fields: Where the text, the second text of a pair and the label are: two or three names of columns, in the
             first line of a table, or numbers of columns counted from 0, for a table without such a line; for JSON
-            lines the names of members. Defaults to None: the columns or members `text`, `text_b` and `label`, or
-            `sentence`, `sentence1` and `sentence2`; in a table without such a first line the only two or three
-            columns, the label last.
+            lines the names of members. Defaults to None: the columns or members `text`, `text_b` and `label`, or other
+            usual names of texts, such as `sentence1` and `sentence2`; in a table without such a first line the only
+            two or three columns, the label last.
 
     Returns:
         A list of `Example`s with labels as strings.
@@ -160,9 +164,32 @@ def _rows_of_table(path, rows, fields):
     number, head = first
     head = [cell.strip() for cell in head]
     columns, width, has_names = _columns(path, number, head, fields)
-    for number, cells in rows if has_names else (first, *rows):
+    rows = list(rows)
+    if not has_names and not _has_names_after_all(path, number, head, rows, columns[-1]):
+        rows.insert(0, first)
+    for number, cells in rows:
         check_width(path, number, cells, columns, width)
         yield number, *(cells[column] for column in columns)
+
+
+def _has_names_after_all(path, number, head, rows, column):
+    """Whether the first line, of a file read by numbers of columns, calls the label "label", as no other line does.
+
+    Says so where the label of the first line is another word that no other line has.
+    """
+    labels = {cells[column].strip() for _, cells in rows if len(cells) > column}
+    if not labels or len(head) <= column or head[column] in labels:
+        return False
+    if head[column].lower() in LABEL_NAMES:
+        return True
+    if len(rows) >= _ENOUGH_LABELS and as_number(head[column]) is None:
+        from kcrf.progress_bars import print_note
+
+        print_note(
+            f"{path}:{number}: the label {head[column]!r} is in this line alone; if it has the names of the columns, "
+            "give them as --fields"
+        )
+    return False
 
 
 def check_width(path, number, cells, columns, width):
@@ -180,7 +207,9 @@ def _columns(path, number, head, fields):
         return named_columns(path, number, head, fields), len(head), True
     found = usual_columns(head, (TEXT_NAMES, TEXT_B_NAMES, LABEL_NAMES))
     if found[0] is not None and found[2] is not None:
-        return [column for column in found if column is not None], len(head), True
+        columns = [column for column in found if column is not None]
+        check_once(path, number, [name.lower() for name in head], [head[column].lower() for column in columns])
+        return columns, len(head), True
     if found[0] is not None or len(head) not in (2, 3):
         raise ValueError(
             f"{path}:{number}: needs the columns text and label, or `fields`, --fields, which says where they are, as "
@@ -191,8 +220,18 @@ def _columns(path, number, head, fields):
 
 def usual_columns(head, kinds):
     """For each of some kinds of columns, a tuple of usual names in any case, the number of its column, or None."""
-    names = [name.lower() for name in head]
-    return [next((names.index(name) for name in known if name in names), None) for known in kinds]
+    names, found = [name.lower() for name in head], []
+    for known in kinds:
+        columns = (names.index(name) for name in known if name in names)
+        found.append(next((column for column in columns if column not in found), None))
+    return found
+
+
+def check_once(path, number, head, names):
+    """Raises ValueError if a name of a column occurs more than once in the first line."""
+    twice = next((name for name in names if head.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"{path}:{number}: needs one column {twice}. Received: {head.count(twice)} of that name")
 
 
 def named_columns(path, number, head, names):
@@ -200,6 +239,7 @@ def named_columns(path, number, head, names):
     absent = [name for name in names if name not in head]
     if absent:
         raise ValueError(f"{path}:{number}: needs a column {' and '.join(absent)}. Received: {', '.join(head)}")
+    check_once(path, number, head, names)
     return [head.index(name) for name in names]
 
 
@@ -208,13 +248,29 @@ def _rows_of_json(path, lines, fields):
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        item = json_object(path, number, line, fields or ["text", "label"])
-        names = fields or ["text", *(["text_b"] if "text_b" in item else []), "label"]
-        *texts, label = (item[name] for name in names)
+        item = json_object(path, number, line, fields or ())
+        *texts, label = (item[name] for name in fields or _members(path, number, item))
         is_label = isinstance(label, (str, int)) or isinstance(label, float) and math.isfinite(label)
         if not is_label or not all(isinstance(text, str) for text in texts):
             raise ValueError(f"{path}:{number}: texts must be strings, a label a string or a number. Received: {line}")
         yield number, *texts, label if isinstance(label, str) else json.dumps(label)
+
+
+def _members(path, number, item):
+    """The names of text, second text and label in a JSON object; a second text that is null is none."""
+    names = [name for name, value in item.items() if value is not None or name.lower() not in TEXT_B_NAMES]
+    is_pair = usual_columns(names, (TEXT_NAMES, TEXT_B_NAMES))[1] is not None
+    kinds = (TEXT_NAMES, TEXT_B_NAMES, LABEL_NAMES) if is_pair else (TEXT_NAMES, LABEL_NAMES)
+    return usual_members(path, number, names, kinds)
+
+
+def usual_members(path, number, names, kinds):
+    """Which of the names of members in a JSON object is of each kind, a tuple of usual names."""
+    found = usual_columns(names, kinds)
+    absent = [known[0] for known, column in zip(kinds, found, strict=True) if column is None]
+    if absent:
+        raise ValueError(f"{path}:{number}: needs {' and '.join(absent)}. Received: {', '.join(names)}")
+    return [names[column] for column in found]
 
 
 def json_object(path, number, line, names):
@@ -248,6 +304,18 @@ def have_decimals(labels):
     """
     numbers = list(map(as_number, labels))
     return None not in numbers and any(number != round(number) for number in numbers)
+
+
+def check_spellings(examples):
+    """Raises ValueError if labels that are names are the same number in two spellings, as 1 and 1.0 are."""
+    known = {}
+    for example in examples:
+        number = as_number(example.label)
+        if number is not None and known.setdefault(number, example.label) != example.label:
+            raise ValueError(
+                f"{example.source}: needs one spelling of a label. Received: {example.label!r}, and {known[number]!r} "
+                "elsewhere"
+            )
 
 
 def sorted_labels(labels):

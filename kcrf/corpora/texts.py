@@ -7,11 +7,13 @@ from typing import Any
 from kcrf.corpora.classified import (
     TEXT_B_NAMES,
     TEXT_NAMES,
+    check_once,
     check_width,
     json_object,
     named_columns,
     table_cells,
     usual_columns,
+    usual_members,
 )
 
 __all__ = ["iterate_texts"]
@@ -29,7 +31,7 @@ def iterate_texts(
             where the first line has one, else between commas. "json": one object per line. Defaults to "text".
         fields: For a table the names of the columns of the texts, in its first line, or their numbers, from 0, for a
             table without such a line; for JSON the names of members. Defaults to None: `text` and, for pairs,
-            `text_b`, for a table also other usual names.
+            `text_b`, or other usual names.
         pairs: Whether to yield pairs. Defaults to False.
 
     Yields:
@@ -89,14 +91,16 @@ def _columns_by_name(number, head, name, fields, count):
             f"{name}:{number}: needs the names of the columns, with {needed}, or `fields`, --fields, which says where "
             f"the text is. Received: {', '.join(cell[:20] for cell in head)}"
         )
+    check_once(name, number, [cell.lower() for cell in head], [head[column].lower() for column in found])
     return found
 
 
 def _of_json(lines, name, fields, count):
-    fields = fields or ["text", "text_b"][:count]
     for number, line in enumerate(lines, 1):
         if line.strip():
-            texts = [json_object(name, number, line, fields)[field] for field in fields]
+            item = json_object(name, number, line, fields or ())
+            members = fields or usual_members(name, number, list(item), (TEXT_NAMES, TEXT_B_NAMES)[:count])
+            texts = [item[member] for member in members]
             if not all(isinstance(text, str) for text in texts):
                 raise ValueError(f"{name}:{number}: texts must be strings. Received: {line[:80]}")
             yield texts

@@ -11,14 +11,19 @@ from kcrf.reports.titles import TITLES
 
 __all__ = ["differ_in_seed", "groups_by_settings", "seeds_section"]
 
-IGNORED = ("seed", "mean", "deviation", "temperature")  # the others follow from the data and the weights
+IGNORED = ("seed", "mean", "deviation", "temperature")  # but for the seed, they follow from the data and the weights
 
 
 def groups_by_settings(runs):
-    """The runs of each setting, whatever their seeds: a dict from what differs between settings to a list of runs."""
+    """The runs of each setting, whatever their seeds: a dict from what differs between settings to a list of runs.
+
+    What a run chose itself, as the number of epochs by the size of its data, is no difference.
+    """
     groups = {}
     for run in runs.values():
-        settings = {name: value for name, value in run.settings.items() if name not in IGNORED}
+        ignored = {*IGNORED, *(["epochs"] if run.settings.get("steps") else [])}
+        settings = {name: value for name, value in run.settings.items() if name not in ignored}
+        settings |= {name: "auto" for name in run.chosen if name in settings} | {"train": run.train}
         groups.setdefault(json.dumps(settings, sort_keys=True), (settings, []))[1].append(run)
     every = [settings for settings, _ in groups.values()]
     names = [name for name in every[0] if any(settings.get(name) != every[0][name] for settings in every)]

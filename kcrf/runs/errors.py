@@ -1,7 +1,12 @@
 """What can go wrong while training. Needs no Keras."""
 
-__all__ = ["DivergedError"]
+__all__ = ["NOT_FINITE", "DivergedError"]
+
+NOT_FINITE = (
+    "What the model computes must be finite numbers; train it with a lower learning rate, or more warmup. "
+    "Received: others"
+)
 
 
 class DivergedError(ValueError):
-    """The loss is not finite any more."""
+    """The loss, or what a model computes, is not finite any more."""

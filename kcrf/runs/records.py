@@ -27,6 +27,8 @@ class RunRecord:
         allowed: `(tags, tags)` bool, which transitions the scheme allows, or None.
         transitions: List of `(epoch, matrix)`.
         predictions: A dict for each held-out sentence: `text`, `gold`, `found`; see `kcrf.reports.mistakes`.
+        chosen: The names of the settings that the run itself chose, by its data. Empty in old runs.
+        train: The file of the training data, or None for a run from a script.
     """
 
     path: Path
@@ -37,6 +39,8 @@ class RunRecord:
     allowed: np.ndarray | None
     transitions: list[tuple[int, np.ndarray]] | None
     predictions: list[dict[str, Any]] | None
+    chosen: tuple[str, ...] = ()
+    train: str | None = None
 
     @property
     def part(self) -> str | None:
@@ -86,17 +90,20 @@ def read_run(path: str | PathLike[str]) -> RunRecord:
         ValueError: A file is damaged, or of a newer version; names file and line.
     """
     folder = RunFolder(path)
-    settings = folder.read_config()["settings"]
+    config = folder.read_config()
+    data = config["data"] or {}
     labels, allowed, transitions = _read(folder.file(TRANSITIONS), read_transitions) or (None, None, None)
     return RunRecord(
         folder.path,
-        settings,
+        config["settings"],
         _read(folder.file(LOG), read_log),
         _read(folder.file(SCORES), read_scores),
         labels,
         allowed,
         transitions,
         _read(folder.file(PREDICTIONS), read_predictions),
+        tuple(data.get("chosen") or ()),
+        (data.get("sources") or {}).get("train"),
     )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from kcrf.metrics import classification_scores, regression_scores
 from kcrf.readers.padding import inference_batches
+from kcrf.runs.errors import NOT_FINITE, DivergedError
 from kcrf.taggers.open import open_model
 
 __all__ = ["Classification", "Classifier", "TextClassifier", "load_classifier"]
@@ -83,6 +84,8 @@ class Classifier:
             scores[[number for number, _ in windows]] = self.network.scores(inputs)[: len(windows)]
             if on_batch:
                 on_batch(len(windows))
+        if not np.isfinite(scores).all():
+            raise DivergedError(NOT_FINITE)
         return scores
 
     def scores(self, examples):

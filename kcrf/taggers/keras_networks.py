@@ -5,6 +5,7 @@ import numpy as np
 from kcrf import crf
 from kcrf.backend import COMPILES_SHAPES, JIT_PAYS_FOR_INFERENCE, keras, ops
 from kcrf.layers import ConditionalRandomField, ViterbiTags
+from kcrf.runs.errors import NOT_FINITE, DivergedError
 from kcrf.taggers.networks import build_network, crf_of, mask_of
 from kcrf.taggers.pooled import build_classifier
 from kcrf.taggers.temperature import best_temperature
@@ -60,6 +61,8 @@ class KerasTaggingNetwork:
             Tags `(rows, time)`, -1 where masked, and the scores.
         """
         emissions, paths = self._decoder.predict_on_batch({**inputs, _ALLOWED: allowed})
+        if np.isnan(emissions).any():
+            raise DivergedError(NOT_FINITE)
         return paths[:rows], emissions[:rows]
 
     def marginals(self, scores):

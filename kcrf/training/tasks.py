@@ -8,7 +8,7 @@ import numpy as np
 
 from kcrf.backend import COMPILES_SHAPES, backend_name, keras
 from kcrf.corpora import Example, Sentence, entity_types
-from kcrf.corpora.classified import as_number, have_decimals, recurring, sorted_labels
+from kcrf.corpora.classified import as_number, check_spellings, have_decimals, recurring, sorted_labels
 from kcrf.distillation import (
     LabelDistillationLoss,
     NumberDistillationLoss,
@@ -303,19 +303,15 @@ def _with_labels(settings, parts):
     settings = replace(settings, labels=labels, metric=settings.metric or CLASSIFICATION_METRICS[0])
     if len(labels) < 2:
         raise ValueError(
-            f"`train` needs two labels or more. Received: {', '.join(labels)} for all {counts.total()} texts"
+            f"{parts['train'][0].source}: the training part needs two labels or more. "
+            f"Received: {', '.join(labels)} for all {counts.total()} texts"
         )
+    check_spellings(parts["train"])
     once = sum(count == 1 for count in counts.values())
     if once > max(_FEW_LABELS, counts.total() / 2):
         raise ValueError(
             f"`train` needs labels that recur. Received: {once} labels that occur once, as {next(iter(counts))[:40]!r} "
             f"of {parts['train'][0].source}; is that the column of the label?"
-        )
-    first = parts["train"][0]
-    if counts[first.label] == 1 and first.source.endswith(":1"):
-        print_note(
-            f"train: the label {first.label!r} is in the first line alone, {first.source}; if that line has the names "
-            "of the columns, give them as --fields"
         )
     absent = [label for label in labels if not counts[label]]
     if absent:

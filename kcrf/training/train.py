@@ -74,13 +74,17 @@ def train_tagger(
         ValueError: A part has no text, or `train` no entity; or the teacher has another task, other labels or other
             units; or the loss is not finite any more.
     """
-    task, parts = task_of(settings), _parts(settings, train, valid, test)
+    task, whole = task_of(settings), _parts(settings, train, valid, test)
+    parts = _limited(settings, whole)
     copies, texts = copies_of(settings, parts["train"]), list(unlabelled)
     data = {"sources": sources, "sha256": _fingerprints(task, parts, copies, texts)}
     with RunFolder.create(out, overwrite) as folder:
         given = settings
         set_random_seed(settings.seed)
-        settings = task.with_data(settings, parts)
+        settings = task.with_data(settings, whole)
+        if settings.limit is not None and settings.limit < len(settings.labels):
+            needed = f"{len(settings.labels)}, a text of each label"
+            raise ValueError(f"`limit` must be at least {needed}. Received: {settings.limit}")
         if settings.teacher is not None:
             check_teacher(settings)
         items = unlabelled_items(settings, texts)
@@ -130,7 +134,7 @@ def resume_tagger(
     with RunFolder.resume(out) as folder:
         setup = load_setup(folder)
         settings, reader = setup.settings, setup.reader
-        parts = _parts(settings, train, valid, test)
+        parts = _limited(settings, _parts(settings, train, valid, test))
         copies, texts = copies_of(settings, parts["train"]), list(unlabelled)
         _check_same_run(folder, setup, _fingerprints(task_of(settings), parts, copies, texts))
         set_random_seed(settings.seed)
@@ -192,13 +196,18 @@ def _check_task(settings, task):
 
 
 def _parts(settings, train, valid, test):
-    """The parts that are given, by name, as lists of `Sentence`s or `Example`s; of `train` `settings.limit` of them."""
+    """The parts that are given, by name, as lists of `Sentence`s or `Example`s."""
     task, parts = task_of(settings), {"train": train, "valid": valid, "test": test}
-    parts = {name: task.check(name, list(part)) for name, part in parts.items() if part is not None}
-    if settings.limit is not None:
-        train, _ = sample(parts["train"], settings.limit, settings.seed, task.labels(parts["train"]))
-        parts["train"] = task.check("train", train)  # a sample of sentences may be empty
-    return parts
+    return {name: task.check(name, list(part)) for name, part in parts.items() if part is not None}
+
+
+def _limited(settings, parts):
+    """The parts, of `train` a sample of `settings.limit`. What is found and how is decided by the whole of it."""
+    if settings.limit is None:
+        return parts
+    task = task_of(settings)
+    train, _ = sample(parts["train"], settings.limit, settings.seed, task.labels(parts["train"]))
+    return {**parts, "train": task.check("train", train)}  # a sample of sentences may be empty
 
 
 def _fingerprints(task, parts, copies, texts):

@@ -32,6 +32,14 @@ READ = {
     "JSON": ('{"text": "a", "label": "x"}\n\n{"label": 1, "text": "b"}\n', None, [("a", "x"), ("b", "1")]),
     "JSON of pairs": ('{"text": "a", "text_b": "b", "label": 2.5, "id": 7}\n', None, [("a", "b", "2.5")]),
     "JSON with blanks": ('{ "text": "a, b", "label": "x"}\n', None, [("a, b", "x")]),
+    "a question and a sentence": ("index\tquestion\tsentence\tlabel\n0\ta?\tb.\tyes\n", None, [("a?", "b.", "yes")]),
+    "a premise and a question": ("label,premise,question\nyes,a,b?\n", None, [("a", "b?", "yes")]),
+    "a sentence alone": ("sentence\tlabel\na\tx\n", None, [("a", "x")]),
+    "numbers of columns that have names": ("index\ts1\tlabel\n0\ta\tx\n1\tb\ty\n", [1, 2], [("a", "x"), ("b", "y")]),
+    "two columns, the second is a label": ("tweet\tlabel\na\tx\n", None, [("a", "x")]),
+    "a label that is a label": ("a\tlabel\nb\tlabel\n", None, [("a", "label"), ("b", "label")]),
+    "JSON without a second text": ('{"text": "a", "text_b": null, "label": "x"}\n', None, [("a", "x")]),
+    "JSON by usual names": ('{"sentence1": "a", "sentence2": "b", "label": 1, "idx": 0}\n', None, [("a", "b", "1")]),
     "JSON by name": ('{"q": "a", "y": true}\n', ["q", "y"], [("a", "true")]),
 }
 
@@ -49,6 +57,8 @@ REFUSED = {
         ["review", "label"],
         "data.tsv:1: needs a column review. Received: text, label",
     ),
+    "a column twice": ("text,label,label\na,x,y\n", None, "data.tsv:1: needs one column label. Received: 2 of that"),
+    "a chosen column twice": ("q,y,q\na,x,b\n", ["q", "y"], "data.tsv:1: needs one column q. Received: 2 of that name"),
     "too few columns": ("a\tx\n\nb\n", None, "data.tsv:3: needs 2 columns, as .* Received: 1"),
     "another number than the header": (
         "text\tlabel\na\tb\tx\n",
@@ -154,6 +164,7 @@ WITHOUT_LABELS = {
     "usual names of pairs": ("table", None, True, ["sentence2,id,sentence1", "b,1,a"], [("a", "b")]),
     "by number": ("table", [1], False, ["1,text", "2,b"], ["text", "b"]),
     "JSON": ("json", None, False, ['{"text": "a", "id": 1}', "", '{"text": ""}'], ["a", ""]),
+    "JSON by usual names": ("json", None, True, ['{"premise": "a", "hypothesis": "b"}'], [("a", "b")]),
     "JSON of pairs, by name": ("json", ["q", "p"], True, ['{"p": "a", "q": "b"}'], [("b", "a")]),
     "no line at all": ("json", None, False, [], []),
 }
@@ -171,6 +182,7 @@ WITHOUT_TEXTS = {
     "no name of a text": ("table", None, False, ["id,words", "1,a"], "data:1: needs the names .* Received: id, words"),
     "no name of a text behind a blank line": ("table", None, False, ["", "id,words"], "data:2: needs the names "),
     "no name of a second text": ("table", None, True, ["id,text", "1,a"], "with text and text_b, or"),
+    "a name twice": ("table", None, False, ["text,Text"], "data:1: needs one column text. Received: 2 of that name"),
     "an unknown name": ("table", ["words"], False, ["id,text"], "data:1: needs a column words. Received: id, text"),
     "an open quote": ("table", ["0"], False, ['"a', "b"], "data:1: needs comma-separated values"),
     "a short row": ("table", ["2"], False, ["a,b,c", "a,b"], "data:2: needs 3 columns or more. Received: 2"),

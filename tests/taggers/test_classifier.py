@@ -4,6 +4,7 @@ import json
 import random
 import re
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,12 +17,13 @@ from kcrf.corpora import Example, classified_line
 from kcrf.metrics import classification_scores, regression_scores
 from kcrf.models import build_transformer_model, save_pretrained
 from kcrf.readers import CharacterReader, PieceReader, Vocabulary
-from kcrf.runs import RunFolder, Settings, read_run
+from kcrf.runs import DivergedError, RunFolder, Settings, read_run
 from kcrf.taggers import EntityRecognizer, TextClassifier
 from kcrf.taggers.classifier import load_classifier
 from kcrf.taggers.networks import build_network
 from kcrf.taggers.pooled import build_classifier
-from kcrf.training import resume_tagger, train_classifier
+from kcrf.training import resume_tagger, train_classifier, train_segmenter
+from kcrf.training.progress import TrainingProgress
 
 pytestmark = pytest.mark.long(but="torch")  # compiles for minutes elsewhere
 WORDS = {"good": ("good", "fine", "great"), "bad": ("bad", "poor", "awful")}
@@ -224,7 +226,19 @@ def test_an_interrupted_run_goes_on_to_the_same_weights(kind, bert, tmp_path):
 
 TWO = [("a", "x"), ("b", "y")]
 REFUSED = {
-    "one label": ([("a", "x"), ("b", "x")], TWO, {}, "needs two labels or more. Received: x for all 2 texts"),
+    "one label": ([("a", "x"), ("b", "x")], TWO, {}, "`train`, text 1: .* two labels or more. Received: x for all 2"),
+    "one label of a file": (
+        [Example("a", "x", source="train.tsv:1")],
+        TWO,
+        {},
+        "train.tsv:1: the training part needs two labels or more. Received: x for all 1 texts",
+    ),
+    "a label in two spellings": (
+        [("a", "1"), ("b", "0"), ("c", 1.0)],
+        TWO,
+        {},
+        "`train`, text 3: needs one spelling of a label. Received: '1.0', and '1' elsewhere",
+    ),
     "an unknown label": (
         TWO,
         [Example("a", "z", source="dev.tsv:3")],
@@ -312,6 +326,10 @@ def test_the_command_line_trains_classifies_and_scores(tmp_path, capfdbinary):
     assert json.loads(capfdbinary.readouterr().out) == expected
     assert commands.main(["score", "--pred", str(run / "predictions.jsonl"), "--json"]) == 0
     assert json.loads(capfdbinary.readouterr().out) == json.loads((run / "scores.json").read_text())["valid"]
+    gold.write_text("".join(f"{text}\t{label}\n" for text, label in PARTS["test"]).replace("good", "1.0"))
+    pred.write_text(pred.read_text().replace("good", "1"))
+    assert commands.main(score) == 2
+    assert b"needs one spelling of a label. Received: '1', and '1.0' elsewhere" in capfdbinary.readouterr().err
     gold.write_text("another text\tgood\n")
     assert commands.main(score) == 2
     assert b"must have the same texts. Received: text 1 'it is" in capfdbinary.readouterr().err
@@ -324,9 +342,7 @@ def test_names_of_columns_that_may_have_been_read_as_an_example_are_pointed_out(
     arguments = ["train", "--task", "classify", "--train", str(data), "--width", "8", "--depth", "1", "--epochs", "1"]
     for name, more, is_noted in (("0", [], True), ("1", ["--fields", "tweet,class"], False)):
         assert commands.main([*arguments, "--out", str(tmp_path / name), *more]) == 0
-        noted = (
-            f"train: the label 'class' is in the first line alone, {data}:1; if that line has the names of the columns"
-        )
+        noted = f"{data}:1: the label 'class' is in this line alone; if it has the names of the columns, give them"
         assert (noted in capsys.readouterr().err) is is_noted
 
 
@@ -367,7 +383,10 @@ def test_errors_of_the_command_line_name_file_and_line(tmp_path, capsys):
     assert commands.main([*arguments, "--fields", "0,1"]) == 2
     assert "--fields needs --task classify. Received: --task cws" in capsys.readouterr().err
     assert commands.main([*arguments, "--pool", "mean"]) == 2
-    assert "--pool needs task='classify'" in capsys.readouterr().err
+    assert "--pool needs --task classify" in capsys.readouterr().err
+    data.write_text("good film\tgood\nbad film\tbad\nfilm\tnone\n")
+    assert commands.main([*arguments, "--valid", str(data), "--task", "classify", "--metric", "f"]) == 2
+    assert "--metric f needs two labels; macro_f takes the mean. Received: bad, good, none" in capsys.readouterr().err
     assert not run.exists()
 
 
@@ -528,10 +547,19 @@ def test_a_limit_takes_a_sample_by_label_and_the_run_can_be_resumed(tmp_path):
         train_classifier(settings, train, train, out=tmp_path / "run", progress=Stops())
     _, scores = resume_tagger(tmp_path / "run", train, train)
     assert scores["valid"]["examples"] == 64 and set(scores["valid"]["labels"]) == {"bad", "good", "rare"}
-    with pytest.raises(ValueError, match="needs an example of each label. Received: none of"):
-        train_classifier(
-            Settings(**SCRATCH, limit=2, labels=("bad", "good", "rare")), train, train, out=tmp_path / "few"
-        )
+    with pytest.raises(ValueError, match="`limit` must be at least 3, a text of each label. Received: 2"):
+        train_classifier(Settings(**SCRATCH, limit=2), train, train, out=tmp_path / "few")
+    assert not (tmp_path / "few").exists()
+
+
+@pytest.mark.once("torch")
+def test_what_labels_are_follows_from_all_training_texts_not_from_a_sample(tmp_path):
+    """Half stars are numbers, also where the sample has whole ones alone."""
+    train = [(f"it is a film {i}", str(1 + (i % 9) / 2)) for i in range(36)]
+    settings = Settings(**{**SCRATCH, "epochs": 1}, limit=3)
+    for seed in range(4):
+        train_classifier(replace(settings, seed=seed), train, train, out=tmp_path / f"{seed}")
+        assert read_run(tmp_path / f"{seed}").settings["metric"] == "pearson"
 
 
 @pytest.mark.once("torch")
@@ -608,6 +636,64 @@ def test_several_seeds_are_trained_summed_up_and_continued(tmp_path, capsys):
 
 
 @pytest.mark.once("torch")
+def test_all_runs_of_one_setting_are_summed_up_whatever_they_chose_themselves(tmp_path, capsys):
+    """Each run holds out other sentences, long or short: then the number of windows, epochs and rates differ."""
+    data, out = tmp_path / "words.txt", tmp_path / "runs"
+    lines = [*("我 们 好 " * 300 for _ in range(6)), *("很 好" for _ in range(38))]
+    data.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    arguments = ["train", "--train", str(data), "--out", str(out), "--width", "8", "--depth", "1", "--batch-size", "2"]
+    assert commands.main([*arguments, "--steps", "25", "--seeds", "3"]) == 0
+    runs = [read_run(out / f"seed-{seed}") for seed in range(3)]
+    assert len({run.settings["crf_lr_multiplier"] for run in runs}) > 1
+    scores = [run.scores["valid"]["f"] for run in runs]
+    page = (out / "report.html").read_text()
+    for number in (np.mean(scores), np.std(scores, ddof=1)):
+        assert f"{number:.4f}" in page
+    assert "all runs" in page and "crf_lr_multiplier=" not in page
+
+
+@pytest.mark.once("torch")
+def test_seeds_that_replace_others_are_continued_by_the_same_command(tmp_path, monkeypatch, capsys):
+    data, out = tmp_path / "train.tsv", tmp_path / "runs"
+    data.write_text("".join(f"{text}\t{label}\n" for text, label in PARTS["train"]))
+    arguments = ["train", "--task", "classify", "--train", str(data), "--valid", str(data), "--out", str(out)]
+    arguments += ["--width", "8", "--depth", "1", "--seeds", "3", "--overwrite"]
+    assert commands.main([*arguments, "--epochs", "1"]) == 0
+    report, reports = TrainingProgress.report, []
+
+    def interrupt(progress, row):
+        report(progress, row)
+        reports.append(row)
+        if len(reports) == 3:  # after the first epoch of the second run
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TrainingProgress, "report", interrupt)
+        assert commands.main([*arguments, "--epochs", "2"]) == 130
+    assert "continue with the same command\n" in capsys.readouterr().err
+    first = (out / "seed-0" / "scores.json").stat().st_mtime_ns
+    assert commands.main([*arguments, "--epochs", "2"]) == 0
+    assert "epoch 1" not in capsys.readouterr().err.partition("seed 2")[0]
+    assert first == (out / "seed-0" / "scores.json").stat().st_mtime_ns
+    assert [len(read_run(out / f"seed-{seed}").log) for seed in range(3)] == [2, 2, 2]
+    assert not list(out.glob("*/new.run"))
+
+
+@pytest.mark.once("torch")
+def test_weights_that_break_in_the_last_step_are_no_model(bert, tmp_path):
+    """The loss of the only step is that of the first weights, and finite."""
+    settings = {**QUICK, "bert": str(bert), "batch_size": 64, "epochs": 1, "learning_rate": 1e38}
+    numbers = [(text, str(i / 2)) for i, (text, _) in enumerate(PARTS["train"])]
+    for number, train in enumerate((PARTS["train"], numbers)):
+        with pytest.raises(DivergedError, match="must be finite numbers; train it with a lower learning rate"):
+            train_classifier(Settings(**settings), train, train, out=tmp_path / f"{number}")
+        assert not (tmp_path / f"{number}").exists()
+    words = [text.split() for text, _ in PARTS["train"]]
+    with pytest.raises(DivergedError):
+        train_segmenter(Settings(**{**settings, "task": "cws"}), words, words, out=tmp_path / "words")
+
+
+@pytest.mark.once("torch")
 def test_seeds_are_not_mixed_with_those_of_other_vectors(tmp_path, capsys):
     data, vectors, out = (tmp_path / name for name in ("train.tsv", "vectors.txt", "runs"))
     data.write_text("".join(f"{text}\t{label}\n" for text, label in PARTS["train"][:20]))
@@ -657,7 +743,7 @@ def test_a_seed_that_diverges_counts_as_failed_and_the_others_stand(tmp_path, ca
     capsys.readouterr()
     assert commands.main([*arguments, "--learning-rate", "1e30"]) == 0
     printed = capsys.readouterr().out
-    assert re.search(r"1 \(loss not finite\): more --steps, more --warmup, a lower --learning-rate", printed)
+    assert re.search(r"1 \(loss not finite\): more --steps, more --warmup or a lower --learning-rate", printed)
     assert "of 2 runs" in printed and re.search(r"seed 0 .* 0\.\d+", printed) and not (out / "seed-1").exists()
     assert "seed-0" in (out / "report.html").read_text()
 
@@ -674,4 +760,7 @@ def test_runs_that_learnt_nothing_are_named():
     constant = {"valid": {"f": 18 / 19, "matthews": 0.0, "macro_f": 9 / 19}}  # always the label of 9 of 10
     constant["valid"]["labels"] = {"no": {"true": 1}, "yes": {"true": 9}}
     assert all(failed_runs({0: constant}, metric) == [0] for metric in ("f", "matthews", "macro_f"))
+    every = {"valid": {"f": 2 / 3, "accuracy": 0.5, "labels": {"no": {"true": 5}, "yes": {"true": 5}}}}  # "yes" for all
+    assert failed_runs({0: every}, "f") == [0]
+    assert failed_runs({0: {"valid": {"pearson": 0.03, "spearman": -0.05}}}, "spearman") == [0]
     assert failed_runs({0: {"valid": {"f": None}}, 1: {"valid": {"f": 0.1}}, 2: {"valid": {"pearson": -0.1}}}) == [0, 2]
