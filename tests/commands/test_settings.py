@@ -219,5 +219,5 @@ def test_score_refuses_options_of_another_task(tmp_path, capsys):
 
 
 def test_a_refused_option_is_named_by_its_flag():
-    with pytest.raises(ValueError, match="^--skip-top-layers needs --bert. Received: skip_top_layers=1 and bert=None$"):
+    with pytest.raises(ValueError, match="^--skip-top-layers needs --bert. Received: --skip-top-layers 1 and no --bert$"):
         parse("--skip-top-layers", "1")
