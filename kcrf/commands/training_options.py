@@ -169,13 +169,15 @@ def make_settings(settings, given):
 def in_flags(message, settings=Settings):
     """A message about settings with the options of the command line in place of their Python names.
 
+    Names within a path, as in `runs/seed=1/train.tsv`, stay.
+
     >>> in_flags("`max_length` must be at most 128. Received: max_length=512, bert=None")
     '--max-length must be at most 128. Received: --max-length 512, no --bert'
     """
     names = "|".join(setting.name for setting in fields(settings) if setting.metadata["option"].group)
     message = re.sub(f"`({names})`", lambda found: _flag(found[1]), message)
-    message = re.sub(rf"\b({names})=None\b", lambda found: f"no {_flag(found[1])}", message)
-    return re.sub(rf"\b({names})='?([\w.,:/-]*[\w/-])'?", lambda found: f"{_flag(found[1])} {found[2]}", message)
+    message = re.sub(rf"(?<![^\s(])({names})=None\b", lambda found: f"no {_flag(found[1])}", message)
+    return re.sub(rf"(?<![^\s(])({names})='?([\w.,:/-]*[\w/-])'?", lambda found: f"{_flag(found[1])} {found[2]}", message)
 
 
 def refuse_beside_resume(options, settings=Settings, others=_NOT_SETTINGS):

@@ -41,7 +41,7 @@ __all__ = [
 TEXT_NAMES = ("text", "text_a", "sentence1", "premise", "question1", "review", "question", "sentence")
 TEXT_B_NAMES = ("text_b", "sentence2", "hypothesis", "question2", "question", "sentence")
 LABEL_NAMES = ("label",)
-_ENOUGH_LABELS = 10  # so many lines without the label of the first say something
+_ENOUGH_LABELS = 10  # in this many lines, the label of the first is expected to occur again
 
 
 @dataclass(frozen=True)
