@@ -177,7 +177,8 @@ def in_flags(message, settings=Settings):
     names = "|".join(setting.name for setting in fields(settings) if setting.metadata["option"].group)
     message = re.sub(f"`({names})`", lambda found: _flag(found[1]), message)
     message = re.sub(rf"(?<![^\s(])({names})=None\b", lambda found: f"no {_flag(found[1])}", message)
-    return re.sub(rf"(?<![^\s(])({names})='?([\w.,:/-]*[\w/-])'?", lambda found: f"{_flag(found[1])} {found[2]}", message)
+    given = rf"(?<![^\s(])({names})='?([\w.,:/-]*[\w/-])'?"
+    return re.sub(given, lambda found: f"{_flag(found[1])} {found[2]}", message)
 
 
 def refuse_beside_resume(options, settings=Settings, others=_NOT_SETTINGS):

@@ -190,14 +190,13 @@ def _follow(pointers, last):
     Returns:
         The tags before the first position, `(paths, batch)`, and those at each, `(time, paths, batch)`.
     """
-    time, tags = pointers.shape[:2]
-    columns = ops.shape(pointers)[2]
+    time, paths, columns = pointers.shape[0], last.shape[0], ops.shape(pointers)[2]
     offsets = ops.arange(columns, dtype=pointers.dtype)  # indices into flat rows: looking up is one operation
     rows = ops.reshape(pointers * columns + offsets, (time, -1))
     first, found = scan(
         lambda at, row: (loop_ops.take(row, at, axis=0), at), ops.reshape(last * columns + offsets, (-1,)), rows, True
     )
-    return ops.reshape(first // columns, last.shape), ops.reshape(found // columns, (time, *last.shape))
+    return ops.reshape(first // columns, (paths, columns)), ops.reshape(found // columns, (time, paths, columns))
 
 
 def _certain(rows):

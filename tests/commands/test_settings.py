@@ -219,5 +219,6 @@ def test_score_refuses_options_of_another_task(tmp_path, capsys):
 
 
 def test_a_refused_option_is_named_by_its_flag():
-    with pytest.raises(ValueError, match="^--skip-top-layers needs --bert. Received: --skip-top-layers 1 and no --bert$"):
+    message = "^--skip-top-layers needs --bert. Received: --skip-top-layers 1 and no --bert$"
+    with pytest.raises(ValueError, match=message):
         parse("--skip-top-layers", "1")
