@@ -650,6 +650,18 @@ def test_xla_compiles_one_loop_whatever_graphs_outside_of_it_take(recursion, xla
     assert found == {True: 2, False: 2 if recursion == "loop" else 5}
 
 
+@in_blocks_too
+def test_batches_of_other_sizes_and_lengths_follow_one_another_in_any_order(recursion):
+    """TensorFlow traces a graph of any batch size once it has seen a second one."""
+    viterbi, random = fresh_functions()["viterbi"], np.random.default_rng(0)
+    transitions = random.normal(size=(3, 3)).astype("float32")
+    for batch, time in ((4, 6), (2, 6), (3, 6), (3, 5), (1, 6)):
+        emissions = random.normal(size=(batch, time, 3)).astype("float32")
+        found = numpy(viterbi(emissions, np.ones((batch, time), bool), transitions))
+        for rows, path in zip(emissions, found, strict=True):
+            assert tuple(path.tolist()) == oracles.sentence(rows, np.ones(time), transitions)["paths"][0][0]
+
+
 @pytest.mark.skipif(backend_name() != "tensorflow", reason="only TensorFlow has graphs of unknown length")
 def test_a_graph_of_unknown_length_holds_one_loop_in_each_direction():
     import tensorflow as tf
