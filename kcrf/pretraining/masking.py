@@ -7,9 +7,11 @@ from kcrf.runs.pretraining import MASKS
 __all__ = ["choose_positions", "hide"]
 
 SHARE_MASKED, SHARE_RANDOM = 0.8, 0.1  # the rest is shown as it is
-SPAN_END, LONGEST_SPAN = 0.2, 10  # the geometric distribution of lengths in words, 3.8 on average
+SPAN_END, LONGEST_SPAN = 0.2, 10  # lengths in words: a geometric distribution up to 10, 3.8 on average
+_LENGTHS_UP_TO = np.cumsum((1 - SPAN_END) ** np.arange(LONGEST_SPAN))
+_LENGTHS_UP_TO /= _LENGTHS_UP_TO[-1]
 _LEAST_IMPORTANCE = 1e-20
-_MOST_DRAWS = 100  # of spans, for a window whose words fit nowhere any more
+_MOST_DRAWS = 10  # of spans, for each position to draw: then the rest fits nowhere any more
 
 
 def choose_positions(
@@ -30,7 +32,8 @@ def choose_positions(
     - "selected": each by itself, with a probability in proportion to its importance to a task (after
       https://arxiv.org/abs/2004.09733, where all that matters is hidden, and always).
 
-    A word or a span that would exceed `count` is left out, so that fewer positions may be drawn; but never none.
+    A word that would exceed `count` is left out, and a span ends before it, so that fewer positions may be drawn; but
+    never none.
 
     Args:
         candidates: `(time,)` bool, False for special tokens and padding.
@@ -91,16 +94,18 @@ def _draw_words(words, count, random):
 
 def _draw_spans(words, count, random):
     chosen, left, is_free = [], count, np.ones(len(words), bool)
-    for _ in range(_MOST_DRAWS if words else 0):
-        length = min(int(random.geometric(SPAN_END)), LONGEST_SPAN)
+    for _ in range(_MOST_DRAWS * count if words else 0):
+        length = 1 + int(np.searchsorted(_LENGTHS_UP_TO, random.random(), side="right"))
         first = int(random.integers(len(words)))
         span = words[first : first + length]
         is_run = all(before[-1] + 1 == after[0] for before, after in zip(span, span[1:]))
-        size = sum(map(len, span))
-        if is_run and size <= left and is_free[first : first + length].all():
-            is_free[first : first + length] = False
-            chosen.append(np.concatenate(span))
-            left -= size
+        if not is_run or not is_free[first : first + length].all():
+            continue
+        is_free[first : first + length] = False
+        fitting = int(np.searchsorted(np.cumsum(list(map(len, span))), left, side="right"))
+        if fitting:
+            chosen.append(np.concatenate(span[:fitting]))
+            left -= len(chosen[-1])
         if not left:
             break
     return chosen

@@ -3,6 +3,7 @@
 import numpy as np
 
 from kcrf.readers.vector_files import read_vectors
+from kcrf.readers.word_tokens import token_spans
 
 __all__ = ["WordVectors"]
 
@@ -17,7 +18,8 @@ class WordVectors:
     Where units are tokens, as in English, a unit has one place: itself. Where they are characters, it has 15, after
     SoftLexicon (Ma et al. 2020, https://arxiv.org/abs/1908.05969): one for the character itself, four for the words of
     2 to 5 characters that begin at it, four for those that end at it, and six for those that it is in the middle of.
-    A model takes the mean of each of these four groups.
+    A model takes the mean of each of these four groups. Of a word between blanks, as in English, each character has
+    the vector of the whole word in its first place; parts of it are no words.
 
     A word is looked up as it is written, then in lower case.
 
@@ -64,6 +66,7 @@ class WordVectors:
         wanted = set()
         for text, rows in zip(texts, units, strict=True):
             wanted.update(string for *_, string in _strings(text, rows, longest))
+            wanted.update(text[start:end] for start, end in _long_tokens(text, longest))
         wanted |= {string.lower() for string in wanted}
         words, vectors = read_vectors(path, wanted, most)
         if wanted.isdisjoint(words):
@@ -81,9 +84,12 @@ class WordVectors:
             `(units, places)` int32, 0 where there is no word.
         """
         rows = np.zeros((len(units), self.places), "int32")
+        starts, ends = np.array(units, int).reshape(-1, 2).T  # (units,) each
+        for start, end in _long_tokens(text, self.longest):
+            rows[(starts >= start) & (ends <= end), 0] = self._row(text[start:end])
         for first, length, string in _strings(text, units, self.longest):
-            row = self._rows.get(string) or self._rows.get(string.lower())
-            if row is None:
+            row = self._row(string)
+            if not row:
                 continue
             if length == 1:
                 rows[first, 0] = row
@@ -93,6 +99,10 @@ class WordVectors:
             for inside in range(length - 2):
                 rows[first + 1 + inside, _MIDDLES[length] + inside] = row
         return rows
+
+    def _row(self, string):
+        """The row of a word, 0 if it has none."""
+        return self._rows.get(string) or self._rows.get(string.lower()) or 0
 
     def share_known(self, texts, units):
         """The share of the units of some texts around which a word is known."""
@@ -113,12 +123,26 @@ class WordVectors:
         return cls(words, arrays["vectors"], int(arrays["longest"]))
 
 
+def _long_tokens(text, longest):
+    """Start and end of the words between blanks, of two characters or more, where units are characters."""
+    spans = token_spans(text).tolist() if longest > 1 else []
+    return [(start, end) for start, end in spans if end - start > 1]
+
+
 def _strings(text, units, longest):
-    """Yields `(number of the first unit, units, string)` of all runs of up to `longest` units without gaps."""
+    """Yields `(number of the first unit, units, string)` of all runs of up to `longest` units without gaps.
+
+    Runs that are one of the `_long_tokens`, or cut one, are left out.
+    """
     starts, ends = np.array(units, int).reshape(-1, 2).T  # (units,) each
     runs = np.cumsum(np.append(0, starts[1:] != ends[:-1])).tolist()  # (units,): the number of its run
     starts, ends = starts.tolist(), ends.tolist()
+    tokens = set(_long_tokens(text, longest))
+    inside = {place for start, end in tokens for place in range(start + 1, end)}
     for length in range(1, longest + 1):
         for first in range(len(starts) - length + 1):
+            start, end = starts[first], ends[first + length - 1]
+            if start in inside or end in inside or (start, end) in tokens:
+                continue
             if length == 1 or runs[first] == runs[first + length - 1]:
-                yield first, length, text[starts[first] : ends[first + length - 1]]
+                yield first, length, text[start:end]

@@ -55,10 +55,20 @@ def test_spans_have_geometric_lengths():
     for _ in range(400):
         _, groups = choose_positions(np.ones(500, bool), np.ones(500, bool), 100, "spans", random)
         lengths += np.bincount(groups)[:3].tolist()  # the later ones must fit into what is left
-    expected = 0.2 * 0.8 ** np.arange(9)
+    expected = 0.8 ** np.arange(10) / (0.8 ** np.arange(10)).sum()
+    assert abs(expected @ np.arange(1, 11) - 3.8) < 0.01  # SpanBERT's mean
     found = np.bincount(lengths, minlength=11)[1:] / len(lengths)
     # Two spans that lie side by side count as two.
-    np.testing.assert_allclose(found, [*expected, 1 - expected.sum()], atol=0.04)
+    np.testing.assert_allclose(found, expected, atol=0.04)
+
+
+@pytest.mark.parametrize(("length", "rate"), [(16, 0.15), (128, 0.15), (512, 0.5), (128, 0.8)])
+def test_spans_reach_the_rate_in_windows_of_any_length(length, rate):
+    """The last span is cut to what is left, as SpanBERT's."""
+    random, count = np.random.default_rng(0), round(rate * length)
+    for _ in range(20):
+        positions, _ = choose_positions(np.ones(length, bool), np.ones(length, bool), count, "spans", random)
+        assert len(positions) == count
 
 
 def test_four_fifths_show_the_mask_and_a_tenth_a_random_token():

@@ -1,6 +1,7 @@
 """kcrf.readers.vectors: files as gensim and as hand-written bytes have them, rows beside their definition, readers."""
 
 import gzip
+import re
 import struct
 
 import numpy as np
@@ -110,19 +111,29 @@ def test_a_packed_file_that_was_cut_off_is_refused(tmp_path):
 
 
 def by_definition(words, text):
-    """For each character the rows of: itself; the words of 2 to 5 that begin, that end; those that it is inside of."""
+    """For each character the rows of: itself; the words of 2 to 5 that begin, that end; those that it is inside of.
+
+    Runs of two Latin letters or more are one word, the first row of each of their letters, and cut by no other.
+    """
     rows = {word: number for number, word in enumerate(words, 1)}
+    runs = [match.span() for match in re.finditer("[aA]{2,}", text)]
+
+    def look_up(word):
+        return rows.get(word, rows.get(word.lower(), 0))
 
     def row(start, end):
-        found = text[start:end] if 0 <= start and end <= len(text) else ""
-        return rows.get(found, rows.get(found.lower(), 0))
+        is_cut = any(first < place < last for first, last in runs for place in (start, end))
+        if is_cut or (start, end) in runs or start < 0 or end > len(text):
+            return 0
+        return look_up(text[start:end])
 
     found = []
     for i in range(len(text)):
         begin = [row(i, i + n) for n in (2, 3, 4, 5)]
         end = [row(i + 1 - n, i + 1) for n in (2, 3, 4, 5)]
         inside = [row(i - before, i - before + n) for n in (3, 4, 5) for before in range(1, n - 1)]
-        found.append([row(i, i + 1), begin, end, inside])
+        whole = [look_up(text[first:last]) for first, last in runs if first <= i < last]
+        found.append([*(whole or [row(i, i + 1)]), begin, end, inside])
     return found
 
 
@@ -138,13 +149,24 @@ def test_words_around_a_character_are_those_that_begin_or_end_at_it_or_pass_thro
 
 
 def test_a_word_does_not_reach_over_a_gap():
-    vectors = WordVectors(["ab", "a", "a b"], np.zeros((3, 1)))
-    assert vectors.encode("ab a b", [(0, 1), (1, 2), (3, 4), (5, 6)])[:, :2].tolist() == [
+    vectors = WordVectors(["天地", "天", "天 地"], np.zeros((3, 1)))
+    assert vectors.encode("天地 天 地", [(0, 1), (1, 2), (3, 4), (5, 6)])[:, :2].tolist() == [
         [2, 1],
         [0, 0],
         [2, 0],
         [0, 0],
     ]
+
+
+def test_words_between_blanks_are_whole_where_units_are_characters(tmp_path):
+    path, text = tmp_path / "v.txt", "the Children ate at 上海"
+    path.write_text("children 1\nthe 2\nhe 3\nat 4\nhild 5\n上海 6\nchi 7\n", encoding="utf-8")
+    units = np.array([[i, i + 1] for i, character in enumerate(text) if character != " "])
+    vectors = WordVectors.of_file(path, [text], [units], most=0)
+    assert vectors.words == ["children", "the", "at", "上海"]
+    rows = vectors.encode(text, units)
+    assert rows[:, 0].tolist() == [2] * 3 + [1] * 8 + [0] * 3 + [3] * 2 + [0] * 2
+    assert np.flatnonzero(rows[:, 1:].any(axis=1)).tolist() == [16, 17]
 
 
 def test_tokens_are_looked_up_as_written_then_in_lower_case_and_characters_with_their_words(tmp_path):
