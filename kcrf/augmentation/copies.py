@@ -11,6 +11,7 @@ from kcrf.augmentation.synonyms import Synonyms, read_synonym_vectors, read_syno
 from kcrf.augmentation.texts import alter_example
 from kcrf.augmentation.words import alter_words
 from kcrf.corpora import Sentence
+from kcrf.progress_bars import bar
 
 __all__ = ["OPERATIONS", "altered_copies", "copies_wanted"]
 
@@ -71,7 +72,9 @@ def altered_copies(
     if task == "cws":
         items = [_words(item) for item in items]
     alter = _alterations(task, items, share, synonyms or Synonyms())
-    return [_copies_of(number, item, copies, names, seed, partial(alter, number)) for number, item in enumerate(items)]
+    with bar() as shown:
+        numbered = shown.track(enumerate(items), total=len(items), description="copies")
+        return [_copies_of(number, item, copies, names, seed, partial(alter, number)) for number, item in numbered]
 
 
 def _copies_of(number, item, copies, names, seed, alter):

@@ -1,5 +1,6 @@
 """Back-translation of texts with a label, through a command of the user's."""
 
+import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
@@ -45,7 +46,9 @@ def back_translate(examples: Sequence[Example], command: str) -> list[list[Examp
 def _translate(lines, command):
     """The lines that a command makes out of lines."""
     text = "".join(f"{line}\n" for line in lines).encode("utf-8")
-    done = subprocess.run(command, shell=True, input=text, stdout=subprocess.PIPE, check=False)
+    bash = shutil.which("bash")  # fails where any command of a pipe does, not the last alone
+    arguments = {"args": [bash, "-o", "pipefail", "-c", command]} if bash else {"args": command, "shell": True}
+    done = subprocess.run(**arguments, input=text, stdout=subprocess.PIPE, check=False)
     if done.returncode:
         raise ValueError(f"The translator must succeed. Received: exit status {done.returncode} of {command!r}")
     written = done.stdout.split(b"\n")

@@ -94,8 +94,10 @@ def _message(error, command):
         return f"{variable}. Received: KERAS_BACKEND={os.environ.get('KERAS_BACKEND')}"
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         return f"{error.filename}: {error.strerror[0].lower()}{error.strerror[1:]}"  # without "[Errno 13]"
-    if command == "train":
+    if command in ("augment", "pretrain", "train"):
         from kcrf.commands.training_options import in_flags
+        from kcrf.runs import Settings
+        from kcrf.runs.pretraining import PretrainingSettings
 
-        return in_flags(str(error))
+        return in_flags(str(error), PretrainingSettings if command == "pretrain" else Settings)
     return str(error)

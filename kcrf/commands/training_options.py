@@ -144,6 +144,8 @@ def settings_and_sources(options):
     given.update({name: os.path.abspath(given[name]) for name in PATHS if given[name] is not None})
     settings = make_settings(Settings, given)
     if settings.teacher is not None:
+        if os.path.isfile(settings.teacher):
+            raise ValueError(f"{settings.teacher}: --teacher needs the folder of a run. Received: a file")
         RunFolder(settings.teacher).read_config()  # refuses a folder that holds no run
     if options.unlabelled is not None and settings.teacher is None:
         raise ValueError("--unlabelled needs --teacher RUN_DIR. Received: no --teacher")
@@ -174,7 +176,8 @@ def in_flags(message, settings=Settings):
     >>> in_flags("`max_length` must be at most 128. Received: max_length=512, bert=None")
     '--max-length must be at most 128. Received: --max-length 512, no --bert'
     """
-    names = "|".join(setting.name for setting in fields(settings) if setting.metadata["option"].group)
+    known = [setting.name for setting in fields(settings) if setting.metadata["option"].group]
+    names = "|".join([*known, "unlabelled"])
     message = re.sub(f"`({names})`", lambda found: _flag(found[1]), message)
     message = re.sub(rf"(?<![^\s(])({names})=None\b", lambda found: f"no {_flag(found[1])}", message)
     given = rf"(?<![^\s(])({names})='?([\w.,:/-]*[\w/-])'?"

@@ -15,7 +15,14 @@ from kcrf import checkpoints
 from kcrf.backend import ops, tensor_from_numpy
 from kcrf.layers.dense import TruncatedNormal
 from kcrf.models.encoders import checkpoint_names, encoder_record, variables_by_path
-from kcrf.models.names import EMBEDDING_MAPPING, POSITION_EMBEDDINGS, ROW_PER_TOKEN, TRANSPOSED, WORD_EMBEDDINGS
+from kcrf.models.names import (
+    EMBEDDING_MAPPING,
+    OUTPUT_BIAS,
+    POSITION_EMBEDDINGS,
+    ROW_PER_TOKEN,
+    TRANSPOSED,
+    WORD_EMBEDDINGS,
+)
 
 __all__ = ["LoadReport", "fresh_value", "load_checkpoint", "reinitialize"]
 
@@ -94,13 +101,15 @@ def load_checkpoint(
     record, variables = encoder_record(model, prefix), variables_by_path(model)
     names = checkpoint_names(record, variables)
     skipped = _paths_on_top(names, record.config, skip_top_layers, skip_pooler) | _matching_paths(names, skip)
-    arrays = checkpoints.google_names(checkpoints.open_checkpoint(path), record.config["model"])
+    stored = checkpoints.open_checkpoint(path)
+    arrays = checkpoints.google_names(stored, record.config["model"])
     source = _CheckpointArrays(arrays, keep_tokens, compound_tokens)
     name = path.path if isinstance(path, checkpoints.Checkpoint) else path
     report = LoadReport(str(name), unused=source.unused(names.values()))
     to_load = _sort_out(names, variables, skipped, source, report)
     if not ignore_invalid_weights:
         report.check()
+        _check_output_matrix(names, stored, arrays, report.source)
     values = (source.read(name, variables[ours].shape) for ours, name in to_load.items())
     for ours, value in zip(to_load, list(values) if keep_old else values):
         _assign(variables, ours, tensor_from_numpy(value))
@@ -108,6 +117,18 @@ def load_checkpoint(
     record.report = model.kcrf_load_report = report
     print(report.summary())
     return report
+
+
+def _check_output_matrix(names, stored, arrays, source):
+    """Raises ValueError if the hidden tokens of a checkpoint are predicted by another matrix than the embeddings."""
+    name = next((name for name in stored if name.endswith("predictions.decoder.weight")), None)
+    if name is None or OUTPUT_BIAS not in names.values() or WORD_EMBEDDINGS not in arrays:
+        return
+    if not np.array_equal(stored[name], arrays[WORD_EMBEDDINGS]):
+        raise ValueError(
+            f"{source}: with_mlm needs a model that predicts tokens by its embeddings, as BERT does. "
+            f"Received: {name}, which differs from them (tie_word_embeddings=false)"
+        )
 
 
 def _sort_out(names, variables, skipped, source, report):

@@ -6,8 +6,9 @@ __all__ = ["variable_mapping"]
 
 # Arrays that need care when they are loaded or saved.
 WORD_EMBEDDINGS = "bert/embeddings/word_embeddings"
+OUTPUT_BIAS = "cls/predictions/output_bias"
 POSITION_EMBEDDINGS = "embeddings/position_embeddings"  # the end of the name; rows are positions
-ROW_PER_TOKEN = ("embeddings/word_embeddings", "cls/predictions/output_bias")  # likewise; rows are tokens
+ROW_PER_TOKEN = ("embeddings/word_embeddings", OUTPUT_BIAS)  # likewise; rows are tokens
 EMBEDDING_MAPPING = "bert/encoder/embedding_hidden_mapping_in"
 TRANSPOSED = "cls/seq_relationship/output_weights"  # (out, in), unlike all other kernels
 
@@ -47,7 +48,7 @@ ARRAYS = {  # whole names, without a kernel and a bias
     "Embedding-Position/embeddings": "{scope}/embeddings/position_embeddings",
     "NSP-Proba/kernel": "cls/seq_relationship/output_weights",
     "NSP-Proba/bias": "cls/seq_relationship/output_bias",
-    "MLM-Bias/bias": "cls/predictions/output_bias",
+    "MLM-Bias/bias": OUTPUT_BIAS,
 }
 
 

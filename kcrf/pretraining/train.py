@@ -25,7 +25,7 @@ from kcrf.pretraining.importance import TaskModel, importance_writer
 from kcrf.pretraining.model import masked_language_model, start_positions
 from kcrf.pretraining.vocabulary import learn_vocabulary
 from kcrf.pretraining.windows import Windows, check_texts, iterate_lines, word_splitter, write_tokens
-from kcrf.progress_bars import print_note
+from kcrf.progress_bars import bar, print_note
 from kcrf.readers import PieceReader
 from kcrf.runs import RunFolder
 from kcrf.runs.lock import locked
@@ -127,13 +127,15 @@ def _prepare(folder, settings, texts):
     """Writes tokens, vocabulary and settings into the folder, from which `_run` can start again; returns the reader."""
     task_model = TaskModel(settings.task_model) if settings.mask == "selected" else None
     reader = _make_reader(settings, texts)
-    importance = nullcontext()
-    if task_model is not None:
+    importance, lines = nullcontext(), iterate_lines(texts)
+    if task_model is None:
+        lines = _shown(lines, "lines")
+    else:  # shows them itself
         importance = importance_writer(folder.importance, reader.vocabulary, task_model)
     with importance as on_batch:
         count = write_tokens(
             folder.tokens,
-            iterate_lines(texts),
+            lines,
             reader.vocabulary,
             reader.lower_case,
             word_splitter() if settings.mask in ("words", "spans") else None,
@@ -147,6 +149,12 @@ def _prepare(folder, settings, texts):
     return reader
 
 
+def _shown(lines, title):
+    """The lines, counted by a bar."""
+    with bar() as shown:
+        yield from shown.track(lines, description=title)
+
+
 def _make_reader(settings, texts):
     """The reader of the BERT, or of a new one with the vocabulary of the text."""
     if settings.bert is not None:
@@ -156,7 +164,7 @@ def _make_reader(settings, texts):
     pipe = next((path for path in texts if not path.is_file()), None)
     if pipe is not None:
         raise ValueError(f"{pipe}: needs a file, of which a vocabulary is learnt before it is read. Received: a pipe")
-    vocabulary = learn_vocabulary(iterate_lines(texts), settings.vocab_size, settings.lower_case)
+    vocabulary = learn_vocabulary(_shown(iterate_lines(texts), "vocabulary"), settings.vocab_size, settings.lower_case)
     config = {
         "model_type": "bert",
         "vocab_size": len(vocabulary),

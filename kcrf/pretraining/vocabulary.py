@@ -1,5 +1,6 @@
 """A WordPiece vocabulary learnt from text, by the library `tokenizers`. Needs no Keras."""
 
+from collections import Counter
 from collections.abc import Iterable
 
 __all__ = ["SPECIAL_TOKENS", "learn_vocabulary"]
@@ -16,8 +17,9 @@ def learn_vocabulary(lines: Iterable[str], size: int, lower_case: bool = True) -
         lower_case: Whether to lower text and strip its accents first, as the tokenizer will. Defaults to True.
 
     Returns:
-        A list of tokens, the special ones first. The characters of the text are among them; if they would take more
-        than three quarters of the room, the most frequent ones.
+        A list of tokens, the special ones first. The characters of the text are among them, and pieces of words; where
+        the characters would take more than three quarters of the room, the most frequent ones, and others only where
+        there are no pieces to fill it.
 
     Raises:
         ImportError: The library `tokenizers` is not installed.
@@ -39,6 +41,14 @@ def learn_vocabulary(lines: Iterable[str], size: int, lower_case: bool = True) -
         continuing_subword_prefix="##",
         show_progress=False,
     )
-    learner.train_from_iterator(lines, trainer)
+    characters, normalizer = Counter(), normalizers.BertNormalizer(lowercase=lower_case)  # the learner locks its own
+
+    def counted():
+        for line in lines:
+            characters.update(normalizer.normalize_str(line))
+            yield line
+
+    learner.train_from_iterator(counted(), trainer)
     known = learner.get_vocab()
-    return sorted(known, key=known.get)[:size]
+    others = [char for char, _ in characters.most_common() if char not in known and not char.isspace()]
+    return [*sorted(known, key=known.get), *others][:size]

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import struct
 import zlib
 from codecs import BOM_UTF8
 from functools import partial
@@ -112,7 +113,8 @@ def _numbers(path, number, line, values):
 def _bad_line(path, number, line, width):
     needed = f"{width} numbers" if width else "numbers"
     received = line.decode("utf-8", "replace")
-    return ValueError(f"{path}:{number}: needs a word and {needed}. Received: {received[:60]!r}")
+    count = f", a word and {len(line.split()) - 1}" if len(received) > 60 else ""
+    return ValueError(f"{path}:{number}: needs a word and {needed}. Received: {received[:60]!r}{count}")
 
 
 def _of_binary(path, file, words, width):
@@ -144,6 +146,9 @@ def _of_fasttext(path):
             f"{path}: binary files of fastText are read by gensim: pip install 'kcrf[vectors]'. Its .vec files need no "
             "gensim"
         ) from error
-    vectors = load_facebook_vectors(os.fspath(path))
+    try:
+        vectors = load_facebook_vectors(os.fspath(path))
+    except (AssertionError, EOFError, NotImplementedError, struct.error, ValueError) as error:
+        raise ValueError(f"{path}: needs a whole binary file of fastText. Received: {error}") from None
     for word in vectors.index_to_key:
         yield word, partial(vectors.get_vector, word)

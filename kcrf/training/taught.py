@@ -1,11 +1,14 @@
 """What a student is trained on: the windows of its texts with the answers of its teacher."""
 
+from contextlib import contextmanager
+from functools import partial
+
 import numpy as np
 
 from kcrf.corpora import Sentence
 from kcrf.distillation.teachers import check_units, expected_targets, join_counts, label_targets, soften, split_counts
 from kcrf.metrics.classes import REGRESSION_METRICS
-from kcrf.progress_bars import print_note
+from kcrf.progress_bars import bar, print_note
 from kcrf.readers.whole import SEPARATOR
 from kcrf.runs import RunFolder, Settings
 from kcrf.runs.folder import SCORES, TEACHER
@@ -122,6 +125,14 @@ def taught_windows(folder, settings, windows, items, unlabelled):
     return expected_targets([sentence.text for sentence in items], split_counts(arrays), windows)
 
 
+@contextmanager
+def _shown(total):
+    """A context in which a bar shows how much of the total the teacher has done; gives the function to tell it."""
+    with bar() as shown:
+        task = shown.add_task("teacher", total=total)
+        yield partial(shown.advance, task)
+
+
 def _print_note(settings, texts):
     print_note(f"{len(texts):,} texts are labelled by the teacher, {settings.teacher}")
 
@@ -134,14 +145,17 @@ def _counts(settings, sentences, windows):
     check_units(texts, [[len(window.positions) for window in reading.windows] for reading in readings], windows)
     _print_note(settings, texts)
     constraints = settings.tag_scheme() if settings.constraints else None
-    return join_counts(teacher.expected_counts(sentences, constraints, settings.teacher_temperature))
+    with _shown(sum(map(len, texts))) as on_batch:
+        counts = teacher.expected_counts(sentences, constraints, settings.teacher_temperature, on_batch=on_batch)
+    return join_counts(counts)
 
 
 def _probabilities(settings, texts):
     """The softened probabilities of texts, for regression the numbers as the student learns them; as a dict."""
     teacher = load_classifier(settings.teacher)
     _print_note(settings, texts)
-    found = teacher.classify(texts)
+    with _shown(len(texts)) as on_batch:
+        found = teacher.classify(texts, on_batch=on_batch)
     if not settings.labels:
         numbers = np.array([[item.label] for item in found])
         return {"answers": ((numbers - settings.mean) / settings.deviation).astype("float32")}

@@ -1,5 +1,7 @@
 """Where other words come from: dictionaries, vectors, a translator."""
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -55,6 +57,11 @@ def test_a_translator_gets_each_text_as_a_line_and_blank_or_equal_ones_are_left_
         ("head -n 3", "must write one line for each line that it reads. Received: 3 lines for 4 of 'head -n 3'"),
         ("cat; echo", "Received: 5 lines for 4"),
         ("cat; exit 3", "must succeed. Received: exit status 3 of 'cat; exit 3'"),
+        pytest.param(
+            "(cat; exit 3) | cat",
+            "must succeed. Received: exit status 3",
+            marks=pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash"),
+        ),
         ("printf '\\377\\n%.0s' 1 2 3 4", "the output of .*:1: needs UTF-8 text"),
     ],
 )

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from kcrf import commands
 from kcrf.backend import keras, ops
 from kcrf.commands import main
 from kcrf.corpora import Sentence, load_mini
@@ -218,6 +219,14 @@ def test_a_teacher_with_other_tags_or_units_is_refused(student, tmp_path, change
     with pytest.raises(ValueError, match=message):
         train_tagger(replace(student, **changed), **PARTS, out=tmp_path / "run")
     assert not (tmp_path / "run").exists() or not any((tmp_path / "run").iterdir())
+
+
+def test_a_file_is_no_teacher(tmp_path, capsys):
+    (tmp_path / "words.onnx").touch()
+    (tmp_path / "train.txt").write_text("今天 好\n" * 4, encoding="utf-8")
+    arguments = ["--train", str(tmp_path / "train.txt"), "--out", str(tmp_path / "run")]
+    assert commands.main(["train", *arguments, "--teacher", str(tmp_path / "words.onnx")]) == 2
+    assert "words.onnx: --teacher needs the folder of a run. Received: a file" in capsys.readouterr().err
 
 
 def test_a_teacher_of_another_task_or_one_that_is_not_complete_is_refused(teacher, student, tmp_path):

@@ -86,6 +86,21 @@ def bert(checkpoint):
     return checkpoint("bert")
 
 
+def test_an_output_matrix_that_is_not_the_embeddings_is_refused(bert, tmp_path):
+    arrays, path, embeddings = bert[1], tmp_path / "w.safetensors", bert[1]["bert/embeddings/word_embeddings"]
+    for matrix, is_copy in ((embeddings, True), (embeddings + 0.5, False)):
+        write_safetensors(path, {**arrays, "cls.predictions.decoder.weight": matrix})
+        build_transformer_model(None, path, **SIZES)  # it is not read
+        if is_copy:
+            build_transformer_model(None, path, with_mlm=True, **SIZES)
+            continue
+        message = (
+            r"w.safetensors: with_mlm needs .* by its embeddings.* Received: cls.predictions.decoder.weight, which"
+        )
+        with pytest.raises(ValueError, match=message):
+            build_transformer_model(None, path, with_mlm=True, **SIZES)
+
+
 # ---- the same numbers as bert4keras
 
 CASES = {

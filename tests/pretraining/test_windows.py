@@ -78,3 +78,11 @@ def test_a_vocabulary_has_all_characters_and_the_most_frequent_pieces():
     tokenizer = Tokenizer({token: number for number, token in enumerate(vocabulary)}, True)
     assert tokenizer.tokenize("今天 low 明")[1:3] == ["今", "天"] and tokenizer.encode("明")[0] == [2, 1, 3]
     assert "L" in learn_vocabulary(["Lower"] * 9, 24, lower_case=False)
+
+
+def test_characters_fill_a_vocabulary_for_which_there_are_no_pieces():
+    """Chinese words are single characters: there is nothing else to learn from them."""
+    characters = [chr(0x4E00 + number) for number in range(100)]
+    lines = [" ".join(characters[: number + 1]) for number in range(100)]  # the first is the most frequent
+    assert learn_vocabulary(lines, 85)[5:] == characters[:80]
+    assert set(learn_vocabulary(lines, 200)[5:]) == set(characters)

@@ -62,6 +62,11 @@ def test_files_of_gensim_are_read_as_gensim_reads_them(tmp_path):
         words, vectors = read_vectors(tmp_path / name)
         assert words == theirs.index_to_key
         np.testing.assert_allclose(vectors, theirs.vectors, atol=1e-6)
+    whole = (tmp_path / "fast.bin").read_bytes()
+    for size in (100, len(whole) // 2):
+        (tmp_path / "cut.bin").write_bytes(whole[:size])
+        with pytest.raises(ValueError, match="cut.bin: needs a whole binary file of fastText. Received: "):
+            read_vectors(tmp_path / "cut.bin")
 
 
 def test_what_is_not_needed_is_passed_over(tmp_path):
@@ -81,6 +86,7 @@ def test_what_is_not_needed_is_passed_over(tmp_path):
         (b"a 1 2\nb 1\n", "bad:2: needs a word and 2 numbers. Received: 'b 1'"),
         (b"a 1 2\nb 1 2 3\n", "bad:2: needs a word and 2 numbers. Received: 'b 1 2 3'"),
         (b"2 2\na 1 2\nb 1 zwei\n", "bad:3: needs a word and 2 numbers. Received: 'b 1 zwei'"),
+        (b"a 1 2\nb" + b" 0.25" * 30, "bad:2: needs a word and 2 numbers. Received: 'b 0.25 .*', a word and 30$"),
         (b"a 1 2\n\nb 1 2\n", "bad:2: needs a word and 2 numbers. Received: ''"),
         (b"a 1 nan\n", "bad:1: needs a word and 2 numbers. Received: 'a 1 nan'"),
         (b"a\n", "bad:1: needs a word and numbers. Received: 'a'"),
