@@ -131,10 +131,16 @@ def _read_labels(options, path):
 
 
 def _is_json(path):
+    return _json_line(path) is not None
+
+
+def _json_line(path):
+    """The first line of a file that is not blank, if it begins as a JSON object, else None."""
     from kcrf.corpora import read_lines
     from kcrf.corpora.lines import BEGINS_OBJECT
 
-    return BEGINS_OBJECT.match(next((line for line in read_lines(path) if line.strip()), "")) is not None
+    first = next((line for line in read_lines(path) if line.strip()), "")
+    return first if BEGINS_OBJECT.match(first) else None
 
 
 def _entity_scores(options, gold, predicted):
@@ -160,15 +166,11 @@ def _label_scores(options, gold, predicted):
 
 def _known_labels(path):
     """The labels of the classifier in their order, of its run or as `kcrf classify` writes them; () of numbers."""
-    from kcrf.corpora import read_lines
     from kcrf.runs import RunFolder
 
     if _is_of_run(path):
         return RunFolder(path.parent).read_settings().labels
-    if not _is_json(path):
-        return ()
-    first = json.loads(next(line for line in read_lines(path) if line.strip()))
-    probabilities = first.get("probabilities")
+    probabilities = json.loads(_json_line(path) or "{}").get("probabilities")
     return tuple(probabilities) if isinstance(probabilities, dict) else ()
 
 

@@ -65,8 +65,9 @@ class WordVectors:
         longest = 1 if sum(lengths) >= _TOKENS_FROM * len(lengths) else _LONGEST
         wanted = set()
         for text, rows in zip(texts, units, strict=True):
-            wanted.update(string for *_, string in _strings(text, rows, longest))
-            wanted.update(text[start:end] for start, end in _long_tokens(text, longest))
+            tokens = _long_tokens(text, longest)
+            wanted.update(text[start:end] for start, end in tokens)
+            wanted.update(string for *_, string in _strings(text, rows, longest, tokens))
         wanted |= {string.lower() for string in wanted}
         words, vectors = read_vectors(path, wanted, most)
         if wanted.isdisjoint(words):
@@ -85,9 +86,10 @@ class WordVectors:
         """
         rows = np.zeros((len(units), self.places), "int32")
         starts, ends = np.array(units, int).reshape(-1, 2).T  # (units,) each
-        for start, end in _long_tokens(text, self.longest):
+        tokens = _long_tokens(text, self.longest)
+        for start, end in tokens:
             rows[(starts >= start) & (ends <= end), 0] = self._row(text[start:end])
-        for first, length, string in _strings(text, units, self.longest):
+        for first, length, string in _strings(text, units, self.longest, tokens):
             row = self._row(string)
             if not row:
                 continue
@@ -129,15 +131,15 @@ def _long_tokens(text, longest):
     return [(start, end) for start, end in spans if end - start > 1]
 
 
-def _strings(text, units, longest):
+def _strings(text, units, longest, tokens):
     """Yields `(number of the first unit, units, string)` of all runs of up to `longest` units without gaps.
 
-    Runs that are one of the `_long_tokens`, or cut one, are left out.
+    Runs that are one of the tokens, `_long_tokens`, or cut one, are left out.
     """
     starts, ends = np.array(units, int).reshape(-1, 2).T  # (units,) each
     runs = np.cumsum(np.append(0, starts[1:] != ends[:-1])).tolist()  # (units,): the number of its run
     starts, ends = starts.tolist(), ends.tolist()
-    tokens = set(_long_tokens(text, longest))
+    tokens = set(tokens)
     inside = {place for start, end in tokens for place in range(start + 1, end)}
     for length in range(1, longest + 1):
         for first in range(len(starts) - length + 1):
