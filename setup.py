@@ -75,6 +75,7 @@ setup(
         "test": [
             "gensim>=4.3",
             "hypothesis>=6.100",
+            "import-linter>=2.17",
             "jieba>=0.42.1",
             "mypy>=2.4",
             "pytest>=8.0",

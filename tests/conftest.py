@@ -2,7 +2,6 @@
 
 import gc
 import os
-import re
 from pathlib import Path
 
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
@@ -27,6 +26,12 @@ hypothesis.settings.load_profile("kcrf")
 
 MOST_MAPPINGS = 30_000
 TOLERANCE = {"float32": {"rtol": 2e-5, "atol": 2e-5}}
+
+# Tests that run once, whatever the backend: of folders that work without Keras, and of the tests themselves.
+KERAS_FREE = (
+    "architecture augmentation checkpoints corpora files metrics mutants peers readers registration reports runs spans"
+    " tags tokenizers"
+).split()
 
 MARKERS = {
     "keras_3(reason)": "what the old host lacks, and why",
@@ -85,15 +90,6 @@ def _runs_here(item, everything):
         return True
     room = item.path.relative_to(ROOT / "tests").parts[0].removeprefix("test_").removesuffix(".py")
     return room not in KERAS_FREE or backend_name() == "torch"
-
-
-def _keras_free():
-    """The folders and files that docs/where_is_what.md marks as usable without Keras, and tests of the tests."""
-    table = (ROOT / "docs" / "where_is_what.md").read_text(encoding="utf-8")
-    return {"architecture", "peers", "mutants"} | set(re.findall(r"^\| \d+ \| `(\w+)` °", table, re.MULTILINE))
-
-
-KERAS_FREE = _keras_free()
 
 
 def pytest_runtest_setup(item):
