@@ -1,7 +1,9 @@
 """What all tests share: seeds, the backend's name in the header, tolerances, and which test runs where."""
 
+import ast
 import gc
 import os
+import re
 from pathlib import Path
 
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
@@ -27,29 +29,27 @@ hypothesis.settings.load_profile("kcrf")
 MOST_MAPPINGS = 30_000
 TOLERANCE = {"float32": {"rtol": 2e-5, "atol": 2e-5}}
 
-# Tests that run once, whatever the backend: of folders that work without Keras, and of the tests themselves.
-KERAS_FREE = (
-    "architecture augmentation checkpoints corpora files metrics mutants peers readers registration reports runs spans"
-    " tags tokenizers"
-).split()
-
+# Where a test runs stands in its file: `BACKENDS = [...]` at the top has some of these names. The default is the first
+# three.
+ALL_BACKENDS = ["torch", "tensorflow", "jax", "tf_keras"]
 MARKERS = {
-    "keras_3(reason)": "what the old host lacks, and why",
-    "old_host(reason)": "what only the old host has, and why",
-    "once(backend)": "the same on every backend, so it runs on this one alone",
-    "long(but=None)": "`make test` runs it on these alone (backends, `keras_3`, `old_host`); `make test-all` on all",
-    "every_backend": "an exception to `once` or `long` of the whole file",
+    "once": "`make test` runs it on the first of the file's backends alone, `make test-all` on all of them",
+    "slow": "`make test-all` runs it, `make test` does not",
 }
 
 
 def few(*values, everywhere=1):
-    """Values for `parametrize`: the first ones run on every backend, the rest in `make test` on torch alone."""
+    """Values for `parametrize`: the first ones run on every backend, the others are marked `once`."""
     rest = [value if isinstance(value, tuple) else (value,) for value in values[everywhere:]]
-    return [*values[:everywhere], *(pytest.param(*value, marks=pytest.mark.long(but="torch")) for value in rest)]
+    return [*values[:everywhere], *(pytest.param(*value, marks=pytest.mark.once) for value in rest)]
 
 
 def pytest_addoption(parser):
-    parser.addoption("--all", action="store_true", help="run the tests that are marked `long`, too")
+    parser.addoption(
+        "--all",
+        action="store_true",
+        help="run the tests that are marked `slow`, and those marked `once` on all backends",
+    )
 
 
 def pytest_report_header():
@@ -68,35 +68,40 @@ def pytest_configure(config):
         tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
 
 
-def pytest_collection_modifyitems(config, items):
-    left = [item for item in items if not _runs_here(item, config.getoption("--all"))]
-    if left:
-        config.hook.pytest_deselected(items=left)
-        items[:] = [item for item in items if item not in set(left)]
-
-
-def _runs_here(item, everything):
-    """By its markers, the nearest first; tests of folders without Keras run once, on torch, the fastest to start."""
+def running_backend():
     from kcrf.backend import OLD_HOST, backend_name
 
-    here = {"old_host"} if OLD_HOST else {"keras_3", backend_name()}
-    is_exception = any(marker.name == "every_backend" for marker in item.own_markers)
-    for marker in item.own_markers if is_exception else item.iter_markers():
-        if marker.name == "once":
-            return backend_name() == marker.args[0]
-        if marker.name == "long" and not everything and here.isdisjoint((marker.kwargs.get("but") or "").split()):
-            return False
-    if is_exception:
+    return "tf_keras" if OLD_HOST else backend_name()
+
+
+def backends_of(path):
+    """The backends that the tests of a file run on, read without importing it."""
+    declared = re.search(r"^BACKENDS = (\[.*\])", path.read_text(encoding="utf-8"), re.MULTILINE)
+    backends = ast.literal_eval(declared[1]) if declared else ALL_BACKENDS[:3]
+    if not backends or not set(backends) <= set(ALL_BACKENDS):
+        raise ValueError(f"{path}: BACKENDS needs names from {ALL_BACKENDS}. Received: {backends}")
+    return backends
+
+
+def pytest_ignore_collect(collection_path):
+    """A file is not imported on a backend that it does not name: it may need what is not installed there."""
+    if collection_path.match("test_*.py") and running_backend() not in backends_of(collection_path):
         return True
-    room = item.path.relative_to(ROOT / "tests").parts[0].removeprefix("test_").removesuffix(".py")
-    return room not in KERAS_FREE or backend_name() == "torch"
+    return None
 
 
-def pytest_runtest_setup(item):
-    from kcrf.backend import OLD_HOST
-
-    for marker in item.iter_markers("keras_3" if OLD_HOST else "old_host"):
-        pytest.skip(marker.args[0])
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--all"):
+        return
+    here = running_backend()
+    omitted = [
+        item
+        for item in items
+        if item.get_closest_marker("slow") or item.get_closest_marker("once") and backends_of(item.path)[0] != here
+    ]
+    if omitted:
+        config.hook.pytest_deselected(items=omitted)
+        items[:] = [item for item in items if item not in set(omitted)]
 
 
 def pytest_fixture_setup():

@@ -101,7 +101,6 @@ def test_a_virtual_step_draws_a_new_direction_each_time():
     assert len({round(value, 6) for value in losses}) == 3
 
 
-@pytest.mark.keras_3("gradient_penalty needs Keras 3")
 @pytest.mark.parametrize("compiled_again", [False, True])
 def test_the_penalty_is_half_the_squared_norm_of_the_gradient(compiled_again):
     model = small_model()
@@ -122,7 +121,6 @@ def test_the_penalty_is_half_the_squared_norm_of_the_gradient(compiled_again):
     assert_allclose(model.evaluate(WORDS, LABELS, batch_size=5, verbose=0), loss(as_float64(model)), rtol=1e-5)
 
 
-@pytest.mark.keras_3("gradient_penalty needs Keras 3")
 def test_the_penalty_works_through_fused_attention():
     sizes = dict(vocab_size=9, hidden_size=4, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8)
     bert = build_transformer_model(**sizes, dropout_rate=0.0, attention_dropout_rate=0.0)
@@ -153,7 +151,6 @@ def test_virtual_adversarial_training_is_refused_where_the_loss_compares_scores_
         virtual_adversarial(tagger(kind))
 
 
-@pytest.mark.keras_3("gradient_penalty needs Keras 3")
 @pytest.mark.parametrize("kind", [ConditionalRandomField, MaximumEntropyMarkovModel])
 def test_the_penalty_is_refused_where_the_loss_has_no_second_derivatives(kind):
     model = tagger(kind)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+BACKENDS = ["torch"]
 ROOT = Path(__file__).parents[1]
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
 KERAS_FREE = next(c["source_modules"] for c in CONTRACTS if c["name"].startswith("What works without Keras"))

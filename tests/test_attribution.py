@@ -8,7 +8,6 @@ from kcrf.attribution import GradientTimesInput, integrated_gradients
 from kcrf.backend import keras
 from kcrf.models import build_transformer_model
 
-pytestmark = pytest.mark.keras_3("needs Keras 3")
 TOKENS = np.array([[1, 2, 3, 4, 5], [6, 7, 8, 0, 0]])
 SIZES = dict(vocab_size=9, hidden_size=4, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8)
 

@@ -7,6 +7,8 @@ import pytest
 
 from kcrf.files import write_aside
 
+BACKENDS = ["torch"]
+
 
 def half_written(error):
     def write(path):

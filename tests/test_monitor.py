@@ -19,7 +19,7 @@ from kcrf.monitor import CRFMonitor
 from kcrf.optimizers import Adam
 from kcrf.tags import bio, bmes
 
-pytestmark = pytest.mark.long(but="torch")
+BACKENDS = ["torch", "tensorflow", "jax", "tf_keras"]
 SCHEME = bio(["X"])
 LENGTHS = [5, 3, 1, 4, 5, 2]
 WORDS = 20
@@ -82,7 +82,6 @@ def definitions(emissions, tags, transitions, start=None, end=None):
     }
 
 
-@pytest.mark.every_backend
 @pytest.mark.parametrize("constraints", few(None, SCHEME))
 def test_the_numbers_are_their_definitions(sentences, constraints):
     layer = ConditionalRandomField(lr_multiplier=30, constraints=constraints)
@@ -101,6 +100,7 @@ def test_the_numbers_are_their_definitions(sentences, constraints):
     assert len(monitor.history) == len(monitor.transitions) == 2
 
 
+@pytest.mark.once
 def test_the_change_counts_from_before_the_first_update(sentences):
     layer = ConditionalRandomField()
     model = build(layer)
@@ -115,7 +115,6 @@ def test_the_change_counts_from_before_the_first_update(sentences):
     )
 
 
-@pytest.mark.every_backend
 def test_rates_are_those_in_force_and_the_highest_one_decides(sentences):
     schedule = keras.optimizers.schedules.PolynomialDecay(4e-4, decay_steps=6, end_learning_rate=1e-4)
     layer = ConditionalRandomField(lr_multiplier=7, name="CRF")
@@ -135,6 +134,7 @@ WORSE = {"viterbi_accuracy": 0.352, "argmax_accuracy": 0.456}
 LEGAL, ILLEGAL = ({"illegal_above_legal": count, "illegal": 8} for count in (0, 4))
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "changes, sentence",
     [
@@ -209,7 +209,7 @@ def test_every_rule_has_its_sentence(changes, sentence):
     assert advice({**ROW, **changes}) == sentence
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_in_training_a_slow_crf_is_told_to_be_faster_and_a_fast_one_left_alone(capsys):
     random = np.random.default_rng(0)
     lengths = random.integers(1, 4, (160, 6))
@@ -235,6 +235,7 @@ def test_in_training_a_slow_crf_is_told_to_be_faster_and_a_fast_one_left_alone(c
     assert len(lines) == 10 and lines[4].startswith("epoch 5: transitions 0.") and lines[4].endswith(told[1])
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("multiplier", [100, 10])
 def test_in_training_a_crf_worse_than_its_argmax_is_told_the_rate(multiplier):
     random = np.random.default_rng(0)
@@ -256,6 +257,7 @@ def test_in_training_a_crf_worse_than_its_argmax_is_told_the_rate(multiplier):
         assert "too fast" not in row["advice"]
 
 
+@pytest.mark.once
 def test_under_constraints_no_illegal_transition_is_counted(sentences, capsys):
     layer = ConditionalRandomField(constraints=SCHEME)
     monitor, _ = watched(layer, sentences, fitted=legal(sentences), verbose=1)
@@ -264,6 +266,7 @@ def test_under_constraints_no_illegal_transition_is_counted(sentences, capsys):
     assert "illegal ones forbidden, accuracy " in line and "(`constraints`)" not in line
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("what", ["padding", "softmax"])
 def test_what_only_the_data_shows_is_said_once(what, sentences):
     layer = ConditionalRandomField(name="CRF")
@@ -290,6 +293,7 @@ class Unmasked(keras.Model):
         return self.crf(self.dense(self.embedding(inputs)))
 
 
+@pytest.mark.once
 def test_what_stands_behind_sees_the_numbers(sentences, tmp_path):
     logger = keras.callbacks.CSVLogger(str(tmp_path / "keras.csv"))
     layer = ConditionalRandomField()
@@ -308,7 +312,7 @@ def test_what_stands_behind_sees_the_numbers(sentences, tmp_path):
     assert "loss" in seen[0]
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_the_transitions_are_drawn_after_every_epoch(sentences, tmp_path):
     pytest.importorskip("matplotlib", reason="needs matplotlib, which is not installed")
     watched(ConditionalRandomField(), sentences, heat_maps=tmp_path / "maps")
@@ -318,7 +322,7 @@ def test_the_transitions_are_drawn_after_every_epoch(sentences, tmp_path):
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in (tmp_path / "maps").iterdir())
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_tensorboard_finds_scalars_and_pictures(sentences, tmp_path):
     tf = pytest.importorskip("tensorflow", reason="needs TensorFlow, which is not installed")
     pytest.importorskip("matplotlib", reason="needs matplotlib, which is not installed")
@@ -340,7 +344,6 @@ def test_tensorboard_finds_scalars_and_pictures(sentences, tmp_path):
     assert len(found) == 2 * len(numbers)
 
 
-@pytest.mark.every_backend
 @pytest.mark.skipif(backend_name() != "tensorflow", reason="Keras' TensorBoard callback needs its TensorFlow backend")
 @pytest.mark.filterwarnings("ignore")  # tensorboard's own, on import
 def test_keras_own_tensorboard_callback_sees_them_too(sentences, tmp_path):
@@ -373,6 +376,7 @@ class Plain(keras.layers.Layer):
         return inputs + 0.0 * ops.sum(self.trans)
 
 
+@pytest.mark.once
 def test_any_layer_with_transitions_will_do(sentences):
     layer = Plain()
     model = build(layer)
@@ -396,6 +400,7 @@ class Subclassed(keras.Model):
         return self.crf(self.dense(self.embedding(inputs)), mask=ops.not_equal(inputs, 0))
 
 
+@pytest.mark.once
 def test_a_subclassed_model_and_one_around_another_are_watched(sentences):
     layer = ConditionalRandomField()
     model = Subclassed(layer)
@@ -413,6 +418,7 @@ def test_a_subclassed_model_and_one_around_another_are_watched(sentences):
     assert len(watched(layer, sentences, outer)[0].history) == 2
 
 
+@pytest.mark.once
 def test_what_cannot_be_watched_is_refused(sentences, monkeypatch):
     dense = r"<(tf_keras\.src\.layers\.core\.dense\.)?Dense"
     with pytest.raises(ValueError, match="`layer` needs `trans` and `lr_multiplier`, .* Received: " + dense):
@@ -436,6 +442,7 @@ def test_what_cannot_be_watched_is_refused(sentences, monkeypatch):
         CRFMonitor(layer, sentences[0], heat_maps="never")
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("constraints", [None, SCHEME])
 def test_training_that_diverged_is_told_and_not_stopped(sentences, constraints, tmp_path):
     layer = ConditionalRandomField(constraints=constraints)
@@ -446,12 +453,14 @@ def test_training_that_diverged_is_told_and_not_stopped(sentences, constraints, 
     assert monitor.history[-1]["advice"].startswith("training diverged")
 
 
+@pytest.mark.once
 def test_tags_that_nobody_knows_give_no_accuracies(sentences):
     layer = ConditionalRandomField()
     monitor, _ = watched(layer, (sentences[0], np.full_like(sentences[1], -1)), fitted=sentences)
     assert "viterbi_accuracy" not in monitor.history[0] and monitor.history[0]["emission_gap"] > 0
 
 
+@pytest.mark.once
 def test_only_the_first_sentences_are_looked_at(sentences):
     words, tags = (np.concatenate([part] * 60) for part in sentences)
     layer = ConditionalRandomField()
@@ -489,8 +498,7 @@ outputs["history"], outputs["logs"] = monitor.history, {k: [float(v) for v in l]
 """
 
 
-@pytest.mark.long(but="keras_3")
-@pytest.mark.every_backend
+@pytest.mark.once
 @pytest.mark.skipif(backend_name() != "tensorflow", reason="bert4keras has a host of its own: once is enough")
 def test_bert4keras_own_layer_is_watched_on_its_own_host(bert4keras_python, sentences, tmp_path):  # noqa: F811
     words, known = sentences

@@ -3,6 +3,8 @@
 import pytest
 from mutate import MUTANTS, ROOT, mutated
 
+BACKENDS = ["torch"]
+
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=[mutant["id"] for mutant in MUTANTS])
 def test_a_mutant_still_applies_and_its_tests_exist(mutant):

@@ -48,7 +48,7 @@ def test_a_saved_decoder_gives_the_same_tags_and_confidences(answers):
     assert_allclose(confidences, answers["viterbi_1"], rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_a_run_of_words_segments_as_it_did():
     told = TOLD["words"]
     segmenter = WordSegmenter(FOLDER / "words", keep_latin=False)  # which 0.1.0 could not keep
@@ -58,7 +58,7 @@ def test_a_run_of_words_segments_as_it_did():
         assert_allclose([p for _, p in ours], [p for _, p in theirs], atol=1e-4)
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 @pytest.mark.parametrize("run, options", [("entities", {}), ("bert", {"min_confidence": 0.01})])
 def test_a_run_of_entities_recognizes_as_it_did(run, options):
     told = TOLD[run]

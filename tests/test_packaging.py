@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 import kcrf
 
 ROOT = Path(__file__).parents[1]
-pytestmark = pytest.mark.once("jax")
+BACKENDS = ["jax"]
 
 
 def pins():
@@ -130,7 +130,7 @@ print(json.dumps(sorted({"tensorflow", "torch", "jax"} & sys.modules.keys())))
 """
 
 
-@pytest.mark.long()
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["wheel", "sdist"])
 def test_alone_it_reads_scores_and_says_which_backend_to_add(kind, request, tmp_path):
     package = request.getfixturevalue(kind)

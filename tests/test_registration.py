@@ -9,6 +9,8 @@ import pytest
 
 from kcrf.backend import OLD_HOST
 
+BACKENDS = ["torch"]
+
 ROOT = Path(__file__).parents[1]
 FIXTURES = ROOT / "tests" / "fixtures" / "0.1.0"
 
@@ -124,20 +126,19 @@ for name in ("ConditionalRandomField", "AdamWeightDecay", "FeedForward"):
 """
 
 
-@pytest.mark.keras_3("the file was written by Keras 3")
 @pytest.mark.parametrize(
     "order",
     [
         "import keras, kcrf",
-        pytest.param("import kcrf, keras", marks=pytest.mark.long),
-        pytest.param("import kcrf.optimizers, keras", marks=pytest.mark.long),
+        pytest.param("import kcrf, keras", marks=pytest.mark.slow),
+        pytest.param("import kcrf.optimizers, keras", marks=pytest.mark.slow),
     ],
 )
 def test_after_importing_kcrf_a_saved_model_needs_no_custom_objects(order, tmp_path):
     assert run(order + LOAD, tmp_path).endswith("kcrf.layers.crf kcrf.optimizers.adam")
 
 
-@pytest.mark.old_host("Keras 2")
+@pytest.mark.skipif(not OLD_HOST, reason="Keras 2")
 @pytest.mark.parametrize(
     "order",
     [

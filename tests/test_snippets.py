@@ -88,7 +88,7 @@ def theirs(bert4keras_python):  # noqa: F811
     return bert4keras_python(THEIRS, **ASKED)
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_padding_equals_bert4keras(theirs):
     both = [(name, n) for name in ("sequences", "vectors") for n in range(len(PADDINGS))]
     found = {f"{name}{n}": sequence_padding(ASKED[name], **PADDINGS[n]) for name, n in both}
@@ -99,7 +99,7 @@ def test_padding_equals_bert4keras(theirs):
         assert padded.dtype == theirs[name].dtype
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_viterbi_equals_bert4keras_and_leaves_its_input_alone(theirs):
     nodes = ASKED["nodes"].copy()
     asked = zip(ASKED["trans"], nodes, ASKED["bounds"], strict=True)
@@ -107,7 +107,7 @@ def test_viterbi_equals_bert4keras_and_leaves_its_input_alone(theirs):
     assert_array_equal(nodes, ASKED["nodes"])
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_functions_on_text_and_lists_equal_bert4keras(theirs):
     cuts = [text_segmentate(ASKED["text"], n, seps, strips) for n, seps in ASKED["cuts"] for strips in ("。", None)]
     assert cuts == theirs["cuts"]
@@ -120,14 +120,14 @@ def test_functions_on_text_and_lists_equal_bert4keras(theirs):
     assert_allclose(snippets.softmax(ASKED["nodes"][0], axis=0), theirs["softmax"], **TOLERANCE["float32"])
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_batches_in_order_and_shuffled_equal_bert4keras(theirs):
     names = {"DataGenerator": DataGenerator, "np": np}
     exec(GENERATORS, names)
     assert names["batches"]() == theirs["batches"]
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_padded_rows_are_not_in_the_chain():
     trans, nodes = random.normal(size=(2, 4, 4)), random.normal(size=(6, 4))
     decoder = ViterbiDecoder(trans[0], starts=[0, 1], ends=[2])
@@ -145,7 +145,7 @@ def test_padded_rows_are_not_in_the_chain():
         decoder.decode(nodes[0])
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_files_are_utf8_unless_told_otherwise(tmp_path):
     with snippets.open(tmp_path / "a.txt", "w", encoding="gb18030") as file:
         file.write("汉字\n")
@@ -200,7 +200,7 @@ def test_predict_takes_fortest():
     assert_allclose(found[4], model.predict(next(batches.fortest()), verbose=0)[0], **TOLERANCE["float32"])
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_a_stream_without_length_says_so():
     with pytest.raises(TypeError, match="`steps_per_epoch`"):
         len(Rows(iter([])))

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from kcrf.tags import TagScheme, bio, bioes, bmes, check_tags, tags_to_words, words_to_tags
 
+BACKENDS = ["torch"]
+
 
 def allowed(scheme):
     labels = scheme.labels

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.once("jax")
+BACKENDS = ["jax"]
 ROOT = Path(__file__).parents[1]
 HINTED = [
     *("adversarial", "attribution", "augmentation", "checkpoints", "corpora", "crf", "distillation", "export"),

@@ -13,6 +13,8 @@ from kcrf.corpora import Example, Sentence, load_mini
 from kcrf.readers.unit_choice import entities_that_cut_tokens
 from kcrf.readers.word_tokens import token_spans
 
+BACKENDS = ["torch"]
+
 SYNONYMS = Synonyms([["big", "large", "very large"], ["大", "巨大"], ["上海", "沪", "申城"], ["a", "one"]])
 LETTERS = "aab 大上海沪12.  "
 

@@ -8,6 +8,8 @@ import pytest
 from kcrf.augmentation import back_translate, read_synonym_vectors, read_synonyms
 from kcrf.corpora import Example
 
+BACKENDS = ["torch"]
+
 
 def test_a_dictionary_has_a_group_a_line_also_as_cilin_writes_it(tmp_path):
     path = tmp_path / "synonyms.txt"

@@ -26,7 +26,7 @@ from kcrf.optimizers import (
 )
 from kcrf.tags import bio
 
-pytestmark = pytest.mark.old_host("needs tf_keras and bert4keras: `make test` runs it in .venv-bert4keras")
+BACKENDS = ["tf_keras"]
 
 WORDS = np.random.default_rng(1).integers(1, 20, (64, 9))
 WORDS[np.arange(9) >= np.random.default_rng(2).integers(1, 10, (64, 1))] = 0  # right padding
@@ -65,7 +65,7 @@ def train(model, layer, epochs=13):
 # The CRF
 
 
-@pytest.mark.parametrize("k", [pytest.param(1, marks=pytest.mark.long), 100])
+@pytest.mark.parametrize("k", [pytest.param(1, marks=pytest.mark.slow), 100])
 def test_a_run_is_that_of_bert4keras_loss_by_loss_and_its_tags_are_the_same(bert4keras, k):
     theirs, ours = bert4keras.layers.ConditionalRandomField(k), ConditionalRandomField(k)
     their_model, our_model = tagger(theirs), tagger(ours)
@@ -139,7 +139,7 @@ print(type(model).__module__)
 """
 
 
-_FIRST = [name if name == "kcrf.tokenizers" else pytest.param(name, marks=pytest.mark.long) for name in FIRST_IMPORTS]
+_FIRST = [name if name == "kcrf.tokenizers" else pytest.param(name, marks=pytest.mark.slow) for name in FIRST_IMPORTS]
 
 
 @pytest.mark.parametrize("first", _FIRST)
@@ -150,14 +150,14 @@ def test_after_the_first_import_keras_is_tf_keras(first):
     assert run.stdout.startswith("tf_keras."), run.stderr
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_keras_3_that_was_imported_before_is_named():
     run = subprocess.run([sys.executable, "-c", SWAPPED], capture_output=True, text=True, env=os.environ)
     assert "UserWarning: keras was imported before kcrf, and is Keras 3" in run.stderr
 
 
 @pytest.mark.parametrize(
-    "file", ["model.h5", *(pytest.param(name, marks=pytest.mark.long) for name in ("model_folder", "model.keras"))]
+    "file", ["model.h5", *(pytest.param(name, marks=pytest.mark.slow) for name in ("model_folder", "model.keras"))]
 )
 def test_a_saved_model_goes_on_where_it_stopped(tmp_path, file):
     layer = ConditionalRandomField(50, use_boundary=True, constraints=bio(["A"]), name="CRF")
@@ -342,7 +342,7 @@ print(float(ops.sum([1.0, 2.0])), K.eval(K.ones(()) + 1), issubclass(Conditional
 
 @pytest.mark.parametrize(
     "switch",
-    [pytest.param({"TF_KERAS": "1", "TF_USE_LEGACY_KERAS": "1"}, marks=pytest.mark.long), {"TF_KERAS": "1"}],
+    [pytest.param({"TF_KERAS": "1", "TF_USE_LEGACY_KERAS": "1"}, marks=pytest.mark.slow), {"TF_KERAS": "1"}],
 )
 @pytest.mark.parametrize("order", [("kcrf", "bert4keras.layers"), ("bert4keras.layers", "kcrf")])
 def test_any_order_of_imports_gives_one_keras_and_no_warnings(order, switch):

@@ -24,6 +24,8 @@ from kcrf.checkpoints.crc32c import Crc32c
 from kcrf.checkpoints.raw_array import RawArray
 from kcrf.checkpoints.tensor_bundle import NeedsTensorFlow, read_tensor_bundle
 
+BACKENDS = ["torch"]
+
 # ---- The checksum
 
 

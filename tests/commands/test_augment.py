@@ -6,7 +6,7 @@ from kcrf.augmentation import altered_copies
 from kcrf.commands import main
 from kcrf.corpora import Sentence, read_classified, read_entities, read_segmented
 
-pytestmark = pytest.mark.once("torch")
+BACKENDS = ["torch"]
 CONLL = "Kim NNP B-PER\nleft VBD O\nNew NNP B-LOC\nYork NNP I-LOC\n. . O\n\nAnn NNP B-PER\nslept VBD O\n"
 FILES = {
     "words.txt": "今天 天气 好\n\n明天 也 好\n",

@@ -11,7 +11,7 @@ from kcrf.commands.heads import HEADS, SETTINGS, compare_heads
 from kcrf.reports import score_table, transition_heat_map, transition_table
 from kcrf.tags import bio, bmes
 
-pytestmark = pytest.mark.long(but="torch")
+pytestmark = pytest.mark.once
 
 
 def test_the_demo_trains_compares_draws_and_segments(tmp_path, capsys, monkeypatch):

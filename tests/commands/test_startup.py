@@ -159,7 +159,7 @@ def test_an_import_of_keras_shows_what_is_not_a_note_of_tensorflow(capfd):
     assert capfd.readouterr().err == "a warning of Python\nE0000 an error\n"
 
 
-@pytest.mark.long(but="torch tensorflow")
+@pytest.mark.once
 def test_a_command_that_computes_prints_its_result_and_nothing_of_its_libraries(folder):
     environment = {name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
     command = [sys.executable, "-m", "kcrf", "segment", "--model", str(FIXTURES / "words"), "text.txt"]

@@ -22,7 +22,7 @@ from kcrf.corpora import load_mini
 from kcrf.taggers import WordSegmenter
 from kcrf.taggers.ready import ready_segmenter
 
-pytestmark = pytest.mark.once("torch")
+BACKENDS = ["torch"]
 ROOT = Path(__file__).parents[2]
 WORDS = ROOT / "tests" / "fixtures" / "0.1.0" / "words"
 
@@ -259,7 +259,7 @@ def test_segment_continues_what_it_wrote(options, tmp_path, capfdbinary):
         assert out.read_bytes().decode() == whole
 
 
-@pytest.mark.long()
+@pytest.mark.slow
 def test_workers_of_a_command_write_what_it_writes_alone(tmp_path, capfdbinary):
     text = "".join("".join(words) + "\n" for words in load_mini().test) * 10
     (tmp_path / "text.txt").write_text(text, encoding="utf-8")

@@ -7,6 +7,8 @@ import pytest
 from kcrf.corpora import Example, iterate_texts, read_classified, sample
 from kcrf.corpora.classified import have_decimals, sorted_labels
 
+BACKENDS = ["torch"]
+
 
 def written(tmp_path, text, name="data.tsv"):
     path = tmp_path / name

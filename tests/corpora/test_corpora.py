@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from kcrf.corpora import Sentence, entity_types, load_mini, read_conll, read_entities, read_segmented, split
 from kcrf.tags import bio, bioes
 
+BACKENDS = ["torch"]
+
 
 def write(tmp_path, data):
     path = tmp_path / "text.txt"
@@ -424,7 +426,7 @@ def by_hand(path):
 @pytest.mark.parametrize(
     ("name", "sentences", "entities"),
     [
-        pytest.param("people_daily/example.train", 20864, 33992, marks=pytest.mark.long),
+        pytest.param("people_daily/example.train", 20864, 33992, marks=pytest.mark.slow),
         ("people_daily/example.dev", 2318, 3819),
         ("people_daily/example.test", 4636, 7707),
         ("weibo/weiboNER_2nd_conll.train", 1350, 1895),

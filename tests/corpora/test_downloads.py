@@ -11,6 +11,8 @@ from kcrf import corpora
 from kcrf.corpora import download, downloads
 from kcrf.corpora.downloads import CORPORA, PublicCorpus
 
+BACKENDS = ["torch"]
+
 DATA = bytes(range(256)) * 800  # 204,800 bytes: several pieces
 DIGEST = hashlib.sha256(DATA).hexdigest()
 TRAINING = (

@@ -4,6 +4,8 @@ import pytest
 
 from kcrf.corpora import read_word_list
 
+BACKENDS = ["torch"]
+
 
 def test_words_with_counts_and_word_classes(tmp_path):
     path = tmp_path / "words.txt"

@@ -18,15 +18,15 @@ from kcrf.backend import backend_name, ops
 from kcrf.crf import blocks
 from kcrf.tags import bio, bioes, bmes
 
-on_keras_3 = pytest.mark.long(but="keras_3")  # the old host has the same functions of tensors
+BACKENDS = ["torch", "tensorflow", "jax", "tf_keras"]
 
 
-def recursions(but):
-    """Values of the fixture `recursion`; `make test` takes blocks on the named backends alone. JAX never does."""
-    return ["loop"] if backend_name() == "jax" else ["loop", pytest.param("blocks", marks=pytest.mark.long(but=but))]
+def recursions(*marks):
+    """Values of the fixture `recursion`. JAX never computes in blocks."""
+    return ["loop"] if backend_name() == "jax" else ["loop", pytest.param("blocks", marks=marks)]
 
 
-in_blocks_too = pytest.mark.parametrize("recursion", recursions("keras_3"), indirect=True)
+in_blocks_too = pytest.mark.parametrize("recursion", recursions(), indirect=True)
 
 
 def fresh_functions():
@@ -37,7 +37,7 @@ def fresh_functions():
     return {name: getattr(module, name) for name in module.__all__}
 
 
-@pytest.fixture(autouse=True, scope="module", params=recursions("torch"))
+@pytest.fixture(autouse=True, scope="module", params=recursions(pytest.mark.once))
 def recursion(request):
     """Tests run in one loop over time, and in blocks whatever the size; on TensorFlow a few, on all with `--all`."""
     with pytest.MonkeyPatch.context() as patch:
@@ -123,21 +123,18 @@ def test_everything_equals_the_enumeration_of_paths_under_every_mask(mask, time,
     check_against_oracle(Case(time * 10 + tags, time, tags, mask))
 
 
-@on_keras_3
 @pytest.mark.parametrize(("time", "tags"), few((2, 65), (3, 13)))  # steps are computed by size
 def test_tables_of_any_size_give_the_enumerated_values(time, tags):
     check_against_oracle(Case(tags, time, tags, "none", boundary=True))
 
 
 @in_blocks_too
-@on_keras_3
 @pytest.mark.parametrize("scale", [1e-3, 30.0, 1e4])
 @pytest.mark.parametrize("forbidden", [0, 2])
 def test_scores_of_any_size_give_the_enumerated_values(scale, forbidden):
     check_against_oracle(Case(7, 5, 3, "holes", scale, forbidden=forbidden), scale)
 
 
-@on_keras_3
 def test_mild_scores_beside_a_steep_transition_are_summed_on_logarithms():
     case = Case(43, 5, 3, "holes")
     case.transitions[0, 1] = -40.0
@@ -163,14 +160,12 @@ def test_any_drawn_problem_equals_the_enumeration(seed, time, tags, mask, scale,
 
 
 @in_blocks_too
-@on_keras_3
 @pytest.mark.parametrize("scheme", few(bio(["X"]), bmes(), bioes(["X"])), ids=lambda scheme: scheme.name)
 @pytest.mark.parametrize("scale", [1.0, 60.0, 1e4])
 def test_constraints_hold_whatever_the_emissions_say(scheme, scale):
     check_against_oracle(Case(3, 5, len(scheme), "right", scale, scheme=scheme), scale)
 
 
-@on_keras_3
 def test_a_tag_of_vanishing_probability_that_alone_can_go_on_is_not_lost():
     # Tag 1 leads by 60 + 60 nats, then only tag 0, which never meets tag 1, gains 400: beyond a float's reach.
     emissions = np.array([[[0, 60], [0, 60], [400, 0], [0, 60]]], "float32")
@@ -180,7 +175,6 @@ def test_a_tag_of_vanishing_probability_that_alone_can_go_on_is_not_lost():
     assert_allclose(numpy(crf.marginals(emissions, None, transitions))[0], [[1, 0]] * 4, atol=1e-6)
 
 
-@on_keras_3
 @pytest.mark.parametrize("gap", [crf.FORBIDDEN, -150.0])
 def test_a_path_that_sinks_below_a_float_at_both_ends_is_not_lost(gap):
     # Tag 0 is 120 nats behind when it starts to gain and falls as far again: each recursion alone has lost it by then.
@@ -189,8 +183,7 @@ def test_a_path_that_sinks_below_a_float_at_both_ends_is_not_lost(gap):
     close(numpy(crf.log_partition(emissions, None, transitions)), [400.0])
 
 
-@pytest.mark.long(but="torch")
-@on_keras_3
+@pytest.mark.once
 def test_a_tag_is_not_lost_where_all_that_can_be_reached_is_unlikely():
     # Tag 2 has the best emission but is out of reach: beside it, both others are next to nothing, one more than a float
     # can hold, and that one gains 400.
@@ -202,8 +195,7 @@ def test_a_tag_is_not_lost_where_all_that_can_be_reached_is_unlikely():
     assert_allclose(numpy(crf.marginals(emissions, None, transitions, start))[0], [[0, 1, 0]] * 3, atol=1e-6)
 
 
-@pytest.mark.long(but="torch")
-@on_keras_3
+@pytest.mark.once
 def test_a_sentence_that_has_no_legal_path_has_numbers_and_leaves_its_neighbours_alone():
     case = Case(3, 4, 2, "right", boundary=True, batch=2)
     case.mask[:] = [[True, False, False, False], [True] * 4]  # the first one takes no step, and all steps are forbidden
@@ -217,7 +209,6 @@ def test_a_sentence_that_has_no_legal_path_has_numbers_and_leaves_its_neighbours
 
 
 @in_blocks_too
-@on_keras_3
 @pytest.mark.parametrize("scale", [2.0, 100.0])  # on probabilities, on logarithms
 def test_counts_of_long_sentences_equal_a_recursion_in_float64(scale):
     random = np.random.default_rng(3)
@@ -236,8 +227,7 @@ def test_counts_of_long_sentences_equal_a_recursion_in_float64(scale):
     assert_allclose(found[0].sum(axis=-1), 1.0, atol=1e-4)
 
 
-@pytest.mark.long(but="torch")
-@on_keras_3
+@pytest.mark.once
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("time", [1, 2, 3, 4, 7, 9, 10, 26])  # the last block is full, or not
 def test_any_length_gives_the_value_and_the_best_path_of_a_recursion_in_float64(time, mask):
@@ -264,8 +254,7 @@ def test_any_length_gives_the_value_and_the_best_path_of_a_recursion_in_float64(
             right = np.logaddexp.reduce(transitions + rows[t] + right, axis=1)
 
 
-@pytest.mark.long(but="torch")
-@on_keras_3
+@pytest.mark.once
 def test_where_paths_tie_the_smaller_tag_is_taken_from_the_right():
     random = np.random.default_rng(0)
     for _ in range(20):
@@ -281,8 +270,7 @@ def test_where_paths_tie_the_smaller_tag_is_taken_from_the_right():
         assert_array_equal(numpy(crf.viterbi(emissions, None, transitions)), np.stack(path, axis=1))
 
 
-@pytest.mark.long(but="torch")
-@on_keras_3
+@pytest.mark.once
 def test_tags_out_of_reach_that_are_likelier_by_far_change_nothing():
     # Tags 2 and 3 are 40 nats better everywhere, 160 in a block of four, but nothing leads to them.
     random = np.random.default_rng(11)
@@ -301,8 +289,7 @@ def test_tags_out_of_reach_that_are_likelier_by_far_change_nothing():
     assert_array_equal(numpy(crf.viterbi(worse, None, transitions, start)), expected)
 
 
-@pytest.mark.long(but="torch")
-@on_keras_3
+@pytest.mark.once
 def test_a_constant_added_to_every_score_costs_no_digits():
     random = np.random.default_rng(5)
     emissions = (random.integers(-128, 128, (2, 512, 4)) / 64).astype("float32")  # exact with 8192 added, too
@@ -311,7 +298,6 @@ def test_a_constant_added_to_every_score_costs_no_digits():
     assert_allclose(numpy(crf.log_likelihood(emissions + 8192, tags, None, transitions)), plain, rtol=1e-5)
 
 
-@on_keras_3
 def test_ties_go_to_the_smaller_tag():
     nothing = np.zeros((3, 3), "float32")
     assert (numpy(crf.viterbi(np.zeros((2, 4, 3), "float32"), None, nothing)) == 0).all()
@@ -324,7 +310,6 @@ def test_chains_of_different_numbers_of_tags_live_in_one_process():
 
 
 @in_blocks_too
-@on_keras_3
 def test_the_gradient_of_the_loss_is_expected_minus_observed_counts():
     case = Case(11, 5, 3, "holes")
     case.tags = np.where(case.mask, case.tags, 0)
@@ -382,7 +367,6 @@ def test_distillation_is_the_cross_entropy_over_all_paths(mask, time, tags):
     close(numpy(crf.distillation_loss(student.emissions, *own, *student.rest)), entropies)
 
 
-@on_keras_3
 @pytest.mark.parametrize("scheme", [None, bio(["X"])], ids=["free", "bio"])
 @pytest.mark.parametrize("scale", [1e-3, 30.0, 1e4])
 def test_distillation_of_scores_of_any_size_and_of_forbidden_ones_is_finite_and_exact(scheme, scale):
@@ -417,7 +401,6 @@ def test_the_gradient_of_distillation_is_the_difference_of_the_counts_and_zero_w
         assert_allclose(actual, wanted, atol=1e-5)
 
 
-@on_keras_3
 def test_distillation_accepts_a_batch_of_nothing():
     for shape in ((0, 4), (2, 0)):
         loss = crf.distillation_loss(
@@ -455,7 +438,6 @@ def test_gradients_equal_finite_differences_in_float64(mask, unknown):
             assert_allclose(gradient[index], (moved[0] - moved[1]) / 2e-5, atol=2e-5)
 
 
-@on_keras_3
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("scheme", [None, bio(["X"])], ids=["free", "bio"])
 @pytest.mark.parametrize("boundary", few(True, False))
@@ -471,7 +453,6 @@ def test_the_probabilities_of_all_tag_sequences_sum_to_one(mask, scheme, boundar
         close(np.exp(numpy(log)[: len(paths)].astype("float64")).sum(), 1.0)
 
 
-@on_keras_3
 def test_masked_positions_may_be_cut_out_and_may_hold_anything():
     case = Case(13, 6, 3, "holes")
     case.mask[0] = [False, True, False, False, True, True]
@@ -485,8 +466,7 @@ def test_masked_positions_may_be_cut_out_and_may_hold_anything():
         assert_array_equal(numpy(crf.viterbi(emissions, *case.rest)), numpy(crf.viterbi(case.emissions, *case.rest)))
 
 
-@pytest.mark.long(but="torch")
-@on_keras_3
+@pytest.mark.once
 def test_a_batch_equals_its_sentences_one_by_one():
     case = Case(17, 6, 4, "right")
     whole = numpy(crf.log_likelihood(case.emissions, case.tags, *case.rest))
@@ -498,8 +478,7 @@ def test_a_batch_equals_its_sentences_one_by_one():
         assert_array_equal(numpy(crf.viterbi(case.emissions[one], *rest)), best[one])
 
 
-@pytest.mark.long(but="torch")
-@on_keras_3
+@pytest.mark.once
 def test_renaming_the_tags_renames_the_results():
     case, order = Case(19, 5, 4, "holes"), [2, 0, 3, 1]
     renamed = (case.mask, case.transitions[np.ix_(order, order)], case.start[order], case.end[order])
@@ -509,15 +488,13 @@ def test_renaming_the_tags_renames_the_results():
     assert_array_equal(np.where(best < 0, -1, np.array(order)[best]), numpy(crf.viterbi(case.emissions, *case.rest)))
 
 
-@pytest.mark.long(but="torch")
-@on_keras_3
+@pytest.mark.once
 def test_marginals_are_the_derivative_of_log_z():
     case = Case(23, 5, 3, "holes")
     _, (found,) = value_and_gradients(lambda e: ops.sum(crf.log_partition(e, *case.rest)), case.emissions)
     assert_allclose(numpy(crf.marginals(case.emissions, *case.rest)), found, atol=1e-5)
 
 
-@on_keras_3
 @pytest.mark.parametrize("mask", MASKS)
 def test_sums_onward_give_each_tag_given_the_tag_before(mask):
     case = Case(7, 4, 3, mask, scale=3.0)
@@ -534,8 +511,7 @@ def test_sums_onward_give_each_tag_given_the_tag_before(mask):
                 assert_allclose(given[i, j], expected, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.long(but="torch")
-@on_keras_3
+@pytest.mark.once
 def test_without_transitions_a_crf_is_a_softmax():
     case = Case(29, 5, 3, "right")
     nothing = np.zeros((3, 3), "float32")
@@ -559,8 +535,7 @@ def test_the_k_best_paths_are_the_enumerated_ones_in_order(mask):
     assert_array_equal(tags[:, 0], numpy(crf.viterbi(case.emissions, *case.rest)))
 
 
-@pytest.mark.long(but="torch")
-@on_keras_3
+@pytest.mark.once
 def test_paths_that_are_forbidden_are_not_among_the_k_best():
     scheme = bmes()
     case = Case(37, 2, 4, "none", scheme=scheme)
@@ -569,7 +544,6 @@ def test_paths_that_are_forbidden_are_not_among_the_k_best():
     assert np.isfinite(scores[:, :2]).all() and (scores[:, 2:] == -np.inf).all()
 
 
-@on_keras_3
 def test_unknown_tags_are_summed_over_and_all_unknown_costs_nothing():
     case = Case(41, 5, 3, "holes")
     case.tags[0, ::2], case.tags[1] = -1, -100
@@ -578,7 +552,6 @@ def test_unknown_tags_are_summed_over_and_all_unknown_costs_nothing():
     close(found[1], 0.0)
 
 
-@on_keras_3
 @pytest.mark.parametrize("dtype", few("bfloat16", "float16"))
 def test_low_precision_scores_are_summed_in_float32(dtype):
     random = np.random.default_rng(0)
@@ -702,7 +675,6 @@ def test_k_below_one_is_refused():
         crf.top_k_paths(np.zeros((1, 2, 2), "float32"), 0, None, np.zeros((2, 2), "float32"))
 
 
-@on_keras_3
 @pytest.mark.parametrize(("scale", "seed"), [(1e3, 191), (1e3, 262), (1e4, 191), (1e4, 27)])  # two paths nearly tie
 def test_the_entropy_keeps_its_digits_whatever_the_size_of_the_scores(scale, seed):
     draw = np.random.default_rng(seed)
@@ -716,7 +688,6 @@ def test_the_entropy_keeps_its_digits_whatever_the_size_of_the_scores(scale, see
     assert_allclose(numpy(crf.entropy(emissions, mask, transitions)), expected, atol=10 * rounding)
 
 
-@on_keras_3
 @pytest.mark.parametrize("k", [3, np.int64(3), np.int32(3)])
 def test_k_may_be_any_integer(k):
     tags, scores = crf.top_k_paths(np.zeros((1, 2, 2)), k, None, np.array([[3.0, 2.0], [1.0, 0.0]]))
@@ -724,7 +695,6 @@ def test_k_may_be_any_integer(k):
     assert_allclose(numpy(scores), [[3, 2, 1]])
 
 
-@on_keras_3
 @pytest.mark.parametrize(("batch", "time"), few((0, 0), (0, 3), (2, 0)))
 def test_no_sentences_and_sentences_without_positions(batch, time):
     shape = (batch, time, 2)

@@ -22,7 +22,7 @@ TINY = Settings(task="ner", width=8, depth=1, batch_size=16, epochs=2, learning_
 CORPUS = load_mini("ner")
 PARTS = {name: [s for s in getattr(CORPUS, name) if 8 < len(s.text) <= 16][:24] for name in ("train", "valid", "test")}
 TEXTS = ["李雷在上海工作。", "", "北京下了一场大雨。", "   "]
-pytestmark = pytest.mark.once("torch")
+BACKENDS = ["torch"]
 
 
 @pytest.fixture(scope="module")

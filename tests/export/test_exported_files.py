@@ -25,7 +25,7 @@ from kcrf.taggers.networks import build_network, crf_of  # noqa: E402
 from kcrf.taggers.pooled import build_classifier  # noqa: E402
 from kcrf.taggers.setup import save_setup  # noqa: E402
 
-pytestmark = [pytest.mark.once("tensorflow"), pytest.mark.keras_3("exported from Keras 3")]
+BACKENDS = ["tensorflow"]
 
 TEXTS = ["".join(words) for words in load_mini().valid[:12]] + ["一", "他" * 300, "用Python3写3.14行"]
 EXAMPLE = Path(__file__).parents[2] / "examples" / "basic_onnx_segment.py"
@@ -91,8 +91,8 @@ def test_a_dictionary_and_known_words_work_as_on_the_run(words):
     [
         ("crf", "bioes"),
         ("softmax", "bio"),
-        pytest.param("crf", "bio", marks=pytest.mark.long),
-        pytest.param("softmax", "bioes", marks=pytest.mark.long),
+        pytest.param("crf", "bio", marks=pytest.mark.slow),
+        pytest.param("softmax", "bioes", marks=pytest.mark.slow),
     ],
 )
 def test_entities_are_those_of_the_run(head, scheme, tmp_path):
@@ -246,7 +246,7 @@ def test_a_saved_model_gives_what_the_onnx_file_gives(scheme, tmp_path):
         export_model(tmp_path / "run", tmp_path / "saved", "saved_model")
 
 
-@pytest.mark.parametrize("task", ["ner", pytest.param("classify", marks=pytest.mark.long)])
+@pytest.mark.parametrize("task", ["ner", pytest.param("classify", marks=pytest.mark.slow)])
 def test_a_saved_model_with_a_bert_gives_what_the_onnx_file_gives(task, tmp_path):
     import tensorflow as tf
 

@@ -9,8 +9,6 @@ from kcrf.backend import K, keras
 from kcrf.layers import Loss
 from kcrf.snippets import DataGenerator, sequence_padding
 
-pytestmark = pytest.mark.keras_3("bert4keras has its own there")
-
 
 @keras.saving.register_keras_serializable(package="tests")
 class TokenLoss(Loss):

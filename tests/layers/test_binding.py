@@ -7,9 +7,11 @@ import pytest
 from conftest import few
 from numpy.testing import assert_allclose, assert_array_equal
 
-from kcrf.backend import backend_name, keras, ops
+from kcrf.backend import OLD_HOST, backend_name, keras, ops
 from kcrf.layers import ConditionalRandomField, ViterbiTags
 from kcrf.tags import bmes
+
+BACKENDS = ["torch", "tensorflow", "jax", "tf_keras"]
 
 WORDS = np.random.default_rng(1).integers(1, 20, (12, 6))
 TAGS = np.random.default_rng(2).integers(0, 4, (12, 6))
@@ -45,8 +47,8 @@ def two_copies(way, tmp_path):
     return [keras.saving.load_model(tmp_path / f"{name}.keras") for name in ("first", "second")]
 
 
-@pytest.mark.keras_3("tf_keras refuses models with two layers of one name")
-@pytest.mark.long(but="torch")
+@pytest.mark.skipif(OLD_HOST, reason="tf_keras refuses models with two layers of one name")
+@pytest.mark.once
 @pytest.mark.parametrize("way", ["clone", "checkpoints"])
 def test_two_copies_of_a_layer_in_one_model_keep_their_scores(way, tmp_path):
     models = two_copies(way, tmp_path)
@@ -77,7 +79,7 @@ def test_two_copies_of_a_layer_in_one_model_keep_their_scores(way, tmp_path):
         assert_array_equal(found, tags)
 
 
-@pytest.mark.long(but="torch old_host")
+@pytest.mark.once
 def test_a_loss_of_a_layer_outside_of_the_model_says_so():
     model, layer = crf_model()
     clone = keras.models.clone_model(model)
@@ -93,7 +95,7 @@ def test_a_loss_of_a_layer_outside_of_the_model_says_so():
     model.fit(WORDS, TAGS, verbose=0)
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_a_loss_outlives_a_clone_of_its_layer(tmp_path):
     model, layer = crf_model()
     model.compile("sgd", loss=layer.sparse_loss)
@@ -147,7 +149,7 @@ def test_labels_without_a_likelihood_stop_the_first_batch(what, how):
 
 
 @pytest.mark.skipif(backend_name() != "tensorflow", reason="XLA elsewhere raises")
-@pytest.mark.keras_3("tf_keras does not compile by XLA unless asked")
+@pytest.mark.skipif(OLD_HOST, reason="tf_keras does not compile by XLA unless asked")
 def test_under_xla_on_tensorflow_their_loss_is_nan_and_they_teach_nothing():
     model, layer = crf_model(constraints=bmes())
     model.compile("sgd", loss=layer.sparse_loss, jit_compile=True)
@@ -157,7 +159,6 @@ def test_under_xla_on_tensorflow_their_loss_is_nan_and_they_teach_nothing():
     assert np.isfinite(model.evaluate(WORDS, bad_labels("none"), verbose=0))
 
 
-@pytest.mark.long(but="keras_3")
 def test_masked_labels_may_be_anything_and_the_probability_of_forbidden_ones_is_0():
     model, layer = crf_model(constraints=bmes())
     words, tags = WORDS.copy(), bad_labels("large")

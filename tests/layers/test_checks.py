@@ -7,6 +7,8 @@ from conftest import few
 from kcrf.backend import keras, ops
 from kcrf.layers import ConditionalRandomField, MaximumEntropyMarkovModel, SetLearningRate
 
+BACKENDS = ["torch", "tensorflow", "jax", "tf_keras"]
+
 LENGTHS = np.array([6, 3, 5, 2, 6, 4, 1, 6])
 REAL = np.arange(6) < LENGTHS[:, None]
 WORDS = np.where(REAL, np.random.default_rng(1).integers(1, 20, REAL.shape), 0)
@@ -38,7 +40,7 @@ def test_class_weights_are_refused(how):
         getattr(model, how)(WORDS, TAGS, class_weight={0: 1.0, 1: 2.0, 2: 1.0, 3: 1.0}, **arguments)
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_weights_of_sentences_are_taken():
     compiled(ConditionalRandomField()).fit(WORDS, TAGS, sample_weight=LENGTHS.astype("float32"), verbose=0)
 
@@ -58,7 +60,7 @@ def test_a_loss_of_keras_on_the_outputs_of_a_crf_is_refused(loss, head):
         model.fit(WORDS, np.maximum(TAGS, 0), verbose=0)
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_other_losses_beside_or_in_place_of_that_of_the_layer_are_taken():
     frozen = ConditionalRandomField(trainable=False)
     frozen_model = compiled(frozen, keras.losses.SparseCategoricalCrossentropy(True), mask_zero=False)
@@ -81,7 +83,7 @@ def test_other_losses_beside_or_in_place_of_that_of_the_layer_are_taken():
 # What is probably a mistake
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 @pytest.mark.parametrize("metric", few("accuracy", keras.metrics.SparseCategoricalAccuracy()))
 def test_an_accuracy_that_counts_padding_is_named(metric):
     layer = ConditionalRandomField(name="CRF")
@@ -106,7 +108,7 @@ def softmaxes():
     }
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 @pytest.mark.parametrize("way", softmaxes())
 def test_a_softmax_before_the_crf_is_named(way, tmp_path):
     with pytest.warns(UserWarning, match=r"`CRF` needs scores of any size.* Received: the output of the softmax `"):
@@ -115,7 +117,7 @@ def test_a_softmax_before_the_crf_is_named(way, tmp_path):
     keras.saving.load_model(tmp_path / "model.keras")  # says it when a model is built, not when it is loaded
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_other_activations_before_the_crf_are_taken():
     for activation in (None, "linear", "relu", "log_softmax"):
         if activation != "log_softmax" or hasattr(keras.activations, activation):
@@ -134,7 +136,7 @@ def test_a_forgotten_mask_is_named(what):
     model.fit(words.copy(), tags.copy(), verbose=0)  # says it once
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_zeros_and_unknown_tags_that_are_no_padding_are_taken():
     random = np.random.default_rng(3)
     words, tags = random.integers(0, 3, (64, 6)), random.integers(-1, 4, (64, 6))
@@ -144,7 +146,7 @@ def test_zeros_and_unknown_tags_that_are_no_padding_are_taken():
         compiled(ConditionalRandomField(), mask_zero=False).fit(x, y, verbose=0)
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_nothing_is_said_outside_of_training(tmp_path):
     layer = ConditionalRandomField()
     model = compiled(layer, metrics=["accuracy"], mask_zero=False)

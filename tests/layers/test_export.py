@@ -9,7 +9,7 @@ from kcrf.backend import keras
 from kcrf.layers import ConditionalRandomField, MaximumEntropyMarkovModel, SetLearningRate, ViterbiTags
 from kcrf.tags import bmes
 
-pytestmark = [pytest.mark.once("tensorflow"), pytest.mark.keras_3("a SavedModel is TensorFlow's own format")]
+BACKENDS = ["tensorflow"]
 
 
 LAYERS = {

@@ -16,6 +16,8 @@ from kcrf.backend import OLD_HOST, backend_name, keras, ops, path_of
 from kcrf.layers import ConditionalRandomField, MaximumEntropyMarkovModel, ViterbiTags, with_learning_rate_multiplier
 from kcrf.tags import bio, bioes, bmes
 
+BACKENDS = ["torch", "tensorflow", "jax", "tf_keras"]
+
 random = np.random.default_rng(0)
 EMISSIONS = random.normal(size=(3, 5, 4)).astype("float32")
 MASK = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0], [0, 1, 0, 1, 1]], bool)
@@ -211,7 +213,7 @@ def test_span_confidence_is_the_share_of_the_paths_that_hold_the_span(scheme, bo
         assert_allclose(probabilities, expected, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_span_confidence_of_a_free_layer_reads_tags_by_the_scheme_it_is_given():
     """Without constraints, P(B-A I-A and then no I-A) among all paths, legal or not."""
     scheme = bio(["A"])
@@ -224,7 +226,7 @@ def test_span_confidence_of_a_free_layer_reads_tags_by_the_scheme_it_is_given():
     assert_allclose(found, [np.exp(oracles.log_sum(fits) - scored["log_z"])], rtol=1e-5)
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_span_confidences_of_many_spans_and_of_none():
     layer = built(constraints=bmes())
     emissions = random.normal(size=(3, 30, 4)).astype("float32")
@@ -254,7 +256,7 @@ def test_spans_that_cannot_be_are_refused(spans, message):
         layer.span_confidence(layer(EMISSIONS, mask=MASK), spans)
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 @pytest.mark.parametrize("scale", [1.0, 30.0, 1000.0])
 @pytest.mark.parametrize("constrained", [True, False])
 def test_span_confidences_of_scores_of_any_size_are_the_enumerated_ones(scale, constrained):
@@ -276,7 +278,7 @@ def test_span_confidences_of_scores_of_any_size_are_the_enumerated_ones(scale, c
             assert_allclose(probability, expected, rtol=1e-3, atol=1e-6)
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_span_confidences_take_one_pass_and_equal_the_share_of_the_restricted_paths():
     """`log_probability_within` is another way to the same numbers, with a pass for each span."""
     passes = []
@@ -300,7 +302,7 @@ def test_span_confidences_take_one_pass_and_equal_the_share_of_the_restricted_pa
             assert_allclose(found[row][index], np.exp(numpy(log_p)[0]), rtol=1e-4, atol=1e-7)
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_a_free_layer_decodes_under_constraints_that_are_given(tmp_path):
     model, layer, words, _ = small_model()
     layer.set_weights([random.normal(size=(4, 4))])
@@ -325,7 +327,6 @@ def test_span_confidence_needs_a_scheme_of_the_right_size():
         built().span_confidence(EMISSIONS, [[], [], []], scheme=bio(["A"]))
 
 
-@pytest.mark.long(but="keras_3")
 def test_a_tagger_layer_with_confidences_returns_the_marginals_of_its_tags(tmp_path):
     model, layer, words, _ = small_model(lr_multiplier=10, use_boundary=True)
     tagger = keras.Model(model.input, ViterbiTags(layer, confidences=True)(model.output))
@@ -407,7 +408,7 @@ def test_fit_learns_and_a_loaded_model_trains_on_identically(tmp_path):
     assert_allclose(numpy(loaded.get_layer("CRF").trans), numpy(layer.trans), rtol=1e-5)
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_weights_come_back_from_a_weight_file(tmp_path):
     model, layer, words, _ = small_model(lr_multiplier=100)
     model.save_weights(tmp_path / "model.weights.h5")
@@ -422,7 +423,7 @@ def test_weights_come_back_from_a_weight_file(tmp_path):
     assert_allclose(*losses, rtol=1e-6)
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_dense_targets_train_too():
     model, layer, words, tags = small_model()
     model.compile("sgd", loss=layer.dense_loss, metrics=[layer.dense_accuracy])
@@ -435,7 +436,7 @@ def test_dense_targets_train_too():
     assert_allclose(dense_result["dense_accuracy"], sparse_result["sparse_accuracy"])
 
 
-@pytest.mark.long(but="torch old_host")
+@pytest.mark.once
 def test_the_compiled_loss_is_the_mean_and_sentence_weights_weigh_it():
     model, layer, words, tags = small_model()
     model.compile("sgd", loss=layer.sparse_loss)
@@ -446,7 +447,7 @@ def test_the_compiled_loss_is_the_mean_and_sentence_weights_weigh_it():
     assert_allclose(weighted, (weights * each).mean(), rtol=1e-5)
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_in_fit_a_sentence_of_weight_zero_teaches_nothing():
     weights = np.arange(16) % 2 * 1.0
     losses = []
@@ -526,7 +527,7 @@ def test_what_cannot_work_is_refused(make, message):
         make()
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_a_loss_outlives_its_layer_no_further_than_saying_so():
     loss = built().sparse_loss
     gc.collect()
@@ -559,7 +560,7 @@ def test_viterbi_accuracy_is_a_compiled_metric_that_follows_the_weights(jit):
     assert len(set(shares)) > 1
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_viterbi_accuracy_of_a_loaded_model_of_one_hot_tags_and_weighed(tmp_path):
     model, layer, words, tags = small_model(lr_multiplier=10)
     one_hot = np.eye(4, dtype="float32")[tags]
@@ -580,7 +581,7 @@ def test_viterbi_accuracy_of_a_loaded_model_of_one_hot_tags_and_weighed(tmp_path
     assert_allclose([again[name] for name in found], list(found.values()), rtol=1e-6)
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_a_model_that_is_built_by_its_data_counts_viterbi_accuracy_too():
     set_seeds(3)
     layer = ConditionalRandomField(lr_multiplier=10)

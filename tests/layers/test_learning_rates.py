@@ -6,7 +6,7 @@ from conftest import few
 from numpy.testing import assert_allclose, assert_array_equal
 from seeds import set_seeds
 
-from kcrf.backend import backend_name, keras, ops, path_of
+from kcrf.backend import OLD_HOST, backend_name, keras, ops, path_of
 from kcrf.layers import AutoLearningRate, ConditionalRandomField, SetLearningRate, suggest_lr_multiplier
 from kcrf.optimizers import (
     AdamWeightDecay,
@@ -14,6 +14,8 @@ from kcrf.optimizers import (
     extend_with_exponential_moving_average,
     extend_with_lookahead,
 )
+
+BACKENDS = ["torch", "tensorflow", "jax", "tf_keras"]
 
 random = np.random.default_rng(0)
 X = random.normal(size=(8, 6)).astype("float32")
@@ -76,7 +78,7 @@ def test_a_suggestion_needs_positive_numbers(learning_rate, steps):
 # lr_multiplier="auto"
 
 
-@pytest.mark.long(but="torch old_host")
+@pytest.mark.once
 def test_auto_is_one_until_fit_begins_and_then_what_is_suggested():
     model, layer = crf_model(lr_multiplier="auto", use_boundary=True)
     assert float(layer.multiplier) == 1
@@ -90,7 +92,7 @@ def test_auto_is_one_until_fit_begins_and_then_what_is_suggested():
     assert layer.get_config()["lr_multiplier"] == "auto"
 
 
-@pytest.mark.long(but="torch old_host")
+@pytest.mark.once
 def test_auto_trains_exactly_as_its_number_does():
     auto, auto_layer = crf_model(lr_multiplier="auto", use_boundary=True)
     fixed, fixed_layer = crf_model(lr_multiplier=suggest_lr_multiplier(1e-3, 12), use_boundary=True)
@@ -167,7 +169,6 @@ OPTIMIZERS = {
 }
 
 
-@pytest.mark.long(but="keras_3")
 @pytest.mark.parametrize("name", few(*OPTIMIZERS))
 def test_under_every_optimizer_auto_is_the_number_given_from_the_start(name):
     """Also in a second `fit`: `steps` is the same there, but the scores are other ones than at the start."""
@@ -192,7 +193,7 @@ def test_under_every_optimizer_auto_is_the_number_given_from_the_start(name):
         assert_allclose(auto, fixed, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 @pytest.mark.parametrize(
     "name", few("lookahead", "plain", "prior 20", "average", *["use_ema"][: backend_name() != "jax"])
 )
@@ -211,7 +212,7 @@ def test_a_change_between_updates_is_a_change_of_the_rate_alone(name):
     assert_allclose(numpy(layer.trans), numpy(same.trans), rtol=1e-4)
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_a_layer_that_was_trained_asks_for_its_optimizer():
     model, layer = crf_model(lr_multiplier=10)
     model.compile("sgd", loss=layer.sparse_loss)
@@ -221,7 +222,7 @@ def test_a_layer_that_was_trained_asks_for_its_optimizer():
     layer.set_lr_multiplier(2, model.optimizer)
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_auto_without_a_number_says_so_once():
     model, layer = crf_model(lr_multiplier="auto")
     model.compile("sgd", loss=layer.sparse_loss)
@@ -249,7 +250,7 @@ def test_a_weight_file_loads_whatever_the_multipliers(tmp_path, saved, loaded):
     assert float(other_layer.multiplier) == (10 if loaded == 10 else 100 if saved == "auto" else 10)
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_auto_looks_at_the_highest_rate_of_a_schedule_and_at_given_steps():
     model, layer = crf_model(lr_multiplier="auto")
     model.compile(keras.optimizers.Adam(WarmupLinearDecay(1e-4, 300, 1000)), loss=layer.sparse_loss)
@@ -257,7 +258,7 @@ def test_auto_looks_at_the_highest_rate_of_a_schedule_and_at_given_steps():
     assert float(layer.multiplier) == 100.0
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_auto_says_when_it_cannot_know_how_long_the_run_is():
     callback = AutoLearningRate(crf_model(lr_multiplier="auto")[1])
     callback.set_params({"steps": None, "epochs": 2})
@@ -348,7 +349,7 @@ class Lazy(keras.Model):
         return self.head(inputs)
 
 
-@pytest.mark.keras_3("Keras 2 makes all weights outside of symbolic calls")
+@pytest.mark.skipif(OLD_HOST, reason="Keras 2 makes all weights outside of symbolic calls")
 def test_weights_that_come_late_are_divided_too():
     model = Lazy()
     model.compile("sgd", "mse")
@@ -358,7 +359,7 @@ def test_weights_that_come_late_are_divided_too():
     assert_allclose(numpy(model.head.layer.bias), np.full(3, 0.01), rtol=1e-6)
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_moving_averages_seeds_and_losses_are_as_without_the_wrapper(tmp_path):
     def model(k):
         wrap = (lambda layer: SetLearningRate(layer, k)) if k else (lambda layer: layer)
@@ -384,7 +385,7 @@ def test_moving_averages_seeds_and_losses_are_as_without_the_wrapper(tmp_path):
     assert_allclose(loaded.predict(X, verbose=0), wrapped.predict(X, verbose=0), rtol=1e-6)
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_masks_pass_through_and_reach_the_layer():
     words = np.array([[3, 4, 0, 0], [1, 2, 5, 6]])
 
@@ -402,7 +403,7 @@ def test_masks_pass_through_and_reach_the_layer():
     assert_allclose(numpy(masked), numpy(lstm(values[:, :2])), rtol=1e-5)
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_a_loaded_model_with_a_wrapped_layer_trains_on_identically(tmp_path):
     model, _, head = dense_model(lambda layer: SetLearningRate(layer, 100))
     model.compile("adam", "mse")

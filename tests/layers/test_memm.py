@@ -18,7 +18,8 @@ from kcrf.layers import AutoLearningRate, MaximumEntropyMarkovModel, ViterbiTags
 from kcrf.layers.memm import equal_crf
 from kcrf.tags import bmes
 
-on_keras_3 = pytest.mark.long(but="keras_3")  # the old host has the same functions of tensors
+BACKENDS = ["torch", "tensorflow", "jax", "tf_keras"]
+
 random = np.random.default_rng(0)
 EMISSIONS = random.normal(size=(5, 5, 4)).astype("float32")
 TRANSITIONS = (2 * random.normal(size=(4, 4))).astype("float32")
@@ -82,7 +83,6 @@ def test_losses_are_the_mean_of_both_directions_on_the_sentence_with_masked_posi
     assert_allclose(numpy(layer.dense_loss(np.eye(4, dtype="float32")[TAGS], y_pred)), both, rtol=1e-4)
 
 
-@on_keras_3
 def test_low_rank_losses_are_those_of_the_product():
     full, low = built(), built(hidden_dim=2, lr_multiplier=10)
     assert np.abs(numpy(low.l_trans) - numpy(low.r_trans)).min() > 0
@@ -107,8 +107,7 @@ def test_unknown_tags_cost_nothing_and_tell_their_neighbours_nothing():
     assert_allclose(numpy(layer.dense_loss(zero_rows, y_pred)), expected_losses, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.long(but="torch")
-@on_keras_3
+@pytest.mark.once
 def test_each_direction_is_a_likelihood_over_the_known_positions():
     layer = built(transitions=TRANSITIONS)
     paths = np.array(list(itertools.product(range(4), repeat=3)))
@@ -119,7 +118,6 @@ def test_each_direction_is_a_likelihood_over_the_known_positions():
             assert_allclose(np.exp(-numpy(layer.basic_loss(targets, rows, backwards))).sum(), 1.0, rtol=1e-5)
 
 
-@on_keras_3
 def test_the_equal_crf_scores_every_path_as_the_model_does_and_decodes_it():
     layer = built(transitions=TRANSITIONS)
     emissions, mask = EMISSIONS[:, :4], MASK[:, :4]
@@ -149,7 +147,6 @@ def enumerated(emissions, mask):
     return sentences
 
 
-@on_keras_3
 @pytest.mark.parametrize("hidden_dim", few(4, None))
 def test_the_k_best_entropy_and_spans_are_those_of_the_enumerated_paths(hidden_dim):
     layer = built(lr_multiplier=10, hidden_dim=hidden_dim, transitions=TRANSITIONS)
@@ -173,7 +170,7 @@ def test_the_k_best_entropy_and_spans_are_those_of_the_enumerated_paths(hidden_d
             assert_allclose(probability, shares[np.array(holds)].sum(), rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.long(but="torch tensorflow old_host")
+@pytest.mark.once
 def test_viterbi_accuracy_is_a_compiled_metric_of_this_layer_too():
     layer = MaximumEntropyMarkovModel(lr_multiplier=10, hidden_dim=2)
     model = keras.Sequential([keras.Input((None, 4)), layer])
@@ -185,7 +182,7 @@ def test_viterbi_accuracy_is_a_compiled_metric_of_this_layer_too():
     assert_allclose(shares, shares[0], rtol=1e-6)
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_auto_gets_its_number_and_keeps_it_in_a_file(tmp_path):
     layer = MaximumEntropyMarkovModel(lr_multiplier="auto", hidden_dim=2, name="MEMM")
     model = keras.Sequential([keras.Input((None, 4)), layer])
@@ -200,7 +197,6 @@ def test_auto_gets_its_number_and_keeps_it_in_a_file(tmp_path):
     assert_array_equal(numpy(loaded.trans), numpy(layer.trans))
 
 
-@on_keras_3
 @settings(max_examples=12)
 @given(
     st.sampled_from([(2, 1), (3, 6)] if backend_name() == "torch" else [(5, 5)]),
@@ -223,8 +219,7 @@ def test_any_mask_and_size_of_scores(shape, scale, seed):
         assert (expected(emissions, other, mask, transitions)[:, 2] <= score + 1e-4 * max(1, scale)).all()
 
 
-@pytest.mark.long(but="torch")
-@on_keras_3
+@pytest.mark.once
 @pytest.mark.parametrize("tags", [1, 7])
 def test_any_number_of_tags(tags):
     transitions, emissions = (random.normal(size=shape).astype("float32") for shape in ((tags, tags), (2, 3, tags)))
@@ -250,7 +245,6 @@ def test_gradients_are_those_of_the_definition_eager_and_compiled():
         assert_allclose(gradient[at], slope, atol=1e-4)
 
 
-@on_keras_3
 def test_one_tag_at_minus_infinity_masks_nothing():
     layer = built(transitions=TRANSITIONS)
     emissions = EMISSIONS.copy()
@@ -263,7 +257,7 @@ def test_one_tag_at_minus_infinity_masks_nothing():
     assert np.isfinite(value) and np.isfinite(gradient).all() and (gradient[:, 2, 1] == 0).all()
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 @pytest.mark.parametrize("hidden_dim", few(2, None))
 @pytest.mark.parametrize("optimizer", few("Adam", "SGD"))
 def test_the_multiplier_is_exactly_k_times_the_rate_of_the_effective_scores(optimizer, hidden_dim):
@@ -281,7 +275,7 @@ def test_the_multiplier_is_exactly_k_times_the_rate_of_the_effective_scores(opti
     assert_allclose(moved(100), 100 * moved(1), rtol=1e-2, atol=1e-5)
 
 
-@pytest.mark.long(but="torch jax")
+@pytest.mark.once
 @pytest.mark.parametrize("hidden_dim", few(2, None))
 def test_fit_learns_and_a_loaded_model_trains_on_identically(tmp_path, hidden_dim):
     set_seeds(3)
@@ -342,7 +336,7 @@ for hidden_dim in (None, 2):
 """
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_losses_are_bert4keras_numbers_per_token(bert4keras_python):  # noqa: F811
     left, right = (random.normal(size=(4, 2)).astype("float32") for _ in range(2))
     mask = np.arange(5) < np.array([[5], [3], [1], [4], [2]])

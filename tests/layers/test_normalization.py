@@ -8,6 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from kcrf.backend import keras, ops
 from kcrf.layers import LayerNormalization
 
+BACKENDS = ["torch", "tensorflow", "jax", "tf_keras"]
+
 random = np.random.default_rng(0)
 HIDDEN = np.random.default_rng(1).normal(2, 3, size=(2, 4, 5)).astype("float32")
 CONDITION = np.random.default_rng(2).normal(size=(2, 3)).astype("float32")
@@ -64,7 +66,7 @@ outputs["normalized"] = K.eval(layer(given))
 """
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_it_is_the_layer_of_bert4keras(bert4keras_python):  # noqa: F811
     layer = made(hidden_units=6, hidden_activation="tanh")
     gamma, beta, hidden, of_beta, of_gamma = layer.get_weights()

@@ -20,7 +20,6 @@ from kcrf.layers import (
 from kcrf.layers.dense import BiasAdd, Dense, ResidualAdd, TruncatedNormal
 from kcrf.layers.pooling import FirstToken
 
-pytestmark = pytest.mark.keras_3("there bert4keras' own layers are used")
 RNG = np.random.default_rng(0)
 
 
@@ -113,7 +112,7 @@ def test_attention_adds_relative_positions_to_keys_and_to_values():
     assert_close(layer([hidden, positions], mask=[mask, None]), expected)
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_attention_dropout_acts_in_training_only_and_keeps_the_expectation():
     layer = MultiHeadAttention(2, 4, attention_dropout=0.5)
     hidden, mask = array(1, 4, 8), np.array([[True, True, True, False]])
@@ -308,7 +307,7 @@ def test_mixout_takes_whole_rows_of_the_kernel_by_the_formula_of_the_paper(p):
     assert len({tuple(row) for row in is_kept}) > 3  # units are drawn apart
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_mixout_keeps_the_expectation():
     layer = mixout_layer(0.5)
     draws = mixed_kernels(layer, 1500)
@@ -399,7 +398,7 @@ LAYERS = {
 }
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 @pytest.mark.parametrize("name", LAYERS)
 def test_a_layer_comes_back_from_its_config_and_from_a_file(name, tmp_path):
     make, shapes = LAYERS[name]

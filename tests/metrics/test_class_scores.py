@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 
 from kcrf.metrics import classification_scores, regression_scores
 
+BACKENDS = ["torch"]
+
 LABELS = ["a", "b", "c"]
 PAIRS = st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), min_size=1, max_size=30)
 

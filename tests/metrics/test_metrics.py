@@ -21,6 +21,8 @@ from kcrf.metrics import (
 )
 from kcrf.tags import bio, bmes
 
+BACKENDS = ["torch"]
+
 
 def test_a_word_counts_when_both_ends_are_right():
     gold = [["ab", "c", "d"], ["ab"]]

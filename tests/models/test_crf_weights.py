@@ -11,6 +11,8 @@ from kcrf.checkpoints import write_safetensors
 from kcrf.crf_weights import load_crf_weights
 from kcrf.layers import ConditionalRandomField, MaximumEntropyMarkovModel
 
+BACKENDS = ["torch", "tensorflow", "jax", "tf_keras"]
+
 random = np.random.default_rng(0)
 EMISSIONS = random.normal(size=(4, 6, 4)).astype("float32")
 LENGTHS = np.array([6, 4, 1, 3])
@@ -125,7 +127,7 @@ for name in inputs["names"]:
 """
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_bert4keras_weight_files_of_all_kinds_give_its_losses_and_its_tags(tmp_path, bert4keras_python):  # noqa: F811
     padded = np.where(MASK[:, :, None], EMISSIONS, np.float32(-7.0))
     names = ["best_model.weights", "best_model.h5", "best_model.weights.h5"]  # TensorFlow's, Keras 2's, Keras 3's
@@ -164,7 +166,7 @@ def memm(**arguments):
     return layer
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_bert4keras_memm_weights_of_full_and_low_rank_give_its_losses(tmp_path, bert4keras_python):  # noqa: F811
     pytest.importorskip("tensorflow")
     left, right = random.normal(size=(2, 4, 2)).astype("float32")

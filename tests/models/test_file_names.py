@@ -6,7 +6,7 @@ import pytest
 from kcrf.backend import keras
 from kcrf.models import build_transformer_model
 
-pytestmark = pytest.mark.once("torch")
+BACKENDS = ["torch"]
 SIZES = dict(vocab_size=9, hidden_size=4, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8)
 
 

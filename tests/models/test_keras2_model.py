@@ -7,8 +7,6 @@ from kcrf.backend import K, backend_name, keras
 from kcrf.layers import Embedding
 from kcrf.models import Keras2Model
 
-pytestmark = pytest.mark.keras_3("Keras 2 has these habits itself")
-
 
 def test_trains_what_was_trainable_at_compile():
     x, shared, top = keras.Input((3,)), keras.layers.Dense(3, name="shared"), keras.layers.Dense(1, name="top")

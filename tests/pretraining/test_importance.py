@@ -17,7 +17,7 @@ from kcrf.taggers import TextClassifier
 from kcrf.taggers.open import load_tagger
 from kcrf.training import train_classifier, train_tagger
 
-pytestmark = pytest.mark.once("torch")
+BACKENDS = ["torch"]
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "0.1.0"
 WORDS = {"good": ("good", "fine", "great"), "bad": ("bad", "poor", "awful")}
 LABEL = {word: label for label, words in WORDS.items() for word in words}

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from kcrf.pretraining import choose_positions, hide
 
-pytestmark = pytest.mark.once("torch")
+BACKENDS = ["torch"]
 
 
 @st.composite

@@ -76,7 +76,7 @@ class Rows:
 VOCABULARY = {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4, **{str(n): n for n in range(5, 300)}}
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_batches_have_every_window_once_in_a_pass_and_new_masks_in_the_next():
     settings = replace(TINY, length=20, mask="tokens", batch_size=3)
     numbers = np.array([0, 2, 3, 5, 7, 9])
@@ -101,7 +101,7 @@ def test_batches_have_every_window_once_in_a_pass_and_new_masks_in_the_next():
     np.testing.assert_array_equal(batches[0][0]["Input-Token"], seen[0][0])
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_static_and_held_out_masks_stay():
     settings = replace(TINY, length=20, mask="tokens", batch_size=4)
     static = MaskedBatches(Rows(), np.array([3]), replace(settings, static=True), VOCABULARY, steps=1)
@@ -114,7 +114,7 @@ def test_static_and_held_out_masks_stay():
     assert before == [held_out[i][1].tolist() for i in range(2)]
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_what_follows_from_its_neighbours_is_learnt(text, tmp_path):
     """Guessing by frequency costs more than 2 nats and is right one time in four."""
     settings = replace(TINY, steps=300, every=150, mask="tokens", batch_size=32)
@@ -123,7 +123,7 @@ def test_what_follows_from_its_neighbours_is_learnt(text, tmp_path):
     assert rows[-1]["valid_loss"] < 0.9 < 2 < rows[0]["loss"] and rows[-1]["valid_accuracy"] > 0.75
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_the_folder_is_a_bert_for_everybody(whole, tmp_path):
     import transformers
 
@@ -145,8 +145,8 @@ def test_the_folder_is_a_bert_for_everybody(whole, tmp_path):
     assert {path.name for path in (out / "pretraining").iterdir()} == {"about.json", "log.csv"}
 
 
-@pytest.mark.once("torch")
-@pytest.mark.long
+@pytest.mark.once
+@pytest.mark.slow
 def test_the_best_weights_are_written_in_googles_format_too(text, tmp_path):
     out, wild = tmp_path / "bert", replace(TINY, learning_rate=3.0, warmup=0.99, google_checkpoint=True)
     rows = pretrain(wild, [text], out)
@@ -163,7 +163,7 @@ def line_words(line):
     return [line[i : i + 2] for i in range(0, len(line), 2)]
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_further_pretraining_begins_with_the_weights_of_the_bert(whole, text, tmp_path):
     out, rows = whole
     still = PretrainingSettings(bert=str(out), length=16, steps=2, batch_size=8, learning_rate=1e-12, mask="words")
@@ -176,7 +176,7 @@ def test_further_pretraining_begins_with_the_weights_of_the_bert(whole, text, tm
     assert (tmp_path / "more" / "vocab.txt").read_text() == (out / "vocab.txt").read_text()
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_a_new_model_has_room_for_longer_windows_and_starts_from_sinusoids(text, tmp_path):
     out = tmp_path / "short"
     pretrain(replace(TINY, steps=1, positions=24, learning_rate=1e-12), [text], out)
@@ -192,7 +192,7 @@ def test_a_new_model_has_room_for_longer_windows_and_starts_from_sinusoids(text,
         pretrain(replace(longer, length=25), [text], tmp_path / "longer")
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_dropout_is_that_of_the_settings_but_what_is_written_keeps_the_models_own(text, whole, tmp_path):
     assert json.loads((whole[0] / "config.json").read_text())["hidden_dropout_prob"] == 0.1
     settings, weights = replace(TINY, **SCRATCH, bert=str(whole[0]), steps=4), {}
@@ -206,7 +206,7 @@ def test_dropout_is_that_of_the_settings_but_what_is_written_keeps_the_models_ow
     assert not np.array_equal(weights[0.0], weights[0.1])
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_a_bert_without_a_head_gets_one_and_keeps_its_pooler(text, whole, tmp_path):
     from kcrf.models import save_pretrained
 
@@ -221,7 +221,7 @@ def test_a_bert_without_a_head_gets_one_and_keeps_its_pooler(text, whole, tmp_pa
     assert len(pooler) == 2 and all(np.array_equal(before[name], after[name]) for name in pooler)
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_tokens_keep_their_ids_where_a_vocabulary_has_one_twice(text, tmp_path):
     import transformers
 
@@ -237,13 +237,13 @@ def test_tokens_keep_their_ids_where_a_vocabulary_has_one_twice(text, tmp_path):
     assert known.convert_tokens_to_ids(["今", "天", "下"]) == [ids["今"], ids["天"], ids["下"]]
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_accumulated_gradients_make_an_update_of_several_batches(text, tmp_path):
     rows = pretrain(replace(TINY, accumulate=3, steps=4), [text], tmp_path / "bert")
     assert [row["step"] for row in rows] == [4] and np.isfinite(rows[0]["valid_loss"])
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 @pytest.mark.parametrize("precision", ["bfloat16"])
 def test_other_precisions_learn_too_and_leave_the_policy_as_it_was(precision, text, tmp_path):
     rows = pretrain(replace(TINY, precision=precision), [text], tmp_path / "bert")
@@ -251,7 +251,7 @@ def test_other_precisions_learn_too_and_leave_the_policy_as_it_was(precision, te
     assert open_checkpoint(tmp_path / "bert")["cls.predictions.bias"].dtype == np.float32
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_training_stops_where_the_held_out_loss_no_longer_falls(text, tmp_path):
     rows = pretrain(replace(TINY, patience=1, learning_rate=1e-12), [text], tmp_path / "bert")
     assert len(rows) < 4 and rows[-1]["valid_loss"] >= min(row["valid_loss"] for row in rows[:-1])
@@ -270,7 +270,7 @@ class Rounds(keras.callbacks.Callback):
             raise KeyboardInterrupt
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_an_interrupted_pretraining_goes_on_after_the_last_round(whole, text, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         pretrain(TINY, [text], tmp_path / "bert", Rounds(2))
@@ -286,7 +286,7 @@ def test_an_interrupted_pretraining_goes_on_after_the_last_round(whole, text, tm
     assert (tmp_path / "bert" / "model.safetensors").read_bytes() == (whole[0] / "model.safetensors").read_bytes()
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_further_pretraining_is_resumed_without_the_bert_that_it_began_with(whole, text, tmp_path):
     bert = shutil.copytree(whole[0], tmp_path / "bert")
     further = PretrainingSettings(bert=str(bert), length=16, steps=12, every=4, batch_size=8, learning_rate=1e-3)
@@ -307,7 +307,7 @@ resume_pretraining(folder) if command == "resume" else pretrain(TINY, [os.enviro
 """
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 @pytest.mark.parametrize("first", [2, "new.about.json", 8, "new.log.csv", "new.state.npz", "/state.npz"])
 def test_kill_9_changes_nothing(first, whole, text, tmp_path, monkeypatch):
     monkeypatch.setenv("TEXT", str(text))
@@ -324,7 +324,7 @@ def test_kill_9_changes_nothing(first, whole, text, tmp_path, monkeypatch):
     assert {path.name for path in out.rglob("*")} == {path.name for path in whole[0].rglob("*")}
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_bad_input_is_refused_and_nothing_is_written(text, whole, tmp_path, capsys):
     out = tmp_path / "bert"
     (tmp_path / "short.txt").write_text("今天\n")
@@ -350,7 +350,7 @@ def test_bad_input_is_refused_and_nothing_is_written(text, whole, tmp_path, caps
     assert json.loads((whole[0] / "pretraining" / "about.json").read_text())["is_complete"]
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_after_an_error_before_the_first_round_the_folder_is_free_again(text, tmp_path, monkeypatch):
     out = tmp_path / "bert"
     for name in ("_compile", "RoundEnd.on_epoch_end"):
@@ -371,7 +371,7 @@ def test_after_an_error_before_the_first_round_the_folder_is_free_again(text, tm
     assert len(resume_pretraining(out)) == 3
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_text_out_of_a_pipe_serves_where_it_is_read_once(whole, text, tmp_path):
     def pipe():
         reading, writing = os.pipe()  # its buffer holds a text of 64 KiB
@@ -389,7 +389,7 @@ def test_text_out_of_a_pipe_serves_where_it_is_read_once(whole, text, tmp_path):
     os.close(file)
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_a_bert_that_cannot_learn_hidden_tokens_and_a_folder_with_a_vocabulary_are_refused(text, whole, tmp_path):
     import transformers
 

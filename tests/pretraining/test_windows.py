@@ -7,7 +7,7 @@ from kcrf.pretraining import learn_vocabulary
 from kcrf.pretraining.windows import Windows, iterate_lines, word_splitter, write_tokens
 from kcrf.tokenizers import Tokenizer
 
-pytestmark = pytest.mark.once("torch")
+BACKENDS = ["torch"]
 TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "low", "##est", "##er", "price", *"今天天气好"]
 VOCABULARY = {token: number for number, token in enumerate(dict.fromkeys(TOKENS))}
 LINES = ["The lowest price", "lower LOW prices", "今天天气好", "the price 今天 low"]

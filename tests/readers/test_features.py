@@ -10,6 +10,8 @@ from kcrf.readers.padding import BUCKETS, bucket, pad
 from kcrf.readers.vocabulary import fold
 from kcrf.readers.windows import windows
 
+BACKENDS = ["torch"]
+
 texts = st.text(st.sampled_from("天地人。，a"), max_size=300)
 
 

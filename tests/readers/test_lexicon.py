@@ -12,6 +12,8 @@ from kcrf.readers import CharacterReader, Lexicon, Vocabulary
 from kcrf.readers.lexicon import LENGTHS, cross_fitted
 from kcrf.readers.padding import pad
 
+BACKENDS = ["torch"]
+
 
 def sentence(words):
     """The `Sentence` of a string of words."""

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from kcrf.readers import CharacterReader, PieceReader, Vocabulary, WordReader, WordVectors, WordVocabulary
 from kcrf.readers.vector_files import read_vectors
 
+BACKENDS = ["torch"]
+
 WORDS = ["the", "北京", "Leeds", "café"]
 TABLE = np.arange(12).reshape(4, 3).astype("float32") / 8 - 0.5
 

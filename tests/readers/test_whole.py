@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from kcrf.readers import CharacterReader, PieceReader, Vocabulary
 from kcrf.readers.whole import cut_pair
 
+BACKENDS = ["torch"]
+
 VOCABULARY = {token: i for i, token in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "b", "##b"])}
 
 

@@ -12,6 +12,8 @@ from kcrf.readers.word_tokens import token_spans
 from kcrf.readers.words import SPELLING, shape_of
 from kcrf.tags import bio, bioes
 
+BACKENDS = ["torch"]
+
 TOKENS = {  # texts with blanks where tokens begin
     "Germany's U.N. team didn't pay $1,000 (O'Brien).": "Germany 's U.N. team did n't pay $ 1,000 ( O'Brien ) .",
     "The U.S.-led 3.5-litre U.S.": "The U.S.-led 3.5-litre U.S.",

@@ -11,6 +11,8 @@ from kcrf.reports import write_report
 from kcrf.reports.charts import box_plot
 from kcrf.runs import read_run
 
+BACKENDS = ["torch"]
+
 ROWS = [  # gold, probability of "no"
     ("no", 0.9),
     ("no", 0.2),

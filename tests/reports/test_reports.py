@@ -15,6 +15,8 @@ from kcrf.reports.charts import heat_map, line_chart, reliability_diagram
 from kcrf.reports.mistakes import KINDS, frequent_mistakes
 from kcrf.tags import bio, bioes, bmes
 
+BACKENDS = ["torch"]
+
 SCORES = {
     "valid": {"true_words": 90, "test_words": 91, "recall": 0.87654, "precision": 0.9, "f": 0.88, "oov_recall": None},
     "test": {"true_words": 80, "test_words": 81, "recall": 0.7, "precision": 0.71234, "f": 0.70555, "oov_recall": 0.5},

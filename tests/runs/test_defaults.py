@@ -7,6 +7,8 @@ import pytest
 from kcrf.runs import Settings
 from kcrf.runs.defaults import choose_defaults, describe_settings
 
+BACKENDS = ["torch"]
+
 SIZES = [1, 15, 16, 40, 500, 1350, 1999, 3199, 3200, 3821, 4999, 5000, 6399, 6400, 8000, 17536, 20864, 10**6]
 SCRATCH = Settings()
 

@@ -13,7 +13,7 @@ from kcrf.runs import exported  # noqa: E402
 from kcrf.taggers import WordSegmenter  # noqa: E402
 from kcrf.taggers.ready import ready_segmenter  # noqa: E402
 
-pytestmark = pytest.mark.once("torch")
+BACKENDS = ["torch"]
 
 
 def altered(path, **texts):

@@ -10,6 +10,8 @@ import pytest
 from kcrf.runs import RunFolder, Settings
 from kcrf.runs.lock import LOCK, locked
 
+BACKENDS = ["torch"]
+
 
 def complete(path, seed=0):
     """Writes a complete run without a model."""

@@ -6,6 +6,8 @@ import pytest
 from kcrf.runs.records import last_advice
 from kcrf.tags import bmes
 
+BACKENDS = ["torch"]
+
 ALLOWED = bmes().allowed_transitions
 ROW = {"epoch": 3, "transition_size": 1.0, "emission_gap": 5.0, "lr_multiplier": 40, "suggested_lr_multiplier": 50}
 

@@ -34,16 +34,11 @@ SEEDED = "from kcrf.backend import keras\nkeras.utils.set_random_seed(0)\n" + SC
 SCRIPTS = {path.stem: path.read_text(encoding="utf-8") for path in FOLDER.glob("*_*.py")}
 HOSTS = ["tensorflow", "jax", "torch"]
 HERE = backend_name()
-pytestmark = pytest.mark.keras_3("the table is about Keras 3")
 TABLE = ROOT / "docs" / "bert4keras_examples.md"
 
-# `make test` runs each of these once.
-SHORT = {
-    "basic_extract_features": "jax",
-    "task_relation_extraction_gplinker": "torch",
-    "task_sequence_labeling_ner_crf": "tensorflow",
-}
-NAMES = [pytest.param(name, marks=pytest.mark.long(but=SHORT.get(name))) for name in sorted(SCRIPTS)]
+# `make test` runs these.
+SHORT = {"basic_extract_features", "task_relation_extraction_gplinker", "task_sequence_labeling_ner_crf"}
+NAMES = [pytest.param(name, marks=pytest.mark.once if name in SHORT else pytest.mark.slow) for name in sorted(SCRIPTS)]
 # What the unchanged script says on Keras 3: which call replaces the line.
 ERRORS = {
     "task_iflytek_adversarial_training": "kcrf.training.adversarial(model, 'Embedding-Token', epsilon)",
@@ -181,8 +176,8 @@ def test_an_example_runs_with_the_lines_of_the_table(name, data, tmp_path):
     assert float(done.stdout.rpartition("score: ")[2]) >= 0.9, done.stdout[-2000:]
 
 
-@pytest.mark.once("torch")
-@pytest.mark.long
+@pytest.mark.once
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(ERRORS))
 def test_the_unchanged_line_says_what_replaces_it(name, data, tmp_path):
     script = put_together(name, "bert4keras", data, tmp_path)
@@ -191,13 +186,13 @@ def test_the_unchanged_line_says_what_replaces_it(name, data, tmp_path):
     assert ERRORS[name] in done.stderr
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_every_change_of_the_table_is_explained_by_an_error():
     changed = {name for name in SCRIPTS if any("torch" in hosts for hosts, _, _ in changes(name))}
     assert changed == set(ERRORS) and len(SCRIPTS) == 17
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_the_page_is_what_the_scripts_say():
     assert TABLE.read_text(encoding="utf-8") == table()
 

@@ -13,7 +13,6 @@ from kcrf.backend import OLD_HOST, backend_name
 
 PACKAGE = Path(kcrf.__file__).parent
 ROOT = PACKAGE.parent
-pytestmark = pytest.mark.long(but="torch")
 
 
 def module_name(path):
@@ -31,6 +30,7 @@ def public(module):
     return {name: getattr(module, name) for name in getattr(module, "__all__", [])}
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_run(name):
     module = importlib.import_module(name)
@@ -45,6 +45,7 @@ def test_examples_run(name):
     assert runner.summarize(verbose=False).failed == 0
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", MODULES)
 def test_public_names_exist_and_are_documented(name):
     module = importlib.import_module(name)
@@ -57,7 +58,7 @@ def test_public_names_exist_and_are_documented(name):
 def backends(text):
     """The marks of a guide: it runs on torch, and on the backends that have blocks of their own in it."""
     named = set(re.findall(r"^```python (tensorflow|jax)$", text, re.MULTILINE))
-    return [pytest.mark.every_backend] if backend_name() in named else []
+    return [] if backend_name() in named else [pytest.mark.once]
 
 
 def shortened(blocks, text):
@@ -94,6 +95,7 @@ def test_the_code_of_a_guide_runs_from_top_to_bottom(document, tmp_path, monkeyp
     run(blocks if run_all else shortened(blocks, text), text, str(document))
 
 
+@pytest.mark.once
 def test_the_code_of_the_readme_prints_words(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -109,12 +111,14 @@ def test_the_code_of_the_readme_prints_words(tmp_path, monkeypatch, capsys):
     assert "".join(words) == names["text"]
 
 
+@pytest.mark.once
 def test_the_readme_in_chinese_has_the_same_code():
     texts = [(ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "README.zh.md")]
     ours, theirs = ([ast.dump(ast.parse(block[2])) for block in CODE.finditer(text)] for text in texts)
     assert ours == theirs
 
 
+@pytest.mark.once
 def test_the_version_stands_in_the_changelog():
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert f"## {kcrf.__version__}" in changelog

@@ -7,6 +7,8 @@ from forks import SCRIPT, run_python
 
 from kcrf.backend import OLD_HOST, backend_name
 
+BACKENDS = ["torch", "tensorflow", "jax", "tf_keras"]
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ARGUMENTS = {
     "basic_pretraining": ["run", "20"],
@@ -69,13 +71,13 @@ HERE = {
 }[backend_name()]
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 @pytest.mark.parametrize("name", [name for name in AT_LEAST if "crf" in name])
 def test_an_example_of_sequence_labelling_is_short(name):
     assert len((EXAMPLES / f"{name}.py").read_text(encoding="utf-8").splitlines()) < 120
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_the_examples_take_a_checkpoint_folder_of_any_format(tmp_path, monkeypatch):
     import torch
 
@@ -95,7 +97,7 @@ def test_the_examples_take_a_checkpoint_folder_of_any_format(tmp_path, monkeypat
 
 def marks(name):
     """Those of a script: what `make test` leaves out, and why a script does not run here."""
-    left_out = [] if name in HERE else [pytest.mark.long]
+    left_out = [] if name in HERE else [pytest.mark.slow]
     return [*left_out, *([pytest.mark.skip(reason=OWN_TESTS[name])] if name in OWN_TESTS else [])]
 
 

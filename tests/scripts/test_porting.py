@@ -16,7 +16,7 @@ from kcrf.layers import ConditionalRandomField
 from kcrf.models import build_transformer_model, load_bert4keras_weights
 
 ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.once("torch")
+BACKENDS = ["torch"]
 STRANGERS = sorted((Path(__file__).parent / "strangers").glob("*.py"))
 IMPORTED = {  # by the six examples of bert4keras that examples/ answers
     "backend": ["keras", "K", "set_gelu"],
@@ -29,7 +29,6 @@ IMPORTED = {  # by the six examples of bert4keras that examples/ answers
 random = np.random.default_rng(0)
 
 
-@pytest.mark.keras_3("they import keras, which is Keras 3 wherever it is installed")
 @pytest.mark.parametrize("script", STRANGERS, ids=lambda path: path.stem)
 def test_a_strangers_script_survives_the_swap(script, tmp_path):
     text = script.read_text(encoding="utf-8")
@@ -64,7 +63,6 @@ def test_the_tests_that_a_document_names_exist(document):
         assert f"def {test}(" in (ROOT / "tests" / file).read_text(encoding="utf-8"), f"{file}::{test}"
 
 
-@pytest.mark.keras_3("bert4keras itself answers there")
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
@@ -81,7 +79,6 @@ def test_what_is_not_here_says_so_at_the_import_and_where_to_go(statement, messa
         exec(statement, {})
 
 
-@pytest.mark.keras_3("bert4keras itself answers there")
 def test_what_is_not_here_says_so_at_the_call_and_where_to_go():
     with pytest.raises(ValueError, match="keras-hub have others. Received: model='t5'"):
         build_transformer_model(model="t5")
@@ -102,7 +99,6 @@ def gelu_again():
     set_gelu("erf")
 
 
-@pytest.mark.keras_3("bert4keras itself answers there")
 @pytest.mark.parametrize("version", ["erf", "tanh"])
 def test_set_gelu_says_what_gelu_means_in_models_built_afterwards(version, gelu_again):
     before = build_transformer_model(**SIZES)
@@ -190,7 +186,7 @@ outputs["trans"] = np.array(layer.trans)
 """
 
 
-@pytest.mark.parametrize("k", [pytest.param(1, marks=pytest.mark.long), 10])
+@pytest.mark.parametrize("k", [pytest.param(1, marks=pytest.mark.slow), 10])
 def test_fifty_steps_cost_what_they_cost_with_bert4keras(k, tmp_path, bert4keras_python):  # noqa: F811
     words = random.integers(1, 12, (50, 8, 9)) * (np.arange(9) < random.integers(2, 10, (50, 8, 1)))
     tags, words = words % 4, np.eye(12, dtype="float32")[words] * (words > 0)[..., None]

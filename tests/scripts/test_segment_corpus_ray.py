@@ -19,9 +19,9 @@ ROOT = Path(__file__).parents[2]
 LOADED = re.compile(r"process (\d+) has loaded the model")
 FILES, LINES = 12, 1200
 
+BACKENDS = ["torch"]
 pytestmark = [
-    pytest.mark.once("torch"),
-    pytest.mark.long,
+    pytest.mark.slow,
     pytest.mark.skipif(find_spec("ray") is None, reason="needs Ray: pip install 'ray[data]'"),
 ]
 

@@ -21,8 +21,7 @@ EPOCHS = 3
 TOLERANCE = {"rtol": 1e-4}  # float32, added up in another order
 
 pytestmark = [
-    pytest.mark.long,
-    pytest.mark.keras_3("the old host's strategies are TensorFlow's own"),
+    pytest.mark.slow,
     pytest.mark.skipif(backend_name() == "torch", reason="Keras distributes on TensorFlow and JAX only"),
 ]
 

@@ -22,7 +22,7 @@ from kcrf.taggers import EntityRecognizer, TextClassifier, WordSegmenter
 from kcrf.taggers.ready import ready_segmenter
 from kcrf.training import train_classifier
 
-pytestmark = pytest.mark.once("torch")
+BACKENDS = ["torch"]
 FIXTURES = ROOT / "tests" / "fixtures" / "0.1.0"  # small models of the built-in corpora
 QUICK = {"width": 16, "depth": 1, "batch_size": 8, "learning_rate": 0.01, "epochs": 1, "character_width": 8}
 LIMITS = {"--max-waiting": 80, "--max-length": 20_000, "--max-texts": 20, "--max-body": 400_000}
@@ -360,7 +360,7 @@ def test_a_body_in_chunks_is_bounded_too(server):
     assert status == 413
 
 
-@pytest.mark.long()
+@pytest.mark.slow
 def test_a_thousand_malformed_bodies_are_refused(server):
     rng, good = random.Random(0), json.dumps({"texts": ["今天", "好"], "top_k": 2, "model": "words"})
     refused = 0

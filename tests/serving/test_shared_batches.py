@@ -8,7 +8,7 @@ import pytest
 from kcrf.serving.batches import Batcher, QueueFull
 from kcrf.serving.metrics import Metrics
 
-pytestmark = pytest.mark.once("torch")
+BACKENDS = ["torch"]
 
 
 class Work:

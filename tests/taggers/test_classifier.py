@@ -25,7 +25,6 @@ from kcrf.taggers.pooled import build_classifier
 from kcrf.training import resume_tagger, train_classifier, train_segmenter
 from kcrf.training.progress import TrainingProgress
 
-pytestmark = pytest.mark.long(but="torch")  # compiles for minutes elsewhere
 WORDS = {"good": ("good", "fine", "great"), "bad": ("bad", "poor", "awful")}
 QUICK = {"task": "classify", "epochs": 3, "batch_size": 8, "learning_rate": 3e-3, "dropout": 0.0, "seed": 1}
 SCRATCH = {**QUICK, "width": 16, "depth": 1, "bigram_dropout": 0.0, "learning_rate": 0.02}
@@ -72,8 +71,7 @@ def bert_run(bert, tmp_path_factory):
     return folder / "run"
 
 
-@pytest.mark.long(but="torch jax")
-@pytest.mark.every_backend
+@pytest.mark.once
 @pytest.mark.parametrize("kind", few("bert_run", "run"))
 def test_a_run_stands_alone_and_classifies_as_it_was_scored(kind, request):
     folder = request.getfixturevalue(kind)
@@ -94,6 +92,7 @@ def test_a_run_stands_alone_and_classifies_as_it_was_scored(kind, request):
     assert scores["test"]["accuracy"] == 1
 
 
+@pytest.mark.once
 def test_the_log_has_the_metric_and_the_best_epoch_is_kept(run):
     record = read_run(run)
     assert set(record.log[0]) == {"epoch", "loss", "valid_accuracy", "seconds"} and len(record.log) == 3
@@ -101,6 +100,7 @@ def test_the_log_has_the_metric_and_the_best_epoch_is_kept(run):
     assert record.settings["labels"] == ["bad", "good"] and record.settings["metric"] == "accuracy"
 
 
+@pytest.mark.once
 def test_a_text_is_classified_as_in_any_batch_and_length_does_not_matter(run, bert_run):
     for folder in (run, bert_run):
         classifier = TextClassifier(folder)
@@ -111,6 +111,7 @@ def test_a_text_is_classified_as_in_any_batch_and_length_does_not_matter(run, be
         assert classifier.classify_batch([]) == []
 
 
+@pytest.mark.once
 def test_only_what_the_run_was_trained_on_is_taken(run):
     classifier = TextClassifier(run)
     with pytest.raises(TypeError, match="for one text call `classify`. Received: 'a text'"):
@@ -126,7 +127,7 @@ def test_only_what_the_run_was_trained_on_is_taken(run):
         EntityRecognizer(run)
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_more_positions_than_the_bert_has_are_refused(bert, tmp_path):
     for length in (256, 100):
         with pytest.raises(ValueError, match=f"must be at most 64, as many positions as .*bert.* Received: {length}"):
@@ -134,7 +135,7 @@ def test_more_positions_than_the_bert_has_are_refused(bert, tmp_path):
         assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_texts_may_be_iterated_once(tmp_path):
     settings = Settings(**{**SCRATCH, "epochs": 1})
     train_classifier(settings, **PARTS, out=tmp_path / "lists")
@@ -145,6 +146,7 @@ def test_texts_may_be_iterated_once(tmp_path):
         train_classifier(settings, PARTS["train"], iter(()), out=tmp_path / "none")
 
 
+@pytest.mark.once
 def test_pairs_are_learnt_on_a_bert(bert, tmp_path):
     settings = Settings(**{**QUICK, "epochs": 20}, bert=str(bert), metric="f")
     _, scores = train_classifier(settings, PAIRS[:80], PAIRS[:16], out=tmp_path / "run")
@@ -156,6 +158,7 @@ def test_pairs_are_learnt_on_a_bert(bert, tmp_path):
     assert read_run(tmp_path / "run").predictions[0]["text_b"] == PAIRS[0][1]
 
 
+@pytest.mark.once
 def test_numbers_are_learnt_in_their_own_units(tmp_path):
     """Far from 0 and wide: without standardising, the loss would not be finite or the rate too small."""
     train = [(text, str(5000.5 + 300 * (label == "good"))) for text, label in PARTS["train"]]
@@ -168,6 +171,7 @@ def test_numbers_are_learnt_in_their_own_units(tmp_path):
     assert regression_scores([float(label) for _, label in train], numbers) == pytest.approx(scores["valid"])
 
 
+@pytest.mark.once
 def test_small_numbers_are_written_as_they_were_found(tmp_path, capsys):
     """1e-7 and 2e-7: with six digits behind the point all of them would be 0."""
     gold, run = tmp_path / "gold.tsv", tmp_path / "run"
@@ -187,6 +191,7 @@ def test_small_numbers_are_written_as_they_were_found(tmp_path, capsys):
     assert scores["pearson"] != 0
 
 
+@pytest.mark.once
 def test_whole_numbers_are_labels_unless_the_metric_is_of_numbers(tmp_path):
     train = [(text, len(label)) for text, label in PARTS["train"][:16]]  # 3 and 4
     for metric, labels in ((None, ["3", "4"]), ("spearman", [])):
@@ -208,6 +213,7 @@ class Stops(keras.callbacks.Callback):
         """Shows nothing."""
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("kind", ["scratch", "bert"])
 def test_an_interrupted_run_goes_on_to_the_same_weights(kind, bert, tmp_path):
     settings = Settings(**(SCRATCH if kind == "scratch" else {**QUICK, "bert": str(bert), "dropout": 0.2}))
@@ -279,7 +285,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 @pytest.mark.parametrize("case", REFUSED)
 def test_data_that_cannot_be_learnt_are_refused_and_nothing_is_left(case, tmp_path):
     train, valid, settings, message = REFUSED[case]
@@ -288,6 +294,7 @@ def test_data_that_cannot_be_learnt_are_refused_and_nothing_is_left(case, tmp_pa
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.once
 def test_the_command_line_trains_classifies_and_scores(tmp_path, capfdbinary):
     data, run, pred = tmp_path / "train.csv", tmp_path / "run", tmp_path / "pred.jsonl"
     data.write_text("id,label,review\n" + "".join(f"7,{label},{text}\n" for text, label in PARTS["train"]))
@@ -335,7 +342,7 @@ def test_the_command_line_trains_classifies_and_scores(tmp_path, capfdbinary):
     assert b"must have the same texts. Received: text 1 'it is" in capfdbinary.readouterr().err
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_names_of_columns_that_may_have_been_read_as_an_example_are_pointed_out(tmp_path, capsys):
     data = tmp_path / "train.csv"
     data.write_text("tweet,class\n" + "".join(f"{text},{label}\n" for text, label in PARTS["train"]))
@@ -346,7 +353,7 @@ def test_names_of_columns_that_may_have_been_read_as_an_example_are_pointed_out(
         assert (noted in capsys.readouterr().err) is is_noted
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("names", "valid", "metric"),
     [(("3.5", "4"), 16, "accuracy"), (("no", "yes", "maybe"), 2, "accuracy"), (("no", "yes"), 1, "f")],
@@ -361,7 +368,7 @@ def test_the_predictions_of_a_run_are_scored_as_in_the_run(names, valid, metric,
     assert json.loads(capsys.readouterr().out) == scores["valid"]
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_of_many_rare_labels_none_is_held_out_whole(tmp_path):
     """16 labels, of which 6 occur once: a tenth at random held out one, and so the training part lacked it."""
     data = tmp_path / "train.csv"
@@ -373,7 +380,7 @@ def test_of_many_rare_labels_none_is_held_out_whole(tmp_path):
     assert len(read_run(tmp_path / "run").predictions) == 2
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_errors_of_the_command_line_name_file_and_line(tmp_path, capsys):
     data, run = tmp_path / "train.tsv", tmp_path / "run"
     data.write_text("good film\tgood\n \tgood\n")
@@ -390,7 +397,7 @@ def test_errors_of_the_command_line_name_file_and_line(tmp_path, capsys):
     assert not run.exists()
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_a_line_of_a_pair_needs_two_texts(bert, tmp_path, capsys):
     run, texts = tmp_path / "run", tmp_path / "texts.txt"
     train_classifier(Settings(**{**QUICK, "epochs": 1}, bert=str(bert)), PAIRS[:8], PAIRS[:8], out=run)
@@ -414,7 +421,7 @@ def outputs(settings, reader, texts):
     return model, padded, ops.convert_to_numpy(model(padded, training=False))
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 @pytest.mark.parametrize("pool", ["first", "pooler", "mean", "max", "cnn"])
 def test_a_pool_is_its_definition(pool, bert):
     reader = PieceReader.of_bert(bert)
@@ -438,7 +445,7 @@ def test_a_pool_is_its_definition(pool, bert):
     np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 @pytest.mark.parametrize("pool", ["mean", "max"])
 def test_padding_changes_no_score_and_an_empty_text_has_one(pool):
     reader = CharacterReader(Vocabulary.of(["good film"], min_bigrams=1))
@@ -451,7 +458,7 @@ def test_padding_changes_no_score_and_an_empty_text_has_one(pool):
     assert np.isfinite(scores).all() and classified_line("a", None) == '{"text": "a"}'
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 @pytest.mark.parametrize("task", ["classify", "ner"])
 @pytest.mark.parametrize("mode", ["concat", "weighted", "mean", "max"])
 def test_several_layers_are_combined(mode, task, bert):
@@ -482,6 +489,7 @@ def test_several_layers_are_combined(mode, task, bert):
     np.testing.assert_allclose(ops.convert_to_numpy(model(inputs, training=False)), expected, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "changes", [{"layers": "all", "layer_pooling": "weighted"}, {"pool": "cnn"}, {"pool": "pooler"}]
 )
@@ -493,7 +501,7 @@ def test_a_run_that_reads_other_layers_is_loaded_as_it_was_trained(changes, bert
     assert classification_scores(gold, [item.label for item in found], ["bad", "good"]) == scores["valid"]
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 @pytest.mark.parametrize("layers", ["2", "-3", "1,-1"])
 def test_layers_that_the_bert_lacks_are_refused(layers, bert, tmp_path):
     settings = Settings(**QUICK, bert=str(bert), layers=layers)
@@ -505,6 +513,7 @@ def test_layers_that_the_bert_lacks_are_refused(layers, bert, tmp_path):
 # -- recipes
 
 
+@pytest.mark.once
 def test_another_run_starts_from_the_bert_of_a_run(bert_run, tmp_path, capsys):
     """Without a step that changes weights, the BERT is that of the run, but for the layer that is drawn anew."""
     still = {**QUICK, "epochs": 1, "learning_rate": 1e-12}
@@ -522,7 +531,7 @@ def test_another_run_starts_from_the_bert_of_a_run(bert_run, tmp_path, capsys):
         assert ("Transformer-1-FeedForward/output/kernel" in after) is (name != "low")
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_what_another_run_can_not_start_from_is_refused(run, bert_run, bert, tmp_path, capsys):
     data = tmp_path / "train.tsv"
     data.write_text("".join("\t".join(pair) + "\n" for pair in PAIRS[:16]))
@@ -539,7 +548,7 @@ def test_what_another_run_can_not_start_from_is_refused(run, bert_run, bert, tmp
     assert TextClassifier(tmp_path / "run").labels == ("then bad", "then good")
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_a_limit_takes_a_sample_by_label_and_the_run_can_be_resumed(tmp_path):
     train = [(text, "rare" if i % 16 == 0 else label) for i, (text, label) in enumerate(PARTS["train"])]
     settings = Settings(**SCRATCH, limit=16)
@@ -552,7 +561,7 @@ def test_a_limit_takes_a_sample_by_label_and_the_run_can_be_resumed(tmp_path):
     assert not (tmp_path / "few").exists()
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_what_labels_are_follows_from_all_training_texts_not_from_a_sample(tmp_path):
     """Half stars are numbers, also where the sample has whole ones alone."""
     train = [(f"it is a film {i}", str(1 + i % 5 if i % 12 else 2.5)) for i in range(36)]
@@ -562,7 +571,7 @@ def test_what_labels_are_follows_from_all_training_texts_not_from_a_sample(tmp_p
         assert read_run(tmp_path / f"{seed}").settings["metric"] == "pearson"
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 @pytest.mark.parametrize(("steps", "epochs"), [(1, 1), (8, 1), (9, 2), (24, 3)])
 def test_steps_are_rounded_up_to_whole_epochs(steps, epochs, tmp_path):
     train_classifier(Settings(**{**SCRATCH, "epochs": None}, steps=steps), **PARTS, out=tmp_path / "run")
@@ -571,7 +580,7 @@ def test_steps_are_rounded_up_to_whole_epochs(steps, epochs, tmp_path):
     assert record.settings["patience"] is None
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_a_fresh_pooler_is_drawn_anew(bert, tmp_path):
     poolers = []
     for skip in (False, True):
@@ -586,10 +595,9 @@ def test_a_fresh_pooler_is_drawn_anew(bert, tmp_path):
     assert not np.allclose(poolers[1], known, atol=1e-3)
 
 
-@pytest.mark.every_backend
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 @pytest.mark.parametrize(
-    "pool", ["max", *(pytest.param(name, marks=pytest.mark.long) for name in ("first", "pooler", "mean", "cnn"))]
+    "pool", ["max", *(pytest.param(name, marks=pytest.mark.slow) for name in ("first", "pooler", "mean", "cnn"))]
 )
 def test_every_pool_is_learnt_in_half_precision(pool, bert, tmp_path):
     losses, half = [], "bfloat16" if backend_name() == "jax" else "float16"  # JAX has no float16 on CPUs
@@ -600,7 +608,7 @@ def test_every_pool_is_learnt_in_half_precision(pool, bert, tmp_path):
     np.testing.assert_allclose(*losses, rtol=0.1)  # steps are left out until the scale of the loss fits
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_several_seeds_are_trained_summed_up_and_continued(tmp_path, capsys):
     data, out = tmp_path / "train.tsv", tmp_path / "runs"
     data.write_text("".join(f"{text}\t{label}\n" for text, label in PARTS["train"]))
@@ -635,7 +643,7 @@ def test_several_seeds_are_trained_summed_up_and_continued(tmp_path, capsys):
     assert "Received: those of --seeds, which the same command continues" in capsys.readouterr().err
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_all_runs_of_one_setting_are_summed_up_whatever_they_chose_themselves(tmp_path, capsys):
     """Each run holds out other sentences, long or short: then the number of windows, epochs and rates differ."""
     data, out = tmp_path / "words.txt", tmp_path / "runs"
@@ -652,7 +660,7 @@ def test_all_runs_of_one_setting_are_summed_up_whatever_they_chose_themselves(tm
     assert "all runs" in page and "crf_lr_multiplier=" not in page
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_seeds_that_replace_others_are_continued_by_the_same_command(tmp_path, monkeypatch, capsys):
     data, out = tmp_path / "train.tsv", tmp_path / "runs"
     data.write_text("".join(f"{text}\t{label}\n" for text, label in PARTS["train"]))
@@ -679,7 +687,7 @@ def test_seeds_that_replace_others_are_continued_by_the_same_command(tmp_path, m
     assert not list(out.glob("*/new.run"))
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_weights_that_break_in_the_last_step_are_no_model(bert, tmp_path):
     """The loss of the only step is that of the first weights, and finite."""
     settings = {**QUICK, "bert": str(bert), "batch_size": 64, "epochs": 1, "learning_rate": 1e38}
@@ -693,7 +701,7 @@ def test_weights_that_break_in_the_last_step_are_no_model(bert, tmp_path):
         train_segmenter(Settings(**{**settings, "task": "cws"}), words, words, out=tmp_path / "words")
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_seeds_are_not_mixed_with_those_of_other_vectors(tmp_path, capsys):
     data, vectors, out = (tmp_path / name for name in ("train.tsv", "vectors.txt", "runs"))
     data.write_text("".join(f"{text}\t{label}\n" for text, label in PARTS["train"][:20]))
@@ -706,7 +714,7 @@ def test_seeds_are_not_mixed_with_those_of_other_vectors(tmp_path, capsys):
     assert "seed-0: needs --overwrite to replace a run of other settings or data" in capsys.readouterr().err
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_seeds_are_not_mixed_with_those_of_another_bert_or_teacher(bert, tmp_path, capsys):
     data, copy, out = (tmp_path / name for name in ("train.tsv", "bert", "runs"))
     data.write_text("".join(f"{text}\t{label}\n" for text, label in PARTS["train"][:8]))
@@ -727,7 +735,7 @@ def test_seeds_are_not_mixed_with_those_of_another_bert_or_teacher(bert, tmp_pat
         assert "seed-0: needs --overwrite to replace a run of other settings or data" in capsys.readouterr().err
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_a_seed_that_diverges_counts_as_failed_and_the_others_stand(tmp_path, capsys):
     data, out = tmp_path / "train.tsv", tmp_path / "runs"
     data.write_text("".join(f"{text}\t{label}\n" for text, label in PARTS["train"]))
@@ -748,7 +756,7 @@ def test_a_seed_that_diverges_counts_as_failed_and_the_others_stand(tmp_path, ca
     assert "seed-0" in (out / "report.html").read_text()
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_runs_that_learnt_nothing_are_named():
     labels = {"x": {"true": 6}, "y": {"true": 4}}
     of_accuracy = lambda accuracy: {"valid": {"accuracy": accuracy, "examples": 10, "labels": labels}}  # noqa: E731

@@ -16,7 +16,6 @@ from kcrf.taggers import EntityRecognizer, load_tagger
 from kcrf.taggers.tokens import as_given
 from kcrf.training import resume_tagger, train_tagger
 
-pytestmark = pytest.mark.once("torch")
 SMALL = {"task": "ner", "width": 32, "depth": 1, "batch_size": 16, "epochs": 6, "learning_rate": 5e-3, "dropout": 0.1}
 NAMES = "Kim Ada Paul Ruth Ivan Mary Omar Lena Bill Hope".split()
 TOWNS = "Leeds York Turin Bergen Lyon Bonn Bath Reading Nice Split".split()
@@ -49,8 +48,7 @@ def run(tmp_path_factory):
     return folder
 
 
-@pytest.mark.long(but="torch")
-@pytest.mark.every_backend
+@pytest.mark.once
 def test_a_run_by_words_finds_names_and_scores_what_it_finds(run):
     assert RunFolder(run).read_settings().units == "words"
     recognizer, scores = EntityRecognizer(run), json.loads((run / "scores.json").read_text())["test"]
@@ -68,6 +66,7 @@ def recognizer(run):
     return EntityRecognizer(run)
 
 
+@pytest.mark.once
 def test_entities_are_characters_of_a_text_as_it_is_written(recognizer):
     text = "  In Leeds,\tKim didn't pay; Kim's hope..."
     found = recognizer.recognize(text)
@@ -77,6 +76,7 @@ def test_entities_are_characters_of_a_text_as_it_is_written(recognizer):
     assert [(e.start, e.end, e.label) for e in best] == [(e.start, e.end, e.label) for e in found] and p <= 1
 
 
+@pytest.mark.once
 def test_entities_of_a_list_of_tokens_are_counted_in_tokens(recognizer):
     tokens = ["In", "Leeds", ",", "Kim", "Smith", "did", "n't", "pay", "the", "bill", "."]
     (lists, sentence) = recognizer.recognize_batch(
@@ -95,6 +95,7 @@ def test_entities_of_a_list_of_tokens_are_counted_in_tokens(recognizer):
         recognizer.recognize(["In", ""])
 
 
+@pytest.mark.once
 def test_spans_of_tokens_are_spans_of_their_text_and_back():
     given = as_given(["Kim", "in", "上海", "市"])  # joined without a blank at the end
     spans = [(0, 1, "PER"), (2, 3, "LOC"), (2, 4, "LOC"), (3, 4, "LOC")]
@@ -105,11 +106,13 @@ def test_spans_of_tokens_are_spans_of_their_text_and_back():
     assert as_given("上海").as_counted(characters) == characters == as_given("上海").in_characters(characters)
 
 
+@pytest.mark.once
 def test_capitals_tell_a_name_from_a_word(recognizer):
     assert [e.text for e in recognizer.recognize("Hope lives in Reading .")] == ["Hope", "Reading"]
     assert recognizer.recognize("he did n't pay the bill in hope of a nice reading lamp .") == []
 
 
+@pytest.mark.once
 def test_unusual_texts(recognizer):
     texts = ["", " ", "\ud800", "Kim\x00Kim", "\u0301", "x" * 1000, "Kim lives in Leeds . " * 60, "李雷住在上海。"]
     for text, row in zip(texts, recognizer.recognize_batch(texts, batch_size=2), strict=True):
@@ -134,6 +137,7 @@ def _rows(sentence):
     return "".join(lines)
 
 
+@pytest.mark.once
 def test_the_command_line_tags_texts_tokens_and_columns(run, tmp_path, capfd):
     conll = write_conll(tmp_path / "test.conll", TEST)
     text = tmp_path / "text.txt"
@@ -152,6 +156,7 @@ def test_the_command_line_tags_texts_tokens_and_columns(run, tmp_path, capfd):
     assert [e["text"] for e in json.loads(capfd.readouterr().out)["entities"]] == ["Kim"]
 
 
+@pytest.mark.once
 def test_the_units_are_chosen_by_the_data_and_said(tmp_path, capfd):
     lines = [entity_line(s.text, [dict(zip(("start", "end", "label"), span)) for span in s.spans]) for s in TRAIN]
     lines += ['{"text": "Londoners left the Leeds-based team", "entities": [{"start": 0, "end": 6, "label": "LOC"}, '
@@ -185,6 +190,7 @@ class Stops(keras.callbacks.Callback):
         pass
 
 
+@pytest.mark.once
 def test_an_interrupted_run_by_words_ends_with_the_weights_of_an_uninterrupted_one(run, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         train_tagger(Settings(**SMALL), TRAIN, VALID, TEST, tmp_path / "run", Stops())
@@ -198,6 +204,7 @@ def test_an_interrupted_run_by_words_ends_with_the_weights_of_an_uninterrupted_o
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.once
 def test_a_damaged_vocabulary_is_named(run, tmp_path):
     copy = shutil.copytree(run, tmp_path / "run")
     (copy / "vocabulary.json").write_text('{"tokens": []}')

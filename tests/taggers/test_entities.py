@@ -31,7 +31,6 @@ def some(sentences, count):
 
 
 TEST = some(CORPUS.test, 12)
-pytestmark = pytest.mark.long(but="torch")  # decoding and layers have tests of their own
 DATA = {"train": some(CORPUS.train, 120), "valid": some(CORPUS.valid, 12)}
 
 
@@ -47,8 +46,7 @@ def recognizer(run):
     return EntityRecognizer(run)
 
 
-@pytest.mark.long(but="torch tensorflow")
-@pytest.mark.every_backend
+@pytest.mark.once
 def test_the_scores_of_the_run_are_those_of_what_it_finds(run, recognizer):
     found = recognizer.recognize_batch([sentence.text for sentence in TEST])
     spans = [[(e.start, e.end, e.label) for e in entities] for entities in found]
@@ -61,6 +59,7 @@ def test_the_scores_of_the_run_are_those_of_what_it_finds(run, recognizer):
     assert [[tuple(span[:3]) for span in line["found"]] for line in lines] == spans
 
 
+@pytest.mark.once
 def test_transitions_are_told_for_every_epoch(run):
     told = json.loads((run / "transitions.json").read_text())
     assert told["labels"] == list(bio(["LOC", "ORG", "PER"]).labels)
@@ -93,6 +92,7 @@ def posterior(probabilities, scheme, start, end, label):
     return sum(p for path, p in probabilities.items() if path[start:end] == tags and path[end : end + 1] != (inside,))
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("limit", [0.02, 0.1, 0.3, 0.6])
 def test_all_entities_above_a_confidence_are_found_the_surest_where_they_overlap(limit, run):
     tagger = load_tagger(run)
@@ -109,6 +109,7 @@ def test_all_entities_above_a_confidence_are_found_the_surest_where_they_overlap
         assert_allclose([span[3] for span in found], [expected[span[:3]] for span in found], atol=1e-5)
 
 
+@pytest.mark.once
 def test_a_run_keeps_its_confidence_and_a_user_may_ask_for_another(run, tmp_path, capsys):
     settings = Settings(**{**TINY, "epochs": 2}, scheme="bioes", min_confidence=0.05)
     tagger, scores = train_tagger(settings, **DATA, test=TEST, out=tmp_path / "run")
@@ -127,6 +128,7 @@ def test_a_run_keeps_its_confidence_and_a_user_may_ask_for_another(run, tmp_path
     assert "--min-confidence must be above 0 and below 1. Received: 1.5" in capsys.readouterr().err
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("head", ["crf", "softmax"])
 def test_confidences_and_alternatives_are_those_of_all_paths(head, run, tmp_path):
     if head == "softmax":
@@ -150,6 +152,7 @@ def test_confidences_and_alternatives_are_those_of_all_paths(head, run, tmp_path
     assert {tuple(spans) for _, spans in best} == set(by_spans)
 
 
+@pytest.mark.once
 def test_no_entity_comes_from_an_illegal_path_without_constraints(tmp_path):
     settings = Settings(**{**TINY, "epochs": 1}, constraints=False)
     tagger, _ = train_tagger(settings, CORPUS.train[:24], CORPUS.valid[:4], out=tmp_path / "run")
@@ -170,12 +173,14 @@ def test_no_entity_comes_from_an_illegal_path_without_constraints(tmp_path):
     }
 
 
+@pytest.mark.once
 def test_where_windows_meet_a_piece_of_an_entity_is_left_out(run):
     tagger = load_tagger(run)
     tags = [tagger.scheme.labels.index(x) for x in ("I-PER", "O", "B-PER", "I-PER", "I-LOC", "O", "B-LOC")]
     assert tagger._spans_of(tags) == [(2, 4, "PER"), (6, 7, "LOC")]
 
 
+@pytest.mark.once
 def test_a_long_document_is_its_sentences_and_loses_no_entity(recognizer):
     sentences = [sentence.text for sentence in CORPUS.valid[:40] if sentence.text.endswith("。")]
     document, expected, start = "".join(sentences), [], 0
@@ -190,6 +195,7 @@ def test_a_long_document_is_its_sentences_and_loses_no_entity(recognizer):
     assert all(document[e.start : e.end] == e.text and 0 <= e.confidence <= 1 for e in whole)
 
 
+@pytest.mark.once
 def test_alternatives_of_a_long_document_multiply_those_of_its_windows(recognizer):
     sentences = [sentence.text for sentence in CORPUS.valid[:30] if sentence.text.endswith("。")]
     document = "".join(sentences)
@@ -201,6 +207,7 @@ def test_alternatives_of_a_long_document_multiply_those_of_its_windows(recognize
     assert_allclose(np.log(best[0][0]), np.sum(np.log(parts)), atol=0.01)
 
 
+@pytest.mark.once
 def test_one_text_where_several_are_expected_is_refused(recognizer):
     for method in (recognizer.recognize_batch, recognizer.top_k_batch):
         with pytest.raises(TypeError, match="must be a list of strings; for one text call `.*`. Received: '李雷'"):
@@ -210,6 +217,7 @@ def test_one_text_where_several_are_expected_is_refused(recognizer):
 TEXTS = ["", " ", "好", "a\x00b\x1b\x7f\u0301é", "\ud800李雷", "\ufeff李雷在上海。", "李" * 1000, "一\u2028\r\n三\r"]
 
 
+@pytest.mark.once
 def test_unusual_texts_and_empty_documents_between_others(recognizer):
     batch = recognizer.recognize_batch(TEXTS, batch_size=2)
     assert batch[0] == []
@@ -219,6 +227,7 @@ def test_unusual_texts_and_empty_documents_between_others(recognizer):
         assert [(e.start, e.end, e.label) for e in alone] == [(e.start, e.end, e.label) for e in entities]
 
 
+@pytest.mark.once
 def test_the_command_line_tags_scores_and_trains_on_what_it_wrote(run, tmp_path, capfdbinary):
     sentences = TEST
     text = tmp_path / "text.txt"
@@ -266,6 +275,7 @@ BAD_LINES = {
 }
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("line", BAD_LINES)
 def test_json_lines_that_cannot_be_gold_are_told_by_line(line, tmp_path):
     path = tmp_path / "gold.jsonl"
@@ -274,6 +284,7 @@ def test_json_lines_that_cannot_be_gold_are_told_by_line(line, tmp_path):
         read_entities(path)
 
 
+@pytest.mark.once
 def test_illegal_gold_is_refused_before_training_by_file_and_line(tmp_path, capsys):
     path = tmp_path / "gold.conll"
     path.write_text("李 B-PER\n雷 I-PER\n\n在 O\n上 I-LOC\n", encoding="utf-8")
@@ -285,6 +296,7 @@ def test_illegal_gold_is_refused_before_training_by_file_and_line(tmp_path, caps
     assert f"{path}:1: needs O or a tag like B-PER" in capsys.readouterr().err
 
 
+@pytest.mark.once
 def test_labels_that_training_never_saw_are_missed_and_told(tmp_path, capsys):
     unseen = Sentence("周日", [(0, 2, "DATE")])
     quick = Settings(**{**TINY, "epochs": 1})
@@ -293,6 +305,7 @@ def test_labels_that_training_never_saw_are_missed_and_told(tmp_path, capsys):
     assert "test: entities of types that the training part lacks count as missed: DATE (1)" in capsys.readouterr().err
 
 
+@pytest.mark.once
 def test_a_type_that_the_held_out_part_lacks_and_one_training_sentence(tmp_path):
     one = next(sentence for sentence in CORPUS.train if len({label for *_, label in sentence.spans}) > 1)
     valid = [Sentence(one.text[:2], [])]
@@ -301,6 +314,7 @@ def test_a_type_that_the_held_out_part_lacks_and_one_training_sentence(tmp_path)
     assert EntityRecognizer(tmp_path / "run").recognize_batch(["", one.text])[0] == []
 
 
+@pytest.mark.once
 def test_a_single_sentence_needs_a_part_to_choose_the_epoch_by(tmp_path, capsys):
     path = tmp_path / "one.conll"
     path.write_text("李 B-PER\n雷 I-PER\n来 O\n", encoding="utf-8")
@@ -308,6 +322,7 @@ def test_a_single_sentence_needs_a_part_to_choose_the_epoch_by(tmp_path, capsys)
     assert f"{path}: one sentence, so none can be held out. Received: no --valid FILE" in capsys.readouterr().err
 
 
+@pytest.mark.once
 def test_parts_that_cannot_be_trained_on_are_refused(tmp_path):
     plain = [Sentence("没有实体", [])]
     with pytest.raises(ValueError, match="`train` needs at least one entity"):
@@ -317,6 +332,7 @@ def test_parts_that_cannot_be_trained_on_are_refused(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.once
 def test_a_run_of_the_other_task_is_refused_and_a_damaged_one_named(run, tmp_path):
     with pytest.raises(ValueError, match="needs a run of --task cws. Received: one of --task ner"):
         WordSegmenter(run)
@@ -331,6 +347,7 @@ def test_a_run_of_the_other_task_is_refused_and_a_damaged_one_named(run, tmp_pat
         EntityRecognizer(copy)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("scheme", ["bio", "bioes"])
 def test_constraints_leave_no_illegal_tags_in_text_cut_anywhere(scheme, tmp_path):
     long = Sentence("李雷" * 200, [(i, i + 40, "PER") for i in range(0, 400, 50)])  # nowhere to cut
@@ -354,6 +371,7 @@ characters = CharacterReader(Vocabulary.of(["北京大学2008年"], min_bigrams=
 some_text = st.text(st.sampled_from("北京大学2008年ab c.\x00life\u0301。，"), max_size=90)
 
 
+@pytest.mark.once
 def test_pieces_make_units_and_their_first_ones_carry_the_tags():
     (reading,) = pieces.read(["北京 2008年 abb"])
     assert reading.units.tolist() == [[0, 1], [1, 2], [3, 7], [7, 8], [9, 12]]
@@ -362,6 +380,7 @@ def test_pieces_make_units_and_their_first_ones_carry_the_tags():
     assert inputs["Input-Token"] == [2, 4, 5, 8, 9, 14, 10, 11, 11, 3] and not any(inputs["Input-Segment"])
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("reader", [pieces, characters], ids=["pieces", "characters"])
 @given(some_text)
 @example("北京" * 100)  # no place to cut: windows overlap
@@ -380,6 +399,7 @@ def test_units_are_apart_and_windows_keep_each_of_them_once(reader, text):
         assert window.kept(numbers).tolist() == list(range(*window.keep))
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("reader", [pieces, characters], ids=["pieces", "characters"])
 @given(some_text, st.data())
 def test_words_come_back_from_their_tags_unless_cut_inside_a_unit(reader, text, data):
@@ -393,6 +413,7 @@ def test_words_come_back_from_their_tags_unless_cut_inside_a_unit(reader, text, 
     assert spans_of_units(bmes(), reading.units, bmes().decode(tags), len(text)) == words
 
 
+@pytest.mark.once
 def test_a_boundary_inside_a_unit_makes_its_tag_unknown():
     (reading,) = pieces.read(["北2008年"])
     scheme = bioes(["T"])
@@ -402,6 +423,7 @@ def test_a_boundary_inside_a_unit_makes_its_tag_unknown():
     assert tags_of_units(scheme, reading.units, [(2, 3, "T"), (3, 4, "T")]) == [0, -1, 0]
 
 
+@pytest.mark.once
 def test_batches_follow_from_seed_and_epoch_and_hold_every_row():
     rows = tagged_windows(CORPUS.train[:90], characters.read_training(CORPUS.train[:90]), bio(["LOC", "ORG", "PER"]))
     batches, same = (Batches(rows, 8, seed=5) for _ in range(2))
@@ -422,6 +444,7 @@ def test_batches_follow_from_seed_and_epoch_and_hold_every_row():
     assert seen == {tuple(inputs["characters"]) for inputs, _ in rows} and lengths[0] != lengths[1]
 
 
+@pytest.mark.once
 def test_batches_by_tokens_have_about_as_many_positions_each():
     rows = tagged_windows(CORPUS.train[:90], characters.read_training(CORPUS.train[:90]), bio(["LOC", "ORG", "PER"]))
     batches = Batches(rows, 8, seed=0, batch_tokens=256)
@@ -429,6 +452,7 @@ def test_batches_by_tokens_have_about_as_many_positions_each():
     assert {rows * length for rows, length in shapes} == {256} and len(shapes) > 1
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("limit", [None, 0.05])
 def test_known_entities_leave_the_probabilities_of_the_sequences_that_have_them(limit, run):
     recognizer, text, known = EntityRecognizer(run, limit), CORPUS.test[0].text[:5], (1, 3, "PER")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kcrf.taggers.known_spans import Known, allowed_tags, check_spans, in_units, latin_runs, matches, write_tags
 from kcrf.tags import bio, bioes, bmes
 
-pytestmark = pytest.mark.once("torch")
+BACKENDS = ["torch"]
 SCHEMES = [bmes(), bio(["A", "B"]), bioes(["A"])]
 
 

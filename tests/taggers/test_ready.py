@@ -15,7 +15,7 @@ from kcrf.taggers import WordSegmenter, ready
 FILES = {"README.md", "config.json", "model.onnx", "model.weights.h5", "vocabulary.json"}
 SENTENCES = load_mini().test
 
-pytestmark = pytest.mark.once("torch")
+BACKENDS = ["torch"]
 
 
 def test_it_is_small_and_has_its_card():

@@ -76,7 +76,7 @@ SHORT = {"batch_size": 16, "epochs": 2, "learning_rate": 0.02, "seed": 1}
 SCRATCH = {**SHORT, "width": 16, "depth": 1}
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_with_vectors_the_types_of_names_are_found_that_training_lacks(vectors, tmp_path):
     parts = sentences(96, slice(8), 0), sentences(16, slice(8), 1), sentences(32, slice(8, None), 2)
     settings = {"task": "ner", **SCRATCH, "epochs": 6}
@@ -110,7 +110,7 @@ CASES = [
 ]
 
 
-@pytest.mark.long(but="torch")
+@pytest.mark.once
 @pytest.mark.parametrize(("task", "has_bert", "at", "trained"), CASES)
 def test_a_run_keeps_its_vectors_and_goes_on_without_the_file(task, has_bert, at, trained, vectors, bert, tmp_path):
     copy = shutil.copy(vectors, tmp_path / "copy.txt")
@@ -165,7 +165,7 @@ def load_setup_of(run):
     return load_setup(RunFolder(run))
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_at_the_embeddings_of_a_bert_training_starts_from_what_the_bert_does(vectors, bert):
     from kcrf.training.train import _make_reader
 
@@ -193,7 +193,7 @@ def as_line(sentence):
     return f"{entity_line(sentence.text, entities)}\n"
 
 
-@pytest.mark.once("torch")
+@pytest.mark.once
 def test_the_command_line_takes_vectors_and_names_their_errors(vectors, tmp_path, capsys):
     train = tmp_path / "train.jsonl"
     train.write_text("".join(map(as_line, sentences(24, slice(8), 0))), encoding="utf-8")

@@ -29,7 +29,6 @@ from kcrf.taggers.encoders import ENCODERS
 from kcrf.taggers.networks import build_network
 from kcrf.training import train_segmenter
 
-pytestmark = pytest.mark.long(but="torch")  # decoding and layers have tests of their own
 TINY = {"width": 16, "depth": 1, "batch_size": 8, "epochs": 2, "learning_rate": 0.01, "seed": 5}
 
 
@@ -57,6 +56,7 @@ def segmenter(trained):
     return WordSegmenter(trained / "run")
 
 
+@pytest.mark.once
 def test_a_run_folder_holds_the_model_its_settings_its_scores_and_the_log(trained):
     run = trained / "run"
     assert {p.name for p in run.iterdir()} == {
@@ -77,6 +77,7 @@ def test_a_run_folder_holds_the_model_its_settings_its_scores_and_the_log(traine
     assert 0.2 < scores["test"]["f"] < 1 and scores["test"]["true_words"] > 100
 
 
+@pytest.mark.once
 def test_training_ends_with_its_scores_and_with_what_to_do_about_the_crf(trained):
     *table, last = (trained / "told.txt").read_text(encoding="utf-8").splitlines()
     scores = json.loads((trained / "run" / "scores.json").read_text())
@@ -86,6 +87,7 @@ def test_training_ends_with_its_scores_and_with_what_to_do_about_the_crf(trained
     assert last.startswith("CRF after epoch 2: transitions ")
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("head", ["crf", "softmax"])
 def test_training_that_diverges_says_so_and_leaves_nothing(head, tmp_path):
     wild = Settings(**{**TINY, "learning_rate": 1e30}, head=head)
@@ -94,6 +96,7 @@ def test_training_that_diverges_says_so_and_leaves_nothing(head, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.once
 def test_a_run_may_be_made_and_used_in_the_folder_it_is(trained, tmp_path, monkeypatch):
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
@@ -102,6 +105,7 @@ def test_a_run_may_be_made_and_used_in_the_folder_it_is(trained, tmp_path, monke
     assert WordSegmenter(".").segment("好的") and [p.name for p in tmp_path.iterdir()] == ["here"]
 
 
+@pytest.mark.once
 def test_the_scores_in_the_run_are_those_of_its_output(trained, tmp_path, capsys):
     text = (trained / "test.txt").read_text(encoding="utf-8")
     plain = tmp_path / "plain.txt"
@@ -116,6 +120,7 @@ def test_the_scores_in_the_run_are_those_of_its_output(trained, tmp_path, capsys
     assert {key: scores[key] for key in scores} == {key: kept[key] for key in scores}
 
 
+@pytest.mark.once
 def test_standard_input_gives_one_line_for_one_line(trained):
     text = "今天天气真好。\r\n\n \u3000\n他 说：Ａ１\u2028好\x00的\nlast\n"
     run = run_python(KCRF, "segment", "--model", trained / "run", cwd=trained, stdin=text)
@@ -126,6 +131,7 @@ def test_standard_input_gives_one_line_for_one_line(trained):
     assert lines[1] == lines[2] == ""
 
 
+@pytest.mark.once
 def test_a_blank_last_line_and_a_last_line_without_an_end_count(trained, tmp_path, capfdbinary):
     for text, expected in ((b"\xe5\xa5\xbd\n\n", 2), (b"\xe5\xa5\xbd\n\xe5\xa5\xbd", 2), (b"", 0)):
         (tmp_path / "text.txt").write_bytes(text)
@@ -147,6 +153,7 @@ TEXTS = [
 ]
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
 def test_no_character_is_lost(segmenter, text):
     words = segmenter.segment(text)
@@ -154,6 +161,7 @@ def test_no_character_is_lost(segmenter, text):
     assert all(word and not any(c.isspace() for c in word) for word in words)
 
 
+@pytest.mark.once
 @settings(max_examples=60)
 @given(st.lists(st.text(st.characters(exclude_categories=()), max_size=40), max_size=4))
 def test_no_character_of_any_unicode_text_is_lost(segmenter, texts):
@@ -161,12 +169,14 @@ def test_no_character_of_any_unicode_text_is_lost(segmenter, texts):
     assert ["".join(words) for words in found] == ["".join(text.split()) for text in texts]
 
 
+@pytest.mark.once
 def test_one_text_where_several_are_expected_is_refused(segmenter):
     for method in (segmenter.segment_batch, segmenter.top_k_batch):
         with pytest.raises(TypeError, match="must be a list of strings; for one text call `.*`. Received: '好的'"):
             method("好的")
 
 
+@pytest.mark.once
 def test_words_of_the_held_out_part_are_out_of_vocabulary(tmp_path):
     """A word of `valid` that `train` lacks is unknown: the model never learnt it."""
     corpus = load_mini()
@@ -181,11 +191,13 @@ def test_words_of_the_held_out_part_are_out_of_vocabulary(tmp_path):
         assert_allclose([scores[part][name] for name in expected], list(expected.values()), atol=1e-12)
 
 
+@pytest.mark.once
 def test_a_batch_is_segmented_as_its_texts_one_by_one(segmenter):
     texts = ["".join(words) for words in load_mini().valid[:12]]
     assert segmenter.segment_batch(texts, batch_size=5) == [segmenter.segment(text) for text in texts]
 
 
+@pytest.mark.once
 def test_the_best_segmentations_come_in_order_as_one_by_one_and_sum_to_at_most_one(segmenter):
     texts = ["他说今天 天气真好", "", "".join(map("".join, load_mini().valid[:8])), "好"]
     settled = []
@@ -202,6 +214,7 @@ def test_the_best_segmentations_come_in_order_as_one_by_one_and_sum_to_at_most_o
     assert found[1] == [(1.0, [])] and sum(settled) == sum(len("".join(text.split())) for text in texts)
 
 
+@pytest.mark.once
 def test_the_command_writes_the_best_segmentations_of_each_line(trained, segmenter, tmp_path, capfdbinary):
     (tmp_path / "text.txt").write_text("今天天气\n\n真好\n", encoding="utf-8")
     command = ["segment", "--model", str(trained / "run"), str(tmp_path / "text.txt"), "--top-k"]
@@ -216,6 +229,7 @@ def test_the_command_writes_the_best_segmentations_of_each_line(trained, segment
     assert b"--top-k must be at least 1. Received: 0" in capfdbinary.readouterr().err
 
 
+@pytest.mark.once
 def test_the_command_drops_a_byte_order_mark_and_says_where_text_is_missing(trained, segmenter, tmp_path, capfdbinary):
     (tmp_path / "text.txt").write_bytes("\ufeff今天天气\n".encode())
     assert commands.main(["segment", "--model", str(trained / "run"), str(tmp_path / "text.txt")]) == 0
@@ -225,6 +239,7 @@ def test_the_command_drops_a_byte_order_mark_and_says_where_text_is_missing(trai
     assert done.returncode == 2 and "needs FILE, or text on standard input. Received: neither" in done.stderr
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("backend", ["pytorch", "openvino"])
 def test_a_backend_that_keras_cannot_run_is_named_and_scores_need_none(backend, tmp_path):
     (tmp_path / "words.txt").write_text("今天 好\n明天 好\n", encoding="utf-8")
@@ -242,7 +257,6 @@ def test_a_backend_that_keras_cannot_run_is_named_and_scores_need_none(backend, 
         assert done.returncode == status and told in done.stdout + done.stderr and "Traceback" not in done.stderr
 
 
-@pytest.mark.every_backend
 @pytest.mark.parametrize("encoder", few(*sorted(ENCODERS)))
 @pytest.mark.parametrize("head", few("crf", "softmax"))
 def test_padding_changes_no_score_under_any_encoder(encoder, head):
@@ -259,6 +273,7 @@ def test_padding_changes_no_score_under_any_encoder(encoder, head):
         assert (padded[:, 6:] == -np.inf).all()
 
 
+@pytest.mark.once
 def test_without_a_lexicon_a_model_reads_characters_and_pairs_alone(trained, tmp_path):
     data = ["--train", str(trained / "train.txt"), "--test", str(trained / "test.txt")]
     options = ["--no-lexicon", "--epochs=1", "--width=8", "--depth=1"]
@@ -270,6 +285,7 @@ def test_without_a_lexicon_a_model_reads_characters_and_pairs_alone(trained, tmp
     assert set(content) == {"characters", "bigrams"}
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("encoder", sorted(ENCODERS) if backend_name() == "torch" else ["cnn"])
 def test_every_encoder_learns_the_training_text(encoder, tmp_path):
     sentences = [words for words in load_mini().train if len("".join(words)) <= 8][:16]
@@ -288,6 +304,7 @@ def test_every_encoder_learns_the_training_text(encoder, tmp_path):
     assert scores["valid"]["f"] > 0.9
 
 
+@pytest.mark.once
 def test_the_same_seed_trains_the_same_model_and_another_does_not(tmp_path):
     corpus = load_mini()
     weights = []
@@ -304,6 +321,7 @@ def run_cli(capsys, *arguments):
     return commands.main(list(map(str, arguments))), capsys.readouterr().err
 
 
+@pytest.mark.once
 def test_errors_of_the_user_are_told_in_one_line(trained, tmp_path, capsys):
     empty = tmp_path / "empty.txt"
     empty.write_text("")
@@ -326,6 +344,7 @@ def test_errors_of_the_user_are_told_in_one_line(trained, tmp_path, capsys):
     assert status == 2 and "none.txt" in told
 
 
+@pytest.mark.once
 def test_a_score_of_different_texts_names_the_line_and_the_column(tmp_path, capsys):
     gold, pred = write_words(tmp_path / "gold.txt", [["我", "们"], ["好"]]), tmp_path / "pred.txt"
     write_words(pred, [["我们"], ["坏"]])
@@ -333,6 +352,7 @@ def test_a_score_of_different_texts_names_the_line_and_the_column(tmp_path, caps
     assert status == 2 and f"{pred}:2: line 2, column 1: gold and prediction must be the same text" in told
 
 
+@pytest.mark.once
 def test_score_prints_a_table_or_json(tmp_path, capsys):
     gold, pred = (
         write_words(tmp_path / "gold.txt", [["我们", "好"]]),
@@ -346,6 +366,7 @@ def test_score_prints_a_table_or_json(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["iv_recall"] == 1.0
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("missing", ["config.json", "vocabulary.json", "model.weights.h5"])
 def test_a_run_folder_that_misses_a_file_names_it(trained, tmp_path, missing):
     copy = shutil.copytree(trained / "run", tmp_path / "run")
@@ -354,6 +375,7 @@ def test_a_run_folder_that_misses_a_file_names_it(trained, tmp_path, missing):
         load_tagger(copy)
 
 
+@pytest.mark.once
 def test_damaged_and_newer_run_folders_are_refused(trained, tmp_path):
     copy = shutil.copytree(trained / "run", tmp_path / "run")
     (copy / "model.weights.h5").write_bytes(b"nonsense")
@@ -376,6 +398,7 @@ def test_damaged_and_newer_run_folders_are_refused(trained, tmp_path):
         load_tagger(copy)
 
 
+@pytest.mark.once
 def test_training_into_a_run_folder_replaces_it_when_done_and_not_before(trained, tmp_path):
     copy, corpus = shutil.copytree(trained / "run", tmp_path / "run"), load_mini()
     chosen = Settings(**{**TINY, "epochs": 1})
@@ -402,6 +425,7 @@ class StopsAtOnce(keras.callbacks.Callback):
 NO_LARGE_FILES = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))\n"
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("has_model", [True, False])
 def test_a_full_disk_is_told_and_leaves_the_old_model_as_it_was(has_model, trained, tmp_path):
     run = tmp_path / "run"
@@ -420,6 +444,7 @@ def test_a_full_disk_is_told_and_leaves_the_old_model_as_it_was(has_model, train
     assert not has_model or WordSegmenter(run).segment("好的")
 
 
+@pytest.mark.once
 def test_a_first_save_that_fails_leaves_nothing_half_written(tmp_path):
     class Broken:
         variables = []
@@ -433,6 +458,7 @@ def test_a_first_save_that_fails_leaves_nothing_half_written(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.once
 def test_help_tells_a_newcomer_what_to_do(capsys):
     for command, words in {
         "demo": "--text",
@@ -459,6 +485,7 @@ def path_probabilities(tagger, text):
     return dict(zip(legal, np.exp(scores - scores.max()), strict=True))
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("spans", [[(2, 5)], [(0, 1), (4, 6)], []])
 def test_known_words_leave_the_probabilities_of_the_sequences_that_have_them(trained, spans):
     segmenter, text = WordSegmenter(trained / "run"), "研究生命起源"
@@ -476,6 +503,7 @@ def test_known_words_leave_the_probabilities_of_the_sequences_that_have_them(tra
         assert_allclose(confidence, expected, atol=1e-5)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("length", [6, 300])
 @pytest.mark.parametrize("confidence", [False, True])
 def test_known_words_stand_in_texts_of_any_length(trained, length, confidence):
@@ -490,6 +518,7 @@ def test_known_words_stand_in_texts_of_any_length(trained, length, confidence):
     assert set(starts_without_blanks) <= set(zip(ends.tolist(), map(len, words), strict=False))
 
 
+@pytest.mark.once
 def test_a_users_words_reach_the_model_through_its_lexicon(trained, monkeypatch):
     plain, more = WordSegmenter(trained / "run"), WordSegmenter(trained / "run", words={"研究生": 4, "命起": None})
     before, after = plain._tagger.reader.lexicon, more._tagger.reader.lexicon
@@ -500,6 +529,7 @@ def test_a_users_words_reach_the_model_through_its_lexicon(trained, monkeypatch)
         WordSegmenter(trained / "run", words=["中华人民共和国", "共和"])
 
 
+@pytest.mark.once
 def test_forced_words_of_any_length_yield_to_given_spans(trained):
     segmenter = WordSegmenter(trained / "run", words=["究生命", "命起源远流长啊"], force_words=True)
     assert "究生命" in segmenter.segment("研究生命起源")
@@ -507,6 +537,7 @@ def test_forced_words_of_any_length_yield_to_given_spans(trained):
     assert "究生命" not in segmenter.segment("研究生命起源", spans=[(0, 2)])
 
 
+@pytest.mark.once
 def test_latin_words_and_numbers_stay_whole_unless_asked(trained):
     text = "他用Python3写了hello-world共3.14万行"
     words = WordSegmenter(trained / "run").segment(text)
@@ -517,6 +548,7 @@ def test_latin_words_and_numbers_stay_whole_unless_asked(trained):
     assert len(WordSegmenter(trained / "run").segment("x" * 40)) == 1 < len(cut)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "arguments, message",
     [
@@ -530,6 +562,7 @@ def test_words_that_cannot_be_are_refused(trained, arguments, message):
         WordSegmenter(trained / "run", **arguments)
 
 
+@pytest.mark.once
 def test_known_words_must_fit_the_text(segmenter):
     with pytest.raises(ValueError, match="`spans` must be words, without white space"):
         segmenter.segment("上 海", spans=[(0, 3)])
@@ -537,6 +570,7 @@ def test_known_words_must_fit_the_text(segmenter):
         segmenter.segment_batch(["上海", "下雨"], spans=[[]])
 
 
+@pytest.mark.once
 def test_the_command_line_takes_words(trained, tmp_path, capsysbinary):
     (tmp_path / "words.txt").write_text("究生命 3 n\n", encoding="utf-8")
     (tmp_path / "text.txt").write_text("研究生命起源\n", encoding="utf-8")

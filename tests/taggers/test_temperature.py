@@ -15,7 +15,7 @@ from kcrf.taggers.temperature import best_temperature
 from kcrf.tags import bmes
 from kcrf.training import train_tagger
 
-pytestmark = pytest.mark.once("torch")
+BACKENDS = ["torch"]
 PATHS = np.array(list(product(range(4), repeat=3)))  # of 3 positions
 
 

@@ -16,6 +16,8 @@ pytest.importorskip("tokenizers", reason="needs the package tokenizers")
 from kcrf.tokenizers import Encoding, Tokenizer, load_vocab, save_vocab
 from kcrf.tokenizers.characters import lower_with_origins
 
+BACKENDS = ["torch"]
+
 TOKENS = [
     "[PAD]",
     "[UNK]",

@@ -15,7 +15,7 @@ from kcrf.training import resume_tagger, train_classifier, train_tagger
 TINY = Settings(task="ner", width=8, depth=1, batch_size=16, epochs=2, augment=1, augment_by="mentions,shuffle", seed=3)
 CORPUS = load_mini("ner")
 PARTS = {name: [s for s in getattr(CORPUS, name) if 8 < len(s.text) <= 16][:24] for name in ("train", "valid", "test")}
-pytestmark = pytest.mark.once("torch")
+BACKENDS = ["torch"]
 
 
 class Interrupts:

@@ -9,7 +9,7 @@ from kcrf.training.batches import Batches
 
 LENGTHS = [3] * 21 + [12] * 9 + [30] * 2 + [200] * 7  # in the buckets 8, 16, 32 and 256
 WINDOWS = [({"rows": [number + 1] * length}, number) for number, length in enumerate(LENGTHS)]
-pytestmark = pytest.mark.once("torch")
+BACKENDS = ["torch"]
 
 
 def epoch(batches, number):

@@ -66,7 +66,7 @@ two = train(model_layer)
 """
 
 
-@pytest.mark.long(but="jax")
+@pytest.mark.slow
 @pytest.mark.skipif(backend_name() == "torch", reason="Keras distributes on TensorFlow and JAX only")
 def test_two_devices_have_the_losses_and_gradients_of_one():
     body = {"tensorflow": TENSORFLOW, "jax": JAX}[backend_name()]

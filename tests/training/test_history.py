@@ -1,12 +1,11 @@
 """kcrf.training.history: which epoch is kept and when training stops, beside the definitions."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kcrf.training.history import TrainingHistory
 
-pytestmark = pytest.mark.once("torch")
+BACKENDS = ["torch"]
 scores = st.lists(st.sampled_from([0.0, 0.2, 0.5, 0.5, 0.9]), max_size=8)
 
 

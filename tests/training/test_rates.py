@@ -8,7 +8,7 @@ import pytest
 from kcrf.runs import Settings
 from kcrf.training.rates import learning_rate
 
-pytestmark = pytest.mark.long(but="torch")
+pytestmark = pytest.mark.once
 FALLS = {
     "linear": lambda share: 1 - share,
     "cosine": lambda share: (1 + math.cos(math.pi * share)) / 2,

@@ -28,7 +28,6 @@ TINY = Settings(task="ner", width=8, depth=1, batch_size=16, epochs=4, learning_
 CORPUS = load_mini("ner")
 SHORT = [[s for s in part if 8 < len(s.text) <= 16] for part in (CORPUS.train, CORPUS.valid, CORPUS.test)]
 PARTS = {"train": SHORT[0][:48], "valid": SHORT[1][:8], "test": SHORT[2][:4]}  # of one length: few graphs to compile
-pytestmark = pytest.mark.once("torch")  # files are the same under every backend
 
 
 def weights(run):
@@ -64,7 +63,6 @@ class Stops(keras.callbacks.Callback):
         """Nothing to tell."""
 
 
-@pytest.mark.every_backend
 @pytest.mark.parametrize("steps", [1, 5, 11] if backend_name() == "torch" else [5])
 def test_a_run_that_was_stopped_goes_on_to_the_same_weights_log_and_scores(whole, tmp_path, steps):
     run = tmp_path / "run"
@@ -86,6 +84,7 @@ def log_without_seconds(run):
     return [row[:at] + row[at + 1 :] for row in rows]
 
 
+@pytest.mark.once
 def test_a_stopped_run_over_an_older_model_leaves_that_in_use_and_takes_its_place_when_resumed(whole, tmp_path):
     run = shutil.copytree(whole, tmp_path / "run")
     settings = Settings(**{**TINY.__dict__, "seed": 4})
@@ -99,6 +98,7 @@ def test_a_stopped_run_over_an_older_model_leaves_that_in_use_and_takes_its_plac
     assert_same_weights(weights(run), weights(tmp_path / "other"))
 
 
+@pytest.mark.once
 def test_the_folder_may_be_a_link_and_what_else_is_in_it_or_beside_it_stays(whole, tmp_path):
     run, link = tmp_path / "big" / "run", tmp_path / "current"
     (tmp_path / "run.new").mkdir(), (tmp_path / "run.old").mkdir()
@@ -113,6 +113,7 @@ def test_the_folder_may_be_a_link_and_what_else_is_in_it_or_beside_it_stays(whol
     assert {path.name for path in tmp_path.iterdir()} == {"big", "current", "run.new", "run.old"}
 
 
+@pytest.mark.once
 def test_a_held_out_part_without_entities_keeps_the_last_epoch_and_says_so(tmp_path, capsys):
     class Remembers(Stops):
         def on_epoch_end(self, epoch, logs=None):
@@ -124,6 +125,7 @@ def test_a_held_out_part_without_entities_keeps_the_last_epoch_and_says_so(tmp_p
     assert "valid: no entity, so no epoch is better than another: the last one is kept" in capsys.readouterr().err
 
 
+@pytest.mark.once
 def test_training_goes_on_when_nobody_reads_its_progress(tmp_path):
     data = write_conll(tmp_path / "train.conll", PARTS["train"])
     command = [sys.executable, "-m", "kcrf", "train", "--task", "ner", "--train", data, "--out", tmp_path / "run"]
@@ -133,6 +135,7 @@ def test_training_goes_on_when_nobody_reads_its_progress(tmp_path):
     assert process.returncode == 0 and (tmp_path / "run" / "scores.json").exists()
 
 
+@pytest.mark.once
 def test_training_on_another_backend_does_not_import_tensorflow(tmp_path):
     code = "import sys; from test_resume import PARTS, TINY; from kcrf.training import train_tagger\n"
     code += "train_tagger(TINY, **PARTS, out='run'); print('tensorflow' in sys.modules)"
@@ -140,6 +143,7 @@ def test_training_on_another_backend_does_not_import_tensorflow(tmp_path):
     assert done.returncode == 0 and done.stdout.splitlines()[-1] == "False", done.stderr
 
 
+@pytest.mark.once
 def test_other_data_is_refused_and_so_is_a_run_that_is_complete_or_never_began(whole, tmp_path):
     run = tmp_path / "run"
     with pytest.raises(KeyboardInterrupt):
@@ -154,6 +158,7 @@ def test_other_data_is_refused_and_so_is_a_run_that_is_complete_or_never_began(w
         resume_tagger(tmp_path / "nowhere", **PARTS)
 
 
+@pytest.mark.once
 def test_a_run_of_another_backend_is_refused(tmp_path):
     run = tmp_path / "run"
     with pytest.raises(KeyboardInterrupt):
@@ -165,6 +170,7 @@ def test_a_run_of_another_backend_is_refused(tmp_path):
         resume_tagger(run, **PARTS)
 
 
+@pytest.mark.once
 def test_an_error_before_the_first_state_leaves_nothing_and_ends_the_progress(tmp_path):
     class Watched(Stops):
         ends = 0
@@ -180,6 +186,7 @@ def test_an_error_before_the_first_state_leaves_nothing_and_ends_the_progress(tm
     assert progress.ends == 1
 
 
+@pytest.mark.once
 def test_a_damaged_state_is_told_and_without_it_the_run_starts_anew(whole, tmp_path):
     run = tmp_path / "run"
     with pytest.raises(KeyboardInterrupt):
@@ -192,6 +199,7 @@ def test_a_damaged_state_is_told_and_without_it_the_run_starts_anew(whole, tmp_p
     assert_same_weights(weights(run), weights(whole))
 
 
+@pytest.mark.once
 def test_early_stopping_is_remembered(tmp_path):
     settings = Settings(**{**TINY.__dict__, "learning_rate": 1e-9, "epochs": 9, "patience": 2})
     with pytest.raises(KeyboardInterrupt):
@@ -228,12 +236,14 @@ def older(tmp_path_factory):
     return folder
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("first, second", [(1, 5), (2, 12), (9, 10), ("/state.npz", 1)])
 def test_kill_9_at_any_change_of_a_file_changes_nothing(whole, tmp_path, first, second):
     """A run changes files some 20 times, the removal of its state the last; between two changes it only computes."""
     assert_killed_twice_is_as_good(whole, tmp_path, first, second)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "first, second", [(5, 9), ("new.scores.json", 5), ("new.run/config.json", 2), ("new.run/scores.json", 3)]
 )
@@ -265,6 +275,7 @@ def assert_killed_twice_is_as_good(whole, tmp_path, first, second, older=None):
     assert left == {path.name for path in whole.iterdir()}
 
 
+@pytest.mark.once
 def test_an_interruption_from_the_keyboard_says_how_to_go_on(tmp_path):
     run, data = tmp_path / "run", write_conll(tmp_path / "train.conll", PARTS["train"])
     command = [sys.executable, "-m", "kcrf", "train", "--task", "ner", "--train", data, "--out", str(run)]
@@ -312,6 +323,7 @@ def handled():
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("steps", [5, 12], ids=["between", "last"])
 @pytest.mark.parametrize("instead", [None, ValueError("structures differ")], ids=["nothing", "an error"])
 def test_an_interruption_that_a_library_swallows_ends_training_all_the_same(whole, tmp_path, handled, steps, instead):
@@ -325,6 +337,7 @@ def test_an_interruption_that_a_library_swallows_ends_training_all_the_same(whol
     assert_same_weights(weights(run), weights(whole))
 
 
+@pytest.mark.once
 def test_an_interruption_swallowed_before_the_first_step_counts_too(tmp_path, handled, monkeypatch):
     def build(*arguments, **options):
         Interrupts(0, None)._press()
@@ -337,6 +350,7 @@ def test_an_interruption_swallowed_before_the_first_step_counts_too(tmp_path, ha
     assert not (tmp_path / "run" / "log.csv").exists()
 
 
+@pytest.mark.once
 def test_a_handler_of_ones_own_stays_and_training_runs_beside_the_main_thread(tmp_path, handled):
     pressed = []
     handled(lambda *_: pressed.append(True))
@@ -349,6 +363,7 @@ def test_a_handler_of_ones_own_stays_and_training_runs_beside_the_main_thread(tm
     assert_same_weights(weights(tmp_path / "own"), weights(tmp_path / "beside"))
 
 
+@pytest.mark.once
 def test_a_second_process_is_refused_and_the_lock_of_a_dead_one_does_not_count(tmp_path):
     run = tmp_path / "run"
     code = f"from kcrf.runs.lock import locked\nwith locked({str(run)!r}):\n    print('locked', flush=True); input()"
@@ -366,6 +381,7 @@ def test_a_second_process_is_refused_and_the_lock_of_a_dead_one_does_not_count(t
     assert list(run.iterdir()) == []
 
 
+@pytest.mark.once
 def test_resume_takes_no_other_option(tmp_path, capsys):
     assert commands.main(["train", "--resume", str(tmp_path), "--epochs", "3", "--out", "x"]) == 2
     assert "--resume continues with the settings of the run. Received: also --epochs, --out" in capsys.readouterr().err
@@ -375,6 +391,7 @@ def test_resume_takes_no_other_option(tmp_path, capsys):
     assert "needs --train and --out, or --resume RUN_DIR" in capsys.readouterr().err
 
 
+@pytest.mark.once
 def test_what_the_state_keeps_is_what_it_gives_back(tmp_path):
     with RunFolder.create(tmp_path / "run") as folder:
         arrays = [np.arange(6, dtype="float32").reshape(2, 3), np.zeros(0, "uint8"), np.array(7, "int64")]

@@ -26,7 +26,7 @@ from kcrf.training.train import _compile
 CORPUS, WORDS = load_mini("ner"), load_mini()
 SHORT = [[s for s in part if 8 < len(s.text) <= 14] for part in (CORPUS.train, CORPUS.valid, CORPUS.test)]
 PARTS = {"train": SHORT[0][:48], "valid": SHORT[1][:8], "test": SHORT[2][:4]}  # of one length: few graphs to compile
-pytestmark = pytest.mark.long(but="torch")  # compiles for minutes elsewhere
+pytestmark = pytest.mark.once  # compiles for minutes elsewhere
 QUICK = {"task": "ner", "epochs": 2, "batch_size": 16, "learning_rate": 1e-3, "dropout": 0.0, "seed": 2}
 
 
@@ -67,7 +67,7 @@ def test_a_run_on_a_bert_stands_alone(run):
 
 
 @pytest.mark.parametrize(
-    ("head", "encoder"), [("crf", "none"), pytest.param("crf", "bilstm", marks=pytest.mark.long), ("softmax", "none")]
+    ("head", "encoder"), [("crf", "none"), pytest.param("crf", "bilstm", marks=pytest.mark.slow), ("softmax", "none")]
 )
 def test_a_bert_learns_the_training_text_under_every_head(bert, head, encoder, tmp_path):
     part = PARTS["train"][:12]
@@ -131,7 +131,7 @@ def precisions(model):
 FLOAT16 = pytest.param("float16", marks=pytest.mark.skipif(backend_name() == "jax", reason="JAX has none on CPUs"))
 
 
-@pytest.mark.parametrize("head", ["crf", pytest.param("softmax", marks=pytest.mark.long)])
+@pytest.mark.parametrize("head", ["crf", pytest.param("softmax", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("precision", ["bfloat16", FLOAT16])
 def test_layers_compute_in_another_precision_while_they_are_trained(precision, head, bert, tmp_path):
     before, losses = keras.config.dtype_policy(), []
