@@ -5,7 +5,7 @@ Format: https://github.com/google/leveldb/blob/main/doc/table_format.md, tensorf
 
 import struct
 
-from kcrf.checkpoints.crc32c import Crc32c
+from kcrf.checkpoints.raw_array import crc32c
 
 __all__ = ["read_table", "read_varint", "unmask"]
 
@@ -42,9 +42,7 @@ def _read_block(path, data, handle):
     end = offset + size
     if end + 5 > len(data):
         raise ValueError(f"{path}: corrupt, a block ends at byte {end + 5}. Received: {len(data)} bytes")
-    checksum = Crc32c()
-    checksum.update(data[offset : end + 1])
-    if checksum.value() != unmask(struct.unpack("<I", data[end + 1 : end + 5])[0]):
+    if crc32c(data[offset : end + 1]) != unmask(struct.unpack("<I", data[end + 1 : end + 5])[0]):
         raise ValueError(f"{path}: corrupt in bytes {offset} to {end}, wrong checksum")
     if data[end]:
         raise ValueError(

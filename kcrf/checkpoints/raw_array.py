@@ -10,9 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kcrf.checkpoints.crc32c import Crc32c
-
-__all__ = ["RawArray", "check_entries", "existing_file", "parse_json_object", "read_weight_map"]
+__all__ = ["RawArray", "check_entries", "crc32c", "existing_file", "parse_json_object", "read_weight_map"]
 
 ALIGNMENT = 64  # bytes; JAX and TensorFlow make a tensor without a copy only from memory aligned like this
 CHUNK = 1 << 20  # bytes read at once
@@ -59,18 +57,26 @@ class RawArray:
 
     def _fill(self, buffer):
         """Reads the bytes in chunks; the checksum of each is computed while it is in the processor's cache."""
-        checksum = None if self.checksum is None else Crc32c()
-        end = self.offset + self.nbytes
+        end, checksum = self.offset + self.nbytes, 0
         with open(self.file, "rb", buffering=0) as file:
             file.seek(self.offset)
             for start in range(0, self.nbytes, CHUNK):
                 chunk = buffer[start : start + CHUNK]
                 if file.readinto(chunk) != len(chunk):
                     raise ValueError(f"{self.file}: truncated, expected at least {end} bytes")
-                if checksum:
-                    checksum.update(chunk)
-        if checksum and checksum.value() != self.checksum:
+                if self.checksum is not None:
+                    checksum = crc32c(chunk, checksum)
+        if self.checksum is not None and checksum != self.checksum:
             raise ValueError(f"{self.file}: corrupt between bytes {self.offset} and {end}, the checksum differs")
+
+
+def crc32c(data, checksum=0):
+    """The CRC-32C of bytes, a bytes-like object; of bytes whose checksum is `checksum`, followed by these."""
+    try:
+        from google_crc32c import extend
+    except ImportError:
+        raise ImportError("A TensorFlow checkpoint needs google-crc32c: pip install kcrf[transformers]") from None
+    return extend(checksum, data)
 
 
 def _bfloat16_to_float32(array):

@@ -1,31 +1,22 @@
 """Files of `torch.save`, read by torch's weights-only loader."""
 
 import zipfile
-import zlib
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from kcrf.checkpoints.raw_array import existing_file, read_weight_map
+from kcrf.checkpoints.raw_array import CHUNK, existing_file, read_weight_map
 
 __all__ = ["open_torch"]
 
 
 @dataclass
 class _TorchArray:
-    path: Path
     tensor: object
-    checksum: int  # CRC-32 of the bytes of its storage; 0 where the file has none
     nbytes: int
     shape: tuple
 
     def read(self):
-        if self.checksum:
-            storage = self.tensor.untyped_storage()
-            stored = self.tensor.new_empty(0).view(_torch().uint8).set_(storage).numpy()
-            if zlib.crc32(stored) != self.checksum:
-                raise ValueError(f"{self.path}: corrupt, the checksum of {storage.nbytes()} bytes of a tensor differs")
         tensor = self.tensor.float() if self.tensor.dtype == _torch().bfloat16 else self.tensor
         return np.array(tensor.numpy())
 
@@ -53,8 +44,7 @@ def open_torch(path):
         return {name: entry for file in files for name, entry in open_torch(file).items()}
     torch = _torch()
     try:
-        checksums = _record_checksums(path)
-        stored = torch.load(path, map_location="cpu", weights_only=True, mmap=checksums is not None)
+        stored = torch.load(path, map_location="cpu", weights_only=True, mmap=_is_intact_archive(path))
         tensors = _dense_tensors(stored)
     except Exception as error:  # torch raises anything from RuntimeError to KeyError on a broken file
         raise ValueError(
@@ -63,11 +53,7 @@ def open_torch(path):
         ) from error
     if not tensors:
         raise ValueError(f"{path}: no tensors, expected a dict from names to tensors")
-    checksums = _checksums_by_address(tensors.values(), checksums or [])
-    return {
-        name: _TorchArray(path, t, checksums.get(t.data_ptr(), 0), t.numel() * t.element_size(), tuple(t.shape))
-        for name, t in tensors.items()
-    }
+    return {name: _TorchArray(t, t.numel() * t.element_size(), tuple(t.shape)) for name, t in tensors.items()}
 
 
 def _dense_tensors(stored):
@@ -84,32 +70,26 @@ def _dense_tensors(stored):
     return tensors
 
 
-def _record_checksums(path):
-    """The (size, checksum) of each record that holds a tensor, in their order in the file. None for no zip archive.
+def _is_intact_archive(path):
+    """Whether a file is a zip archive, as `torch.save` has written since 1.6. Torch itself compares no checksums.
 
     `torch.save` never compresses. A compressed record can be a thousand times larger than the file: it is refused.
     """
     with open(path, "rb") as file:
         if file.read(2) != b"PK":
-            return None
+            return False
     with zipfile.ZipFile(path) as archive:
-        records = sorted(archive.infolist(), key=lambda record: record.header_offset)
-        for record in records:
+        for record in archive.infolist():
             if record.compress_type != zipfile.ZIP_STORED or record.compress_size != record.file_size:
                 raise ValueError(f"the record {record.filename} is compressed, which torch.save never does")
-        for record in records:
-            if record.filename.endswith("data.pkl") and record.CRC:
-                archive.read(record)  # compares the checksum
-        return [(record.file_size, record.CRC) for record in records if "/data/" in record.filename]
+        for record in archive.infolist():
+            if record.CRC:  # 0: written after torch.serialization.set_crc32_options(False)
+                _compare_checksum(archive, record)
+    return True
 
 
-def _checksums_by_address(tensors, checksums):
-    """The checksum of each storage, by its address: a mapped file keeps its records in their order.
-
-    Empty where the sizes of storages and records differ, as when tensors share a storage.
-    """
-    storages = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors}
-    addresses = sorted(storages)
-    if [storages[address] for address in addresses] != [size for size, _ in checksums]:
-        return {}
-    return {address: checksum for address, (_, checksum) in zip(addresses, checksums)}
+def _compare_checksum(archive, record):
+    """Reads a record, in chunks: zipfile raises an error if its checksum is another."""
+    with archive.open(record) as file:
+        while file.read(CHUNK):
+            pass

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bundle_writer import ARRAYS, bundle_parts, crc32c, field, same, table_crc32c, write_bundle, write_index
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from bundle_writer import ARRAYS, bundle_parts, field, same, table_crc32c, write_bundle, write_index
 
 from kcrf.checkpoints import (
     NAME_MAPS,
@@ -20,35 +18,10 @@ from kcrf.checkpoints import (
     write_safetensors,
     write_tf_checkpoint,
 )
-from kcrf.checkpoints.crc32c import Crc32c
 from kcrf.checkpoints.raw_array import RawArray
 from kcrf.checkpoints.tensor_bundle import NeedsTensorFlow, read_tensor_bundle
 
 BACKENDS = ["torch"]
-
-# ---- The checksum
-
-
-@settings(max_examples=60)
-@given(st.binary(max_size=300), st.integers(0, 310))
-def test_the_checksum_is_crc_32c_of_any_bytes_however_they_are_cut(data, cut):
-    checksum = Crc32c()
-    checksum.update(data[:cut])
-    checksum.update(data[cut:])
-    assert checksum.value() == crc32c(data)
-
-
-def test_the_checksum_of_the_standard_vector_and_of_data_longer_than_the_polynomial():
-    checksum = Crc32c()
-    checksum.update(b"123456789")
-    assert checksum.value() == 0xE3069283
-    for size in (6776 * 8, 6777 * 8, 6778 * 8 + 3, 24 * 6293 * 8 + 5):
-        data = np.random.default_rng(size).integers(0, 256, size, np.uint8)
-        parts = Crc32c()
-        for start in range(0, size, 50000):
-            parts.update(data[start : start + 50000])
-        assert parts.value() == table_crc32c(data.tobytes())
-
 
 # ---- TensorFlow's format
 
