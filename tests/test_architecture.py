@@ -13,8 +13,8 @@ ROOT = Path(__file__).parents[1]
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
 KERAS_FREE = next(c["source_modules"] for c in CONTRACTS if c["name"].startswith("What works without Keras"))
 EXTRAS = (
-    "fastapi gensim google_crc32c jax jieba matplotlib onnx onnxruntime pydantic starlette tensorflow tf2onnx tokenizers transformers"
-    " uvicorn"
+    "fastapi gensim google_crc32c jax jieba matplotlib onnx onnxruntime prometheus_client pydantic starlette"
+    " tensorflow tf2onnx tokenizers transformers uvicorn"
 ).split()
 PAGES = sorted((ROOT / "kcrf").glob("*/**/__init__.py"))
 IMPORT_ALL = """
