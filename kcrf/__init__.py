@@ -1,13 +1,12 @@
 """kcrf: sequence labelling with Keras.
 
-After `import kcrf`, before or after `import keras`, saved models load without `custom_objects`: the layers, losses and
-optimizers are registered with Keras as soon as Keras is imported. `import kcrf` itself does not import Keras, so that
-what does not need it starts at once and works without it: tags, metrics, corpora, tokenizers, checkpoints.
+`import kcrf.layers` registers the layers, losses, metrics, optimizers and schedules of kcrf with Keras, so that saved
+models load without `custom_objects`. `import kcrf` alone does not import Keras: tags, metrics, corpora, tokenizers and
+checkpoints work without it.
 """
 
 from importlib import import_module
 
-from kcrf.registration import register_with_keras
 from kcrf.version import __version__
 
 __all__ = ["__version__"]
@@ -22,10 +21,3 @@ def __getattr__(name):
             if error.name != f"kcrf.{name}":
                 raise
     raise AttributeError(f"module 'kcrf' has no attribute {name!r}")
-
-
-def _register():
-    from kcrf import layers, models, optimizers  # noqa: F401 (importing them registers their classes)
-
-
-register_with_keras("kcrf", _register)

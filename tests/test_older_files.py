@@ -12,7 +12,7 @@ import pytest
 from conftest import few
 from numpy.testing import assert_allclose
 
-import kcrf  # noqa: F401 (registers what the models hold)
+import kcrf.layers  # noqa: F401 (registers what the models hold)
 from kcrf.backend import backend_name, keras
 from kcrf.corpora import load_mini
 from kcrf.taggers import EntityRecognizer, WordSegmenter

@@ -1,13 +1,13 @@
 """Learning from a trained model, the teacher: its answers as targets, and the losses that compare with them."""
 
-from kcrf.distillation.losses import (
+from kcrf.distillation.targets import SoftTags
+from kcrf.distillation.teachers import expected_targets, soften
+from kcrf.layers.distillation import (
     LabelDistillationLoss,
     NumberDistillationLoss,
     SequenceDistillationLoss,
     TagDistillationLoss,
 )
-from kcrf.distillation.targets import SoftTags
-from kcrf.distillation.teachers import expected_targets, soften
 
 __all__ = [
     "LabelDistillationLoss",

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["SoftTags", "unpack_tags"]
+__all__ = ["SoftTags"]
 
 
 class SoftTags(NamedTuple):
@@ -21,10 +21,10 @@ class SoftTags(NamedTuple):
     expected_steps: np.ndarray
 
     def padded(self, length: int) -> np.ndarray:
-        """The target of a window padded to a length, `(length + tags, 1 + tags)`; `unpack_tags` is the inverse.
+        """The target of a window padded to a length, `(length + tags, 1 + tags)`.
 
         Keras takes one array as the target of an output. Its upper rows are the positions: the tag, then the expected
-        tags. The lower rows are the expected steps.
+        tags. The lower rows are the expected steps. `kcrf.layers.distillation.unpack_tags` is the inverse.
         """
         size = len(self.expected_steps)
         array = np.zeros((length + size, 1 + size), "float32")
@@ -33,23 +33,3 @@ class SoftTags(NamedTuple):
         array[: len(self.tags), 1:] = self.expected_tags
         array[length:, 1:] = self.expected_steps
         return array
-
-
-def unpack_tags(targets, size):
-    """The parts of a batch of targets, arrays or tensors.
-
-    Args:
-        targets: `(batch, time + tags, 1 + tags)`.
-        size: The number of tags.
-
-    Returns:
-        tags: `(batch, time)`, floats; -1 where unknown.
-        expected_tags: `(batch, time, tags)`.
-        expected_steps: `(batch, tags, tags)`.
-
-    >>> target = SoftTags([1], np.array([[0.2, 0.8]]), np.zeros((2, 2))).padded(3)
-    >>> tags, expected_tags, expected_steps = unpack_tags(target[None], 2)
-    >>> tags.tolist(), expected_tags.shape, expected_steps.shape
-    ([[1.0, -1.0, -1.0]], (1, 3, 2), (1, 2, 2))
-    """
-    return targets[:, :-size, 0], targets[:, :-size, 1:], targets[:, -size:, 1:]

@@ -1,11 +1,18 @@
-"""Keras layers: the conditional random field, learning rates by layer, and the layers of BERT; also Keras' own."""
+"""Keras layers: the conditional random field, learning rates by layer, and the layers of BERT; also Keras' own.
 
+Importing this package registers with Keras everything that a saved model of kcrf can name: layers, losses, metrics,
+optimizers and schedules. A program that loads such a model imports it first.
+"""
+
+from kcrf import optimizers  # registers its classes
 from kcrf.layers.added_loss import Loss
 from kcrf.layers.attention import FeedForward, MultiHeadAttention
 from kcrf.layers.crf import ConditionalRandomField, ViterbiTags
 from kcrf.layers.dense import MixoutDense
+from kcrf.layers.distillation import TagDistillationLoss  # registers its classes
 from kcrf.layers.embeddings import Embedding, PositionEmbedding, RelativePositionEmbedding
 from kcrf.layers.fallback import KERAS_LAYERS, __getattr__
+from kcrf.layers.keras2_model import Keras2Model  # registers it
 from kcrf.layers.learning_rates import (
     AutoLearningRate,
     SetLearningRate,

@@ -8,7 +8,7 @@ import numpy as np
 
 from kcrf.backend import keras, ops
 
-__all__ = ["Embedding", "EncoderRecord", "PositionEmbedding", "RelativePositionEmbedding"]
+__all__ = ["Embedding", "EncoderRecord", "PositionEmbedding", "RelativePositionEmbedding", "SinusoidalPositions"]
 
 HIERARCHY = 0.4  # the weight of the coarse position in bert4keras
 
@@ -197,3 +197,22 @@ class RelativePositionEmbedding(keras.layers.Layer):
 
     def get_config(self):
         return {**super().get_config(), "output_dim": self.output_dim, "max_distance": self.max_distance}
+
+
+@register
+class SinusoidalPositions(keras.layers.Layer):
+    """Sines and cosines of the position (Vaswani et al., 2017), `(time, width)` for inputs `(batch, time, width)`.
+
+    >>> SinusoidalPositions()(ops.zeros((1, 2, 4))).shape[1:] == (4,)
+    True
+    """
+
+    def call(self, inputs):
+        time, width = ops.shape(inputs)[1], inputs.shape[-1]
+        rates = ops.exp(ops.arange(0, width, 2, dtype="float32") * (-9.210340 / width))  # log 10,000
+        angles = ops.arange(time, dtype="float32")[:, None] * rates
+        waves = ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)
+        return ops.cast(waves[:, :width], inputs.dtype)
+
+    def compute_output_spec(self, inputs):
+        return keras.KerasTensor(inputs.shape[1:], dtype=inputs.dtype)

@@ -2,8 +2,8 @@
 
 from kcrf.backend import K, keras
 from kcrf.bert4keras_names import explain_models as __getattr__
+from kcrf.layers.keras2_model import Keras2Model
 from kcrf.models.build import Model, Transformer, build_transformer_model
-from kcrf.models.keras2_model import Keras2Model
 from kcrf.models.keras2_weights import load_bert4keras_weights
 from kcrf.models.loading import LoadReport, reinitialize
 from kcrf.models.names import variable_mapping

@@ -1,7 +1,7 @@
 """A masked language model that computes the scores of the positions to predict, and of no others."""
 
 from kcrf.backend import keras, ops
-from kcrf.taggers.encoders import SinusoidalPositions
+from kcrf.layers.embeddings import SinusoidalPositions
 
 __all__ = ["POSITIONS", "masked_language_model", "start_positions"]
 

@@ -4,6 +4,7 @@ The vectors of a sentence do not depend on how it is padded.
 """
 
 from kcrf.backend import keras, ops
+from kcrf.layers.embeddings import SinusoidalPositions
 
 __all__ = ["ENCODERS", "embed", "embed_words", "encode"]
 
@@ -90,22 +91,3 @@ def _transformer(x, mask, width, depth, dropout):
 
 
 ENCODERS = {"cnn": _cnn, "bilstm": _bilstm, "transformer": _transformer}
-
-
-@keras.saving.register_keras_serializable(package="kcrf")
-class SinusoidalPositions(L.Layer):
-    """Sines and cosines of the position (Vaswani et al., 2017), `(time, width)` for inputs `(batch, time, width)`.
-
-    >>> SinusoidalPositions()(ops.zeros((1, 2, 4))).shape[1:] == (4,)
-    True
-    """
-
-    def call(self, inputs):
-        time, width = ops.shape(inputs)[1], inputs.shape[-1]
-        rates = ops.exp(ops.arange(0, width, 2, dtype="float32") * (-9.210340 / width))  # log 10,000
-        angles = ops.arange(time, dtype="float32")[:, None] * rates
-        waves = ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)
-        return ops.cast(waves[:, :width], inputs.dtype)
-
-    def compute_output_spec(self, inputs):
-        return keras.KerasTensor(inputs.shape[1:], dtype=inputs.dtype)

@@ -10,10 +10,34 @@ from typing import Any
 
 from kcrf import crf
 from kcrf.backend import keras, ops
-from kcrf.distillation.targets import unpack_tags
 from kcrf.layers.losses import SentenceLoss
 
-__all__ = ["LabelDistillationLoss", "NumberDistillationLoss", "SequenceDistillationLoss", "TagDistillationLoss"]
+__all__ = [
+    "LabelDistillationLoss",
+    "NumberDistillationLoss",
+    "SequenceDistillationLoss",
+    "TagDistillationLoss",
+    "unpack_tags",
+]
+
+
+def unpack_tags(targets, size):
+    """The parts of a batch of `kcrf.distillation.SoftTags`, which `SoftTags.padded` packs into one array.
+
+    Args:
+        targets: `(batch, time + tags, 1 + tags)`, an array or a tensor.
+        size: The number of tags.
+
+    Returns:
+        tags: `(batch, time)`, floats; -1 where unknown.
+        expected_tags: `(batch, time, tags)`.
+        expected_steps: `(batch, tags, tags)`.
+
+    >>> tags, expected_tags, expected_steps = unpack_tags(ops.ones((1, 5, 3)), 2)
+    >>> tuple(tags.shape), tuple(expected_tags.shape), tuple(expected_steps.shape)
+    ((1, 3), (1, 3, 2), (1, 2, 2))
+    """
+    return targets[:, :-size, 0], targets[:, :-size, 1:], targets[:, -size:, 1:]
 
 
 @keras.saving.register_keras_serializable(package="kcrf")

@@ -1,0 +1,72 @@
+"""Importing a module changes nothing outside the package; `kcrf.layers` registers all that saved models name."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from kcrf.backend import keras
+from kcrf.distillation import TagDistillationLoss
+
+ROOT = Path(__file__).parents[1]
+FIXTURES = ROOT / "tests" / "fixtures" / "0.1.0"
+BACKENDS = ["torch"]
+
+APART = ("kcrf.bert4keras", "kcrf.backend.tf_keras", "kcrf.__main__")
+NAMES = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in sorted((ROOT / "kcrf").rglob("*.py"))]
+MODULES = [name.removesuffix(".__init__") for name in NAMES if not name.startswith(APART)]
+IMPORT_ALL = """
+import importlib, inspect, os, sys, warnings
+import keras, tensorflow, tf2onnx  # these libraries change the process themselves
+
+objects = [keras.Model, keras.layers.Layer, keras.callbacks.Callback, keras.optimizers.Optimizer]
+objects += [keras.saving, keras.models]
+
+def state():
+    facts = {"meta_path": list(sys.meta_path), "filters": list(warnings.filters), "environment": dict(os.environ)}
+    for thing in objects:
+        for name in dir(thing):
+            facts[f"{thing.__name__}.{name}"] = id(inspect.getattr_static(thing, name))
+    return facts
+
+registered, before = None, state()
+for name in ["kcrf.layers", *sys.argv[1:]]:
+    importlib.import_module(name)
+    after = state()
+    changed = sorted(fact for fact in before.keys() | after.keys() if before.get(fact) != after.get(fact))
+    if changed:
+        print(name, "changes", *changed)
+    before, registered = after, registered or set(keras.saving.get_custom_objects())
+for name in sorted(set(keras.saving.get_custom_objects()) - registered):
+    print("kcrf.layers does not register", name)
+"""
+LOAD = """
+import keras, sys, kcrf.layers
+
+crf, student = map(keras.saving.load_model, sys.argv[1:])
+print(type(crf.layers[-1]).__module__, type(crf.optimizer).__module__, student.loss.teacher_weight)
+"""
+
+
+def run(code, *arguments):
+    """What an interpreter prints that runs the code."""
+    done = subprocess.run([sys.executable, "-c", code, *arguments], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_the_layers_register_all_that_any_module_registers():
+    assert len(MODULES) > 100
+    assert "does not register" not in run(IMPORT_ALL, *MODULES)
+
+
+def test_a_program_that_imports_the_layers_loads_saved_models(tmp_path):
+    student = keras.Sequential([keras.Input((None, 2)), keras.layers.Dense(3)])
+    student.compile("sgd", TagDistillationLoss(0.5))
+    student.save(tmp_path / "student.keras")
+    printed = run(LOAD, FIXTURES / "bert.keras", tmp_path / "student.keras")
+    assert printed == "kcrf.layers.crf kcrf.optimizers.adam 0.5"
+
+
+def test_parts_are_attributes_of_the_package_when_they_are_used():
+    code = "import kcrf, sys\nprint('keras' in sys.modules, kcrf.tags.bmes().name, hasattr(kcrf, 'nothing'))"
+    assert run(f"{code}\nprint(hasattr(kcrf, '_private'))").split() == ["False", "bmes", "False", "False"]
