@@ -12,9 +12,9 @@ from kcrf import crf
 from kcrf.backend import JIT_PAYS_FOR_INFERENCE, keras, ops, path_of
 from kcrf.files import write_aside
 from kcrf.layers import ConditionalRandomField, suggest_lr_multiplier
+from kcrf.layers.chain_layer import real_positions
 from kcrf.layers.checks import warn_of_padding, warn_of_probabilities
 from kcrf.layers.learning_rates import highest_rate
-from kcrf.layers.losses import real_positions
 from kcrf.metrics import advice, is_forbidden, transition_report
 from kcrf.optimizers.variables import PathAware
 from kcrf.reports import transition_heat_map

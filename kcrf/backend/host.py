@@ -66,6 +66,7 @@ __all__ = [
     "graph",
     "keras",
     "index_in_optimizer",
+    "is_tracing",
     "is_training",
     "layer_behind",
     "linear",
@@ -158,6 +159,17 @@ def _compiled(function):
         traced = defaultdict(lambda: tf.function(function, autograph=False, reduce_retracing=True))
         return lambda x, *args, **kwargs: traced[x.shape[-1], compiled_by_xla()](x, *args, **kwargs)
     return function
+
+
+def is_tracing():
+    """Whether the caller runs while Keras or TensorFlow traces a function, instead of computing with values."""
+    if current_stateless_scope() is not None:
+        return True
+    if backend_name() != "tensorflow":
+        return False
+    import tensorflow as tf
+
+    return not tf.executing_eagerly()
 
 
 def raise_if(condition, message, *values):

@@ -6,10 +6,11 @@ import numpy as np
 
 from kcrf import crf
 from kcrf.backend import Tensor, keras, ops
+from kcrf.layers.accuracies import DenseAccuracy, SparseAccuracy, ViterbiAccuracy
 from kcrf.layers.chain_layer import BoundToLayer, ChainLayer
 from kcrf.layers.checks import check_training, warn_of_softmax
 from kcrf.layers.learning_rates import with_learning_rate_multiplier
-from kcrf.layers.losses import DenseAccuracy, DenseLoss, SparseAccuracy, SparseLoss, ViterbiAccuracy
+from kcrf.layers.losses import DenseLoss, SparseLoss
 from kcrf.spans import Posterior, span_probabilities
 from kcrf.tags import TagScheme
 
@@ -140,17 +141,21 @@ class ConditionalRandomField(ChainLayer):
 
     @property
     def sparse_accuracy(self) -> Any:
-        """The share of real positions where the largest emission is that of the tag. Ignores the transitions."""
-        return SparseAccuracy(layer=self)
+        """The fraction of tokens whose largest emission is that of the tag: a `keras.Metric`, also a function.
+
+        Masked positions and negative (unknown) tags do not count. The transitions are ignored. A `sample_weight` is
+        `(batch,)` or `(batch, time)`.
+        """
+        return SparseAccuracy()
 
     @property
     def dense_accuracy(self) -> Any:
         """`sparse_accuracy` for one-hot tags."""
-        return DenseAccuracy(layer=self)
+        return DenseAccuracy()
 
     @property
     def viterbi_accuracy(self) -> Any:
-        """The share of real positions where the best path has the right tag, sparse or one-hot: a `keras.Metric`.
+        """The fraction of tokens whose tag on the best path is right, sparse or one-hot: a `keras.Metric`.
 
         On JAX, compile it together with a loss of this layer.
         """

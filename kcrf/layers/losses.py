@@ -1,11 +1,12 @@
-"""The losses and accuracies of a CRF layer: computed with its weights, saved with it."""
+"""The losses of a CRF layer: computed with its weights, saved with it."""
 
 from kcrf import crf
-from kcrf.backend import current_stateless_scope, keras, ops, raise_if
+from kcrf.backend import keras, ops, raise_if
 from kcrf.layers.chain_layer import BoundToLayer, real_positions
 from kcrf.layers.checks import refuse_class_weight
+from kcrf.layers.labels import one_hot_labels, sparse_labels, tags_of_one_hot
 
-__all__ = ["DenseAccuracy", "DenseLoss", "SparseAccuracy", "SparseLoss", "ViterbiAccuracy"]
+__all__ = ["DenseLoss", "SentenceLoss", "SparseLoss"]
 
 _NOT_GIVEN = object()
 _IMPOSSIBLE = -crf.FORBIDDEN / 2  # a loss above this means that constraints or emissions forbid the labels
@@ -41,7 +42,12 @@ class SentenceLoss(BoundToLayer, keras.losses.Loss):
             )
         if sample_weight is not None:
             sample_weight = ops.reshape(sample_weight, (-1,))
-        return super().__call__(y_true, y_pred, sample_weight)
+        mean = super().__call__(y_true, y_pred, sample_weight)
+        return ops.sum(mean) if self._is_reduced and tuple(mean.shape) == (0,) else mean  # Keras reduces no empty batch
+
+    @property
+    def _is_reduced(self):
+        return self.reduction not in (None, "none")
 
     def call(self, y_true, y_pred):
         """The losses `(batch,)` for Keras' trainer, which must not be those of forbidden labels."""
@@ -51,7 +57,7 @@ class SentenceLoss(BoundToLayer, keras.losses.Loss):
             ops.any(forbidden),
             "Labels must be allowed by the constraints of the CRF; `kcrf.tags.check_tags` finds those that are not, "
             "and repairs them. Received: forbidden labels in sentence {} of the batch",
-            ops.argmax(forbidden),
+            _first(forbidden),
         )
         return ops.where(forbidden, float("nan"), losses)
 
@@ -66,7 +72,7 @@ class SentenceLoss(BoundToLayer, keras.losses.Loss):
             ops.any(wrong),
             f"Labels must be integers below {y_pred.shape[-1]}, the number of tags, or negative if they are unknown. "
             "Received: label {} in sentence {}, position {} of the batch",
-            *_first(wrong, y_true if len(y_true.shape) == 2 else tags),
+            *_first_label(wrong, y_true if len(y_true.shape) == 2 else tags),
         )
         losses = self._sentence_losses(ops.where(wrong, -1, tags), y_pred)
         return ops.where(ops.any(wrong, axis=1), float("nan"), losses)
@@ -83,11 +89,16 @@ class SentenceLoss(BoundToLayer, keras.losses.Loss):
         return {**super().get_config(), "key": self._layer_key}
 
 
-def _first(wrong, y_true):
+def _first(flags):
+    """The index of the first True of flags `(n,)`; n if there is none, as in an empty batch."""
+    return ops.argmax(ops.pad(flags, [[0, 1]], constant_values=True))
+
+
+def _first_label(wrong, y_true):
     """The first label that is wrong, its sentence and its position, as scalar tensors."""
-    index = ops.argmax(ops.reshape(wrong, (-1,)))
-    time = ops.shape(wrong)[1]
-    return ops.take(ops.reshape(y_true, (-1,)), index), index // time, index % time
+    index = _first(ops.reshape(wrong, (-1,)))
+    time = ops.maximum(ops.shape(wrong)[1], 1)
+    return ops.take(ops.pad(ops.reshape(y_true, (-1,)), [[0, 1]]), index), index // time, index % time
 
 
 @keras.saving.register_keras_serializable(package="kcrf")
@@ -102,170 +113,3 @@ class DenseLoss(SentenceLoss):
     def _read(self, y_true, y_pred):
         y_true = one_hot_labels(y_true, y_pred)
         return y_true, tags_of_one_hot(y_true)
-
-
-class _Accuracy(BoundToLayer):
-    name = None
-
-    def __init__(self, layer=None, key=None):
-        self._bind(layer, key)
-
-    def __call__(self, y_true, y_pred):
-        y_pred = ops.convert_to_tensor(y_pred)
-        right, counted = _count(ops.argmax(y_pred, axis=-1), self._tags(y_true, y_pred), y_pred)
-        return _share(ops.sum(right), ops.sum(counted))
-
-    def _tags(self, y_true, y_pred):
-        return ops.cast(sparse_labels(y_true, y_pred), "int32")
-
-    def get_config(self):
-        return {"key": self._layer_key}
-
-    @classmethod
-    def from_config(cls, config):
-        return cls(**config)
-
-
-@keras.saving.register_keras_serializable(package="kcrf")
-class SparseAccuracy(_Accuracy):
-    """`ConditionalRandomField.sparse_accuracy`."""
-
-    name = "sparse_accuracy"
-
-
-@keras.saving.register_keras_serializable(package="kcrf")
-class DenseAccuracy(_Accuracy):
-    """`ConditionalRandomField.dense_accuracy`."""
-
-    name = "dense_accuracy"
-
-    def _tags(self, y_true, y_pred):
-        return tags_of_one_hot(one_hot_labels(y_true, y_pred))
-
-
-@keras.saving.register_keras_serializable(package="kcrf")
-class ViterbiAccuracy(BoundToLayer, keras.metrics.Metric):
-    """`ConditionalRandomField.viterbi_accuracy`.
-
-    On JAX, Keras updates metrics in a scope without the weights of the model. The loss is computed with the weights and
-    may update metrics: it stores a copy of the scores in this metric, and the next update decodes with it.
-    """
-
-    def __init__(self, layer=None, name="viterbi_accuracy", dtype=None, key=None):
-        super().__init__(name=name, dtype=dtype)
-        self._bind(layer, key)
-        self._right = self.add_weight(name="right", initializer="zeros")
-        self._counted = self.add_weight(name="judged", initializer="zeros")
-        self._copy, self._copied = None, False
-        self._layer().viterbi_accuracies.add(self)
-
-    def update_state(self, y_true, y_pred, sample_weight=None):
-        """Counts the positions of a batch; a `sample_weight` is `(batch,)` or `(batch, time)`."""
-        layer = self._layer_for(y_pred)
-        y_true, y_pred = ops.convert_to_tensor(y_true), ops.convert_to_tensor(y_pred)
-        if len(y_true.shape) == 3 and y_true.shape[-1] != 1:
-            tags = tags_of_one_hot(one_hot_labels(y_true, y_pred))
-        else:
-            tags = ops.cast(sparse_labels(y_true, y_pred), "int32")
-        best = crf.viterbi(**layer.chain(y_pred, self._scores(layer, y_pred.shape[-1])))
-        for total, counts in zip((self._right, self._counted), _count(best, tags, y_pred), strict=True):
-            if sample_weight is not None:
-                weight = ops.cast(sample_weight, "float32")
-                counts = counts * (weight[:, None] if len(weight.shape) == 1 else weight)
-            total.assign(total + ops.cast(ops.sum(counts), total.dtype))
-
-    def result(self):
-        """The share of right positions since the last reset, 0 if there were none."""
-        return _share(*map(ops.convert_to_tensor, (self._right, self._counted)))
-
-    def copy_scores(self):
-        """Copies the scores of the layer for the next update. Called by its losses; does nothing but on JAX."""
-        if current_stateless_scope() is not None and self._copy is not None:
-            transitions, *boundary = self._layer().scores()
-            rows = [ops.zeros_like(transitions[:1]) if x is None else x[None] for x in boundary]
-            self._copy.assign(ops.stop_gradient(ops.concatenate([transitions, *rows])))  # (tags + 2, tags)
-            self._copied = True
-
-    def _scores(self, layer, size):
-        scope = current_stateless_scope()
-        if scope is None:
-            return None
-        if self._copy is None:  # Keras builds what was compiled, with shapes alone
-            self._copy = self.add_weight(name="scores", shape=(size + 2, size), initializer="zeros")
-        if scope.get_current_value(self._right) is not None and not self._copied:
-            raise ValueError(
-                "On JAX, Keras computes compiled metrics apart from the weights, so `viterbi_accuracy` needs a loss of "
-                "its layer too. Compile one, or call `viterbi_accuracy` on predictions."
-            )
-        copy = ops.convert_to_tensor(self._copy)
-        return copy[:size], copy[size], copy[size + 1]
-
-    def save_own_variables(self, store):
-        """Saves nothing: the counts are not part of a model. (A saver that walks attributes finds this metric, too.)"""
-
-    def load_own_variables(self, store):
-        """Loads nothing, see `save_own_variables`."""
-
-    def get_config(self):
-        return {**super().get_config(), "key": self._layer_key}
-
-
-def _count(predicted, tags, y_pred):
-    """1 where the prediction is right, and 1 where it counts: real positions of known tags; float32 `(batch, time)`."""
-    counted = real_positions(y_pred) & (tags >= 0)
-    right = counted & (ops.cast(predicted, "int32") == tags)
-    return ops.cast(right, "float32"), ops.cast(counted, "float32")
-
-
-def _share(right, counted):
-    return right / ops.where(counted > 0, counted, 1.0)
-
-
-def sparse_labels(y_true, y_pred):
-    """Labels of shape `(batch, time)` or `(batch, time, 1)` as a tensor `(batch, time)`; Keras makes them floats."""
-    y_true = _tensor(y_true)
-    if len(y_true.shape) == 3 and y_true.shape[-1] == 1:
-        y_true = y_true[:, :, 0]
-    if len(y_true.shape) != 2:
-        raise ValueError(f"Sparse tags need the shape (batch, time). Received: shape={tuple(y_true.shape)}")
-    _check_length(y_true, y_pred)
-    return y_true
-
-
-def one_hot_labels(y_true, y_pred):
-    """One-hot labels as a tensor `(batch, time, tags)`."""
-    y_true = _tensor(y_true)
-    if len(y_true.shape) != 3 or y_true.shape[-1] not in (None, y_pred.shape[-1]):
-        raise ValueError(
-            f"One-hot tags need the shape (batch, time, tags) with {y_pred.shape[-1]} tags. "
-            f"Received: shape={tuple(y_true.shape)}"
-        )
-    _check_length(y_true, y_pred)
-    return y_true
-
-
-def tags_of_one_hot(y_true):
-    """The tags `(batch, time)` of one-hot labels `(batch, time, tags)`, -1 (unknown) for a row of zeros."""
-    return ops.where(ops.any(y_true > 0, axis=-1), ops.cast(ops.argmax(y_true, axis=-1), "int32"), -1)
-
-
-def _tensor(y_true):
-    try:
-        tensor = ops.convert_to_tensor(y_true)
-        if "string" in str(tensor.dtype):  # TensorFlow has such tensors
-            raise TypeError("strings are not numbers")
-        return tensor
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            "Labels must be an array of numbers, one per position, padded to the length of the sentences. "
-            f"Received: {type(y_true).__name__}, which is no such array: {error}"
-        ) from None
-
-
-def _check_length(y_true, y_pred):
-    length, wanted = y_true.shape[1], y_pred.shape[1]
-    if None not in (length, wanted) and length != wanted:
-        raise ValueError(
-            f"Labels must be as long as the outputs of the layer, {wanted} positions. Received: labels of {length} "
-            "positions"
-        )

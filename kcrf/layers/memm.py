@@ -15,7 +15,8 @@ from kcrf import crf
 from kcrf.backend import Tensor, graph, keras, ops, scan
 from kcrf.layers.chain_layer import real_positions
 from kcrf.layers.crf import ConditionalRandomField
-from kcrf.layers.losses import DenseLoss, SparseLoss, sparse_labels
+from kcrf.layers.labels import sparse_labels
+from kcrf.layers.losses import DenseLoss, SparseLoss
 
 __all__ = ["MaximumEntropyMarkovModel", "equal_crf"]
 

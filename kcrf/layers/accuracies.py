@@ -1,0 +1,155 @@
+"""The accuracies of a CRF layer as Keras metrics: right tokens divided by counted tokens, over all batches."""
+
+from kcrf import crf
+from kcrf.backend import current_stateless_scope, is_tracing, keras, ops
+from kcrf.layers.chain_layer import BoundToLayer, real_positions
+from kcrf.layers.labels import one_hot_labels, sparse_labels, tags_of_one_hot
+
+__all__ = ["DenseAccuracy", "SparseAccuracy", "ViterbiAccuracy"]
+
+
+class TokenAccuracy(keras.metrics.Metric):
+    """Base of the accuracies: the fraction of tokens with the right tag, among real positions whose tag is known.
+
+    Called inside a compiled function (a metric of the user's own, a training step), `crf.sparse_accuracy(y_true,
+    y_pred)` creates a metric there. This metric has no state: it is a function that returns the accuracy of the batch.
+    """
+
+    def __init__(self, name, dtype=None):
+        super().__init__(name=name, dtype=dtype)
+        self._is_function = is_tracing()
+        if not self._is_function:
+            self._right = self.add_weight(name="right", initializer="zeros")
+            self._counted = self.add_weight(name="counted", initializer="zeros")
+
+    def __call__(self, y_true, y_pred, sample_weight=None):
+        if not self._is_function:
+            return super().__call__(y_true, y_pred, sample_weight=sample_weight)
+        return _fraction(*map(ops.sum, self._counts(y_true, y_pred, sample_weight)))
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        """Counts the tokens of a batch.
+
+        Args:
+            y_true: The labels, `(batch, time)` or one-hot `(batch, time, tags)`.
+            y_pred: The outputs of the layer, `(batch, time, tags)`.
+            sample_weight: `(batch,)` or `(batch, time)`. Defaults to None: every token counts as 1.
+        """
+        for total, counts in zip(
+            (self._right, self._counted), self._counts(y_true, y_pred, sample_weight), strict=True
+        ):
+            total.assign(total + ops.cast(ops.sum(counts), total.dtype))
+
+    def result(self):
+        """The fraction of right tokens since the last reset, 0 if there were none."""
+        return _fraction(*map(ops.convert_to_tensor, (self._right, self._counted)))
+
+    def _counts(self, y_true, y_pred, sample_weight):
+        """The weight of each token where the prediction is right, and where it counts; float32 `(batch, time)`."""
+        y_pred = ops.convert_to_tensor(y_pred)
+        tags = self._tags(y_true, y_pred)
+        counted = real_positions(y_pred) & (tags >= 0)
+        right = counted & (ops.cast(self._predicted(y_pred), "int32") == tags)
+        counts = ops.cast(right, "float32"), ops.cast(counted, "float32")
+        return counts if sample_weight is None else tuple(x * _by_token(sample_weight) for x in counts)
+
+    def _predicted(self, y_pred):
+        return ops.argmax(y_pred, axis=-1)
+
+    def save_own_variables(self, store):
+        """Saves nothing: the counts are not part of a model. (A saver that walks attributes finds this metric, too.)"""
+
+    def load_own_variables(self, store):
+        """Loads nothing, see `save_own_variables`."""
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(**{name: value for name, value in config.items() if name != "key"})  # version 0.1.0 wrote a key
+
+
+@keras.saving.register_keras_serializable(package="kcrf")
+class SparseAccuracy(TokenAccuracy):
+    """`ConditionalRandomField.sparse_accuracy`."""
+
+    def __init__(self, name="sparse_accuracy", dtype=None):
+        super().__init__(name, dtype)
+
+    def _tags(self, y_true, y_pred):
+        return ops.cast(sparse_labels(y_true, y_pred), "int32")
+
+
+@keras.saving.register_keras_serializable(package="kcrf")
+class DenseAccuracy(TokenAccuracy):
+    """`ConditionalRandomField.dense_accuracy`."""
+
+    def __init__(self, name="dense_accuracy", dtype=None):
+        super().__init__(name, dtype)
+
+    def _tags(self, y_true, y_pred):
+        return tags_of_one_hot(one_hot_labels(y_true, y_pred))
+
+
+@keras.saving.register_keras_serializable(package="kcrf")
+class ViterbiAccuracy(BoundToLayer, TokenAccuracy):
+    """`ConditionalRandomField.viterbi_accuracy`.
+
+    On JAX, Keras updates metrics in a scope without the weights of the model. The loss is computed with the weights and
+    may update metrics: it stores a copy of the scores in this metric, and the next update decodes with it.
+    """
+
+    def __init__(self, layer=None, name="viterbi_accuracy", dtype=None, key=None):
+        super().__init__(name, dtype)
+        self._bind(layer, key)
+        self._copy, self._copied = None, False
+        self._layer().viterbi_accuracies.add(self)
+
+    def _tags(self, y_true, y_pred):
+        y_true = ops.convert_to_tensor(y_true)
+        if len(y_true.shape) == 3 and y_true.shape[-1] != 1:
+            return tags_of_one_hot(one_hot_labels(y_true, y_pred))
+        return ops.cast(sparse_labels(y_true, y_pred), "int32")
+
+    def _predicted(self, y_pred):
+        layer = self._layer_for(y_pred)
+        return crf.viterbi(**layer.chain(y_pred, self._scores(layer, y_pred.shape[-1])))
+
+    def copy_scores(self):
+        """Copies the scores of the layer for the next update. Called by its losses; does nothing but on JAX."""
+        if current_stateless_scope() is not None and self._copy is not None:
+            transitions, *boundary = self._layer().scores()
+            rows = [ops.zeros_like(transitions[:1]) if x is None else x[None] for x in boundary]
+            self._copy.assign(ops.stop_gradient(ops.concatenate([transitions, *rows])))  # (tags + 2, tags)
+            self._copied = True
+
+    def _scores(self, layer, size):
+        scope = current_stateless_scope()
+        if scope is None:
+            return None
+        if self._copy is None and not self._is_function:  # Keras builds what was compiled, with shapes alone
+            self._copy = self.add_weight(name="scores", shape=(size + 2, size), initializer="zeros")
+        if self._is_function or scope.get_current_value(self._right) is not None and not self._copied:
+            raise ValueError(
+                "On JAX, Keras computes compiled metrics apart from the weights, so `viterbi_accuracy` needs a loss of "
+                "its layer too. Compile one, or call `viterbi_accuracy` on predictions."
+            )
+        copy = ops.convert_to_tensor(self._copy)
+        return copy[:size], copy[size], copy[size + 1]
+
+    def get_config(self):
+        return {**super().get_config(), "key": self._layer_key}
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(**config)
+
+
+def _by_token(sample_weight):
+    """Weights `(batch,)`, `(batch, time)` or `(batch, time, 1)` as float32 `(batch, time)` or `(batch, 1)`."""
+    weight = ops.cast(sample_weight, "float32")
+    if len(weight.shape) == 3:
+        return weight[:, :, 0]
+    return weight[:, None] if len(weight.shape) == 1 else weight
+
+
+def _fraction(right, counted):
+    return right / ops.where(counted > 0, counted, 1.0)

@@ -1,0 +1,55 @@
+"""Labels as Keras passes them to losses and metrics: sparse `(batch, time)` or one-hot `(batch, time, tags)`."""
+
+from kcrf.backend import ops
+
+__all__ = ["one_hot_labels", "sparse_labels", "tags_of_one_hot"]
+
+
+def sparse_labels(y_true, y_pred):
+    """Labels of shape `(batch, time)` or `(batch, time, 1)` as a tensor `(batch, time)`; Keras makes them floats."""
+    y_true = _tensor(y_true)
+    if len(y_true.shape) == 3 and y_true.shape[-1] == 1:
+        y_true = y_true[:, :, 0]
+    if len(y_true.shape) != 2:
+        raise ValueError(f"Sparse tags need the shape (batch, time). Received: shape={tuple(y_true.shape)}")
+    _check_length(y_true, y_pred)
+    return y_true
+
+
+def one_hot_labels(y_true, y_pred):
+    """One-hot labels as a tensor `(batch, time, tags)`."""
+    y_true = _tensor(y_true)
+    if len(y_true.shape) != 3 or y_true.shape[-1] not in (None, y_pred.shape[-1]):
+        raise ValueError(
+            f"One-hot tags need the shape (batch, time, tags) with {y_pred.shape[-1]} tags. "
+            f"Received: shape={tuple(y_true.shape)}"
+        )
+    _check_length(y_true, y_pred)
+    return y_true
+
+
+def tags_of_one_hot(y_true):
+    """The tags `(batch, time)` of one-hot labels `(batch, time, tags)`, -1 (unknown) for a row of zeros."""
+    return ops.where(ops.any(y_true > 0, axis=-1), ops.cast(ops.argmax(y_true, axis=-1), "int32"), -1)
+
+
+def _tensor(y_true):
+    try:
+        tensor = ops.convert_to_tensor(y_true)
+        if "string" in str(tensor.dtype):  # TensorFlow has such tensors
+            raise TypeError("strings are not numbers")
+        return tensor
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            "Labels must be an array of numbers, one per position, padded to the length of the sentences. "
+            f"Received: {type(y_true).__name__}, which is no such array: {error}"
+        ) from None
+
+
+def _check_length(y_true, y_pred):
+    length, expected = y_true.shape[1], y_pred.shape[1]
+    if None not in (length, expected) and length != expected:
+        raise ValueError(
+            f"Labels must be as long as the outputs of the layer, {expected} positions. Received: labels of {length} "
+            "positions"
+        )
