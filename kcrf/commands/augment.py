@@ -5,8 +5,7 @@ from kcrf.commands.parsers import (
     add_conll_options,
     add_fields_option,
     check_out,
-    conll_arguments,
-    fields_argument,
+    reading_arguments,
     refuse_data_options,
 )
 from kcrf.commands.train import read_part
@@ -88,7 +87,7 @@ def _augment(options):
     refuse_data_options(options, options.task)
     _check_is_used(options)
     check_out(options.out, options.file)
-    sources = {"train": options.file, **conll_arguments(options), "fields": fields_argument(options)}
+    sources = {"train": options.file, **reading_arguments(options)}
     items = read_part(options.task, sources, "train")
     copies = _copies(options, items)
     rows = [row for item, more in zip(items, copies, strict=True) for row in (item, *more)]

@@ -1,6 +1,7 @@
 """The command line: `kcrf COMMAND`, one of demo, train, segment and the others that `kcrf --help` lists."""
 
 import os
+import re
 import sys
 import warnings
 from contextlib import contextmanager
@@ -21,6 +22,14 @@ from kcrf.commands.train import add_train
 from kcrf.version import __version__
 
 __all__ = ["main"]
+
+_FLAGS = {
+    "repair=True": "--repair",
+    "strip_tags=True": "--strip-tags",
+    "fields": "--fields",
+    "kind='json'": "--input json",
+}
+_ARGUMENT = re.compile(f"`({'|'.join(_FLAGS)})`")
 
 
 def main(arguments=None):
@@ -81,7 +90,11 @@ def _plain_warnings(command):
 
 
 def _message(error, command):
-    """What to print for an error."""
+    """What to print for an error: where it names an argument of Python, the option."""
+    return _ARGUMENT.sub(lambda match: _FLAGS[match[1]], _text(error, command))
+
+
+def _text(error, command):
     variable = "set the environment variable KERAS_BACKEND to tensorflow, jax or torch"
     if isinstance(error, ModuleNotFoundError) and error.name in ("tensorflow", "jax", "torch"):
         return (

@@ -14,6 +14,7 @@ __all__ = [
     "conll_arguments",
     "fields_argument",
     "print_scores",
+    "reading_arguments",
     "refuse_data_options",
 ]
 
@@ -55,7 +56,7 @@ def add_command(commands, name, summary, add_options, run):
 
 
 def add_conll_options(parser):
-    """Adds the options on how to read CoNLL files. An option left out is None."""
+    """Adds the options on how to read CoNLL files and segmented text. An option left out is None."""
     parser.add_argument(
         "--column", type=int, metavar="N", help="CoNLL column of the tags, counted from 0. [-1, the last column]"
     )
@@ -64,6 +65,12 @@ def add_conll_options(parser):
         action="store_true",
         default=None,
         help="Read tag sequences that break their scheme as conlleval does, instead of refusing the file. [no]",
+    )
+    parser.add_argument(
+        "--strip-tags",
+        action="store_true",
+        default=None,
+        help="Remove word classes from the words of segmented text, as in 充满/v or 今天_t. Only for cws. [no]",
     )
 
 
@@ -80,6 +87,11 @@ def check_out(path, source):
 def conll_arguments(options):
     """The arguments of `kcrf.corpora.read_entities` other than the path, from parsed options."""
     return {"column": -1 if options.column is None else options.column, "repair": bool(options.repair)}
+
+
+def reading_arguments(options):
+    """How the files of any task are read, from parsed options: what `read_part` takes."""
+    return {**conll_arguments(options), "strip_tags": bool(options.strip_tags), "fields": fields_argument(options)}
 
 
 def add_fields_option(parser):
@@ -100,9 +112,10 @@ def fields_argument(options):
 
 def refuse_data_options(options, task):
     """Raises ValueError if there is an option that says how to read the data of another task."""
-    for name, needed in {"fields": "classify", "column": "ner", "repair": "ner", "words": "cws"}.items():
+    needs = {"fields": "classify", "column": "ner", "repair": "ner", "words": "cws", "strip_tags": "cws"}
+    for name, needed in needs.items():
         if getattr(options, name, None) is not None and task != needed:
-            raise ValueError(f"--{name} needs --task {needed}. Received: --task {task}")
+            raise ValueError(f"--{name.replace('_', '-')} needs --task {needed}. Received: --task {task}")
 
 
 def print_scores(title, parts):

@@ -103,7 +103,9 @@ def _is_of_run(path):
 def _read_words(options, path):
     from kcrf.corpora import read_lines, read_segmented
 
-    return read_segmented(path) if path == options.gold else [line.split() for line in read_lines(path)]
+    if path == options.gold:
+        return read_segmented(path, bool(options.strip_tags))
+    return [line.split() for line in read_lines(path)]
 
 
 def _read_entities(options, path):

@@ -176,7 +176,8 @@ def read_part(task, sources, name):
     if task == "classify":
         return read_classified(sources[name], sources["fields"])
     if task == "cws":
-        return [words for words in read_segmented(sources[name]) if words]
+        strip_tags = sources.get("strip_tags", False)  # older runs do not have it
+        return [words for words in read_segmented(sources[name], strip_tags) if words]
     sentences = read_entities(sources[name], sources["column"], sources["repair"])
     return [sentence for sentence in sentences if sentence.text]
 

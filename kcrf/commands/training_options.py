@@ -11,8 +11,7 @@ from dataclasses import fields
 from kcrf.commands.parsers import (
     add_conll_options,
     add_fields_option,
-    conll_arguments,
-    fields_argument,
+    reading_arguments,
     refuse_data_options,
 )
 from kcrf.runs import RunFolder, Settings
@@ -30,7 +29,7 @@ __all__ = [
 
 _FILES = ("train", "valid", "test", "unlabelled")
 _FLAGS = {setting.name: setting.metadata["option"].flag for setting in fields(Settings)} | {"from_run": "--from"}
-_NOT_SETTINGS = (*_FILES, "from_run", "fields", "column", "repair", "out", "overwrite", "seeds")
+_NOT_SETTINGS = (*_FILES, "from_run", "fields", "column", "repair", "strip_tags", "out", "overwrite", "seeds")
 
 
 def add_training_options(parser):
@@ -157,7 +156,7 @@ def settings_and_sources(options):
         raise ValueError(f"--crf-lr-multiplier needs a CRF. Received: a head without one, {settings.head}")
     files = {name: getattr(options, name) for name in _FILES}
     sources = {name: path and os.path.abspath(path) for name, path in files.items()}
-    return settings, {**sources, **conll_arguments(options), "fields": fields_argument(options)}
+    return settings, {**sources, **reading_arguments(options)}
 
 
 def make_settings(settings, given):

@@ -212,7 +212,7 @@ def _columns(path, number, head, fields):
         return columns, len(head), True
     if found[0] is not None or len(head) not in (2, 3):
         raise ValueError(
-            f"{path}:{number}: needs the columns text and label, or `fields`, --fields, which says where they are, as "
+            f"{path}:{number}: needs the columns text and label, or `fields`, which says where they are, as "
             f"in review,stars or 3,1. Received: {len(head)} columns: {', '.join(cell[:20] for cell in head)}"
         )
     return list(range(len(head))), len(head), False

@@ -5,16 +5,22 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from os import PathLike
+from typing import NamedTuple
 
 from kcrf.corpora.lines import read_corpus_lines
 from kcrf.corpora.segmented import ENTITY_TAG
 from kcrf.corpora.sentences import Sentence
-from kcrf.tags import bio, bioes, violation_in_words
+from kcrf.tags import TagScheme, bio, bioes, violation_in_words
 
 __all__ = ["conll_lines", "join_tokens", "read_conll", "read_conll_tokens"]
 
 _SCHEMES = {"BIO": set("BI"), "BIOES": set("BIES"), "BILOU": set("BILU"), "BMES": set("BMES")}
-_AS_BIOES = str.maketrans("MLU", "IES")
+_AS_BIO, _AS_BIOES = str.maketrans("EMLSU", "IIIBB"), str.maketrans("MLU", "IES")
+_ORDINALS = ("first", "second")
+_NEARLY_ALL = 0.99  # fraction of the tokens that end in their position
+_BEGUN = 0.9  # fraction of the sentences that begin at the begin of a word
+_CHARACTERS = 0.9  # fraction of the tokens that are one character, in a file of characters
+_MOST_ODD = 0.001  # fraction of the tags that may break their scheme without `repair`
 _NUMBERED_TOKEN = re.compile(r"(.+?)([0-9]+)")  # 科0, 技1: a character and its position in the word
 _CJK = re.compile(  # Chinese and Japanese, their punctuation and full-width forms
     "[\u2e80-\u30ff\u3105-\u312f\u31f0-\u9fff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff]"
@@ -27,21 +33,23 @@ def read_conll(
     """Reads entities from CoNLL columns.
 
     Columns are separated by tabs in lines that have a tab, else by blanks. The token is the first column; it may be any
-    text, blanks included where tabs separate. Lines that begin with `-DOCSTART-` end a sentence. A line that begins
-    with `# ` before the first token of a sentence is a comment, unless it has as many columns as the rest and a tag.
+    text, blanks included where tabs separate. If the first column counts the tokens of each sentence, as in GermEval,
+    the token is the second. Lines that begin with `-DOCSTART-` end a sentence. A line that begins with `#` and white
+    space before the first token of a sentence is a comment, unless it has as many columns as the rest and a tag.
 
     The scheme is recognised from all tags of the file: BIO (IOB2), IOB1, BIOES, BILOU or BMES; O is outside.
 
-    The text is made of the tokens. They are joined without blanks where each is one character, and next to a Chinese or
-    Japanese character; otherwise by one blank. Where every token ends in its position in the word (科0 技1, as in Weibo
-    NER), the numbers are removed.
+    The text is made of the tokens. They are joined without blanks if nearly all are one character, and next to a
+    Chinese or Japanese character; otherwise by one blank. If nearly every token ends in its position in the word (科0
+    技1, as in Weibo NER), these numbers are removed.
 
     Args:
         path: A UTF-8 file.
         column: Index of the column with the tags. Negative indices count from the last. Defaults to -1.
         repair: Whether to read tags that break the rules as conlleval does, instead of refusing them: an entity begins
             at an I- that continues none, and ends where its tags end. A tag that is unknown or missing is read as O.
-            Defaults to `False`.
+            Defaults to `False`: tags that may not follow each other are read so if they are less than one in a
+            thousand, and a note on standard error names their lines; all others are refused.
         lines: The lines of the file, where they were read before. Defaults to `None`.
 
     Returns:
@@ -50,7 +58,7 @@ def read_conll(
     Raises:
         FileNotFoundError: There is no such file.
         ValueError: The file is not UTF-8, has no sentence or is segmented text; or, without `repair`, a line lacks
-            columns or has an unknown tag, or a tag breaks the scheme. Names the line.
+            columns or has an unknown tag, or too many tags break the scheme. Names the line.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile("w", suffix=".conll", encoding="utf-8") as file:
@@ -68,30 +76,54 @@ def _read_rows(path, lines, column, repair):
     """The sentences of a CoNLL file, each a list of (line number, token, tag)."""
     rows = [_columns(line) for line in lines]
     _check_not_segmented(path, rows)
-    widths = Counter(map(len, rows))
-    width = max(2, max(widths, key=lambda width: widths[width] if width else 0, default=2))
-    if column not in range(-width, width) or column % width == 0:
-        raise ValueError(f"{path}: `column` must name one of {width} columns, not the first. Received: {column}")
+    token, width = _token_column(rows), max(2, _width(rows))
+    if column not in range(-width, width) or column % width in (0, token):
+        raise ValueError(
+            f"{path}: `column` must name one of {width} columns, not the {_ORDINALS[token]}. Received: {column}"
+        )
     sentences = [[]]
     for number, (line, columns) in enumerate(zip(lines, rows), 1):
         if not columns or columns[0].startswith("-DOCSTART-"):
             sentences.append([])
             continue
-        complete = len(columns) == width and columns[0] != ""
+        complete = len(columns) == width and columns[token] != ""
         tag = columns[column] if -len(columns) < column < len(columns) else ""
         known = ENTITY_TAG.fullmatch(tag) is not None
-        if line.startswith("# ") and not sentences[-1] and not (complete and known):
+        if line.startswith(("# ", "#\t")) and not sentences[-1] and not (complete and known):
             continue
         if not complete and not repair:
-            raise ValueError(f"{path}:{number}: needs {width} columns, the first a token. Received: {line!r}")
+            raise ValueError(
+                f"{path}:{number}: needs {width} columns, the {_ORDINALS[token]} a token. Received: {line!r}"
+            )
         if not known and not repair:
             raise ValueError(f"{path}:{number}: needs O or a tag like B-PER, with one of BIESMLU. Received: {tag!r}")
-        if columns[0]:
-            sentences[-1].append((number, columns[0], tag if known else "O"))
+        if columns[token:] and columns[token]:
+            sentences[-1].append((number, columns[token], tag if known else "O"))
     sentences = [rows for rows in sentences if rows]
     if not sentences:
         raise ValueError(f"{path}: needs at least one sentence of tokens with tags. Received: a file without any")
     return sentences
+
+
+def _width(rows):
+    """How many columns most lines have that are not blank; 0 without any."""
+    widths = Counter(len(columns) for columns in rows if columns)
+    return max(widths, key=widths.get, default=0)
+
+
+def _token_column(rows):
+    """The column of the tokens: 1 if the first one counts the tokens of each sentence, else 0."""
+    counted = last = 0
+    if all(ENTITY_TAG.fullmatch(columns[-1]) for columns in rows if len(columns) == 2):  # numbers that are tokens
+        rows = [columns if len(columns) != 2 else ["", ""] for columns in rows]
+    for columns in rows:
+        if not columns or columns[0] in ("#", "-DOCSTART-"):
+            last = 0
+        elif not columns[0].isdecimal() or len(columns) < 2 or int(columns[0]) not in (0, 1, last + 1):
+            return 0
+        else:
+            last, counted = int(columns[0]), counted + 1
+    return int(counted > 1)
 
 
 def _check_not_segmented(path, rows):
@@ -117,48 +149,86 @@ def _columns(line):
 
 
 def _without_numbers(sentences):
-    """Removes the positions at the ends of all tokens, if all have one.
+    """Removes the positions at the ends of the tokens, if nearly all have one.
 
     Returns:
         The sentences, and whether the tokens had positions.
     """
-    bare = []
+    bare, numbered, begun = [], 0, 0
     for rows in sentences:
         matches = [_NUMBERED_TOKEN.fullmatch(token) for _, token, _ in rows]
-        if not all(matches) or matches[0][2] != "0":
-            return sentences, False
-        bare.append([(number, match[1], tag) for (number, _, tag), match in zip(rows, matches)])
+        numbered += sum(match is not None for match in matches)
+        begun += matches[0] is not None and matches[0][2] == "0"
+        bare.append([(n, match[1] if match else token, tag) for (n, token, tag), match in zip(rows, matches)])
+    if numbered < _NEARLY_ALL * sum(map(len, sentences)) or begun < _BEGUN * len(sentences):
+        return sentences, False
     return bare, True
 
 
 def _entities(path, sentences, repair):
     """The entities of each sentence, `(start, end, label)` in tokens."""
-    prefixes = _prefixes(path, sentences, repair)
     types = sorted({tag[2:] for rows in sentences for _, _, tag in rows if tag != "O"})
     if not types:
         return [[] for _ in sentences]
-    scheme = bio(types) if prefixes <= _SCHEMES["BIO"] else bioes(types)
+    readings = [_reading(sentences, types, letters) for letters in _letters(path, sentences, repair)]
+    reading = min(readings, key=lambda reading: len(reading.odd))
+    if not repair:
+        _check_order(path, sentences, reading)
+    return [reading.scheme.decode(numbers) for numbers in reading.tags]
+
+
+class _Reading(NamedTuple):
+    """The tags of a file, read by one scheme.
+
+    Attributes:
+        scheme: A `TagScheme`.
+        tags: The numbers of the tags of each sentence.
+        broken: What `TagScheme.violations` found, with the rows of its sentence in front.
+        odd: The numbers of the lines whose tag is of another scheme, or broken.
+    """
+
+    scheme: TagScheme
+    tags: list
+    broken: list
+    odd: list
+
+
+def _reading(sentences, types, letters):
+    """The tags read by the scheme with these first letters. Those of other schemes become tags of this one."""
+    scheme, to_scheme = (bio(types), _AS_BIO) if letters == _SCHEMES["BIO"] else (bioes(types), _AS_BIOES)
     index = {label: i for i, label in enumerate(scheme.labels)}
-    tags = [[index[tag[0].translate(_AS_BIOES) + tag[1:]] for _, _, tag in rows] for rows in sentences]
-    if not repair and not (scheme.name == "bio" and _is_iob1(sentences)):
-        _check_order(path, sentences, tags, scheme)
-    return [scheme.decode(numbers) for numbers in tags]
+    tags = [[index[tag[0].translate(to_scheme) + tag[1:]] for _, _, tag in rows] for rows in sentences]
+    odd = {number for rows in sentences for number, _, tag in rows if tag != "O" and tag[0] not in letters}
+    broken = []
+    if odd or scheme.name != "bio" or not _is_iob1(sentences):
+        broken = [(rows, *found) for rows, numbers in zip(sentences, tags) for found in scheme.violations(numbers)]
+    return _Reading(scheme, tags, broken, sorted(odd.union(rows[position][0] for rows, position, *_ in broken)))
 
 
-def _prefixes(path, sentences, repair):
-    """The first letters of all tags but O. Without `repair` they must be those of one scheme."""
-    prefixes = set()
-    for rows in sentences:
-        for number, _, tag in rows:
-            if tag == "O" or tag[0] in prefixes:
-                continue
-            prefixes.add(tag[0])
-            if not repair and not any(prefixes <= scheme for scheme in _SCHEMES.values()):
-                raise ValueError(
-                    f"{path}:{number}: tags must be of one scheme: {', '.join(_SCHEMES)}. "
-                    f"Received: {tag} in a file with {', '.join(sorted(prefixes - {tag[0]}))}"
-                )
-    return prefixes
+def _letters(path, sentences, repair):
+    """The first letters of the schemes that all tags but a few may be of, a list of sets.
+
+    Without `repair`, tags that are of no scheme are refused.
+    """
+    tagged = [(number, tag) for rows in sentences for number, _, tag in rows if tag != "O"]
+    counts, candidates = Counter(tag[0] for _, tag in tagged), []
+    for letters in _SCHEMES.values():
+        others = sum(count for letter, count in counts.items() if letter not in letters)
+        if others < max(1, _MOST_ODD * sum(map(len, sentences))):
+            candidates.append(letters)
+        if not others:
+            break
+    if candidates or repair:
+        return candidates or [set(counts)]
+    used = set()
+    for number, tag in tagged:
+        used.add(tag[0])
+        if not any(used <= letters for letters in _SCHEMES.values()):
+            others = ", ".join(sorted(used - {tag[0]}))
+            raise ValueError(
+                f"{path}:{number}: tags must be of one scheme: {', '.join(_SCHEMES)}. "
+                f"Received: {tag} in a file with {others}"
+            )
 
 
 def _is_iob1(sentences):
@@ -167,28 +237,50 @@ def _is_iob1(sentences):
     return all(before[2:] == tag[2:] for before, tag in pairs if tag[0] == "B")
 
 
-def _check_order(path, sentences, tags, scheme):
-    """Refuses tags that may not follow each other in their scheme."""
-    broken = [(rows, *found) for rows, numbers in zip(sentences, tags) for found in scheme.violations(numbers)]
-    if not broken:
-        return
-    rows, position, _, label = broken[0]
-    number, _, tag = rows[position]
-    if label is None:  # the tag may not end the sentence
-        what = violation_in_words(tag, None)
-    else:
-        what = violation_in_words(rows[position - 1][2] if position else None, tag)
-    raise ValueError(
-        f"{path}:{number}: tags must follow their scheme; `repair=True`, --repair, reads them as conlleval does. "
-        f"Received: {what}, the first of {len(broken)}"
-    )
+def _check_order(path, sentences, reading):
+    """Refuses tags that may not follow each other in their scheme, unless they are few: a note has their lines."""
+    count = sum(map(len, sentences))
+    if reading.odd and len(reading.odd) < _MOST_ODD * count:
+        from kcrf.progress_bars import print_note
+
+        print_note(
+            f"{path}: {len(reading.odd)} of {count:,} tags break their scheme and are read as conlleval does, "
+            f"in line {_some(reading.odd)}"
+        )
+    elif reading.broken:
+        rows, position, _, label = reading.broken[0]
+        number, _, tag = rows[position]
+        before = rows[position - 1][2] if position else None
+        what = violation_in_words(tag, None) if label is None else violation_in_words(before, tag)  # None: at the end
+        count = len(reading.broken)
+        raise ValueError(
+            f"{path}:{number}: tags must follow their scheme; `repair=True` reads them as conlleval does. "
+            f"Received: {what}, the first of {count} such tag{'s' if count > 1 else ''} in the file"
+        )
+
+
+def _some(numbers, most=10):
+    """Line numbers for a message.
+
+    >>> _some([3, 5, 8], most=2)
+    '3, 5 and 1 more'
+    """
+    shown = ", ".join(map(str, numbers[:most]))
+    return shown + (f" and {len(numbers) - most} more" if len(numbers) > most else "")
 
 
 def _sentences(sentences, entities):
     """A `Sentence` for each list of (line number, token, tag), with its entities, which come in tokens."""
     sentences, numbered = _without_numbers(sentences)
-    join_all = numbered or all(len(token) == 1 for rows in sentences for _, token, _ in rows)
+    join_all = numbered or _are_characters([token for rows in sentences for _, token, _ in rows])
     return [_sentence([token for _, token, _ in rows], spans, join_all) for rows, spans in zip(sentences, entities)]
+
+
+def _are_characters(tokens):
+    """Whether nearly all tokens are one character, as are most of those that are not Chinese or Japanese."""
+    others = [token for token in tokens if token.isalnum() and not _CJK.match(token)]
+    fractions = ((tokens, _CHARACTERS), (others, 0.5))
+    return all(sum(len(token) == 1 for token in part) >= fraction * len(part) for part, fraction in fractions)
 
 
 def _sentence(tokens, spans, join_all):
@@ -226,8 +318,8 @@ def read_conll_tokens(lines: Iterable[str]) -> list[Sentence]:
     """The sentences of CoNLL columns without their tags, to be tagged.
 
     Args:
-        lines: Iterable of strings, without line ends. The token is the first column, as for `read_conll`; there need
-            not be another.
+        lines: Iterable of strings, without line ends. The token is the first column, as for `read_conll`, or the
+            second if the first counts the tokens; there need not be another.
 
     Returns:
         A list of `Sentence`s without spans, none of them empty.
@@ -235,12 +327,14 @@ def read_conll_tokens(lines: Iterable[str]) -> list[Sentence]:
     >>> [sentence.text for sentence in read_conll_tokens(["Kim NNP", "slept VBD", "", "Yes"])]
     ['Kim slept', 'Yes']
     """
-    sentences = [[]]
-    for number, columns in enumerate(map(_columns, lines), 1):
+    sentences, rows = [[]], list(map(_columns, lines))
+    token, width = _token_column(rows), _width(rows)
+    for number, columns in enumerate(rows, 1):
+        is_comment = columns[:1] == ["#"] and len(columns) not in (1, width) and not sentences[-1]
         if not columns or columns[0].startswith("-DOCSTART-"):
             sentences.append([])
-        elif columns[0]:
-            sentences[-1].append((number, columns[0], "O"))
+        elif columns[token:] and columns[token] and not is_comment:
+            sentences[-1].append((number, columns[token], "O"))
     return _sentences([rows for rows in sentences if rows], itertools.repeat([]))
 
 

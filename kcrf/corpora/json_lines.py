@@ -1,7 +1,7 @@
 """Texts with entities as JSON lines: `kcrf tag` writes them, `kcrf train` and `kcrf score` read them as well as CoNLL.
 
-One object per line: {"text": "李雷在上海", "entities": [{"start": 0, "end": 2, "label": "PER"}, ...]}. Entities may
-have more members, such as their text and confidence.
+One object per line: {"text": "李雷在上海", "entities": [{"start": 0, "end": 2, "label": "PER"}, ...]}. Offsets count
+characters. Entities may have more members: their text, which must be the one at their offsets, or a confidence.
 """
 
 import json
@@ -10,6 +10,7 @@ from typing import Any
 
 from kcrf.corpora.conll import read_conll
 from kcrf.corpora.lines import BEGINS_ARRAY, BEGINS_OBJECT, read_lines
+from kcrf.corpora.offsets import check_offsets, fitting_units, trimmed
 from kcrf.corpora.sentences import Sentence
 from kcrf.files import json_line
 
@@ -40,12 +41,13 @@ def read_entities(path: str | PathLike[str], column: int = -1, repair: bool = Fa
             to `False`.
 
     Returns:
-        A list of `Sentence`s. Blank lines between JSON lines are skipped.
+        A list of `Sentence`s. Blank lines between JSON lines are skipped. White space at the edges of an entity is
+        removed from it; a note on standard error counts such entities.
 
     Raises:
         FileNotFoundError: There is no such file.
-        ValueError: A line is no such object, has entities that leave the text or, without `repair`, overlap; or as for
-            `read_conll`. Names the line.
+        ValueError: A line is no such object, has entities that leave the text, have another text than the characters
+            there or, without `repair`, overlap; or as for `read_conll`. Names the line.
     """
     lines = read_lines(path)
     begin = "\n".join([line for line in lines if line.strip()][:2])  # the first line may be a brace alone
@@ -54,6 +56,8 @@ def read_entities(path: str | PathLike[str], column: int = -1, repair: bool = Fa
     if BEGINS_OBJECT.match(begin) is None:
         return read_conll(path, column, repair, lines)
     rows = [(number, *_parse_line(path, number, line, lines)) for number, line in enumerate(lines, 1) if line.strip()]
+    check_offsets(path, rows)
+    rows = trimmed(path, [(number, text, [span[:3] for span in spans]) for number, text, spans in rows])
     if not repair:
         _check_apart(path, rows)
     return [_sentence(path, number, text, _without_overlaps(spans)) for number, text, spans in rows]
@@ -67,7 +71,7 @@ def _one_object_a_line(path, received, query):
 
 
 def _parse_line(path, number, line, lines):
-    """The text of a line and its spans, in order."""
+    """The text of a line and its spans, `(start, end, label, text or None)`, in order."""
     try:
         item = json.loads(line)
         if not isinstance(item["text"], str):
@@ -97,7 +101,8 @@ def _span(entity):
         raise TypeError("start and end must be ints")
     if not isinstance(label, str) or not label.isprintable() or not label:
         raise TypeError("label must be a string that can be printed, and not empty")
-    return start, end, label
+    text = entity.get("text")
+    return start, end, label, text if isinstance(text, str) else None
 
 
 def _check_apart(path, rows):
@@ -106,8 +111,8 @@ def _check_apart(path, rows):
     if overlaps:
         number, first, second = overlaps[0]
         raise ValueError(
-            f"{path}:{number}: entities must not overlap; `repair=True`, --repair, keeps the longer of two, or the "
-            f"first. Received: {second} over {first}, the first of {len(overlaps)}"
+            f"{path}:{number}: entities must not overlap; `repair=True` keeps the longer of two, or the "
+            f"first. Received: {second} over {first}, the first of {len(overlaps)} overlaps"
         )
 
 
@@ -133,4 +138,6 @@ def _sentence(path, number, text, spans):
     try:
         return Sentence(text, spans)
     except ValueError as error:
-        raise ValueError(f"{path}:{number}: {error}") from None
+        units = [] if max(end for _, end, _ in spans) <= len(text) else fitting_units([(text, spans)])
+        hint = f"; they are within it in {' or '.join(units)}" if units else ""
+        raise ValueError(f"{path}:{number}: {error}{hint}") from None

@@ -4,14 +4,13 @@ import re
 from os import PathLike
 
 from kcrf.corpora.lines import read_corpus_lines
+from kcrf.corpora.unsegmented import check_segmented
+from kcrf.corpora.word_classes import class_sign, without_class
 
 __all__ = ["read_segmented"]
 
-# A word with its word class: 充满/v or 第六_OD. PKU brackets compounds and tags them too: [中国/ns 人民/n]nt
-_WORD_WITH_TAG = re.compile(r"(\[(?=[^/_]))?(?P<word>.+)(/[A-Za-z]+(\][A-Za-z]+)?|_[A-Z][A-Za-z]*(-[A-Z]+)*)")
 ENTITY_TAG = re.compile(r"O|[BIESMLU]-.+")
 _COLUMNS, _TOKEN_ID = 10, re.compile(r"\d+([-.]\d+)?")  # of CoNLL-U: 3, or 3-4 for a range, or 3.1 for an empty node
-_MOST_WORDS = 0.9  # share of words with a tag from which on the tags are taken for word classes
 
 
 def read_segmented(path: str | PathLike[str], strip_tags: bool = False) -> list[list[str]]:
@@ -22,8 +21,8 @@ def read_segmented(path: str | PathLike[str], strip_tags: bool = False) -> list[
 
     Args:
         path: A UTF-8 file.
-        strip_tags: Whether to take word classes off the words: 充满/v and 第六_OD become 充满 and 第六. Defaults to
-            `False`: a file with word classes is refused.
+        strip_tags: Whether to remove word classes from the words: 充满/v, 第六_OD and 今天_t become 充满, 第六 and
+            今天. Defaults to `False`: a file with word classes is refused.
 
     Returns:
         One list of words per line, an empty list for a blank line; of CoNLL-U one per sentence.
@@ -31,7 +30,8 @@ def read_segmented(path: str | PathLike[str], strip_tags: bool = False) -> list[
     Raises:
         FileNotFoundError: There is no such file.
         ValueError: The file is not UTF-8, has no word, has a `\\r` within a line, has words with word classes (nine
-            of ten words or more), or is not segmented text but CoNLL columns or JSON lines.
+            of ten words or more), or is no segmented text: raw lines, words with another sign between them, CoNLL
+            columns or JSON lines.
     """
     lines = read_corpus_lines(path)
     if _is_conllu(lines):
@@ -51,9 +51,11 @@ def read_segmented(path: str | PathLike[str], strip_tags: bool = False) -> list[
         raise ValueError(
             f"{path}: needs one sentence of words per line. Received: what looks like a character and its tag per line"
         )
+    words = [word for line in sentences for word in line]
     if strip_tags:
-        return [[_without_tag(word) for word in words] for words in lines]
-    _check_no_tags(path, lines)
+        return [[without_class(word) for word in line] for line in lines]
+    _check_no_classes(path, lines, words)
+    check_segmented(path, lines)
     return lines
 
 
@@ -83,18 +85,12 @@ def _is_entity_line(words):
     return is_json or words[0] == "-DOCSTART-" or len(words) > 1 and ENTITY_TAG.fullmatch(words[-1]) is not None
 
 
-def _without_tag(word):
-    found = _WORD_WITH_TAG.fullmatch(word)
-    return found["word"] if found else word
-
-
-def _check_no_tags(path, lines):
-    words = [word for line in lines for word in line]
-    tagged = sum(_WORD_WITH_TAG.fullmatch(word) is not None for word in words)
-    if tagged < _MOST_WORDS * len(words):
+def _check_no_classes(path, lines, words):
+    sign, count = class_sign(words)
+    if sign is None:
         return
     number, first = next((number, line) for number, line in enumerate(lines, 1) if line)
     raise ValueError(
-        f"{path}:{number}: needs words without their classes; `read_segmented(path, strip_tags=True)` takes them off. "
-        f"Received: {' '.join(first[:3])}, and so {tagged} of {len(words)} words"
+        f"{path}:{number}: needs words without their classes; `strip_tags=True` removes them. "
+        f"Received: {' '.join(first[:3])}, and so {count} of {len(words)} words"
     )

@@ -55,7 +55,7 @@ def iterate_texts(
 def _of_lines(lines, name, fields, count):
     for number, line in enumerate(lines, 1):
         if line.startswith('{"text"'):
-            raise ValueError(f"{name}:{number}: needs a text, or `kind`, --input json. Received: a JSON object")
+            raise ValueError(f"{name}:{number}: needs a text, or `kind='json'`. Received: a JSON object")
         texts = line.split("\t") if count == 2 else [line]
         if len(texts) != count:
             raise ValueError(
@@ -88,7 +88,7 @@ def _columns_by_name(number, head, name, fields, count):
     if None in found:
         needed = " and ".join(("text", "text_b")[:count])
         raise ValueError(
-            f"{name}:{number}: needs the names of the columns, with {needed}, or `fields`, --fields, which says where "
+            f"{name}:{number}: needs the names of the columns, with {needed}, or `fields`, which says where "
             f"the text is. Received: {', '.join(cell[:20] for cell in head)}"
         )
     check_once(name, number, [cell.lower() for cell in head], [head[column].lower() for column in found])

@@ -67,7 +67,7 @@ REFUSED = {
         None,
         "data.tsv:2: needs 2 columns, as .* Received: 3",
     ),
-    "many columns without names": ("a\tb\tc\td\n", None, "data.tsv:1: needs the columns text and label, or .*--fields"),
+    "many columns without names": ("a\tb\tc\td\n", None, "data.tsv:1: needs the columns text and label, or `fields`"),
     "commas of a text without quotes": ("a,x\nb, c,y\n", None, "data.tsv:2: needs 2 columns, as .* Received: 3"),
     "a header without a label": (
         "review,sentiment\na,x\n",
@@ -180,7 +180,7 @@ def test_texts_without_labels_are_read(case):
 
 WITHOUT_TEXTS = {
     "one text of a pair": ("text", None, True, ["a\tb", "c"], r"data:2: needs two texts with a tab .* Received: 1"),
-    "JSON among lines": ("text", None, False, ["a", '{"text": "a"}'], "data:2: needs a text, or `kind`, --input json"),
+    "JSON among lines": ("text", None, False, ["a", '{"text": "a"}'], "data:2: needs a text, or `kind='json'`"),
     "no name of a text": ("table", None, False, ["id,words", "1,a"], "data:1: needs the names .* Received: id, words"),
     "no name of a text behind a blank line": ("table", None, False, ["", "id,words"], "data:2: needs the names "),
     "no name of a second text": ("table", None, True, ["id,text", "1,a"], "with text and text_b, or"),

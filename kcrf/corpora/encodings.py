@@ -1,0 +1,89 @@
+"""Says what a file is that is not UTF-8 text: text in another encoding, or a packed file."""
+
+import codecs
+import re
+
+__all__ = ["check_is_text", "encoding_hint"]
+
+_PACKED = {
+    b"\x1f\x8b": ("a gzip file", "gunzip -k"),
+    b"PK\x03\x04": ("a zip file", "unzip"),
+    b"BZh91AY&SY": ("a bzip2 file", "bunzip2 -k"),
+    b"\xfd7zXZ": ("an xz file", "unxz -k"),
+    b"(\xb5/\xfd": ("a zstd file", "unzstd"),
+}
+_WIDE = {codecs.BOM_UTF32_LE: "UTF-32", codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
+_EVEN_NULS = re.compile(rb"(?:\x00[^\x00]){4}")
+_ODD_NULS = re.compile(rb"(?:[^\x00]\x00){4}")
+# What nearly all characters of a text in the encoding are: its more frequent half, and its punctuation.
+_USUAL = {
+    "GB18030": re.compile(rb"[\xb0-\xd7\xa1-\xa3][\xa1-\xfe]"),
+    "Big5": re.compile(rb"[\xa4-\xc6\xa1-\xa3][\x40-\x7e\xa1-\xfe]"),
+    "Shift_JIS": re.compile(rb"[\x81-\x83\x88-\x97][\x40-\x7e\x80-\xfc]"),
+}
+_CHARACTER = re.compile(rb"[\x81-\xfe][\x40-\xfe]|[\x80-\xff]")
+_LEAST = 0.8  # fraction of the characters that must be usual ones
+
+
+def check_is_text(name, begin):
+    """Refuses a packed file, and UTF-16 or UTF-32, by its first bytes.
+
+    Args:
+        name: The name of the file in the message.
+        begin: The first line, bytes.
+
+    Raises:
+        ValueError: It is such a file.
+    """
+    for magic, (kind, command) in _PACKED.items():
+        if begin.startswith(magic):
+            raise ValueError(f"{name}: needs UTF-8 text. Received: {kind}; `{command} {name}` unpacks it")
+    wide = next((encoding for mark, encoding in _WIDE.items() if begin.startswith(mark)), None)
+    if wide is None and _ODD_NULS.match(begin):
+        wide = "UTF-16LE"
+    if wide is None and _EVEN_NULS.match(begin):
+        wide = "UTF-16BE"
+    if wide is not None:
+        raise ValueError(f"{name}: needs UTF-8 text. Received: {wide}; {_conversion(name, wide)}")
+
+
+def encoding_hint(name, line):
+    """The command that converts a file to UTF-8, for the end of a message; "" if no encoding fits the line.
+
+    Args:
+        name: The name of the file.
+        line: Bytes that are not UTF-8.
+
+    >>> encoding_hint("text.txt", "我们".encode("gbk"))
+    '; it looks like GB18030: `iconv -f GB18030 -t UTF-8 text.txt > NEW_FILE` converts it'
+    """
+    characters = [part for part in _CHARACTER.findall(line) if part[0] > 0x7F]
+    usual = {encoding: _usual(encoding, line) / max(1, len(characters)) for encoding in _USUAL}
+    best = max(usual, key=usual.get)
+    if usual[best] < _LEAST:
+        best = "WINDOWS-1252" if _is_western(line) else None
+    return f"; it looks like {best}: {_conversion(name, best)}" if best else ""
+
+
+def _conversion(name, encoding):
+    return f"`iconv -f {encoding} -t UTF-8 {name} > NEW_FILE` converts it"
+
+
+def _usual(encoding, line):
+    """How many characters of a line are usual ones of an encoding; 0 if the line cannot be decoded."""
+    try:
+        line.decode(encoding)
+    except UnicodeDecodeError:
+        return 0
+    characters = [part for part in _CHARACTER.findall(line) if part[0] > 0x7F]
+    return sum(_USUAL[encoding].fullmatch(part) is not None for part in characters)
+
+
+def _is_western(line):
+    """Whether the bytes above ASCII are letters among ASCII letters."""
+    try:
+        text = line.decode("cp1252")
+    except UnicodeDecodeError:
+        return False
+    high = [character for character in text if not character.isascii()]
+    return len(high) <= len(text) / 2 and all(character.isalpha() or character in "‘’“”–…€£" for character in high)

@@ -1,0 +1,115 @@
+"""Offsets of entities: whether they count characters, and which unit fits where they do not."""
+
+__all__ = ["check_offsets", "fitting_units", "trimmed"]
+
+
+def check_offsets(path, rows):
+    """Refuses entities whose own text is not the text at their offsets.
+
+    Args:
+        path: The file, for the message.
+        rows: List of `(line number, text, spans)`, spans as `(start, end, label, text or None)`.
+
+    Raises:
+        ValueError: Names the first line, and the unit that fits all entities of the file, if there is one.
+    """
+    rows = [(number, text, [span for span in spans if span[3] is not None]) for number, text, spans in rows]
+    wrong = [
+        (number, text, span)
+        for number, text, spans in rows
+        for span in spans
+        if not _is_at(_by_characters, text, *span)
+    ]
+    if not wrong:
+        return
+    number, text, (start, end, _, entity) = wrong[0]
+    units = fitting_units([(text, spans) for _, text, spans in rows])
+    hint = f"; they fit as {' or '.join(units)}" if units else ""
+    raise ValueError(
+        f"{path}:{number}: start and end of an entity must count characters of the text. Received: {text[start:end]!r} "
+        f"at {start}, {end} for {entity!r}, the first of {len(wrong)} such entities{hint}"
+    )
+
+
+def fitting_units(rows):
+    """The units in which all offsets of entities are within their texts and, where they have a text, fit it.
+
+    Args:
+        rows: List of `(text, spans)`, spans as `(start, end, label[, text or None])`.
+
+    >>> fitting_units([("😀李雷", [(2, 4, "PER", "李雷")])])
+    ['UTF-16 code units']
+    """
+    spans = [(text, *span) for text, entities in rows for span in entities]
+    return [unit for unit, cut in _UNITS.items() if all(_is_at(cut, *span) for span in spans)]
+
+
+def _is_at(cut, text, start, end, label, entity=None):
+    """Whether an entity is within a text and, white space at the edges aside, is its part there.
+
+    Args:
+        cut: A function `(text, start, end)` that returns the part of the text, or None where there is none.
+        text: A string.
+        start, end, label: The entity.
+        entity: Its text. Defaults to `None`: not compared.
+    """
+    part = cut(text, start, end)
+    return part is not None and (entity is None or part.strip() == entity.strip())
+
+
+def _by_characters(text, start, end):
+    return text[start:end] if 0 <= start < end <= len(text) else None
+
+
+def _by_units_of(encoding, size):
+    """The function that cuts a text by offsets in units of `size` bytes in an encoding."""
+
+    def cut(text, start, end):
+        units = text.encode(encoding, "surrogatepass")
+        if not 0 <= start < end <= len(units) // size:
+            return None
+        try:
+            return units[size * start : size * end].decode(encoding)
+        except UnicodeDecodeError:  # within a character
+            return None
+
+    return cut
+
+
+_UNITS = {
+    "characters with the end included": lambda text, start, end: _by_characters(text, start, end + 1),
+    "UTF-16 code units": _by_units_of("utf-16-le", 2),
+    "bytes of UTF-8": _by_units_of("utf-8", 1),
+}
+
+
+def trimmed(path, rows):
+    """Rows without white space at the edges of entities; a note on standard error counts those that had some.
+
+    Args:
+        path: The file, for messages.
+        rows: List of `(line number, text, spans)`, spans as `(start, end, label)`.
+
+    Raises:
+        ValueError: An entity consists of white space. Names the line.
+    """
+    changed, trimmed_rows = 0, []
+    for number, text, spans in rows:
+        blank = next((span for span in spans if text[slice(*span[:2])].isspace()), None)
+        if blank:
+            raise ValueError(f"{path}:{number}: an entity must not be white space alone. Received: {blank}")
+        trimmed_rows.append((number, text, [_trim(text, span) for span in spans]))
+        changed += sum(before != after for before, after in zip(spans, trimmed_rows[-1][2], strict=True))
+    if changed:
+        from kcrf.progress_bars import print_note
+
+        print_note(f"{path}: removed white space at the edges of {changed:,} entities")
+    return trimmed_rows
+
+
+def _trim(text, span):
+    start, end, label = span
+    if not 0 <= start < end <= len(text):
+        return span  # refused later, with its offsets
+    inner = text[start:end]
+    return start + len(inner) - len(inner.lstrip()), end - len(inner) + len(inner.rstrip()), label
