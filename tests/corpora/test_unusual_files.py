@@ -8,6 +8,7 @@ import pytest
 
 from kcrf.corpora import load_mini, read_conll, read_conll_tokens, read_entities, read_lines, read_segmented
 
+BACKENDS = ["torch"]
 WORDS = [["今天", "天气", "真好", "。"], ["我们", "去", "图书馆", "看书"], ["李雷", "在", "Apple", "工作"]]
 CLASSES = [["t", "n", "a", "w"], ["r", "v", "n", "v"], ["np", "p", "nz", "vn"]]
 
