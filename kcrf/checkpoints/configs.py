@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
 
-from kcrf.checkpoints.names import CONFIG_FILES
+from kcrf.checkpoints.names import CONFIG_FILES, ENGLISH_ROBERTA
 from kcrf.files import read_json
 
-__all__ = ["ACTIVATIONS", "FAMILIES", "Family", "huggingface_config", "read_config", "encoder_settings"]
+__all__ = ["ACTIVATIONS", "FAMILIES", "LIKE_BERT", "Family", "encoder_settings", "has_config", "huggingface_config"]
+__all__ += ["read_config"]
 
 
 @dataclass(frozen=True)
@@ -25,10 +26,13 @@ class Family:
 FAMILIES = {
     "bert": Family(),
     "roberta": Family(),  # wwm, MacBERT, brightmart's roberta_zh: BERT but for the name
+    "ernie": Family(),  # BERT, from version 2 with an embedding of the pretraining task
     "albert": Family(shared=True),
     "electra": Family(heads=("with_discriminator",)),
     "nezha": Family(relative=True),
 }
+
+LIKE_BERT = {"bert", "roberta", "ernie"}  # one architecture
 
 # Entries of a configuration file, which are arguments too, with their defaults. None: required, or derived by `_fill`.
 ARCHITECTURE = {
@@ -40,6 +44,7 @@ ARCHITECTURE = {
     "hidden_act": "gelu",
     "max_position": 512,
     "segment_vocab_size": 2,
+    "task_vocab_size": 0,  # of ERNIE 2 and 3; 0 for no embedding of tasks
     "embedding_size": None,
     "embedding_mapping": None,  # whether a Dense widens embeddings; where they are narrower it must
     "attention_head_size": None,
@@ -78,6 +83,7 @@ SUPPORTED = {
     "position_embedding_type": "absolute",
     "num_hidden_groups": 1,
     "inner_group_num": 1,
+    "is_decoder": False,
     "ln_type": "postln",
     "max_relative_position": 64,
 }
@@ -160,16 +166,18 @@ def read_config(source, model=None):
         return {}
     where, config = ("The configuration", dict(source)) if isinstance(source, Mapping) else _read_file(Path(source))
     family = config.get("model_type") or model or _family_of(config)
-    if model is None and family not in FAMILIES:
-        raise ValueError(f"{where}: model_type must be one of {tuple(FAMILIES)}. Received: {family!r}")
+    if family not in FAMILIES:
+        raise ValueError(
+            f"{where}: model_type must be one of {tuple(FAMILIES)}, others are not supported. Received: {family!r}"
+        )
     if model is None:
         config["model_type"] = family
         _check_ints(where, config)
-    elif family != model and {family, model} != {"bert", "roberta"}:
+    elif family != model and not {family, model} <= LIKE_BERT:
         raise ValueError(f"{where}: model_type is {family!r}, expected model={family!r}. Received: model={model!r}")
-    for name, value in SUPPORTED.items():
-        if config.get(name, value) != value:
-            raise ValueError(f"{where}: {name} must be {value!r}. Received: {config[name]!r}")
+    _check_supported(where, config)
+    if config.get("use_task_id"):
+        config["task_vocab_size"] = config.get("task_type_vocab_size", 3)
     if "ln_type" in config:  # the first albert_zh, see `kcrf.models.loading`
         config["embedding_size"] = config["hidden_size"]
     if config.get("model_type") == "albert":  # Hugging Face's ALBERT always maps
@@ -177,13 +185,17 @@ def read_config(source, model=None):
     return config
 
 
+def has_config(folder):
+    """Whether a folder holds a configuration file of an encoder."""
+    return any((Path(folder) / name).is_file() for name in CONFIG_FILES)
+
+
 def _read_file(path):
     """The path of a configuration file, or of the one in a folder, and its entries."""
     if path.is_dir():
-        found = [path / name for name in CONFIG_FILES if (path / name).is_file()]
-        if not found:
+        if not has_config(path):
             raise FileNotFoundError(f"{path}: no BERT there; its folder has one of {', '.join(CONFIG_FILES)}")
-        path = found[0]
+        path = next(path / name for name in CONFIG_FILES if (path / name).is_file())
     return path, read_json(path)
 
 
@@ -194,6 +206,15 @@ def _family_of(config):
     return "nezha" if config.get("use_relative_position") else "bert"
 
 
+def _check_supported(where, config):
+    """Raises ValueError if an entry asks for a computation that is not implemented."""
+    if config.get("model_type") == "roberta" and config.get("pad_token_id", 0) != 0:
+        raise ValueError(f"{where}: {ENGLISH_ROBERTA}. Received: pad_token_id={config['pad_token_id']}")
+    for name, value in SUPPORTED.items():
+        if config.get(name, value) != value:
+            raise ValueError(f"{where}: {name} must be {value!r}. Received: {config[name]!r}")
+
+
 def _check_ints(where, config):
     for name in ("num_hidden_layers", "vocab_size", "max_position_embeddings"):
         if type(config.get(name, 1)) is not int:
@@ -202,7 +223,9 @@ def _check_ints(where, config):
 
 def huggingface_config(config):
     """A configuration with Hugging Face's names, from which Hugging Face and kcrf build the same encoder."""
-    classes = {"bert": "Bert", "roberta": "Bert", "albert": "Albert", "electra": "Electra", "nezha": "Nezha"}
+    classes = {"bert": "Bert", "roberta": "Bert", "ernie": "Ernie"}
+    classes |= {"albert": "Albert", "electra": "Electra", "nezha": "Nezha"}
+    tasks = config.get("task_vocab_size", 0)  # absent from models of earlier versions
     return {
         "model_type": classes[config["model"]].lower(),
         "architectures": [classes[config["model"]] + "Model"],
@@ -220,4 +243,5 @@ def huggingface_config(config):
         "layer_norm_eps": config["layer_norm_eps"],
         "initializer_range": config["initializer_range"],
         "pad_token_id": 0,
+        **({"use_task_id": True, "task_type_vocab_size": tasks} if tasks else {}),
     }

@@ -7,6 +7,10 @@ from typing import Any
 __all__ = ["CONFIG_FILES", "NAME_MAPS", "google_names", "huggingface_names", "layer_owner"]
 
 CONFIG_FILES = ("config.json", "bert_config.json", "albert_config.json")  # in this order, where a folder has several
+ENGLISH_ROBERTA = (
+    "RoBERTa must be one with BERT's vocabulary and names, such as RoBERTa-wwm or MacBERT. The English RoBERTa and "
+    "XLM-RoBERTa are not supported: their tokenizers are byte-level BPE and SentencePiece, and their padding is token 1"
+)
 # By kind of layer: the ends of both names, and whether one array is the transposed other.
 ENDINGS = {
     "dense": (("/kernel", ".weight", True), ("/bias", ".bias", False)),
@@ -61,13 +65,25 @@ ALBERT_PARTS = (  # kind, Google's name, Hugging Face's name, that of the early 
     ("dense", f"{ALBERT_BLOCK}/ffn_1/intermediate/output/dense", "ffn_output", "output/dense"),
     ("norm", f"{ALBERT_BLOCK}/LayerNorm_1", "full_layer_layer_norm", "output/LayerNorm"),
 )
+TASKS = "bert/embeddings/task_type_embeddings"  # of ERNIE
 EMBEDDING_MAPPING = "encoder/embedding_hidden_mapping_in"
 
+
+def _like_bert(*prefixes):
+    """The rows for models with BERT's parts; written with the first prefix, read with any."""
+    return [
+        (google, huggingface.replace("bert.", f"{prefix}."), transposed)
+        for prefix in prefixes
+        for google, huggingface, transposed in _body("bert", "bert") + POOLER_AND_HEADS
+    ]
+
+
 NAME_MAPS = {
-    "bert": _body("bert", "bert") + POOLER_AND_HEADS,
-    "roberta": _body("bert", "bert") + POOLER_AND_HEADS,  # RoBERTa-wwm and MacBERT have BERT's names
-    "nezha": _body("bert", "nezha")
-    + [(a, b.replace("bert.", "nezha."), transposed) for a, b, transposed in POOLER_AND_HEADS],
+    "bert": _like_bert("bert", "ernie"),
+    "roberta": _like_bert("bert", "ernie"),  # RoBERTa-wwm and MacBERT have BERT's names
+    "ernie": _like_bert("ernie", "bert")
+    + _rows("table", *((TASKS, f"{name}.embeddings.task_type_embeddings") for name in ("ernie", "bert"))),
+    "nezha": _like_bert("nezha"),
     "electra": [
         *_body("electra", "electra"),
         *_rows("dense", ("electra/embeddings_project", "electra.embeddings_project")),
@@ -96,7 +112,7 @@ NAME_MAPS = {
     ],
 }
 # Copies of other arrays, and buffers.
-TIED = re.compile(r"(^|\.)(position_ids|positions_encoding|predictions\.decoder\.(weight|bias))$")
+TIED = re.compile(r"(^|\.)(position_ids|token_type_ids|positions_encoding|predictions\.decoder\.(weight|bias))$")
 
 
 def google_names(mapping: Mapping[str, Any], model: str = "bert") -> Mapping[str, Any]:
@@ -105,7 +121,7 @@ def google_names(mapping: Mapping[str, Any], model: str = "bert") -> Mapping[str
     Args:
         mapping: A mapping from names to arrays, such as `open_checkpoint` returns. The names are Google's, or Hugging
             Face's with or without the prefix of the model, with `LayerNorm.weight` or `LayerNorm.gamma`.
-        model: "bert", "roberta", "albert", "electra" or "nezha".
+        model: "bert", "roberta", "ernie", "albert", "electra" or "nezha".
 
     Returns:
         A lazy mapping with `shape(name)`. Unknown names stay as they are; copies of tied weights and buffers are left
@@ -124,10 +140,7 @@ def google_names(mapping: Mapping[str, Any], model: str = "bert") -> Mapping[str
     ]
     english = [name for name in mapping if name.startswith("roberta.")]
     if english:
-        raise ValueError(
-            "RoBERTa needs the names of BERT, as RoBERTa-wwm and MacBERT have them; the English RoBERTa has another "
-            f"vocabulary, and its padding is token 1. Received: {english[0]!r}"
-        )
+        raise ValueError(f"{ENGLISH_ROBERTA}. Received: {english[0]!r}")
     renamed = {}
     for name in mapping:
         plain = re.sub(r"\.gamma$", ".weight", re.sub(r"\.beta$", ".bias", name.removeprefix("module.")))

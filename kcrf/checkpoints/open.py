@@ -10,12 +10,18 @@ from kcrf.checkpoints.safetensors import read_safetensors
 from kcrf.checkpoints.tensor_bundle import open_tensorflow
 from kcrf.checkpoints.torch_files import open_torch
 
-__all__ = ["Checkpoint", "open_checkpoint"]
+__all__ = ["Checkpoint", "has_checkpoint", "open_checkpoint"]
 
 # Arrays of training that are no weights: moments of optimizers, step counters, shadow copies, loss scales.
 OPTIMIZER_SLOTS = re.compile(
     r"(^|/)(adam_[mv]|lamb_[mv]|(Adam|LAMB|Lamb|AdamWeightDecay\w*|Momentum|Adagrad|RMSProp)(_\d+)?|shadow"
     r"|global_step|beta[12]_power|(current_)?loss_scale|(good|bad)_steps)(:0)?$"
+)
+# Kinds of checkpoints, and the patterns of their files in a folder, in the order of preference.
+FILES = (
+    ("safetensors", ("model.safetensors.index.json", "model.safetensors", "*.safetensors")),
+    ("tensorflow", ("*.index",)),
+    ("torch", ("pytorch_model.bin.index.json", "pytorch_model.bin")),
 )
 
 
@@ -111,12 +117,13 @@ def _find(path):
     )
 
 
+def has_checkpoint(folder: str | PathLike[str]) -> bool:
+    """Whether a folder holds a checkpoint, or several."""
+    return any(any(Path(folder).glob(pattern)) for _, patterns in FILES for pattern in patterns)
+
+
 def _find_in_folder(folder):
-    for kind, patterns in (
-        ("safetensors", ("model.safetensors.index.json", "model.safetensors", "*.safetensors")),
-        ("tensorflow", ("*.index",)),
-        ("torch", ("pytorch_model.bin.index.json", "pytorch_model.bin")),
-    ):
+    for kind, patterns in FILES:
         for pattern in patterns:
             found = sorted(folder.glob(pattern))
             if len(found) > 1:

@@ -10,7 +10,7 @@ from kcrf.layers.attention import FeedForward, MultiHeadAttention
 from kcrf.layers.crf import ConditionalRandomField, ViterbiTags
 from kcrf.layers.dense import MixoutDense
 from kcrf.layers.distillation import TagDistillationLoss  # registers its classes
-from kcrf.layers.embeddings import Embedding, PositionEmbedding, RelativePositionEmbedding
+from kcrf.layers.embeddings import Embedding, PositionEmbedding, RelativePositionEmbedding, TaskEmbedding
 from kcrf.layers.fallback import KERAS_LAYERS, __getattr__
 from kcrf.layers.keras2_model import Keras2Model  # registers it
 from kcrf.layers.learning_rates import (
@@ -40,6 +40,7 @@ __all__ = [
     "PositionEmbedding",
     "RelativePositionEmbedding",
     "SetLearningRate",
+    "TaskEmbedding",
     "ViterbiTags",
     "suggest_lr_multiplier",
     "with_learning_rate_multiplier",

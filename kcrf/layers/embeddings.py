@@ -9,6 +9,7 @@ import numpy as np
 from kcrf.backend import keras, ops
 
 __all__ = ["Embedding", "EncoderRecord", "PositionEmbedding", "RelativePositionEmbedding", "SinusoidalPositions"]
+__all__ += ["TaskEmbedding"]
 
 HIERARCHY = 0.4  # the weight of the coarse position in bert4keras
 
@@ -158,6 +159,48 @@ class PositionEmbedding(keras.layers.Layer):
             "output_dim": self.output_dim,
             "hierarchical": self.hierarchical,
             "custom_position_ids": self.custom_position_ids,
+            "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
+        }
+
+
+@register
+class TaskEmbedding(keras.layers.Layer):
+    """Adds ERNIE's embedding of the first pretraining task, task 0, which fine-tuning uses for every token.
+
+    Args:
+        input_dim: The number of pretraining tasks. The whole table is kept, so that it can be saved again.
+        output_dim: The size of an embedding.
+        embeddings_initializer: Defaults to zeros.
+
+    Example:
+
+    >>> tuple(TaskEmbedding(input_dim=3, output_dim=4)(np.zeros((2, 5, 4))).shape)
+    (2, 5, 4)
+    """
+
+    def __init__(self, input_dim: int, output_dim: int, embeddings_initializer: Any = "zeros", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.input_dim = input_dim
+        self.output_dim = output_dim
+        self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
+        self.supports_masking = True
+
+    def build(self, input_shape):
+        self.embeddings = self.add_weight(
+            name="embeddings", shape=(self.input_dim, self.output_dim), initializer=self.embeddings_initializer
+        )
+
+    def call(self, inputs):
+        return inputs + ops.convert_to_tensor(self.embeddings)[0]
+
+    def compute_output_shape(self, input_shape):
+        return tuple(input_shape)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "input_dim": self.input_dim,
+            "output_dim": self.output_dim,
             "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
         }
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from kcrf.backend import Tensor, keras, replaced_under_tf_keras
 from kcrf.backend.activations import gelu_erf, gelu_tanh, hidden_activation
-from kcrf.checkpoints.configs import ACTIVATIONS, FAMILIES, encoder_settings
+from kcrf.checkpoints.configs import ACTIVATIONS, FAMILIES, LIKE_BERT, encoder_settings
 from kcrf.layers import (
     Embedding,
     FeedForward,
@@ -19,6 +19,7 @@ from kcrf.layers import (
     MultiHeadAttention,
     PositionEmbedding,
     RelativePositionEmbedding,
+    TaskEmbedding,
 )
 from kcrf.layers.dense import BiasAdd, ResidualAdd, TruncatedNormal, dense
 from kcrf.layers.pooling import FirstToken
@@ -27,6 +28,7 @@ from kcrf.models.file_names import accept_names_of_keras_2
 from kcrf.models.keras_2_calls import accept_calls_of_keras_2
 from kcrf.models.loading import load_checkpoint
 from kcrf.models.saving import save_weights_as_checkpoint
+from kcrf.models.sources import complete_sources
 from kcrf.models.stored_multipliers import remember_multipliers
 
 __all__ = ["Model", "Transformer", "build_transformer_model"]
@@ -49,7 +51,7 @@ _SIZES = (
 )
 
 ONLY_ENCODERS = (
-    "kcrf has only encoders, it does not generate text; bert4keras, together with kcrf (PORTING.md, The old host), and "
+    "kcrf has only encoders of the BERT family; bert4keras, together with kcrf (PORTING.md, The old host), and "
     "keras-hub have others"
 )
 
@@ -75,9 +77,11 @@ def build_transformer_model(
 
     Args:
         config_path: Google's `bert_config.json`, Hugging Face's `config.json`, a folder that holds one, or a dict with
-            the entries of one. Without it the arguments must describe the model.
-        checkpoint_path: Whatever `kcrf.checkpoints.open_checkpoint` opens. Defaults to `None`: nothing is loaded.
-        model: "bert", "roberta" (wwm, MacBERT and others with BERT's names), "albert", "electra" or "nezha".
+            the entries of one. Defaults to `None`: the configuration in the folder `checkpoint_path`; without one the
+            arguments must describe the model.
+        checkpoint_path: Whatever `kcrf.checkpoints.open_checkpoint` opens. Defaults to `None`: the checkpoint in the
+            folder `config_path`, if it holds one. Otherwise the weights are random, and a line says so.
+        model: "bert", "roberta" (wwm, MacBERT and others with BERT's names), "ernie", "albert", "electra" or "nezha".
         application: "encoder".
         return_keras_model: `False` returns the `Transformer`, which has `.model`. Defaults to `True`.
         skip_top_layers: Number of top layers that are freshly initialised instead of loaded, an int, as in Zhang et al.
@@ -85,8 +89,9 @@ def build_transformer_model(
         skip_pooler: Whether the pooler is freshly initialised too. Defaults to `skip_top_layers > 0`.
         skip: More weights not to load: regular expressions, searched in variable paths such as
             `Transformer-0-FeedForward/output/kernel` and in checkpoint names. Defaults to none.
-        ignore_invalid_weights: Whether weights that the checkpoint lacks, or has in another shape, keep their initial
-            values. Defaults to `False`: they raise an error.
+        ignore_invalid_weights: Whether to accept a checkpoint that does not fit. Weights that it lacks, or has in
+            another shape, then keep their initial values, and arrays that the encoder lacks are not used. Defaults to
+            `False`: both raise an error.
         **options: `with_pool`, `with_nsp`, `with_mlm` (`True`, or the activation of the head; Electra has
             `with_discriminator` instead), `keep_tokens`, `compound_tokens`, `sequence_length`,
             `hierarchical_position`, `custom_position_ids`, `shared_segment_embeddings`, `layers`, `prefix`, `name` as
@@ -111,7 +116,10 @@ def build_transformer_model(
         raise ValueError(f"`application` must be 'encoder': {ONLY_ENCODERS}. Received: application={application!r}")
     if model not in FAMILIES:
         raise ValueError(f"`model` must be one of {sorted(FAMILIES)}: {ONLY_ENCODERS}. Received: model={model!r}")
+    config_path, checkpoint_path = complete_sources(config_path, checkpoint_path)
     settings = encoder_settings(config_path, model, options)
+    if model in LIKE_BERT and settings["task_vocab_size"]:
+        model = "ernie"
     settings["hidden_act"] = hidden_activation(settings["hidden_act"])
     transformer = Transformer(model, **settings)
     transformer.remember_vocab(config_path)
@@ -125,6 +133,8 @@ def build_transformer_model(
         )
     elif skip_top_layers or skip:
         raise ValueError("`skip_top_layers` and `skip` need a checkpoint. Received: checkpoint_path=None")
+    elif isinstance(config_path, (str, os.PathLike)):
+        print(f"{config_path}: a configuration without weights, so all weights are random")
     return transformer.model if return_keras_model else transformer
 
 
@@ -271,6 +281,9 @@ class Transformer:
                 custom_position_ids=config["custom_position_ids"],
                 embeddings_initializer=self.initializer,
             )
+        if config.get("task_vocab_size"):
+            arguments = {"output_dim": width, "embeddings_initializer": self.initializer}
+            x = self.apply(TaskEmbedding, x, "Embedding-Task", input_dim=config["task_vocab_size"], **arguments)
         x = self._dropout(self._norm(x, "Embedding-Norm"), "Embedding-Dropout")
         x = self._dense(x, config["hidden_size"], "Embedding-Mapping") if config["embedding_mapping"] else x
         if self.family.relative:

@@ -13,6 +13,7 @@ import numpy as np
 
 from kcrf import checkpoints
 from kcrf.backend import ops, tensor_from_numpy
+from kcrf.checkpoints import layer_owner
 from kcrf.layers.dense import TruncatedNormal
 from kcrf.models.encoders import checkpoint_names, encoder_record, variables_by_path
 from kcrf.models.names import (
@@ -27,6 +28,7 @@ from kcrf.models.names import (
 __all__ = ["LoadReport", "fresh_value", "load_checkpoint", "reinitialize"]
 
 MOST_NAMES = 8  # in an error message
+IN_ENCODER = re.compile(r"(module\.)?(bert|ernie|albert|electra|nezha|embeddings|embeddings_project|encoder)[/.]")
 
 
 @dataclass
@@ -41,6 +43,8 @@ class LoadReport:
         missing: Names that the encoder needs and the checkpoint lacks.
         mismatched: `(name, shape in the model, shape in the checkpoint)` of the arrays whose shape does not fit.
         unused: Names in the checkpoint that no variable of the encoder has.
+        needed: Those of them that belong to the embeddings or the layers of the encoder: without them, its hidden
+            states are not those of the model that was saved.
     """
 
     source: str
@@ -50,16 +54,19 @@ class LoadReport:
     missing: list = field(default_factory=list)
     mismatched: list = field(default_factory=list)
     unused: list = field(default_factory=list)
+    needed: list = field(default_factory=list)
 
     def summary(self) -> str:
-        """One line with the counts."""
+        """One line with the counts, and the names of unused arrays that the hidden states depend on."""
         names = ("loaded", "reinitialized", "missing", "mismatched", "unused")
-        return f"{self.source}: " + ", ".join(f"{len(getattr(self, name))} {name}" for name in names)
+        counts = ", ".join(f"{len(getattr(self, name))} {name}" for name in names)
+        return f"{self.source}: {counts}" + (f" (changes hidden states: {_shortened(self.needed)})" * bool(self.needed))
 
     def check(self) -> None:
-        """Raises a ValueError if an array that the encoder needs is missing or has another shape."""
+        """Raises a ValueError if an array that the encoder needs is missing, has another shape or has no use."""
         problems = [f"{name} is missing" for name in self.missing]
         problems += [f"{name} has shape {found}, expected {wanted}" for name, wanted, found in self.mismatched]
+        problems += [f"{name} changes hidden states, and the configuration has no place for it" for name in self.needed]
         if problems:
             no_pooler = any("/pooler/" in name for name in self.missing)
             advice = "; skip_pooler=True, --skip-pooler, re-initialises the pooler" if no_pooler else ""
@@ -106,6 +113,7 @@ def load_checkpoint(
     source = _CheckpointArrays(arrays, keep_tokens, compound_tokens)
     name = path.path if isinstance(path, checkpoints.Checkpoint) else path
     report = LoadReport(str(name), unused=source.unused(names.values()))
+    report.needed = _needed(report.unused, names.values(), record.config)
     to_load = _sort_out(names, variables, skipped, source, report)
     if not ignore_invalid_weights:
         report.check()
@@ -129,6 +137,22 @@ def _check_output_matrix(names, stored, arrays, source):
             f"{source}: with_mlm needs a model that predicts tokens by its embeddings, as BERT does. "
             f"Received: {name}, which differs from them (tie_word_embeddings=false)"
         )
+
+
+def _needed(unused, names, config):
+    """The unused arrays of a checkpoint that the hidden states depend on.
+
+    Layers that the model has nothing of do not count, nor segments where tokens and segments share a table.
+    """
+    parts = {layer_owner(name) for name in names}
+    needed = []
+    for name in unused:
+        owner, is_adapter = layer_owner(name), re.search(r"(^|[._])lora_", name)  # an adapter that was not merged
+        is_absent = owner == "pooler" or (isinstance(owner, int) and owner not in parts)
+        is_shared = name.endswith("/token_type_embeddings") and config.get("shared_segment_embeddings")
+        if is_adapter or (IN_ENCODER.match(name) and not is_absent and not is_shared):
+            needed.append(name)
+    return needed
 
 
 def _sort_out(names, variables, skipped, source, report):

@@ -67,6 +67,9 @@ def variable_mapping(config: Any) -> dict[str, Any]:
     """
     model, scope = config["model"], "electra" if config["model"] == "electra" else "bert"
     parts = {ours: theirs.format(scope=scope) for ours, theirs in OUTSIDE_BLOCKS.items()}
+    names = {ours: theirs.format(scope=scope) for ours, theirs in ARRAYS.items()}
+    if model == "ernie":
+        names["Embedding-Task/embeddings"] = "bert/embeddings/task_type_embeddings"
     if model == "electra":
         parts["Embedding-Mapping"] = "electra/embeddings_project"
     if model == "albert":
@@ -76,7 +79,6 @@ def variable_mapping(config: Any) -> dict[str, Any]:
         for index in range(config["num_hidden_layers"]):
             block = f"{scope}/encoder/layer_{index}"
             parts.update({f"Transformer-{index}-{ours}": theirs.format(block=block) for ours, theirs in BLOCK.items()})
-    names = {ours: theirs.format(scope=scope) for ours, theirs in ARRAYS.items()}
     for ours, theirs in parts.items():
         for leaf in ("gamma", "beta") if ours.endswith("Norm") else ("kernel", "bias"):
             names[f"{ours}/{leaf}"] = f"{theirs}/{leaf}"

@@ -365,7 +365,10 @@ def test_google_and_hugging_face_configurations_are_read(tmp_path):
     "options, text",
     [
         ({"drpout_rate": 0.1}, r"has for model='bert' \['with_pool'.*Received: drpout_rate"),
-        ({"model": "gpt2"}, r"one of \['albert', 'bert', 'electra', 'nezha', 'roberta'\].*Received: model='gpt2'"),
+        (
+            {"model": "gpt2"},
+            r"one of \['albert', 'bert', 'electra', 'ernie', 'nezha', 'roberta'\].*Received: model='gpt2'",
+        ),
         ({"application": "unilm"}, "`application` must be 'encoder'.*Received: application='unilm'"),
         ({"model": "electra", "with_pool": True}, "Received: with_pool"),
         ({"with_discriminator": True}, "Received: with_discriminator"),

@@ -1,0 +1,32 @@
+"""Where an encoder's configuration and weights come from: one folder may hold both."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from kcrf.checkpoints.configs import has_config
+from kcrf.checkpoints.open import has_checkpoint
+
+__all__ = ["complete_sources"]
+
+
+def complete_sources(config_path, checkpoint_path):
+    """Completes the configuration by that in the checkpoint's folder, and the checkpoint by that in the other's folder.
+
+    Args:
+        config_path, checkpoint_path: As for `build_transformer_model`.
+
+    Returns:
+        `(config_path, checkpoint_path)`. Each is still None if it was None and the other's folder lacks it.
+    """
+    if config_path is None and _is_folder(checkpoint_path) and has_config(checkpoint_path):
+        return checkpoint_path, checkpoint_path
+    if checkpoint_path is not None or config_path is None or isinstance(config_path, Mapping):
+        return config_path, checkpoint_path
+    if _is_folder(config_path) and has_checkpoint(config_path):
+        return config_path, config_path
+    return config_path, None
+
+
+def _is_folder(path):
+    return isinstance(path, (str, os.PathLike)) and Path(path).is_dir()
