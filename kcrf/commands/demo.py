@@ -8,18 +8,19 @@ __all__ = ["add_demo"]
 
 def add_demo(commands):
     """Adds `kcrf demo`."""
-    summary = "Train softmax, CRF x1 and CRF x100 on a built-in corpus and compare them; takes some minutes."
+    summary = "Train segmenters with three heads (softmax, CRF x1, CRF x100) on a built-in corpus and compare them."
     add_command(commands, "demo", summary, _add_options, _demo)
 
 
 def _add_options(parser):
     parser.epilog = (
-        "The three word segmenters differ in the head alone: x1 and x100 are how many times faster the CRF's\n"
-        "transitions learn than the other weights.\n\nexample:\n  kcrf demo --text 今天天气真好"
+        "The three word segmenters differ only in the head. x1 and x100 are the learning-rate multipliers of the CRF.\n"
+        "Training takes a few minutes. The last lines show held-out sentences with the wrong words marked.\n\n"
+        "example:\n  kcrf demo --text 今天天气真好"
     )
-    parser.add_argument("--out", default="runs/demo", help="Folder for the three runs and a picture. [%(default)s]")
+    parser.add_argument("--out", default="runs/demo", help="Folder for the three runs and a heat map. [%(default)s]")
     parser.add_argument(
-        "--text", action="append", default=[], help="A text to segment at the end, besides three built-in ones. [none]"
+        "--text", action="append", default=[], help="A text to segment at the end; may be repeated. [none]"
     )
 
 

@@ -1,14 +1,15 @@
-"""The demo: three word segmenters that differ in the head alone, their scores, their transition matrices."""
+"""The demo: three word segmenters with different heads, their scores, transition matrices and errors."""
 
 import os
 import platform
 import sys
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import accumulate, combinations
 from pathlib import Path
 
 import numpy as np
 from rich.console import Console
+from rich.text import Text
 
 from kcrf.backend import backend_name, keras, ops
 from kcrf.corpora import load_mini
@@ -20,14 +21,14 @@ from kcrf.tags import bmes
 from kcrf.training import train_segmenter
 from kcrf.training.progress import TrainingProgress
 
-__all__ = ["HEADS", "SETTINGS", "Head", "compare_heads"]
+__all__ = ["HEADS", "SETTINGS", "Head", "compare_heads", "marked_sentences"]
 
 
 # The learning rate moves a weight by 0.1 to 0.2 in the whole run, as BERT's does. In the initial transition matrix 7 of
 # the 8 illegal transitions score above a legal one (with the seeds 0 to 7: 7, 4, 4, 6, 7, 4, 7, 5).
 # Without constraints, so that what the transitions learn can be seen.
 SETTINGS = Settings(constraints=False, learning_rate=2e-4, epochs=14, batch_size=16, width=192, depth=2, min_bigrams=2)
-TEXTS = ("研究生命的起源。", "他从马上跳下来。", "南京市长江大桥昨天通车了。")
+SHOWN = 5  # sentences of the test set at the end
 LEGEND = (
     "±: half of the 95 % bootstrap interval over the test sentences.\n"
     "illegal > legal: illegal transitions that score above a legal one from the same tag.\n"
@@ -57,7 +58,7 @@ def compare_heads(out, texts=(), heads=HEADS):
 
     Args:
         out: The folder for their run folders and `transitions.png`.
-        texts: What to segment besides three built-in sentences. Defaults to none.
+        texts: Texts to segment at the end. Defaults to none.
         heads: `Head`s. Defaults to softmax, CRF x1 and CRF x100.
     """
     console, scheme = Console(), bmes()
@@ -70,17 +71,17 @@ def compare_heads(out, texts=(), heads=HEADS):
             matrices[head.name] = ops.convert_to_numpy(tagger.crf.trans)
         rows.append(_row(head.name, scores, samples[head.name], tagger, matrices.get(head.name)))
     columns = ["head", "precision", "recall", "F1", "OOV recall", "illegal > legal", "size/gap"]
-    console.print(score_table("Test part of the built-in corpus", columns, rows))
+    console.print(score_table("Test set of the built-in corpus", columns, rows))
     for text in (LEGEND, _differences(f1, samples), _computed_on()):
         console.print(f"{text}\n", highlight=False, markup=False, soft_wrap=True)
     for name, matrix in matrices.items():
         console.print(transition_table(name, matrix, scheme))
     _draw(matrices, scheme, Path(out) / "transitions.png", console)
-    _segment(Path(out) / heads[-1].folder, (*TEXTS, *texts), console)
+    _show_sentences(Path(out) / heads[-1].folder, texts, console)
 
 
 def _train(head, folder):
-    """The tagger and its scores on the test part."""
+    """The tagger and its scores on the test set."""
     corpus, progress = load_mini(), TrainingProgress(head.name)
     tagger, scores = train_segmenter(head.settings, corpus.train, corpus.valid, corpus.test, folder, progress, True)
     return tagger, scores["test"]
@@ -131,8 +132,47 @@ def _draw(matrices, scheme, path, console):
         console.print(f"No heat map. {error}", markup=False)
 
 
-def _segment(run_dir, texts, console):
-    segmenter = WordSegmenter(run_dir)
-    console.print(f"Segmented by {run_dir}:", highlight=False)
+def _show_sentences(run_dir, texts, console):
+    """Segments the first sentences of the test set, with the wrong words marked, and the texts of the user."""
+    segmenter, sentences = WordSegmenter(run_dir), load_mini().test[:SHOWN]
+    results = segmenter.segment_batch(["".join(words) for words in sentences])
+    title = f"The first {SHOWN} sentences of the test set, segmented by {run_dir}; wrong words are in [brackets]:"
+    console.print(title, highlight=False, markup=False, soft_wrap=True)
+    for line in marked_sentences(sentences, results):
+        console.print(line, highlight=False, soft_wrap=True)
+    if texts:
+        console.print("\nYour texts:", highlight=False)
     for words in segmenter.segment_batch(texts):
         console.print("  " + " ".join(words), highlight=False, markup=False, soft_wrap=True)
+
+
+def marked_sentences(gold, predicted):
+    """Predicted sentences with their wrong words in brackets, in red, each above the correct words that it lacks.
+
+    Args:
+        gold: Sentences, each a list of words.
+        predicted: The same sentences, as lists of the predicted words.
+
+    Returns:
+        A list of `rich.text.Text`s; the last one says how many words are right.
+    """
+    lines, right, total = [], 0, 0
+    for correct, words in zip(gold, predicted, strict=True):
+        missed, wrong = _words_at_other_places(correct, words), _words_at_other_places(words, correct)
+        shown = [(f"[{word}]", "bold red") if place in wrong else word for place, word in enumerate(words)]
+        lines.append(Text.assemble("  ", *(part for word in shown for part in (word, " "))))
+        if missed:
+            lines.append(Text("    correct: " + " ".join(correct[place] for place in missed), "green"))
+        right, total = right + len(words) - len(wrong), total + len(words)
+    return [*lines, Text(f"{right} of {total} words are right.")]
+
+
+def _words_at_other_places(words, others):
+    """The indices of the words that are not among the others, at the same characters."""
+    spans = set(_spans(others))
+    return [place for place, span in enumerate(_spans(words)) if span not in spans]
+
+
+def _spans(words):
+    ends = list(accumulate(map(len, words)))
+    return list(zip([0, *ends], ends, strict=False))

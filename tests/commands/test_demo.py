@@ -1,13 +1,14 @@
 """The demo end to end, with heads that train for one epoch."""
 
 import io
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from rich.console import Console
 
-from kcrf.commands.heads import HEADS, SETTINGS, compare_heads
+from kcrf.commands.heads import HEADS, SETTINGS, compare_heads, marked_sentences
 from kcrf.reports import score_table, transition_heat_map, transition_table
 from kcrf.tags import bio, bmes
 
@@ -22,8 +23,24 @@ def test_the_demo_trains_compares_draws_and_segments(tmp_path, capsys, monkeypat
     for words in ("softmax", "CRF x1", "CRF x100", "OOV recall", "of 8", "from \\ to", "Heat map:"):
         assert words in printed
     assert "今天天气真好。" in printed.replace(" ", "")
+    assert "阿塔卡马沙漠的天文台" in re.sub(r"[\[\] ]", "", printed)  # the first sentence of the test set
+    assert re.search(r"\d+ of \d+ words are right\.", printed)
     assert (tmp_path / "transitions.png").read_bytes().startswith(b"\x89PNG")
     assert {p.name for p in tmp_path.iterdir()} == {"softmax", "crf_x1", "crf_x100", "transitions.png"}
+
+
+def test_wrong_words_of_the_demo_are_marked_at_their_place():
+    gold, predicted = [["他", "从", "马", "上", "下来"], ["好"]], [["他", "从", "马上", "下来"], ["好"]]
+    lines = marked_sentences(gold, predicted)
+    assert [line.plain.strip() for line in lines] == [
+        "他 从 [马上] 下来",
+        "correct: 马 上",
+        "好",
+        "4 of 5 words are right.",
+    ]
+    assert [line.plain[span.start : span.end] for line in lines[:1] for span in line.spans] == ["[马上]"]
+    same_characters = marked_sentences([["一", "一二"]], [["一一", "二"]])  # no word is right by its characters alone
+    assert same_characters[0].plain.split() == ["[一一]", "[二]"]
 
 
 def test_the_heads_differ_in_the_head_alone():
