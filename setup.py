@@ -68,7 +68,7 @@ setup(
         "onnx": ["onnxruntime>=1.20"],
         "export": ["onnx>=1.17", "onnxruntime>=1.20", "tensorflow>=2.21", "tf2onnx>=1.17"],
         "reports": ["matplotlib>=3.9"],
-        "serve": ["fastapi>=0.165", "uvicorn>=0.54"],
+        "serve": ["fastapi>=0.165", "prometheus-client>=0.20", "uvicorn>=0.54"],
         "transformers": ["google-crc32c>=1.5", "tokenizers>=0.20"],
         "vectors": ["gensim>=4.3"],
         "docs": ["mkdocs>=1.6", "mkdocs-material>=9.8", "mkdocstrings>=1.0", "mkdocstrings-python>=2.0"],

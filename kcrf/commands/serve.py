@@ -119,7 +119,7 @@ def _check(folders):
     """Raises what can be found without Keras, which takes seconds to import."""
     from kcrf.taggers.open import open_run
 
-    for name in ("fastapi", "uvicorn"):
+    for name in ("fastapi", "prometheus_client", "uvicorn"):
         import_module(name)
     for folder in folders:
         open_run(folder).read_settings()

@@ -1,4 +1,4 @@
-"""What answers hold, for FastAPI to describe."""
+"""The members of answers, for FastAPI to describe."""
 
 from pydantic import BaseModel, Field
 
@@ -6,8 +6,8 @@ __all__ = ["ANSWERS", "Health", "Model", "Models", "Problem"]
 
 _START = "Its first character, counted from 0 in Unicode code points."
 _END = "The character after its last one."
-_CONFIDENCE = "The posterior probability that exactly this span is there. Not in alternatives."
-_TOGETHER = "The probability of the whole analysis."
+_CONFIDENCE = "The posterior probability of exactly this span. Not in alternatives."
+_TOGETHER = "The joint probability of the whole analysis."
 
 
 class Word(BaseModel):
@@ -30,7 +30,7 @@ class Entity(BaseModel):
 
 
 class Segmentation(BaseModel):
-    """One of the most probable ways to cut a text into words."""
+    """One of the most probable segmentations of a text."""
 
     probability: float = Field(description=_TOGETHER)
     words: list[Word]
@@ -66,21 +66,21 @@ class Label(BaseModel):
 
 
 class SegmentAnswer(BaseModel):
-    """What was found for each text, in the order of the texts."""
+    """The results of the texts, in their order."""
 
     model: str
     results: list[Words]
 
 
-class RecognizeAnswer(BaseModel):
-    """What was found for each text, in the order of the texts."""
+class TagAnswer(BaseModel):
+    """The results of the texts, in their order."""
 
     model: str
     results: list[Entities]
 
 
 class ClassifyAnswer(BaseModel):
-    """What was found for each text, in the order of the texts."""
+    """The results of the texts, in their order."""
 
     model: str
     results: list[Label]
@@ -97,13 +97,13 @@ class Model(BaseModel):
 
     name: str
     task: str = Field(description="cws, ner or classify")
-    path: str = Field(description="Where requests for it go.")
+    path: str = Field(description="The path of its requests.")
     labels: list[str] = Field(description="The types of entities, or the labels of texts.")
     pairs: bool = Field(description="Whether it classifies pairs of texts.")
 
 
 class Models(BaseModel):
-    """The models of the server, and what a request may have at most."""
+    """The models of the server, and the limits of requests."""
 
     models: list[Model]
     limits: dict[str, float]
@@ -116,4 +116,4 @@ class Health(BaseModel):
     version: str
 
 
-ANSWERS = {"/segment": SegmentAnswer, "/recognize": RecognizeAnswer, "/classify": ClassifyAnswer}
+ANSWERS = {"/segment": SegmentAnswer, "/tag": TagAnswer, "/classify": ClassifyAnswer}

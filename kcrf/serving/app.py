@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import Iterable, Mapping
 from contextlib import asynccontextmanager
+from http import HTTPStatus
 from pathlib import Path
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, PlainTextResponse, Response
+from fastapi.responses import PlainTextResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
@@ -17,27 +18,32 @@ from kcrf.serving.batches import Batcher, QueueFull
 from kcrf.serving.connections import Connections
 from kcrf.serving.limits import Limits
 from kcrf.serving.metrics import Metrics
-from kcrf.serving.models import ServedModel
-from kcrf.serving.reference import reference_page
+from kcrf.serving.models import LoadedBeforeFork, ServedModel
 from kcrf.serving.requests import request_models
 from kcrf.version import __version__
 
 __all__ = ["build_app"]
 
 _SUMMARIES = {
-    "/segment": "Cuts texts into words.",
-    "/recognize": "Finds entities in texts.",
-    "/classify": "Gives texts, or pairs of texts, a label or a number.",
+    "/segment": "Segments texts into words.",
+    "/tag": "Recognizes named entities in texts.",
+    "/classify": "Classifies texts or pairs of texts: a label, or a number.",
 }
+_ALIASES = {"/tag": "/recognize"}  # paths of earlier versions
 _REASONS = {
-    400: "The body is no JSON.",
+    400: "The body is not JSON.",
     404: "There is no such model.",
     408: "The body took too long to arrive.",
     413: "The body is too long.",
     422: "The body does not have the form described here.",
-    503: "Too many texts wait. Try again after the seconds in the header `Retry-After`.",
+    503: "Too many texts wait: try again after the seconds in the header `Retry-After`. Or the model cannot compute.",
 }
-_PAGE = {"page.css": "text/css", "page.js": "text/javascript"}
+_PAGE = {
+    "/": ("page.html", "text/html"),
+    "/page.css": ("page.css", "text/css"),
+    "/page.js": ("page.js", "text/javascript"),
+}
+_HIDDEN = {"/page.css", "/page.js", *_ALIASES.values()}
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -59,21 +65,27 @@ class _Json(Response):
 def build_app(
     models: Mapping[str, ServedModel], limits: Limits | None = None, hosts: Iterable[str] = ("*",)
 ) -> FastAPI:
-    """The ASGI application that answers with some models.
+    """Builds the ASGI application that serves models.
+
+    The application may be built before its server forks: models are loaded and threads are started in the process
+    that answers.
 
     Args:
         models: A dict from names to `ServedModel`s, as `load_models` returns it.
         limits: A `Limits`. Defaults to None, `Limits()`.
-        hosts: The names under which it may be called, those of the header `Host`. Defaults to any.
+        hosts: The allowed values of the header `Host`. Defaults to any.
 
     Returns:
-        A FastAPI application. Its lifespan ends when everything that it took is computed.
+        A FastAPI application. Its lifespan begins by loading the models, and ends when all accepted requests are
+        answered.
     """
     limits, metrics = limits or Limits(), Metrics()
     batchers = {name: _batcher(model, limits, metrics) for name, model in models.items()}
 
     @asynccontextmanager
     async def lifespan(app):
+        for model in models.values():
+            await asyncio.to_thread(model.load)
         yield
         await asyncio.gather(*(asyncio.to_thread(batcher.close) for batcher in batchers.values()))
 
@@ -81,7 +93,7 @@ def build_app(
     for path, request_model in request_models(limits).items():
         _add_path(app, path, request_model, [m for m in models.values() if m.path == path], batchers, metrics)
     _add_state(app, models, limits, metrics, batchers)
-    _add_pages(app)
+    _add_page(app)
     _add_errors(app)
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
     app.add_middleware(Connections, limits=limits, metrics=metrics, paths=[route.path for route in app.routes])
@@ -92,19 +104,17 @@ def _batcher(model, limits, metrics):
     """The `Batcher` of a model, with its metrics."""
 
     def on_batch(texts, requests):
-        metrics.add("batches_total", model=model.name)
-        metrics.add("batched_requests_total", requests, model=model.name)
-        metrics.add("texts_total", len(texts), model=model.name)
-        metrics.add("characters_total", sum(len("".join(text)) for text in texts), model=model.name)
+        metrics.batches.labels(model.name).inc()
+        metrics.batched_requests.labels(model.name).inc(requests)
+        metrics.texts.labels(model.name).inc(len(texts))
+        metrics.characters.labels(model.name).inc(sum(len("".join(text)) for text in texts))
 
-    def on_abandoned():
-        metrics.add("abandoned_total", model=model.name)
-
-    batcher = Batcher(model.compute, limits.waiting, limits.batch, on_batch, on_abandoned)
-    metrics.gauge("waiting", batcher.waiting, model=model.name)
-    metrics.gauge("computing", batcher.computing, model=model.name)
-    for name in ("refused_total", "abandoned_total"):
-        metrics.add(name, 0, model=model.name)
+    batcher = Batcher(
+        model.compute, limits.waiting, limits.batch, on_batch, on_abandoned=metrics.abandoned.labels(model.name).inc
+    )
+    metrics.waiting.labels(model.name).set_function(batcher.waiting)
+    metrics.computing.labels(model.name).set_function(batcher.computing)
+    metrics.refused.labels(model.name)  # shown as 0 before the first one
     return batcher
 
 
@@ -118,20 +128,22 @@ def _add_path(app, path, request_model, models, batchers, metrics):
         try:
             future = batchers[model.name].submit(texts, getattr(body, "top_k", 0))
         except QueueFull:
-            metrics.add("refused_total", model=model.name)
+            metrics.refused.labels(model.name).inc()
             raise HTTPException(503, "Too many texts wait; try again later", {"Retry-After": "1"}) from None
         return _Json({"model": model.name, "results": await asyncio.wrap_future(future)})
 
-    app.add_api_route(
-        path,
-        answer,
-        methods=["POST"],
-        summary=_SUMMARIES[path],
-        operation_id=path[1:],
-        response_model=ANSWERS[path],
-        response_model_exclude_none=True,
-        responses={status: {"model": Problem, "description": reason} for status, reason in _REASONS.items()},
-    )
+    for address in [path, *([_ALIASES[path]] if path in _ALIASES else [])]:
+        app.add_api_route(
+            address,
+            answer,
+            methods=["POST"],
+            summary=_SUMMARIES[path],
+            operation_id=address[1:],
+            deprecated=address != path or None,
+            response_model=ANSWERS[path],
+            response_model_exclude_none=True,
+            responses={status: {"model": Problem, "description": reason} for status, reason in _REASONS.items()},
+        )
 
 
 def _chosen(path, models, name):
@@ -159,51 +171,51 @@ def _add_state(app, models, limits, metrics, batchers):
     @app.get("/models", summary="Lists the models and the limits.", response_model=Models)
     async def list_models():
         members = ("name", "task", "path", "labels", "pairs")
-        rows = [{member: getattr(model, member) for member in members} for model in models.values()]
-        return _Json({"models": rows, "limits": vars(limits)})
+        descriptions = [{member: getattr(model, member) for member in members} for model in models.values()]
+        return _Json({"models": descriptions, "limits": vars(limits)})
 
-    dead = {503: {"model": Health, "description": "A model has stopped: restart the server."}}
+    dead = {503: {"model": Health, "description": "A model cannot compute: restart the server."}}
 
     @app.get("/health", summary="Says whether the models can compute.", response_model=Health, responses=dead)
     async def health():
-        is_alive = all(batcher.is_alive() for batcher in batchers.values())
+        is_alive = all(batchers[name].is_alive() and model.is_usable() for name, model in models.items())
         return _Json({"status": "ok" if is_alive else "stopped", "version": __version__}, 200 if is_alive else 503)
 
     @app.get("/metrics", summary="Counts and times, for Prometheus.", response_class=PlainTextResponse)
     async def read_metrics():
-        return PlainTextResponse(metrics.text(), media_type="text/plain; version=0.0.4")
+        return Response(metrics.content(), media_type=metrics.CONTENT_TYPE)
 
 
-def _add_pages(app):
-    """Adds the page to type in, and the page that describes all paths."""
-    folder = Path(__file__).parent
-
-    @app.get("/", include_in_schema=False)
-    async def page():
-        return HTMLResponse((folder / "page.html").read_text(encoding="utf-8"), headers=_HEADERS)
-
-    @app.get("/docs", include_in_schema=False)
-    async def docs():
-        return HTMLResponse(reference_page(app.openapi()), headers=_HEADERS)
-
-    for name, kind in _PAGE.items():
-        text = (folder / name).read_text(encoding="utf-8")
-        app.get(f"/{name}", include_in_schema=False)(_file(text, kind))
+def _add_page(app):
+    """Adds the page to type in."""
+    for path, (name, media_type) in _PAGE.items():
+        text = Path(__file__).with_name(name).read_text(encoding="utf-8")
+        app.get(path, include_in_schema=False)(_file(text, media_type))
 
 
-def _file(text, kind):
+def _file(text, media_type):
     async def send_file():
-        return Response(text, media_type=kind, headers=_HEADERS)
+        return Response(text, media_type=media_type, headers=_HEADERS)
 
     return send_file
 
 
 def _add_errors(app):
     """Makes every error a JSON object with the reason, and with nothing of the request beyond names of members."""
+    paths = ", ".join(f"{' '.join(route.methods)} {route.path}" for route in app.routes if route.path not in _HIDDEN)
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException):
-        return _Json({"error": str(error.detail)}, error.status_code, error.headers)
+        reason = str(error.detail)
+        if reason == HTTPStatus.NOT_FOUND.phrase:
+            reason = f"There is no such path. This server has {paths}"
+        elif error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+            reason = f"{request.url.path} needs {error.headers['Allow']}. Received: {request.method}"
+        return _Json({"error": reason}, error.status_code, error.headers)
+
+    @app.exception_handler(LoadedBeforeFork)
+    async def unusable(request: Request, error: LoadedBeforeFork):
+        return _Json({"error": str(error)}, 503)
 
     @app.exception_handler(RequestValidationError)
     async def malformed(request: Request, error: RequestValidationError):

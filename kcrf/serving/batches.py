@@ -1,5 +1,6 @@
 """Computes the texts of requests that wait at the same time in one batch."""
 
+import os
 import threading
 from collections import deque
 from concurrent.futures import Future
@@ -33,10 +34,12 @@ class Batcher:
     as many as a batch holds. So nothing waits for a batch to fill. If a batch fails, its requests are computed one by
     one, and those that fail again get the error.
 
+    The thread starts with the first request of a process: a fork keeps no thread but the one that forked.
+
     Args:
         compute: A function of a list of texts and the options that returns a list with a result for each text.
         waiting: Texts that may wait, counted in pieces of 128 characters. A single request may have more.
-        batch: Texts in a batch, counted likewise. A single request may have more.
+        batch: Texts in a batch, counted the same way. A single request may have more.
         on_batch: Called with the texts and the number of requests of each batch that was computed. Defaults to None.
         on_abandoned: Called for each request whose future was cancelled before it was computed. Defaults to None.
     """
@@ -44,10 +47,14 @@ class Batcher:
     def __init__(self, compute, waiting, batch, on_batch=None, on_abandoned=None):
         self._compute, self._capacity, self._batch = compute, waiting, batch
         self._on_batch, self._on_abandoned = on_batch, on_abandoned
-        self._jobs, self._size, self._computing, self._is_closed = deque(), 0, 0, False
-        self._changed = threading.Condition()
-        self._thread = threading.Thread(target=self._run, name="kcrf-batches", daemon=True)
-        self._thread.start()
+        self._is_closed, self._process = False, None
+        self._begin_in_this_process()
+
+    def _begin_in_this_process(self):
+        """An empty queue without a thread, unless the queue is of this process: a fork copies no threads but locks."""
+        if self._process != os.getpid():
+            self._process, self._thread, self._changed = os.getpid(), None, threading.Condition()
+            self._jobs, self._size, self._computing = deque(), 0, 0
 
     def submit(self, texts, options=None):
         """Adds a request.
@@ -64,11 +71,15 @@ class Batcher:
             QueueFull: Too many texts wait, or the batcher is closed.
         """
         job = _Job(texts, options)
+        self._begin_in_this_process()
         with self._changed:
             if self._is_closed or (self._jobs and self._size + job.size > self._capacity):
                 raise QueueFull
             self._jobs.append(job)
             self._size += job.size
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="kcrf-batches", daemon=True)
+                self._thread.start()
             self._changed.notify()
         return job.future
 
@@ -77,19 +88,22 @@ class Batcher:
         return self._size
 
     def computing(self):
-        """How many texts are being computed, counted likewise."""
+        """How many texts are being computed, counted the same way."""
         return self._computing
 
     def is_alive(self):
         """Whether requests are computed."""
-        return self._thread.is_alive()
+        self._begin_in_this_process()
+        return not self._is_closed if self._thread is None else self._thread.is_alive()
 
     def close(self):
         """Takes no further requests, and returns when those that wait are computed."""
+        self._begin_in_this_process()
         with self._changed:
             self._is_closed = True
             self._changed.notify()
-        self._thread.join()
+        if self._thread is not None:
+            self._thread.join()
 
     def _run(self):
         while jobs := self._next_batch():

@@ -45,8 +45,8 @@ class Connections:
         try:
             await self._answer(scope, receive, counted_send)
         finally:
-            self._metrics.add("requests_total", path=path, status=status)
-            self._metrics.observe("request_seconds", time.perf_counter() - start, path=path)
+            self._metrics.requests.labels(path, status).inc()
+            self._metrics.seconds.labels(path).observe(time.perf_counter() - start)
 
     async def _answer(self, scope, receive, send):
         if scope["method"] != "POST":

@@ -1,77 +1,51 @@
-"""Counts what a server does, in the text format of Prometheus."""
+"""Counts and times what a server does, for Prometheus."""
 
-import threading
-from collections import defaultdict
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 __all__ = ["Metrics"]
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # upper bounds of the histogram
-_HELP = {
-    "requests_total": ("counter", "Requests by path and status; 499: the client left before its answer."),
-    "request_seconds": ("histogram", "Time from the first byte of a request to the last of its answer."),
-    "texts_total": ("counter", "Texts that a model computed."),
-    "characters_total": ("counter", "Characters that a model computed."),
-    "batches_total": ("counter", "Batches that a model computed."),
-    "batched_requests_total": ("counter", "Requests in these batches: divided by the batches, how many share one."),
-    "refused_total": ("counter", "Requests refused because too many texts waited."),
-    "abandoned_total": ("counter", "Requests never computed because their client left."),
-    "waiting": ("gauge", "Texts that wait for a model, long ones counted once for each 128 characters."),
-    "computing": ("gauge", "Texts that a model computes now, counted likewise."),
-}
 
 
 class Metrics:
-    """Counters, one histogram of times, and gauges. Several threads may use it.
+    """The metrics of one application, each a metric of prometheus_client. Several threads may use them.
 
     Example:
 
         >>> metrics = Metrics()
-        >>> metrics.add("texts_total", 3, model="pku")
-        >>> 'kcrf_texts_total{model="pku"} 3' in metrics.text()
+        >>> metrics.texts.labels("pku").inc(3)
+        >>> b'kcrf_texts_total{model="pku"} 3.0' in metrics.content()
         True
     """
 
+    CONTENT_TYPE = CONTENT_TYPE_LATEST
+
     def __init__(self):
-        self._lock = threading.Lock()
-        self._values = defaultdict(lambda: defaultdict(float))  # name: {labels: value}
-        self._gauges = {}  # (name, labels): function
+        self._registry = CollectorRegistry()
+        metric, of_model = {"namespace": "kcrf", "registry": self._registry}, ["model"]
+        self.requests = Counter(
+            "requests",
+            "Requests by path and status; 499: the client left before its answer.",
+            ["path", "status"],
+            **metric,
+        )
+        self.seconds = Histogram(
+            "request_seconds", "Time from the first byte of a request to the last of its answer.", ["path"],
+            buckets=_SECONDS, **metric,
+        )  # fmt: skip
+        self.texts = Counter("texts", "Texts that a model computed.", of_model, **metric)
+        self.characters = Counter("characters", "Characters that a model computed.", of_model, **metric)
+        self.batches = Counter("batches", "Batches that a model computed.", of_model, **metric)
+        self.batched_requests = Counter("batched_requests", "Requests in these batches.", of_model, **metric)
+        self.refused = Counter("refused", "Requests refused because too many texts waited.", of_model, **metric)
+        self.abandoned = Counter("abandoned", "Requests never computed: their clients left.", of_model, **metric)
+        self.waiting = Gauge(
+            "waiting", "Texts that wait for a model; a text counts once for each 128 characters.", of_model, **metric
+        )
+        self.computing = Gauge(
+            "computing", "Texts that a model computes now, counted the same way.", of_model, **metric
+        )
 
-    def add(self, name, amount=1, **labels):
-        """Adds to a counter."""
-        with self._lock:
-            self._values[name][_labels(labels)] += amount
-
-    def gauge(self, name, read, **labels):
-        """Shows what `read()` returns whenever the metrics are read."""
-        self._gauges[name, _labels(labels)] = read
-
-    def observe(self, name, seconds, **labels):
-        """Adds a time to a histogram."""
-        with self._lock:
-            for bound in _SECONDS:
-                self._values[f"{name}_bucket"][_labels({**labels, "le": bound})] += seconds <= bound
-            self._values[f"{name}_bucket"][_labels({**labels, "le": "+Inf"})] += 1
-            self._values[f"{name}_sum"][_labels(labels)] += seconds
-            self._values[f"{name}_count"][_labels(labels)] += 1
-
-    def text(self):
-        """All of them, as Prometheus reads them."""
-        gauges = [(name, labels, read()) for (name, labels), read in self._gauges.items()]
-        with self._lock:
-            rows = [(name, labels, value) for name, values in self._values.items() for labels, value in values.items()]
-        lines = []
-        for family, (kind, meaning) in _HELP.items():
-            lines += [f"# HELP kcrf_{family} {meaning}", f"# TYPE kcrf_{family} {kind}"]
-            names = [f"{family}{end}" for end in ("_bucket", "_sum", "_count")] if kind == "histogram" else [family]
-            for name in names:
-                lines += [f"kcrf_{name}{labels} {value:.15g}" for n, labels, value in rows + gauges if n == name]
-        return "\n".join([line for line in lines if line]) + "\n"
-
-
-def _labels(labels):
-    pairs = ",".join(f'{name}="{_escaped(str(value))}"' for name, value in labels.items())
-    return f"{{{pairs}}}" if pairs else ""
-
-
-def _escaped(text):
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    def content(self):
+        """All metrics in the text format of Prometheus, as bytes."""
+        return generate_latest(self._registry)

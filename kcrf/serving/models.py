@@ -1,5 +1,6 @@
-"""The models that a server offers: a run folder, its name, and what is answered for a text."""
+"""The models that a server offers: each a run folder or exported file under a name, and its answer for a text."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from os import PathLike
@@ -7,61 +8,67 @@ from os import PathLike
 from kcrf.taggers import EntityRecognizer, TextClassifier, WordSegmenter
 from kcrf.taggers.open import open_run
 
-__all__ = ["PATHS", "ServedModel", "load_models"]
+__all__ = ["PATHS", "LoadedBeforeFork", "ServedModel", "load_models"]
 
-PATHS = {"cws": "/segment", "ner": "/recognize", "classify": "/classify"}  # of the tasks
+PATHS = {"cws": "/segment", "ner": "/tag", "classify": "/classify"}  # of the tasks
 _WARM_UP = "今天天气真好。"  # any text: what a backend compiles depends on the length alone
+
+
+class LoadedBeforeFork(Exception):
+    """A model was loaded in another process: the threads of its backend are not in this one."""
 
 
 class _Segmenter:
     """Answers with words."""
 
     def __init__(self, run_dir):
-        self._model, self.pairs = WordSegmenter(run_dir), False
+        self._model = WordSegmenter(run_dir)
 
     def compute(self, texts, top_k):
         """The answer for each text, a dict."""
-        found = self._model.segment_batch(texts, confidence=True)
-        results = [{"words": _words(text, words)} for text, words in zip(texts, found, strict=True)]
-        best = self._model.top_k_batch(texts, top_k) if top_k else []
-        for text, result, rows in zip(texts, results, best):
-            result["alternatives"] = [
-                {"probability": round(p, 6), "words": _words(text, [(word,) for word in words])} for p, words in rows
+        sentences = self._model.segment_batch(texts, confidence=True)
+        answers = [{"words": _words(text, words)} for text, words in zip(texts, sentences, strict=True)]
+        alternatives = self._model.top_k_batch(texts, top_k) if top_k else []
+        for text, answer, paths in zip(texts, answers, alternatives):
+            answer["alternatives"] = [
+                {"probability": round(p, 6), "words": _words(text, [(word,) for word in words])} for p, words in paths
             ]
-        return results
+        return answers
 
 
 def _words(text, words):
     """Dicts of words `(text, probability)` or `(text,)`, with their places in the text, white space left out."""
-    found, end = [], 0
-    for word, *sure in words:
+    members, end = [], 0
+    for word, *confidence in words:
         start = text.index(word, end)
         end = start + len(word)
-        found.append({"text": word, "start": start, "end": end, **({"confidence": round(sure[0], 6)} if sure else {})})
-    return found
+        members.append({"text": word, "start": start, "end": end})
+        if confidence:
+            members[-1]["confidence"] = round(confidence[0], 6)
+    return members
 
 
 class _Recognizer:
     """Answers with entities."""
 
     def __init__(self, run_dir):
-        self._model, self.pairs = EntityRecognizer(run_dir), False
+        self._model = EntityRecognizer(run_dir)
 
     def compute(self, texts, top_k):
         """The answer for each text, a dict."""
-        results = [{"entities": list(map(_entity, row))} for row in self._model.recognize_batch(texts)]
-        best = self._model.top_k_batch(texts, top_k) if top_k else []
-        for result, rows in zip(results, best):
-            result["alternatives"] = [
-                {"probability": round(p, 6), "entities": list(map(_entity, row))} for p, row in rows
+        answers = [{"entities": list(map(_entity, entities))} for entities in self._model.recognize_batch(texts)]
+        alternatives = self._model.top_k_batch(texts, top_k) if top_k else []
+        for answer, paths in zip(answers, alternatives):
+            answer["alternatives"] = [
+                {"probability": round(p, 6), "entities": list(map(_entity, entities))} for p, entities in paths
             ]
-        return results
+        return answers
 
 
 def _entity(entity):
     members = asdict(entity)
-    sure = members.pop("confidence")
-    return members if sure is None else {**members, "confidence": round(sure, 6)}
+    confidence = members.pop("confidence")
+    return members if confidence is None else {**members, "confidence": round(confidence, 6)}
 
 
 class _Classifier:
@@ -69,42 +76,74 @@ class _Classifier:
 
     def __init__(self, run_dir):
         self._model = TextClassifier(run_dir)
-        self.pairs = self._model.pairs
 
     def compute(self, texts, top_k):
         """The answer for each text, or pair of texts, a dict."""
-        results = []
-        for found in self._model.classify_batch(texts):
-            rounded = {label: round(p, 6) for label, p in found.probabilities.items()}
-            sure = None if found.probability is None else round(found.probability, 6)
-            results.append({"label": found.label, "probability": sure, "probabilities": rounded})
-        return results
+        return [_label(prediction) for prediction in self._model.classify_batch(texts)]
+
+
+def _label(prediction):
+    return {
+        "label": prediction.label,
+        "probability": None if prediction.probability is None else round(prediction.probability, 6),
+        "probabilities": {label: round(p, 6) for label, p in prediction.probabilities.items()},
+    }
 
 
 _KINDS = {"cws": _Segmenter, "ner": _Recognizer, "classify": _Classifier}
 
 
 class ServedModel:
-    """A model under a name.
+    """A model under a name. It is loaded in the process that computes, and computes in no other.
 
     Args:
         name: Its name.
-        run_dir: Its run folder.
+        run_dir: Its run folder or exported file.
 
     Attributes:
         task: "cws", "ner" or "classify".
-        path: Where requests for it go, as "/segment".
+        path: The path of its requests, such as "/segment".
         labels: The types of entities, or the labels of texts, a list. Empty for words and numbers.
         pairs: Whether it classifies pairs of texts.
-        compute: A function of texts and a number of alternatives that returns a dict for each text.
     """
 
     def __init__(self, name: str, run_dir: str | PathLike[str]) -> None:
         settings = open_run(run_dir).read_settings()
         self.name, self.task, self.path = name, settings.task, PATHS[settings.task]
         self.labels = list(settings.labels if self.task == "classify" else settings.tag_scheme().types)
-        model = _KINDS[self.task](run_dir)
-        self.pairs, self.compute = model.pairs, model.compute
+        self.pairs = self.task == "classify" and settings.pairs
+        self._run_dir, self._process, self._model = run_dir, None, None
+
+    def load(self) -> None:
+        """Loads the network, unless it is loaded. Backends start threads then, so a process loads it after it forks.
+
+        Raises:
+            FileNotFoundError: A file is missing.
+            ValueError: A file is damaged, or was written by a newer version.
+        """
+        if self._model is None:
+            self._model, self._process = _KINDS[self.task](self._run_dir), os.getpid()
+
+    def is_usable(self) -> bool:
+        """Whether it can compute here: it is not loaded yet, or this process has loaded it."""
+        return self._process in (None, os.getpid())
+
+    def compute(self, texts: list, top_k: int) -> list[dict]:
+        """The answer for each text.
+
+        Args:
+            texts: Strings; tuples of two for a model of pairs.
+            top_k: The number of alternatives to add.
+
+        Raises:
+            LoadedBeforeFork: Another process has loaded the model.
+        """
+        if not self.is_usable():
+            raise LoadedBeforeFork(
+                f"The model {self.name} was loaded before this process was forked. Fork first, then load it"
+            )
+        self.load()
+        return self._model.compute(texts, top_k)
 
     def warm_up(self) -> None:
         """Computes a few texts, so that the first requests do not wait for a backend to begin.
@@ -117,13 +156,16 @@ class ServedModel:
 
 
 def load_models(runs: Mapping[str, str | PathLike[str]]) -> dict[str, ServedModel]:
-    """The `ServedModel` of each run folder, a dict.
+    """The `ServedModel` of each run folder or exported file, a dict.
+
+    The networks are loaded later, in the process that answers: when the application starts or, where the ASGI server
+    starts no lifespan, at the first request. So an application may be built before its server forks.
 
     Args:
-        runs: A dict from names to folders.
+        runs: A dict from names to run folders or exported files.
 
     Raises:
-        FileNotFoundError: A run folder, or a file of it, is missing.
-        ValueError: A run was written by a newer version, or a file in it is damaged.
+        FileNotFoundError: A run folder, or its settings, is missing.
+        ValueError: A run was written by a newer version, or its settings are damaged.
     """
-    return {name: ServedModel(name, folder) for name, folder in runs.items()}
+    return {name: ServedModel(name, run_dir) for name, run_dir in runs.items()}

@@ -1,14 +1,22 @@
-// Sends the text to the server as it is typed and shows what was found. Texts are set as text, never as HTML.
+// Sends the text to the server while one types, and shows the results. Texts are set as text, never as HTML.
 "use strict";
 
 const PAUSE = 120; // milliseconds without a key before a request
 const AGAIN = 1000; // milliseconds before a request that was refused because the server is busy is sent again
-const ALTERNATIVES = 4; // the best one is shown above already
+const ALTERNATIVES = 4; // with the most probable one
 const DOUBT = 0.9; // confidences below it stand out
 const KINDS = { cws: "words", ner: "entities", classify: "label" };
+const EXAMPLES = {
+  cws: ["研究生命的起源。", "南京市长江大桥昨天通车了。", "他从马上跳下来。"],
+  ner: ["李明在北京大学读书。", "国家主席在上海会见了世界银行行长。", "Angela Merkel visited Paris on Monday."],
+  classify: ["这家餐厅的菜很好吃，下次还来。", "物流太慢了，包装也坏了。", "What a wonderful film!"],
+  pairs: [["花呗怎么还款", "如何还花呗"], ["今天天气怎么样", "明天会下雨吗"]],
+};
+const INVISIBLE = /^[\p{C}\p{Z}\p{M}]+$/u;
 
 const find = (id) => document.getElementById(id);
 let models = [];
+let limits = {};
 let model = null;
 let waiting = null; // the timer of the next request
 let running = null; // the controller of the request that runs
@@ -20,6 +28,7 @@ function element(name, className, ...children) {
   return made;
 }
 
+const withCommas = (value) => value.toLocaleString("en");
 const percent = (p) => (p >= 0.9995 ? "100 %" : p < 0.001 ? "< 0.1 %" : `${(100 * p).toFixed(1)} %`);
 
 function say(text, isError = false) {
@@ -33,6 +42,7 @@ function choose(name) {
     button.setAttribute("aria-pressed", String(button.dataset.name === model.name));
   }
   find("pair").hidden = !model.pairs;
+  showExamples();
   send();
 }
 
@@ -49,8 +59,15 @@ async function send() {
     clear();
     return;
   }
+  const texts = model.pairs ? [text, find("text-b").value] : [text];
+  const length = Math.max(...texts.map((item) => Array.from(item).length)); // in code points, as the server counts
+  if (length > limits.length) {
+    clear();
+    say(`Nothing was sent: the text has ${withCommas(length)} characters, and the server accepts ${withCommas(limits.length)}.`, true);
+    return;
+  }
   const controller = (running = new AbortController());
-  const body = { model: model.name, texts: [model.pairs ? [text, find("text-b").value] : text] };
+  const body = { model: model.name, texts: [model.pairs ? texts : text] };
   if (model.task !== "classify") body.top_k = ALTERNATIVES;
   const start = performance.now();
   try {
@@ -60,15 +77,15 @@ async function send() {
       body: JSON.stringify(body),
       signal: controller.signal,
     });
-    const found = await answer.json();
+    const content = await answer.json();
     if (controller !== running) return;
     if (answer.status === 503) {
       say("The server is busy; trying again.", true);
       wait(AGAIN);
     } else if (!answer.ok) {
-      say(found.error, true);
+      say(content.error, true);
     } else {
-      show(text, found.results[0], performance.now() - start);
+      show(text, content.results[0], performance.now() - start);
     }
   } catch (error) {
     if (error.name !== "AbortError") say("The server does not answer.", true);
@@ -77,6 +94,7 @@ async function send() {
 
 function clear() {
   say("");
+  find("probability").textContent = "";
   find("result").replaceChildren(element("span", "soft", "Results appear here as you type."));
   find("others").hidden = true;
 }
@@ -85,12 +103,13 @@ function show(text, result, milliseconds) {
   const spans = result.words || result.entities;
   const kind = KINDS[model.task];
   find("heading").textContent = kind[0].toUpperCase() + kind.slice(1);
+  find("probability").textContent = "";
   if (spans) {
     const characters = Array.from(text); // places are counted in code points
     const count = `${spans.length} ${spans.length === 1 ? (kind === "words" ? "word" : "entity") : kind}`;
     say(`${count}, ${Math.round(milliseconds)} ms`);
     find("result").replaceChildren(...marked(characters, spans, piece));
-    showAlternatives(characters, spans, result.alternatives.slice(1));
+    showAlternatives(characters, spans, result.alternatives);
   } else {
     say(`${Math.round(milliseconds)} ms`);
     find("result").replaceChildren(labels(result));
@@ -112,27 +131,39 @@ function marked(characters, spans, show) {
 }
 
 function piece(span, number) {
-  const sure = element("small", span.confidence < DOUBT ? "doubt" : "", percent(span.confidence));
-  const box = element("span", "piece", element("span", "", span.text), sure);
-  if (span.label) sure.prepend(`${span.label} `);
+  const confidence = element("small", span.confidence < DOUBT ? "doubt" : "", percent(span.confidence));
+  const box = element("span", "piece", visible(span.text), confidence);
+  if (span.label) confidence.prepend(`${span.label} `);
   box.style.setProperty("--hue", hue(span.label, number));
-  box.style.setProperty("--sure", span.confidence.toFixed(2));
+  box.style.setProperty("--confidence", span.confidence.toFixed(2));
   return box;
 }
 
+// A text; the code points of one that shows nothing, as "U+200B" for a zero-width space.
+function visible(text) {
+  if (!INVISIBLE.test(text)) return element("span", "", text);
+  const names = Array.from(text, (sign) => `U+${sign.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`);
+  return element("span", "invisible", names.join(" "));
+}
+
 function hue(label, number) {
-  if (label === undefined) return number % 2 ? 215 : 160; // neighbours differ
+  if (label === undefined) return number % 2 ? 215 : 160; // neighbors differ
   const place = model.labels.indexOf(label);
   return Math.round((place * 360) / Math.max(model.labels.length, 3) + 215) % 360;
 }
 
+// The analyses by their probability. That of the spans above is written beside their heading.
 function showAlternatives(characters, best, alternatives) {
   const key = (span) => `${span.start} ${span.end} ${span.label}`;
-  const known = new Set(best.map(key));
-  const rows = alternatives.map(({ probability, words, entities }) => {
+  const keys = new Set(best.map(key));
+  const isBest = (spans) => spans.length === keys.size && spans.every((span) => keys.has(key(span)));
+  const others = alternatives.filter(({ words, entities }) => !isBest(words || entities));
+  const own = alternatives.find((analysis) => !others.includes(analysis));
+  find("probability").textContent = own ? `whole analysis ${percent(own.probability)}` : "";
+  const rows = others.slice(0, ALTERNATIVES - 1).map(({ probability, words, entities }) => {
     const spans = words || entities;
     const nodes = marked(characters, spans, (span) => {
-      const shown = element(known.has(key(span)) ? "span" : "mark", "", span.text);
+      const shown = keys.has(key(span)) ? visible(span.text) : element("mark", "", visible(span.text));
       if (span.label) shown.append(element("small", "", span.label));
       return element("span", "", shown, words ? " " : "");
     });
@@ -155,9 +186,22 @@ function labels(result) {
   return bars;
 }
 
+function showExamples() {
+  const buttons = EXAMPLES[model.pairs ? "pairs" : model.task].map((example) => {
+    const [text, second = ""] = [example].flat();
+    const button = element("button", "", second ? `${text} / ${second}` : text);
+    button.addEventListener("click", () => {
+      find("text").value = text;
+      find("text-b").value = second;
+      send();
+    });
+    return button;
+  });
+  find("examples").replaceChildren(element("span", "soft", "Try"), ...buttons);
+}
+
 async function start() {
-  const { models: found, limits } = await (await fetch("models")).json();
-  models = found;
+  ({ models, limits } = await (await fetch("models")).json());
   for (const item of models) {
     const button = element("button", "", item.name, " ", element("small", "", KINDS[item.task]));
     button.dataset.name = item.name;
@@ -165,7 +209,6 @@ async function start() {
     find("models").append(button);
   }
   for (const id of ["text", "text-b"]) {
-    find(id).maxLength = limits.length;
     find(id).addEventListener("input", () => wait(PAUSE));
   }
   choose(models[0].name);

@@ -1,4 +1,4 @@
-"""What requests hold, for FastAPI to check and to describe."""
+"""The members of requests, for FastAPI to check and to describe."""
 
 from typing import Annotated
 
@@ -8,7 +8,7 @@ __all__ = ["request_models"]
 
 _CONFIG = ConfigDict(extra="forbid", strict=True)
 _MODEL = "The name of a model, as `/models` lists them. By default the first one for this path."
-_TOP_K = "How many of the most probable analyses to add as `alternatives`."
+_TOP_K = "Number of most probable analyses to add as `alternatives`."
 
 
 def request_models(limits):
@@ -22,8 +22,8 @@ def request_models(limits):
     top_k = (int, Field(0, ge=0, le=limits.top_k, description=_TOP_K))
     pairs = "Texts; or pairs of texts, as lists of two strings, for a model that was trained on pairs."
     return {
-        "/segment": _model("SegmentRequest", limits, text, "Texts to cut into words.", top_k=top_k),
-        "/recognize": _model("RecognizeRequest", limits, text, "Texts to find entities in.", top_k=top_k),
+        "/segment": _model("SegmentRequest", limits, text, "Texts to segment.", top_k=top_k),
+        "/tag": _model("TagRequest", limits, text, "Texts whose entities to recognize.", top_k=top_k),
         "/classify": _model("ClassifyRequest", limits, text | pair, pairs),
     }
 

@@ -69,6 +69,10 @@ class Page:
         for character in text:
             self._call("Input.insertText", text=character)
 
+    def paste(self, text):
+        """Puts text where the cursor is, all at once."""
+        self._call("Input.insertText", text=text)
+
     def value(self, script):
         """What a script of JavaScript gives."""
         found = self._call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)

@@ -13,6 +13,7 @@ from dataclasses import asdict
 
 import pytest
 from chromium import Page
+from prometheus_client.parser import text_string_to_metric_families
 from servers import ROOT, Server
 
 from kcrf.corpora import load_mini
@@ -106,7 +107,7 @@ def test_an_exported_file_is_served_too(server, runs):
 def test_entities_are_those_of_the_recognizer(server, runs):
     texts = ["".join(sentence.text) for sentence in load_mini("ner").test[:12]]
     recognizer = EntityRecognizer(runs["people"])
-    status, found, _ = server.post("/recognize", texts=texts, top_k=2)
+    status, found, _ = server.post("/tag", texts=texts, top_k=2)
     expected = [list(map(asdict, row)) for row in recognizer.recognize_batch(texts)]
     assert status == 200 and sum(map(len, expected)) > 5
     assert close([result["entities"] for result in found["results"]], expected)
@@ -133,7 +134,7 @@ def test_the_server_lists_its_models_and_is_healthy(server):
     assert status == 200 and found["limits"]["texts"] == 20
     assert [(model["name"], model["path"], model["labels"], model["pairs"]) for model in found["models"]] == [
         ("words", "/segment", [], False),
-        ("people", "/recognize", ["LOC", "ORG", "PER"], False),
+        ("people", "/tag", ["LOC", "ORG", "PER"], False),
         ("kinds", "/classify", ["other", "question"], False),
         ("pairs", "/classify", ["other", "question"], True),
         ("ready", "/segment", [], False),
@@ -141,17 +142,34 @@ def test_the_server_lists_its_models_and_is_healthy(server):
     assert server.ask("GET", "/health")[:2][0] == 200
 
 
-def test_the_paths_are_described_for_programs_and_for_people_without_a_network(server):
+def test_the_paths_are_described_for_programs_and_the_page_needs_no_network(server):
     document = server.ask("GET", "/openapi.json")[1]
-    assert {"/segment", "/recognize", "/classify", "/models", "/health", "/metrics"} == document["paths"].keys()
+    paths = {"/segment", "/tag", "/recognize", "/classify", "/models", "/health", "/metrics"}
+    assert paths == document["paths"].keys()
+    assert {path for path in paths for operation in document["paths"][path].values() if "deprecated" in operation} == {
+        "/recognize"
+    }
     request = document["components"]["schemas"]["SegmentRequest"]["properties"]
     assert request["texts"]["maxItems"] == 20 and request["texts"]["items"]["maxLength"] == 20_000
-    for page in ("/docs", "/"):
-        status, text, headers = server.ask("GET", page)
-        assert status == 200 and headers.get_content_type() == "text/html"
-        assert "http://" not in text and "https://" not in text and "<script>" not in text
-        assert "script-src 'self'" in headers["Content-Security-Policy"]
-    assert "POST /segment" in server.ask("GET", "/docs")[1]
+    status, text, headers = server.ask("GET", "/")
+    assert status == 200 and headers.get_content_type() == "text/html"
+    assert "http://" not in text and "https://" not in text and "<script>" not in text
+    assert "script-src 'self'" in headers["Content-Security-Policy"]
+
+
+def test_the_path_of_earlier_versions_gives_the_same_answers(server):
+    texts = ["".join(load_mini("ner").test[0].text)]
+    assert server.post("/recognize", texts=texts)[:2] == server.post("/tag", texts=texts)[:2]
+
+
+def test_metrics_are_text_of_prometheus(server):
+    status, text, headers = server.ask("GET", "/metrics")
+    assert status == 200 and headers.get_content_type() == "text/plain"
+    families = {family.name: family for family in text_string_to_metric_families(text)}
+    assert {"kcrf_requests", "kcrf_request_seconds", "kcrf_texts", "kcrf_waiting"} <= families.keys()
+    assert families["kcrf_request_seconds"].type == "histogram" and families["kcrf_waiting"].type == "gauge"
+    refused = [sample.labels["model"] for sample in families["kcrf_refused"].samples if sample.name.endswith("_total")]
+    assert refused == ["words", "people", "kinds", "pairs", "ready"]  # 0 before the first one
 
 
 # -- batches and limits
@@ -195,7 +213,7 @@ def test_a_full_queue_answers_503_at_once_and_the_server_goes_on(server):
         status, found, headers = server.post("/segment", texts=["好"])
         assert (status, headers["Retry-After"]) == (503, "1") and "wait" in found["error"]
         assert time.perf_counter() - start < 1 and not slow.done()
-        assert server.post("/recognize", texts=["好"])[0] == 200  # another model has a queue of its own
+        assert server.post("/tag", texts=["好"])[0] == 200  # another model has a queue of its own
         assert [slow.result()[0], second.result()[0]] == [200, 200]
     assert server.metric("refused_total", model="words") >= 1
     assert server.post("/segment", texts=["好"])[0] == 200
@@ -316,6 +334,10 @@ def test_other_requests_are_refused_with_a_reason(server):
     for method, path, body, headers, status in rows:
         got, found, _ = server.ask(method, path, body and body.encode(), headers)
         assert got == status, (method, path, got)
+        if status == 404:
+            assert "POST /segment, POST /tag, POST /classify" in found["error"] and "GET /health" in found["error"]
+        if status == 405:
+            assert found["error"] == f"/segment needs POST. Received: {method}"
         assert_says_nothing_of_the_machine(json.dumps(found))
 
 
@@ -415,6 +437,59 @@ def test_the_page_shows_words_their_confidence_and_alternatives_while_one_types(
     assert page.errors == []
 
 
+def paste(page, text):
+    page.value(f"document.getElementById('text').value = ''; document.getElementById('text').focus()")
+    page.paste(text)
+
+
+def test_the_page_shows_the_probability_of_the_whole_analysis(server, runs, page):
+    page.open(f"{server.url}/", 1200)
+    page.wait("document.querySelectorAll('#models button').length == 5")
+    page.type(TYPED)
+    page.wait("document.getElementById('probability').textContent != ''")
+    probability, words = WordSegmenter(runs["words"]).top_k(TYPED, 1)[0]
+    assert page.value(SHOWN) == words
+    assert page.value(
+        "document.getElementById('probability').textContent"
+    ) == f"whole analysis {probability:.1%}".replace("%", " %")
+
+
+def test_a_paste_that_is_too_long_is_named_and_not_cut(server, page):
+    page.open(f"{server.url}/", 400)
+    page.wait("document.querySelectorAll('#models button').length == 5")
+    paste(page, "👍" * 20_001)  # as many code points; twice as many in JavaScript
+    page.wait("document.getElementById('status').textContent.includes('has 20,001 characters')")
+    assert page.value("Array.from(document.getElementById('text').value).length") == 20_001
+    assert "accepts 20,000" in page.value("document.getElementById('status').textContent")
+    assert page.value(SHOWN) == []
+
+
+def test_a_word_without_ink_is_shown_by_its_code_point(server, runs, page):
+    text = "今天\u200b天气"
+    words = WordSegmenter(runs["words"]).segment(text)
+    assert "\u200b" in words
+    page.open(f"{server.url}/", 1200)
+    page.wait("document.querySelectorAll('#models button').length == 5")
+    paste(page, text)
+    page.wait("document.querySelectorAll('#result .piece').length > 1")
+    assert page.value(SHOWN) == ["U+200B" if word == "\u200b" else word for word in words]
+
+
+def test_an_example_is_tried_with_a_click(server, runs, page):
+    page.open(f"{server.url}/", 400)
+    page.wait("document.querySelectorAll('#examples button').length > 1")
+    page.value("document.querySelector('#examples button').click()")
+    text = page.value("document.querySelector('#examples button').textContent")
+    page.wait(f"{SHOWN}.join(' ') == {json.dumps(' '.join(WordSegmenter(runs['words']).segment(text)))}")
+    choose(page, "pairs")
+    page.value("document.querySelector('#examples button').click()")
+    assert page.value("[...document.querySelectorAll('textarea')].map(x => x.value).join(' / ')") == page.value(
+        "document.querySelector('#examples button').textContent"
+    )
+    assert page.value("document.documentElement.scrollWidth") == 400
+    assert page.errors == []
+
+
 def test_the_page_shows_entities_labels_and_pairs(server, runs, page):
     text = "".join(load_mini("ner").test[0].text)
     page.open(f"{server.url}/", 360)
@@ -429,9 +504,6 @@ def test_the_page_shows_entities_labels_and_pairs(server, runs, page):
     found = TextClassifier(runs["pairs"]).classify(text, "")
     assert page.value("document.querySelector('.bars .best').textContent") == found.label
     assert page.value("document.documentElement.scrollWidth") == 360  # nothing to scroll sideways
-    page.open(f"{server.url}/docs", 360)
-    page.wait("document.querySelectorAll('section').length == 6")
-    assert page.value("document.documentElement.scrollWidth") == 360
     assert page.errors == []
 
 

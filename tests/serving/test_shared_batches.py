@@ -1,12 +1,12 @@
 """Requests that wait together are computed together, in order, and none is lost."""
 
+import os
 import threading
 from concurrent.futures import CancelledError
 
 import pytest
 
 from kcrf.serving.batches import Batcher, QueueFull
-from kcrf.serving.metrics import Metrics
 
 BACKENDS = ["torch"]
 
@@ -125,28 +125,19 @@ def test_what_was_computed_is_counted(work):
     assert seen == [(["a", "b"], 1)]
 
 
-def test_metrics_are_text_of_prometheus():
-    metrics = Metrics()
-    metrics.add("requests_total", path="/segment", status=200)
-    metrics.add("requests_total", 2, path="/segment", status=200)
-    metrics.gauge("waiting", lambda: 7, model='a"b\\c')
-    for seconds in (0.003, 0.2, 99):
-        metrics.observe("request_seconds", seconds, path="/")
-    lines = metrics.text().splitlines()
-    assert 'kcrf_requests_total{path="/segment",status="200"} 3' in lines
-    assert 'kcrf_waiting{model="a\\"b\\\\c"} 7' in lines
-    counts = [line.split()[1] for line in lines if "_bucket" in line and 'le="' in line]
-    assert counts == ["1"] * 5 + ["2"] * 7 + ["3"]  # up to 0.1 s, from 0.25 to 30 s, all
-    assert 'kcrf_request_seconds_sum{path="/"} 99.203' in lines and 'kcrf_request_seconds_count{path="/"} 3' in lines
-    for family in {line.split("{")[0].split(" ")[0] for line in lines if not line.startswith("#")}:
-        name = family.removesuffix("_bucket").removesuffix("_sum").removesuffix("_count")
-        assert (
-            lines.index(f"# TYPE {name} " + next(x.split()[3] for x in lines if x.startswith(f"# TYPE {name} "))) >= 0
-        )
-
-
-def test_large_counts_keep_all_their_digits():
-    metrics = Metrics()
-    metrics.add("characters_total", 123_456_789, model="pku")
-    metrics.add("characters_total", 1, model="pku")
-    assert 'kcrf_characters_total{model="pku"} 123456790' in metrics.text().splitlines()
+def test_a_fork_computes_with_a_thread_of_its_own(work):
+    """The parent's thread is not in the fork; the parent's requests, and its wait for them, stay the parent's."""
+    work.may.set()
+    batcher = Batcher(work, waiting=6, batch=4)
+    assert batcher.submit(["parent"]).result(10) == ["PARENT"]
+    process = os.fork()
+    if process == 0:
+        try:
+            answers = results([batcher.submit(["child"]), batcher.submit(["again"])])
+            batcher.close()
+            os._exit(0 if answers == [["CHILD"], ["AGAIN"]] and not batcher.is_alive() else 1)
+        finally:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 0
+    assert batcher.submit(["parent"]).result(10) == ["PARENT"]
+    batcher.close()
