@@ -438,7 +438,7 @@ def test_the_page_shows_words_their_confidence_and_alternatives_while_one_types(
 
 
 def paste(page, text):
-    page.value(f"document.getElementById('text').value = ''; document.getElementById('text').focus()")
+    page.value("document.getElementById('text').value = ''; document.getElementById('text').focus()")
     page.paste(text)
 
 
