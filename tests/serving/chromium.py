@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+EVENTS = ("Runtime.exceptionThrown", "Log.entryAdded", "Runtime.consoleAPICalled")
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -102,7 +103,8 @@ class Page:
             if answer.get("id") == self._number:
                 assert "error" not in answer, answer
                 return answer["result"]
-            if answer.get("method") in ("Runtime.exceptionThrown", "Log.entryAdded", "Runtime.consoleAPICalled"):
+            is_notice = answer.get("params", {}).get("entry", {}).get("level") == "info"
+            if answer.get("method") in EVENTS and not is_notice:
                 self.errors.append(answer["params"])
 
     def _read(self):
