@@ -74,6 +74,14 @@ def test_the_commands_in_a_document_have_these_options(document, capsys):
 
 def test_every_public_module_has_a_page_in_the_site():
     navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
-    pages = {path.stem for path in (ROOT / "docs/api").glob("*.md")}
+    pages = {path.stem for path in (ROOT / "docs/api").glob("*.md")} - {"index"}
     assert pages == set(re.findall(r"- kcrf\.\w+: api/(\w+)\.md", navigation))
     assert all(f"# `kcrf.{page}`" in TEXTS[f"docs/api/{page}.md"] for page in pages)
+
+
+def test_the_forty_names_are_public_and_link_to_their_page():
+    rows = re.findall(r"^\| \[`([\w.]+)`\]\((\w+)\.md\) \| (.*?) \|", TEXTS["docs/api/index.md"], re.MULTILINE)
+    names = [(module, name) for module, page, text in rows for name in re.findall(r"`(\w+)`", text)]
+    assert len(names) == len(set(names)) == 40
+    assert all(module == f"kcrf.{page}" for module, page, text in rows)
+    assert [row for row in names if row[1] not in import_module(row[0]).__all__] == []
