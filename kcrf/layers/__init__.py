@@ -20,6 +20,7 @@ from kcrf.layers.learning_rates import (
     with_learning_rate_multiplier,
 )
 from kcrf.layers.memm import MaximumEntropyMarkovModel
+from kcrf.layers.ngrams import NGramScores
 from kcrf.layers.normalization import LayerNormalization
 from kcrf.layers.pointers import EfficientGlobalPointer, GlobalPointer
 from kcrf.layers.pooling import LayerPooling
@@ -37,6 +38,7 @@ __all__ = [
     "MaximumEntropyMarkovModel",
     "MixoutDense",
     "MultiHeadAttention",
+    "NGramScores",
     "PositionEmbedding",
     "RelativePositionEmbedding",
     "SetLearningRate",

@@ -2,6 +2,7 @@
 
 from kcrf.readers.characters import CharacterReader
 from kcrf.readers.lexicon import Lexicon
+from kcrf.readers.ngrams import CharacterNGrams, WordNGrams
 from kcrf.readers.pieces import PieceReader
 from kcrf.readers.units import Reading, Window, spans_of_units, tags_of_units
 from kcrf.readers.vectors import WordVectors
@@ -9,12 +10,14 @@ from kcrf.readers.vocabulary import Vocabulary
 from kcrf.readers.words import WordReader, WordVocabulary
 
 __all__ = [
+    "CharacterNGrams",
     "CharacterReader",
     "Lexicon",
     "PieceReader",
     "Reading",
     "Vocabulary",
     "Window",
+    "WordNGrams",
     "WordReader",
     "WordVectors",
     "WordVocabulary",

@@ -10,10 +10,10 @@ from kcrf.readers.vocabulary import fold_text
 from kcrf.readers.windows import windows, with_stops
 from kcrf.readers.word_tokens import token_spans
 
-__all__ = ["SPELLING", "WordReader", "WordVocabulary", "shape_of"]
+__all__ = ["AFFIXES", "SPELLING", "WordReader", "WordVocabulary", "shape_of", "word_features"]
 
 SPELLING = 16  # characters of a word that the model reads: of a longer one the first and the last
-_AFFIXES = (1, 2, 3, 4)  # lengths of prefixes and suffixes
+AFFIXES = (1, 2, 3, 4)  # lengths of prefixes and suffixes
 _UNKNOWN = 1
 _LONGEST_RUN = 2  # of a shape
 
@@ -36,11 +36,11 @@ def _kind(character):
     return character
 
 
-def _features(word):
+def word_features(word):
     """The features of a word, each a string of its own kind: its shape, its prefixes, its suffixes."""
     folded = fold_text(word)
-    prefixes = [f"{folded[:length]}-" if len(folded) > length else "" for length in _AFFIXES]
-    suffixes = [f"-{folded[-length:]}" if len(folded) > length else "" for length in _AFFIXES]
+    prefixes = [f"{folded[:length]}-" if len(folded) > length else "" for length in AFFIXES]
+    suffixes = [f"-{folded[-length:]}" if len(folded) > length else "" for length in AFFIXES]
     return [f"={shape_of(word)}", *prefixes, *suffixes]
 
 
@@ -59,7 +59,7 @@ class WordVocabulary:
     (['leeds'], [2, 1])
     """
 
-    width = 1 + 2 * len(_AFFIXES)  # how many features a word has
+    width = 1 + 2 * len(AFFIXES)  # how many features a word has
 
     def __init__(self, words, characters, features):
         self.words, self.characters, self.features = list(words), list(characters), list(features)
@@ -76,7 +76,7 @@ class WordVocabulary:
         folded = Counter()
         for word, count in counts.items():
             folded[fold_text(word)] += count
-            for items, counter in ((map(_as_read, word), characters), (_features(word), features)):
+            for items, counter in ((map(_as_read, word), characters), (word_features(word), features)):
                 for item in items:
                     counter[item] += count
         return cls(
@@ -103,7 +103,7 @@ class WordVocabulary:
         for i, word in enumerate(words):
             read = word if len(word) <= SPELLING else word[: SPELLING // 2] + word[-SPELLING // 2 :]
             spelling[i, : len(read)] = [self._characters.get(_as_read(c), _UNKNOWN) for c in read]
-            features[i] = [self._features.get(f, _UNKNOWN) if f else 0 for f in _features(word)]
+            features[i] = [self._features.get(f, _UNKNOWN) if f else 0 for f in word_features(word)]
         tokens = np.array([self._words.get(fold_text(word), _UNKNOWN) for word in words], "int32")
         return {"tokens": tokens, "spelling": spelling, "features": features}
 

@@ -35,6 +35,7 @@ AT_LEAST = {  # what stands before the last number of the output, and how large 
     "task_sequence_labeling_ner_augmentation": ("with copies: F1 on the test part: ", 0.4),
     "task_sequence_labeling_cws_distillation": ("with a teacher: F1 on the test part: ", 0.6),
     "task_bilstm_crf_two_learning_rates": ("F1: ", 0.8),
+    "basic_linear_crf": ("F1 on the test set: ", 0.7),
 }
 
 

@@ -1,0 +1,90 @@
+"""Emission scores of a linear model: each feature of a position has one score for each tag."""
+
+from typing import Any
+
+import numpy as np
+
+from kcrf.backend import Tensor, keras, ops
+from kcrf.layers.learning_rates import LayerWithMultiplier, with_learning_rate_multiplier
+
+__all__ = ["NGramScores"]
+
+
+@keras.saving.register_keras_serializable(package="kcrf")
+class NGramScores(LayerWithMultiplier):
+    """The sum of the scores of the features at each position, one score for each tag.
+
+    With a CRF on top this is the model of CRFsuite. Added to the emissions of a neural encoder, under the same CRF, it
+    is "wide and deep" (Cheng et al., 2016, https://arxiv.org/abs/1606.07792). `kcrf.readers.CharacterNGrams` and
+    `WordNGrams` make the features of texts.
+
+    Args:
+        tags: The number of tags.
+        buckets: The number of features: inputs are integers from 0 to `buckets - 1`. 0 stands for no feature and has
+            no score.
+        dropout: The fraction of the features that training omits. The scores of the other features are scaled up.
+            Defaults to 0.5.
+        lr_multiplier: How many times faster the scores learn than the rest of the model, or "auto". Each score is
+            updated rarely, so that it needs a higher learning rate. Defaults to 10.
+        seed: The seed of the dropout. Defaults to a random one.
+
+    Input: integers `(batch, time, features)`. Output: emission scores `(batch, time, tags)`, float32.
+
+    Raises:
+        ValueError: `tags` or `buckets` is not a positive integer, or `dropout` is not a probability.
+
+    Example:
+
+    >>> layer = NGramScores(tags=4, buckets=2**14)
+    >>> tuple(layer(np.array([[[7, 9], [9, 0]]])).shape)
+    (1, 2, 4)
+    """
+
+    def __init__(
+        self,
+        tags: int,
+        buckets: int,
+        dropout: float = 0.5,
+        lr_multiplier: float | str = 10,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(lr_multiplier, **kwargs)
+        for name, value in (("tags", tags), ("buckets", buckets)):
+            if not isinstance(value, int | np.integer) or value < 1:
+                raise ValueError(f"`{name}` must be a positive integer. Received: {name}={value!r}")
+        if not 0 <= dropout < 1:
+            raise ValueError(f"`dropout` must be a probability, 0 <= dropout < 1. Received: dropout={dropout}")
+        self.tags, self.buckets, self.dropout, self.seed = int(tags), int(buckets), dropout, seed
+        self._omit = keras.layers.Dropout(dropout, seed=seed)
+        self.supports_masking = True
+
+    def build(self, input_shape):
+        """Adds the table of scores, `(buckets, tags)`, all 0."""
+        initializer = keras.initializers.get("zeros")
+        self._stored = self._add_divided_weight("scores", (self.buckets, self.tags), initializer)
+        self.built = True
+
+    @property
+    def scores(self) -> Tensor:
+        """The score of each feature for each tag, `(buckets, tags)`."""
+        return ops.convert_to_tensor(self._stored) * self.multiplier
+
+    def call(self, inputs: Tensor, training: bool = False) -> Tensor:
+        """The emission scores."""
+        if training:
+            self._note_training()
+        scores = ops.take(self._stored, inputs, axis=0)  # (batch, time, features, tags)
+        scores = with_learning_rate_multiplier(scores, self.multiplier)
+        weights = ops.cast(ops.not_equal(inputs, 0), "float32")  # (batch, time, features)
+        return ops.sum(scores * self._omit(weights, training=training)[..., None], axis=2)
+
+    def compute_output_shape(self, input_shape):
+        return (*input_shape[:-1], self.tags)
+
+    def compute_output_spec(self, inputs, training=False):
+        return keras.KerasTensor(self.compute_output_shape(inputs.shape), dtype="float32")
+
+    def get_config(self):
+        own = {"tags": self.tags, "buckets": self.buckets, "dropout": self.dropout, "seed": self.seed}
+        return {**super().get_config(), **own}

@@ -1,0 +1,98 @@
+"""The exact recursions of a linear-chain CRF on packed sequences, in NumPy.
+
+Emissions are `(tags, positions)`, packed as `kcrf.linear.packing.Packing` has them. Transitions are `(tags, tags)`,
+from row to column. At each step the first sequences of the step before go on, so no position is padding.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+__all__ = ["Counts", "best_paths", "expected_counts"]
+
+
+def best_paths(emissions, transitions, steps):
+    """The tag of each position on the best path of its sequence (Viterbi), `(positions,)`.
+
+    Args:
+        emissions: `(tags, positions)`, packed.
+        transitions: `(tags, tags)`.
+        steps: The slices of a `Packing`.
+
+    >>> best_paths(np.array([[1.0, 0.0], [0.0, 0.9]]), np.array([[0.0, -2.0], [0.0, 0.0]]), [slice(0, 1), slice(1, 2)])
+    array([0, 0])
+    """
+    scores = np.array(emissions)  # of the best beginning that ends in each tag
+    into = np.ascontiguousarray(np.asarray(transitions, scores.dtype)[:, :, None])  # (from, to, 1)
+    for before, here in zip(steps, steps[1:]):
+        count = here.stop - here.start
+        beginnings = scores[:, None, before.start : before.start + count]  # (from, 1, sequences)
+        scores[:, here] += np.max(beginnings + into, axis=0)
+    return _follow(scores, into[:, :, 0], steps)
+
+
+def _follow(scores, transitions, steps):
+    """The best paths, from the last position of each sequence to its first."""
+    tags = np.zeros(scores.shape[1], "int64")
+    count = 0  # of the sequences that go on after this step
+    for number in range(len(steps) - 1, -1, -1):
+        here = steps[number]
+        if count:
+            follows = tags[steps[number + 1]]
+            tags[here.start : here.start + count] = np.argmax(
+                scores[:, here.start : here.start + count] + transitions[:, follows], axis=0
+            )
+        ends = slice(here.start + count, here.stop)
+        if ends.start < ends.stop:
+            tags[ends] = np.argmax(scores[:, ends], axis=0)
+        count = here.stop - here.start
+    return tags
+
+
+class Counts(NamedTuple):
+    """What a CRF expects of some sequences.
+
+    Attributes:
+        log_z: The sum of the log partition functions of all sequences.
+        marginals: `(tags, positions)`, the posterior probability of every tag.
+        steps: `(tags, tags)`, how often each transition is expected in all sequences.
+        onward: `(tags, positions)`, up to a constant at each position the emission score plus the logarithm of the sum
+            over all that may follow.
+    """
+
+    log_z: float
+    marginals: np.ndarray
+    steps: np.ndarray
+    onward: np.ndarray
+
+
+def expected_counts(emissions, transitions, steps):
+    """One forward and one backward recursion over probabilities, normalized at each position.
+
+    Args:
+        emissions, transitions, steps: As for `best_paths`; -inf for what is forbidden. Scores that matter should not be
+            more than 600 below the best one of their position.
+
+    Returns:
+        `Counts`.
+    """
+    top, highest = emissions.max(axis=0), transitions.max()
+    here_only, moves = np.exp(emissions - top), np.exp(transitions - highest).astype(emissions.dtype)
+    forward, totals = here_only.copy(), np.empty(emissions.shape[1], emissions.dtype)
+    for number, here in enumerate(steps):
+        if number:
+            first = steps[number - 1].start
+            forward[:, here] *= moves.T @ forward[:, first : first + here.stop - here.start]
+        totals[here] = forward[:, here].sum(axis=0)
+        forward[:, here] /= totals[here]
+    onward = here_only / totals  # and all that follows
+    for here, after in zip(steps[-2::-1], steps[:0:-1]):
+        onward[:, here.start : here.start + after.stop - after.start] *= moves @ onward[:, after]
+    marginals = forward * onward
+    marginals *= totals / here_only.clip(np.finfo(emissions.dtype).tiny)
+    expected = np.zeros(transitions.shape, "float64")
+    for before, after in zip(steps, steps[1:]):
+        expected += forward[:, before.start : before.start + after.stop - after.start] @ onward[:, after].T
+    log_z = np.log(totals).sum(dtype="float64") + top.sum(dtype="float64")
+    moves_made = emissions.shape[1] - (steps[0].stop - steps[0].start if steps else 0)
+    return Counts(log_z + highest * moves_made, marginals, expected * moves, onward)

@@ -1,0 +1,35 @@
+"""Sequences of different lengths without padding: all first positions, then all second positions, and so on."""
+
+import numpy as np
+
+__all__ = ["Packing"]
+
+
+class Packing:
+    """The order in which a recursion visits the positions of some sequences that lie in one array.
+
+    Args:
+        starts, lengths: Where each sequence begins in the array, and how many positions it has, at least one.
+
+    Attributes:
+        order: The numbers of the sequences, the longest first.
+        index: `(positions,)`, the place in the array of each packed position.
+        steps: For each position within a sequence a slice of packed positions, one for each sequence that is as long,
+            in `order`.
+
+    >>> packing = Packing([0, 2], [2, 3])
+    >>> packing.order.tolist(), packing.index.tolist(), packing.steps
+    ([1, 0], [2, 0, 3, 1, 4], [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)])
+    """
+
+    def __init__(self, starts, lengths):
+        lengths = np.asarray(lengths)
+        self.order = np.argsort(-lengths, kind="stable")
+        starts, lengths = np.asarray(starts)[self.order], lengths[self.order]
+        longest = int(lengths[0]) if len(lengths) else 0
+        counts = np.searchsorted(-lengths, -np.arange(longest), side="left")  # (time,) sequences longer than that
+        ends = np.cumsum(counts)
+        time = np.repeat(np.arange(longest), counts)  # (positions,)
+        sequence = np.arange(len(time)) - np.repeat(ends - counts, counts)
+        self.index = starts[sequence] + time
+        self.steps = [slice(end - count, end) for end, count in zip(ends.tolist(), counts.tolist(), strict=True)]

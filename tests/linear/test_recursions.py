@@ -1,0 +1,52 @@
+"""The recursions in NumPy beside the enumeration of all paths, for sequences of different lengths at once."""
+
+import numpy as np
+import oracles
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from kcrf.linear.chain import best_paths, expected_counts
+from kcrf.linear.packing import Packing
+
+pytestmark = pytest.mark.once("torch")
+
+
+@st.composite
+def problems(draw):
+    """Lengths, emissions `(positions, tags)` and transitions, some of them forbidden but never all."""
+    lengths = draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))
+    tags = draw(st.integers(1, 3))
+    random = np.random.default_rng(draw(st.integers(0, 2**32)))
+    emissions = random.normal(size=(sum(lengths), tags)) * draw(st.sampled_from([0.1, 3.0, 60.0]))
+    transitions = random.normal(size=(tags, tags)) * draw(st.sampled_from([0.1, 3.0, 60.0]))
+    if tags > 1 and draw(st.booleans()):
+        transitions[0, 1] = -1e9
+    return lengths, emissions, transitions
+
+
+def each(lengths, rows):
+    return np.split(rows, np.cumsum(lengths)[:-1])
+
+
+@given(problems())
+def test_best_paths_and_counts_are_those_of_all_paths(problem):
+    lengths, emissions, transitions = problem
+    packing = Packing(np.cumsum([0, *lengths[:-1]]), lengths)
+    packed = np.ascontiguousarray(emissions[packing.index].T)
+    tags, counts = np.empty(len(emissions), int), expected_counts(packed, transitions, packing.steps)
+    tags[packing.index] = best_paths(packed, transitions, packing.steps)
+    marginals = np.empty_like(emissions)
+    marginals[packing.index] = counts.marginals.T
+    alone = [oracles.sentence(rows, np.ones(len(rows), bool), transitions) for rows in each(lengths, emissions)]
+    for row, known in zip(each(lengths, tags), alone, strict=True):
+        assert tuple(row) == tuple(known["paths"][0][0])
+    assert_allclose(counts.log_z, sum(known["log_z"] for known in alone), rtol=1e-9, atol=1e-9)
+    assert_allclose(marginals, np.concatenate([known["marginals"] for known in alone]), atol=1e-9)
+    assert_allclose(counts.steps, sum(known["steps"] for known in alone), atol=1e-9)
+
+
+def test_no_sequences_have_no_paths():
+    packing = Packing([], [])
+    assert len(best_paths(np.zeros((4, 0)), np.zeros((4, 4)), packing.steps)) == 0
