@@ -5,10 +5,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from kcrf.files import read_json
+from kcrf.readers.pieces import SPLITTING, PieceReader
 from kcrf.runs import RunFolder
 from kcrf.runs.folder import STATE
 from kcrf.runs.lock import LOCK
-from kcrf.tokenizers.vocabularies import vocab_text
+from kcrf.tokenizers.vocabularies import load_vocab, vocab_text
 
 __all__ = ["PretrainingFolder"]
 
@@ -66,15 +67,18 @@ class PretrainingFolder:
         """Writes the settings of the pretraining, the configuration of the model, and whether it is complete."""
         self.work.save_json(ABOUT, about)
 
-    def lower_cases(self):
-        """Whether the tokenizer lower-cases the text."""
-        return read_json(self.path / TOKENIZER)["do_lower_case"]
+    def read_tokenizer(self, config):
+        """The `PieceReader` for a configuration with the vocabulary and the settings that `save_tokenizer` wrote."""
+        settings = read_json(self.path / TOKENIZER)
+        splitting = {name: settings[name] for name in SPLITTING if name in settings}
+        return PieceReader(config, load_vocab(self.vocabulary), settings["do_lower_case"], **splitting)
 
     def save_tokenizer(self, reader):
-        """Writes the vocabulary, and whether to lower-case, where `transformers` and `PieceReader` look for it."""
+        """Writes the vocabulary and the settings of the tokenizer where `transformers` and `PieceReader` read them."""
         folder = RunFolder(self.path)
         folder.save_text(VOCABULARY, vocab_text(reader.vocabulary))
-        folder.save_json(TOKENIZER, {"tokenizer_class": "BertTokenizer", "do_lower_case": reader.lower_case})
+        settings = {"tokenizer_class": "BertTokenizer", "do_lower_case": reader.lower_case, **reader.splitting}
+        folder.save_json(TOKENIZER, settings)
 
     def clear(self):
         """Removes what only an interrupted pretraining needs, and what a killed process left half-written."""

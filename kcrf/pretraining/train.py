@@ -31,7 +31,6 @@ from kcrf.runs import RunFolder
 from kcrf.runs.lock import locked
 from kcrf.runs.pretraining import PretrainingSettings
 from kcrf.taggers.encoder_of_run import open_bert, reader_of
-from kcrf.tokenizers import load_vocab
 from kcrf.training.callbacks import EpochBatches, Interruption
 from kcrf.training.history import TrainingHistory
 from kcrf.training.precision import precision
@@ -119,7 +118,7 @@ def resume_pretraining(out: str | PathLike[str], progress: Any = None) -> list[d
                 f"Received: {backend_name()}"
             )
         settings = PretrainingSettings(**about["settings"])
-        reader = PieceReader(about["config"], load_vocab(folder.vocabulary), folder.lower_cases())
+        reader = folder.read_tokenizer(about["config"])
         return _run(folder, settings, reader, progress)
 
 
@@ -136,8 +135,7 @@ def _prepare(folder, settings, texts):
         count = write_tokens(
             folder.tokens,
             lines,
-            reader.vocabulary,
-            reader.lower_case,
+            reader.make_tokenizer(),
             word_splitter() if settings.mask in ("words", "spans") else None,
             on_batch,
         )

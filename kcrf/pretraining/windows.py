@@ -9,7 +9,6 @@ import numpy as np
 
 from kcrf.corpora.lines import decode_lines
 from kcrf.files import write_aside
-from kcrf.tokenizers import Tokenizer
 from kcrf.tokenizers.characters import is_cjk_character
 from kcrf.tokenizers.vocabularies import continues_word
 
@@ -56,7 +55,7 @@ def _batches_of_lines(lines, size):
         yield batch
 
 
-def write_tokens(path, lines, vocabulary, lower_case, split_words=None, on_batch=None):
+def write_tokens(path, lines, tokenizer, split_words=None, on_batch=None):
     """Writes the tokens of lines to a file, with `[SEP]` after each line.
 
     A token is an int32: its id, or `-1 - id` if it continues the word of the token before it.
@@ -64,8 +63,7 @@ def write_tokens(path, lines, vocabulary, lower_case, split_words=None, on_batch
     Args:
         path: The file, a `pathlib.Path`.
         lines: An iterable of strings.
-        vocabulary: A dict from token to id.
-        lower_case: Whether text is lower-cased and its accents are removed.
+        tokenizer: A `kcrf.tokenizers.Tokenizer` that adds `[SEP]` alone.
         split_words: A function from a text to its words, blanks included, such as `jieba.lcut`, or to None: then only
             WordPiece's pieces, `##ing`, continue a word. Defaults to None, the same for all texts.
         on_batch: Called with each list of lines and the list of their `Encoding`s, such as `importance_writer` makes.
@@ -74,8 +72,7 @@ def write_tokens(path, lines, vocabulary, lower_case, split_words=None, on_batch
     Returns:
         How many tokens were written.
     """
-    tokenizer = Tokenizer(vocabulary, lower_case, token_start=None)
-    continues, count = continues_word(vocabulary), 0
+    continues, count = continues_word(tokenizer.vocabulary), 0
 
     def write(aside):
         nonlocal count

@@ -5,17 +5,18 @@ from pathlib import Path
 import numpy as np
 
 from kcrf.checkpoints.configs import read_config
-from kcrf.files import read_json
 from kcrf.readers.padding import BUCKETS, LONG_BUCKETS
 from kcrf.readers.units import Reading, Window, with_copies
 from kcrf.readers.whole import cut_pair, whole_reading
 from kcrf.readers.windows import windows, with_stops
-from kcrf.tokenizers import Tokenizer, load_vocab
+from kcrf.tokenizers import Tokenizer
+from kcrf.tokenizers.folders import read_tokenizer_settings, read_vocabulary, vocabulary_file
 from kcrf.tokenizers.vocabularies import continues_word
 
 __all__ = ["CASES", "PieceReader", "case_of"]
 
 CASES = ("lower", "Capitalised", "CAPITALS", "miXed")  # of words, numbered from 1; 0 is a word without case
+SPLITTING = {"strip_accents": None, "tokenize_chinese_chars": True}  # as most BERTs have it
 _OVERLAP = 16  # pieces that two windows share at most
 
 
@@ -27,8 +28,10 @@ class PieceReader:
     Args:
         config: The configuration of the BERT, a dict as `kcrf.checkpoints.configs.read_config` returns it.
         vocabulary: A dict from token to number.
-        lower_case: Whether the text is lower-cased and its accents are removed.
+        lower_case: Whether the text is lower-cased.
         word_case: Whether there is an input "case", the number of each word's case in `CASES`. Defaults to False.
+        strip_accents: Whether accents are removed. Defaults to None: as `lower_case`.
+        tokenize_chinese_chars: Whether each Chinese character is a word of its own. Defaults to True.
 
     Attributes:
         vectors: `kcrf.readers.WordVectors` for the input "vectors", or None, the default, for no such input. All pieces
@@ -40,7 +43,9 @@ class PieceReader:
             has too few positions.
     """
 
-    def __init__(self, config, vocabulary, lower_case, word_case=False):
+    def __init__(
+        self, config, vocabulary, lower_case, word_case=False, strip_accents=None, tokenize_chinese_chars=True
+    ):
         absent = [token for token in ("[PAD]", "[UNK]", "[CLS]", "[SEP]") if token not in vocabulary]
         if absent:
             raise ValueError(f"The vocabulary of a BERT has {', '.join(absent)}. Received: {len(vocabulary)} others")
@@ -51,7 +56,8 @@ class PieceReader:
             )
         self.config, self.vocabulary = config, vocabulary
         self.lower_case, self.word_case, self.vectors = lower_case, word_case, None
-        self._tokenizer = Tokenizer(vocabulary, lower_case, token_start=None, token_end=None)
+        self.splitting = {"strip_accents": strip_accents, "tokenize_chinese_chars": tokenize_chinese_chars}
+        self._tokenizer = self.make_tokenizer(token_end=None)
         self._start, self._end = vocabulary["[CLS]"], vocabulary["[SEP]"]
         self._continues = continues_word(vocabulary)
         self._has_segments = config.get("type_vocab_size", 2) > 0
@@ -60,6 +66,10 @@ class PieceReader:
             raise ValueError(f"A BERT has {BUCKETS[0]} positions or more. Received: {positions}")
         self._limit = max(length for length in BUCKETS if length <= positions) - 2
         self.longest = max(length for length in (*BUCKETS, *LONG_BUCKETS) if length <= positions)
+
+    def make_tokenizer(self, token_end="[SEP]"):
+        """The `Tokenizer` of the BERT, which adds no [CLS]."""
+        return Tokenizer(self.vocabulary, self.lower_case, token_start=None, token_end=token_end, **self.splitting)
 
     def read(self, texts, tokens=None):
         """A list with the `Reading` of each text; `tokens` are not looked at."""
@@ -146,7 +156,8 @@ class PieceReader:
 
     def get_config(self):
         """A dict of plain values from which, with the vocabulary, `from_config` makes the same reader."""
-        return {**self.config, "lower_case": self.lower_case, "word_case": self.word_case}
+        changed = {name: value for name, value in self.splitting.items() if value != SPLITTING[name]}
+        return {**self.config, "lower_case": self.lower_case, "word_case": self.word_case, **changed}
 
     @classmethod
     def from_config(cls, config, vocabulary):
@@ -155,14 +166,16 @@ class PieceReader:
         lower_case, word_case = config.pop("lower_case", None), config.pop("word_case", False)
         if lower_case is None:
             raise ValueError("needs lower_case, as a run has it. Received: none")
-        return cls(config, vocabulary, lower_case, word_case)
+        splitting = {name: config.pop(name, default) for name, default in SPLITTING.items()}
+        return cls(config, vocabulary, lower_case, word_case, **splitting)
 
     @classmethod
     def of_bert(cls, folder, layers=None, lower_case=None, word_case=False):
         """The reader for the BERT of a folder, in Google's or in Hugging Face's format.
 
         Args:
-            folder: Holds a configuration (`bert_config.json` or `config.json`) and `vocab.txt`.
+            folder: Holds a configuration (`bert_config.json` or `config.json`) and `vocab.txt` or `tokenizer.json`.
+                The settings in `tokenizer_config.json` are followed.
             layers: How many transformer layers to use, from the bottom. Defaults to None: all.
             lower_case: Whether the text is lower-cased. Defaults to None: as `tokenizer_config.json` says; without
                 one, it is if no token of the vocabulary has capitals.
@@ -170,21 +183,22 @@ class PieceReader:
 
         Raises:
             FileNotFoundError: A file is not there.
-            ValueError: The model is of a family that is not supported, or has fewer layers.
+            ValueError: The model is of a family that is not supported, or has fewer layers; or the tokenizer has a
+                setting that is not supported.
         """
         folder = Path(folder)
         config = read_config(folder)
         there = config.get("num_hidden_layers")
         if layers is not None and not (there and layers <= there):
             raise ValueError(f"{folder}: has {there} layers. Received: bert_layers={layers}")
-        path = folder / "vocab.txt"
-        if not path.is_file():
-            raise FileNotFoundError(f"{path}: no such file; the folder of a BERT has its vocabulary there")
-        vocabulary = load_vocab(path)
+        path, settings = vocabulary_file(folder), read_tokenizer_settings(folder)
+        vocabulary = read_vocabulary(path)
         if lower_case is None:
-            lower_case = _lower_case(folder, vocabulary)
+            lower_case = _is_lower_case(vocabulary) if settings.do_lower_case is None else settings.do_lower_case
+        split_chinese = settings.tokenize_chinese_chars is not False
+        config = {**config, "num_hidden_layers": layers or there}
         try:
-            return cls({**config, "num_hidden_layers": layers or there}, vocabulary, lower_case, word_case)
+            return cls(config, vocabulary, lower_case, word_case, settings.strip_accents, split_chinese)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
 
@@ -212,10 +226,6 @@ def case_of(word):
     return 3 if word == upper else 4
 
 
-def _lower_case(folder, vocabulary):
-    """Whether a BERT lowers text, as its folder says or its vocabulary shows."""
-    path = folder / "tokenizer_config.json"
-    lower_case = read_json(path).get("do_lower_case") if path.is_file() else None
-    if lower_case is not None:
-        return bool(lower_case)
+def _is_lower_case(vocabulary):
+    """Whether no token of a vocabulary has capitals, so that text must be lower-cased."""
     return not any(token != token.lower() for token in vocabulary if not token.startswith("["))

@@ -38,7 +38,8 @@ def reader_of(bert, layers=None, lower_case=None, word_case=False):
     if layers is not None and layers > there:
         raise ValueError(f"{bert}: has {there} layers. Received: bert_layers={layers}")
     config = {**known.config, "num_hidden_layers": layers or there}
-    return PieceReader(config, known.vocabulary, known.lower_case if lower_case is None else lower_case, word_case)
+    lower_case = known.lower_case if lower_case is None else lower_case
+    return PieceReader(config, known.vocabulary, lower_case, word_case, **known.splitting)
 
 
 @contextmanager

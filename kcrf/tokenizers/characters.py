@@ -1,15 +1,15 @@
-"""The classes of characters in BERT's tokenizer: parts of words, words of their own, blanks, or dropped."""
+"""The classes of characters in BERT's tokenizer: parts of words, words of their own, spaces, or dropped."""
 
 import unicodedata
+from functools import cache
 
 import numpy as np
 
-__all__ = ["CJK_PUNCTUATION", "SPACED", "class_of", "classes_of", "is_cjk_character", "is_control", "is_punctuation"]
-__all__ += ["is_space", "lower_with_origins"]
+__all__ = ["CJK_PUNCTUATION", "CharacterClasses", "character_classes", "is_cjk_character", "is_control"]
+__all__ += ["is_punctuation", "is_space", "normalize_with_origins"]
 
 WORD, ALONE, SPACE, DROPPED = range(1, 5)  # the classes; 0 means not looked up yet
 START, END = 0x110000, 0x110001  # code points that Unicode does not use stand for the start and the end token
-CLASSES = {lower: np.zeros(END + 1, np.uint8) for lower in (False, True)}  # by code point; `lower` drops accents
 
 CJK_RANGES = (
     *((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F)),
@@ -22,7 +22,7 @@ CJK_PUNCTUATION = (
 
 
 def is_space(ch):
-    """Whether a character is a blank of any width, or a line end."""
+    """Whether a character is a space of any width, or a line end."""
     return ch in " \n\r\t" or unicodedata.category(ch) == "Zs"
 
 
@@ -43,62 +43,87 @@ def is_control(ch):
     return unicodedata.category(ch) in ("Cc", "Cf")
 
 
-def class_of(char, lower=False):
-    """The class of a character. With `lower` accents are dropped."""
-    if is_punctuation(char) or is_cjk_character(char):
-        return ALONE
-    if is_space(char) or unicodedata.category(char) in ("Zl", "Zp"):
-        return SPACE
-    dropped = char in "\0\ufffd" or is_control(char) or (lower and unicodedata.category(char) == "Mn")
-    return DROPPED if dropped else WORD
+class CharacterClasses:
+    """The classes of characters; `character_classes` returns one for each pair of settings.
+
+    Args:
+        strip_accents: Whether accents, which are split from their letters before, are dropped.
+        split_chinese: Whether each Chinese character is a word of its own.
+    """
+
+    def __init__(self, strip_accents: bool, split_chinese: bool) -> None:
+        self._strip_accents = strip_accents
+        self._split_chinese = split_chinese
+        self._table = np.zeros(END + 1, np.uint8)  # by code point
+        self._table[START:] = ALONE
+        self.spaced = _Spaced(self.of)
+
+    def of(self, char: str) -> int:
+        """The class of a character."""
+        if is_punctuation(char) or (self._split_chinese and is_cjk_character(char)):
+            return ALONE
+        if is_space(char) or unicodedata.category(char) in ("Zl", "Zp"):
+            return SPACE
+        is_dropped = char in "\0\ufffd" or is_control(char) or self.is_dropped_mark(char)
+        return DROPPED if is_dropped else WORD
+
+    def is_dropped_mark(self, char: str) -> bool:
+        """Whether a character is an accent that is dropped."""
+        return self._strip_accents and unicodedata.category(char) == "Mn"
+
+    def of_codes(self, codes: np.ndarray) -> np.ndarray:
+        """The classes of an array of code points. Each code point is classified once and then looked up."""
+        classes = self._table[codes]
+        if classes.all():
+            return classes
+        for code in set(codes[classes == 0].tolist()):
+            self._table[code] = self.of(chr(code))
+        return self._table[codes]
 
 
-def classes_of(codes, lower):
-    """The classes of an array of code points. Each code point is classified once and then looked up."""
-    table = CLASSES[bool(lower)]
-    table[START:] = ALONE
-    classes = table[codes]
-    if classes.all():
-        return classes
-    for code in set(codes[classes == 0].tolist()):
-        table[code] = class_of(chr(code), lower)
-    return table[codes]
+@cache
+def character_classes(strip_accents: bool = False, split_chinese: bool = True) -> CharacterClasses:
+    """The classes of characters under two settings of a tokenizer, see `CharacterClasses`.
+
+    >>> character_classes().of("中") == ALONE, character_classes(split_chinese=False).of("中") == WORD
+    (True, True)
+    """
+    return CharacterClasses(strip_accents, split_chinese)
 
 
 class _Spaced(dict):
-    """A table for `str.translate`: puts blanks around characters that are words of their own, and drops others."""
+    """A table for `str.translate`: puts spaces around characters that are words of their own, and drops others."""
 
-    def __init__(self, lower):
-        self._lower = lower
+    def __init__(self, class_of):
+        self._class_of = class_of
 
     def __missing__(self, code):
         char = chr(code)
-        self[code] = {WORD: char, ALONE: f" {char} ", SPACE: " ", DROPPED: ""}[class_of(char, self._lower)]
+        self[code] = {WORD: char, ALONE: f" {char} ", SPACE: " ", DROPPED: ""}[self._class_of(char)]
         return self[code]
 
 
-SPACED = {lower: _Spaced(lower) for lower in (False, True)}
-
-
-def lower_with_origins(text):
-    """Lowers a text and splits accents from their letters.
+def normalize_with_origins(text: str, lower: bool, strip_accents: bool) -> tuple[str, np.ndarray | None]:
+    """Lower-cases a text and splits accents from their letters, each only if asked for.
 
     Returns:
         The new text, and an array with the position in `text` of each of its characters; `None` if all positions are
         unchanged.
 
-    >>> lower_with_origins("\\u00c9T")
+    >>> normalize_with_origins("\\u00c9T", lower=True, strip_accents=True)
     ('e\\u0301t', array([0, 0, 1]))
     """
-    plain = text.lower()
-    if len(plain) == len(text) and unicodedata.is_normalized("NFD", plain):
+    plain = text.lower() if lower else text
+    is_decomposed = not strip_accents or unicodedata.is_normalized("NFD", plain)
+    if len(plain) == len(text) and is_decomposed:
         return plain, None
     chars, start = [], 0
     for place, char in enumerate(text):  # `plain` was lower-cased as a whole: a sigma at the end of a word differs
-        end = start + len(char.lower())
-        chars += [(c, place) for c in unicodedata.normalize("NFD", plain[start:end])]
+        end = start + len(char.lower() if lower else char)
+        part = plain[start:end]
+        chars += [(c, place) for c in (unicodedata.normalize("NFD", part) if strip_accents else part)]
         start = end
-    chars = _marks_in_order(chars)
+    chars = _marks_in_order(chars) if strip_accents else chars
     return "".join(char for char, _ in chars), np.array([place for _, place in chars], np.int64)
 
 

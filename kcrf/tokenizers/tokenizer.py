@@ -18,14 +18,13 @@ from kcrf.tokenizers.characters import (
     CJK_PUNCTUATION,
     DROPPED,
     END,
-    SPACED,
     START,
-    classes_of,
+    character_classes,
     is_cjk_character,
     is_control,
     is_punctuation,
     is_space,
-    lower_with_origins,
+    normalize_with_origins,
 )
 from kcrf.tokenizers.vocabularies import load_vocab, stem
 from kcrf.tokenizers.word_pieces import WordPieces
@@ -57,13 +56,15 @@ class Tokenizer:
 
     Args:
         token_dict: A dict from token to id, or the path of a vocabulary file.
-        do_lower_case: Whether to lower the text and strip its accents. Defaults to `False`.
+        do_lower_case: Whether to lower-case the text. Defaults to `False`.
         word_maxlen: Longest word, in characters, that is split into pieces; longer ones are unknown. Defaults to 200.
         token_start: The token before a text, or `None`. Defaults to "[CLS]".
         token_end: The token after a text, or `None`. Defaults to "[SEP]".
         pre_tokenize: A function from a text to words, such as `jieba.lcut`. Words of the vocabulary are not split.
             Defaults to `None`.
         token_translate: A dict of tokens to replace by others. Defaults to `None`.
+        strip_accents: Whether to remove accents from letters. Defaults to `None`: as `do_lower_case`.
+        tokenize_chinese_chars: Whether each Chinese character is a word of its own. Defaults to `True`.
 
     Example:
 
@@ -83,9 +84,13 @@ class Tokenizer:
         token_end: str | None = "[SEP]",
         pre_tokenize: Callable[[str], Iterable[str]] | None = None,
         token_translate: dict[str, str] | None = None,
+        strip_accents: bool | None = None,
+        tokenize_chinese_chars: bool = True,
     ) -> None:
         token_dict = token_dict if isinstance(token_dict, dict) else load_vocab(token_dict)
         self._do_lower_case = do_lower_case
+        self._strip_accents = bool(do_lower_case if strip_accents is None else strip_accents)
+        self._split_chinese = bool(tokenize_chinese_chars)
         self._word_maxlen = word_maxlen
         self._pre_tokenize = pre_tokenize
         self._token_translate = token_translate or {}
@@ -119,16 +124,16 @@ class Tokenizer:
         return tokens
 
     def _tokenize(self, text, pre_tokenize=True):
-        if self._do_lower_case:
-            text = unicodedata.normalize("NFD", text.lower())
+        text = text.lower() if self._do_lower_case else text
+        text = unicodedata.normalize("NFD", text) if self._strip_accents else text
         if pre_tokenize and self._pre_tokenize is not None:
-            text = "".join(char for char in text if not self._is_dropped_mark(char))
+            text = "".join(char for char in text if not self._classes.is_dropped_mark(char))
             words = self._pre_tokenize(text)
             return [t for word in words for t in ([word] if word in self._token_dict else self._tokenize(word, False))]
         if self._changes(*_OF_A_CHARACTER):
             words = "".join(map(self._spaced, text)).split()
         else:
-            words = text.translate(SPACED[bool(self._do_lower_case)]).split()
+            words = text.translate(self._classes.spaced).split()
         if self._changes("_word_piece_tokenize"):
             return [token for word in words for token in self._word_piece_tokenize(word)]
         return [token for tokens, _, _ in self._pieces.of(words) for token in tokens]
@@ -138,8 +143,8 @@ class Tokenizer:
         return self._pieces.tokens(word)
 
     def _spaced(self, char):
-        """A character as words are split at white space: with blanks around it if it is a word of its own."""
-        if self._is_punctuation(char) or self._is_cjk_character(char):
+        """A character as words are split at white space: with spaces around it if it is a word of its own."""
+        if self._is_punctuation(char) or (self._split_chinese and self._is_cjk_character(char)):
             return f" {char} "
         if self._is_space(char):
             return " "
@@ -149,12 +154,19 @@ class Tokenizer:
         """Whether a subclass, or this object, has its own version of one of these methods."""
         return any(name in vars(self) or getattr(type(self), name) is not getattr(Tokenizer, name) for name in names)
 
-    def _is_dropped_mark(self, char):
-        return self._do_lower_case and unicodedata.category(char) == "Mn"
+    @property
+    def _classes(self):
+        """The classes of characters, which all tokenizers of the same settings share."""
+        return character_classes(self._strip_accents, self._split_chinese)
 
     def _id_after_translation(self, token):
         """The id of a token, or of the token that `token_translate` replaces it by."""
         return self.token_to_id(self._token_translate.get(token) or token)
+
+    @property
+    def vocabulary(self) -> Mapping[str, int]:
+        """The ids of all tokens, a dict by token."""
+        return self._token_dict
 
     def token_to_id(self, token: str) -> int:
         """The id of a token; that of [UNK] if the vocabulary lacks it."""
@@ -284,9 +296,9 @@ class Tokenizer:
         return self.tokens_to_ids(tokens), np.array(places, np.int64).reshape(-1, 2)
 
     def _tokenize_texts(self, texts):
-        joined, origin = self._lower(_joined(texts))
+        joined, origin = self._normalized(_joined(texts))
         if origin is not None:  # lowering changes the length of some text: lower them one by one
-            texts, origins = zip(*map(self._lower, texts))
+            texts, origins = zip(*map(self._normalized, texts))
             joined = _joined(texts)
         codes = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.uint32).copy()
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
@@ -295,7 +307,7 @@ class Tokenizer:
             if token is not None:
                 codes[places] = code
                 self._pieces.set_id(code, self.token_to_id(token))
-        ids, offsets = self._pieces.tokenize(codes, classes_of(codes, self._do_lower_case))
+        ids, offsets = self._pieces.tokenize(codes, self._classes.of_codes(codes))
         stops = np.searchsorted(offsets[:, 1], ends + 1, side="right")
         starts = np.zeros_like(stops)
         starts[1:] = stops[:-1]
@@ -310,9 +322,9 @@ class Tokenizer:
 
     def _split_words(self, text):
         """The ids and the offsets of a text that `pre_tokenize` splits into words first."""
-        plain, origin = self._lower(text)
+        plain, origin = self._normalized(text)
         origin = np.arange(len(plain)) if origin is None else origin
-        kept = [place for place, char in enumerate(plain) if not self._is_dropped_mark(char)]
+        kept = [place for place, char in enumerate(plain) if not self._classes.is_dropped_mark(char)]
         plain, place = "".join(plain[place] for place in kept), 0
         tokens, places = [], []
         for word in self._pre_tokenize(plain):
@@ -334,11 +346,11 @@ class Tokenizer:
         if word in self._token_dict:
             return [word], [(0, len(word))]
         codes = np.array([ord(char) for char in word], np.uint32)
-        _, offsets = self._pieces.tokenize(codes, classes_of(codes, self._do_lower_case))
+        _, offsets = self._pieces.tokenize(codes, self._classes.of_codes(codes))
         return self._tokenize(word, False), offsets.tolist()
 
-    def _lower(self, text):
-        return lower_with_origins(text) if self._do_lower_case else (text, None)
+    def _normalized(self, text):
+        return normalize_with_origins(text, bool(self._do_lower_case), self._strip_accents)
 
     # -- from tokens back to text
 
@@ -358,10 +370,10 @@ class Tokenizer:
         >>> Tokenizer({"[UNK]": 0, "ab": 1, "##c": 2}).rematch("x abc", ["[CLS]", "ab", "##c"])
         [[], [2, 3], [4]]
         """
-        plain, origin = self._lower(text)
+        plain, origin = self._normalized(text)
         origin = range(len(plain)) if origin is None else origin.tolist()
         codes = np.array([ord(char) for char in plain], np.uint32)
-        dropped = (classes_of(codes, self._do_lower_case) == DROPPED).tolist()
+        dropped = (self._classes.of_codes(codes) == DROPPED).tolist()
         origin = [place for place, out in zip(origin, dropped) if not out]
         plain = "".join(char for char, out in zip(plain, dropped) if not out)
         places, offset = [], 0
@@ -380,7 +392,7 @@ class Tokenizer:
         return places
 
     def decode(self, ids: Iterable[int] | None, tokens: list[str] | None = None) -> str:
-        """Joins ids (or tokens) to a readable text: no blanks between Chinese characters, blanks between words."""
+        """Joins ids (or tokens) to a readable text: no spaces between Chinese characters, spaces between words."""
         text = ""
         tokens = [token for token in tokens or self.ids_to_tokens(ids) if not self._is_special(token)]
         for place, token in enumerate(tokens):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kcrf.files import write_aside
-from kcrf.tokenizers.characters import ALONE, class_of
+from kcrf.tokenizers.characters import ALONE, character_classes
 
 __all__ = ["continues_word", "load_vocab", "save_vocab", "stem", "vocab_text"]
 
@@ -52,7 +52,7 @@ def load_vocab(
 
 
 def _occurs_in_chinese(token):
-    return len(token) <= 1 or not any(class_of(char) == ALONE for char in stem(token))
+    return len(token) <= 1 or not any(character_classes().of(char) == ALONE for char in stem(token))
 
 
 def save_vocab(dict_path: str | PathLike[str], token_dict: Mapping[str, int], encoding: str = "utf-8") -> None:

@@ -15,6 +15,7 @@ from kcrf.pretraining.windows import Windows, iterate_lines, write_tokens
 from kcrf.runs import Settings
 from kcrf.taggers import TextClassifier
 from kcrf.taggers.open import load_tagger
+from kcrf.tokenizers import Tokenizer
 from kcrf.training import train_classifier, train_tagger
 
 BACKENDS = ["torch"]
@@ -122,7 +123,8 @@ def test_pieces_have_the_importance_of_their_word_and_stay_beside_their_tokens(t
             return [np.array([end - start for start, end in spans], float) for spans in words]
 
     with importance_writer(tmp_path / "importance.bin", vocabulary, Lengths()) as on_batch:
-        write_tokens(tmp_path / "tokens.bin", iter(lines), vocabulary, True, on_batch=on_batch)
+        tokenizer = Tokenizer(vocabulary, True, token_start=None)
+        write_tokens(tmp_path / "tokens.bin", iter(lines), tokenizer, on_batch=on_batch)
     windows = Windows(tmp_path / "tokens.bin", 6, 2, 0, tmp_path / "importance.bin")
     ids, _, importance = windows[0]
     assert [tokens[i] for i in ids] == ["[CLS]", "the", "low", "##est", "price", "[SEP]"]

@@ -14,7 +14,7 @@ LINES = ["The lowest price", "lower LOW prices", "今天天气好", "the price �
 
 
 def windows_of(path, length=6, lines=LINES, **options):
-    count = write_tokens(path / "tokens.bin", lines, VOCABULARY, True, **options)
+    count = write_tokens(path / "tokens.bin", lines, Tokenizer(VOCABULARY, True, token_start=None), **options)
     return count, Windows(path / "tokens.bin", length, VOCABULARY["[CLS]"], VOCABULARY["[PAD]"])
 
 

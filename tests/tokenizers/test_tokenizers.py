@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 pytest.importorskip("tokenizers", reason="needs the package tokenizers")
 
 from kcrf.tokenizers import Encoding, Tokenizer, load_vocab, save_vocab
-from kcrf.tokenizers.characters import lower_with_origins
+from kcrf.tokenizers.characters import normalize_with_origins
 
 BACKENDS = ["torch"]
 
@@ -287,7 +287,7 @@ def is_in_slice(token, piece, lower):
 @settings(max_examples=300)
 @given(st.text(st.sampled_from("aÉİΣ가ﬁ\u0301\u0327\u0345\u302e\u0f71 "), max_size=8))
 def test_lowered_text_is_that_of_unicode_and_every_character_knows_its_place(text):
-    plain, origin = lower_with_origins(text)
+    plain, origin = normalize_with_origins(text, lower=True, strip_accents=True)
     assert plain == unicodedata.normalize("NFD", text.lower())
     for char, place in zip(plain, range(len(plain)) if origin is None else origin):
         assert char.replace("ς", "σ") in unicodedata.normalize("NFD", text[place].lower())

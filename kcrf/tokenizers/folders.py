@@ -1,0 +1,134 @@
+"""The vocabulary and the settings of a tokenizer, as Hugging Face's files in a folder have them.
+
+vocab.txt               the vocabulary, a token per line
+tokenizer.json          the vocabulary and the settings; read where the other two files lack them
+tokenizer_config.json   the settings
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kcrf.files import read_json
+from kcrf.tokenizers.vocabularies import load_vocab
+
+__all__ = ["TokenizerSettings", "read_tokenizer_settings", "read_vocabulary", "vocabulary_file"]
+
+VOCAB, WHOLE, SETTINGS = "vocab.txt", "tokenizer.json", "tokenizer_config.json"
+SPECIAL = {"unk": "[UNK]", "sep": "[SEP]", "pad": "[PAD]", "cls": "[CLS]", "mask": "[MASK]"}
+# Settings that change tokens, with the only value that is supported. Not here: what only limits lengths or pads.
+SUPPORTED = {
+    **{f"{name}_token": token for name, token in SPECIAL.items()},
+    "clean_text": True,
+    "do_basic_tokenize": True,
+    "do_word_tokenize": True,
+    "do_subword_tokenize": True,
+    "wordpieces_prefix": "##",
+}
+EXTRA_TOKENS = ("added_tokens_decoder", "additional_special_tokens", "extra_special_tokens", "never_split")
+# Classes that split a text as BERT's does, "Fast" left out; the last two are named where tokenizer.json says how.
+FAMILIES = ("Bert", "ConvBert", "DistilBert", "Electra", "Ernie", "MobileBert", "Nezha")
+CLASSES = {f"{family}Tokenizer" for family in FAMILIES}
+CLASSES |= {"PreTrainedTokenizer", "TokenizersBackend"}
+
+
+class TokenizerSettings(NamedTuple):
+    """How a tokenizer changes a text before it splits words into pieces. `None` where the files do not say it.
+
+    Attributes:
+        do_lower_case: Whether the text is lower-cased.
+        strip_accents: Whether accents are removed; `None`: as `do_lower_case`.
+        tokenize_chinese_chars: Whether each Chinese character is a word of its own; `None`: it is.
+    """
+
+    do_lower_case: bool | None = None
+    strip_accents: bool | None = None
+    tokenize_chinese_chars: bool | None = None
+
+
+def vocabulary_file(folder: Path) -> Path:
+    """The file with the vocabulary in a folder. Raises FileNotFoundError if there is none."""
+    for name in (VOCAB, WHOLE):
+        if (folder / name).is_file():
+            return folder / name
+    raise FileNotFoundError(f"{folder / VOCAB}: no such file; the folder of a BERT has its vocabulary there")
+
+
+def read_vocabulary(path: Path) -> dict[str, int]:
+    """The vocabulary in a `vocab.txt` or a `tokenizer.json`, a dict from token to id.
+
+    Raises:
+        ValueError: `tokenizer.json` is of another kind of tokenizer.
+    """
+    if path.name != WHOLE:
+        return load_vocab(path)
+    whole = read_json(path)
+    _check_whole(path, whole)
+    return dict(whole["model"]["vocab"])
+
+
+def read_tokenizer_settings(folder: Path) -> TokenizerSettings:
+    """The settings of the tokenizer in a folder.
+
+    Raises:
+        ValueError: A setting changes tokens and is not supported. Names the file and the setting.
+    """
+    settings: dict[str, Any] = {}
+    if (folder / WHOLE).is_file():
+        whole = read_json(folder / WHOLE)
+        _check_whole(folder / WHOLE, whole)
+        normalizer = whole.get("normalizer") or {}
+        names = {"lowercase": "do_lower_case", "strip_accents": "strip_accents"}
+        names["handle_chinese_chars"] = "tokenize_chinese_chars"
+        settings = {ours: normalizer.get(theirs) for theirs, ours in names.items()}
+    if (folder / SETTINGS).is_file():
+        config = read_json(folder / SETTINGS)
+        _check_config(folder / SETTINGS, config)
+        settings.update({name: config[name] for name in TokenizerSettings._fields if config.get(name) is not None})
+    for name, value in settings.items():
+        if value is not None and not isinstance(value, bool):
+            raise ValueError(f"{folder / SETTINGS}: {name} must be true, false or null. Received: {value!r}")
+    return TokenizerSettings(**settings)
+
+
+def _check_whole(path, whole):
+    """Raises ValueError unless a `tokenizer.json` describes a tokenizer of BERT."""
+    kinds = {"normalizer": "BertNormalizer", "pre_tokenizer": "BertPreTokenizer", "model": "WordPiece"}
+    for part, kind in kinds.items():
+        received = (whole.get(part) or {}).get("type")
+        if received != kind:
+            raise ValueError(f"{path}: {part} must be a {kind}, as BERT's tokenizer has it. Received: {received!r}")
+    for part, name, value in (("normalizer", "clean_text", True), ("model", "continuing_subword_prefix", "##")):
+        if whole[part].get(name, value) != value:
+            raise ValueError(f"{path}: {name} must be {value!r}. Received: {whole[part][name]!r}")
+    _check_extra_tokens(path, "added_tokens", [token.get("content") for token in whole.get("added_tokens") or []])
+
+
+def _check_config(path, config):
+    """Raises ValueError if a `tokenizer_config.json` has a setting that changes tokens and is not supported."""
+    kind = config.get("tokenizer_class")
+    if kind is not None and kind.removesuffix("Fast") not in CLASSES:
+        raise ValueError(f"{path}: tokenizer_class must be one of {sorted(CLASSES)}. Received: {kind!r}")
+    for name, value in SUPPORTED.items():
+        received = _text_of(config.get(name))
+        if received is not None and received != value:
+            raise ValueError(f"{path}: {name} must be {value!r}. Received: {received!r}")
+    for name in EXTRA_TOKENS:
+        tokens = config.get(name) or []
+        tokens = tokens.values() if isinstance(tokens, Mapping) else tokens
+        _check_extra_tokens(path, name, list(map(_text_of, tokens)))
+
+
+def _text_of(token):
+    """A special token, which a file may write as text or as an object with its content."""
+    return token.get("content") if isinstance(token, Mapping) else token
+
+
+def _check_extra_tokens(path, name, tokens):
+    """Raises ValueError if there are tokens that are not split, besides those that BERT has."""
+    extra = [token for token in tokens if token not in SPECIAL.values()]
+    if extra:
+        raise ValueError(
+            f"{path}: {name} must have no tokens besides {', '.join(SPECIAL.values())}: others are split here. If no "
+            f"text has them, remove them from the file. Received: {extra[:5]}"
+        )
