@@ -89,7 +89,10 @@ def training(model: Any) -> None:
 def functions(scores: np.ndarray, mask: np.ndarray) -> None:
     crf.viterbi(scores, mask, np.zeros((4, 4)))
     crf.top_k_paths(scores, 3, mask, np.zeros((4, 4)), end=np.zeros(4))
-    crf.top_k_paths(scores, "3", mask, np.zeros((4, 4)))  # type: ignore[arg-type]
+    chain = crf.Chain(scores, mask, np.zeros((4, 4))).divided(2.0).constrained(bmes())
+    assert_type(chain, crf.Chain)
+    chain.divided("2")  # type: ignore[arg-type]
+    assert_type(crf.top_k_paths(chain, 3), tuple[Any, Any])
 
 
 def production(run: Path) -> None:

@@ -1,6 +1,6 @@
 """The linear-chain conditional random field as pure functions of tensors. See `kcrf.crf.functions`."""
 
-from kcrf.crf.chain import FORBIDDEN
+from kcrf.crf.chain import Chain
 from kcrf.crf.functions import (
     distillation_loss,
     entropy,
@@ -14,8 +14,10 @@ from kcrf.crf.functions import (
     top_k_paths,
     viterbi,
 )
+from kcrf.crf.trellis import FORBIDDEN
 
 __all__ = [
+    "Chain",
     "FORBIDDEN",
     "distillation_loss",
     "entropy",

@@ -25,18 +25,20 @@ _LOWEST = -1e30  # in place of -inf, which must not be subtracted from -inf
 _TINY = 1e-37
 
 
-def number_of_blocks(chain, kind):
-    """The number of blocks that is fastest for a chain of this size; 1 is one loop over all positions.
+def number_of_blocks(trellis, kind):
+    """The number of blocks that is fastest for a trellis of this size; 1 is one loop over all positions.
 
     It is 1 in a graph of unknown length: a graph with both ways would take longer to trace.
 
     Args:
-        chain: The `Chain`.
+        trellis: The `Trellis`.
         kind: "sum" for `SumBlocks`, "max" for `MaxBlocks`.
     """
-    batch, time, tags = chain.emissions.shape
-    pay = time is not None and time >= SHORTEST[kind] and (batch or _USUAL_BATCH) * tags**3 <= _LARGEST_STEP
-    return round(math.sqrt(time)) if pay and not compiled_by_xla() else 1
+    batch, time, tags = trellis.emissions.shape
+    if compiled_by_xla() or time is None:  # sizes may be symbols where JAX exports a model
+        return 1
+    is_faster = time >= SHORTEST[kind] and (batch or _USUAL_BATCH) * tags**3 <= _LARGEST_STEP
+    return round(math.sqrt(time)) if is_faster else 1
 
 
 class OneLoop:

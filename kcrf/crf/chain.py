@@ -1,121 +1,157 @@
-"""The arguments that all functions of this folder share, validated and in one form."""
+"""A linear chain: the scores that all functions of `kcrf.crf` take, as one value."""
 
-from copy import copy
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import wraps
+from inspect import Parameter, signature
+from typing import Any, TypeVar
 
-from kcrf.backend import ops
+from kcrf.backend import Tensor, graph, ops
+from kcrf.crf.trellis import FORBIDDEN
+from kcrf.tags import TagScheme
 
-__all__ = ["Chain", "FORBIDDEN", "IS_FORBIDDEN", "tags_first", "time_first"]
+__all__ = ["Chain", "takes_chain"]
 
-FORBIDDEN = -1e9  # finite, because -inf makes gradients NaN; below the score of any allowed path
-IS_FORBIDDEN = FORBIDDEN / 2  # a score below this contains FORBIDDEN, whatever was added to it
+Result = TypeVar("Result")
+_AXES = {  # how many axes, from the first, are batch and time
+    "emissions": 2,
+    "mask": 2,
+    "tags": 2,
+    "allowed": 2,
+    "expected_tags": 2,
+    "expected_steps": 1,
+}
 
 
+@dataclass(frozen=True, eq=False)
 class Chain:
-    """Emissions, mask and scores in float32, and what the recursions need to know about the mask.
+    """The scores of a conditional random field for a batch of sentences: a distribution over tag sequences for each.
 
-    Attributes:
-        size: The number of tags.
-        emissions: `(batch, time, tags)`, 0 where masked.
-        mask: `(batch, time)` bool, True = real.
-        transitions: `(tags, tags)`, from row to column.
-        start, end: `(tags,)`, zeros if not given.
-        bounded: Whether `start` or `end` was given.
-        occupied: `(batch,)` bool, whether the sentence has a real position.
-        first, last: `(batch, time)` bool, the first and the last real position.
-        linked: `(batch, time)` bool, real positions with a real one before them: a transition leads here.
-        continues: `(batch, time)` bool, real positions with a real one after them: a transition leads on.
-        offset: `(batch,)`, what `centred` subtracted from the score of every path; None before that.
+    Args:
+        emissions: `(batch, time, tags)`.
+        mask: `(batch, time)` bool, True = real; None if all positions are.
+        transitions: `(tags, tags)`, `[i, j]` is the score of going from tag i to tag j.
+        start: The scores of the first tag, `(tags,)`. Defaults to None, all tags score the same.
+        end: The scores of the last tag, `(tags,)`. Defaults to None, all tags score the same.
+
+    >>> from kcrf import crf
+    >>> chain = Chain([[[4.0, 0.0]]], None, [[0.0, 0.0], [0.0, 0.0]])
+    >>> [round(float(crf.log_likelihood(each, [[0]])[0]), 3) for each in (chain, chain.divided(4.0))]
+    [-0.018, -0.313]
     """
 
-    def __init__(self, emissions, mask, transitions, start, end):
-        emissions = ops.convert_to_tensor(emissions)
-        if len(emissions.shape) != 3:
-            raise ValueError(f"`crf` needs emissions of shape (batch, time, tags). Received: shape={emissions.shape}")
-        self.size = emissions.shape[-1]
-        self.transitions = self._scores(transitions, "transitions", (self.size, self.size))
-        self.bounded = start is not None or end is not None
-        self.start = self._scores(start, "start", (self.size,))
-        self.end = self._scores(end, "end", (self.size,))
-        if mask is None:
-            mask = ops.ones_like(emissions[:, :, 0], dtype="bool")
-        self.mask = ops.cast(mask, "bool")
-        if len(self.mask.shape) != 2:
-            raise ValueError(f"`crf` needs a mask of shape (batch, time). Received: shape={self.mask.shape}")
-        emissions = ops.maximum(ops.cast(emissions, "float32"), FORBIDDEN)
-        self.emissions = ops.where(self.mask[:, :, None], emissions, 0.0)
-        seen = ops.cumsum(ops.cast(self.mask, "int32"), axis=1)  # (batch, time)
-        total = ops.sum(ops.cast(self.mask, "int32"), axis=1, keepdims=True)  # (batch, 1)
-        self.occupied = total[:, 0] > 0
-        self.first = self.mask & (seen == 1)
-        self.last = self.mask & (seen == total)
-        self.linked = self.mask & (seen > 1)
-        self.continues = self.mask & (seen < total)
-        self.offset = None
+    emissions: Tensor
+    mask: Tensor | None
+    transitions: Tensor
+    start: Tensor | None = None
+    end: Tensor | None = None
 
-    def _scores(self, value, name, shape):
-        if value is None:
-            return ops.zeros(shape, dtype="float32")
-        value = ops.cast(ops.convert_to_tensor(value), "float32")
-        if tuple(value.shape) != shape:
-            raise ValueError(f"`crf` needs `{name}` of shape {shape}. Received: shape={tuple(value.shape)}")
-        return ops.maximum(value, FORBIDDEN)
+    def divided(self, temperature: float) -> "Chain":
+        """The chain with all scores divided by a temperature. Above 1, probabilities are less extreme.
 
-    def replace(self, **fields):
-        """A copy with other values of some attributes."""
-        other = copy(self)
-        other.__dict__.update(fields)
-        return other
-
-    def detached(self):
-        """A copy that passes on no gradient."""
-        names = ("emissions", "transitions", "start", "end")
-        return self.replace(**{name: ops.stop_gradient(getattr(self, name)) for name in names})
-
-    def with_emissions(self, emissions):
-        """A copy with other emissions, which must be 0 where masked."""
-        return self.replace(emissions=emissions, offset=None)
-
-    def centred(self):
-        """A copy whose largest scores are 0: the same distribution over paths, with fewer digits lost to rounding."""
-        if self.offset is not None:
+        Forbidden scores stay forbidden.
+        """
+        if temperature == 1:
             return self
-        peaks = ops.stop_gradient(ops.max(self.emissions, axis=-1, keepdims=True))  # (batch, time, 1)
-        tops = {name: ops.stop_gradient(ops.max(getattr(self, name))) for name in ("transitions", "start", "end")}
-        steps = ops.sum(ops.cast(self.linked, "float32"), axis=1)  # (batch,)
-        ends = ops.where(self.occupied, tops["start"] + tops["end"], 0.0)  # (batch,)
-        offset = ops.sum(peaks, axis=(1, 2)) + tops["transitions"] * steps + ends
-        shifted = {name: getattr(self, name) - top for name, top in tops.items()}
-        return self.replace(emissions=self.emissions - peaks, offset=offset, **shifted)
+        names = [name for name in ("emissions", "transitions", "start", "end") if getattr(self, name) is not None]
+        return replace(self, **{name: _divided(getattr(self, name), temperature) for name in names})
 
-    def repeat(self, k):
-        """A copy with every sentence repeated k times."""
-        names = ("emissions", "mask", "occupied", "first", "last", "linked", "continues")
-        return self.replace(**{name: ops.repeat(getattr(self, name), k, axis=0) for name in names})
-
-    def padded(self, multiple):
-        """A copy with masked positions at the end, so that `multiple`, at most its length, divides its length."""
-        if multiple == 1:
+    def constrained(self, scheme: TagScheme | None) -> "Chain":
+        """The chain with all starts, transitions and ends forbidden that a scheme does not allow; itself for None."""
+        if scheme is None:
             return self
-        missing = -self.emissions.shape[1] % multiple
-        names = ("emissions", "mask", "first", "last", "linked", "continues")
-        fields = {name: getattr(self, name) for name in names if missing}
-        longer = {n: ops.concatenate([x, ops.zeros_like(x[:, :missing])], axis=1) for n, x in fields.items()}
-        return self.replace(**longer)
-
-    def no_rows(self):
-        """Zeros `(batch, tags)`."""
-        return ops.zeros_like(ops.sum(self.emissions, axis=1))
-
-    def no_steps(self):
-        """Zeros `(batch, tags, tags)`."""
-        return ops.zeros_like(self.no_rows()[:, :, None] + self.transitions)
+        return replace(
+            self,
+            transitions=_forbidden(self.transitions, scheme.allowed_transitions),
+            start=_forbidden(self.start, scheme.allowed_starts),
+            end=_forbidden(self.end, scheme.allowed_ends),
+        )
 
 
-def time_first(x):
-    """`(batch, time, ...)` as `(time, batch, ...)`."""
-    return ops.swapaxes(x, 0, 1)
+def _divided(scores, temperature):
+    scores = ops.convert_to_tensor(scores)
+    return ops.where(scores > FORBIDDEN / 2, scores / temperature, scores)
 
 
-def tags_first(x):
-    """`(batch, time, tags)` as `(time, tags, batch)`: batch last, so that the long axis is contiguous."""
-    return ops.transpose(x, (1, 2, 0))
+def _forbidden(scores, allowed):
+    return ops.where(ops.convert_to_tensor(allowed), 0.0 if scores is None else scores, FORBIDDEN)
+
+
+def takes_chain(*time_axes: int | None) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
+    """Decorator: `f(chain, other)` may also be called `f(emissions, other, mask, transitions, start=None, end=None)`.
+
+    The function runs as a compiled graph. Batches without sentences or without positions work: the function computes
+    with one masked position more, and the outputs are cut.
+
+    Args:
+        *time_axes: For each output of the function its time axis, or None.
+    """
+
+    def decorate(function):
+        others = list(signature(function).parameters.values())[1:]
+        of_arrays = _signature_of_arrays(signature(function), others)
+
+        def compute(*args, **kwargs):
+            arguments = of_arrays.bind(*args, **kwargs).arguments
+            own = {parameter.name: arguments.pop(parameter.name) for parameter in others}
+            return function(Chain(**arguments), **own)
+
+        compute.__signature__ = of_arrays
+        compiled = graph(compute)
+
+        @wraps(function)
+        def call(emissions, *args, **kwargs):
+            if isinstance(emissions, Chain):
+                own = signature(function).bind(emissions, *args, **kwargs).arguments
+                arguments = {**vars(emissions), **{parameter.name: own[parameter.name] for parameter in others}}
+            else:
+                arguments = of_arrays.bind(emissions, *args, **kwargs).arguments
+            return _with_room(compiled, dict(arguments), time_axes)
+
+        call.__signature__ = of_arrays
+        return call
+
+    return decorate
+
+
+def _signature_of_arrays(of_chain, others):
+    """The signature `(emissions, *others, mask, transitions, start=None, end=None)`."""
+    first, *scores = (
+        Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=Any)
+        for name, default in {
+            **dict.fromkeys(("emissions", "mask", "transitions"), Parameter.empty),
+            **dict.fromkeys(("start", "end")),
+        }.items()
+    )
+    return of_chain.replace(parameters=[first, *others, *scores])
+
+
+def _with_room(function, arguments, time_axes):
+    """The outputs of `function(**arguments)`, also where the batch has no sentences, or no positions.
+
+    TensorFlow's loops need a first position too, so a graph of unknown length gets a masked position more.
+    """
+    emissions = ops.convert_to_tensor(arguments.pop("emissions"))
+    batch, time = emissions.shape[:2] if len(emissions.shape) == 3 else (1, 1)
+    room = [int(batch == 0), int(time in (0, None))]
+    if not any(room):
+        return function(emissions, **arguments)
+    sizes = ops.shape(emissions)
+    if arguments["mask"] is None:
+        arguments["mask"] = ops.ones_like(emissions[:, :, 0], dtype="bool")
+    padded = {name: _padded(x, room[: _AXES[name]]) for name, x in arguments.items() if name in _AXES}
+    outputs = function(_padded(emissions, room), **{**arguments, **padded})
+    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+    cut = tuple(_cut(x, sizes, axis) for x, axis in zip(outputs, time_axes, strict=True))
+    return cut if len(cut) > 1 else cut[0]
+
+
+def _padded(x, room):
+    x = ops.convert_to_tensor(x)
+    return ops.pad(x, [[0, n] for n in room] + [[0, 0]] * (len(x.shape) - len(room)))
+
+
+def _cut(x, sizes, time_axis):
+    """The output without the sentence and the position that were added; `time_axis` may be None."""
+    x = x[: sizes[0]]
+    return x if time_axis is None else x[(slice(None),) * time_axis + (slice(sizes[1]),)]

@@ -1,7 +1,7 @@
 """The best path and the posterior probabilities of a linear-chain CRF as ONNX nodes. Needs NumPy and onnx.
 
 tf2onnx refuses loops over a dimension of unknown length, so the recursions of `kcrf.crf` stand here once more, as
-`Scan` nodes. Inside, time comes first. The names of arrays are those of `kcrf.crf.chain.Chain`.
+`Scan` nodes. Inside, time comes first. The names of arrays are those of `kcrf.crf.trellis.Trellis`.
 """
 
 import numpy as np
@@ -156,7 +156,7 @@ class _Chain:
 
 
 def _best_path(graph, chain, scores):
-    """The tags of the best path, `(time, batch)` int64, anything where masked; see `kcrf.crf.paths.best_path`."""
+    """The tags of the best path, `(time, batch)` int64, anything where masked; see `kcrf.crf.best_paths.best_path`."""
 
     def forward(graph, states, rows):
         (state,), (emission, link) = states, rows

@@ -53,9 +53,9 @@ def _tagger(network, settings, int8):
 
 
 def _scores(chain):
-    """The transitions, starts and ends of a dict as `kcrf.crf` takes it, as arrays or None."""
-    names = ("transitions", "start", "end")
-    return {name: None if chain[name] is None else ops.convert_to_numpy(chain[name]) for name in names}
+    """The transitions, starts and ends of a `kcrf.crf.Chain`, as arrays or None."""
+    scores = {"transitions": chain.transitions, "start": chain.start, "end": chain.end}
+    return {name: None if x is None else ops.convert_to_numpy(x) for name, x in scores.items()}
 
 
 def _classifier(network, settings, int8):

@@ -1,5 +1,7 @@
 """Network, decoding and confidences as one TensorFlow function."""
 
+from dataclasses import replace
+
 import numpy as np
 import tensorflow as tf
 
@@ -18,16 +20,13 @@ def signature_of(model):
 
 def tagger_function(network):
     """A `tf.Module` whose function `serve` has the "tags" and "confidences" that `kcrf.export.chain_graph` has."""
-    best, likely = (
-        {name: chain[name] for name in ("transitions", "start", "end")}
-        for chain in network.chains(np.zeros((1, 1, len(network.scheme)), "float32"))
-    )
+    best, likely = network.chains(np.zeros((1, 1, len(network.scheme)), "float32"))
 
     def outputs(inputs):
         emissions, mask = network.model(inputs, training=False), mask_of(inputs)
         emissions = tf.where(mask[:, :, None], emissions, 0.0)
-        tags = crf.viterbi(emissions, mask, **best)
-        chain = {"emissions": emissions / network.temperature, "mask": mask, **likely}
+        tags = crf.viterbi(replace(best, emissions=emissions, mask=mask))
+        chain = replace(likely, emissions=emissions / network.temperature, mask=mask)
         confidences = _confidences(chain, network.scheme, tf.maximum(tags, 0))
         return {"tags": tags, "confidences": tf.where(mask, confidences, 1.0)}
 
@@ -60,17 +59,15 @@ def _module(model, outputs):
 
 def _confidences(chain, scheme, tags):
     """Factors `(batch, time)`; their product over a span of the best path is the probability of the span."""
-    marginals = crf.marginals(**chain)
-    onward = tf.maximum(chain["emissions"], crf.FORBIDDEN) + crf.log_sums_onward(**chain)
+    marginals = crf.marginals(chain)
+    onward = tf.maximum(chain.emissions, crf.FORBIDDEN) + crf.log_sums_onward(chain)
     # Real positions from left to right, then the masked ones: the neighbours of a position are next to it.
-    order = tf.argsort(tf.cast(~chain["mask"], "int32"), axis=1, stable=True)
+    order = tf.argsort(tf.cast(~chain.mask, "int32"), axis=1, stable=True)
     tags, marginals, onward, real = (
-        tf.gather(x, order, axis=1, batch_dims=1) for x in (tags, marginals, onward, chain["mask"])
+        tf.gather(x, order, axis=1, batch_dims=1) for x in (tags, marginals, onward, chain.mask)
     )
     before = tf.pad(tags[:, :-1], [[0, 0], [1, 0]])
-    given = tf.nn.softmax(
-        tf.gather(ops.convert_to_tensor(chain["transitions"]), before) + onward
-    )  # (batch, time, tags)
+    given = tf.nn.softmax(tf.gather(ops.convert_to_tensor(chain.transitions), before) + onward)  # (batch, time, tags)
     begins, longer = roles_of(scheme)
     at = tf.where(tf.gather(begins, tags)[..., None], marginals, given)
     factors = tf.gather(at, tags, axis=2, batch_dims=2)

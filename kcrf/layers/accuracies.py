@@ -111,7 +111,7 @@ class ViterbiAccuracy(BoundToLayer, TokenAccuracy):
 
     def _predicted(self, y_pred):
         layer = self._layer_for(y_pred)
-        return crf.viterbi(**layer.chain(y_pred, self._scores(layer, y_pred.shape[-1])))
+        return crf.viterbi(layer.chain(y_pred, self._scores(layer, y_pred.shape[-1])))
 
     def copy_scores(self):
         """Copies the scores of the layer for the next update. Called by its losses; does nothing but on JAX."""

@@ -5,6 +5,7 @@ import uuid
 import weakref
 
 from kcrf.backend import keras, layer_behind, ops
+from kcrf.crf import Chain
 from kcrf.layers.learning_rates import LayerWithMultiplier
 
 __all__ = ["BoundToLayer", "ChainLayer", "real_positions"]
@@ -88,18 +89,17 @@ class ChainLayer(LayerWithMultiplier):
         raise NotImplementedError
 
     def chain(self, y_pred, scores=None):
-        """The arguments emissions, mask, transitions, start and end for the functions of `kcrf.crf`, as a dict.
+        """The outputs of the layer with its scores, as the `kcrf.crf.Chain` that the functions of `kcrf.crf` take.
 
         Args:
-            y_pred: What the layer returned, `(batch, time, tags)`.
-            scores: Used in place of `scores()`.
+            y_pred: The outputs of the layer, `(batch, time, tags)`.
+            scores: Used instead of `scores()`.
         """
         if scores is None and not self.built:
             raise ValueError(f"`{self.name}` has no scores before it is built: call it, or its model, once")
         y_pred = ops.convert_to_tensor(y_pred)
         transitions, start, end = scores or self.scores()
-        mask = real_positions(y_pred)
-        return {"emissions": y_pred, "mask": mask, "transitions": transitions, "start": start, "end": end}
+        return Chain(y_pred, real_positions(y_pred), transitions, start, end)
 
     def get_config(self):
         return {**super().get_config(), "key": self.key}

@@ -169,31 +169,11 @@ class ConditionalRandomField(ChainLayer):
             constraints: A `kcrf.tags.TagScheme` that the path must follow, whether the layer was trained with
                 constraints or not. Defaults to None: those of the layer.
         """
-        return crf.viterbi(**self.chain_within(y_pred, constraints))
+        return crf.viterbi(self.chain(y_pred).constrained(constraints))
 
     def top_k(self, y_pred: Tensor, k: int, constraints: TagScheme | None = None) -> tuple[Tensor, Tensor]:
         """The k best paths, `(batch, k, time)`, and their scores `(batch, k)`; see `crf.top_k_paths` and `decode`."""
-        return crf.top_k_paths(k=k, **self.chain_within(y_pred, constraints))
-
-    def chain_within(self, y_pred: Tensor, constraints: TagScheme | None, temperature: float = 1) -> dict[str, Any]:
-        """What `chain_at` returns, with all that the constraints do not allow forbidden."""
-        chain = self.chain_at(y_pred, temperature)
-        if constraints is None:
-            return chain
-        allowed = {
-            "transitions": constraints.allowed_transitions,
-            "start": constraints.allowed_starts,
-            "end": constraints.allowed_ends,
-        }
-        return {**chain, **{x: _forbid(0.0 if chain[x] is None else chain[x], allowed[x]) for x in allowed}}
-
-    def chain_at(self, y_pred: Tensor, temperature: float) -> dict[str, Any]:
-        """What `chain` returns, with all scores divided by a temperature. Above 1, probabilities are less extreme."""
-        chain = self.chain(y_pred)
-        if temperature == 1:
-            return chain
-        names = ("emissions", "transitions", "start", "end")
-        return {**chain, **{name: _divide(chain[name], temperature) for name in names if chain[name] is not None}}
+        return crf.top_k_paths(self.chain(y_pred).constrained(constraints), k)
 
     def marginals(self, y_pred: Tensor, temperature: float = 1.0) -> Tensor:
         """The posterior probability of every tag at every position.
@@ -205,7 +185,7 @@ class ConditionalRandomField(ChainLayer):
         Returns:
             `(batch, time, tags)`, 0 where masked.
         """
-        return crf.marginals(**self.chain_at(y_pred, temperature))
+        return crf.marginals(self.chain(y_pred).divided(temperature))
 
     def expected_counts(
         self, y_pred: Tensor, constraints: TagScheme | None = None, temperature: float = 1.0
@@ -221,11 +201,11 @@ class ConditionalRandomField(ChainLayer):
         Returns:
             Posteriors `(batch, time, tags)`, 0 where masked, and steps `(batch, tags, tags)`, from row to column.
         """
-        return crf.expected_counts(**self.chain_within(y_pred, constraints, temperature))
+        return crf.expected_counts(self.chain(y_pred).divided(temperature).constrained(constraints))
 
     def entropy(self, y_pred: Tensor) -> Tensor:
         """The entropy over paths in nats, `(batch,)`."""
-        return crf.entropy(**self.chain(y_pred))
+        return crf.entropy(self.chain(y_pred))
 
     def span_confidence(
         self, y_pred: Tensor, spans: Any, scheme: TagScheme | None = None, temperature: float = 1.0
@@ -267,7 +247,7 @@ class ConditionalRandomField(ChainLayer):
             return [np.zeros(0, "float32") for _ in spans]
         rows = 1 << (len(y_pred) - 1).bit_length()  # a power of 2: few shapes are compiled
         padded = np.pad(y_pred, [(0, rows - len(y_pred)), (0, 0), (0, 0)], constant_values=-np.inf)
-        return span_probabilities(_posterior(self.chain_at(padded, temperature)), scheme, spans)
+        return span_probabilities(_posterior(self.chain(padded).divided(temperature)), scheme, spans)
 
     def get_config(self):
         return {
@@ -288,18 +268,10 @@ def _as_scheme(constraints):
 
 
 def _posterior(chain):
-    """The `Posterior` of a dict of the arguments of `kcrf.crf.marginals`."""
-    onward = ops.convert_to_numpy(crf.log_sums_onward(**chain))
-    emissions = np.maximum(ops.convert_to_numpy(chain["emissions"]), crf.FORBIDDEN, dtype="float64")
-    marginals, transitions, mask = map(
-        ops.convert_to_numpy, (crf.marginals(**chain), chain["transitions"], chain["mask"])
-    )
-    return Posterior(marginals, emissions + onward, transitions, mask)
-
-
-def _divide(scores, temperature):
-    """Scores divided by a temperature; what is forbidden stays as it is."""
-    return ops.where(scores > crf.FORBIDDEN / 2, scores / temperature, scores)
+    """The `Posterior` of a `Chain`."""
+    emissions = np.maximum(ops.convert_to_numpy(chain.emissions), crf.FORBIDDEN, dtype="float64")
+    onward = emissions + ops.convert_to_numpy(crf.log_sums_onward(chain))
+    return Posterior(*map(ops.convert_to_numpy, (crf.marginals(chain), onward, chain.transitions, chain.mask)))
 
 
 def _forbid(scores, allowed):

@@ -73,11 +73,11 @@ class SequenceDistillationLoss(SentenceLoss):
         y_pred = ops.convert_to_tensor(y_pred)
         tags, expected_tags, expected_steps = unpack_tags(ops.convert_to_tensor(y_true), y_pred.shape[-1])
         layer, weight, t = self._layer(), self.teacher_weight, self.temperature
-        chain = layer.chain_at(y_pred, t)
-        soft = crf.distillation_loss(expected_tags=expected_tags, expected_steps=expected_steps, **chain)  # (batch,)
+        chain = layer.chain(y_pred)
+        soft = crf.distillation_loss(chain.divided(t), expected_tags, expected_steps)  # (batch,)
         if weight == 1:
             return t**2 * soft
-        hard = -crf.log_likelihood(tags=ops.cast(tags, "int32"), **layer.chain(y_pred))  # (batch,)
+        hard = -crf.log_likelihood(chain, ops.cast(tags, "int32"))  # (batch,)
         return (1 - weight) * hard + weight * t**2 * soft
 
     def get_config(self):

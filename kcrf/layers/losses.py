@@ -83,7 +83,7 @@ class SentenceLoss(BoundToLayer, keras.losses.Loss):
         return y_true, ops.cast(y_true, "int32")
 
     def _sentence_losses(self, tags, y_pred):
-        return -crf.log_likelihood(tags=tags, **self._layer().chain(y_pred))
+        return -crf.log_likelihood(self._layer().chain(y_pred), tags)
 
     def get_config(self):
         return {**super().get_config(), "key": self._layer_key}

@@ -9,6 +9,7 @@ The normaliser of a position depends on one neighbour's tag, so it can be moved 
 model then is a CRF (`equal_crf`), whose Viterbi and marginals decode it exactly.
 """
 
+from dataclasses import replace
 from typing import Any
 
 from kcrf import crf
@@ -161,12 +162,11 @@ class MaximumEntropyMarkovModel(ConditionalRandomField):
         factors = (self.r_trans, self.l_trans) if go_backwards else (self.l_trans, self.r_trans)
         return ops.matmul(ops.take(factors[0], tags, axis=0), ops.transpose(factors[1]))
 
-    def chain(self, y_pred: Tensor, scores: Any = None) -> Any:
-        """The arguments of the CRF that scores paths as the model does, see `equal_crf`."""
+    def chain(self, y_pred: Tensor, scores: Any = None) -> crf.Chain:
+        """The CRF that scores paths as the model does, see `equal_crf`."""
         chain = super().chain(y_pred, scores)
-        names = ("emissions", "transitions")
-        folded = equal_crf(chain["emissions"], chain["mask"], chain["transitions"])
-        return {**chain, **dict(zip(names, folded, strict=True))}
+        emissions, transitions = equal_crf(chain.emissions, chain.mask, chain.transitions)
+        return replace(chain, emissions=emissions, transitions=transitions)
 
     @property
     def sparse_loss(self) -> Any:

@@ -71,7 +71,7 @@ class KerasTaggingNetwork:
 
     def entropies(self, scores):
         """The entropy of the tag sequences of each row in nats, `(rows,)`."""
-        return ops.convert_to_numpy(crf.entropy(**self._crf.chain_at(scores, self.temperature)))
+        return ops.convert_to_numpy(crf.entropy(self._chain(scores)))
 
     def span_confidences(self, scores, spans):
         """As `ConditionalRandomField.span_confidence`."""
@@ -80,7 +80,7 @@ class KerasTaggingNetwork:
     def best_paths(self, scores, k):
         """The k best paths `(rows, k, time)` and their log probabilities `(rows, k)`, -inf where there are fewer."""
         tags, values = self._crf.top_k(scores, k, self._constraints)
-        best = crf.log_likelihood(tags=tags[:, 0], **self._crf.chain_at(scores, self.temperature))  # (rows,)
+        best = crf.log_likelihood(self._chain(scores), tags[:, 0])  # (rows,)
         tags, values, best = map(ops.convert_to_numpy, (tags, values, best))
         return tags, np.minimum(best[:, None] + (values - values[:, :1]) / self.temperature, 0.0)
 
@@ -89,8 +89,11 @@ class KerasTaggingNetwork:
         return tuple(map(ops.convert_to_numpy, self._crf.expected_counts(scores, constraints, temperature)))
 
     def chains(self, scores):
-        """What the best path and what the probabilities are computed from: two dicts as `kcrf.crf` takes them."""
-        return self._crf.chain_within(scores, self._constraints), self._crf.chain_at(scores, self.temperature)
+        """The `kcrf.crf.Chain` of the best path and that of the probabilities."""
+        return self._crf.chain(scores).constrained(self._constraints), self._chain(scores)
+
+    def _chain(self, scores):
+        return self._crf.chain(scores).divided(self.temperature)
 
     def fit_temperature(self, inputs, tags):
         """Sets the temperature to the one under which tags are most probable, as `Tagger.fit_temperature` has it."""

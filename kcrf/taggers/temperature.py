@@ -31,7 +31,7 @@ def best_temperature(layer, emissions, tags):
     """
 
     def likelihoods(temperature):
-        return ops.convert_to_numpy(crf.log_likelihood(tags=tags, **layer.chain_at(emissions, temperature)))
+        return ops.convert_to_numpy(crf.log_likelihood(layer.chain(emissions).divided(temperature), tags))
 
     legal = likelihoods(1.0) > _IMPOSSIBLE  # (batch,)
     emissions, tags = emissions[legal], tags[legal]

@@ -150,7 +150,7 @@ def test_losses_are_saved_with_weight_and_temperature(layer):
 
 def test_the_counts_of_a_layer_are_those_of_the_functions(layer):
     scores = masked(random.normal(size=(3, LONGEST, SIZE)))
-    for ours, theirs in zip(layer.expected_counts(scores), crf.expected_counts(**layer.chain(scores)), strict=True):
+    for ours, theirs in zip(layer.expected_counts(scores), crf.expected_counts(layer.chain(scores)), strict=True):
         assert_allclose(ops.convert_to_numpy(ours), ops.convert_to_numpy(theirs))
 
 

@@ -203,7 +203,7 @@ def test_the_graph_gives_what_the_enumeration_of_all_paths_gives(tmp_path):
 
 def chain_of(chain):
     """The transitions, starts and ends that the enumeration takes."""
-    scores = [chain[name] for name in ("transitions", "start", "end")]
+    scores = [chain.transitions, chain.start, chain.end]
     return [np.zeros(3) if x is None else ops.convert_to_numpy(x).astype("float64") for x in scores]
 
 

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 from kcrf.backend import OLD_HOST, backend_name, keras, ops
 from kcrf.layers import ConditionalRandomField
 
+BACKENDS = ["torch", "tensorflow", "jax", "tf_keras"]
 WORDS = np.random.default_rng(1).integers(0, 20, (33, 6))
 WORDS[:, 0] = np.maximum(WORDS[:, 0], 1)
 TAGS = np.random.default_rng(2).integers(-1, 4, (33, 6))
@@ -127,7 +128,7 @@ def test_a_graph_of_unknown_sizes_takes_empty_batches():
     def values(tags, y_pred):
         return loss(tags, y_pred), layer.sparse_accuracy(tags, y_pred)
 
-    for batch, time in ((0, 6), (2, 5)):
+    for batch, time in ((0, 6), (3, 0), (0, 0), (2, 5)):
         losses, share = values(np.zeros((batch, time), "int32"), np.zeros((batch, time, 4), "float32"))
         assert losses.shape == (batch,) and (losses.numpy() > 0).all() == (batch * time > 0 or batch == 0)
         assert share == (1.0 if batch * time else 0.0)

@@ -298,7 +298,7 @@ def test_span_confidences_take_one_pass_and_equal_the_share_of_the_restricted_pa
             start, end = spans[row][index]
             allowed = np.ones((1, 24, 4), bool)
             allowed[0, start:end] = np.eye(4, dtype=bool)[bmes().encode([(0, end - start)], end - start)]
-            log_p = crf.log_probability_within(allowed=allowed, **layer.chain(y_pred[row : row + 1]))
+            log_p = crf.log_probability_within(layer.chain(y_pred[row : row + 1]), allowed)
             assert_allclose(found[row][index], np.exp(numpy(log_p)[0]), rtol=1e-4, atol=1e-7)
 
 

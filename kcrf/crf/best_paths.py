@@ -2,7 +2,7 @@
 
 from kcrf.backend import loop_ops, ops, scan
 from kcrf.crf.blocks import MaxBlocks, number_of_blocks
-from kcrf.crf.chain import IS_FORBIDDEN, tags_first, time_first
+from kcrf.crf.trellis import IS_FORBIDDEN, tags_first, time_first
 
 __all__ = ["best_path", "best_paths"]
 
@@ -16,86 +16,88 @@ def _max_product(scores):
     return lambda columns: loop_ops.max(columns[..., None, :] + scores[:, :, None], axis=-3)
 
 
-def best_path(chain):
+def best_path(trellis):
     """The tags of the best path, `(batch, time)` int32, -1 where masked."""
-    blocks = number_of_blocks(chain, "max")
-    tags = _in_blocks(chain, blocks) if blocks > 1 else _in_one_loop(chain)  # (time, batch)
-    return ops.where(chain.mask, ops.cast(time_first(tags), "int32"), -1)
+    blocks = number_of_blocks(trellis, "max")
+    tags = _in_blocks(trellis, blocks) if blocks > 1 else _in_one_loop(trellis)  # (time, batch)
+    return ops.where(trellis.mask, ops.cast(time_first(tags), "int32"), -1)
 
 
-def _in_one_loop(chain):
+def _in_one_loop(trellis):
     """The tags of the best path, `(time, batch)`, any where masked."""
-    step, first, inputs = _forward(chain)
+    step, first, inputs = _forward(trellis)
     last, before = scan(lambda state, row: (step(state, row), state), first, inputs)
-    onward = ops.transpose(chain.transitions)  # (to, from)
+    onward = ops.transpose(trellis.transitions)  # (to, from)
 
     def backward(tag, inputs):
         before, link = inputs  # (batch, tags), (batch,)
         best = loop_ops.argmax(before + loop_ops.take(onward, tag, axis=0), axis=-1)  # (batch, from) -> (batch,)
         return loop_ops.where(link, best, tag), tag
 
-    inputs = (ops.swapaxes(before, 1, 2), time_first(chain.linked))
-    return scan(backward, _last_tag(chain, last), inputs, reverse=True)[1]
+    inputs = (ops.swapaxes(before, 1, 2), time_first(trellis.linked))
+    return scan(backward, _last_tag(trellis, last), inputs, reverse=True)[1]
 
 
-def _in_blocks(chain, blocks):
+def _in_blocks(trellis, blocks):
     """The same as `_in_one_loop`, in blocks of time."""
     recursion = MaxBlocks(blocks)
-    step, first, inputs = _forward(chain.padded(blocks))
-    tags = ops.arange(chain.size, dtype="int32")[:, None]  # (tags, 1)
+    step, first, inputs = _forward(trellis.padded(blocks))
+    tags = ops.arange(trellis.size, dtype="int32")[:, None]  # (tags, 1)
 
     def pointers(before, inputs):
-        scores = before[:, None] + chain.transitions[:, :, None]  # (from, to, batch)
+        scores = before[:, None] + trellis.transitions[:, :, None]  # (from, to, batch)
         is_best = scores == loop_ops.max(scores, axis=0, keepdims=True)
-        best = loop_ops.min(loop_ops.where(is_best, tags[:, None], chain.size - 1), axis=0)  # argmax is slow on axis 0
+        best = loop_ops.min(
+            loop_ops.where(is_best, tags[:, None], trellis.size - 1), axis=0
+        )  # argmax is slow on axis 0
         return loop_ops.where(inputs[1], best, tags)  # (to, batch)
 
     last, found = recursion.forward(step, pointers, first, inputs)  # (tags, batch), (time, to, batch)
-    return recursion.follow(found, _last_tag(chain, last))[: chain.emissions.shape[1]]
+    return recursion.follow(found, _last_tag(trellis, last))[: trellis.emissions.shape[1]]
 
 
-def _forward(chain):
+def _forward(trellis):
     """The recursion for the best score up to each position, given its tag, up to a constant.
 
     Returns:
         The step from a state `(..., tags, batch)` to the next one, the first state, and the inputs of the steps.
     """
-    best = _max_product(chain.transitions)
+    best = _max_product(trellis.transitions)
 
     def step(before, inputs):
         emission, link = inputs  # (tags, batch), (1, batch)
         state = loop_ops.where(link, best(before), before) + emission  # (..., tags, batch)
         return state - loop_ops.max(state, axis=tuple(range(len(state.shape) - 1)), keepdims=True)
 
-    first = ops.transpose(chain.no_rows() + chain.start)  # (tags, batch)
-    return step, first, (tags_first(chain.emissions), time_first(chain.linked)[:, None])
+    first = ops.transpose(trellis.no_rows() + trellis.start)  # (tags, batch)
+    return step, first, (tags_first(trellis.emissions), time_first(trellis.linked)[:, None])
 
 
-def _last_tag(chain, last):
-    return loop_ops.argmax(ops.transpose(last) + chain.end, axis=-1)  # (batch, tags) -> (batch,)
+def _last_tag(trellis, last):
+    return loop_ops.argmax(ops.transpose(last) + trellis.end, axis=-1)  # (batch, tags) -> (batch,)
 
 
-def best_paths(chain, k):
+def best_paths(trellis, k):
     """The tags of the k best paths, `(batch, k, time)`, -1 where masked, and whether each path exists, `(batch, k)`."""
-    history, values, tag, rank = _best_prefixes(chain, k)
+    history, values, tag, rank = _best_prefixes(trellis, k)
 
     def step(carry, inputs):
         state, continues = inputs  # (batch, tags, k), (batch, 1)
-        onward = ops.take(ops.transpose(chain.transitions), carry[0], axis=0)  # (batch, k, tags)
+        onward = ops.take(ops.transpose(trellis.transitions), carry[0], axis=0)  # (batch, k, tags)
         _, picked = _best(_merge(state[:, None] + onward[..., None]), k)  # (batch, k, tags * k) -> (batch, k, k)
         picked = ops.take_along_axis(picked, carry[1][..., None], axis=-1)[..., 0]  # (batch, k)
         here = (picked // k, picked % k)  # tag and rank of the position before, (batch, k) each
         carry = tuple(ops.where(continues, new, old) for new, old in zip(here, carry, strict=True))
         return carry, carry
 
-    inputs = (history, time_first(chain.continues)[:, :, None])
+    inputs = (history, time_first(trellis.continues)[:, :, None])
     _, (tags, _) = scan(step, (tag, rank), inputs, reverse=True)  # (time, batch, k)
-    tags = ops.where(chain.mask[:, None, :], ops.transpose(tags, (1, 2, 0)), -1)
+    tags = ops.where(trellis.mask[:, None, :], ops.transpose(tags, (1, 2, 0)), -1)
     alone = ops.arange(k) == 0  # (k,): an empty sentence has one path
-    return tags, (values > IS_FORBIDDEN) & (chain.occupied[:, None] | alone) | alone
+    return tags, (values > IS_FORBIDDEN) & (trellis.occupied[:, None] | alone) | alone
 
 
-def _best_prefixes(chain, k):
+def _best_prefixes(trellis, k):
     """The forward recursion of the k best prefixes that end in each tag.
 
     Returns:
@@ -111,11 +113,11 @@ def _best_prefixes(chain, k):
         state = state - ops.max(state, axis=(1, 2), keepdims=True)
         return state, state
 
-    moves = ops.transpose(chain.transitions)  # (to, from)
-    state = (chain.no_rows() + chain.start)[:, :, None] + ops.where(ops.arange(k) == 0, 0.0, -float("inf"))
-    inputs = (time_first(chain.emissions), time_first(chain.linked)[:, :, None])
+    moves = ops.transpose(trellis.transitions)  # (to, from)
+    state = (trellis.no_rows() + trellis.start)[:, :, None] + ops.where(ops.arange(k) == 0, 0.0, -float("inf"))
+    inputs = (time_first(trellis.emissions), time_first(trellis.linked)[:, :, None])
     state, history = scan(step, state, inputs)
-    values, picked = _best(_merge(state + chain.end[:, None]), k)  # (batch, tags * k) -> (batch, k)
+    values, picked = _best(_merge(state + trellis.end[:, None]), k)  # (batch, tags * k) -> (batch, k)
     return history, values - values[:, :1], picked // k, picked % k
 
 

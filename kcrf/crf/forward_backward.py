@@ -1,0 +1,151 @@
+"""log Z and expected counts of a chain, by a recursion forward and one backward in time (Rabiner 1989, section V.A).
+
+The forward recursion (`_filter`) divides by its sum at each position: alpha becomes the probability of each tag given
+the emissions up to its position, and the logarithms of these sums add up to log Z. The backward recursion (`_smooth`)
+needs no beta: it goes from gamma, the posterior of one position, to that of the position before. If a probability that
+matters may have underflowed (`_underflow`), both run again in log space.
+"""
+
+from typing import Any, NamedTuple
+
+from kcrf.backend import FEW_TAGS, loop_ops, ops
+from kcrf.crf.blocks import OneLoop, SumBlocks, number_of_blocks
+from kcrf.crf.log_space import log_forward_backward
+from kcrf.crf.scores import with_gradient
+from kcrf.crf.trellis import IS_FORBIDDEN, tags_first, time_first
+
+__all__ = ["forward_backward", "log_partition_of"]
+
+_TINY = 1e-37  # the smallest normal float32 is 1.2e-38
+_SMALLEST_SHARE = 1e-22  # the smallest probability of a reachable tag; times exp(-30) it is still above _TINY
+_LARGEST_GAP = 30.0  # the largest difference of transition scores in nats; exp(-30) = 1e-13
+
+
+def log_partition_of(trellis):
+    """log Z with the gradient of the expected counts, `(batch,)`."""
+    return with_gradient(trellis, forward_backward(trellis))
+
+
+def forward_backward(trellis):
+    """log Z and the expected counts of a trellis, without gradient.
+
+    Returns:
+        log_z: `(batch,)`.
+        tags: `(batch, time, tags)`, the posterior of each tag, 0 where masked.
+        steps: `(batch, from, to)`, the expected number of each transition.
+    """
+    centred = trellis.detached().centred()
+    log_z, gamma, steps, underflow = _scaled_forward_backward(centred)
+    log_z, gamma, steps = ops.cond(underflow, lambda: log_forward_backward(centred), lambda: (log_z, gamma, steps))
+    log_z = ops.where(trellis.occupied, log_z, 0.0)
+    log_z = log_z if trellis.offset is not None else log_z + centred.offset
+    return log_z, ops.where(trellis.mask[:, :, None], gamma, 0.0), steps
+
+
+class _Factors(NamedTuple):
+    """The exponentials of the scores, with the long axis, batch, last."""
+
+    transitions: Any  # (from, to)
+    start: Any  # (tags,)
+    end: Any  # (tags,)
+    emissions: Any  # (time, tags, batch)
+    linked: Any  # (time, 1, batch), whether a transition leads here
+
+
+class _Filtered(NamedTuple):
+    """The results of the forward recursion at each position."""
+
+    alpha_before: Any  # (time, tags, batch), alpha of the position before
+    predicted: Any  # (time, tags, batch), the probabilities before the emission of the position is seen
+    normalizers: Any  # (time + 1, batch), their logarithms sum to log Z
+    gamma: Any  # (tags, batch), the posterior of the last position
+
+
+def _scaled_forward_backward(trellis):
+    """`forward_backward` of a centred trellis in probability space, and whether an underflow may have spoilt it."""
+    time, blocks = trellis.emissions.shape[1], number_of_blocks(trellis, "sum")
+    recursion = SumBlocks(blocks) if blocks > 1 else OneLoop()
+    trellis = trellis.padded(blocks)
+    scores = (ops.exp(x) for x in (trellis.transitions, trellis.start, trellis.end))
+    factors = _Factors(*scores, tags_first(ops.exp(trellis.emissions)), time_first(trellis.linked)[:, None])
+    opening = ops.sum(factors.start)
+    filtered = _filter(recursion, factors, ops.transpose(trellis.no_rows() + factors.start / opening))
+    gamma, ratios = _smooth(recursion, factors, filtered)
+    steps = _expected_steps(factors, filtered, ratios)
+    log_z = ops.log(opening) + ops.sum(ops.log(ops.maximum(filtered.normalizers, _TINY)), axis=0)  # (batch,)
+    return log_z, ops.transpose(gamma, (2, 0, 1))[:, :time], steps, _underflow(trellis, factors, filtered)
+
+
+def _filter(recursion, factors, first):
+    """The forward recursion from the state `first (tags, batch)`."""
+    step = _product(ops.transpose(factors.transitions))
+
+    def forward(alpha, inputs):
+        emission, link = inputs  # (tags, batch), (1, batch)
+        predicted = loop_ops.where(link, step(alpha), alpha)  # (tags, batch)
+        reached = predicted * emission  # (tags, batch)
+        total = loop_ops.sum(reached, axis=-2, keepdims=True)  # (1, batch)
+        return reached / total, (alpha, predicted, total)  # NaN if the total is 0, which `_underflow` notices
+
+    last, (alpha_before, predicted, totals) = recursion.forward(forward, first, (factors.emissions, factors.linked))
+    last = last * factors.end[:, None]  # (tags, batch)
+    closing = ops.sum(last, axis=0, keepdims=True)  # (1, batch)
+    normalizers = ops.concatenate([totals, closing[None]], axis=0)[:, 0]  # (time + 1, batch)
+    return _Filtered(alpha_before, predicted, normalizers, last / ops.maximum(closing, _TINY))
+
+
+def _smooth(recursion, factors, filtered):
+    """The backward recursion.
+
+    Returns:
+        gamma: `(time, tags, batch)`, the posterior of each tag.
+        ratios: `(time, tags, batch)`, the posterior divided by the prediction, 0 where no transition leads.
+    """
+    step_back = _product(factors.transitions)
+    inverse = 1 / (filtered.predicted + _TINY)  # (time, tags, batch)
+
+    def backward(gamma, inputs):
+        alpha, inverse, link = inputs  # (tags, batch) twice, (1, batch)
+        return loop_ops.where(link, alpha * step_back(gamma * inverse), gamma), gamma
+
+    gamma = recursion.backward(backward, filtered.gamma, (filtered.alpha_before, inverse, factors.linked))
+    return gamma, ops.where(factors.linked, gamma * inverse, 0.0)
+
+
+def _expected_steps(factors, filtered, ratios):
+    """The expected number of each transition, `(batch, from, to)`."""
+    # (batch, from, time) @ (batch, time, to)
+    pairs = ops.matmul(ops.transpose(filtered.alpha_before, (2, 1, 0)), ops.transpose(ratios, (2, 0, 1)))
+    return factors.transitions * pairs
+
+
+def _underflow(trellis, factors, filtered):
+    """Whether a path that matters may have underflowed to 0 in probability space; a scalar bool.
+
+    If all transitions are within 30 nats of the best one, a tag whose probability underflows at one position cannot
+    matter later, so the result is exact. If some transitions are forbidden, such a tag may be the only one that can
+    go on: then no reachable tag may underflow.
+    """
+    steep, forbidden = False, False
+    for scores in (trellis.transitions, trellis.start, trellis.end):
+        legal = scores > IS_FORBIDDEN
+        steep = steep | (ops.min(ops.where(legal, scores, 0.0)) < -_LARGEST_GAP)
+        forbidden = forbidden | ops.any(~legal)
+    vanishes = ops.cond(forbidden, lambda: _a_tag_vanishes(trellis, factors, filtered), lambda: steep)
+    return ~ops.all(filtered.normalizers > _TINY) | steep | vanishes
+
+
+def _a_tag_vanishes(trellis, factors, filtered):
+    """Whether the probability of a tag that can be reached is close to the smallest float; a scalar bool."""
+    legal = tags_first((trellis.emissions > IS_FORBIDDEN) & trellis.mask[:, :, None])
+    # of a normalizer below 1, the fraction may be below any float
+    least = _SMALLEST_SHARE * ops.maximum(filtered.normalizers[:-1, None], 1.0)  # (time, 1, batch)
+    predicted = filtered.predicted
+    return ops.any(legal & (predicted > 0) & (predicted * factors.emissions <= least))
+
+
+def _product(matrix):
+    """The function `x -> matrix @ x` for `x (..., tags, batch)`, in the form that is fastest inside a loop."""
+    if matrix.shape[0] > FEW_TAGS:
+        return lambda columns: loop_ops.matmul(matrix, columns)
+    return lambda columns: loop_ops.sum(matrix[:, :, None] * columns[..., None, :, :], axis=-2)

@@ -1,0 +1,124 @@
+"""A chain as the recursions need it: validated, in float32, with the places that its mask makes special."""
+
+from copy import copy
+
+from kcrf.backend import ops
+
+__all__ = ["FORBIDDEN", "IS_FORBIDDEN", "Trellis", "tags_first", "time_first"]
+
+FORBIDDEN = -1e9  # finite, because -inf makes gradients NaN; below the score of any allowed path
+IS_FORBIDDEN = FORBIDDEN / 2  # a score below this contains FORBIDDEN, whatever was added to it
+
+
+class Trellis:
+    """The tags of a chain at each position, with their scores in float32.
+
+    Args:
+        chain: The `kcrf.crf.Chain`.
+
+    Attributes:
+        size: The number of tags.
+        emissions: `(batch, time, tags)`, 0 where masked.
+        mask: `(batch, time)` bool, True = real.
+        transitions: `(tags, tags)`, from row to column.
+        start, end: `(tags,)`, zeros if not given.
+        bounded: Whether `start` or `end` was given.
+        occupied: `(batch,)` bool, whether the sentence has a real position.
+        first, last: `(batch, time)` bool, the first and the last real position.
+        linked: `(batch, time)` bool, real positions with a real one before them: a transition leads here.
+        continues: `(batch, time)` bool, real positions with a real one after them: a transition leads on.
+        offset: `(batch,)`, what `centred` subtracted from the score of every path; None before that.
+    """
+
+    def __init__(self, chain):
+        emissions, mask = ops.convert_to_tensor(chain.emissions), chain.mask
+        if len(emissions.shape) != 3:
+            raise ValueError(f"`crf` needs emissions of shape (batch, time, tags). Received: shape={emissions.shape}")
+        self.size = emissions.shape[-1]
+        self.transitions = self._scores(chain.transitions, "transitions", (self.size, self.size))
+        self.bounded = chain.start is not None or chain.end is not None
+        self.start = self._scores(chain.start, "start", (self.size,))
+        self.end = self._scores(chain.end, "end", (self.size,))
+        if mask is None:
+            mask = ops.ones_like(emissions[:, :, 0], dtype="bool")
+        self.mask = ops.cast(mask, "bool")
+        if len(self.mask.shape) != 2:
+            raise ValueError(f"`crf` needs a mask of shape (batch, time). Received: shape={self.mask.shape}")
+        emissions = ops.maximum(ops.cast(emissions, "float32"), FORBIDDEN)
+        self.emissions = ops.where(self.mask[:, :, None], emissions, 0.0)
+        seen = ops.cumsum(ops.cast(self.mask, "int32"), axis=1)  # (batch, time)
+        total = ops.sum(ops.cast(self.mask, "int32"), axis=1, keepdims=True)  # (batch, 1)
+        self.occupied = total[:, 0] > 0
+        self.first = self.mask & (seen == 1)
+        self.last = self.mask & (seen == total)
+        self.linked = self.mask & (seen > 1)
+        self.continues = self.mask & (seen < total)
+        self.offset = None
+
+    def _scores(self, value, name, shape):
+        if value is None:
+            return ops.zeros(shape, dtype="float32")
+        value = ops.cast(ops.convert_to_tensor(value), "float32")
+        if tuple(value.shape) != shape:
+            raise ValueError(f"`crf` needs `{name}` of shape {shape}. Received: shape={tuple(value.shape)}")
+        return ops.maximum(value, FORBIDDEN)
+
+    def replace(self, **fields):
+        """A copy with other values of some attributes."""
+        other = copy(self)
+        other.__dict__.update(fields)
+        return other
+
+    def detached(self):
+        """A copy that passes on no gradient."""
+        names = ("emissions", "transitions", "start", "end")
+        return self.replace(**{name: ops.stop_gradient(getattr(self, name)) for name in names})
+
+    def with_emissions(self, emissions):
+        """A copy with other emissions, which must be 0 where masked."""
+        return self.replace(emissions=emissions, offset=None)
+
+    def centred(self):
+        """A copy whose largest scores are 0: the same distribution over paths, with fewer digits lost to rounding."""
+        if self.offset is not None:
+            return self
+        peaks = ops.stop_gradient(ops.max(self.emissions, axis=-1, keepdims=True))  # (batch, time, 1)
+        tops = {name: ops.stop_gradient(ops.max(getattr(self, name))) for name in ("transitions", "start", "end")}
+        steps = ops.sum(ops.cast(self.linked, "float32"), axis=1)  # (batch,)
+        ends = ops.where(self.occupied, tops["start"] + tops["end"], 0.0)  # (batch,)
+        offset = ops.sum(peaks, axis=(1, 2)) + tops["transitions"] * steps + ends
+        shifted = {name: getattr(self, name) - top for name, top in tops.items()}
+        return self.replace(emissions=self.emissions - peaks, offset=offset, **shifted)
+
+    def repeat(self, k):
+        """A copy with every sentence repeated k times."""
+        names = ("emissions", "mask", "occupied", "first", "last", "linked", "continues")
+        return self.replace(**{name: ops.repeat(getattr(self, name), k, axis=0) for name in names})
+
+    def padded(self, multiple):
+        """A copy with masked positions at the end, so that `multiple`, at most its length, divides its length."""
+        if multiple == 1:
+            return self
+        missing = -self.emissions.shape[1] % multiple
+        names = ("emissions", "mask", "first", "last", "linked", "continues")
+        fields = {name: getattr(self, name) for name in names if missing}
+        longer = {n: ops.concatenate([x, ops.zeros_like(x[:, :missing])], axis=1) for n, x in fields.items()}
+        return self.replace(**longer)
+
+    def no_rows(self):
+        """Zeros `(batch, tags)`."""
+        return ops.zeros_like(ops.sum(self.emissions, axis=1))
+
+    def no_steps(self):
+        """Zeros `(batch, tags, tags)`."""
+        return ops.zeros_like(self.no_rows()[:, :, None] + self.transitions)
+
+
+def time_first(x):
+    """`(batch, time, ...)` as `(time, batch, ...)`."""
+    return ops.swapaxes(x, 0, 1)
+
+
+def tags_first(x):
+    """`(batch, time, tags)` as `(time, tags, batch)`: batch last, so that the long axis is contiguous."""
+    return ops.transpose(x, (1, 2, 0))
