@@ -1,4 +1,4 @@
-"""Sentences to look through: what is right by gold and what was found, filtered by mistakes. Works without a script."""
+"""A browser of sentences with gold and predicted spans, filtered by mistakes. It works without a script."""
 
 from html import escape
 
@@ -19,15 +19,16 @@ def _browser(number, run):
     if run.predictions is None:
         return missing("predictions.jsonl", "predictions")
     kinds = [kinds_of_mistakes(sentence) for sentence in run.predictions]
-    wrong = [i for i, found in enumerate(kinds) if found][:MOST_WRONG]
-    right = [i for i, found in enumerate(kinds) if not found][:MOST_RIGHT]
+    wrong = [i for i, mistakes in enumerate(kinds) if mistakes][:MOST_WRONG]
+    right = [i for i, mistakes in enumerate(kinds) if not mistakes][:MOST_RIGHT]
     items = "".join(_sentence(i, run.predictions[i], kinds[i]) for i in sorted(wrong + right))
-    counts = {kind: sum(kind in found for found in kinds) for kind in KINDS}
+    counts = {kind: sum(kind in mistakes for mistakes in kinds) for kind in KINDS}
     filters = _filters(number, sum(map(bool, kinds)), {kind: count for kind, count in counts.items() if count})
     shown = f"{len(wrong)} of {sum(map(bool, kinds))} sentences with mistakes and {len(right)} without"
     return (
         f'<div class="browser">{filters}<p class="soft">The first {shown}, of {len(kinds)} sentences{of_part(run)}. '
-        "Red was found and is wrong, with its confidence; yellow was missed. Point at a box for its confidence.</p>"
+        "Red spans are wrong predictions, with their confidence; yellow spans were missed. Hover over a span for its "
+        "confidence.</p>"
         f"<ol>{items}</ol></div>"
     )
 

@@ -1,6 +1,6 @@
 """Charts as inline SVG: lines over epochs, heat maps, a reliability diagram. They need no library.
 
-Colours are variables of `report.css`, which differ between light and dark pages: `--run-1` to `--run-6` for runs,
+Colors are variables of `report.css`, which differ between light and dark pages: `--run-1` to `--run-6` for runs,
 `--cold`, `--warm` and `--middle` for heat maps. Sizes are in pixels; no chart is wider than a phone.
 """
 
@@ -22,7 +22,7 @@ LETTER = 0.62  # width of a letter divided by the font size
 
 
 def run_color(number):
-    """The CSS colour of a run, by its index."""
+    """The CSS color of a run, by its index."""
     return f"var(--run-{number % COLORS + 1})"
 
 
@@ -70,7 +70,7 @@ def heat_map(title, matrix, labels, allowed=None, limit=None):
         matrix: `(tags, tags)`. Forbidden cells stay empty.
         labels: A string per tag.
         allowed: `(tags, tags)` bool. Defaults to `None`: nothing is crossed out.
-        limit: The absolute value of the full colour. Defaults to the largest one in the matrix.
+        limit: The absolute value of the full color. Defaults to the largest one in the matrix.
     """
     matrix = np.asarray(matrix, "float64")
     allowed = np.ones(matrix.shape, bool) if allowed is None else np.asarray(allowed)
@@ -104,13 +104,13 @@ def is_narrow(labels):
 
 
 def reliability_diagram(title, rows):
-    """Draws the share right by confidence. On the diagonal, confidences are probabilities.
+    """Draws accuracy by confidence. On the diagonal, confidences are probabilities.
 
     Bars of fewer items are fainter.
 
     Args:
         title: What it shows, for screen readers.
-        rows: Those of `kcrf.metrics.calibration`: `(low, high, count, mean confidence, share right)`.
+        rows: Those of `kcrf.metrics.calibration`: `(low, high, count, mean confidence, accuracy)`.
     """
     height = WIDTH - LEFT - RIGHT + TOP + BOTTOM  # a square of 0 to 1
     x, y = _scale(0, 1, LEFT, WIDTH - RIGHT), _scale(0, 1, height - BOTTOM, TOP)
@@ -120,7 +120,7 @@ def reliability_diagram(title, rows):
     for low, high, count, confidence, right in rows:
         if count:
             side = f'x="{x(low) + 1:.1f}" y="{y(right):.1f}" width="{x(high) - x(low) - 2:.1f}"'
-            tooltip = f"{count} found with {low:.2f} to {high:.2f}: mean confidence {confidence:.3f}, right {right:.3f}"
+            tooltip = f"{count} with {low:.2f} to {high:.2f}: mean confidence {confidence:.3f}, accuracy {right:.3f}"
             fill = f'style="opacity:{0.1 + 0.4 * count / most:.2f}" height="{y(0) - y(right):.1f}"'
             bar = f'<rect class="bar" {side} {fill}><title>{tooltip}</title></rect>'
             point = f'<circle class="point" cx="{x(confidence):.1f}" cy="{y(right):.1f}" r="4"/>'
@@ -218,7 +218,7 @@ def _y_axis(ticks, y, right):
 
 
 def _heat(share):
-    """The CSS colour of a value from -1, cold, over 0 to 1, warm."""
+    """The CSS color of a value from -1, cold, over 0 to 1, warm."""
     share = max(-1.0, min(1.0, share))
     return f"color-mix(in oklab, var(--{'warm' if share > 0 else 'cold'}) {abs(share):.0%}, var(--middle))"
 

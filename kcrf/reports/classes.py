@@ -1,4 +1,4 @@
-"""What the page shows of text classifiers: confusion matrix or scatter plot, surest mistakes, calibration."""
+"""The sections of text classifiers: confusion matrix or scatter plot, most confident mistakes, calibration."""
 
 from html import escape
 
@@ -25,12 +25,12 @@ def _has_numbers(run):
 
 
 def confusion(number, run):
-    """How often each label was taken for each other; for regression the numbers found by those of gold."""
+    """The confusion matrix; for regression, predictions plotted against gold."""
     if not run.predictions:
         return missing("predictions.jsonl", "predictions")
     if _has_numbers(run):
         points = [(row["gold"], row["found"]) for row in run.predictions]
-        return f"<figure>{scatter_plot('Number found by number in gold', points)}</figure>"
+        return f"<figure>{scatter_plot('Predicted number by gold number', points)}</figure>"
     labels = list(run.predictions[0]["probabilities"])
     places = {label: place for place, label in enumerate(labels)}
     counts = np.zeros((len(labels), len(labels)), int)
@@ -39,8 +39,9 @@ def confusion(number, run):
     shown = np.sort(np.argsort(-counts.sum(1), kind="stable")[:MOST_LABELS])  # the most frequent, in their order
     note = f"The {len(shown)} most frequent of {len(labels)} labels. " if len(shown) < len(labels) else ""
     rows = [_confusion_row(labels[i], counts[i], i, shown) for i in shown]
-    head = ["gold \\ found", *(f"<span{in_language(labels[i])}>{escape(labels[i])}</span>" for i in shown)]
-    return f'<p class="soft">{note}Rows are labels of gold, columns those found{of_part(run)}.</p>{table(head, rows)}'
+    head = ["gold \\ predicted", *(f"<span{in_language(labels[i])}>{escape(labels[i])}</span>" for i in shown)]
+    note = f"{note}Rows are gold labels, columns are predicted labels{of_part(run)}."
+    return f'<p class="soft">{note}</p>{table(head, rows)}'
 
 
 def _confusion_row(label, counts, own, shown):
@@ -55,30 +56,30 @@ def _confusion_row(label, counts, own, shown):
 
 
 def mistakes_of_classes(number, run):
-    """The mistakes of which the classifier was surest; for regression the largest differences."""
+    """The most confident mistakes; for regression, the largest errors."""
     if not run.predictions:
         return missing("predictions.jsonl", "predictions")
     if _has_numbers(run):
         wrong = sorted(run.predictions, key=lambda row: -abs(row["gold"] - row["found"]))[:MOST_MISTAKES]
-        intro, head = f"The {len(wrong)} texts with the largest differences{of_part(run)}.", "difference"
+        intro, head = f"The {len(wrong)} texts with the largest errors{of_part(run)}.", "error"
     else:
         wrong = [row for row in run.predictions if row["gold"] != row["found"]]
         count = len(wrong)
         wrong = sorted(wrong, key=lambda row: -row["probabilities"][row["found"]])[:MOST_MISTAKES]
-        intro = f"{count} of {len(run.predictions)} texts{of_part(run)} are wrong; the {len(wrong)} surest mistakes:"
+        intro = f"{count} of {len(run.predictions)} texts{of_part(run)} are wrong. The {len(wrong)} most confident:"
         head = "confidence"
     if not wrong:
         return f"<p>No mistakes in {len(run.predictions)} texts{of_part(run)}.</p>"
-    return f'<p class="soft">{intro}</p>{table(["text", "gold", "found", head], map(_mistake_row, wrong))}'
+    return f'<p class="soft">{intro}</p>{table(["text", "gold", "predicted", head], map(_mistake_row, wrong))}'
 
 
 def _mistake_row(row):
     is_number = isinstance(row["gold"], (int, float))
-    sure = row["found"] - row["gold"] if is_number else row["probabilities"][row["found"]]
+    number = row["found"] - row["gold"] if is_number else row["probabilities"][row["found"]]
     texts = "<br>".join(_shortened(text) for text in (row["text"], row["text_b"]) if text is not None)
-    gold, found = (f"{value:.5g}" if is_number else escape(value) for value in (row["gold"], row["found"]))
-    numbers = (f'<td class="number"{in_language(value)}>{value}</td>' for value in (gold, found))
-    return "", [f"<td{in_language(row['text'])}>{texts}</td>", *numbers, number_cell(float(sure))]
+    labels = (f"{value:.5g}" if is_number else escape(value) for value in (row["gold"], row["found"]))
+    cells = (f'<td class="number"{in_language(label)}>{label}</td>' for label in labels)
+    return "", [f"<td{in_language(row['text'])}>{texts}</td>", *cells, number_cell(float(number))]
 
 
 def _shortened(text):
@@ -86,10 +87,10 @@ def _shortened(text):
 
 
 def calibration_of_classes(number, run):
-    """Whether the probability of the label that was found is the share of the texts where it is right."""
+    """Whether the probability of a predicted label is the fraction of texts for which it is correct."""
     if not run.predictions:
         return missing("predictions.jsonl", "probabilities")
     if _has_numbers(run):
         return "<p>Numbers have no probabilities.</p>"
-    found = [(row["probabilities"][row["found"]], row["found"] == row["gold"]) for row in run.predictions]
-    return calibration_table(*calibration(*zip(*found, strict=True)), f"{len(found)} texts{of_part(run)}")
+    predictions = [(row["probabilities"][row["found"]], row["found"] == row["gold"]) for row in run.predictions]
+    return calibration_table(*calibration(*zip(*predictions, strict=True)), f"{len(predictions)} texts{of_part(run)}")

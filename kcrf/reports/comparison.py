@@ -3,12 +3,13 @@
 import numpy as np
 
 from kcrf.metrics import bootstrap_difference, f1_of_counts, span_counts
+from kcrf.reports.titles import SETS
 
 __all__ = ["differences_from_the_best", "why_not_comparable"]
 
 
 def why_not_comparable(runs, part):
-    """Says why the scores of a part cannot be compared: a sentence, or `None` if they can.
+    """The reason why the scores of a set cannot be compared, a sentence; `None` if they can.
 
     Args:
         runs: A list of `RunRecord`s.
@@ -21,7 +22,7 @@ def why_not_comparable(runs, part):
     sizes = {_gold_count(run.scores[part]) for run in runs}
     texts = {_gold(run) for run in runs if run.part == part and run.predictions is not None}
     if len(sizes) > 1 or len(texts) > 1:
-        return f"the runs have different {part} texts"
+        return f"the runs have different texts in the {SETS[part]}"
     return None
 
 

@@ -1,4 +1,4 @@
-"""What the log of a run has for each epoch, as curves: of each run, or of all runs of a setting together."""
+"""The columns of a run's log as curves by epoch: of each run, or of all runs with the same settings together."""
 
 from html import escape
 
@@ -14,11 +14,14 @@ __all__ = ["curves_section"]
 # Columns of the log that are drawn as curves, with title and explanation. A CRFMonitor writes the last four.
 CURVES = {
     "loss": ("Training loss", "per sentence"),
-    **{f"valid_{key}": (f"{TITLES[key]} on the held-out part", "") for key in METRICS},
-    "transition_size": ("Size of the transitions", "standard deviation; should come near the emission gap"),
-    "emission_gap": ("Emission gap", "median distance of a token's best two scores"),
-    "illegal_above_legal": ("Illegal transitions above a legal one", "0 where the CRF has learnt the scheme"),
-    "viterbi_differs": ("Tokens where Viterbi differs from argmax", "share; 0 means that the CRF decides nothing"),
+    **{f"valid_{key}": (f"{TITLES[key]} on the validation set", "") for key in METRICS},
+    "transition_size": ("Size of the transitions", "standard deviation; should approach the emission gap"),
+    "emission_gap": ("Emission gap", "median difference between the two best scores of a token"),
+    "illegal_above_legal": ("Forbidden transitions above an allowed one", "0 once the CRF has learned the tag scheme"),
+    "viterbi_differs": (
+        "Tokens where Viterbi differs from argmax",
+        "fraction; 0 means that the transitions change no tag",
+    ),
 }
 
 

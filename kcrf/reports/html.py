@@ -4,7 +4,7 @@ import re
 from html import escape
 
 from kcrf.reports.charts import reliability_diagram, run_color
-from kcrf.reports.titles import format_value
+from kcrf.reports.titles import SETS, format_value
 
 __all__ = [
     "calibration_table",
@@ -32,32 +32,32 @@ def in_language(*texts):
     (' lang="zh"', '')
     """
     text = "".join(texts)
-    found = next((language for language, script in _LANGUAGES.items() if script.search(text)), None)
-    return f' lang="{found}"' if found else ""
+    code = next((code for code, script in _LANGUAGES.items() if script.search(text)), None)
+    return f' lang="{code}"' if code else ""
 
 
 def chip(number):
-    """A small square in the colour of a run."""
+    """A small square in the color of a run."""
     return f'<span class="chip" style="background:{run_color(number)}"></span>'
 
 
-def missing(file, what):
-    """The paragraph in place of what a run folder does not have."""
-    return f'<p class="soft">No {what}: <code>{file}</code> is not in the run folder.</p>'
+def missing(file, content):
+    """The paragraph in place of content that a run folder lacks."""
+    return f'<p class="soft">No {content}: <code>{file}</code> is not in the run folder.</p>'
 
 
 def of_part(run):
-    """ " of the test part", or "" for a run that was not scored."""
-    return f" of the {run.part} part" if run.part else ""
+    """ " of the test set", or "" for a run that was not scored."""
+    return f" of the {SETS[run.part]}" if run.part else ""
 
 
 def each_run(runs, show):
-    """What `show(number, run)` returns for each run, in the colour of the run; under its name if there are several."""
+    """The HTML of `show(number, run)` for each run, in the color of the run; under its name if there are several."""
     blocks = []
     for number, (name, run) in enumerate(runs.items()):
         heading = f"<h3>{chip(number)}{escape(name)}</h3>" if len(runs) > 1 else ""
         blocks.append(f'<div style="--run:{run_color(number)}">{heading}{show(number, run)}</div>')
-    return "".join(blocks)
+    return f'<div class="each-run">{"".join(blocks)}</div>' if blocks else ""
 
 
 def table(head, rows, kind=""):
@@ -78,18 +78,18 @@ def number_cell(value, kind=""):
     return f'<td class="number {kind}">{escape(format_value(value))}</td>'
 
 
-def calibration_table(rows, error, what):
-    """What `kcrf.metrics.calibration` returns, as a number, a diagram and a table; `what` says over what."""
+def calibration_table(rows, error, items):
+    """The results of `kcrf.metrics.calibration` as a number, a diagram and a table; `items` names what it counts."""
     lines = [
         ("", [f"<td>{low:.1f} to {high:.1f}</td>", *(number_cell(value) for value in (count, mean, share))])
         for low, high, count, mean, share in rows
         if count
     ]
-    head = ["confidence", "found", "mean", "right"]
+    head = ["confidence", "count", "mean", "correct"]
     return (
-        f'<p>Expected calibration error <b>{error:.4f}</b> <span class="soft">over {what}: the mean distance of '
-        "confidence and share right. At 0 confidences are probabilities.</span></p>"
-        f'<div class="halves">{reliability_diagram("Share right by confidence", rows)}{table(head, lines)}</div>'
+        f'<p>Expected calibration error <b>{error:.4f}</b> <span class="soft">over {items}: the mean distance '
+        "between confidence and accuracy. At 0, confidences are probabilities.</span></p>"
+        f'<div class="halves">{reliability_diagram("Accuracy by confidence", rows)}{table(head, lines)}</div>'
     )
 
 

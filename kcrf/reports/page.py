@@ -6,7 +6,7 @@ from os import PathLike
 from pathlib import Path
 
 from kcrf.files import write_aside
-from kcrf.reports.sections import SECTIONS, WIDE, anchor, cards
+from kcrf.reports.sections import SECTIONS, anchor, cards
 from kcrf.runs import read_run
 from kcrf.version import __version__
 
@@ -57,8 +57,7 @@ def write_report(run_dirs: Iterable[str | PathLike[str]], path: str | PathLike[s
 
 
 def _section(title, content):
-    kind = "wide-section" if title in WIDE else "half-section"
-    return f'<section id="{anchor(title)}" class="{kind}"><h2>{title}</h2>{content}</section>'
+    return f'<section id="{anchor(title)}"><h2>{title}</h2>{content}</section>'
 
 
 def _names(run_dirs):

@@ -24,9 +24,9 @@ from kcrf.reports.html import (
 )
 from kcrf.reports.mistakes import frequent_mistakes
 from kcrf.reports.seeds import differ_in_seed, seeds_section
-from kcrf.reports.titles import NOT_RANKED, TITLES, format_value
+from kcrf.reports.titles import NOT_RANKED, SETS, TITLES, format_value
 
-__all__ = ["SECTIONS", "WIDE", "anchor", "cards"]
+__all__ = ["SECTIONS", "anchor", "cards"]
 
 MOST_MISTAKES = 20
 CONTEXT = 20  # characters on either side of a mistake
@@ -36,12 +36,12 @@ UNUSED = "-"
 
 
 def cards(runs):
-    """A card for each run: its F1 or other score, and how long it took."""
+    """A card for each run: its main score, and how long it took."""
     return f'<div class="runs">{"".join(_card(number, *item) for number, item in enumerate(runs.items()))}</div>'
 
 
 def _card(number, name, run):
-    about = [f"{TITLES[run.metric]} on the {run.part} part" if run.part else "not scored yet"]
+    about = [f"{TITLES[run.metric]} on the {SETS[run.part]}" if run.part else "not scored yet"]
     if run.log:
         about.append(f"{len(run.log)} epoch{'s' * (len(run.log) > 1)}")
         seconds = run.log[-1].get("seconds")
@@ -56,48 +56,48 @@ def _scores(runs):
     parts = [part for part in ("test", "valid") if any(part in (run.scores or {}) for run in runs.values())]
     if not parts:
         return missing("scores.json", "scores yet")
-    rows, notes, are_seeds = [], [], differ_in_seed(runs)
-    heading = [*_heading(runs), *(["mean", "deviation"] if are_seeds else [])]
+    tables, notes, are_seeds = [], [], differ_in_seed(runs)
     for part in parts:
         scored = [run for run in runs.values() if part in (run.scores or {})]
         obstacle = why_not_comparable(scored, part)
         columns = [_by_title((run.scores or {}).get(part, {})) for run in runs.values()]
-        rows.append(("part", [f'<td colspan="{len(heading)}">{part} part</td>']))
         titles = dict.fromkeys(title for column in columns for title in column)
-        rows += [_score_row(title, [column.get(title) for column in columns], obstacle, are_seeds) for title in titles]
+        rows = [_score_row(title, [column.get(title) for column in columns], obstacle, are_seeds) for title in titles]
+        tables.append(table([SETS[part], *_names(runs), *(["mean", "deviation"] if are_seeds else [])], rows))
         if len(scored) > 1:
             notes += [_not_comparable(part, obstacle)] if obstacle else _notes_on_differences(runs, part)
     if len(runs) > 1:
-        notes.insert(0, "The best of several runs is bold, where they can be compared.")
-    return table(heading, rows) + "".join(f'<p class="soft">{note}</p>' for note in notes)
+        notes.insert(0, "The best of several runs is bold if they can be compared.")
+    notes = "".join(f'<p class="soft">{note}</p>' for note in notes)
+    return f'<div class="side-by-side">{"".join(tables)}</div>{notes}'
 
 
 def _not_comparable(part, obstacle):
-    return f"The scores of the {part} part cannot be compared: {obstacle}."
+    return f"The scores on the {SETS[part]} cannot be compared: {obstacle}."
 
 
 def _notes_on_differences(runs, part):
-    """A sentence for each run but the best: how far it is behind, and whether that may be chance."""
-    what = "Accuracy" if any(map(is_classifier, runs.values())) else "F1"
+    """A sentence for each run but the best: its distance from the best, and whether the distance may be chance."""
+    metric = "Accuracy" if any(map(is_classifier, runs.values())) else "F1"
     for best, name, count, (difference, low, high) in differences_from_the_best(runs, part):
         verdict = "more than noise" if low > 0 else "within the noise of so few sentences: it may be chance"
         yield (
-            f"{what} on the {part} part: {escape(best)} is {difference:.4f} above {escape(name)}; 95 % of bootstrap "
+            f"{metric} on the {SETS[part]}: {escape(best)} is {difference:.4f} above {escape(name)}; 95 % of bootstrap "
             f"draws of the {count} sentences lie between {low:+.4f} and {high:+.4f}, {verdict}."
         )
 
 
 def _by_title(scores):
     """The scores of a part by their titles; those of entities also for each type, those of texts for each label."""
-    found = {title: scores.get(key) for key, title in TITLES.items()}
-    found["F1, mean over types"] = scores.get("macro", {}).get("f")
+    values = {title: scores.get(key) for key, title in TITLES.items()}
+    values["F1, mean over types"] = scores.get("macro", {}).get("f")
     by_label = {**scores.get("types", {}), **scores.get("labels", {})}
-    found.update({f"F1 of {label}": figures.get("f") for label, figures in by_label.items()})
-    return {title: value for title, value in found.items() if value is not None}
+    values.update({f"F1 of {label}": figures.get("f") for label, figures in by_label.items()})
+    return {title: value for title, value in values.items() if value is not None}
 
 
-def _heading(runs):
-    return ["", *(chip(number) + escape(name) for number, name in enumerate(runs))]
+def _names(runs):
+    return [chip(number) + escape(name) for number, name in enumerate(runs)]
 
 
 def _score_row(title, values, obstacle, are_seeds):
@@ -112,9 +112,9 @@ def _score_row(title, values, obstacle, are_seeds):
 
 def _transitions(runs):
     note = (
-        '<p class="soft">From row to column: warm raises a score, cold lowers it, one scale for all epochs of a run. '
-        "Illegal transitions of the scheme are crossed out; a frame marks an illegal one that scores above a legal one "
-        "out of the same tag.</p>"
+        '<p class="soft">Scores from the tag of the row to that of the column: warm colors are positive, cold colors '
+        "negative, on one scale for all epochs of a run. Transitions that the scheme forbids are crossed out. A frame "
+        "marks a forbidden transition that scores above an allowed one from the same tag.</p>"
     )
     return note + each_run(_taggers(runs), _heat_maps) if _taggers(runs) else ""
 
@@ -169,8 +169,8 @@ def _mistakes_of(number, run):
         for kind, count in kinds.most_common()
     )
     shown = mistakes[:MOST_MISTAKES]
-    rows = table(["gold", "found", "times", "confidence", "with the largest"], map(_mistake_row, shown), "mistakes")
-    total = f"{kinds.total()} mistakes of {len(mistakes)} sorts in {where}; the most frequent {len(shown)}"
+    rows = table(["gold", "predicted", "times", "confidence", "example"], map(_mistake_row, shown), "mistakes")
+    total = f"{kinds.total()} mistakes of {len(mistakes)} sorts in {where}; the {len(shown)} most frequent"
     return f'<p class="soft">{total}.</p><div class="pair"><ul class="kinds">{bars}</ul>{rows}</div>'
 
 
@@ -181,7 +181,7 @@ def _mistake_row(mistake):
     context = f"{dots[0]}{escape(before)}<mark>{escape(text[start:end])}</mark>{escape(after)}{dots[1]}"
     return "", [
         f'<td data-name="gold"><span>{spans(mistake.gold)}</span></td>',
-        f'<td data-name="found" class="found"><span>{spans(mistake.found)}</span></td>',
+        f'<td data-name="predicted" class="found"><span>{spans(mistake.predicted)}</span></td>',
         f'<td data-name="times" class="number">{mistake.count}</td>',
         f'<td data-name="confidence" class="number">{_two_digits(mistake.confidence)}</td>',
         f'<td data-name="in"><span class="context"{in_language(text)}>{context}</span></td>',
@@ -189,7 +189,7 @@ def _mistake_row(mistake):
 
 
 def _two_digits(value):
-    return "-" if value is None else f"{value:.2f}"
+    return "-" if value in (None, []) else f"{value:.2f}"
 
 
 def _calibration(runs):
@@ -199,28 +199,40 @@ def _calibration(runs):
 def _calibration_of(number, run):
     if is_classifier(run):
         return calibration_of_classes(number, run)
-    found = []
+    confidences = []
     for sentence in run.predictions or ():
         gold = set(map(tuple, sentence["gold"]))
-        found += [(span[3], tuple(span[:3]) in gold) for span in sentence["found"]]
-    if not found:
+        confidences += [(span[3], tuple(span[:3]) in gold) for span in sentence["found"]]
+    if not confidences:
         return missing("predictions.jsonl", "confidences")
-    shown = calibration_table(*calibration(*zip(*found, strict=True)), f"{len(found)} spans{of_part(run)}")
+    diagram = calibration_table(
+        *calibration(*zip(*confidences, strict=True)), f"{len(confidences)} spans{of_part(run)}"
+    )
     temperature = escape(str(run.settings.get("temperature", 1.0)))  # runs of 0.1.0 have none
-    return f"{shown}<p>Scores are divided by the temperature {temperature}, fitted on the held-out part.</p>"
+    return f"{diagram}<p>Scores are divided by the temperature {temperature}, fitted on the validation set.</p>"
 
 
 def _settings(runs):
+    """The settings that differ between runs; behind a click those that are equal. Those without a value are omitted."""
     used = [_used_settings(run.settings) for run in runs.values()]
-    names = list(dict.fromkeys(name for run in runs.values() for name in run.settings))
-    rows = []
-    for name in names:
-        values = [settings.get(name) for settings in used if settings.get(name) is not UNUSED]
-        differs = any(value != values[0] for value in values)
-        cells = (f'<td class="number">{escape(str(settings.get(name)))}</td>' for settings in used)
-        rows.append(("differs" if differs else "", [f"<td>{escape(name)}</td>", *cells]))
-    rows.sort(key=lambda row: row[0] == "")  # settings that differ come first
-    return table(_heading(runs), rows, "settings")
+    names = dict.fromkeys(name for run in runs.values() for name in run.settings)
+    values = {name: [settings.get(name) for settings in used] for name in names}
+    values = {name: row for name, row in values.items() if any(value not in (None, []) for value in row)}
+    differing = {name: row for name, row in values.items() if len({str(v) for v in row if v is not UNUSED}) > 1}
+    equal = {name: row for name, row in values.items() if name not in differing}
+    if len(runs) == 1:
+        return _setting_table(runs, equal, "settings in-columns")
+    shown = _setting_table(runs, differing) if differing else '<p class="soft">All settings are equal.</p>'
+    return f"{shown}<details><summary>{len(equal)} settings are equal</summary>{_setting_table(runs, equal)}</details>"
+
+
+def _setting_table(runs, values, kind="settings"):
+    rows = (("", [f"<td>{escape(name)}</td>", *map(_setting_cell, row)]) for name, row in values.items())
+    return table(["", *_names(runs)], rows, kind)
+
+
+def _setting_cell(value):
+    return f'<td class="number">{"-" if value in (None, []) else escape(str(value))}</td>'
 
 
 def _used_settings(settings):
@@ -245,4 +257,3 @@ SECTIONS = {  # a section that is "" is left out
     "Calibration": _calibration,
     "Settings": _settings,
 }
-WIDE = {"Learning curves", "Mistakes", "Sentences"}  # the others take half the width of a screen where two fit

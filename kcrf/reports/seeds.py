@@ -7,7 +7,7 @@ import numpy as np
 
 from kcrf.reports.charts import box_plot
 from kcrf.reports.html import number_cell, table
-from kcrf.reports.titles import TITLES
+from kcrf.reports.titles import SETS, TITLES
 
 __all__ = ["differ_in_seed", "groups_by_settings", "seeds_section"]
 
@@ -15,9 +15,9 @@ IGNORED = ("seed", "mean", "deviation", "temperature")  # but for the seed, they
 
 
 def groups_by_settings(runs):
-    """The runs of each setting, whatever their seeds: a dict from what differs between settings to a list of runs.
+    """The runs with equal settings but for the seed: a dict from the settings that differ to a list of runs.
 
-    What a run chose itself, as the number of epochs by the size of its data, is no difference.
+    Settings that a run chose itself, such as the number of epochs by the size of its data, do not count.
     """
     groups = {}
     for run in runs.values():
@@ -34,7 +34,7 @@ def groups_by_settings(runs):
 
 
 def differ_in_seed(runs):
-    """Whether there are several runs whose settings differ in the seed alone, or in what follows from the data."""
+    """Whether there are several runs and their settings differ only in the seed, or as a consequence of the data."""
     return len(runs) > 1 and len(groups_by_settings(runs)) == 1
 
 
@@ -44,7 +44,7 @@ def seeds_section(runs):
         name: [run.score for run in group if run.score is not None] for name, group in groups_by_settings(runs).items()
     }
     groups = {name: values for name, values in groups.items() if len(values) > 1}
-    titles = {f"{TITLES[run.metric]} on the {run.part} part" for run in runs.values() if run.score is not None}
+    titles = {f"{TITLES[run.metric]} on the {SETS[run.part]}" for run in runs.values() if run.score is not None}
     if not groups or len(titles) > 1:
         return ""
     title = f"{titles.pop()} by seed"
@@ -60,6 +60,6 @@ def seeds_section(runs):
     ]
     figures = table([title, "runs", "mean", "deviation"], rows)
     return (
-        '<p class="soft">A box holds the middle half of the runs, its line is the median, points are runs.</p>'
+        '<p class="soft">A box spans the quartiles, its line is the median, points are runs.</p>'
         f'<div class="halves"><figure>{box_plot(title, groups)}</figure>{figures}</div>'
     )

@@ -32,8 +32,8 @@ def table_of_parts(title: str, parts: Mapping[str, dict[str, Any]]) -> Table:
 
     Args:
         title: The line above the table.
-        parts: A dict from the name of a part to what a function of `kcrf.metrics`, such as `entity_scores`, returned
-            for it.
+        parts: A dict from the name of a set to its scores, as a function of `kcrf.metrics` such as `entity_scores`
+            returns them.
     """
     keys, rows = columns_of(parts), []
     for name, scores in parts.items():
@@ -46,7 +46,7 @@ def table_of_parts(title: str, parts: Mapping[str, dict[str, Any]]) -> Table:
 
 
 def columns_of(parts):
-    """The keys of the scores that a terminal has room for, by what the scores of the parts are of."""
+    """The keys of the scores that a terminal has room for: those of entities, of classes, of numbers or of words."""
     for columns, key in ((ENTITY_COLUMNS, "types"), (CLASS_COLUMNS, "labels"), (NUMBER_COLUMNS, "pearson")):
         if any(key in scores for scores in parts.values()):
             return columns

@@ -1,4 +1,4 @@
-"""What scores are called, in the terminal and on the page, and how numbers are shown."""
+"""Titles of scores and sets, in the terminal and on the page, and the format of numbers."""
 
 from kcrf.metrics.classes import CLASSIFICATION_METRICS, REGRESSION_METRICS
 
@@ -8,29 +8,31 @@ __all__ = [
     "METRICS",
     "NOT_RANKED",
     "NUMBER_COLUMNS",
+    "SETS",
     "TITLES",
     "WORD_COLUMNS",
     "format_value",
 ]
 
-TITLES = {  # by key in what the functions of `kcrf.metrics` return
+SETS = {"test": "test set", "valid": "validation set"}  # by key in scores.json
+TITLES = {  # by key in the results of `kcrf.metrics`
     "f": "F1",
     "precision": "precision",
     "recall": "recall",
     "oov_rate": "OOV rate",
     "oov_recall": "OOV recall",
     "iv_recall": "IV recall",
-    "true_words": "words in gold",
-    "test_words": "words found",
-    "true_entities": "entities in gold",
-    "found_entities": "entities found",
-    "correct": "entities right",
+    "true_words": "gold words",
+    "test_words": "predicted words",
+    "true_entities": "gold entities",
+    "found_entities": "predicted entities",
+    "correct": "correct entities",
     "accuracy": "accuracy",
     "macro_f": "mean F1",
     "matthews": "Matthews",
     "pearson": "Pearson",
     "spearman": "Spearman",
-    "mean_error": "mean difference",
+    "mean_error": "mean absolute error",
     "examples": "texts",
 }
 METRICS = (*CLASSIFICATION_METRICS, *REGRESSION_METRICS)

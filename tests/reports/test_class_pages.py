@@ -61,14 +61,14 @@ def test_the_page_of_a_classifier(tmp_path):
     assert ["accuracy", "0.6000"] in rows and ["F1 of yes", "0.6667"] in rows
     sure, right = zip((0.9, True), (0.8, False), (0.95, True), (0.7, False), (0.6, True))
     assert f"{calibration(sure, right)[1]:.4f}" in page.texts
-    assert "accuracy on the held-out part" in page.texts and "accuracy on the valid part · 2 epochs" in page.source
+    assert "accuracy on the validation set" in page.texts and "accuracy on the validation set · 2 epochs" in page.source
     assert "Transitions" not in page.texts and "Sentences" not in page.texts and "<i>" not in page.source
 
 
 def test_two_classifiers_are_compared_by_their_accuracy(tmp_path):
     runs = of_labels(tmp_path / "one", ROWS * 40), of_labels(tmp_path / "two", [(g, 1 - p) for g, p in ROWS] * 40)
     page = page_of(tmp_path, *runs)
-    assert "Accuracy on the valid part: one is 0.2000 above two; 95 % of bootstrap draws of the 200" in page.source
+    assert "Accuracy on the validation set: one is 0.2000 above two; 95 % of bootstrap draws of the 200" in page.source
 
 
 def test_the_page_of_numbers(tmp_path):

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from chromium import Page as Browser
 
 from kcrf.commands import main
 from kcrf.metrics import bootstrap_difference, calibration
@@ -115,12 +116,12 @@ def test_text_of_files_stays_text(run_dir):
 def test_the_figures_are_those_of_the_files(run_dir):
     page = report(run_dir)
     rows = [row for row in page.rows if row]
-    parts = [row[0] for row in rows].index("test part"), [row[0] for row in rows].index("valid part")
+    parts = [row[0] for row in rows].index("test set"), [row[0] for row in rows].index("validation set")
     for part, name in zip(parts, ("test", "valid"), strict=True):
         found = {row[0]: row[1] for row in rows[part + 1 : part + 8] if len(row) == 2}
         assert found["F1"] == f"{SCORES[name]['f']:.4f}" and found["recall"] == f"{SCORES[name]['recall']:.4f}"
         assert found["precision"] == f"{SCORES[name]['precision']:.4f}"
-        assert found["words found"] == str(SCORES[name]["test_words"])
+        assert found["predicted words"] == str(SCORES[name]["test_words"])
     assert ["OOV recall", "0.5000"] in rows and ["learning_rate", "0.0002"] in rows
     assert "0.7055" in page.text or "0.7056" in page.text
     for told in ("epoch 1: 20.5", "epoch 2: 10.25", "epoch 2: 0.85", "epoch 2: 5"):
@@ -150,7 +151,7 @@ def test_the_calibration_is_counted_over_the_spans_found(run_dir):
 
 def test_the_most_frequent_mistake_comes_first_with_its_surest_place(run_dir):
     page = report(run_dir)
-    at = next(number for number, row in enumerate(page.rows) if row[:2] == ["gold", "found"])
+    at = next(number for number, row in enumerate(page.rows) if row[:2] == ["gold", "predicted"])
     assert page.rows[at + 1] == ["甲乙丙丁", "甲乙丙丁", "2", "0.70", "甲乙丙丁"]
     assert page.rows[at + 2] == ["<script>alert(1)</script>", "<script>alert(1)</script>", "1", "0.50"] + [
         "<script>alert(1)</script>"
@@ -161,7 +162,7 @@ def test_the_most_frequent_mistake_comes_first_with_its_surest_place(run_dir):
 def test_mistakes_are_told_apart_and_counted():
     def mistake(gold, found):
         sentence = {"text": "abcdefgh", "gold": gold, "found": [(*span, 0.5) for span in found]}
-        return [(m.kind, m.gold, m.found) for m in frequent_mistakes([sentence])]
+        return [(m.kind, m.gold, m.predicted) for m in frequent_mistakes([sentence])]
 
     per, loc = (0, 2, "PER"), (0, 2, "LOC")
     assert mistake([per], [per]) == []
@@ -185,14 +186,34 @@ def test_several_runs_stand_side_by_side(run_dir):
     better = {"test": {**SCORES["test"], "f": 0.75}}
     (other / "scores.json").write_text(json.dumps(better))
     page = report(run_dir, other)
-    heads = [row for row in page.rows if row[0] == "" and len(row) == 3]
-    assert all(row[1].endswith("/first") and row[2] == "deeper/first" for row in heads) and len(heads) == 2
+    heads = [row for row in page.rows if row[0] in ("", "test set", "validation set") and len(row) == 3]
+    assert all(row[1].endswith("/first") and row[2] == "deeper/first" for row in heads) and len(heads) == 4
     assert ["F1", f"{0.70555:.4f}", "0.7500"] in page.rows and ["F1", "0.8800", "-"] in page.rows
     assert '<td class="number best">0.7500</td>' in page.source
     settings = [row[0] for row in page.rows if row[0] in ("learning_rate", "task", "note")]
     assert settings == ["learning_rate", "note", "task"], "what differs comes first"
     for name in ("transitions.json", "predictions.jsonl"):
         assert name in page.texts
+
+
+def differing_settings(page):
+    shown = page.source.partition('id="settings"')[2].partition("<details")[0]
+    return re.findall(r"<tr class=\"\"><td>(\w+)</td>", shown)
+
+
+def test_settings_without_a_value_are_omitted_and_equal_ones_stand_behind_a_click(run_dir):
+    common = {"task": "cws", "teacher": None, "types": [], "width": 32}
+    for name, settings in {"a": {"seed": 1, "limit": None}, "b": {"seed": 2, "limit": 500}}.items():
+        (run_dir.parent / name).mkdir()
+        (run_dir.parent / name / "config.json").write_text(json.dumps({"settings": {**common, **settings}}))
+    page = report(run_dir.parent / "a", run_dir.parent / "b")
+    assert differing_settings(page) == ["seed", "limit"] and ["limit", "-", "500"] in page.rows
+    assert page.rows[-2:] == [["task", "cws", "cws"], ["width", "32", "32"]]
+    assert "2 settings are equal" in page.texts
+    assert page.source.index("<details>") < page.source.index("<td>task</td>")
+    alone = report(run_dir.parent / "b")
+    assert "<details" not in alone.source
+    assert alone.rows[-4:] == [["task", "cws"], ["width", "32"], ["seed", "2"], ["limit", "500"]]
 
 
 def test_settings_that_a_softmax_does_not_use_are_no_difference(run_dir):
@@ -203,8 +224,8 @@ def test_settings_that_a_softmax_does_not_use_are_no_difference(run_dir):
         (run_dir.parent / name / "config.json").write_text(json.dumps({"settings": settings}))
     page = report(run_dir.parent / "a", run_dir.parent / "b")
     assert ["crf_lr_multiplier", "10.0", "-"] in page.rows and ["constraints", "False", "-"] in page.rows
-    assert page.source.count('<tr class="differs">') == 1  # the head
-    assert report(run_dir.parent / "a", run_dir.parent / "c").source.count('<tr class="differs">') == 1  # constraints
+    assert differing_settings(page) == ["head"]
+    assert differing_settings(report(run_dir.parent / "a", run_dir.parent / "c")) == ["constraints"]
 
 
 def copy_of(run_dir, name, **files):
@@ -224,14 +245,14 @@ def test_scores_of_other_tasks_or_other_texts_are_not_compared(run_dir):
     other = copy_of(run_dir, "ner", scores_json=better, config_json=json.dumps({"settings": tasks}))
     page = report(run_dir, other)
     assert "number best" not in page.source
-    assert "The scores of the test part cannot be compared: the runs have different tasks (cws, ner)." in page.texts
+    assert "The scores on the test set cannot be compared: the runs have different tasks (cws, ner)." in page.texts
     changed = [{**PREDICTIONS[0], "text": "甲乙丙戊"}, *PREDICTIONS[1:]]
     lines = "".join(json.dumps(row) + "\n" for row in changed)
     other = copy_of(run_dir, "text", scores_json=better, predictions_jsonl=lines)
     page = report(run_dir, other)
-    assert "cannot be compared: the runs have different test texts." in page.text
+    assert "cannot be compared: the runs have different texts in the test set." in page.text
     size = json.dumps({"valid": {**SCORES["valid"], "true_words": 7}})
-    assert "different valid texts" in report(run_dir, copy_of(run_dir, "size", scores_json=size)).text
+    assert "different texts in the validation set" in report(run_dir, copy_of(run_dir, "size", scores_json=size)).text
 
 
 def test_the_difference_of_two_runs_comes_with_its_interval_and_a_word_on_noise(run_dir):
@@ -260,6 +281,24 @@ def test_mistakes_and_calibration_have_the_colour_of_their_run(run_dir):
     for selector in (".bar", ".point", ".kinds i"):
         rule = re.search(re.escape(selector) + r" \{[^}]*\}", style)[0]
         assert "var(--run)" in rule and "--run-1" not in rule
+
+
+@pytest.mark.parametrize("width", [1200, 400])
+def test_no_table_is_clipped_and_no_card_is_mostly_empty(run_dir, width, tmp_path_factory):
+    other = copy_of(run_dir, "a_run_with_a_long_name")
+    report(run_dir, other)
+    page = Browser(tmp_path_factory.mktemp("chromium"))
+    try:
+        page.open((run_dir.parent / "page.html").as_uri(), width)
+        clipped = "[...document.querySelectorAll('.wide')].filter(x => x.scrollWidth > x.clientWidth)"
+        assert page.value(f"{clipped}.map(x => [x.closest('section').id, x.scrollWidth, x.clientWidth])") == []
+        assert page.value("document.documentElement.scrollWidth") == width
+        ends = "Math.max(...[...x.querySelectorAll('*')].map(y => y.getBoundingClientRect().bottom))"
+        empty = f"[...document.querySelectorAll('section')].map(x => x.getBoundingClientRect().bottom - {ends})"
+        assert max(page.value(empty)) < 60
+        assert page.errors == []
+    finally:
+        page.close()
 
 
 def test_only_the_first_and_the_last_heat_map_are_shown(run_dir):
@@ -312,10 +351,10 @@ def test_the_page_does_not_grow_with_the_corpus_and_chinese_is_marked_as_such(ru
     page = report(run_dir)
     section = page.source.partition('id="sentences"')[2].partition("</section>")[0]
     assert section.count('<li class="wrong') == 200 and section.count('<li class="right"') == 50
-    assert "The first 200 of 1000 sentences with mistakes and 50 without, of 1500 sentences of the test part" in section
+    assert "The first 200 of 1000 sentences with mistakes and 50 without, of 1500 sentences of the test set" in section
     mistakes = page.source.partition('id="mistakes"')[2].partition("</section>")[0]
     assert 'class="piece" lang="zh">甲乙<' in mistakes and 'class="context" lang="zh"' in mistakes
-    assert "<details" not in page.source
+    assert "<details" not in page.source  # nothing but equal settings is behind a click
 
 
 def test_a_run_of_which_little_is_left_has_a_page_too(tmp_path):
@@ -342,7 +381,7 @@ def test_entities_have_scores_by_type_and_large_heat_maps(run_dir):
     (run_dir / "predictions.jsonl").write_text(json.dumps(entity))
     page = report(run_dir)
     assert ["F1 of LOC", "0.5000"] in page.rows and ["F1 of <PER>", "0.2500"] in page.rows
-    assert ["F1, mean over types", "0.3750"] in page.rows and ["entities found", "4"] in page.rows
+    assert ["F1, mean over types", "0.3750"] in page.rows and ["predicted entities", "4"] in page.rows
     assert "O to I-LOC: forbidden" in page.texts and "O to B-LOC: +0.500" in page.texts
     assert ["aPER", "nothing", "1", "-", "ab?c"] in page.rows
 
@@ -389,10 +428,10 @@ def test_a_run_of_a_newer_version_is_refused(run_dir):
 def test_mistakes_and_calibration_name_their_part(run_dir):
     write_report([run_dir], run_dir / "page.html")
     source = (run_dir / "page.html").read_text(encoding="utf-8")
-    assert source.count("in 3 sentences of the test part") == 1 and "over 5 spans of the test part" in source
+    assert source.count("in 3 sentences of the test set") == 1 and "over 5 spans of the test set" in source
     (run_dir / "scores.json").write_text(json.dumps({"valid": SCORES["valid"]}))
     write_report([run_dir], run_dir / "page.html")
-    assert "of the valid part" in (run_dir / "page.html").read_text(encoding="utf-8")
+    assert "of the validation set" in (run_dir / "page.html").read_text(encoding="utf-8")
 
 
 def test_the_command_writes_into_the_first_run_or_where_it_is_told(run_dir, capsys):
@@ -467,4 +506,4 @@ def test_a_reliability_diagram_shows_the_share_that_was_right():
     svg = reliability_diagram("t", rows)
     heights = [float(h) for h in re.findall(r'<rect class="bar".*? height="([\d.]+)"', svg)]
     assert heights[0] == 0 and heights[1] == pytest.approx(0.75 * (340 - 46 - 12), abs=0.11)
-    assert "4 found with 0.90 to 1.00: mean confidence 0.950, right 0.750" in svg
+    assert "4 with 0.90 to 1.00: mean confidence 0.950, accuracy 0.750" in svg
