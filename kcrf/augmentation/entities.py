@@ -12,6 +12,8 @@ from kcrf.readers.word_tokens import token_spans
 
 __all__ = ["EntityPools", "alter_sentence"]
 
+_CHARACTERS = 0.9  # fraction of the tokens that are one character, where tokens are characters
+
 
 class Segment(NamedTuple):
     """An entity, or the text between two entities.
@@ -31,6 +33,7 @@ class EntityPools:
     Attributes:
         mentions: A dict from types to the different entities of that type, lists of `Piece`.
         tokens: A dict from tags, "O" or such as "B-PER", to all tokens with that tag.
+        are_characters: Whether the tokens of the sentences are characters, nearly all of them.
     """
 
     def __init__(self, sentences):
@@ -42,6 +45,8 @@ class EntityPools:
                 if segment.label is not None:
                     texts = tuple(piece.text for piece in segment.pieces)
                     mentions[segment.label].setdefault(texts, segment.pieces)
+        tokens = [end - start for sentence in sentences for start, end in sentence.tokens]
+        self.are_characters = bool(tokens) and tokens.count(1) >= _CHARACTERS * len(tokens)
         self.mentions = {label: list(found.values()) for label, found in mentions.items()}
 
 
@@ -59,7 +64,10 @@ def alter_sentence(sentence, name, share, synonyms, random, pools):
         pools: The `EntityPools` of the training part.
     """
     before, tail = _segments(sentence)
-    segments = _OPERATIONS[name](before, share, random, synonyms if name == "synonyms" else pools)
+    if name == "synonyms":
+        segments = _replace_by_synonyms(before, share, random, synonyms, pools.are_characters)
+    else:
+        segments = _OPERATIONS[name](before, share, random, pools)
     if not sentence.tokens:  # words are found in the text again
         segments = _apart(segments, before)
     return _sentence(segments, tail, bool(sentence.tokens))
@@ -137,7 +145,8 @@ def _exchange_tokens(segments, share, random, pools):
     return [Segment(label, with_texts(pieces, [next(texts) for _ in pieces])) for label, pieces in segments]
 
 
-def _replace_by_synonyms(segments, share, random, synonyms):
+def _replace_by_synonyms(segments, share, random, synonyms, as_characters):
+    """Words outside of entities become synonyms; `as_characters`, whose characters are tokens each."""
     places = [
         (i, group)
         for i, (label, pieces) in enumerate(segments)
@@ -148,8 +157,7 @@ def _replace_by_synonyms(segments, share, random, synonyms):
     for i, (start, stop) in reversed([places[n] for n in choose(random, len(places), share)]):
         pieces = segments[i].pieces
         new = pick(random, synonyms.of(_joined(pieces, (start, stop))))
-        single = all(len(piece.text) == 1 for piece in pieces[start:stop])
-        first, *rest = [Piece("", character) for character in new] if single else pieces_of(new)[0]
+        first, *rest = [Piece("", character) for character in new] if as_characters else pieces_of(new)[0]
         replaced = [Piece(pieces[start].gap, first.text), *rest]
         segments[i] = Segment(None, [*pieces[:start], *replaced, *pieces[stop:]])
     return segments
@@ -172,6 +180,5 @@ def _shuffle(segments, share, random, pools):
 _OPERATIONS = {
     "mentions": _exchange_mentions,
     "tokens": _exchange_tokens,
-    "synonyms": _replace_by_synonyms,
     "shuffle": _shuffle,
 }

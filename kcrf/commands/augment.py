@@ -4,6 +4,7 @@ from kcrf.commands.parsers import (
     add_command,
     add_conll_options,
     add_fields_option,
+    add_overwrite_option,
     check_out,
     reading_arguments,
     refuse_data_options,
@@ -40,6 +41,7 @@ def _add_options(parser):
         metavar="FILE",
         help="The file to write: as FILE is for cws; CoNLL for ner where all sentences have tokens; else JSON lines.",
     )
+    add_overwrite_option(parser)
     parser.add_argument("--copies", type=int, metavar="N", help="Copies of each. [1]")
     parser.add_argument(
         "--by",
@@ -86,7 +88,7 @@ def _augment(options):
         )
     refuse_data_options(options, options.task)
     _check_is_used(options)
-    check_out(options.out, options.file)
+    check_out(options.out, options.file, options.overwrite)
     sources = {"train": options.file, **reading_arguments(options)}
     items = read_part(options.task, sources, "train")
     copies = _copies(options, items)

@@ -2,7 +2,7 @@
 
 import os
 
-from kcrf.commands.parsers import add_command
+from kcrf.commands.parsers import add_command, add_overwrite_option, check_out
 from kcrf.commands.quiet import quiet_import
 
 __all__ = ["add_export"]
@@ -27,6 +27,7 @@ def _add_options(parser):
         help="onnx: a file for onnxruntime. saved_model: a folder for TensorFlow and TensorFlow Serving. [%(default)s]",
     )
     parser.add_argument("--out", metavar="PATH", help="What to write. [model.onnx or saved_model, in RUN_DIR]")
+    add_overwrite_option(parser)
     parser.add_argument(
         "--int8",
         action="store_true",
@@ -41,7 +42,9 @@ def _export(options):
     RunFolder(options.run_dir).read_config()  # refuses a folder that holds no run, before TensorFlow is imported
     name = "saved_model" if options.format == "saved_model" else "model.onnx"
     out = options.out or os.path.join(options.run_dir, name)
-    if not os.path.isdir(os.path.dirname(os.path.abspath(out))):
+    if options.out is not None and options.format != "saved_model":  # a folder, which is never replaced
+        check_out(out, overwrite=options.overwrite)
+    elif not os.path.isdir(os.path.dirname(os.path.abspath(out))):
         raise FileNotFoundError(f"{out}: needs a folder that exists")
     os.environ["KERAS_BACKEND"] = "tensorflow"
     with quiet_import():

@@ -1,6 +1,6 @@
 """kcrf importance: labelled texts in, the same texts out with the words by which a classifier knows the labels."""
 
-from kcrf.commands.parsers import add_command, add_fields_option, check_out, fields_argument
+from kcrf.commands.parsers import add_command, add_fields_option, add_overwrite_option, check_out, fields_argument
 from kcrf.commands.quiet import quiet_import
 
 __all__ = ["add_importance"]
@@ -27,6 +27,7 @@ def _add_options(parser):
     parser.add_argument(
         "--out", required=True, metavar="FILE", help="The file to write: JSON lines, as for `kcrf train --task ner`."
     )
+    add_overwrite_option(parser)
     parser.add_argument(
         "--threshold",
         type=float,
@@ -44,7 +45,7 @@ def _importance(options):
 
     if not 0 < options.threshold < 1:
         raise ValueError(f"--threshold must be above 0 and below 1. Received: {options.threshold}")
-    check_out(options.out, options.file)
+    check_out(options.out, options.file, options.overwrite)
     examples = read_part("classify", {"train": options.file, "fields": fields_argument(options)}, "train")
     with quiet_import():
         from kcrf.pretraining import important_words

@@ -13,7 +13,7 @@ from kcrf.files import read_json, write_aside
 __all__ = ["name_full_disk", "open_output"]
 
 _SECONDS = 1  # between two notes of how far the input was read
-_NO_PART = ("out", "resume", "workers", "batch_size", "run", "command")  # of what results depend on
+_NO_PART = ("out", "resume", "overwrite", "workers", "batch_size", "run", "command")  # of what results depend on
 
 
 @contextmanager
@@ -29,7 +29,11 @@ def name_full_disk(name):
 
 @contextmanager
 def open_output(options, in_blocks):
-    """The file to write to, a context, and its `_Note`, or None where there is nothing to continue."""
+    """The file to write to, a context, and its `_Note`, or None where there is nothing to resume.
+
+    A file that exists is written to only if it is the unfinished output of the same command, with --resume, or with
+    --overwrite.
+    """
     if options.out is None:
         if options.resume:
             raise ValueError("--resume needs --out FILE. Received: no --out")
@@ -45,11 +49,17 @@ def open_output(options, in_blocks):
             yield file, None
         return
     note = _Note(path, _about(options))
-    size = note.resume(in_blocks) if options.resume else note.begin()
-    with open(path, "r+b" if options.resume and path.exists() else "wb") as file:
+    size = note.open(options.resume, options.overwrite, in_blocks)
+    with open(path, "r+b" if size else "wb") as file:
         file.truncate(size)
         file.seek(size)
-        yield file, note
+        try:
+            yield file, note
+        except BaseException:
+            if not file.tell():  # no result that --resume could keep
+                path.unlink(missing_ok=True)
+                note.end()
+            raise
     note.end()
 
 
@@ -76,22 +86,36 @@ class _Note:
         self._path, self._about, self.results = path, about, 0
         self._file, self._read, self._written = path.with_name(f"{path.name}.unfinished"), None, 0.0
 
-    def begin(self):
-        """Begins the file, and returns how many bytes of the output are kept."""
-        if self._file.exists():
+    def open(self, resume, overwrite, in_blocks):
+        """Begins the file, or reads that of an interrupted command.
+
+        Args:
+            resume: Whether to resume what an interrupted command wrote; without one, the output begins.
+            overwrite: Whether an existing output is replaced.
+            in_blocks: Whether results are blocks of lines.
+
+        Returns:
+            How many bytes of the output are kept.
+
+        Raises:
+            FileExistsError: The output exists, and is neither replaced nor resumed.
+        """
+        if resume and self._file.exists():
+            return self._resume(in_blocks)
+        if self._file.exists() and not overwrite:
             raise FileExistsError(
-                f"{self._path}: has the results of an interrupted command. --resume continues it; without "
-                f"{self._file.name} it is written from the beginning"
+                f"{self._path}: has results of an interrupted command. --resume continues it, --overwrite begins anew"
             )
+        if self._path.exists():
+            if not overwrite:
+                reason = f": it is no unfinished output, without {self._file.name}" if resume else ""
+                raise FileExistsError(f"{self._path}: the file exists{reason}; --overwrite replaces it")
+            self._path.write_bytes(b"")  # before the note, by which --resume would take the old lines for results
         self._write()
         return 0
 
-    def resume(self, in_blocks):
+    def _resume(self, in_blocks):
         """Reads the file and the output, and returns the bytes of its whole results: a line after them was cut off."""
-        if not self._file.exists():
-            raise FileNotFoundError(
-                f"{self._path}: --resume needs an interrupted command that wrote it. Received: no {self._file.name}"
-            )
         before = read_json(self._file)
         self._read = before.pop("read", None)
         names = sorted(self._about.keys() | before.keys())

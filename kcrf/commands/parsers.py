@@ -10,6 +10,7 @@ __all__ = [
     "add_command",
     "add_conll_options",
     "add_fields_option",
+    "add_overwrite_option",
     "check_out",
     "conll_arguments",
     "fields_argument",
@@ -74,14 +75,27 @@ def add_conll_options(parser):
     )
 
 
-def check_out(path, source):
-    """Raises an error if no file can be written at a path, or if it is the file that is read: before the work."""
+def add_overwrite_option(parser):
+    """Adds the option that lets a command replace the file that --out names."""
+    parser.add_argument("--overwrite", action="store_true", help="Replace the file in --out if it exists. [no]")
+
+
+def check_out(path, source=None, overwrite=False):
+    """Raises an error if no file can be written at a path, before the work.
+
+    Args:
+        path: The file to write.
+        source: The file that is read, which must be another one. Defaults to None.
+        overwrite: Whether a file at the path is replaced. Defaults to False.
+    """
     if Path(path).is_dir():
         raise IsADirectoryError(f"{path}: needs a file to write. Received: a folder")
     if not Path(path).absolute().parent.is_dir():
         raise FileNotFoundError(f"{path}: needs a folder that exists")
-    if Path(path).is_file() and Path(source).exists() and Path(path).samefile(source):
+    if source is not None and Path(path).is_file() and Path(source).exists() and Path(path).samefile(source):
         raise ValueError(f"--out needs another file than the input. Received: {path}")
+    if Path(path).is_file() and not overwrite:
+        raise FileExistsError(f"{path}: the file exists; --overwrite replaces it")
 
 
 def conll_arguments(options):

@@ -2,7 +2,7 @@
 
 import os
 
-from kcrf.commands.parsers import add_command
+from kcrf.commands.parsers import add_command, add_overwrite_option, check_out
 
 __all__ = ["add_report"]
 
@@ -20,11 +20,14 @@ def _add_options(parser):
     )
     parser.add_argument("runs", nargs="+", metavar="RUN_DIR", help="A folder that `kcrf train` wrote.")
     parser.add_argument("--out", metavar="FILE", help="The HTML file to write. [report.html in the first RUN_DIR]")
+    add_overwrite_option(parser)
 
 
 def _report(options):
     from kcrf.reports import write_report
 
     path = options.out or os.path.join(options.runs[0], "report.html")
+    if options.out is not None:
+        check_out(path, overwrite=options.overwrite)
     write_report(options.runs, path)
     print(path)

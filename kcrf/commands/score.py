@@ -126,10 +126,10 @@ def _word_scores(options, gold, predicted):
 
 
 def _read_labels(options, path):
-    from kcrf.corpora import read_classified
+    from kcrf.corpora.classified import read_all_classified
 
     of_gold = path == options.gold or not _is_json(path)  # the predictions may be JSON, whose members have fixed names
-    return read_classified(path, fields_argument(options) if of_gold else None)
+    return read_all_classified(path, fields_argument(options) if of_gold else None)
 
 
 def _is_json(path):
@@ -156,6 +156,7 @@ def _label_scores(options, gold, predicted):
     from kcrf.corpora.classified import check_spellings, have_decimals, sorted_labels
     from kcrf.metrics import classification_scores, regression_scores
 
+    gold, predicted = _decided(gold, predicted)
     _check_texts(options, "text", [e.texts for e in gold], [e.texts for e in predicted])
     labels = [[example.label for example in examples] for examples in (gold, predicted)]
     known = _known_labels(Path(options.pred))
@@ -164,6 +165,16 @@ def _label_scores(options, gold, predicted):
     check_spellings([*gold, *predicted])
     others = sorted_labels({*labels[0], *labels[1]} - {*known})
     return classification_scores(*labels, (*known, *others))
+
+
+def _decided(gold, predicted):
+    """Gold and prediction without the texts on whose label annotators did not agree."""
+    from kcrf.corpora.classified import undecided_examples
+
+    undecided = undecided_examples(gold)
+    if len(predicted) == len(gold):
+        predicted = [example for number, example in enumerate(predicted) if number not in undecided]
+    return [example for number, example in enumerate(gold) if number not in undecided], predicted
 
 
 def _known_labels(path):

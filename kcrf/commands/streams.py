@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from kcrf.commands.outputs import name_full_disk, open_output
+from kcrf.commands.parsers import add_overwrite_option
 
 __all__ = ["Lines", "add_stream_options", "is_same_file", "write_results"]
 
@@ -24,12 +25,15 @@ _SECONDS = 60  # between two lines of progress where standard error is no termin
 
 def add_stream_options(parser):
     """Adds the options of a command that writes a result for each text."""
-    parser.add_argument("--out", metavar="FILE", help="Where to write. [standard output]")
-    parser.add_argument(
+    parser.add_argument("--out", metavar="FILE", help="Where to write; a file that does not exist. [standard output]")
+    existing = parser.add_mutually_exclusive_group()
+    existing.add_argument(
         "--resume",
         action="store_true",
-        help="Continue --out FILE where an interrupted command with the same options has left it. [no]",
+        help="Resume --out FILE where an interrupted command with the same options left it; begin it if there is none. "
+        "[no]",
     )
+    add_overwrite_option(existing)
     parser.add_argument(
         "--workers",
         type=int,

@@ -206,6 +206,7 @@ def add_input_options(parser, items="Windows, of up to 128 positions each,", def
 @contextmanager
 def checked_input(options, task):
     """The lines of the input, once the options and the run folder are checked: loading the model takes much longer."""
+    from kcrf.corpora.lines import check_is_file
     from kcrf.taggers.open import open_run
 
     for name in ("top_k", "batch_size"):
@@ -217,6 +218,8 @@ def checked_input(options, task):
     trained_for = open_run(options.model).read_settings().task
     if trained_for != task:
         raise ValueError(f"{options.model}: needs a run of --task {task}. Received: a run of --task {trained_for}")
+    if options.file:
+        check_is_file(options.file)
     with open(options.file, "rb") if options.file else sys.stdin.buffer as source:
         if options.out is not None and is_same_file(source, options.out):
             raise ValueError(f"--out needs another file than the input. Received: {options.out}")

@@ -48,7 +48,7 @@ def _train(options):
     if options.seeds is not None:
         _train_seeds(options, settings, sources)
         return
-    _refuse_finished_run(options.out, options.overwrite)
+    _refuse_other_run(options.out, options.overwrite)
     _train_once(options.out, settings, sources, "train", options.overwrite)
 
 
@@ -113,10 +113,18 @@ def _check_augmentation(settings):
         copies_wanted(settings)
 
 
-def _refuse_finished_run(run_dir, overwrite):
+def _refuse_other_run(run_dir, overwrite):
+    """Refuses a folder with a run, finished or not, without --overwrite."""
     from kcrf.runs import RunFolder
 
-    if not overwrite and RunFolder(run_dir).file("scores.json").is_file():
+    if overwrite:
+        return
+    if _is_resumable(run_dir):
+        raise FileExistsError(
+            f"{run_dir}: has an unfinished run. `kcrf train --resume {shlex.quote(str(run_dir))}` resumes it; "
+            "--overwrite replaces it"
+        )
+    if RunFolder(run_dir).file("scores.json").is_file():
         raise FileExistsError(f"{run_dir}: needs --overwrite to replace a finished run. Received: no --overwrite")
 
 

@@ -29,10 +29,12 @@ __all__ = [
     "have_decimals",
     "json_object",
     "named_columns",
+    "read_all_classified",
     "read_classified",
     "recurring",
     "sorted_labels",
     "table_cells",
+    "undecided_examples",
     "usual_columns",
     "usual_members",
 ]
@@ -103,12 +105,32 @@ def read_classified(path: str | PathLike[str], fields: Sequence[str | int] | Non
             two or three columns, the label last.
 
     Returns:
-        A list of `Example`s with labels as strings.
+        A list of `Example`s with labels as strings. Where the other labels are words, examples with the label "-",
+        on which annotators did not agree (SNLI), are skipped; a note on standard error counts them.
 
     Raises:
         FileNotFoundError: There is no such file.
         ValueError: A column is missing, a text or a label is empty, or there is no example. Names the line.
     """
+    examples = read_all_classified(path, fields)
+    undecided = undecided_examples(examples)
+    if undecided:
+        from kcrf.progress_bars import print_note
+
+        print_note(f"{path}: skipped {len(undecided):,} texts with the label '-', on which annotators did not agree")
+    return [example for number, example in enumerate(examples) if number not in undecided]
+
+
+def undecided_examples(examples):
+    """The numbers of the examples with the label "-" where the other labels are words, a set."""
+    others = {example.label for example in examples} - {"-"}
+    if len(others) < 2 or not all(label.isalpha() and len(label) > 1 for label in others):
+        return set()
+    return {number for number, example in enumerate(examples) if example.label == "-"}
+
+
+def read_all_classified(path, fields=None):
+    """As `read_classified`, with the examples on which annotators did not agree."""
     fields = _checked_fields(fields)
     lines = read_corpus_lines(path)
     first = next((line for line in lines if line.strip()), "")

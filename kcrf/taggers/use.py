@@ -355,7 +355,8 @@ class EntityRecognizer:
 
 
 def _entities(given, spans):
-    """The `Entity` of each span in characters of a `Given`."""
+    """The `Entity` of each span in characters of a `Given`; none for white space, as between two tokens."""
+    spans = [span for span in spans if not given.text[slice(*span[:2])].isspace()]
     return [
         Entity(start, end, label, given.text[slice(*span[:2])], *sure)
         for span, (start, end, label, *sure) in zip(spans, given.as_counted(spans), strict=True)

@@ -119,6 +119,24 @@ def test_a_synonym_of_several_tokens_is_found_and_written_as_such():
     }
 
 
+@pytest.mark.parametrize("with_tokens", [False, True])
+def test_the_synonym_of_a_word_of_one_letter_is_a_word(with_tokens):
+    synonyms = Synonyms([["a", "one", "a single"], ["I", "myself"]])
+    text = "I saw a film"
+    tokens = [tuple(span) for span in token_spans(text).tolist()] if with_tokens else []
+    items = [Sentence(text, [(2, 5, "X")], tokens)] * 8
+    copies = [copy for more in altered_copies(items, "ner", 2, ["synonyms"], 0.9, synonyms) for copy in more]
+    assert {word for copy in copies for word in copy.text.split()} <= {*text.split(), "one", "single", "myself"}
+    assert any(word in copy.text for copy in copies for word in ("one", "single"))
+
+
+def test_synonyms_in_a_file_of_characters_are_characters():
+    tokens = [(i, i + 1) for i in range(4)]
+    items = [Sentence("CT好用", [], tokens), Sentence("我", [], [(0, 1)])]
+    (copy,), _ = altered_copies(items, "ner", 1, ["synonyms"], synonyms=Synonyms([["CT", "MRI"]]))
+    assert copy == Sentence("MRI好用", [], [(i, i + 1) for i in range(5)])
+
+
 WORDS = st.lists(st.text("大上海ab", min_size=1, max_size=3), max_size=6)
 
 

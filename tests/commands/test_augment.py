@@ -51,13 +51,16 @@ def test_synonyms_and_translations_stand_behind_each_other(folder):
     assert main(["augment", "--task", "classify", "films.csv", *arguments, "--out", "more"]) == 0
     texts = [example.text for example in read_classified(folder / "more")]
     assert texts == ["fine, really", "good, really", "dull", "dUll"]
-    assert main(["augment", "--task", "classify", "films.csv", "--translate", "cat", "--out", "more"]) == 0
+    assert (
+        main(["augment", "--task", "classify", "films.csv", "--translate", "cat", "--out", "more", "--overwrite"]) == 0
+    )
     assert [example.text for example in read_classified(folder / "more")] == ["fine, really", "dull"]
 
 
 def test_a_file_is_whole_or_as_it_was(folder, capsys):
     (folder / "more").write_text("before")
-    assert main(["augment", "--task", "classify", "films.csv", "--translate", "head -n 1", "--out", "more"]) == 2
+    work = ["--translate", "head -n 1", "--out", "more", "--overwrite"]
+    assert main(["augment", "--task", "classify", "films.csv", *work]) == 2
     assert "must write one line for each line" in capsys.readouterr().err
     assert (folder / "more").read_text() == "before"
 

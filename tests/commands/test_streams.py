@@ -43,6 +43,7 @@ if __name__ == "__main__":
     name, out, workers, *more = sys.argv[1:]
     options = Namespace(
         command="capitals", model=__file__, out=out if out != "-" else None, resume="resume" in more,
+        overwrite="overwrite" in more,
         workers=int(workers), seed=more.count("other"),
     )
     streams._ITEMS, streams._SECONDS = 100, 0.0
@@ -120,7 +121,7 @@ def test_what_was_interrupted_goes_on_with_the_same_options_alone(folder):
         (("text.txt", "out.txt", 0, 1, "resume", "other"), "same options and model as before. Received: another seed"),
         (("short.txt", "out.txt", 0, 1, "resume"), "the same input. Received: fewer texts than out.txt"),
         (("changed.txt", "out.txt", 0, 1, "resume"), "the same input. Received: other texts among the first 100"),
-        (("text.txt", "other.txt", 0, 1, "resume"), "needs an interrupted command that wrote it"),
+        (("text.txt", "short.txt", 0, 1, "resume"), "short.txt: the file exists: it is no unfinished output"),
     ):
         error, status = run(folder, *arguments)
         assert status == 1 and reason in error

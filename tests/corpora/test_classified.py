@@ -1,9 +1,11 @@
 """Texts with labels: tables with tabs or commas, JSON lines, what is refused by file and line; samples by label."""
 
+import json
 from collections import Counter
 
 import pytest
 
+from kcrf.commands import main
 from kcrf.corpora import Example, iterate_texts, read_classified, sample
 from kcrf.corpora.classified import have_decimals, sorted_labels
 
@@ -207,3 +209,32 @@ def test_missing_texts_are_refused_by_line(case):
 def test_texts_are_not_read_ahead():
     lines = iter(["text", "a", "b"])
     assert next(iterate_texts(lines, "data", "table")) == "a" and next(lines) == "b"
+
+
+SNLI = "gold_label\tsentence1\tsentence2\n" + "".join(
+    f"{label}\tA man sits.\tText {n}.\n" for n, label in enumerate(["neutral", "-", "entailment", "contradiction", "-"])
+)
+
+
+def test_texts_on_which_annotators_did_not_agree_are_skipped_and_counted(tmp_path, capsys):
+    path = tmp_path / "snli.tsv"
+    path.write_text(SNLI, encoding="utf-8")
+    fields = ["sentence1", "sentence2", "gold_label"]
+    assert [example.text_b for example in read_classified(path, fields)] == ["Text 0.", "Text 2.", "Text 3."]
+    note = "snli.tsv: skipped 2 texts with the label '-', on which annotators did not agree\n"
+    assert capsys.readouterr().err.endswith(note)
+    for labels in ("+-+-", "xy-"):  # signs are classes where others are signs or letters
+        path.write_text("".join(f"text {n}\t{label}\n" for n, label in enumerate(labels)), encoding="utf-8")
+        assert [example.label for example in read_classified(path)] == list(labels)
+
+
+@pytest.mark.parametrize("kept", [[0, 1, 2, 3, 4], [0, 2, 3]])
+def test_texts_on_which_annotators_did_not_agree_are_not_scored(tmp_path, capsys, kept):
+    """Predictions may have them or not."""
+    gold, found = tmp_path / "gold.tsv", tmp_path / "found.jsonl"
+    gold.write_text(SNLI.replace("gold_label", "label"), encoding="utf-8")
+    rows = [{"text": "A man sits.", "text_b": f"Text {n}.", "label": "neutral"} for n in kept]
+    found.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    assert main(["score", "--task", "classify", "--gold", str(gold), "--pred", str(found), "--json"]) == 0
+    scores = json.loads(capsys.readouterr().out)
+    assert scores["accuracy"] == pytest.approx(1 / 3) and "-" not in scores["labels"]

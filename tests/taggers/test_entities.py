@@ -208,6 +208,15 @@ def test_alternatives_of_a_long_document_multiply_those_of_its_windows(recognize
 
 
 @pytest.mark.once
+def test_the_space_between_two_tokens_is_no_entity(run):
+    eager = EntityRecognizer(run, min_confidence=1e-9)
+    tokens = ["Kim", "lives", "in", "New York", "\u3000", "CT"]
+    found = eager.recognize(tokens)
+    assert found and all(entity.start < entity.end and entity.text.strip() for entity in found)
+    found = [entity for _, entities in eager.top_k(["a b", " c"], 20) for entity in entities]
+    assert found and all(entity.start < entity.end and entity.text.strip() for entity in found)
+
+
 def test_one_text_where_several_are_expected_is_refused(recognizer):
     for method in (recognizer.recognize_batch, recognizer.top_k_batch):
         with pytest.raises(TypeError, match="must be a list of strings; for one text call `.*`. Received: '李雷'"):

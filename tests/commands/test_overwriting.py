@@ -1,0 +1,93 @@
+"""No command replaces a file or a run that it did not leave unfinished itself, unless --overwrite is given."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from kcrf.commands import main
+from kcrf.runs import RunFolder, Settings
+
+BACKENDS = ["torch"]
+RUNS = Path(__file__).parents[1] / "fixtures" / "0.1.0"
+WORDS, PEOPLE = RUNS / "words", RUNS / "entities"
+COMMANDS = {
+    "segment": f"segment --model {WORDS} text.txt",
+    "tag": f"tag --model {PEOPLE} text.txt",
+    "augment": "augment words.txt",
+    "importance": "importance --model none films.csv",
+    "export": f"export {WORDS}",
+    "report": f"report {WORDS}",
+}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "text.txt").write_text("今天天气真好\n", encoding="utf-8")
+    (tmp_path / "words.txt").write_text("今天 天气 真好\n我们 去\n", encoding="utf-8")
+    (tmp_path / "films.csv").write_text("text,label\nfine,good\ndull,bad\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_file_that_exists_is_not_replaced(folder, monkeypatch, capsys, command):
+    monkeypatch.setitem(sys.modules, "kcrf.export", None)  # refused before the work
+    out = folder / "precious.onnx"
+    for more in ([], ["--resume"] if command in ("segment", "tag") else []):
+        out.write_text("precious")
+        assert main([*COMMANDS[command].split(), "--out", "precious.onnx", *more]) == 2
+        assert out.read_text() == "precious" and not (folder / "precious.onnx.unfinished").exists()
+        error = capsys.readouterr().err
+        assert (
+            error.startswith(f"kcrf {command}: precious.onnx: the file exists") and "--overwrite replaces it" in error
+        )
+
+
+@pytest.mark.parametrize("command", ["segment", "augment", "report"])
+def test_overwrite_replaces_it(folder, command):
+    (folder / "out").write_text("precious")
+    assert main([*COMMANDS[command].split(), "--out", "out", "--overwrite"]) == 0
+    (folder / "other").unlink(missing_ok=True)
+    assert main([*COMMANDS[command].split(), "--out", "other"]) == 0
+    assert (folder / "out").read_text(encoding="utf-8") == (folder / "other").read_text(encoding="utf-8") != "precious"
+
+
+def test_an_unfinished_output_is_resumed_or_replaced_and_nothing_else(folder, capsys):
+    command = [*COMMANDS["segment"].split(), "--out", "out"]
+    assert main([*command, "--resume"]) == 0  # there is nothing to resume: it begins
+    whole = (folder / "out").read_text(encoding="utf-8")
+    assert main([*command, "--resume"]) == 2  # complete
+    assert "out: the file exists: it is no unfinished output, without out.unfinished" in capsys.readouterr().err
+    note = {"command": "tag", "read": None}
+    (folder / "out.unfinished").write_text(json.dumps(note))
+    assert main(command) == 2
+    assert "--resume continues it, --overwrite begins anew" in capsys.readouterr().err
+    assert main([*command, "--resume"]) == 2  # of another command
+    assert "needs the same options and model as before" in capsys.readouterr().err
+    assert main([*command, "--overwrite"]) == 0
+    assert (folder / "out").read_text(encoding="utf-8") == whole and not (folder / "out.unfinished").exists()
+
+
+def test_a_command_that_wrote_no_result_leaves_no_file(folder, capsys):
+    (folder / "text.txt").write_bytes("今天\n".encode("gbk"))
+    for _ in range(2):
+        assert main([*COMMANDS["segment"].split(), "--out", "out"]) == 2
+        assert "needs UTF-8 text" in capsys.readouterr().err
+    assert not (folder / "out").exists() and not (folder / "out.unfinished").exists()
+
+
+def test_an_interrupted_run_is_not_replaced_in_silence(folder, monkeypatch, capsys):
+    with pytest.raises(KeyboardInterrupt), RunFolder.create("run") as run:
+        run.save_config(Settings(), {}, "torch")
+        raise KeyboardInterrupt
+    monkeypatch.setitem(sys.modules, "kcrf.training", None)
+    before = {path.name: path.read_bytes() for path in (folder / "run").iterdir()}
+    assert main(["train", "--train", "words.txt", "--out", "run"]) == 2
+    assert capsys.readouterr().err == (
+        "kcrf train: run: has an unfinished run. `kcrf train --resume run` resumes it; --overwrite replaces it\n"
+    )
+    assert {path.name: path.read_bytes() for path in (folder / "run").iterdir()} == before
+    assert main(["train", "--train", "words.txt", "--out", "run", "--overwrite"]) == 2  # as far as kcrf.training
+    assert "kcrf.training" in capsys.readouterr().err
