@@ -17,6 +17,8 @@ from kcrf.metrics import entity_scores
 from kcrf.readers import CharacterReader, PieceReader, Vocabulary, spans_of_units, tags_of_units
 from kcrf.runs import Settings
 from kcrf.taggers import Entity, EntityRecognizer, WordSegmenter, load_tagger
+from kcrf.taggers.tokens import as_given
+from kcrf.taggers.use import _entities
 from kcrf.tags import bio, bioes, bmes
 from kcrf.training import train_tagger
 from kcrf.training.batches import Batches, tagged_windows
@@ -208,13 +210,10 @@ def test_alternatives_of_a_long_document_multiply_those_of_its_windows(recognize
 
 
 @pytest.mark.once
-def test_the_space_between_two_tokens_is_no_entity(run):
-    eager = EntityRecognizer(run, min_confidence=1e-9)
-    tokens = ["Kim", "lives", "in", "New York", "\u3000", "CT"]
-    found = eager.recognize(tokens)
-    assert found and all(entity.start < entity.end and entity.text.strip() for entity in found)
-    found = [entity for _, entities in eager.top_k(["a b", " c"], 20) for entity in entities]
-    assert found and all(entity.start < entity.end and entity.text.strip() for entity in found)
+def test_the_space_between_two_tokens_is_no_entity():
+    tokens = as_given(["a", "b c", "\u3000"])  # "a b c\u3000", of which a model of characters may tag each
+    found = _entities(tokens, [(i, i + 1, "PER", 0.5) for i in range(len(tokens.text))])
+    assert [(entity.start, entity.end, entity.text) for entity in found] == [(0, 1, "a"), (1, 2, "b"), (1, 2, "c")]
 
 
 def test_one_text_where_several_are_expected_is_refused(recognizer):
