@@ -9,12 +9,14 @@ ROOT = Path(__file__).parents[1]
 BESIDE = [
     "PORTING.md",
     "PORTING.zh.md",
+    "README.zh.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "benchmarks/README.md",
     "pretrained/README.md",
     "kcrf/taggers/data/zh_gsd/README.md",
 ]
+OUTSIDE = re.compile(r"\[([^\]]*)\]\((?:examples|kcrf/corpora/data/README\.md)\)")  # links to what the site lacks
 LINK = re.compile(rf"\]\(\.\./({'|'.join(map(re.escape, BESIDE))})")
 
 
@@ -27,4 +29,5 @@ def on_files(files, config):
 
 def on_page_markdown(markdown, **kwargs):
     """In the repository a guide links to `../PORTING.md`, and that to `docs/...`; in the site they lie side by side."""
-    return LINK.sub(r"](\1", markdown).replace("](docs/", "](")
+    markdown = OUTSIDE.sub(r"\1", LINK.sub(r"](\1", markdown))
+    return markdown.replace("](docs/", "](").replace("](README.md)", "](index.md)")
