@@ -71,7 +71,13 @@ setup(
         "serve": ["fastapi>=0.165", "prometheus-client>=0.20", "uvicorn>=0.54"],
         "transformers": ["google-crc32c>=1.5", "tokenizers>=0.20"],
         "vectors": ["gensim>=4.3"],
-        "docs": ["jieba>=0.42.1", "mkdocs>=1.6", "mkdocs-material>=9.8", "mkdocstrings>=1.0", "mkdocstrings-python>=2.0"],
+        "docs": [
+            "jieba>=0.42.1",
+            "mkdocs>=1.6",
+            "mkdocs-material>=9.8",
+            "mkdocstrings>=1.0",
+            "mkdocstrings-python>=2.0",
+        ],
         "test": [
             "gensim>=4.3",
             "google-crc32c>=1.5",
