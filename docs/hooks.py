@@ -11,6 +11,7 @@ BESIDE = [
     "PORTING.zh.md",
     "README.zh.md",
     "CHANGELOG.md",
+    "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "benchmarks/README.md",
     "pretrained/README.md",

@@ -1,6 +1,7 @@
 """What `lint-imports` cannot see; the floors themselves are contracts in `pyproject.toml`."""
 
 import ast
+import re
 import subprocess
 import sys
 import tomllib
@@ -50,3 +51,14 @@ def test_a_plain_installation_imports_everything_but_export_and_serving():
     import_all(
         ["kcrf"], blocked=EXTRAS, skipped=("kcrf.export", "kcrf.serving", "kcrf.__main__", "kcrf.backend.tf_keras")
     )
+
+
+def test_the_picture_in_the_document_shows_the_floors_of_the_contracts():
+    layers = next(c["layers"] for c in CONTRACTS if c["name"].startswith("Imports go down"))[1:]  # without __main__
+    picture = re.findall(r"^  (\d)  +(.*)$", (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert [int(floor) for floor, _ in picture] == list(range(len(layers), 0, -1))
+    unnamed = {"crf_weights", "progress_bars", "version"}
+    for layer, (floor, row) in zip(layers, picture, strict=True):
+        shown, rooms = set(re.findall(r"(\w+)(?:/|\.py)", row)), set(re.findall(r"\w+", layer))
+        optional = set(re.findall(r"\((\w+)\)", layer)) | unnamed
+        assert rooms - optional <= shown <= rooms, f"floor {floor}"
