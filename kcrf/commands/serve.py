@@ -1,4 +1,4 @@
-"""kcrf serve: trained models served over HTTP, and a page to type in."""
+"""kcrf serve: trained models served over HTTP, with a web page to try them."""
 
 import re
 import sys
@@ -15,13 +15,13 @@ _NAME = re.compile(r"[\w.-]{1,64}")
 
 def add_serve(commands):
     """Adds `kcrf serve`."""
-    summary = "Answer requests over HTTP with trained models, and show a page to type in."
+    summary = "Serve trained models over HTTP, with a web page to try them."
     add_command(commands, "serve", summary, _add_options, _serve)
 
 
 def _add_options(parser):
     parser.epilog = (
-        "Needs pip install 'kcrf[serve]'. SIGTERM and Ctrl-C end it after it has answered what it took.\n\nexamples:\n"
+        "Needs pip install 'kcrf[serve]'. SIGTERM and Ctrl-C end it after it has answered the accepted requests.\n\nexamples:\n"
         "  kcrf serve runs/words people=runs/3\n"
         '  curl localhost:8000/segment --json \'{"texts": ["今天天气真好"]}\''
     )
@@ -29,34 +29,34 @@ def _add_options(parser):
         "runs",
         nargs="*",
         metavar="RUN",
-        help="A folder that `kcrf train` wrote, or a file of `kcrf export`. NAME=RUN gives the model another name than "
-        "that of the folder or file. [the small model for Chinese words that comes with kcrf]",
+        help="A folder of `kcrf train` or a file of `kcrf export`. NAME=RUN names the model NAME instead of after its folder "
+        "or file. [the small Chinese word segmenter that comes with kcrf]",
     )
     parser.add_argument(
         "--host",
         default="127.0.0.1",
-        help="The address to listen at. Other machines reach the server only at an address of the network, or at "
-        "0.0.0.0, every address; it has no passwords and no encryption. [%(default)s]",
+        help="The address to listen at. Use 0.0.0.0, all addresses of this machine, if other machines must reach the "
+        "server. The server has no passwords and no encryption. [%(default)s]",
     )
     parser.add_argument(
-        "--port", type=int, default=8000, metavar="N", help="The port; 0 takes any that is free. [%(default)s]"
+        "--port", type=int, default=8000, metavar="N", help="The port; 0 takes any free one. [%(default)s]"
     )
     limits = (
-        ("body", 1_000_000, "bytes of a request, more is answered 413"),
-        ("texts", 256, "texts of a request, more are answered 422"),
-        ("length", 10_000, "characters of a text, more are answered 422"),
-        ("waiting", 2_000, "texts that wait for a model, a text counted once for each 128 characters. While more would "
+        ("body", 1_000_000, "bytes in a request; a longer one is answered 413"),
+        ("texts", 256, "texts in a request; one with more is answered 422"),
+        ("length", 10_000, "characters in a text; a longer one is answered 422"),
+        ("waiting", 2_000, "texts that wait for a model; a text counts once for each 128 characters. If more would "
          "wait, requests are answered 503"),
     )  # fmt: skip
     for name, default, meaning in limits:
-        help = f"At most this many {meaning}. [%(default)s]"
+        help = f"Maximum number of {meaning}. [%(default)s]"
         parser.add_argument(f"--max-{name}", type=int, default=default, metavar="N", help=help)
     parser.add_argument(
         "--batch-size",
         type=int,
         default=64,
         metavar="N",
-        help="Texts that are computed at once, of several requests if these wait. [%(default)s]",
+        help="Maximum number of texts in a batch, which may come from several waiting requests. [%(default)s]",
     )
 
 
@@ -116,7 +116,7 @@ def _ready():
 
 
 def _check(folders):
-    """Raises what can be found without Keras, which takes seconds to import."""
+    """Raises the errors that need no Keras, which takes seconds to import."""
     from kcrf.taggers.open import open_run
 
     for name in ("fastapi", "prometheus_client", "uvicorn"):

@@ -1,4 +1,4 @@
-"""Public corpora by name: their addresses and checksums, and how they are downloaded.
+"""Public corpora by name: their addresses, their checksums and their download.
 
 The addresses name a commit, so that the files behind them never change. None of the texts belongs to this project.
 """
@@ -24,10 +24,10 @@ _GIT_DIGITS = 40
 
 @dataclass(frozen=True)
 class PublicCorpus:
-    """A corpus that others publish.
+    """A corpus published by others.
 
     Attributes:
-        summary: What it is, and the terms that its publishers state.
+        summary: Its content, and the terms that its publishers state.
         url: The address of its folder.
         files: A tuple of `(file name, path below the address, digest)`. The digest is a SHA-256 in hexadecimal or, of
             40 digits, the id that git gives to the contents: the SHA-1 of `blob <bytes>`, a zero byte and the contents.
@@ -133,13 +133,15 @@ CORPORA = {
 }
 
 
-def download(name: str, directory: str | PathLike[str], on_bytes: Callable[[int], object] | None = None) -> list[Path]:
+def download(
+    name: str, directory: str | PathLike[str], on_bytes: Callable[[str, int, int | None], object] | None = None
+) -> list[Path]:
     """Downloads a public corpus. Files that are already there and intact are not downloaded again.
 
     Args:
         name: One of `CORPORA`: "weibo", "wnut17" or "sighan2005".
         directory: The folder for its files; made if it does not exist.
-        on_bytes: Called as `on_bytes(file name, bytes so far, bytes in all or None)` after each chunk. Defaults to
+        on_bytes: Called as `on_bytes(file name, bytes so far, total bytes or None)` after each chunk. Defaults to
             `None`.
 
     Returns:
@@ -175,13 +177,13 @@ def _download_file(url, path, digest, on_bytes):
         try:
             _write_stream(url, partial, on_bytes)
         except (HTTPException, URLError, ConnectionError, TimeoutError) as error:
-            raise ConnectionError(f"{url}: could not be fetched. Received: {error}") from None
+            raise ConnectionError(f"{url}: could not be downloaded. Received: {error}") from None
         _check_digest(url, partial, digest)
         os.replace(partial, path)
 
 
 def _write_stream(url, path, on_bytes):
-    """Writes what is at an address to a file, chunk by chunk."""
+    """Writes the content of an address to a file, chunk by chunk."""
     received = 0
     with urllib.request.urlopen(url, timeout=_TIMEOUT) as source, open(path, "wb") as target:
         total = source.length  # None where the server does not send it
@@ -197,10 +199,10 @@ def _write_stream(url, path, on_bytes):
 def _check_digest(where, path, digest):
     """Compares a file with a SHA-256, or with git's id of its contents."""
     is_git = len(digest) == _GIT_DIGITS
-    found = hashlib.sha1(f"blob {path.stat().st_size}\0".encode()) if is_git else hashlib.sha256()
+    hasher = hashlib.sha1(f"blob {path.stat().st_size}\0".encode()) if is_git else hashlib.sha256()
     with open(path, "rb") as file:
         while chunk := file.read(_CHUNK):
-            found.update(chunk)
-    if found.hexdigest() != digest:
+            hasher.update(chunk)
+    if hasher.hexdigest() != digest:
         kind = "git blob id" if is_git else "SHA-256"
-        raise ValueError(f"{where}: needs the {kind} {digest}. Received: {found.hexdigest()}")
+        raise ValueError(f"{where}: needs the {kind} {digest}. Received: {hasher.hexdigest()}")

@@ -1,4 +1,4 @@
-"""The web application: paths, their checks and their answers."""
+"""The web application: its paths, their checks and their answers."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -119,11 +119,11 @@ def _batcher(model, limits, metrics):
 
 
 def _add_path(app, path, request_model, models, batchers, metrics):
-    """Adds a path that computes texts."""
+    """Adds the path of a task."""
     by_name = {model.name: model for model in models}
 
     async def answer(body: request_model):
-        model = _chosen(path, by_name, body.model)
+        model = _select(path, by_name, body.model)
         texts = [_checked(model, text, f"texts[{number}]") for number, text in enumerate(body.texts)]
         try:
             future = batchers[model.name].submit(texts, getattr(body, "top_k", 0))
@@ -146,8 +146,8 @@ def _add_path(app, path, request_model, models, batchers, metrics):
         )
 
 
-def _chosen(path, models, name):
-    """The model of a name, or the first one."""
+def _select(path, models, name):
+    """The model with a name; the first one if the name is None."""
     if not models:
         raise HTTPException(404, f"This server has no model for {path}")
     if name is None:
@@ -166,7 +166,7 @@ def _checked(model, text, where):
 
 
 def _add_state(app, models, limits, metrics, batchers):
-    """Adds the paths that tell about the server."""
+    """Adds the paths that describe the state of the server."""
 
     @app.get("/models", summary="Lists the models and the limits.", response_model=Models)
     async def list_models():
@@ -201,7 +201,7 @@ def _file(text, media_type):
 
 
 def _add_errors(app):
-    """Makes every error a JSON object with the reason, and with nothing of the request beyond names of members."""
+    """Makes every error a JSON object with the reason. It repeats nothing of the request but names of members."""
     paths = ", ".join(f"{' '.join(route.methods)} {route.path}" for route in app.routes if route.path not in _HIDDEN)
 
     @app.exception_handler(HTTPException)
@@ -219,7 +219,7 @@ def _add_errors(app):
 
     @app.exception_handler(RequestValidationError)
     async def malformed(request: Request, error: RequestValidationError):
-        first = _most_telling(error.errors())
+        first = _most_specific(error.errors())
         if first["type"] == "json_invalid":
             return _Json({"error": f"body: needs JSON. Received: an error at character {first['loc'][-1]}"}, 400)
         if first["loc"] == ("body",) and "json" not in request.headers.get("content-type", ""):
@@ -231,12 +231,12 @@ def _add_errors(app):
         return _Json({"error": "The server failed to compute this request"}, 500)
 
 
-def _most_telling(errors):
-    """The first error; where a text or a pair may stand, that of the one that was sent."""
+def _most_specific(errors):
+    """The first error; if both a text and a pair are possible, the error of the kind that was sent."""
     return next((e for e in errors if e["type"] != "string_type" or not isinstance(e["input"], list)), errors[0])
 
 
 def _place(location):
-    """Where in the body something is wrong, as texts[3]. Pydantic's names of types, after a number, are left out."""
+    """The place of an error in the body, as texts[3]. Pydantic's names of types, after a number, are omitted."""
     name, *parts = [*location[1:], ""]
     return (name or "body") + "".join(f"[{part}]" for part in parts if isinstance(part, int))

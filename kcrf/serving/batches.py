@@ -1,4 +1,4 @@
-"""Computes the texts of requests that wait at the same time in one batch."""
+"""Batches of texts: requests that wait at the same time are computed together."""
 
 import os
 import threading
@@ -17,7 +17,7 @@ class QueueFull(Exception):
 
 @dataclass
 class _Job:
-    """The texts of a request, the options they are computed with, and where their results go."""
+    """The texts of a request, their options, and the future of their results."""
 
     texts: list
     options: object
@@ -30,16 +30,16 @@ class _Job:
 class Batcher:
     """A queue of requests and the thread that computes them, in the order in which they came.
 
-    Whenever the thread is free it takes the request that waits longest, and with it others that have the same options,
-    as many as a batch holds. So nothing waits for a batch to fill. If a batch fails, its requests are computed one by
-    one, and those that fail again get the error.
+    When the thread is free, it takes the request that has waited longest, and with it others that have the same
+    options, as many as fit into a batch. So no request waits for a batch to fill. If a batch fails, its requests are
+    computed one by one, and those that fail again get the error.
 
     The thread starts with the first request of a process: a fork keeps no thread but the one that forked.
 
     Args:
         compute: A function of a list of texts and the options that returns a list with a result for each text.
-        waiting: Texts that may wait, counted in pieces of 128 characters. A single request may have more.
-        batch: Texts in a batch, counted the same way. A single request may have more.
+        waiting: Maximum number of waiting texts, counted in pieces of 128 characters. A single request may have more.
+        batch: Maximum number of texts in a batch, counted the same way. A single request may have more.
         on_batch: Called with the texts and the number of requests of each batch that was computed. Defaults to None.
         on_abandoned: Called for each request whose future was cancelled before it was computed. Defaults to None.
     """
@@ -61,10 +61,10 @@ class Batcher:
 
         Args:
             texts: List of strings.
-            options: Something that can be compared; requests with the same options share batches. Defaults to None.
+            options: A value that can be compared. Requests with equal options share batches. Defaults to None.
 
         Returns:
-            A `concurrent.futures.Future` of the list of results. To cancel it takes the request out of the queue,
+            A `concurrent.futures.Future` of the list of results. Cancelling it removes the request from the queue,
             unless it is being computed.
 
         Raises:
@@ -84,11 +84,11 @@ class Batcher:
         return job.future
 
     def waiting(self):
-        """How many texts wait, in pieces of 128 characters."""
+        """The number of waiting texts, in pieces of 128 characters."""
         return self._size
 
     def computing(self):
-        """How many texts are being computed, counted the same way."""
+        """The number of texts that are being computed, counted the same way."""
         return self._computing
 
     def is_alive(self):
@@ -97,7 +97,7 @@ class Batcher:
         return not self._is_closed if self._thread is None else self._thread.is_alive()
 
     def close(self):
-        """Takes no further requests, and returns when those that wait are computed."""
+        """Accepts no further requests, and returns when the waiting requests are computed."""
         self._begin_in_this_process()
         with self._changed:
             self._is_closed = True

@@ -1,4 +1,4 @@
-"""ASGI middleware: bounds bodies, stops work for clients that left, and counts and times requests."""
+"""ASGI middleware: limits bodies, cancels work for clients that left, and counts and times requests."""
 
 import asyncio
 import time
@@ -15,14 +15,14 @@ _LEFT = 499  # nginx' status for a client that left before its answer
 class Connections:
     """Wraps an ASGI application.
 
-    A body is read whole before the application sees the request: 413 if it is too long, 408 if it takes too long. When
-    the client closes the connection, the application's task is cancelled. HEAD is answered as GET.
+    The application sees a request after its whole body has arrived: 413 if the body is too long, 408 if it takes too
+    long. When the client closes the connection, the application's task is cancelled. HEAD is answered as GET.
 
     Args:
         app: The application.
         limits: A `Limits`.
         metrics: A `Metrics`.
-        paths: The paths that are counted by name; others are counted together.
+        paths: The paths that are counted by name. All others are counted as "other".
     """
 
     def __init__(self, app, limits, metrics, paths):
@@ -64,13 +64,13 @@ class Connections:
 
     async def _body(self, receive):
         """The body, or its beginning if that is too long; None if the client left."""
-        body, more = bytearray(), True
-        while more and len(body) <= self._limits.body:
+        body, has_more = bytearray(), True
+        while has_more and len(body) <= self._limits.body:
             message = await receive()
             if message["type"] != _BODY:
                 return None
             body += message.get("body", b"")
-            more = message.get("more_body", False)
+            has_more = message.get("more_body", False)
         return bytes(body)
 
     async def _run(self, scope, body, receive, send):

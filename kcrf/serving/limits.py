@@ -1,4 +1,4 @@
-"""What a server accepts at most."""
+"""The limits of a server."""
 
 from dataclasses import dataclass
 
@@ -9,17 +9,17 @@ PIECE = 128  # characters, as many as a window of a tagger has
 
 @dataclass(frozen=True)
 class Limits:
-    """What a server accepts at most.
+    """The limits of a server.
 
     Attributes:
-        body: Bytes of a request's body.
-        texts: Texts in a request.
-        length: Characters of a text.
-        waiting: Texts that may wait for a model, those of one request excepted. A text counts once for each 128
-            characters that it has or begins.
-        batch: Texts that a model computes at once, counted likewise.
-        top_k: The alternatives that may be asked for.
-        seconds: How long a client may take to send a body.
+        body: Maximum number of bytes of a request's body.
+        texts: Maximum number of texts in a request.
+        length: Maximum number of characters of a text.
+        waiting: Maximum number of texts that wait for a model; a single request may have more. A text counts once for
+            each 128 characters that it has or begins.
+        batch: Maximum number of texts in a batch, counted the same way.
+        top_k: Maximum number of alternatives.
+        seconds: Time that a client may take to send a body.
     """
 
     body: int = 1_000_000
@@ -37,7 +37,7 @@ class Limits:
 
 
 def pieces(texts):
-    """How many pieces of at most 128 characters some texts, or pairs of texts, have: at least one each.
+    """The number of pieces of at most 128 characters in texts, or pairs of texts: at least one each.
 
     >>> pieces(["", "好" * 128, "好" * 129]), pieces([("好" * 100, "的" * 100)])
     (4, 2)

@@ -1,4 +1,4 @@
-"""Runs the web application in a process, until SIGTERM or Ctrl-C."""
+"""Runs the web application until SIGTERM or Ctrl-C."""
 
 import ipaddress
 import signal
@@ -21,17 +21,17 @@ def open_socket(host: str, port: int) -> socket.socket:
     """A socket bound to an address, which does not listen yet.
 
     Args:
-        host: A name or an address.
-        port: A number; 0 for any that is free.
+        host: A host name or an address.
+        port: A port; 0 for any free one.
 
     Raises:
-        OSError: The address is not one of this machine, or the port is in use.
+        OSError: The address does not belong to this machine, or the port is in use.
     """
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except socket.gaierror as error:
         raise OSError(f"{host}: {error.strerror.lower()}") from None
-    family, kind, protocol, _, address = found[0]
+    family, kind, protocol, _, address = addresses[0]
     bound = socket.socket(family, kind, protocol)  # asyncio sets TCP_NODELAY only where the protocol is named
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -49,7 +49,7 @@ def address_of(bound):
 
 
 def is_loopback(bound):
-    """Whether a bound socket can be reached from this machine alone."""
+    """Whether only this machine can reach a bound socket."""
     return ipaddress.ip_address(bound.getsockname()[0]).is_loopback
 
 
@@ -59,16 +59,16 @@ def run_server(
     limits: Limits | None = None,
     on_ready: Callable[[str], object] | None = None,
 ) -> None:
-    """Answers requests until SIGTERM or Ctrl-C, and then those that it took.
+    """Answers requests until SIGTERM or Ctrl-C; accepted requests are answered before it returns.
 
-    Where the address is one of this machine alone, requests must name it: a web page elsewhere cannot reach the server
-    by a name of its own that leads here.
+    If only this machine can reach the address, the header `Host` of a request must name the address, so that a web page
+    elsewhere cannot reach the server through a host name of its own.
 
     Args:
-        models: What `load_models` returns.
-        bound: What `open_socket` returns.
+        models: The models, as `load_models` returns them.
+        bound: The socket, as `open_socket` returns it.
         limits: A `Limits`. Defaults to None, `Limits()`.
-        on_ready: Called with the URL when requests are answered. Defaults to None.
+        on_ready: Called with the URL once the server answers. Defaults to None.
 
     Raises:
         KeyboardInterrupt: Ctrl-C ended it.
@@ -84,7 +84,7 @@ def run_server(
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it is ready."""
+    """A server that calls a function when it is ready."""
 
     def __init__(self, config, on_ready):
         super().__init__(config)

@@ -106,17 +106,17 @@ def test_what_hashes_otherwise_is_refused_and_leaves_nothing(publish, tmp_path, 
 
 def test_a_connection_that_ends_early_leaves_nothing_but_the_files_before(publish, tmp_path):
     publish(("good", DIGEST), ("cut", DIGEST))
-    with pytest.raises(ConnectionError, match=r"/cut: could not be fetched. Received: 102400 of 204800 bytes"):
+    with pytest.raises(ConnectionError, match=r"/cut: could not be downloaded. Received: 102400 of 204800 bytes"):
         download("tiny", tmp_path)
     assert names(tmp_path) == ["good.txt"]
 
 
 def test_a_missing_file_and_a_missing_server_are_told(publish, tmp_path):
     publish(("missing", DIGEST))
-    with pytest.raises(ConnectionError, match="/missing: could not be fetched. Received: HTTP Error 404"):
+    with pytest.raises(ConnectionError, match="/missing: could not be downloaded. Received: HTTP Error 404"):
         download("tiny", tmp_path)
     publish(("good", DIGEST), url="http://127.0.0.1:9")  # the port of "discard", where nothing listens
-    with pytest.raises(ConnectionError, match="127.0.0.1:9/good: could not be fetched. Received: .*refused"):
+    with pytest.raises(ConnectionError, match="127.0.0.1:9/good: could not be downloaded. Received: .*refused"):
         download("tiny", tmp_path)
     assert names(tmp_path) == []
 
