@@ -21,7 +21,8 @@ def add_serve(commands):
 
 def _add_options(parser):
     parser.epilog = (
-        "Needs pip install 'kcrf[serve]'. SIGTERM and Ctrl-C end it after it has answered the accepted requests.\n\nexamples:\n"
+        "Needs pip install 'kcrf[serve]'. SIGTERM and Ctrl-C end it after it has answered the accepted requests.\n\n"
+        "examples:\n"
         "  kcrf serve runs/words people=runs/3\n"
         '  curl localhost:8000/segment --json \'{"texts": ["今天天气真好"]}\''
     )
@@ -29,8 +30,8 @@ def _add_options(parser):
         "runs",
         nargs="*",
         metavar="RUN",
-        help="A folder of `kcrf train` or a file of `kcrf export`. NAME=RUN names the model NAME instead of after its folder "
-        "or file. [the small Chinese word segmenter that comes with kcrf]",
+        help="A folder of `kcrf train` or a file of `kcrf export`. NAME=RUN names the model NAME instead of after its "
+        "folder or file. [the small Chinese word segmenter that comes with kcrf]",
     )
     parser.add_argument(
         "--host",
