@@ -166,11 +166,10 @@ class CRFMonitor(keras.callbacks.Callback):
         if steps != self._steps:  # the highest rate of a schedule takes a hundred calls
             self._steps, self._highest_rate = steps, max(self._highest_rate, highest_rate(optimizer, steps))
         self._highest_rate = max(self._highest_rate, rate)
-        multiplier = getattr(layer, "multiplier", layer.lr_multiplier)  # with "auto", the number is in a variable
         return {
             "learning_rate": rate,
             "highest_learning_rate": self._highest_rate,
-            "lr_multiplier": float(ops.convert_to_numpy(multiplier)) * _factor_of(optimizer, self.model, layer),
+            "lr_multiplier": float(layer.lr_multiplier) * _factor_of(optimizer, self.model, layer),
             "suggested_lr_multiplier": suggest_lr_multiplier(self._highest_rate, steps),
         }
 

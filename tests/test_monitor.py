@@ -122,7 +122,7 @@ def test_rates_are_those_in_force_and_the_highest_one_decides(sentences):
     assert [row["suggested_lr_multiplier"] for row in monitor.history] == [suggest_lr_multiplier(4e-4, 6)] * 2
     assert [row["lr_multiplier"] for row in monitor.history] == [21.0] * 2
     np.testing.assert_allclose([row["learning_rate"] for row in monitor.history], [2.5e-4, 1e-4], rtol=1e-5)
-    layer = ConditionalRandomField(lr_multiplier="auto")
+    layer = ConditionalRandomField(lr_multiplier=2)
     model = build(layer)
     layer.set_lr_multiplier(12)
     monitor, _ = watched(layer, sentences, model)

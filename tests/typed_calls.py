@@ -74,7 +74,7 @@ def tokens(path: Path) -> None:
 
 
 def training(model: Any) -> None:
-    layer = ConditionalRandomField(lr_multiplier="auto", constraints=bmes(), name="CRF")
+    layer = ConditionalRandomField(lr_multiplier=suggest_lr_multiplier(2e-5, 1000), constraints=bmes(), name="CRF")
     tags, scores = layer.top_k(np.zeros((1, 2, 4)), 3)
     print(tags, scores, layer.decode(np.zeros((1, 2, 4))))
     schedule = WarmupLinearDecay(2e-5, warmup=100, total=1000)

@@ -1,6 +1,5 @@
 """The base of CRF layers, and of the losses, metrics and decoders that compute with their scores."""
 
-import itertools
 import uuid
 import weakref
 
@@ -10,9 +9,7 @@ from kcrf.layers.learning_rates import LayerWithMultiplier
 
 __all__ = ["BoundToLayer", "ChainLayer", "real_positions"]
 
-_LAYERS = weakref.WeakValueDictionary()  # number -> layer, in the order of creation
-_NUMBERS = itertools.count()
-_LAST_OUTPUT = weakref.WeakKeyDictionary()  # layer -> weak reference to the tensor that it returned last
+_LAYERS = weakref.WeakValueDictionary()  # (key in a config, is loaded) -> the layer created last, for loading
 _OTHER_NAMES = {  # of keras-contrib, TensorFlow Addons and others
     "loss": "sparse_loss",
     "loss_function": "sparse_loss",
@@ -34,10 +31,11 @@ class ChainLayer(LayerWithMultiplier):
     Args:
         lr_multiplier: See `LayerWithMultiplier`.
         key: The key in the config that the layer is created from. Losses and other objects saved with the layer have
-            the same key in their configs.
+            the same key in their configs. Defaults to None: the layer is not created from a config.
 
     Attributes:
         key: A string that no other layer has.
+        is_loaded: Whether the layer was created from a config.
         viterbi_accuracies: The `ViterbiAccuracy` metrics that need copies of the scores.
     """
 
@@ -45,9 +43,11 @@ class ChainLayer(LayerWithMultiplier):
         super().__init__(lr_multiplier, **kwargs, autocast=False)
         self.supports_masking = True
         self.key = uuid.uuid4().hex
-        self.keys = (self.key, key)
+        self.is_loaded = key is not None
         self.viterbi_accuracies = weakref.WeakSet()
-        _LAYERS[next(_NUMBERS)] = self
+        _LAYERS[self.key, False] = self
+        if self.is_loaded:
+            _LAYERS[key, True] = self
 
     def __getattr__(self, name):
         if name in _OTHER_NAMES:
@@ -63,13 +63,11 @@ class ChainLayer(LayerWithMultiplier):
                 f"`{self.name}` needs a mask of shape (batch, time); it is not a loss, but has one: "
                 f"`loss=layer.sparse_loss`. Received: mask of shape {tuple(mask.shape)}"
             )
-        if training:
-            self._note_training()
+        self._trained = self._trained or bool(training)
         emissions = ops.cast(inputs, "float32")
-        if mask is not None:
-            emissions = ops.where(ops.cast(mask, "bool")[:, :, None], emissions, -float("inf"))
-        _LAST_OUTPUT[self] = weakref.ref(emissions)
-        return emissions
+        if mask is None:
+            return emissions
+        return ops.where(ops.cast(mask, "bool")[:, :, None], emissions, -float("inf"))
 
     def compute_mask(self, inputs, mask=None):
         return None  # Keras would multiply a loss per sentence by a mask per position
@@ -79,10 +77,6 @@ class ChainLayer(LayerWithMultiplier):
 
     def compute_output_spec(self, inputs, mask=None, training=False):
         return keras.KerasTensor(inputs.shape, dtype="float32")
-
-    def returned(self, y_pred):
-        """Whether this tensor is the one that the layer returned last."""
-        return self in _LAST_OUTPUT and _LAST_OUTPUT[self]() is y_pred
 
     def scores(self):
         """The transitions `(tags, tags)` and the starts and ends `(tags,)`, each None if all tags score the same."""
@@ -106,54 +100,43 @@ class ChainLayer(LayerWithMultiplier):
 
 
 class BoundToLayer:
-    """Base of what is computed with the scores of a `ChainLayer` and saved with it.
+    """Base of objects that compute with the scores of a `ChainLayer` and are saved with it.
 
     It holds a weak reference to the layer (a strong one would lead Keras' saver in circles), and its config holds the
-    key of the layer. If it is created from a config, it takes the layer that was last created with that key; and if it
-    is then applied to the outputs of another layer with that key, it takes that one. So each finds its own layer, even
-    if one model contains two copies of a layer.
+    key of the layer. An object that is created from a config belongs to the layer that was created last from a config
+    with this key: Keras creates the layers of a saved model right before its losses and metrics.
     """
 
     def _bind(self, layer, key):
-        self._loaded_key = key if layer is None else None
-        layer = _latest(key) if layer is None else layer
+        if layer is None:
+            layer = _LAYERS.get((key, True)) or _LAYERS.get((key, False))
         if layer is None:
             raise ValueError(
                 f"{type(self).__name__} belongs to a ConditionalRandomField, which must be created first. "
                 f"Received: layer=None, key={key!r}"
             )
-        self._reference = weakref.ref(layer)
-        self._layer_key = layer.key
+        self._reference, self._layer_key = weakref.ref(layer), layer.key
+
+    def belongs_to(self, layer):
+        """Whether this object computes with the scores of a layer."""
+        return self._reference() is layer
 
     def _layer(self):
         layer = self._reference()
-        if layer is None and self._loaded_key is not None:  # it was created with a copy that is gone
-            layer = _latest(self._loaded_key)
         if layer is None:
             raise ValueError(f"The ConditionalRandomField of this {type(self).__name__} no longer exists.")
         return layer
 
     def _layer_for(self, y_pred):
-        """The layer, after a check that these are its outputs, as far as their origin is known."""
-        layer = self._reference()
-        symbolic = layer_behind(y_pred)
-        found = [symbolic] if isinstance(symbolic, ChainLayer) else [x for x in _LAYERS.values() if x.returned(y_pred)]
-        if not found or layer in found:
-            return self._layer()
-        same = [x for x in found if self._loaded_key is not None and {self._loaded_key, self._layer_key} & {*x.keys}]
-        if not same:
+        """The layer, after a check that a symbolic `y_pred` is its output."""
+        layer, source = self._layer(), layer_behind(y_pred)
+        if isinstance(source, ChainLayer) and source is not layer:
             raise ValueError(
                 f"{type(self).__name__} belongs to another layer than the outputs it was given. Use that of the layer "
-                f"in the same model, as `model.get_layer({found[0].name!r}).sparse_loss`. Received: outputs of "
-                f"`{found[0].name}`, and {'a layer that no longer exists' if layer is None else f'`{layer.name}`'}"
+                f"in the same model, as `model.get_layer({source.name!r}).sparse_loss`. Received: outputs of "
+                f"`{source.name}`, and `{layer.name}`"
             )
-        self._reference, self._layer_key = weakref.ref(same[0]), same[0].key
-        return same[0]
-
-
-def _latest(key):
-    """The layer most recently created with this key; None if there is none."""
-    return next((layer for layer in reversed(list(_LAYERS.values())) if key in layer.keys), None)
+        return layer
 
 
 def real_positions(y_pred):

@@ -25,7 +25,8 @@ def check_training(layer, has_mask):
         has_mask: Whether it was called with a mask.
 
     Raises:
-        ValueError: An output of the layer is trained by a loss of Keras, and nothing else trains the transitions.
+        ValueError: An output of the layer is trained by a loss of Keras, and nothing else trains the transitions; or by
+            the loss of another CRF layer.
     """
     fit = running_fit()
     if fit is None or _CHECKED.get(layer) == (id(fit.model), id(fit.loss)):
@@ -33,7 +34,9 @@ def check_training(layer, has_mask):
     _CHECKED[layer] = (id(fit.model), id(fit.loss))
     outputs = getattr(fit.model, "outputs", None) or []
     mine = [index for index, output in enumerate(outputs) if layer_behind(output) is layer]
-    _refuse_losses_of_keras(layer, mine, _by_output(fit.loss, fit.model))
+    losses = _by_output(fit.loss, fit.model)
+    _refuse_losses_of_keras(layer, mine, losses)
+    _refuse_losses_of_other_layers(layer, [losses[index] for index in mine])
     if has_mask:
         _warn_of_metrics(layer, [_by_output(metrics, fit.model) for metrics in fit.metrics], mine)
     else:
@@ -48,6 +51,14 @@ def _refuse_losses_of_keras(layer, mine, losses):
             f"A model whose output is that of the CRF `{layer.name}` needs a loss of this layer, `loss=layer."
             "sparse_loss` or, for one-hot tags, `layer.dense_loss`: no other loss trains the transitions. "
             f"Received: loss={_name_of(wrong[0])}"
+        )
+
+
+def _refuse_losses_of_other_layers(layer, losses):
+    if any(hasattr(loss, "belongs_to") and not loss.belongs_to(layer) for loss in losses):
+        raise ValueError(
+            f"The loss of a CRF must be that of the layer in the same model, `model.get_layer({layer.name!r})."
+            f"sparse_loss`. Received: the loss of another layer for outputs of `{layer.name}`"
         )
 
 

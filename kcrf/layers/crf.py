@@ -28,9 +28,8 @@ class ConditionalRandomField(ChainLayer):
     `lr_multiplier`. Source: Su Jianlin, "Is your CRF's learning rate big enough?", kexue.fm/archives/7196.
 
     Args:
-        lr_multiplier: How many times faster than the rest of the model the CRF learns, a positive number. Exact under
-            Adam and SGD. "auto" needs the callback `AutoLearningRate(layer)` in `fit`, which chooses a number by the
-            learning rate and the number of updates; without it the number is 1, and a warning says so. Defaults to 1.
+        lr_multiplier: How many times faster than the other weights of the model the CRF learns, a positive number.
+            Exact under Adam and SGD. `suggest_lr_multiplier(learning_rate, steps)` gives a good value. Defaults to 1.
         use_boundary: Whether to learn scores for the first and the last tag of a sentence. Defaults to False.
         constraints: A `kcrf.tags.TagScheme`. Starts, transitions and ends that it forbids have probability 0 in the
             loss and in decoding, and labels that break it stop `fit` with an error. Defaults to None, nothing is
@@ -43,7 +42,7 @@ class ConditionalRandomField(ChainLayer):
 
     Weights:
         `trans (tags, tags)` and with `use_boundary` `start (tags,)`, `end (tags,)`, stored divided by `lr_multiplier`
-        as in bert4keras; with "auto" also the number, `lr_multiplier ()`.
+        as in bert4keras.
 
     Example:
 
@@ -56,7 +55,7 @@ class ConditionalRandomField(ChainLayer):
 
     def __init__(
         self,
-        lr_multiplier: float | str = 1,
+        lr_multiplier: float = 1,
         use_boundary: bool = False,
         constraints: TagScheme | None = None,
         transition_initializer: Any = "glorot_uniform",
@@ -85,7 +84,7 @@ class ConditionalRandomField(ChainLayer):
         self.built = True
 
     def __call__(self, inputs, *args, **kwargs):
-        if self.keys[1] is None:  # not for a model that is loaded
+        if not self.is_loaded:
             warn_of_softmax(self, inputs)
         return super().__call__(inputs, *args, **kwargs)
 

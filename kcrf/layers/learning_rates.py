@@ -41,17 +41,18 @@ def with_learning_rate_multiplier(stored: Tensor, multiplier: float) -> Tensor:
 
 
 def suggest_lr_multiplier(learning_rate: float, steps: int) -> float:
-    """How many times faster than the rest a CRF should learn.
+    """How many times faster than the other weights a CRF should learn.
 
-    The rate of the CRF should be 1e-2, as in two published settings (1e-5 x 1000, 1e-3 x 10; Su Jianlin,
-    kexue.fm/archives/7196). Adam moves a weight by about its rate in each step, so in fewer than 250 steps a score
-    could not reach 2.5, a typical value of a trained transition: for short runs the rate is 2.5 / steps, at most 0.1.
+    The learning rate of the CRF should be 1e-2, as in two published settings (1e-5 x 1000, 1e-3 x 10; Su Jianlin,
+    kexue.fm/archives/7196). Adam moves a weight by about its learning rate in each step, so in fewer than 250 steps a
+    score could not reach 2.5, a typical value of a trained transition: for short runs the learning rate of the CRF is
+    2.5 / steps, at most 0.1.
 
         k = max(1, min(max(1e-2, 2.5 / steps), 1e-1) / learning_rate), to two digits
 
     Args:
-        learning_rate: The learning rate of the rest of the model; the highest one of a schedule.
-        steps: The number of updates of the whole run.
+        learning_rate: The learning rate of the model; the highest one of a schedule.
+        steps: The number of optimizer steps of the whole run.
 
     Returns:
         A float of at least 1.
@@ -75,36 +76,48 @@ class LayerWithMultiplier(Layer):
     """Base of layers whose own trainable weights are stored divided by a learning-rate multiplier.
 
     Args:
-        lr_multiplier: A positive number, or "auto": 1 until `set_lr_multiplier` or `AutoLearningRate` sets it. With
-            "auto" the number is a weight of the layer, so it can change without compiling again, and is saved.
-            Defaults to 1.
+        lr_multiplier: A positive number. Defaults to 1.
+
+    Attributes:
+        multiplier: `lr_multiplier` as a float.
 
     Raises:
-        ValueError: `lr_multiplier` is neither.
+        ValueError: `lr_multiplier` is not a positive number.
     """
 
     def __init__(self, lr_multiplier=1, **kwargs):
         super().__init__(**kwargs)
-        if lr_multiplier != "auto":
-            _check_multiplier(lr_multiplier)
+        self._takes_saved_multiplier = lr_multiplier == "auto"  # once, from the first weights that are loaded
+        if lr_multiplier == "auto":
+            warnings.warn(
+                'lr_multiplier="auto" is deprecated and means 1 until the callback `AutoLearningRate` sets a number: '
+                "use lr_multiplier=kcrf.layers.suggest_lr_multiplier(learning_rate, steps).",
+                DeprecationWarning,
+                stacklevel=3,
+            )
+            lr_multiplier = 1
+        _check_multiplier(lr_multiplier)
         self.lr_multiplier = lr_multiplier
-        self._multiplier = None
-        self._chosen = lr_multiplier != "auto"  # whether "auto" has become a number
         self._trained = False  # whether an optimizer may hold copies of the stored weights
+
+    @classmethod
+    def from_config(cls, config):
+        """A layer of version 0.1.0 with "auto" takes its number from the saved weights."""
+        is_auto = config.get("lr_multiplier") == "auto"
+        layer = super().from_config({**config, "lr_multiplier": 1} if is_auto else config)
+        layer._takes_saved_multiplier = is_auto
+        return layer
 
     @property
     def multiplier(self):
-        """The learning-rate multiplier in use: a float; for "auto", once the layer is built, a scalar tensor."""
-        if self.lr_multiplier != "auto":
-            return float(self.lr_multiplier)
-        return 1.0 if self._multiplier is None else ops.convert_to_tensor(self._multiplier)
+        return float(self.lr_multiplier)
 
     def set_lr_multiplier(self, k, optimizer=None):
         """Makes the layer learn k times as fast from now on. The outputs of the layer do not change.
 
-        The stored weights are rescaled, and with them what the optimizer has copied from them: the slow weights of
-        Lookahead, moving averages, the start that a prior pulls to. With `lr_multiplier="auto"` this works at any time
-        between updates. A number given at first is part of compiled training steps: call `model.compile` again.
+        The stored weights are rescaled, and with them the copies that the optimizer keeps: the slow weights of
+        Lookahead, moving averages, the start that a prior pulls to. The number is part of compiled steps: call
+        `model.compile` again.
 
         Args:
             k: A positive number.
@@ -114,7 +127,7 @@ class LayerWithMultiplier(Layer):
         Raises:
             ValueError: k is not positive, the layer is not built, or it was trained and `optimizer` is None.
         """
-        _check_multiplier(k, "k", "")
+        _check_multiplier(k, "k")
         if not self.built:
             raise ValueError(f"`set_lr_multiplier` needs a layer that is built. Received: `{self.name}`, not built")
         if self._trained and optimizer is None:
@@ -125,53 +138,32 @@ class LayerWithMultiplier(Layer):
         for stored in own_trainable_variables(self):
             for variable in [*copies_in(optimizer, stored), stored]:
                 variable.assign(ops.convert_to_tensor(variable) * (self.multiplier / k))
-        self._chosen = True
-        if self.lr_multiplier == "auto":
-            self._multiplier.assign(k)
-        else:
-            self.lr_multiplier = k
-
-    def _note_training(self):
-        """Called in each training call of the layer, before or while it is compiled."""
-        self._trained = True
-        if not self._chosen:
-            self._chosen = True  # says so once
-            warnings.warn(
-                f'`{self.name}` has lr_multiplier="auto", which is still 1: add the callback '
-                "`kcrf.layers.AutoLearningRate(layer)` to `fit`, or call `set_lr_multiplier(k, optimizer)`.",
-                stacklevel=3,
-            )
+        self.lr_multiplier = k
 
     def _add_divided_weight(self, name, shape, initializer):
-        if self.lr_multiplier == "auto" and self._multiplier is None:
-            self._multiplier = self.add_weight(
-                name="lr_multiplier", shape=(), initializer="ones", trainable=False, dtype="float32", autocast=False
-            )
         divided = _divided(initializer, self.multiplier)
         return self.add_weight(name=name, shape=shape, initializer=divided, dtype="float32", autocast=False)
 
     def save_own_variables(self, store):
         """Saves the multiplier with the weights."""
         super().save_own_variables(store)
-        if self.lr_multiplier != "auto":
-            store[_SAVED_AS] = np.float32(self.lr_multiplier)
+        store[_SAVED_AS] = np.float32(self.lr_multiplier)
 
     def load_own_variables(self, store):
-        """Loads what `save_own_variables` saved. The outputs become those of the saved layer.
+        """Loads the arrays of `save_own_variables`. The outputs become those of the saved layer.
 
-        A layer with "auto" takes the multiplier from the file. One with another number keeps it, and the weights are
-        rescaled; what an optimizer loads with them is not.
+        If the saved multiplier is another one than that of the layer, the weights are rescaled; the weights that an
+        optimizer loads with them are not.
         """
         arrays = {name: store[name] for name in store.keys()}
         count = len(own_trainable_variables(self))
-        saved = arrays.pop(_SAVED_AS, arrays.pop(str(count), None))  # written by a number, by "auto"; not by bert4keras
+        saved = arrays.pop(_SAVED_AS, arrays.pop(str(count), None))  # by "auto" a weight; bert4keras saves none
         saved = None if saved is None else float(np.asarray(saved))
-        auto = self.lr_multiplier == "auto"
-        if auto:
-            arrays[str(count)] = np.float32(self.multiplier if saved is None else saved)
-            self._chosen = self._chosen or saved is not None
         super().load_own_variables(arrays)
-        if auto or saved is None or saved == np.float32(self.multiplier):
+        if saved is None or saved == np.float32(self.multiplier):
+            return
+        if self._takes_saved_multiplier:
+            self.lr_multiplier, self._takes_saved_multiplier = saved, False
             return
         for stored in own_trainable_variables(self):
             stored.assign(ops.convert_to_tensor(stored) * (saved / self.multiplier))
@@ -187,10 +179,10 @@ class LayerWithMultiplier(Layer):
 
 
 class AutoLearningRate(keras.callbacks.Callback):
-    """Chooses the learning-rate multiplier of a layer with `lr_multiplier="auto"` when `fit` begins.
+    """Deprecated: use `ConditionalRandomField(suggest_lr_multiplier(learning_rate, steps))`.
 
-    The number is `suggest_lr_multiplier` of the optimizer's learning rate (the highest one of a schedule) and of the
-    number of updates in this `fit`. The outputs of the layer do not change.
+    When the first `fit` begins, sets the learning-rate multiplier of a layer to `suggest_lr_multiplier` of the
+    optimizer's learning rate (the highest one of a schedule) and of the number of updates in this `fit`.
 
     Args:
         layer: A layer with `lr_multiplier`, anywhere in the model.
@@ -198,25 +190,29 @@ class AutoLearningRate(keras.callbacks.Callback):
 
     Raises:
         ValueError: In `fit`, if the data has no length and `steps` is not given.
-
-    Example:
-
-        >>> layer = ConditionalRandomField(lr_multiplier="auto")                # doctest: +SKIP
-        >>> model.compile("adam", loss=layer.sparse_loss)                       # doctest: +SKIP
-        >>> model.fit(words, tags, callbacks=[AutoLearningRate(layer)])         # doctest: +SKIP
     """
 
     def __init__(self, layer: Any, steps: int | None = None) -> None:
         super().__init__()
+        warnings.warn(
+            "AutoLearningRate is deprecated: give the layer lr_multiplier=kcrf.layers.suggest_lr_multiplier("
+            "learning_rate, steps).",
+            DeprecationWarning,
+            stacklevel=2,
+        )
         self._layer, self._steps = layer, steps
 
     def on_train_begin(self, logs=None):
         """Sets the multiplier; called by Keras."""
+        if self._layer._trained:
+            return
         if self._steps is None and self.params["steps"] is None:
             raise ValueError("`AutoLearningRate` needs `steps` where the data has no length. Received: steps=None")
         steps = self._steps or self.params["steps"] * self.params["epochs"]
         optimizer = self.model.optimizer
         self._layer.set_lr_multiplier(suggest_lr_multiplier(highest_rate(optimizer, steps), steps), optimizer)
+        for name in ("train", "test", "predict"):  # compiled with the number as it was
+            getattr(self.model, f"make_{name}_function")(force=True)
 
 
 def highest_rate(optimizer, steps):
@@ -254,7 +250,7 @@ class SetLearningRate(Wrapper):
     """
 
     def __init__(self, layer: Any, multiplier: float, **kwargs: Any) -> None:
-        _check_multiplier(multiplier, "multiplier", "")
+        _check_multiplier(multiplier, "multiplier")
         super().__init__(layer, **{**kwargs, "dtype": "float32"}, autocast=False)  # the layer casts by its own policy
         self.multiplier = multiplier
         self.supports_masking = layer.supports_masking
@@ -303,9 +299,9 @@ class SetLearningRate(Wrapper):
         return {**super().get_config(), "multiplier": self.multiplier}
 
 
-def _check_multiplier(k, name="lr_multiplier", or_auto=' or "auto"'):
+def _check_multiplier(k, name="lr_multiplier"):
     if isinstance(k, str) or not k > 0:
-        raise ValueError(f"`{name}` must be a positive number{or_auto}. Received: {name}={k!r}")
+        raise ValueError(f"`{name}` must be a positive number. Received: {name}={k!r}")
 
 
 def _divided(initializer, k):

@@ -72,8 +72,8 @@ class MaximumEntropyMarkovModel(ConditionalRandomField):
     cross-entropies of known tags, and does not sum over paths.
 
     Args:
-        lr_multiplier: How many times faster than the rest of the model the transitions learn, a positive number or
-            "auto", as in `ConditionalRandomField`. Defaults to 1.
+        lr_multiplier: How many times faster than the other weights of the model the transitions learn, a positive
+            number, as in `ConditionalRandomField`. Defaults to 1.
         hidden_dim: The rank of the transitions `l_trans @ r_trans.T`, useful for many tags; None means the full
             matrix. Defaults to None.
         transition_initializer: Initializer of the scores, before they are divided by `lr_multiplier`. Defaults to

@@ -24,7 +24,7 @@ class NGramScores(LayerWithMultiplier):
             no score.
         dropout: The fraction of the features that training omits. The scores of the other features are scaled up.
             Defaults to 0.5.
-        lr_multiplier: How many times faster the scores learn than the rest of the model, or "auto". Each score is
+        lr_multiplier: How many times faster the scores learn than the rest of the model. Each score is
             updated rarely, so that it needs a higher learning rate. Defaults to 10.
         seed: The seed of the dropout. Defaults to a random one.
 

@@ -84,7 +84,7 @@ def test_a_loss_of_a_layer_outside_of_the_model_says_so():
     model, layer = crf_model()
     clone = keras.models.clone_model(model)
     clone.compile("sgd", loss=layer.sparse_loss)
-    with pytest.raises(ValueError, match=r"SparseLoss belongs to another layer than the outputs .*get_layer\('CRF'\)"):
+    with pytest.raises(ValueError, match=r"must be that of the layer in the same model, `model.get_layer\('CRF'\)"):
         clone.fit(WORDS, TAGS, verbose=0)
     with pytest.raises(ValueError, match="ViterbiTags belongs to another layer"):
         ViterbiTags(layer)(clone.output)
@@ -103,8 +103,18 @@ def test_a_loss_outlives_a_clone_of_its_layer(tmp_path):
     keras.models.clone_model(model)
     model.save(tmp_path / "model.keras")
     assert_allclose(keras.saving.load_model(tmp_path / "model.keras").evaluate(WORDS, TAGS, verbose=0), expected)
-    model.compile_from_config(model.get_compile_config())  # the loss, by its key, which the copies know, too
-    assert_allclose(model.evaluate(WORDS, TAGS, verbose=0), expected)
+
+
+def test_each_loaded_model_has_the_loss_of_its_own_layer(tmp_path):
+    model, layer = crf_model()
+    model.compile("sgd", loss=layer.sparse_loss)
+    expected, paths = [], [tmp_path / f"{seed}.keras" for seed in range(2)]
+    for seed, path in enumerate(paths):
+        with_scores(model, seed).save(path)
+        expected.append(model.evaluate(WORDS, TAGS, verbose=0))
+    loaded = [keras.saving.load_model(path) for path in paths]  # two copies of one layer at the same time
+    assert_allclose([each.evaluate(WORDS, TAGS, verbose=0) for each in loaded], expected, rtol=1e-5)
+    assert all(each.loss.belongs_to(each.get_layer("CRF")) for each in loaded)
 
 
 # Labels that have no likelihood

@@ -14,7 +14,6 @@ BACKENDS = ["tensorflow"]
 
 LAYERS = {
     "crf": lambda: ConditionalRandomField(100, use_boundary=True, constraints=bmes()),
-    "crf, auto": lambda: ConditionalRandomField("auto", use_boundary=True, constraints=bmes()),
     "memm": lambda: MaximumEntropyMarkovModel(100, hidden_dim=3),
 }
 

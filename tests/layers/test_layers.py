@@ -508,7 +508,7 @@ def loss_of(layer, name, tags):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ConditionalRandomField(lr_multiplier=0), 'a positive number or "auto". Received: lr_multiplier=0'),
+        (lambda: ConditionalRandomField(lr_multiplier=0), "a positive number. Received: lr_multiplier=0"),
         (lambda: ConditionalRandomField(constraints="bmes"), "must be a kcrf.tags.TagScheme or None. Received: 'bmes'"),
         (lambda: built().build((None, 4)), r"needs inputs of shape \(batch, time, tags\). Received: shape=\(None, 4\)"),
         (lambda: built(constraints=bio("AB")), "one score for each of the 5 tags of its constraints"),

@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from seeds import set_seeds
 
 from kcrf.backend import backend_name, keras, ops
-from kcrf.layers import AutoLearningRate, MaximumEntropyMarkovModel, ViterbiTags, suggest_lr_multiplier
+from kcrf.layers import MaximumEntropyMarkovModel, ViterbiTags
 from kcrf.layers.memm import equal_crf
 from kcrf.tags import bmes
 
@@ -180,21 +180,6 @@ def test_viterbi_accuracy_is_a_compiled_metric_of_this_layer_too():
     shares += model.fit(EMISSIONS, TAGS, verbose=0).history["viterbi_accuracy"]
     shares += [model.evaluate(EMISSIONS, TAGS, verbose=0)[1], float(layer.viterbi_accuracy(TAGS, EMISSIONS))]
     assert_allclose(shares, shares[0], rtol=1e-6)
-
-
-@pytest.mark.once
-def test_auto_gets_its_number_and_keeps_it_in_a_file(tmp_path):
-    layer = MaximumEntropyMarkovModel(lr_multiplier="auto", hidden_dim=2, name="MEMM")
-    model = keras.Sequential([keras.Input((None, 4)), layer])
-    before = numpy(layer.trans)
-    model.compile(keras.optimizers.Adam(1e-6), loss=layer.sparse_loss)
-    model.fit(EMISSIONS, TAGS, verbose=0, callbacks=[AutoLearningRate(layer)])
-    assert float(layer.multiplier) == suggest_lr_multiplier(1e-6, 1)
-    assert 0.01 < np.abs(numpy(layer.trans) - before).max() < 0.5  # a step of 1e-6 would not be seen
-    model.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras").get_layer("MEMM")
-    assert float(loaded.multiplier) == float(layer.multiplier)
-    assert_array_equal(numpy(loaded.trans), numpy(layer.trans))
 
 
 @settings(max_examples=12)
