@@ -38,17 +38,33 @@ def _add_options(parser):
 
 def _export(options):
     from kcrf.runs import RunFolder
+    from kcrf.taggers.open import is_linear
 
-    RunFolder(options.run_dir).read_config()  # refuses a folder that holds no run, before TensorFlow is imported
-    name = "saved_model" if options.format == "saved_model" else "model.onnx"
+    run = RunFolder(options.run_dir)
+    run.read_config()  # refuses a folder that holds no run, before TensorFlow is imported
+    name = "saved_model" if options.format == "saved_model" else "model.npz" if is_linear(run) else "model.onnx"
     out = options.out or os.path.join(options.run_dir, name)
     if options.out is not None and options.format != "saved_model":  # a folder, which is never replaced
         check_out(out, overwrite=options.overwrite)
     elif not os.path.isdir(os.path.dirname(os.path.abspath(out))):
         raise FileNotFoundError(f"{out}: needs a folder that exists")
+    if is_linear(run):
+        _export_linear(options, out)
+        return
     os.environ["KERAS_BACKEND"] = "tensorflow"
     with quiet_import():
         from kcrf.export import export_model
 
         export_model(options.run_dir, out, options.format, options.int8)
+    print(out)
+
+
+def _export_linear(options, out):
+    from kcrf.taggers.linear_networks import export_linear
+
+    if options.format == "saved_model" or options.int8:
+        raise ValueError("a linear model is exported as one .npz file, of integers of 8 bits: omit --format and --int8")
+    if not out.endswith(".npz"):
+        raise ValueError(f"--out must end in .npz for a linear model. Received: {out}")
+    export_linear(options.run_dir, out)
     print(out)

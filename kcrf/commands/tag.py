@@ -80,6 +80,8 @@ def _segmenting(options):
         if options.top_k is not None:
             found = segmenter.top_k_batch(texts, options.top_k, options.batch_size, on_batch)
             return [_best_words(*item, options.json) for item in zip(texts, found, strict=True)]
+        if not (options.confidence or options.json):
+            return segmenter.segment_lines(texts, options.batch_size, on_batch)
         found = segmenter.segment_batch(texts, options.batch_size, on_batch, options.confidence)
         return [_words(*item, options) for item in zip(texts, found, strict=True)]
 
@@ -87,9 +89,9 @@ def _segmenting(options):
 
 
 def _words(text, words, options):
-    """A line for the words of a text, `(word, probability)` with `--confidence`."""
+    """A line for the words of a text, `(word, probability)` with `--confidence`, one of which or `--json` is given."""
     if not options.json:
-        return " ".join(f"{word[0]}/{word[1]:.3f}" for word in words) if options.confidence else " ".join(words)
+        return " ".join(f"{word}/{probability:.3f}" for word, probability in words)
     if not options.confidence:
         return json_line({"text": text, "words": words})
     sure = [round(probability, 6) for _, probability in words]

@@ -1,6 +1,8 @@
 """Linear models: n-gram features and a CRF, trained and used by NumPy alone."""
 
 from kcrf.linear.chain import best_paths, expected_counts
+from kcrf.linear.model import LinearModel
 from kcrf.linear.packing import Packing
+from kcrf.linear.training import LinearTrainer, linear_batches
 
-__all__ = ["Packing", "best_paths", "expected_counts"]
+__all__ = ["LinearModel", "LinearTrainer", "Packing", "best_paths", "expected_counts", "linear_batches"]

@@ -85,11 +85,12 @@ def expected_counts(emissions, transitions, steps):
             forward[:, here] *= moves.T @ forward[:, first : first + here.stop - here.start]
         totals[here] = forward[:, here].sum(axis=0)
         forward[:, here] /= totals[here]
-    onward = here_only / totals  # and all that follows
-    for here, after in zip(steps[-2::-1], steps[:0:-1]):
-        onward[:, here.start : here.start + after.stop - after.start] *= moves @ onward[:, after]
-    marginals = forward * onward
-    marginals *= totals / here_only.clip(np.finfo(emissions.dtype).tiny)
+    onward, marginals = here_only / totals, forward.copy()  # with all that follows
+    for before, after in zip(steps[-2::-1], steps[:0:-1]):
+        here = slice(before.start, before.start + after.stop - after.start)
+        following = moves @ onward[:, after]
+        onward[:, here] *= following
+        marginals[:, here] *= following
     expected = np.zeros(transitions.shape, "float64")
     for before, after in zip(steps, steps[1:]):
         expected += forward[:, before.start : before.start + after.stop - after.start] @ onward[:, after].T

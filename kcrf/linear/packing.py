@@ -16,6 +16,7 @@ class Packing:
         index: `(positions,)`, the place in the array of each packed position.
         steps: For each position within a sequence a slice of packed positions, one for each sequence that is as long,
             in `order`.
+        before, after: Packed positions, of all pairs of neighbors in a sequence.
 
     >>> packing = Packing([0, 2], [2, 3])
     >>> packing.order.tolist(), packing.index.tolist(), packing.steps
@@ -32,4 +33,16 @@ class Packing:
         time = np.repeat(np.arange(longest), counts)  # (positions,)
         sequence = np.arange(len(time)) - np.repeat(ends - counts, counts)
         self.index = starts[sequence] + time
+        self.after = np.arange(len(time))[time > 0]
+        self.before = self.after - counts[time[self.after] - 1]
         self.steps = [slice(end - count, end) for end, count in zip(ends.tolist(), counts.tolist(), strict=True)]
+
+    @property
+    def first(self):
+        """The packed positions that begin a sequence, an array."""
+        return np.arange(len(self.order))
+
+    @property
+    def last(self):
+        """The packed positions that end a sequence, an array."""
+        return np.setdiff1d(np.arange(len(self.index)), self.before, assume_unique=True)

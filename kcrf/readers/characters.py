@@ -1,8 +1,12 @@
 """Reads a text character by character, for models trained from scratch."""
 
+from itertools import groupby
+
 import numpy as np
 
+from kcrf.readers.code_points import code_points, types_of_characters
 from kcrf.readers.lexicon import Lexicon, cross_fitted
+from kcrf.readers.ngrams import CharacterNGrams
 from kcrf.readers.units import Reading, Window, with_copies
 from kcrf.readers.vocabulary import Vocabulary
 from kcrf.readers.whole import SEPARATOR, cut_pair, whole_reading
@@ -15,8 +19,11 @@ class CharacterReader:
     """Every character is a unit. Its inputs: its number, that of its pair with the next one, words around it.
 
     Args:
-        vocabulary: A `kcrf.readers.Vocabulary`, which numbers characters and pairs.
-        lexicon: A `kcrf.readers.Lexicon` for the input "words". Defaults to None: no such input.
+        vocabulary: A `kcrf.readers.Vocabulary`, which numbers characters and pairs, or None for a linear model, which
+            reads n-grams alone.
+        lexicon: A `kcrf.readers.Lexicon` for the input "words" and for the n-grams. Defaults to None: no such input.
+        ngrams: `kcrf.readers.CharacterNGrams` for the input "ngrams". Defaults to None: no such input.
+        types: Whether there is the input "types", the type of each character. Defaults to False.
 
     Attributes:
         vectors: `kcrf.readers.WordVectors` for the input "vectors", or None, the default, for no such input.
@@ -26,12 +33,12 @@ class CharacterReader:
     ([[0, 1], [1, 2]], {'characters': [2, 3], 'bigrams': [2, 3]})
     """
 
-    def __init__(self, vocabulary, lexicon=None):
-        self.vocabulary, self.lexicon, self.vectors = vocabulary, lexicon, None
+    def __init__(self, vocabulary, lexicon=None, ngrams=None, types=False):
+        self.vocabulary, self.lexicon, self.ngrams, self.types, self.vectors = vocabulary, lexicon, ngrams, types, None
 
     def read(self, texts, tokens=None):
         """A list with the `Reading` of each text; `tokens` are not looked at."""
-        return [self._read_one(text, self.lexicon) for text in texts]
+        return self._read(texts, self.lexicon)
 
     def read_training(self, sentences, copies=None):
         """A list with the `Reading` of each `Sentence` of the training part, followed by those of its altered copies.
@@ -40,12 +47,13 @@ class CharacterReader:
         """
         if self.lexicon is None:
             return self.read([sentence.text for sentence in with_copies(sentences, copies)])
-        pairs = cross_fitted(self.lexicon, sentences, copies)
-        return [self._read_one(sentence.text, others) for sentence, others in pairs]
+        parts = groupby(cross_fitted(self.lexicon, sentences, copies), key=lambda pair: id(pair[1]))
+        pairs = (list(part) for _, part in parts)
+        return [reading for part in pairs for reading in self._read([s.text for s, _ in part], part[0][1])]
 
     def with_words(self, counts):
         """The reader with more words in its lexicon, a mapping from words to how often they count."""
-        reader = CharacterReader(self.vocabulary, self.lexicon.with_words(counts))
+        reader = CharacterReader(self.vocabulary, self.lexicon.with_words(counts), self.ngrams, self.types)
         reader.vectors = self.vectors
         return reader
 
@@ -59,37 +67,58 @@ class CharacterReader:
         joined = [a[:max_length] if b is None else SEPARATOR.join(cut_pair(a, b, max_length - 1)) for a, b in texts]
         return [whole_reading(self._rows(text, _units(text))) for text in joined]
 
+    def _read(self, texts, lexicon):
+        """The `Reading` of each text with this lexicon, a list."""
+        ngrams = self.ngrams.encode(texts, lexicon) if self.ngrams and texts else [None] * len(texts)
+        return [self._read_one(*pair, lexicon) for pair in zip(texts, ngrams, strict=True)]
+
     def _rows(self, text, units, lexicon=None):
-        rows = dict(zip(("characters", "bigrams"), self.vocabulary.encode(text), strict=True))
-        if lexicon is not None:
-            rows["words"] = lexicon.encode(text)
+        rows = {}
+        if self.vocabulary is not None:
+            rows.update(zip(("characters", "bigrams"), self.vocabulary.encode(text), strict=True))
+            if lexicon is not None:
+                rows["words"] = lexicon.encode(text)
+        if self.types:
+            rows["types"] = types_of_characters(code_points(text))
         if self.vectors is not None:
             rows["vectors"] = self.vectors.encode(text, units)
         return rows
 
-    def _read_one(self, text, lexicon):
+    def _read_one(self, text, ngrams, lexicon):
         units = _units(text)
         rows = self._rows(text, units, lexicon)
-        found = [
+        if ngrams is not None:
+            rows["ngrams"] = ngrams
+        parts = [
             Window({name: row[start:end] for name, row in rows.items()}, np.arange(end - start), start, (keep, stop))
             for start, end, keep, stop in windows(text)
         ]
-        return Reading(units, found)
+        return Reading(units, parts)
 
     def get_config(self):
         """A dict of plain values from which `from_config` makes the same reader."""
-        config = {"characters": self.vocabulary.characters, "bigrams": self.vocabulary.bigrams}
+        config = {}
+        if self.vocabulary is not None:
+            config.update(characters=self.vocabulary.characters, bigrams=self.vocabulary.bigrams)
         if self.lexicon is not None:
             config.update(words=self.lexicon.words, strings=self.lexicon.strings)
-        return config
+        if self.ngrams is not None:
+            config["ngrams"] = self.ngrams.get_config()
+        return {**config, "types": True} if self.types else config
 
     @classmethod
     def from_config(cls, config):
         """The reader that `get_config` described."""
+        ngrams = CharacterNGrams.from_config(config["ngrams"]) if "ngrams" in config else None
         lists = [config.get(name) for name in ("characters", "bigrams")]
-        if not all(isinstance(items, list) and all(isinstance(item, str) for item in items) for items in lists):
+        if lists == [None, None] and ngrams is not None:
+            vocabulary = None
+        elif all(isinstance(items, list) and all(isinstance(item, str) for item in items) for items in lists):
+            vocabulary = Vocabulary(*lists)
+        else:
             raise ValueError(f"needs lists of strings, characters and bigrams. Received: {str(config)[:80]}")
-        return cls(Vocabulary(*lists), _lexicon(config["words"], config.get("strings")) if "words" in config else None)
+        lexicon = _lexicon(config["words"], config.get("strings")) if "words" in config else None
+        return cls(vocabulary, lexicon, ngrams, config.get("types", False) is True)
 
 
 def _units(text):

@@ -2,10 +2,12 @@
 
 from bisect import bisect
 from collections import Counter
+from functools import cached_property
 from itertools import chain, repeat
 
 import numpy as np
 
+from kcrf.readers.code_points import code_points, folded_characters
 from kcrf.readers.vocabulary import fold_text
 
 __all__ = ["LENGTHS", "Lexicon", "cross_fitted"]
@@ -14,6 +16,9 @@ LENGTHS = (2, 3, 4, 5)  # of the words that are counted; words of one character 
 _COUNTS = (1, 2, 5)  # kinds of words, by the lowest number of times that a string was a word
 _SHARES = (0.0, 0.1, 0.5, 0.9)  # and by the lowest share of its occurrences in which it was one
 _KINDS = len(_COUNTS) * len(_SHARES)
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # of the keys of strings, odd
+_SLOT_BITS = 20
+_SHIFT = np.uint64(64 - _SLOT_BITS)
 
 
 class Lexicon:
@@ -77,6 +82,72 @@ class Lexicon:
             rows[: len(kinds), begins] = np.where(kinds, begins * _KINDS + kinds, 0)
             rows[length - 1 :, ends] = np.where(kinds, ends * _KINDS + kinds, 0)
         return rows
+
+    def longest(self, characters):
+        """The longest word that may begin at each character, and the longest that may end there.
+
+        Args:
+            characters: `(characters,)`, as `kcrf.readers.code_points.folded_characters` makes them.
+
+        Returns:
+            Two uint32 arrays `(characters,)`: the largest of the numbers that `encode` gives for beginnings and for
+            ends, 0 without any.
+        """
+        begins, ends = np.zeros((2, len(characters)), "uint32")
+        keys, index = characters.astype("uint64") * _FACTOR, self._index
+        for number, length in enumerate(LENGTHS):
+            keys = (keys[:-1] + characters[length - 1 :]) * _FACTOR  # of the strings of this length
+            places, kinds = index.look_up(keys)
+            begins[places] = number * _KINDS + kinds
+            ends[places + length - 1] = (number + len(LENGTHS)) * _KINDS + kinds
+        return begins, ends
+
+    @cached_property
+    def _index(self):
+        """The `_Index` of the words."""
+        keys, kinds = [np.zeros(0, "uint64")], [np.zeros(0, "uint32")]
+        for length in LENGTHS:
+            words = [word for word in self._kinds if len(word) == length]
+            rows = folded_characters(code_points("".join(words))).reshape(-1, length)  # (words, length)
+            keys.append(_keys(rows))
+            kinds.append(np.array([self._kinds[word] for word in words], "uint32"))
+        return _Index(np.concatenate(keys), np.concatenate(kinds))
+
+
+class _Index:
+    """Finds the kinds of words by their keys.
+
+    Words whose keys begin with the same bits have one slot, and are neighbors in the order of the keys.
+    """
+
+    def __init__(self, keys, kinds):
+        order = np.argsort(keys)
+        slots = np.arange(1 << _SLOT_BITS, dtype="uint64") << _SHIFT
+        self._keys, self._kinds = np.append(keys[order], np.uint64(0)), kinds[order]
+        self._firsts = np.searchsorted(keys[order], slots).astype("int32")  # of each slot
+        counts = np.bincount((keys >> _SHIFT).astype("int64"), minlength=1)
+        self._is_used, self._most = np.zeros(1 << _SLOT_BITS, bool), int(counts.max())
+        self._is_used[keys >> _SHIFT] = True
+
+    def look_up(self, keys):
+        """The places of the keys that are words, and the kinds of these words."""
+        places = np.flatnonzero(self._is_used[keys >> _SHIFT])
+        keys = keys[places]
+        firsts = self._firsts[keys >> _SHIFT]
+        numbers = np.full(len(places), -1)
+        for step in range(self._most):
+            candidates = np.minimum(firsts + step, len(self._kinds))
+            numbers = np.where(self._keys[candidates] == keys, candidates, numbers)
+        hits = (numbers >= 0) & (numbers < len(self._kinds))
+        return places[hits], self._kinds[numbers[hits]]
+
+
+def _keys(rows):
+    """A number of 64 bits for each string, `(strings,)`, out of its characters `(strings, length)`."""
+    keys = np.zeros(len(rows), "uint64")
+    for column in rows.T:
+        keys = (keys + column) * _FACTOR
+    return keys
 
 
 def cross_fitted(lexicon, sentences, copies=None, parts=10):

@@ -2,7 +2,8 @@
 
 Feature hashing (Weinberger et al., 2009, "Feature Hashing for Large Scale Multitask Learning") needs no list of
 features. A template is a string such as "c-1 c0": the values of some columns at some places around a position. Columns
-of characters are "c", the folded character, and "t", its type. Columns of words are "w", the lower-cased word, "p1" to
+of characters are "c", the folded character, "t", its type, and, with a lexicon, "b" and "e", the longest word of the
+lexicon that may begin and end there. Columns of words are "w", the lower-cased word, "p1" to
 "p4" and "s1" to "s4", its prefixes and suffixes, "x", its shape, and "k", its case, digits and hyphens. The hash is
 integer arithmetic modulo 2^32, so that every machine, in training and in use, computes the same buckets.
 """
@@ -14,11 +15,12 @@ from zlib import crc32
 import numpy as np
 
 from kcrf.readers.code_points import BOUNDARY, code_points, folded_characters, types_of_characters
+from kcrf.readers.spelling import AFFIXES, word_features
 from kcrf.readers.vocabulary import fold_text
-from kcrf.readers.words import AFFIXES, word_features
 
 __all__ = [
     "CHARACTER_TEMPLATES",
+    "LEXICON_TEMPLATES",
     "REACH",
     "WORD_TEMPLATES",
     "CharacterNGrams",
@@ -38,6 +40,10 @@ WORD_TEMPLATES = (
     *("w-2", "w-1", "w0", "w1", "w2", "w-1 w0", "w0 w1"),
     *(f"{column}0" for column in WORD_COLUMNS[3:]),
     *("x-1", "x0", "x1", "x-1 x0", "x0 x1", "x-1 x0 x1", "k-1", "k0", "k1"),
+)
+LEXICON_TEMPLATES = (
+    *("b-1", "b0", "b1", "e-1", "e0", "e1", "b0 e0", "e-1 b0", "e0 b1"),
+    *("b0 c0", "b0 c-1", "e0 c0", "e0 c1"),
 )
 REACH = 2  # the farthest place of a template
 _PLACE = re.compile(r"([a-z_]+\d*?)([+-]?\d)")
@@ -98,10 +104,14 @@ def hashed(columns, templates, buckets):
         yield ids
 
 
-def columns_of_text(text):
+def columns_of_text(text, lexicon=None):
     """The columns of the characters of a text; its first and last `REACH` characters are not positions."""
     codes = code_points(text)
-    return {"c": folded_characters(codes), "t": types_of_characters(codes).astype("uint32")}
+    characters = folded_characters(codes)
+    columns = {"c": characters, "t": types_of_characters(codes).astype("uint32")}
+    if lexicon is not None:
+        columns.update(zip("be", (1 + numbers for numbers in lexicon.longest(characters)), strict=True))
+    return columns
 
 
 def buckets_of(positions, least=1 << 14, most=1 << 20):
@@ -148,7 +158,10 @@ class NGrams:
     @classmethod
     def from_config(cls, config):
         """The features that `get_config` described."""
-        return cls(config["buckets"], config["templates"])
+        templates = config.get("templates") if isinstance(config, dict) else None
+        if not isinstance(templates, list) or not all(isinstance(template, str) for template in templates):
+            raise ValueError(f"needs n-grams with buckets and a list of templates. Received: {str(config)[:80]}")
+        return cls(config.get("buckets"), templates)
 
 
 class CharacterNGrams(NGrams):
@@ -165,15 +178,21 @@ class CharacterNGrams(NGrams):
     ((2, 14), (1, 14), True)
     """
 
-    columns = ("c", "t")
+    columns = ("c", "t", "b", "e")
 
     def __init__(self, buckets, templates=CHARACTER_TEMPLATES):
         super().__init__(buckets, templates)
 
-    def encode(self, texts):
-        """The features of each text, a list of int32 arrays `(characters, width)`."""
+    def encode(self, texts, lexicon=None):
+        """The features of each text, a list of int32 arrays `(characters, width)`.
+
+        Args:
+            texts: List of strings.
+            lexicon: The `Lexicon` of the columns "b" and "e", if templates have these. Defaults to None.
+        """
         between = BOUNDARY * REACH
-        return _without_gaps(self.rows(columns_of_text(between + between.join(texts) + between)), map(len, texts))
+        columns = columns_of_text(between + between.join(texts) + between, lexicon)
+        return _without_gaps(self.rows(columns), map(len, texts))
 
 
 class WordNGrams(NGrams):

@@ -4,44 +4,18 @@ from collections import Counter
 
 import numpy as np
 
+from kcrf.readers.ngrams import WordNGrams
+from kcrf.readers.spelling import AFFIXES, word_features
 from kcrf.readers.unit_choice import splits_of
 from kcrf.readers.units import Reading, Window, with_copies
 from kcrf.readers.vocabulary import fold_text
 from kcrf.readers.windows import windows, with_stops
 from kcrf.readers.word_tokens import token_spans
 
-__all__ = ["AFFIXES", "SPELLING", "WordReader", "WordVocabulary", "shape_of", "word_features"]
+__all__ = ["SPELLING", "WordReader", "WordVocabulary"]
 
 SPELLING = 16  # characters of a word that the model reads: of a longer one the first and the last
-AFFIXES = (1, 2, 3, 4)  # lengths of prefixes and suffixes
 _UNKNOWN = 1
-_LONGEST_RUN = 2  # of a shape
-
-
-def shape_of(word):
-    """The shape of a word: X for capitals, x for other letters, d for digits. Three or more in a row count as two.
-
-    >>> [shape_of(word) for word in ("Leeds", "NASA", "McCoy", "1,998", "U.S.", "北京")]
-    ['Xxx', 'XX', 'XxXxx', 'd,dd', 'X.X.', 'xx']
-    """
-    kinds = "".join(map(_kind, word))
-    return "".join(kind for i, kind in enumerate(kinds) if kinds[i - _LONGEST_RUN : i] != kind * _LONGEST_RUN)
-
-
-def _kind(character):
-    if character.isdecimal():
-        return "d"
-    if character.isalpha():
-        return "X" if character.isupper() or character.istitle() else "x"
-    return character
-
-
-def word_features(word):
-    """The features of a word, each a string of its own kind: its shape, its prefixes, its suffixes."""
-    folded = fold_text(word)
-    prefixes = [f"{folded[:length]}-" if len(folded) > length else "" for length in AFFIXES]
-    suffixes = [f"-{folded[-length:]}" if len(folded) > length else "" for length in AFFIXES]
-    return [f"={shape_of(word)}", *prefixes, *suffixes]
 
 
 class WordVocabulary:
@@ -120,8 +94,9 @@ class WordReader:
     """Every word is a unit, with three inputs: its number, its characters, and its shape, prefixes and suffixes.
 
     Args:
-        vocabulary: A `WordVocabulary`.
+        vocabulary: A `WordVocabulary`, or None for a linear model, which reads n-grams alone.
         splits: Characters at which `token_spans` cuts, where a text comes without tokens. Defaults to none.
+        ngrams: `kcrf.readers.WordNGrams` for the input "ngrams". Defaults to None: no such input.
 
     Attributes:
         vectors: `kcrf.readers.WordVectors` for the input "vectors", or None, the default, for no such input.
@@ -131,8 +106,8 @@ class WordReader:
     [[0, 2], [3, 8], [8, 9]]
     """
 
-    def __init__(self, vocabulary, splits=""):
-        self.vocabulary, self.splits, self.vectors = vocabulary, splits, None
+    def __init__(self, vocabulary, splits="", ngrams=None):
+        self.vocabulary, self.splits, self.ngrams, self.vectors = vocabulary, splits, ngrams, None
 
     def read(self, texts, tokens=None):
         """A list with the `Reading` of each text.
@@ -149,7 +124,11 @@ class WordReader:
             for text, spans in zip(texts, units, strict=True)
             for start, end in spans.tolist()
         ]
-        rows = {name: array[flat] for name, array in self.vocabulary.encode(list(numbers)).items()}  # (words, ...)
+        encoded = {} if self.vocabulary is None else self.vocabulary.encode(list(numbers))
+        rows = {name: array[flat] for name, array in encoded.items()}  # (words, ...)
+        if self.ngrams is not None and texts:
+            words = ([text[a:b] for a, b in spans.tolist()] for text, spans in zip(texts, units, strict=True))
+            rows["ngrams"] = np.concatenate(self.ngrams.encode(list(words)))
         if self.vectors is not None and texts:
             rows["vectors"] = np.concatenate([self.vectors.encode(*pair) for pair in zip(texts, units, strict=True)])
         firsts = np.cumsum([0, *map(len, units)]).tolist()
@@ -166,24 +145,24 @@ class WordReader:
 
     def get_config(self):
         """A dict of plain values from which `from_config` makes the same reader."""
-        known = self.vocabulary
-        return {
-            "tokens": known.words,
-            "characters": known.characters,
-            "features": known.features,
-            "splits": self.splits,
-        }
+        config, known = {"splits": self.splits}, self.vocabulary
+        if known is not None:
+            config = {"tokens": known.words, "characters": known.characters, "features": known.features, **config}
+        return config if self.ngrams is None else {**config, "ngrams": self.ngrams.get_config()}
 
     @classmethod
     def from_config(cls, config):
         """The reader that `get_config` described."""
+        ngrams = WordNGrams.from_config(config["ngrams"]) if "ngrams" in config else None
         lists = [config.get(name) for name in ("tokens", "characters", "features")]
-        if not all(isinstance(items, list) and all(isinstance(item, str) for item in items) for items in lists):
-            raise ValueError(f"needs lists of strings: tokens, characters, features. Received: {str(config)[:80]}")
         splits = config.get("splits", "")
         if not isinstance(splits, str):
             raise ValueError(f"needs a string, splits. Received: {str(splits)[:80]}")
-        return cls(WordVocabulary(*lists), splits)
+        if lists == [None] * 3 and ngrams is not None:
+            return cls(None, splits, ngrams)
+        if not all(isinstance(items, list) and all(isinstance(item, str) for item in items) for items in lists):
+            raise ValueError(f"needs lists of strings: tokens, characters, features. Received: {str(config)[:80]}")
+        return cls(WordVocabulary(*lists), splits, ngrams)
 
     @classmethod
     def of(cls, sentences):

@@ -1,6 +1,6 @@
-"""A model that `kcrf export` wrote as one ONNX file, with all that its use needs. Imports no Keras.
+"""A model that `kcrf export` wrote as one file, with all that its use needs. Imports no Keras.
 
-The metadata of the file hold texts by these names:
+A linear model is a `.npz` file of NumPy, any other an ONNX file. The file, or its metadata, hold texts by these names:
 
     config.json         as in a run folder, and so are
     vocabulary.json     or, with a BERT, bert_config.json and vocab.json
@@ -15,20 +15,67 @@ from pathlib import Path
 
 import numpy as np
 
+from kcrf.files import write_aside
 from kcrf.runs.folder import CONFIG, check_config, settings_of
 
-__all__ = ["ExportedFile", "is_exported"]
+__all__ = ["ExportedFile", "LinearFile", "is_exported", "open_exported", "write_linear_file"]
 
+_LINEAR = ".npz"
 _NEEDED = "`pip install kcrf[onnx]` brings onnxruntime, which runs exported models"
 
 
 def is_exported(path):
     """Whether a path is that of an exported model, not of a run folder."""
-    return Path(path).suffix.lower() == ".onnx" and not Path(path).is_dir()
+    return Path(path).suffix.lower() in (".onnx", _LINEAR) and not Path(path).is_dir()
 
 
-class ExportedFile:
-    """Reads an exported model. When it is pickled its path is kept, and the file is read again.
+def open_exported(path):
+    """The `LinearFile` or the `ExportedFile` at a path."""
+    return LinearFile(path) if Path(path).suffix.lower() == _LINEAR else ExportedFile(path)
+
+
+class _FileOfTexts:
+    """What `RunFolder` reads from files of its own, out of the texts in one file.
+
+    Attributes:
+        path: The file.
+    """
+
+    def file(self, name):
+        """What an error calls a text in the file."""
+        return f"{self.path}: {name}"
+
+    def read_json(self, name):
+        """The object in a text of the file, a dict."""
+        return self._read(name, dict)
+
+    def _read(self, name, kind):
+        """The dict or list in a text of the file."""
+        if name not in self._texts:
+            raise ValueError(f"{self.path}: needs {name} in its metadata. Received: {sorted(self._texts)}")
+        try:
+            value = json.loads(self._texts[name])
+        except ValueError as error:
+            raise ValueError(f"{self.file(name)}: needs JSON. Received: {error}") from None
+        if not isinstance(value, kind):
+            raise ValueError(f"{self.file(name)}: needs a JSON {kind.__name__}. Received: {self._texts[name][:80]}")
+        return value
+
+    def read_config(self):
+        """As `RunFolder.read_config`."""
+        return check_config(self.file(CONFIG), self.read_json(CONFIG))
+
+    def settings_of(self, config):
+        """As `RunFolder.settings_of`."""
+        return settings_of(self.file(CONFIG), config)
+
+    def read_settings(self):
+        """The `Settings` of the run that was exported."""
+        return self.settings_of(self.read_config())
+
+
+class ExportedFile(_FileOfTexts):
+    """Reads an exported network. When it is pickled its path is kept, and the file is read again.
 
     Args:
         path: The file.
@@ -64,14 +111,6 @@ class ExportedFile:
     def __reduce__(self):
         return ExportedFile, (self.path.absolute(),)
 
-    def file(self, name):
-        """What an error calls a text in the file."""
-        return f"{self.path}: {name}"
-
-    def read_json(self, name):
-        """The object in a text of the file, a dict."""
-        return self._read(name, dict)
-
     def read_transitions(self, size):
         """The transitions of a tagger, `(size, size)` float64."""
         rows = self._read("transitions", list)
@@ -84,30 +123,6 @@ class ExportedFile:
                 f"{self.file('transitions')}: needs a matrix of {size} x {size}. Received: {str(rows)[:80]}"
             )
         return transitions
-
-    def _read(self, name, kind):
-        """The dict or list in a text of the file."""
-        if name not in self._texts:
-            raise ValueError(f"{self.path}: needs {name} in its metadata. Received: {sorted(self._texts)}")
-        try:
-            value = json.loads(self._texts[name])
-        except ValueError as error:
-            raise ValueError(f"{self.file(name)}: needs JSON. Received: {error}") from None
-        if not isinstance(value, kind):
-            raise ValueError(f"{self.file(name)}: needs a JSON {kind.__name__}. Received: {self._texts[name][:80]}")
-        return value
-
-    def read_config(self):
-        """As `RunFolder.read_config`."""
-        return check_config(self.file(CONFIG), self.read_json(CONFIG))
-
-    def settings_of(self, config):
-        """As `RunFolder.settings_of`."""
-        return settings_of(self.file(CONFIG), config)
-
-    def read_settings(self):
-        """The `Settings` of the run that was exported."""
-        return self.settings_of(self.read_config())
 
     def read_vocab(self):
         """As `RunFolder.read_vocab`."""
@@ -125,6 +140,47 @@ class ExportedFile:
             "vectors": np.zeros((len(words), 0)),
             "longest": np.array(longest),
         }
+
+
+class LinearFile(_FileOfTexts):
+    """Reads an exported linear model.
+
+    Args:
+        path: The file.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        ValueError: It is not a file that `kcrf export` wrote.
+    """
+
+    def __init__(self, path):
+        self.path = Path(path)
+        if not self.path.is_file():
+            raise FileNotFoundError(f"{path}: no such file")
+        try:
+            with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
+                self._arrays = dict(arrays)
+        except Exception as error:  # zipfile's and NumPy's
+            raise ValueError(f"{path}: cannot be read as a file of arrays ({error})") from None
+        if CONFIG not in self._arrays:
+            raise ValueError(f"{path}: needs a model that `kcrf export` wrote. Received: another file of arrays")
+        names = [name for name in self._arrays if name.endswith(".json")]
+        self._texts = {name: self._arrays.pop(name).tobytes().decode("utf-8", "surrogatepass") for name in names}
+
+    def read_arrays(self, name):
+        """The arrays of the model, a dict, under any name."""
+        return self._arrays
+
+
+def write_linear_file(path, texts, arrays):
+    """Writes what `LinearFile` reads: texts by the names above, and the arrays of a model."""
+    encoded = {name: np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8) for name, text in texts.items()}
+    write_aside(Path(path), lambda aside: _save(aside, {**encoded, **arrays}))
+
+
+def _save(path, arrays):
+    with open(path, "wb") as file:  # np.savez would append a suffix to a path
+        np.savez_compressed(file, **arrays)
 
 
 def _options(onnxruntime):

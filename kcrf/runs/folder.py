@@ -41,11 +41,12 @@ __all__ = ["RunFolder"]
 
 FORMAT = 2
 VECTORS, VOCABULARY, VOCAB, BERT_CONFIG = "vectors.npz", "vocabulary.json", "vocab.txt", "bert_config.json"
-CONFIG, WEIGHTS, STATE, TEACHER = "config.json", "model.weights.h5", "state.npz", "teacher.npz"
+CONFIG, WEIGHTS, LINEAR = "config.json", "model.weights.h5", "model.linear.npz"
+STATE, TEACHER = "state.npz", "teacher.npz"
 LOG, TRANSITIONS, PREDICTIONS, SCORES = "log.csv", "transitions.json", "predictions.jsonl", "scores.json"
 _SETUP = (VECTORS, VOCABULARY, VOCAB, BERT_CONFIG)  # what is written before config.json
 # In the order in which they move.
-_FILES = (CONFIG, *_SETUP, TEACHER, WEIGHTS, LOG, TRANSITIONS, PREDICTIONS, STATE, SCORES)
+_FILES = (CONFIG, *_SETUP, TEACHER, WEIGHTS, LINEAR, LOG, TRANSITIONS, PREDICTIONS, STATE, SCORES)
 _BEFORE_CONFIG = {LOCK, *_SETUP, *(f"new.{name}" for name in (*_SETUP, CONFIG))}  # left by a process killed early
 _HDF5_ITEM = 4096  # bytes: at least what HDF5 needs for an array besides its values
 

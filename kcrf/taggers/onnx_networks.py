@@ -1,16 +1,13 @@
 """Exported networks as `Tagger` and `Classifier` use them: arrays in, arrays out. Needs onnxruntime, but no Keras."""
 
-from typing import NamedTuple
-
 import numpy as np
 
-from kcrf.spans import Posterior, span_probabilities
-from kcrf.taggers.k_best import best_sequences
+from kcrf.taggers.posterior_networks import PosteriorNetwork, Scores
 
 __all__ = ["read_classification_network", "read_tagging_network"]
 
 
-class OnnxTaggingNetwork:
+class OnnxTaggingNetwork(PosteriorNetwork):
     """What `KerasTaggingNetwork` does, by an exported file, whose temperature is fixed.
 
     Args:
@@ -19,38 +16,15 @@ class OnnxTaggingNetwork:
         transitions: `(tags, tags)` float64, from which probabilities are computed.
     """
 
-    few_shapes = False
-
     def __init__(self, file, scheme, transitions):
-        self.scheme, self._file, self._transitions = scheme, file, transitions
+        super().__init__(scheme, transitions)
+        self._file = file
 
     def decode(self, inputs, allowed, rows, with_scores=True):
         """As `KerasTaggingNetwork.decode`; the scores are a `Scores`."""
         inputs = {**inputs, "allowed": allowed, "with_confidences": np.array(with_scores)}
         paths, *scores = (array[:rows] for array in self._file.session.run(["tags", *Scores._fields], inputs))
         return paths, Scores(*scores)
-
-    def marginals(self, scores):
-        """The posterior probability of every tag, `(rows, time, tags)`."""
-        return scores.marginals
-
-    def span_confidences(self, scores, spans):
-        """As `ConditionalRandomField.span_confidence`."""
-        return span_probabilities(self._posterior(scores), self.scheme, spans)
-
-    def best_paths(self, scores, k):
-        """As `KerasTaggingNetwork.best_paths`."""
-        return best_sequences(self._posterior(scores), k, self.scheme if self.scheme.types else None)
-
-    def _posterior(self, scores):
-        return Posterior(scores.marginals, scores.onward, self._transitions, scores.marginals.any(axis=-1))
-
-
-class Scores(NamedTuple):
-    """The outputs of an exported tagger from which probabilities are computed; see `kcrf.spans.Posterior`."""
-
-    marginals: np.ndarray
-    onward: np.ndarray
 
 
 class OnnxClassificationNetwork:

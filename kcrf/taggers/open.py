@@ -1,18 +1,24 @@
-"""Opens the model of a run folder, or an exported one. Imports Keras only for a run folder."""
+"""Opens the model of a run folder, or an exported one. Imports Keras only for a network in a run folder."""
 
 import warnings
 
 from kcrf.runs import RunFolder
-from kcrf.runs.exported import ExportedFile, is_exported
+from kcrf.runs.exported import LinearFile, is_exported, open_exported
+from kcrf.runs.folder import LINEAR
 from kcrf.taggers.decoding import Tagger
 from kcrf.taggers.setup import load_setup
 
-__all__ = ["load_tagger", "open_model", "open_run"]
+__all__ = ["is_linear", "load_tagger", "open_model", "open_run"]
 
 
 def open_run(path):
-    """The `RunFolder` or the `ExportedFile` at a path, both of which have `read_settings`."""
-    return ExportedFile(path) if is_exported(path) else RunFolder(path)
+    """The `RunFolder` or the exported file at a path, both of which have `read_settings`."""
+    return open_exported(path) if is_exported(path) else RunFolder(path)
+
+
+def is_linear(run):
+    """Whether a `RunFolder` or an exported file holds a linear model, which needs NumPy alone."""
+    return isinstance(run, LinearFile) or isinstance(run, RunFolder) and run.file(LINEAR).is_file()
 
 
 def open_model(path, tasks):
@@ -31,11 +37,13 @@ def open_model(path, tasks):
     task = setup.settings.task
     if task not in tasks:
         raise ValueError(f"{path}: needs a run of --task {' or '.join(tasks)}. Received: one of --task {task}")
-    if is_exported(path):
+    if not is_exported(path) and run.is_unfinished():
+        warnings.warn(f"{path}: training has not finished; this is the best epoch so far", stacklevel=4)
+    if is_linear(run):
+        from kcrf.taggers import linear_networks as networks
+    elif is_exported(path):
         from kcrf.taggers import onnx_networks as networks
     else:
-        if run.is_unfinished():
-            warnings.warn(f"{path}: training has not finished; this is the best epoch so far", stacklevel=4)
         from kcrf.taggers import keras_networks as networks
     read = networks.read_classification_network if task == "classify" else networks.read_tagging_network
     return read(run, setup), setup

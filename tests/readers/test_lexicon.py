@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from kcrf.corpora import Sentence
 from kcrf.readers import CharacterReader, Lexicon, Vocabulary
+from kcrf.readers.code_points import code_points, folded_characters
 from kcrf.readers.lexicon import LENGTHS, cross_fitted
 from kcrf.readers.padding import pad
 
@@ -118,3 +119,14 @@ def test_a_lexicon_is_the_same_after_a_round_trip_through_json():
     for words, strings in [({"北京": 3}, {"北京": 2}), ({"北京": 1}, {}), ({"北京": "1"}, {"北京": 2}), ([], {})]:
         with pytest.raises(ValueError, match="needs words and strings with their counts. Received: "):
             CharacterReader.from_config({**content, "words": words, "strings": strings})
+
+
+@given(st.text("天地人a１", max_size=30), st.integers(0, 2**32))
+def test_the_longest_words_are_the_last_that_the_features_have(text, seed):
+    random = np.random.default_rng(seed)
+    strings = {text[i : i + n] for i in range(len(text)) for n in LENGTHS if len(text[i : i + n]) == n}
+    lexicon = Lexicon({}, {}).with_words({word: int(random.integers(1, 9)) for word in strings if random.integers(2)})
+    begins, ends = lexicon.longest(folded_characters(code_points(text)))
+    features = lexicon.encode(text)
+    np.testing.assert_array_equal(begins, features[:, : len(LENGTHS)].max(axis=1, initial=0))
+    np.testing.assert_array_equal(ends, features[:, len(LENGTHS) :].max(axis=1, initial=0))

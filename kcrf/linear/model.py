@@ -1,0 +1,112 @@
+"""A linear model: scores of features, and a CRF with the rules of a tag scheme. Needs NumPy only."""
+
+import numpy as np
+
+from kcrf.linear.chain import best_paths, expected_counts
+from kcrf.linear.packing import Packing
+
+__all__ = ["FORBIDDEN", "LinearModel"]
+
+FORBIDDEN = -1e9  # the score of what may not be
+_LARGEST = 127  # of the integers that are kept
+
+
+class LinearModel:
+    """Scores of n-gram features for each tag, and the transitions between tags.
+
+    Args:
+        scheme: The `TagScheme`.
+        scores: `(buckets, tags)` float32. Bucket 0 is no feature and has the scores 0.
+        transitions: `(tags, tags)`.
+        constraints: Whether the rules of the scheme hold. Defaults to True.
+
+    >>> from kcrf.tags import bmes
+    >>> model = LinearModel.new(bmes(), buckets=8)
+    >>> bool(model.constrained_transitions()[0, 2] == FORBIDDEN)  # no m after s
+    True
+    """
+
+    def __init__(self, scheme, scores, transitions, constraints=True):
+        self.scheme, self.scores, self.transitions, self.constraints = scheme, scores, transitions, constraints
+
+    @classmethod
+    def new(cls, scheme, buckets, constraints=True):
+        """A model whose scores are all 0."""
+        size = len(scheme)
+        return cls(scheme, np.zeros((buckets, size), "float32"), np.zeros((size, size)), constraints)
+
+    def integers(self):
+        """The scores as integers of 8 bits `(buckets, tags)`, and the number by which they are to be multiplied."""
+        scale = float(np.abs(self.scores).max(initial=0)) / _LARGEST or 1.0
+        return np.round(self.scores / scale).astype("int8"), scale
+
+    def arrays(self):
+        """A dict of arrays from which `from_arrays` makes the same model, but for the scores, which are rounded."""
+        scores, scale = self.integers()
+        return {"scores": scores, "scale": np.array(scale), "transitions": self.transitions}
+
+    @classmethod
+    def from_arrays(cls, arrays, scheme, constraints=True):
+        """The model that `arrays` described.
+
+        Raises:
+            ValueError: An array is missing or does not fit the scheme.
+        """
+        size = len(scheme)
+        shapes = {name: np.shape(arrays.get(name)) for name in ("scores", "scale", "transitions")}
+        if shapes["transitions"] != (size, size) or shapes["scores"][1:] != (size,) or shapes["scale"] != ():
+            raise ValueError(f"needs the scores and transitions of {size} tags. Received: arrays of shapes {shapes}")
+        scores = arrays["scores"].astype("float32") * np.float32(arrays["scale"])
+        return cls(scheme, scores, arrays["transitions"].astype("float64"), constraints)
+
+    def constrained_transitions(self, constraints=None):
+        """The transitions, `FORBIDDEN` where the scheme does not allow them; `constraints` as of the model or not."""
+        constraints = self.constraints if constraints is None else constraints
+        return np.where(self.scheme.allowed_transitions | (not constraints), self.transitions, FORBIDDEN)
+
+    def forbid(self, emissions, packing, constraints=None):
+        """Adds `FORBIDDEN` to emissions `(tags, positions)` where a sequence may not begin or end with a tag."""
+        if self.constraints if constraints is None else constraints:
+            for positions, allowed in (
+                (packing.first, self.scheme.allowed_starts),
+                (packing.last, self.scheme.allowed_ends),
+            ):
+                emissions[np.ix_(~allowed, positions)] += FORBIDDEN
+
+    def emissions(self, features):
+        """The emission scores `(positions, tags)` float32 of features `(positions, width)`."""
+        total = np.zeros((len(features), self.scores.shape[1]), "float32")
+        for column in features.T:
+            total += self.scores[column]
+        return total
+
+    def best_tags(self, emissions, starts, lengths, constraints=None):
+        """The tags of the best path of each sequence, `(positions,)`.
+
+        Args:
+            emissions: `(positions, tags)`.
+            starts, lengths: Where the sequences are; see `Packing`.
+            constraints: Whether the rules of the scheme hold. Defaults to None: as for the model.
+        """
+        packing = Packing(starts, lengths)
+        packed = np.ascontiguousarray(emissions[packing.index].T)  # (tags, positions)
+        self.forbid(packed, packing, constraints)
+        tags = np.empty(len(emissions), "int64")
+        tags[packing.index] = best_paths(packed, self.constrained_transitions(constraints), packing.steps)
+        return tags
+
+    def posterior(self, emissions, starts, lengths, temperature=1.0):
+        """The posterior probability of each tag, and the logarithms of what may follow; see `kcrf.spans.Posterior`.
+
+        Returns:
+            Two arrays `(positions, tags)`.
+        """
+        packing = Packing(starts, lengths)
+        packed = np.ascontiguousarray(emissions[packing.index].T, "float64") / temperature
+        self.forbid(packed, packing)
+        counts = expected_counts(packed, self.constrained_transitions() / temperature, packing.steps)
+        marginals, onward = np.empty((2, *emissions.shape), "float64")
+        marginals[packing.index] = counts.marginals.T
+        with np.errstate(divide="ignore"):
+            onward[packing.index] = np.log(counts.onward.T)
+        return marginals, np.maximum(onward, FORBIDDEN)

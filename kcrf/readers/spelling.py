@@ -1,0 +1,34 @@
+"""What the spelling of a word says: its shape, its prefixes, its suffixes."""
+
+from kcrf.readers.vocabulary import fold_text
+
+__all__ = ["AFFIXES", "shape_of", "word_features"]
+
+AFFIXES = (1, 2, 3, 4)  # lengths of prefixes and suffixes
+_LONGEST_RUN = 2  # of a shape
+
+
+def shape_of(word):
+    """The shape of a word: X for capitals, x for other letters, d for digits. Three or more in a row count as two.
+
+    >>> [shape_of(word) for word in ("Leeds", "NASA", "McCoy", "1,998", "U.S.", "北京")]
+    ['Xxx', 'XX', 'XxXxx', 'd,dd', 'X.X.', 'xx']
+    """
+    kinds = "".join(map(_kind, word))
+    return "".join(kind for i, kind in enumerate(kinds) if kinds[i - _LONGEST_RUN : i] != kind * _LONGEST_RUN)
+
+
+def _kind(character):
+    if character.isdecimal():
+        return "d"
+    if character.isalpha():
+        return "X" if character.isupper() or character.istitle() else "x"
+    return character
+
+
+def word_features(word):
+    """The features of a word, each a string of its own kind: its shape, its prefixes, its suffixes."""
+    folded = fold_text(word)
+    prefixes = [f"{folded[:length]}-" if len(folded) > length else "" for length in AFFIXES]
+    suffixes = [f"-{folded[-length:]}" if len(folded) > length else "" for length in AFFIXES]
+    return [f"={shape_of(word)}", *prefixes, *suffixes]

@@ -1,0 +1,144 @@
+"""Segments lines of text with a linear model, millions of characters a second: a whole batch is one array."""
+
+from itertools import chain
+
+import numpy as np
+
+from kcrf.linear import Packing, best_paths
+from kcrf.readers.code_points import BOUNDARY, code_points
+from kcrf.readers.ngrams import REACH, columns_of_text, hashed
+from kcrf.readers.padding import BUCKETS
+from kcrf.readers.windows import windows
+from kcrf.taggers.known_spans import latin_runs
+
+__all__ = ["LineSegmenter"]
+
+_GAP = BOUNDARY * REACH
+_SPACE, _LINE_END = ord(" "), ord("\n")
+_CHARACTERS = 1 << 17  # of a batch: what is computed at once fits into the cache of a processor
+
+
+class LineSegmenter:
+    """The best words of texts, as `Tagger.spans` finds them, by array operations on many texts at once.
+
+    Args:
+        network: A `LinearTaggingNetwork` with constraints.
+        reader: The `CharacterReader` of its n-grams.
+        keep_latin: Whether runs of Latin letters and digits are never cut.
+    """
+
+    def __init__(self, network, reader, keep_latin):
+        self._reader, self._keep_latin, self._model = reader, keep_latin, network.model
+        table, self._scale = network.model.integers()
+        self._table = np.ascontiguousarray(table).view("uint32")[:, 0]  # four scores of 8 bits each
+        self._transitions = network.model.constrained_transitions().astype("float32")
+        scheme = network.scheme
+        self._starts, self._ends = np.flatnonzero(scheme.allowed_starts), np.flatnonzero(scheme.allowed_ends)
+
+    def segment(self, texts, on_batch):
+        """The words of each text with a space between two, a list of strings.
+
+        Args:
+            texts: List of strings; white space ends a word and is left out.
+            on_batch: Called after each batch with the number of its characters.
+        """
+        lines, batch, size = [], [], 0
+        for text in texts:
+            batch.append(text)
+            size += len(text)
+            if size >= _CHARACTERS:
+                lines += self._segment(batch)
+                on_batch(size)
+                batch, size = [], 0
+        if batch:
+            lines += self._segment(batch)
+            on_batch(size)
+        return lines
+
+    def _segment(self, texts):
+        parts = [text.split() for text in texts]
+        flat = list(chain.from_iterable(parts))
+        if not flat:
+            return [""] * len(texts)
+        joined = f"{_GAP}{_GAP.join(flat)}{_GAP}"
+        lengths = np.fromiter(map(len, flat), "int64", len(flat))
+        firsts = np.cumsum(lengths + REACH) - lengths  # (parts,) in the joined text
+        is_start = self._word_starts(joined, flat, firsts, lengths)
+        counts = np.fromiter(map(len, parts), "int64", len(parts))
+        first_parts = (np.cumsum(counts) - counts)[counts > 0]  # of the texts that have a part
+        lines = iter(_with_spaces(joined, is_start, firsts, lengths, firsts[first_parts]))
+        return [next(lines) if count else "" for count in counts.tolist()]
+
+    def _word_starts(self, joined, parts, firsts, lengths):
+        """Where words begin, `(characters of the joined text,)` bool."""
+        emissions = self._emissions(joined)  # (positions, tags), the joined text without its first and last gap
+        starts, sizes, keeps = _windows(parts, firsts - REACH, lengths)
+        packing = Packing(starts, sizes)
+        packed = np.multiply(emissions[packing.index].T, np.float32(self._scale), order="C")  # (tags, positions)
+        self._model.forbid(packed, packing)
+        if self._keep_latin:
+            self._forbid_cuts(packed, joined, packing.index)
+        tags = best_paths(packed, self._transitions, packing.steps)
+        is_start = np.zeros(len(joined), bool)
+        starts = self._model.scheme.allowed_starts[tags]
+        if keeps is not None:  # windows overlap
+            sequence = np.concatenate([packing.order[: step.stop - step.start] for step in packing.steps])
+            kept = (packing.index >= keeps[sequence, 0]) & (packing.index < keeps[sequence, 1])
+            is_start[packing.index[kept] + REACH] = starts[kept]
+        else:
+            is_start[packing.index + REACH] = starts
+        return is_start
+
+    def _emissions(self, joined):
+        """The sums of the integer scores of all positions, `(positions, tags)` int16."""
+        columns = columns_of_text(joined, self._reader.lexicon)
+        length = len(joined) - 2 * REACH
+        total, scores = np.zeros((length, 4), "int16"), np.empty(length, "uint32")
+        for buckets in hashed(columns, self._reader.ngrams.templates, self._reader.ngrams.buckets):
+            np.take(self._table, buckets, out=scores, mode="clip")
+            total += scores.view("int8").reshape(length, 4)
+        return total
+
+    def _forbid_cuts(self, packed, joined, index):
+        """Forbids words that begin or end inside a run of Latin letters and digits."""
+        runs = latin_runs(joined)
+        if not runs:
+            return
+        inside = np.zeros(len(joined) + 1, bool)  # whether no word may begin there
+        for start, end in runs:
+            inside[start + 1 : end] = True
+        places = index + REACH
+        packed[np.ix_(self._starts, inside[places])] = -np.inf
+        packed[np.ix_(self._ends, inside[places + 1])] = -np.inf
+
+
+def _windows(parts, firsts, lengths):
+    """The windows of parts that begin at some positions: starts, lengths, and what each keeps if any overlap."""
+    long = np.flatnonzero(lengths > BUCKETS[-1]).tolist()
+    if not long:
+        return firsts, lengths, None
+    short = np.setdiff1d(np.arange(len(parts)), long, assume_unique=True)
+    rows = [[firsts[i] + place for place in window] for i in long for window in windows(parts[i])]
+    starts, ends, *keeps = np.array(rows).T
+    kept = np.stack([firsts[short], firsts[short] + lengths[short]], axis=1)
+    return (
+        np.concatenate([firsts[short], starts]),
+        np.concatenate([lengths[short], ends - starts]),
+        np.concatenate([kept, np.stack(keeps, axis=1)]),
+    )
+
+
+def _with_spaces(joined, is_start, firsts, lengths, text_starts):
+    """The parts of texts as lines, one for each text: a space before each word but the first."""
+    is_start[firsts] = True
+    is_real = np.ones(len(joined), bool)
+    ends = firsts + lengths
+    for gap in range(REACH):
+        is_real[ends + gap] = False
+    is_real[:REACH] = False
+    places = np.cumsum(is_start[is_real]) + np.arange(np.count_nonzero(is_real))  # of the characters in the lines
+    lines = np.full(places[-1] + 1, _SPACE, "uint32")
+    lines[places] = code_points(joined)[is_real]
+    number = np.cumsum(is_real) - 1  # of each character among the real ones
+    lines[places[number[text_starts]] - 1] = _LINE_END
+    return lines[1:].tobytes().decode("utf-32-le", "surrogatepass").split("\n")

@@ -1,0 +1,85 @@
+"""Linear models as `Tagger` uses them: arrays in, arrays out. Needs NumPy only."""
+
+import json
+from dataclasses import asdict
+
+import numpy as np
+
+from kcrf.linear import LinearModel
+from kcrf.runs import RunFolder
+from kcrf.runs.exported import write_linear_file
+from kcrf.runs.folder import CONFIG, FORMAT, LINEAR, VOCABULARY
+from kcrf.taggers.posterior_networks import PosteriorNetwork, Scores
+from kcrf.taggers.setup import load_setup
+from kcrf.version import __version__
+
+__all__ = ["LinearTaggingNetwork", "export_linear", "read_tagging_network"]
+
+
+class LinearTaggingNetwork(PosteriorNetwork):
+    """What `KerasTaggingNetwork` does, by a `LinearModel`.
+
+    Args:
+        model: The `LinearModel`.
+        temperature: All scores are divided by it before probabilities are computed. Defaults to 1.
+
+    Attributes:
+        model: The `LinearModel`.
+        crf: None: the transitions are those of the model.
+    """
+
+    crf = None
+
+    def __init__(self, model, temperature=1.0):
+        super().__init__(model.scheme, model.constrained_transitions() / temperature)
+        self.model, self.temperature = model, temperature
+
+    def decode(self, inputs, allowed, rows, with_scores=True):
+        """As `KerasTaggingNetwork.decode`; the scores are a `Scores`, None if they are not needed."""
+        features = inputs["ngrams"][:rows]  # (rows, time, width)
+        mask = features[:, :, 0] != 0  # (rows, time), padding on the right
+        lengths = mask.sum(axis=1)
+        starts, lengths = (np.cumsum(lengths) - lengths)[lengths > 0], lengths[lengths > 0]
+        emissions = self.model.emissions(features[mask]) + allowed[:rows][mask]  # (positions, tags)
+        paths = np.full(mask.shape, -1)
+        paths[mask] = self.model.best_tags(emissions, starts, lengths, self._constraints)
+        if not with_scores:
+            return paths, None
+        scores = Scores(*np.zeros((2, *mask.shape, len(self.scheme))))
+        for array, values in zip(scores, self.model.posterior(emissions, starts, lengths, self.temperature)):
+            array[mask] = values
+        return paths, scores
+
+    def emissions(self, inputs):
+        """The emission scores of a batch, `(batch, time, tags)`."""
+        features = inputs["ngrams"]
+        return self.model.emissions(features.reshape(-1, features.shape[2])).reshape(*features.shape[:2], -1)
+
+    @property
+    def _constraints(self):
+        return self.model.constraints or bool(self.scheme.types)
+
+
+def read_tagging_network(run, setup):
+    """The network of the linear model in a `RunFolder` or `LinearFile`, with its `Setup`."""
+    settings, arrays = setup.settings, run.read_arrays(LINEAR)
+    try:
+        model = LinearModel.from_arrays(arrays, settings.tag_scheme(), settings.constraints)
+    except ValueError as error:
+        raise ValueError(f"{run.file(LINEAR)}: {error}") from None
+    if len(model.scores) != setup.reader.ngrams.buckets:
+        raise ValueError(
+            f"{run.file(LINEAR)}: needs scores of {setup.reader.ngrams.buckets} features. Received: {len(model.scores)}"
+        )
+    return LinearTaggingNetwork(model, settings.temperature)
+
+
+def export_linear(run_dir, path):
+    """Writes the linear model of a run folder as one file, which `kcrf.taggers` and the commands take in its place."""
+    folder = RunFolder(run_dir)
+    setup = load_setup(folder)
+    settings = {**asdict(setup.settings), "teacher": None}
+    config = {"format": FORMAT, "kcrf": __version__, "backend": setup.backend, "settings": settings}
+    texts = {CONFIG: config, VOCABULARY: setup.reader.get_config(), "labels.json": setup.settings.tag_scheme().labels}
+    texts = {name: json.dumps(value, ensure_ascii=False) for name, value in texts.items()}
+    write_linear_file(path, texts, folder.read_arrays(LINEAR))
