@@ -8,12 +8,13 @@ COUNTING = """
 import os, signal, sys
 
 folder, change, command = sys.argv[1:]
+beside = os.path.join(os.path.dirname(folder), "." + os.path.basename(folder))  # a run that replaces another
 left, ending = (int(change), "") if change.isdigit() else (1, change)
 
 def count(event, arguments):
     global left
     path = str(arguments[0]) if event in ("os.rename", "os.remove") else ""
-    if path.startswith(folder) and path.endswith(ending) and os.path.exists(path):
+    if path.startswith((folder, beside)) and path.endswith(ending) and os.path.exists(path):
         left -= 1
         if left == 0:
             os.kill(os.getpid(), signal.SIGKILL)

@@ -13,7 +13,7 @@ from kcrf.metrics import bootstrap_difference, entity_scores, segmentation_score
 from kcrf.models import build_transformer_model
 from kcrf.optimizers import AdamWeightDecay, WarmupLinearDecay, layerwise_decay, variable_table
 from kcrf.pretraining import PretrainingSettings, pretrain
-from kcrf.runs import RunFolder, read_run
+from kcrf.runs import RunFolder, RunWriter, read_run
 from kcrf.serving import Limits, build_app, load_models
 from kcrf.snippets import sequence_padding
 from kcrf.taggers import Classification, Entity, EntityRecognizer, TextClassifier, WordSegmenter
@@ -103,6 +103,6 @@ def production(run: Path) -> None:
     build_app(run)  # type: ignore[arg-type]
     assert_type(RunFolder(run).read_settings(), Settings)
     assert_type(read_run(run).advice, str | None)
-    with RunFolder.create(run, overwrite=True) as folder:
+    with RunWriter.create(run, overwrite=True) as folder:
         folder.save_scores({"valid": {"f1": 0.9}})
         folder.save_scores(0.9)  # type: ignore[arg-type]

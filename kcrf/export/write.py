@@ -12,7 +12,8 @@ from kcrf.backend import backend_name
 from kcrf.export.onnx_file import onnx_file
 from kcrf.export.tensorflow_function import classifier_function, tagger_function
 from kcrf.files import write_aside
-from kcrf.runs.folder import BERT_CONFIG, CONFIG, FORMAT, VOCABULARY
+from kcrf.runs.folder import FORMAT
+from kcrf.runs.names import BERT_CONFIG, CONFIG, VOCABULARY
 from kcrf.taggers.open import open_model
 from kcrf.version import __version__
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from kcrf.files import read_json
 from kcrf.readers.pieces import SPLITTING, PieceReader
-from kcrf.runs import RunFolder
-from kcrf.runs.folder import STATE
+from kcrf.runs import RunWriter
 from kcrf.runs.lock import LOCK
+from kcrf.runs.names import STATE
 from kcrf.tokenizers.vocabularies import load_vocab, vocab_text
 
 __all__ = ["PretrainingFolder"]
@@ -27,13 +27,13 @@ class PretrainingFolder:
 
     Attributes:
         path: As above, a `pathlib.Path`.
-        work: The `RunFolder` inside it, with the log, the state of training, the tokens of the text and, with
+        work: The `RunWriter` inside it, with the log, the state of training, the tokens of the text and, with
             `mask="selected"`, their importance.
     """
 
     def __init__(self, path):
         self.path = Path(path)
-        self.work = RunFolder(self.path / WORK)
+        self.work = RunWriter(self.path / WORK)
         self.tokens, self.importance = self.work.file(TOKENS), self.work.file(IMPORTANCE)
         self.vocabulary = self.path / VOCABULARY
 
@@ -75,7 +75,7 @@ class PretrainingFolder:
 
     def save_tokenizer(self, reader):
         """Writes the vocabulary and the settings of the tokenizer where `transformers` and `PieceReader` read them."""
-        folder = RunFolder(self.path)
+        folder = RunWriter(self.path)
         folder.save_text(VOCABULARY, vocab_text(reader.vocabulary))
         settings = {"tokenizer_class": "BertTokenizer", "do_lower_case": reader.lower_case, **reader.splitting}
         folder.save_json(TOKENIZER, settings)

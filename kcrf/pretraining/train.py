@@ -27,7 +27,7 @@ from kcrf.pretraining.vocabulary import learn_vocabulary
 from kcrf.pretraining.windows import Windows, check_texts, iterate_lines, word_splitter, write_tokens
 from kcrf.progress_bars import bar, print_note
 from kcrf.readers import PieceReader
-from kcrf.runs import RunFolder
+from kcrf.runs import RunWriter
 from kcrf.runs.lock import locked
 from kcrf.runs.pretraining import PretrainingSettings
 from kcrf.taggers.encoder_of_run import open_bert, reader_of
@@ -239,7 +239,7 @@ def _write_google_checkpoint(transformer, out):
     """Writes the model in a folder once more, as `bert_model.ckpt` and `bert_config.json`."""
     transformer.load_weights_from_checkpoint(out)  # the best ones; the last ones are in memory
     transformer.save_weights_as_checkpoint(out / "bert_model.ckpt")
-    RunFolder(out).save_json("bert_config.json", read_json(out / "config.json"))
+    RunWriter(out).save_json("bert_config.json", read_json(out / "config.json"))
 
 
 def _split(count):

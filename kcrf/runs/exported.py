@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from kcrf.files import write_aside
-from kcrf.runs.folder import CONFIG, check_config, settings_of
+from kcrf.runs.folder import check_config, settings_of
+from kcrf.runs.names import CONFIG
 
 __all__ = ["ExportedFile", "LinearFile", "is_exported", "open_exported", "write_linear_file"]
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from kcrf.metrics import advice, is_forbidden
-from kcrf.runs.folder import LOG, PREDICTIONS, SCORES, TRANSITIONS, RunFolder
+from kcrf.runs.folder import RunFolder
 from kcrf.runs.formats import in_words, read_log, read_predictions, read_scores, read_transitions
+from kcrf.runs.names import LOG, PREDICTIONS, SCORES, TRANSITIONS
 
 __all__ = ["RunRecord", "last_advice", "read_run"]
 

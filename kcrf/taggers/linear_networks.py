@@ -8,7 +8,8 @@ import numpy as np
 from kcrf.linear import LinearModel
 from kcrf.runs import RunFolder
 from kcrf.runs.exported import write_linear_file
-from kcrf.runs.folder import CONFIG, FORMAT, LINEAR, VOCABULARY
+from kcrf.runs.folder import FORMAT
+from kcrf.runs.names import CONFIG, LINEAR, VOCABULARY
 from kcrf.taggers.posterior_networks import PosteriorNetwork, Scores
 from kcrf.taggers.setup import load_setup
 from kcrf.version import __version__

@@ -4,7 +4,7 @@ import warnings
 
 from kcrf.runs import RunFolder
 from kcrf.runs.exported import LinearFile, is_exported, open_exported
-from kcrf.runs.folder import LINEAR
+from kcrf.runs.names import LINEAR
 from kcrf.taggers.decoding import Tagger
 from kcrf.taggers.setup import load_setup
 

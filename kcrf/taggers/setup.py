@@ -5,7 +5,7 @@ from functools import partial
 
 from kcrf.readers import CharacterReader, PieceReader, WordReader, WordVectors
 from kcrf.runs import Settings
-from kcrf.runs.folder import BERT_CONFIG, VECTORS, VOCAB, VOCABULARY
+from kcrf.runs.names import BERT_CONFIG, VECTORS, VOCAB, VOCABULARY
 from kcrf.tokenizers.vocabularies import vocab_text
 
 __all__ = ["Setup", "load_setup", "save_setup"]
@@ -29,10 +29,10 @@ class Setup:
 
 
 def save_setup(folder, settings, reader, data, backend):
-    """Writes into a `RunFolder` what `load_setup` reads. The configuration is written last: it makes the folder a run.
+    """Writes by a `RunWriter` what `load_setup` reads. The configuration is written last: it makes the folder a run.
 
     Args:
-        folder: The `RunFolder`.
+        folder: The `RunWriter`.
         settings: `Settings`.
         reader: The `CharacterReader` or `PieceReader` of the model.
         data: A dict of plain values, kept with the settings.

@@ -9,7 +9,7 @@ class RunSaver:
     """Writes the files of a run after each epoch, and reads the state back to resume it.
 
     Args:
-        folder: The `RunFolder`.
+        folder: The `RunWriter`.
         tagger: The `Tagger` around the model.
         model: The compiled model.
         history: The `TrainingHistory`.
@@ -33,7 +33,7 @@ class RunSaver:
 
 
 def save_state(folder, model, history):
-    """Writes the state of a compiled model and its history into a `RunFolder`."""
+    """Writes the state of a compiled model and its history by a `RunWriter`."""
     # After the last epoch no state is needed, and JAX may have donated the buffers of the optimizer.
     folder.save_state(history.get_state(), [] if history.is_done() else _training_state(model))
 

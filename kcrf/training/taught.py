@@ -11,7 +11,7 @@ from kcrf.metrics.classes import REGRESSION_METRICS
 from kcrf.progress_bars import bar, print_note
 from kcrf.readers.whole import SEPARATOR
 from kcrf.runs import RunFolder, Settings
-from kcrf.runs.folder import SCORES, TEACHER
+from kcrf.runs.names import SCORES, TEACHER
 from kcrf.taggers import load_tagger
 from kcrf.taggers.classifier import load_classifier
 
@@ -105,7 +105,7 @@ def taught_windows(folder, settings, windows, items, unlabelled):
     """Windows with the answers of the teacher in their targets. The answers are in the run folder, or written there.
 
     Args:
-        folder: The `RunFolder` of the student.
+        folder: The `RunWriter` of the student.
         settings: Its `Settings`.
         windows: The windows of all texts, with what is known of them.
         items: The `Sentence`s or `Example`s of the training part, with their copies.

@@ -14,7 +14,7 @@ from kcrf.optimizers import AdamWeightDecay, layerwise_decay
 from kcrf.progress_bars import print_note
 from kcrf.readers import CharacterReader, Lexicon, Vocabulary, WordReader, WordVectors
 from kcrf.readers.units import with_copies
-from kcrf.runs import RunFolder, Settings
+from kcrf.runs import RunWriter, Settings
 from kcrf.runs.defaults import choose_defaults, describe_settings
 from kcrf.runs.records import last_advice
 from kcrf.taggers.encoder_of_run import open_bert, reader_of
@@ -78,7 +78,7 @@ def train_tagger(
     parts = _limited(settings, whole)
     copies, texts = copies_of(settings, parts["train"]), list(unlabelled)
     data = {"sources": sources, "sha256": _fingerprints(task, parts, copies, texts)}
-    with RunFolder.create(out, overwrite) as folder:
+    with RunWriter.create(out, overwrite) as folder:
         given = settings
         set_random_seed(settings.seed)
         settings = task.with_data(settings, whole)
@@ -131,7 +131,7 @@ def resume_tagger(
         ValueError: The sentences or the Keras backend are not the same, a file in the folder is damaged, or the loss
             is not finite any more.
     """
-    with RunFolder.resume(out) as folder:
+    with RunWriter.resume(out) as folder:
         setup = load_setup(folder)
         settings, reader = setup.settings, setup.reader
         parts = _limited(settings, _parts(settings, train, valid, test))

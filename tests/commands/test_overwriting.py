@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kcrf.commands import main
-from kcrf.runs import RunFolder, Settings
+from kcrf.runs import RunWriter, Settings
 
 BACKENDS = ["torch"]
 RUNS = Path(__file__).parents[1] / "fixtures" / "0.1.0"
@@ -79,7 +79,7 @@ def test_a_command_that_wrote_no_result_leaves_no_file(folder, capsys):
 
 
 def test_an_interrupted_run_is_not_replaced_in_silence(folder, monkeypatch, capsys):
-    with pytest.raises(KeyboardInterrupt), RunFolder.create("run") as run:
+    with pytest.raises(KeyboardInterrupt), RunWriter.create("run") as run:
         run.save_config(Settings(), {}, "torch")
         raise KeyboardInterrupt
     monkeypatch.setitem(sys.modules, "kcrf.training", None)

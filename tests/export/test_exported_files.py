@@ -19,7 +19,7 @@ from kcrf.corpora import Sentence, load_mini  # noqa: E402
 from kcrf.export import export_model  # noqa: E402
 from kcrf.models import build_transformer_model, save_pretrained  # noqa: E402
 from kcrf.readers import CharacterReader, Lexicon, PieceReader, Vocabulary, WordReader, WordVectors  # noqa: E402
-from kcrf.runs import RunFolder, Settings  # noqa: E402
+from kcrf.runs import RunWriter, Settings  # noqa: E402
 from kcrf.taggers import EntityRecognizer, TextClassifier, WordSegmenter, load_tagger  # noqa: E402
 from kcrf.taggers.networks import build_network, crf_of  # noqa: E402
 from kcrf.taggers.pooled import build_classifier  # noqa: E402
@@ -43,7 +43,7 @@ def write_run(folder, settings, reader, seed=0):
         variable.assign(values + random.normal(0, 0.4 if "Emissions" in variable.path else 0.1, values.shape))
     if settings.task != "classify" and (layer := crf_of(model)) is not None:
         layer.set_weights([random.normal(0, 1.5, weight.shape) for weight in layer.get_weights()])
-    with RunFolder.create(folder) as run:
+    with RunWriter.create(folder) as run:
         save_setup(run, settings, reader, {}, "torch")
         run.save_weights(model)
         run.save_scores({})

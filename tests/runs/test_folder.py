@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from kcrf.runs import RunFolder, Settings
+from kcrf.runs import RunFolder, RunWriter, Settings
 from kcrf.runs.lock import LOCK, locked
 
 BACKENDS = ["torch"]
@@ -15,7 +15,7 @@ BACKENDS = ["torch"]
 
 def complete(path, seed=0):
     """Writes a complete run without a model."""
-    with RunFolder.create(path, overwrite=True) as folder:
+    with RunWriter.create(path, overwrite=True) as folder:
         folder.save_config(Settings(seed=seed), {}, "torch")
         folder.save_scores({"valid": {"f": 1.0}})
 
@@ -24,24 +24,77 @@ def seed_of(path):
     return RunFolder(path).read_settings().seed
 
 
-def test_a_run_writes_nothing_beside_its_folder(tmp_path):
+def test_a_run_writes_beside_its_folder_only_where_it_replaces_another(tmp_path, monkeypatch):
     """The parent may be read-only, as that of a volume in a container is."""
     (tmp_path / "run").mkdir()
-    tmp_path.chmod(0o555)
-    try:
-        with RunFolder.create(tmp_path / "run"):
-            assert os.listdir(tmp_path) == ["run"] and os.listdir(tmp_path / "run") == [LOCK]
-        complete(tmp_path / "run")
-        with RunFolder.create(tmp_path / "run", overwrite=True):
-            assert os.listdir(tmp_path) == ["run"] and (tmp_path / "run" / LOCK).exists()
-    finally:
-        tmp_path.chmod(0o755)
+    with RunWriter.create(tmp_path / "run"):
+        assert os.listdir(tmp_path) == ["run"] and os.listdir(tmp_path / "run") == [LOCK]
+    complete(tmp_path / "run", seed=1)
+    with RunWriter.create(tmp_path / "run", overwrite=True):
+        assert sorted(os.listdir(tmp_path)) == [".run.new", "run"] and (tmp_path / "run" / LOCK).exists()
+    monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path)  # root may write anywhere
+    with pytest.raises(PermissionError, match="run: the folder around a run must be writable to replace the run"):
+        complete(tmp_path / "run", seed=2)
+    assert seed_of(tmp_path / "run") == 1 and os.listdir(tmp_path) == ["run"]
+
+
+def old_new_run(path, names):
+    """Moves files of a run to where earlier versions wrote a new run until it was complete."""
+    (path / "new.run").mkdir()
+    for name in names:
+        os.rename(path / name, path / "new.run" / name)
+
+
+def test_an_interrupted_new_run_of_an_earlier_version_is_resumed(tmp_path):
+    complete(tmp_path / "run", seed=2)
+    old_new_run(tmp_path / "run", ["config.json"])
+    os.remove(tmp_path / "run" / "scores.json")
+    complete(tmp_path / "older", seed=1)
+    for name in ("config.json", "scores.json"):
+        os.rename(tmp_path / "older" / name, tmp_path / "run" / name)
+    (tmp_path / "older").rmdir()
+    assert seed_of(tmp_path / "run") == 1 and RunFolder.interrupted(tmp_path / "run").read_settings().seed == 2
+    with RunWriter.resume(tmp_path / "run") as folder:
+        assert folder.read_settings().seed == 2
+        folder.save_scores({})
+    assert seed_of(tmp_path / "run") == 2 and os.listdir(tmp_path) == ["run"]
+    assert sorted(os.listdir(tmp_path / "run")) == ["config.json", "scores.json"]
+
+
+@pytest.mark.parametrize("names", [["config.json", "log.csv", "scores.json"], ["log.csv", "scores.json"]])
+def test_a_replacement_that_an_earlier_version_began_is_completed(names, tmp_path):
+    with RunWriter.create(tmp_path / "run") as folder:
+        folder.save_config(Settings(seed=2), {}, "torch")
+        folder.save_log([{"epoch": 1}])
+        folder.save_scores({})
+    old_new_run(tmp_path / "run", names)
+    if "config.json" in names:  # no file had moved yet
+        (tmp_path / "run" / "config.json").write_text('{"settings": {}}')
+        assert seed_of(tmp_path / "run") == 2
+    with pytest.raises(FileNotFoundError, match="one that is complete"), RunWriter.resume(tmp_path / "run"):
+        pass
+    assert seed_of(tmp_path / "run") == 2 and os.listdir(tmp_path) == ["run"]
+    assert sorted(os.listdir(tmp_path / "run")) == ["config.json", "log.csv", "scores.json"]
+
+
+def test_a_new_run_that_was_interrupted_does_not_outlive_the_run_that_it_was_to_replace(tmp_path):
+    complete(tmp_path / "run", seed=1)
+    with pytest.raises(KeyboardInterrupt), RunWriter.create(tmp_path / "run", overwrite=True) as folder:
+        folder.save_config(Settings(seed=2), {}, "torch")
+        folder.save_state({}, [])
+        raise KeyboardInterrupt
+    for name in ("config.json", "scores.json"):
+        os.remove(tmp_path / "run" / name)
+    complete(tmp_path / "run", seed=3)
+    with pytest.raises(FileNotFoundError, match="one that is complete"):
+        RunFolder.interrupted(tmp_path / "run")
+    assert os.listdir(tmp_path) == ["run"]
 
 
 def test_an_empty_folder_is_removed_only_if_it_was_made_for_the_run(tmp_path):
     (tmp_path / "mine").mkdir()
     for name in ("mine", "new"):
-        with pytest.raises(RuntimeError), RunFolder.create(tmp_path / name):
+        with pytest.raises(RuntimeError), RunWriter.create(tmp_path / name):
             raise RuntimeError
     assert os.listdir(tmp_path) == ["mine"] and os.listdir(tmp_path / "mine") == []
 
@@ -52,7 +105,7 @@ def test_a_lock_that_a_killed_process_left_counts_as_an_empty_folder(tmp_path):
     )
     with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout.readline() == b"locked\n"
-        with pytest.raises(BlockingIOError, match=f"Received: process {holder.pid}"), RunFolder.create(tmp_path):
+        with pytest.raises(BlockingIOError, match=f"Received: process {holder.pid}"), RunWriter.create(tmp_path):
             pass
         holder.kill()
     assert os.listdir(tmp_path) == [LOCK]
@@ -71,7 +124,7 @@ def test_a_folder_with_other_files_is_refused_and_stays_as_it_was(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert"}))
     with pytest.raises(FileExistsError, match="which is not a run folder; it was not touched"):
         complete(tmp_path)
-    with pytest.raises(FileNotFoundError, match="needs a run that was interrupted"), RunFolder.resume(tmp_path / "no"):
+    with pytest.raises(FileNotFoundError, match="needs a run that was interrupted"), RunWriter.resume(tmp_path / "no"):
         pass
     assert os.listdir(tmp_path) == ["config.json"]
 
@@ -79,9 +132,9 @@ def test_a_folder_with_other_files_is_refused_and_stays_as_it_was(tmp_path):
 def test_a_complete_run_is_replaced_only_if_asked_for_and_only_by_a_complete_one(tmp_path):
     run = tmp_path / "run"
     complete(run, seed=1)
-    with pytest.raises(FileExistsError, match="needs overwrite=True to replace a complete run"), RunFolder.create(run):
+    with pytest.raises(FileExistsError, match="needs overwrite=True to replace a complete run"), RunWriter.create(run):
         pass
-    with pytest.raises(RuntimeError), RunFolder.create(run, overwrite=True) as folder:
+    with pytest.raises(RuntimeError), RunWriter.create(run, overwrite=True) as folder:
         folder.save_config(Settings(seed=2), {}, "torch")
         raise RuntimeError
     assert seed_of(run) == 1
@@ -90,10 +143,10 @@ def test_a_complete_run_is_replaced_only_if_asked_for_and_only_by_a_complete_one
 
 
 def test_an_interrupted_run_may_be_begun_anew(tmp_path):
-    with pytest.raises(KeyboardInterrupt), RunFolder.create(tmp_path / "run") as folder:
+    with pytest.raises(KeyboardInterrupt), RunWriter.create(tmp_path / "run") as folder:
         folder.save_config(Settings(seed=1), {}, "torch")
         raise KeyboardInterrupt
-    with RunFolder.create(tmp_path / "run") as folder:
+    with RunWriter.create(tmp_path / "run") as folder:
         folder.save_config(Settings(seed=2), {}, "torch")
         folder.save_scores({})
     assert seed_of(tmp_path / "run") == 2

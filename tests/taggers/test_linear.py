@@ -14,8 +14,8 @@ from kcrf.corpora import Sentence, load_mini
 from kcrf.linear import LinearModel, LinearTrainer, linear_batches
 from kcrf.readers import CharacterNGrams, CharacterReader, Lexicon, WordNGrams, WordReader
 from kcrf.readers.ngrams import CHARACTER_TEMPLATES, LEXICON_TEMPLATES
-from kcrf.runs import RunFolder, Settings
-from kcrf.runs.folder import LINEAR
+from kcrf.runs import RunWriter, Settings
+from kcrf.runs.names import LINEAR
 from kcrf.taggers import EntityRecognizer, WordSegmenter
 from kcrf.taggers.decoding import Tagger
 from kcrf.taggers.linear_networks import LinearTaggingNetwork, export_linear
@@ -46,7 +46,7 @@ def trained(sentences, reader, scheme, constraints=True, epochs=3):
 
 
 def save_run(path, settings, reader, model):
-    with RunFolder.create(path, False) as folder:
+    with RunWriter.create(path, False) as folder:
         save_setup(folder, settings, reader, {}, "numpy")
         folder.save_arrays(LINEAR, model.arrays())
         folder.save_scores({})

@@ -23,7 +23,7 @@ from kcrf.backend import backend_name, keras, ops
 from kcrf.corpora import load_mini
 from kcrf.metrics import segmentation_scores
 from kcrf.readers import CharacterReader, Lexicon, Vocabulary
-from kcrf.runs import RunFolder, Settings, read_run
+from kcrf.runs import RunWriter, Settings, read_run
 from kcrf.taggers import WordSegmenter, load_tagger
 from kcrf.taggers.encoders import ENCODERS
 from kcrf.taggers.networks import build_network
@@ -453,7 +453,7 @@ def test_a_first_save_that_fails_leaves_nothing_half_written(tmp_path):
             Path(path).write_bytes(b"half")
             raise OSError("No space left on device")
 
-    with pytest.raises(OSError, match="No space left"), RunFolder.create(tmp_path / "run") as folder:
+    with pytest.raises(OSError, match="No space left"), RunWriter.create(tmp_path / "run") as folder:
         folder.save_weights(Broken())
     assert list(tmp_path.iterdir()) == []
 

@@ -18,7 +18,7 @@ from kills import killed
 from kcrf import commands
 from kcrf.backend import backend_name, keras
 from kcrf.corpora import Sentence, load_mini
-from kcrf.runs import RunFolder, Settings
+from kcrf.runs import RunFolder, RunWriter, Settings
 from kcrf.runs.lock import locked
 from kcrf.taggers import load_tagger
 from kcrf.taggers.networks import build_network
@@ -245,10 +245,18 @@ def test_kill_9_at_any_change_of_a_file_changes_nothing(whole, tmp_path, first, 
 
 @pytest.mark.once
 @pytest.mark.parametrize(
-    "first, second", [(5, 9), ("new.scores.json", 5), ("new.run/config.json", 2), ("new.run/scores.json", 3)]
+    "first, second",
+    [
+        (5, 9),
+        ("new.scores.json", 5),
+        ("/run", 2),
+        (".run.new", 1),
+        (".run.old/config.json", 2),
+        (".run.old/scores.json", 3),
+    ],
 )
 def test_kill_9_while_an_older_run_is_replaced_leaves_one_of_the_two(whole, older, tmp_path, first, second):
-    """With the scores the new run is complete, and its files take the places of the old ones, from config.json on."""
+    """With the scores the new run is complete, and its folder takes the place of the old one."""
     run = shutil.copytree(older, tmp_path / "run")
     assert_killed_twice_is_as_good(whole, tmp_path, first, second, older)
     assert (run / "notes.txt").read_text() == "mine"
@@ -269,10 +277,11 @@ def assert_killed_twice_is_as_good(whole, tmp_path, first, second, older=None):
     for name in ("config.json", "log.csv", "scores.json", "predictions.jsonl", "transitions.json"):
         ours, theirs = complete.file(name).read_bytes(), (whole / name).read_bytes()
         assert ours == theirs or name == "log.csv", name  # which has the seconds
-    with pytest.raises(FileNotFoundError, match="one that is complete"), RunFolder.resume(run):
+    with pytest.raises(FileNotFoundError, match="one that is complete"), RunWriter.resume(run):
         pass  # puts right what was left behind
     left = {path.name for path in run.iterdir()} - {"notes.txt"}
     assert left == {path.name for path in whole.iterdir()}
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
 @pytest.mark.once
@@ -393,7 +402,7 @@ def test_resume_takes_no_other_option(tmp_path, capsys):
 
 @pytest.mark.once
 def test_what_the_state_keeps_is_what_it_gives_back(tmp_path):
-    with RunFolder.create(tmp_path / "run") as folder:
+    with RunWriter.create(tmp_path / "run") as folder:
         arrays = [np.arange(6, dtype="float32").reshape(2, 3), np.zeros(0, "uint8"), np.array(7, "int64")]
         folder.save_state({"rows": [{"epoch": 1}]}, arrays)
         progress, found = folder.read_state()

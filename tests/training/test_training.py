@@ -14,7 +14,7 @@ from kcrf.layers import suggest_lr_multiplier
 from kcrf.models import build_transformer_model, save_pretrained
 from kcrf.optimizers import variable_table
 from kcrf.readers import PieceReader
-from kcrf.runs import RunFolder, Settings
+from kcrf.runs import RunWriter, Settings
 from kcrf.taggers import EntityRecognizer, WordSegmenter, load_tagger
 from kcrf.taggers.networks import build_network
 from kcrf.taggers.setup import save_setup
@@ -174,7 +174,7 @@ def test_an_interrupted_run_on_a_bert_goes_on_to_the_same_weights(precision, ber
 
 def compiled(settings, bert, tmp_path, steps=100):
     reader = PieceReader.of_bert(bert, settings.bert_layers)
-    with RunFolder.create(tmp_path / "made") as folder:
+    with RunWriter.create(tmp_path / "made") as folder:
         save_setup(folder, settings, reader, {}, None)
         model = build_network(settings, reader, settings.bert)
     _compile(model, settings, steps)

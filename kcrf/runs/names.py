@@ -1,0 +1,9 @@
+"""The names of the files in a run folder."""
+
+VECTORS, VOCABULARY, VOCAB, BERT_CONFIG = "vectors.npz", "vocabulary.json", "vocab.txt", "bert_config.json"
+CONFIG, WEIGHTS, LINEAR = "config.json", "model.weights.h5", "model.linear.npz"
+STATE, TEACHER = "state.npz", "teacher.npz"
+LOG, TRANSITIONS, PREDICTIONS, SCORES = "log.csv", "transitions.json", "predictions.jsonl", "scores.json"
+SETUP = (VECTORS, VOCABULARY, VOCAB, BERT_CONFIG)  # what is written before config.json
+# In the order in which they are written.
+FILES = (CONFIG, *SETUP, TEACHER, WEIGHTS, LINEAR, LOG, TRANSITIONS, PREDICTIONS, STATE, SCORES)

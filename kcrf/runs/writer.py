@@ -1,0 +1,190 @@
+"""Writes a run folder. Imports no Keras."""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kcrf.corpora import Example, Sentence
+from kcrf.files import read_json, write_aside
+from kcrf.runs.folder import FORMAT, RunFolder
+from kcrf.runs.formats import classifications_text, log_text, predictions_text, transitions_text
+from kcrf.runs.lock import LOCK, locked
+from kcrf.runs.names import CONFIG, FILES, LOG, PREDICTIONS, SCORES, SETUP, STATE, TRANSITIONS, WEIGHTS
+from kcrf.runs.replacement import check_replaceable, clear, new_folder, settle
+from kcrf.runs.settings import Settings
+from kcrf.tags import TagScheme
+from kcrf.version import __version__
+
+__all__ = ["RunWriter"]
+
+_BEFORE_CONFIG = {LOCK, *SETUP, *(f"new.{name}" for name in (*SETUP, CONFIG))}  # left by a process killed early
+_HDF5_ITEM = 4096  # bytes: at least what HDF5 needs for an array besides its values
+
+
+class RunWriter(RunFolder):
+    """Writes the files of a run, and reads them. `create` and `resume` are contexts for a run that is to be complete.
+
+    Args:
+        path: The folder.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+
+    @classmethod
+    @contextmanager
+    def create(cls, path: str | os.PathLike[str], overwrite: bool = False) -> Iterator["RunWriter"]:
+        """The writer of a new run, a context.
+
+        After an error, an unfinished run is kept only if an epoch was saved; after an interruption it is always kept.
+
+        Args:
+            path: The folder. Made if it does not exist.
+            overwrite: Whether a complete run in it is replaced when the new one is complete. Defaults to False: it is
+                refused.
+
+        Raises:
+            FileExistsError: `path` is a file, a folder with other files and no run, or one with a complete run.
+            PermissionError: The run would replace another, and nothing can be written beside that.
+            BlockingIOError: Another process trains into it.
+        """
+        home = Path(path)
+        if home.exists() and not home.is_dir():
+            raise FileExistsError(f"{path}: needs a folder to write the run into. Received: a file")
+        _settle_missing(home)
+        _check_for_other_files(home)  # before locking, which writes a file
+        with locked(home):
+            settle(home)
+            _check_for_other_files(home)
+            if not overwrite and (home / SCORES).is_file():
+                raise FileExistsError(f"{path}: needs overwrite=True to replace a complete run. Received: False")
+            new = new_folder(home)
+            clear(new)
+            if not _is_run(home):
+                yield from cls(home)._write(home, is_new=not _names(home) - {LOCK})
+                return
+            check_replaceable(home)
+            new.mkdir(exist_ok=True)
+            yield from cls(new)._write(home)
+
+    @classmethod
+    @contextmanager
+    def resume(cls, path: str | os.PathLike[str]) -> Iterator["RunWriter"]:
+        """The writer of the rest of an interrupted run, a context.
+
+        Raises:
+            FileNotFoundError: There is no interrupted run.
+            BlockingIOError: Its process is still training.
+        """
+        home = Path(path)
+        _settle_missing(home)
+        if not home.is_dir():
+            RunFolder.interrupted(home)  # raises: to lock a folder would make it
+        with locked(home):
+            settle(home)
+            yield from cls(RunFolder.interrupted(home).path)._write(home)
+
+    def _write(self, home, is_new=False):
+        """Yields the writer; then the run is complete, and replaces an older one in the folder `home`."""
+        for name in FILES:  # of a process that was killed
+            self.file(f"new.{name}").unlink(missing_ok=True)
+        try:
+            yield self
+        except BaseException as error:
+            is_failed = is_new and isinstance(error, Exception)  # not KeyboardInterrupt: that run can be resumed
+            if not self.has_state() and (is_failed or self.path != home):
+                clear(self.path)
+            raise
+        settle(home)
+
+    def save_config(self, settings: Settings, data: Mapping[str, Any], backend: str) -> None:
+        """Writes `config.json`, which makes the folder a run.
+
+        Args:
+            settings: `Settings`.
+            data: A dict of plain values, kept with the settings.
+            backend: The name of the Keras backend that trains.
+        """
+        about = {"format": FORMAT, "kcrf": __version__, "backend": backend}
+        self.save_json(CONFIG, {**about, "settings": asdict(settings), "data": data})
+
+    def save_weights(self, model: Any) -> None:
+        """Writes the weights of a Keras model."""
+        # HDF5 crashes on a full disk: check first that there is room.
+        room = sum(4 * int(np.prod(variable.shape)) + _HDF5_ITEM for variable in model.variables)
+        self._write_aside(WEIGHTS, model.save_weights, room)
+
+    def save_state(self, progress: Any, arrays: Iterable[np.ndarray]) -> None:
+        """Writes the state of training, from which it can be resumed.
+
+        Args:
+            progress: Plain values.
+            arrays: List of arrays.
+        """
+        text = np.frombuffer(json.dumps(progress).encode(), np.uint8)
+        numbered = {str(number): array for number, array in enumerate(arrays)}
+        self._write_aside(STATE, lambda path: np.savez(path, progress=text, **numbered))
+
+    def save_arrays(self, name: str, arrays: Mapping[str, np.ndarray]) -> None:
+        """Writes a file of arrays, a dict."""
+        self._write_aside(name, lambda path: np.savez(path, **arrays))
+
+    def save_log(self, rows: Sequence[Mapping[str, float]]) -> None:
+        """Writes the log: a list of dicts, one for each epoch."""
+        self.save_text(LOG, log_text(rows))
+
+    def save_transitions(self, scheme: TagScheme, epochs: Iterable[tuple[int, Sequence[Sequence[float]]]]) -> None:
+        """Writes the transitions: a list of `(epoch, matrix)`, matrices as nested lists."""
+        self.save_text(TRANSITIONS, transitions_text(scheme, epochs))
+
+    def save_predictions(self, sentences: Iterable[Sentence], found: Iterable[Sequence[tuple]]) -> None:
+        """Writes what was found in held-out `Sentence`s: for each a list of `(start, end[, label], probability)`."""
+        self.save_text(PREDICTIONS, predictions_text(sentences, found))
+
+    def save_classifications(self, examples: Iterable[Example], found: Iterable[Any]) -> None:
+        """Writes what was found for held-out `Example`s: for each an object with label, probability, probabilities."""
+        self.save_text(PREDICTIONS, classifications_text(examples, found))
+
+    def save_scores(self, scores: Mapping[str, Any]) -> None:
+        """Writes the scores of the kept weights, which completes the run."""
+        self.save_json(SCORES, scores)
+
+    def save_json(self, name: str, value: Any) -> None:
+        """Writes a file of plain values."""
+        self.save_text(name, json.dumps(value, ensure_ascii=False, indent=1))
+
+    def save_text(self, name: str, text: str) -> None:
+        """Writes a file of text. Lone surrogates, which vocabularies may have, are kept."""
+        self._write_aside(name, lambda path: path.write_bytes(text.encode("utf-8", "surrogatepass")))
+
+    def _write_aside(self, name, write, room=0):
+        write_aside(self.path / name, write, room)
+
+
+def _settle_missing(home):
+    """Renames a complete new run where a process was killed after it had renamed the old one."""
+    if not home.exists():
+        settle(home)
+
+
+def _names(folder):
+    return {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+
+
+def _is_run(folder):
+    path = folder / CONFIG
+    return path.is_file() and "settings" in read_json(path)  # a BERT's folder may have a config.json too
+
+
+def _check_for_other_files(folder):
+    if not _names(folder) <= _BEFORE_CONFIG and not _is_run(folder):
+        raise FileExistsError(
+            f"{folder}: needs a run folder, an empty folder or none. Received: a folder with other files, which "
+            "is not a run folder; it was not touched"
+        )
