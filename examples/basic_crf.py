@@ -2,7 +2,7 @@
 
     KERAS_BACKEND=jax python examples/basic_crf.py
 
-The words are made up: up to four letters of one kind, "abc" or "xyz"; the kind changes from word to word.
+The data is synthetic: a word has one to four letters from "abc" or "xyz". Neighboring words use different alphabets.
 """
 
 import os
@@ -50,7 +50,7 @@ y_pred = model.predict(inputs[:1], verbose=0)
 text, best = data[0][0], np.array(crf.decode(y_pred))[0]
 words = tags_to_words(text, best)
 paths, scores = crf.top_k(y_pred, 3)
-print("best path:  ", words, " right:", tags_to_words(text, tags[0]))
+print("best path:  ", words, " correct:", tags_to_words(text, tags[0]))
 print("three best: ", [tags_to_words(text, path) for path in np.array(paths)[0]], np.array(scores)[0].round(2))
 print("tag probabilities:\n", np.array(crf.marginals(y_pred))[0].round(2))
 print("each word:  ", words, crf.span_confidence(y_pred, [scheme.decode(best)])[0].round(3))

@@ -1,8 +1,8 @@
-"""Vectors of a text from BERT, before and after the model was saved and loaded.
+"""Extracts the hidden states of a text from BERT, before and after saving and loading the model.
 
     KERAS_BACKEND=jax python examples/basic_extract_features.py [checkpoint folder]
 
-Without a folder, a tiny checkpoint with random weights is made: the vectors then mean nothing.
+Without a folder, the script writes a tiny checkpoint with random weights, whose hidden states have no meaning.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
-"""Which characters BERT predicts where some are masked.
+"""Predicts masked characters with BERT.
 
     KERAS_BACKEND=jax python examples/basic_masked_language_model.py [checkpoint folder]
 
-A real checkpoint knows the answer. The tiny one is first trained on a few sentences until it knows them.
+A real checkpoint predicts the correct characters. Without a folder, a tiny checkpoint is trained on four sentences.
 """
 
 import sys
@@ -21,7 +21,7 @@ others = ["夏天到了，河里的水很凉", "秋天到了，树上的叶子�
 
 
 def train_on_sentences(config_path, checkpoint_path, dict_path):
-    """Trains on the sentences with one token in five masked, and overwrites the weights of the checkpoint."""
+    """Trains on the sentences with a fifth of the tokens masked, and overwrites the weights of the checkpoint."""
     keras.utils.set_random_seed(0)
     tokenizer = Tokenizer(str(dict_path))
     token_ids = np.repeat(sequence_padding([tokenizer.encode(x)[0] for x in [text, *others]]), 200, axis=0)

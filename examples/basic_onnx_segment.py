@@ -1,9 +1,10 @@
-"""Segments text by a file of `kcrf export`, with onnxruntime and NumPy alone: no Keras, no kcrf.
+"""Segments text with a file written by `kcrf export`, using only onnxruntime and NumPy: no Keras, no kcrf.
 
     kcrf export runs/words --out words.onnx
     python examples/basic_onnx_segment.py words.onnx 今天天气真好
 
-For a model trained from scratch. Prints the words of each text, which has no white space, and their probabilities.
+The model must be trained from scratch, and the texts must contain no whitespace. Prints the words of each text and
+their probabilities.
 """
 
 import json
@@ -28,7 +29,7 @@ def fold(character):
 
 
 def known_words(text):
-    """For each character and length, the kind of the word that begins there, and of that which ends there."""
+    """Lexicon features: for each character and word length, the class of the word that begins there or ends there."""
     rows = np.zeros((len(text), 8), "int32")
     for column, length in enumerate((2, 3, 4, 5)):
         for start in range(len(text) - length + 1):

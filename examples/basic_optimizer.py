@@ -1,8 +1,8 @@
-"""Optimizer settings of fine-tuning, on a small model: rates per layer, decay, pull to the initial weights, warmup.
+"""Optimizer settings for fine-tuning: layer-wise learning rates, weight decay, decay to initial weights, warmup.
 
     KERAS_BACKEND=jax python examples/basic_optimizer.py
 
-A real run has an encoder from `build_transformer_model`; here three small layers have its layer names.
+In a real run, the encoder comes from `build_transformer_model`. Here, a few small layers have its layer names.
 """
 
 import os
@@ -15,7 +15,7 @@ import numpy as np
 
 from kcrf.optimizers import AdamWeightDecay, WarmupLinearDecay, layerwise_decay, variable_table
 
-# Each token is tagged by whether it is larger than the one before it.
+# The tag of a token is 1 if the token is larger than the previous token.
 rng = np.random.default_rng(0)
 tokens = rng.integers(1, 50, (512, 12))
 tags = (np.diff(tokens, axis=1, prepend=0) > 0).astype("int32")
@@ -36,7 +36,7 @@ optimizer = AdamWeightDecay(
     lr_multipliers={**layerwise_decay(model, 0.8), "CRF": 10},  # one schedule and one clipping for all variables
     weight_decay_rate=0.01,
     prior_weight_decay_rate=0.01,
-    prior_variables=["Embedding-Token"],  # prior_variables=model: all variables that were loaded from a checkpoint
+    prior_variables=["Embedding-Token"],  # prior_variables=model: all variables loaded from a checkpoint
     global_clipnorm=1.0,
 )
 print(variable_table(model, optimizer))

@@ -1,9 +1,9 @@
-"""A small BERT of one's own: pretrained on plain text, then with a segmenter on top.
+"""Pretrains a small BERT on unlabeled text, then fine-tunes it as a segmenter.
 
     KERAS_BACKEND=torch python examples/basic_pretraining.py [folder [steps]]
 
-The text is that of the built-in corpus, which is far too little: a useful model takes millions of characters and hours.
-The command line does the same: `kcrf pretrain --text FILE --out FOLDER`, then `kcrf train --bert FOLDER`.
+The text is the built-in corpus, which is far too small. A useful model needs millions of characters and hours of
+training. On the command line: `kcrf pretrain --text FILE --out FOLDER`, then `kcrf train --bert FOLDER`.
 """
 
 import os
@@ -28,9 +28,9 @@ text.write_text("\n".join("".join(words) for words in corpus.train), encoding="u
 settings = PretrainingSettings(layers=2, width=64, vocab_size=3000, length=64, steps=steps, every=steps // 4)
 log = pretrain(settings, [text], folder / "bert")
 for row in log:
-    print("step {step}: held-out loss {valid_loss:.3f}, accuracy {valid_accuracy:.3f}".format(**row))
+    print("step {step}: validation loss {valid_loss:.3f}, accuracy {valid_accuracy:.3f}".format(**row))
 
 settings = Settings(bert=str(folder / "bert"), epochs=2, learning_rate=1e-3)
 _, scores = train_segmenter(settings, corpus.train, corpus.valid, corpus.test, out=folder / "run")
-print(f"F1 on the test part: {scores['test']['f']:.3f}")
+print(f"F1 on the test set: {scores['test']['f']:.3f}")
 print(" ".join(WordSegmenter(folder / "run").segment("昨天晚上下了一场大雨。")))

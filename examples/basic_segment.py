@@ -1,4 +1,4 @@
-"""Train a small word segmenter on the built-in corpus, load it and cut a text into words.
+"""Trains a small word segmenter on the built-in corpus, loads it and segments a text.
 
 python examples/basic_segment.py [run folder] [epochs]
 """
@@ -15,7 +15,7 @@ epochs = int(sys.argv[2]) if len(sys.argv) > 2 else 8
 corpus = load_mini()
 settings = Settings(width=128, depth=2, batch_size=16, epochs=epochs, min_bigrams=2)
 _, scores = train_segmenter(settings, corpus.train, corpus.valid, corpus.test, out=run_dir, overwrite=True)
-print("F1 on the test part: {f:.4f}, recall of unseen words: {oov_recall:.4f}".format(**scores["test"]))
+print("F1 on the test set: {f:.4f}, OOV recall: {oov_recall:.4f}".format(**scores["test"]))
 
 segmenter = WordSegmenter(run_dir)
 print(" ".join(segmenter.segment("昨天晚上下了一场大雨，河水漲了半米。")))

@@ -1,10 +1,10 @@
-"""Load a BERT without its top layer, look at the report, re-initialise more layers, read several layers at once.
+"""Loads a BERT without its top layer, prints the load report, re-initializes more layers, combines several layers.
 
     python examples/basic_skip_top_layers.py
 
-The top layers of a pretrained model are specialised in its pretraining task; with little data, freshly initialised ones
-can learn better (Zhang et al. 2021, https://arxiv.org/abs/2006.05987). This script writes a tiny checkpoint of random
-numbers; replace it by your own folder (see pretrained/README.md).
+The top layers of a pretrained model are specialized to the pretraining task. On small datasets, re-initialized layers
+can learn better (Zhang et al. 2021, https://arxiv.org/abs/2006.05987). This script writes a tiny checkpoint with random
+weights. Replace it by your own folder (see pretrained/README.md).
 """
 
 import os
@@ -34,22 +34,22 @@ with tempfile.TemporaryDirectory() as folder:
     pretrained = build_transformer_model(**sizes, with_pool=True)
     save_pretrained(pretrained, folder)
 
-    # the top layer and the pooler are not read; the report lists what happened to each weight
+    # The top layer and the pooler are not read. The report lists which weights were loaded or re-initialized.
     model = build_transformer_model(folder, folder, with_pool=True, skip_top_layers=1)
     report = model.kcrf_load_report
-    print("fresh:", *sorted({path.split("/")[0] for path in report.reinitialized}))
+    print("re-initialized:", *sorted({path.split("/")[0] for path in report.reinitialized}))
     print("not read:", len(report.skipped), "arrays, such as", report.skipped[0])
 
-    # a tagger of 3 tags on the hidden states of all layers, averaged with trained weights
+    # A tagger with 3 tags reads the hidden states of all layers, averaged with learned weights.
     encoder = build_transformer_model(folder, folder, output_layers=[0, 1, 2, 3])
 
 mixed = LayerPooling("weighted")(encoder.outputs)
 tags = keras.layers.Dense(3, activation="softmax")(mixed)
 tagger = keras.Model(encoder.inputs, tags)
 
-# re-initialise the top two layers of a model that is already loaded, whatever is on top of it
+# Re-initialize the top two layers of the encoder in a model that is already loaded.
 changed = reinitialize(tagger, top_layers=2)
-print("re-initialised:", len(changed), "weights of", sorted({path[: len("Transformer-0")] for path in changed}))
+print("re-initialized:", len(changed), "weights of", sorted({path[: len("Transformer-0")] for path in changed}))
 
 tagger.compile(keras.optimizers.Adam(3e-3), "sparse_categorical_crossentropy")
 losses = [float(tagger.train_on_batch([tokens, segments], tokens % 3)) for _ in range(20)]

@@ -1,12 +1,13 @@
-"""Segment a folder of text files into words on several workers, or several machines, with Ray Data.
+"""Segments a folder of text files on several workers, or several machines, with Ray Data.
 
     pip install '.[onnx]' 'ray[data]'
     python examples/segment_corpus_ray.py texts words --workers 2 [--model RUN]
 
-Each `*.txt` under `texts` gives a file of the same name under `words`, with what `kcrf segment` writes. Each worker
-loads the model once. A worker that dies is replaced, and what it had begun is done again. A file is written aside and
-then renamed, so it is whole or not there; started again, the script does the files that are missing. For another model
-take another folder. With RAY_ADDRESS in the environment it runs on that cluster, whose machines share both folders.
+For each `*.txt` under `texts`, the script writes the output of `kcrf segment` to a file of the same name under `words`.
+Each worker loads the model once. A worker that dies is replaced, and its unfinished file is processed again. A file is
+written under another name and then renamed, so it is either complete or absent. If the script is started again, it
+processes only the missing files. For another model, use another folder. With RAY_ADDRESS in the environment, the script
+runs on that cluster; its machines must share both folders.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from kcrf.taggers import WordSegmenter
 
 
 class Segmenter:
-    """What a worker does: made once in its process, it then gets one file after the other."""
+    """A worker: created once in its process, then called with one file after another."""
 
     def __init__(self, model):
         self._segmenter = WordSegmenter(model)
@@ -31,7 +32,7 @@ class Segmenter:
         return {"characters": [self._do(*map(Path, paths)) for paths in zip(batch["text"], batch["words"])]}
 
     def _do(self, text, words):
-        """Writes the words of a file. Returns how many characters it has."""
+        """Writes the words of a file. Returns the number of characters."""
         lines = read_lines(text)
 
         def write(path):
@@ -49,7 +50,7 @@ parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
 parser.add_argument("texts", type=Path)
 parser.add_argument("words", type=Path)
 parser.add_argument("--workers", type=int, default=2)
-parser.add_argument("--model", help="[the small model that comes with kcrf]")
+parser.add_argument("--model", help="Run folder or exported file. [the ready-made segmenter]")
 options = parser.parse_args()
 texts, words = options.texts.resolve(), options.words.resolve()
 if words.is_relative_to(texts) or texts.is_relative_to(words):
@@ -59,7 +60,7 @@ files = [(path, words / path.relative_to(texts)) for path in sorted(texts.rglob(
 todo = [{"text": str(text), "words": str(result)} for text, result in files if not result.exists()]
 print(f"{len(files)} files, {len(files) - len(todo)} of them done before")
 if todo:
-    data = ray.data.from_items(todo, override_num_blocks=len(todo))  # one file in each
+    data = ray.data.from_items(todo, override_num_blocks=len(todo))  # one file per block
     done = data.map_batches(
         Segmenter,
         fn_constructor_args=[options.model and str(Path(options.model).resolve())],

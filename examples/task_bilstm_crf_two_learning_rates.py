@@ -1,10 +1,10 @@
-"""BiLSTM and CRF on top of BERT, with one learning rate for BERT and others for the new layers.
+"""A BiLSTM and a CRF on top of BERT, with higher learning rates for the new layers.
 
     KERAS_BACKEND=jax python examples/task_bilstm_crf_two_learning_rates.py [checkpoint folder]
 
-There are two ways, shown one after the other: the optimizer's `lr_multipliers`, which match the paths of variables;
-and multipliers in the layers, `SetLearningRate(layer, k)` and the `lr_multiplier` of the CRF, which work with any
-optimizer. The words are made up: the characters of a word are of one kind, and the kind changes from word to word.
+The script shows two ways. First, the optimizer's `lr_multipliers` select variables by their paths. Second,
+`SetLearningRate(layer, k)` and the `lr_multiplier` of the CRF set the multiplier in the layer, for any optimizer. The
+data is synthetic: the characters of a word come from one of two alphabets, and neighboring words use different ones.
 """
 
 import numpy as np
@@ -36,7 +36,7 @@ tokenizer = Tokenizer(str(dict_path))
 
 
 def arrays(sentences):
-    """Token ids, segment ids and tags; [CLS] and [SEP] count as words of one character."""
+    """Token ids, segment ids and tags. [CLS] and [SEP] are tagged as words of one character."""
     token_ids, tags = [], []
     for words in sentences:
         ends = np.cumsum([len(word) for word in words]).tolist()
@@ -47,7 +47,7 @@ def arrays(sentences):
 
 
 def build(in_layers):
-    """The model, with the multipliers in its layers or without."""
+    """The model and its CRF, with or without multipliers in the layers."""
     keras.utils.set_random_seed(0)
     bert = build_transformer_model(config_path, checkpoint_path)
     lstm = keras.layers.Bidirectional(keras.layers.LSTM(16, return_sequences=True), name="BiLSTM")
@@ -68,5 +68,5 @@ for in_layers in (False, True):
     print("factors in the layers" if in_layers else f"factors in the optimizer\n{variable_table(model, optimizer)}")
     model.fit(inputs, tags, batch_size=batch_size, epochs=epochs, verbose=2)
     best = np.array(crf.decode(model.predict(test_inputs, batch_size=batch_size, verbose=0)))
-    found = [tags_to_words("".join(words), row[1 : 1 + len("".join(words))]) for words, row in zip(test, best)]
-    print(f"F1: {segmentation_scores(test, found)['f']:.4f}")
+    segmented = [tags_to_words("".join(words), path[1 : 1 + len("".join(words))]) for words, path in zip(test, best)]
+    print(f"F1: {segmentation_scores(test, segmented)['f']:.4f}")

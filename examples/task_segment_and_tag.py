@@ -1,9 +1,10 @@
-"""Words and entities from one encoder with two heads, a CRF each, learnt from texts that have labels of one task alone.
+"""Trains one encoder with two CRF heads, for words and entities, on texts that are labeled for only one task.
 
     KERAS_BACKEND=torch python examples/task_segment_and_tag.py [alternate|joint]
 
-A tag -1 is unknown: a CRF sums over it, and a sentence of unknown tags costs nothing. So each batch has targets for
-both heads. With `alternate` (the default) a batch has texts of one task; with `joint` it has as many of both.
+Unknown tags (-1) are marginalized out, so a sentence with only unknown tags adds nothing to the loss. Each batch
+therefore has targets for both heads. With `alternate` (the default), a batch contains texts of one task; with `joint`,
+it contains the same number of texts of both tasks.
 """
 
 import sys
@@ -22,11 +23,11 @@ from kcrf.tags import bio, bmes
 
 
 class Texts:
-    """Texts with the tags of one task, and tags -1 for the other.
+    """Texts with the tags of one task, and unknown tags (-1) for the other task.
 
     Args:
         texts: List of strings.
-        spans: For each its words `(start, end)` or its entities `(start, end, label)`.
+        spans: For each text, the list of its words `(start, end)` or entities `(start, end, label)`.
         task: "words" or "entities".
         scheme: The `TagScheme` of the task.
     """
@@ -35,7 +36,7 @@ class Texts:
         self.texts, self.spans, self.task, self.scheme = texts, spans, task, scheme
 
     def rows(self, vocabulary, tasks):
-        """For each text a dict of its inputs, and a dict of its tags by task."""
+        """For each text, a dict of its inputs and a dict of its tags by task."""
         rows = []
         for text, spans in zip(self.texts, self.spans, strict=True):
             inputs = dict(zip(("characters", "bigrams"), vocabulary.encode(text), strict=True))
@@ -45,7 +46,7 @@ class Texts:
 
 
 def arrays(rows, length):
-    """Inputs and targets of some rows, two dicts of arrays `(rows, length)`."""
+    """Inputs and targets of the rows: two dicts of arrays `(rows, length)`."""
     inputs, tags = zip(*rows, strict=True)
     return (
         {name: pad([row[name] for row in inputs], length) for name in inputs[0]},
@@ -54,14 +55,14 @@ def arrays(rows, length):
 
 
 def longest(rows):
-    """The length that all rows are padded to: one, so that a model is compiled once."""
+    """The length to which all rows are padded. One length means that the model is compiled once."""
     return bucket(max(len(inputs["characters"]) for inputs, _ in rows))
 
 
 class Batches(keras.utils.PyDataset):
-    """Batches of one or several lists of rows: each of one list, or if `joint` of as many rows of each.
+    """Batches from one or several lists of rows. A batch has rows of one list, or with `joint` equally many of each.
 
-    In both ways an epoch shows every row of the longest list once, and those of the others as often.
+    In both cases, an epoch shows each row of the longest list once, and draws the same number of rows from the others.
     """
 
     def __init__(self, lists, size, joint=False, seed=0):
@@ -117,7 +118,7 @@ def fit(train, epochs, batch_size=16, joint=False, seed=0, learning_rate=2e-3, v
 
 
 def score(model, crf, vocabulary, texts, batch_size=64):
-    """F1 of what one head finds in `Texts`."""
+    """F1 of one head on `Texts`."""
     rows, found = texts.rows(vocabulary, [texts.task]), []
     for first in range(0, len(rows), batch_size):
         inputs, _ = arrays(rows[first : first + batch_size], longest(rows))

@@ -1,13 +1,13 @@
-"""Whether two questions have the same meaning, with BERT, written as a script for bert4keras.
+"""Predicts with BERT whether two questions have the same meaning, written as a script for bert4keras.
 
     KERAS_BACKEND=jax python examples/task_sentence_similarity_lcqmc.py [checkpoint folder]
 
-The questions are made up: four subjects, each asked in several ways.
+The questions are synthetic: four topics, each with several phrasings.
 """
 
 import numpy as np
 from tiny_checkpoint import checkpoint
-from training_on_texts import Evaluator, LabelledTexts, accuracy
+from training_on_texts import Evaluator, LabeledTexts, accuracy
 
 from kcrf.backend import keras, set_gelu
 from kcrf.models import build_transformer_model
@@ -26,7 +26,7 @@ questions = {
 
 
 def pair():
-    """Two texts, and 1 if they have the same meaning, else 0."""
+    """Two texts, and a label: 1 if they have the same meaning, else 0."""
     one, other = rng.choice(list(questions), 2) if rng.integers(2) else [rng.choice(list(questions))] * 2
     start = rng.choice(["", "请问", "你好，"])
     return start + str(rng.choice(questions[one])), str(rng.choice(questions[other])), int(one == other)
@@ -47,7 +47,7 @@ model.compile(
     optimizer=AdamWeightDecay(WarmupLinearDecay(1e-3, warmup=steps // 10, total=steps)),  # with a real BERT 2e-5
     metrics=["sparse_categorical_accuracy"],
 )
-train, valid = (LabelledTexts(data, batch_size, tokenizer, maxlen) for data in (train_data, valid_data))
+train, valid = (LabeledTexts(data, batch_size, tokenizer, maxlen) for data in (train_data, valid_data))
 model.fit(train.forfit(), steps_per_epoch=len(train), epochs=epochs, callbacks=[Evaluator(valid)], verbose=2)
 model.load_weights("best_model.weights.h5")
-print(f"accuracy at last: {accuracy(model, valid):.4f}")
+print(f"final accuracy: {accuracy(model, valid):.4f}")

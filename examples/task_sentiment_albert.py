@@ -1,13 +1,13 @@
-"""Sentiment of short reviews with ALBERT, written as a script for bert4keras.
+"""Classifies the sentiment of short reviews with ALBERT, written as a script for bert4keras.
 
     KERAS_BACKEND=jax python examples/task_sentiment_albert.py [checkpoint folder]
 
-The reviews are made up of a few phrases; "不" negates a sentence. The learning rate rises, then falls.
+The reviews are synthetic; "不" negates a sentence. The learning rate warms up, then decays.
 """
 
 import numpy as np
 from tiny_checkpoint import checkpoint
-from training_on_texts import Evaluator, LabelledTexts, accuracy
+from training_on_texts import Evaluator, LabeledTexts, accuracy
 
 from kcrf.backend import keras, set_gelu
 from kcrf.layers.pooling import FirstToken
@@ -21,7 +21,7 @@ rng = np.random.default_rng(0)
 
 
 def review():
-    """A text and its label, 1 for praise."""
+    """A text and its label: 1 if positive, else 0."""
     thing = rng.choice(["这家店的菜", "房间", "老板的态度", "这本书", "昨天的电影", "新手机"])
     label, negated = rng.integers(2), rng.integers(2)
     word = rng.choice(["好", "漂亮", "舒服", "精彩"] if label != negated else ["差", "难看", "无聊", "糟糕"])
@@ -44,7 +44,7 @@ model.compile(
     optimizer=AdamLR(learning_rate=2e-3, lr_schedule={20: 1, epochs * len(train_data) // batch_size: 0.1}),
     metrics=["sparse_categorical_accuracy"],
 )
-train, valid = (LabelledTexts(data, batch_size, tokenizer, maxlen) for data in (train_data, valid_data))
+train, valid = (LabeledTexts(data, batch_size, tokenizer, maxlen) for data in (train_data, valid_data))
 model.fit(train.forfit(), steps_per_epoch=len(train), epochs=epochs, callbacks=[Evaluator(valid)], verbose=2)
 model.load_weights("best_model.weights.h5")
-print(f"accuracy at last: {accuracy(model, valid):.4f}")
+print(f"final accuracy: {accuracy(model, valid):.4f}")

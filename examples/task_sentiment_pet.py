@@ -1,10 +1,10 @@
-"""Sentiment of short reviews by a gap that BERT fills (PET), then by a classifier that starts from what it learnt.
+"""Classifies the sentiment of short reviews with a cloze (PET), then with a classifier fine-tuned from its weights.
 
     KERAS_BACKEND=torch python examples/task_sentiment_pet.py [checkpoint folder]
 
-"_满意。" stands before each review, and the model has to fill in 很 or 不. Other tokens are masked too, also in reviews
-without labels. The weights with the best accuracy on held-out reviews are also those of a further pretrained BERT whose
-training stopped in time: a classifier is fine-tuned from them. After Schick and Schütze 2021, arXiv 2001.07676.
+"_满意。" is prepended to each review, and the model predicts 很 or 不 for the gap. Other tokens are masked too, also in
+unlabeled reviews. The weights with the best accuracy on the validation set are kept. They are also the weights of a
+further pretrained BERT, from which a classifier is fine-tuned. After Schick and Schütze 2021, arXiv 2001.07676.
 """
 
 import numpy as np
@@ -37,13 +37,13 @@ cloze = Cloze(tokenizer, "{label}满意。{text}", {"差评": "不", "好评": "
 
 
 def masked(filled, rate=0.15):
-    """Token ids with further tokens masked, and which positions are to be predicted."""
+    """Token ids with additional tokens masked, and a mask of the positions to predict."""
     hidden = (rng.random(filled.token_ids.shape) < rate) & (filled.token_ids > tokenizer._token_mask_id)
     return np.where(hidden, tokenizer._token_mask_id, filled.token_ids), hidden
 
 
 def pet_data():
-    """Inputs, targets and their weights: labelled texts, then others, whose gap is not predicted."""
+    """Inputs, targets and weights: labeled texts, then unlabeled texts, whose gap has weight 0."""
     texts, labels = zip(*train, strict=True)
     filled = cloze.encode([*texts, *unlabelled], maxlen)
     token_ids, weights = masked(filled)
@@ -54,7 +54,7 @@ def pet_data():
 
 
 def accuracy_of_gaps(data):
-    """The share of texts whose gap is filled with the word of their label."""
+    """The fraction of texts whose gap is filled with the word of their label."""
     filled = cloze.encode([text for text, _ in data], maxlen)
     found = cloze.probabilities(model.predict([filled.token_ids, filled.segment_ids], verbose=0), filled).argmax(axis=1)
     return np.mean([cloze.labels[i] == label for i, (_, label) in zip(found, data, strict=True)])
@@ -78,14 +78,14 @@ print(f"PET: accuracy on new texts: {accuracy_of_gaps(test):.4f}")
 
 
 def encode(data):
-    """The inputs and the labels of a classifier."""
+    """Inputs and labels for a classifier."""
     token_ids, segment_ids = zip(*(tokenizer.encode(text, maxlen=maxlen) for text, _ in data), strict=True)
     inputs = [sequence_padding(token_ids, maxlen), sequence_padding(segment_ids, maxlen)]
     return inputs, np.array([cloze.labels.index(label) for _, label in data])
 
 
 def classifier(weights):
-    """The accuracy on new texts of a classifier that is fine-tuned from these weights."""
+    """The accuracy on new texts of a classifier fine-tuned from these weights."""
     keras.utils.set_random_seed(0)
     bert = build_transformer_model(config_path, weights)
     scores = keras.layers.Dense(2, activation="softmax")(FirstToken()(bert.output))

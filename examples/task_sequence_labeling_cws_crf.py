@@ -2,8 +2,8 @@
 
     KERAS_BACKEND=jax python examples/task_sequence_labeling_cws_crf.py [checkpoint folder]
 
-The corpus is the built-in one. Without a checkpoint a tiny BERT with random weights is trained, so F1 is
-modest.
+The corpus is the built-in one. Without a checkpoint folder, the script trains a tiny BERT with random weights, so F1 is
+low.
 """
 
 import numpy as np
@@ -27,7 +27,7 @@ tokenizer = Tokenizer(str(dict_path), do_lower_case=True)
 
 
 class Sentences(DataGenerator):
-    """Batches of lists of words. Tags: 0 word of one character; 1 first, 2 inner, 3 last character of a longer one."""
+    """Batches of lists of words. Tags: 0 single-character word; 1 first, 2 middle, 3 last character of a word."""
 
     def __iter__(self, random=False):
         rows = []
@@ -55,7 +55,7 @@ model.compile(loss=CRF.sparse_loss, optimizer=Adam(learning_rate), metrics=[CRF.
 
 
 class Segmenter(ViterbiDecoder):
-    """Cuts texts into words."""
+    """Segments texts into words."""
 
     def segment(self, texts):
         tokens = [tokenizer.tokenize(text, maxlen) for text in texts]
@@ -81,7 +81,7 @@ def f1(sentences):
 
 
 class Evaluator(keras.callbacks.Callback):
-    """Scores the held-out part and keeps the best weights."""
+    """Scores the validation set and keeps the best weights."""
 
     def __init__(self):
         super().__init__()
@@ -98,5 +98,5 @@ class Evaluator(keras.callbacks.Callback):
 batches = Sentences(corpus.train, batch_size)
 model.fit(batches.forfit(), steps_per_epoch=len(batches), epochs=epochs, callbacks=[Evaluator()], verbose=2)
 model.load_weights("best_model.weights.h5")
-print(f"F1 on the test part: {f1(corpus.test):.4f}")
+print(f"F1 on the test set: {f1(corpus.test):.4f}")
 print(" ".join(segmenter.segment(["昨天晚上下了一场大雨。"])[0]))

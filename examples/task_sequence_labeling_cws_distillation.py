@@ -1,8 +1,8 @@
-"""A small word segmenter that learns from a larger one: from its answers to the training text and to more text.
+"""Distills a small word segmenter from a larger one, on the training set and on unlabeled text.
 
     KERAS_BACKEND=torch python examples/task_sequence_labeling_cws_distillation.py
 
-300 sentences have labels; the teacher labels the others. Without code: `kcrf train --train FILE --out runs/teacher`,
+300 sentences are labeled; the teacher labels the others. Without code: `kcrf train --train FILE --out runs/teacher`,
 then `kcrf train --train FILE --teacher runs/teacher --unlabelled TEXTS --width 32 --depth 1 --out runs/student`.
 """
 
@@ -19,7 +19,7 @@ def f1(name, settings, **more):
     """Trains a segmenter and prints its F1."""
     out = f"runs/{name}"
     _, scores = train_segmenter(settings, train, corpus.valid, corpus.test, out=out, overwrite=True, **more)
-    print(f"{name}: F1 on the test part: {scores['test']['f']:.4f}")
+    print(f"{name}: F1 on the test set: {scores['test']['f']:.4f}")
 
 
 teacher = Settings(width=96, depth=2, epochs=8, batch_size=16, learning_rate=2e-3, min_bigrams=2)

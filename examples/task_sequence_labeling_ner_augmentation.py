@@ -1,8 +1,8 @@
-"""Entities from 60 sentences: as they are, and with altered copies of them (Dai and Adel, 2020).
+"""Trains a named-entity recognizer on 60 sentences, without and with augmented examples (Dai and Adel, 2020).
 
     KERAS_BACKEND=torch python examples/task_sequence_labeling_ner_augmentation.py
 
-The copies have other people, places and organisations in the same sentences. Without code:
+The augmented examples have other people, places and organizations in the same sentences. Without code:
 `kcrf train --task ner --train FILE --augment 4 --augment-by mentions`.
 """
 
@@ -24,4 +24,4 @@ settings = Settings(task="ner", width=64, depth=2, batch_size=16, steps=150, lea
 augmented = replace(settings, augment=4, augment_by="mentions")
 for name, chosen in (("as they are", settings), ("with copies", augmented)):
     _, scores = train_tagger(chosen, train, corpus.valid, corpus.test, out=f"runs/{name}", overwrite=True)
-    print(f"{name}: F1 on the test part: {scores['test']['f']:.4f}")
+    print(f"{name}: F1 on the test set: {scores['test']['f']:.4f}")

@@ -2,7 +2,7 @@
 
     KERAS_BACKEND=jax python examples/task_sequence_labeling_ner_crf.py [checkpoint folder]
 
-The sentences are made up of a few patterns. No name of the test part is in the training part.
+The sentences are generated from a few patterns. No name of the test set occurs in the training set.
 """
 
 import numpy as np
@@ -29,7 +29,7 @@ rng = np.random.default_rng(0)
 
 
 def name(category, part):
-    """A made-up name; training and test part share characters but no names."""
+    """A generated name. Training set and test set share characters but no names."""
     first, last, end = parts_of_names[category]
     return str(rng.choice([first[i] + last[j] + end for i in range(4) for j in range(4) if (i + j) % 2 == part]))
 
@@ -52,7 +52,7 @@ tokenizer = Tokenizer(str(dict_path), do_lower_case=True)
 
 
 class Sentences(DataGenerator):
-    """Batches of sentences. Tags: 0 outside; 2i + 1 first, 2i + 2 later token of an entity of category i."""
+    """Batches of sentences. Tags: 0 outside; 2i + 1 first token, 2i + 2 later token of an entity of category i."""
 
     def __iter__(self, random=False):
         rows = []
@@ -80,7 +80,7 @@ model.compile(loss=CRF.sparse_loss, optimizer=Adam(learning_rate), metrics=[CRF.
 
 
 class Recognizer(ViterbiDecoder):
-    """Finds the entities of a text."""
+    """Recognizes the entities of a text."""
 
     def recognize(self, text):
         tokens = tokenizer.tokenize(text, maxlen=maxlen)
@@ -99,7 +99,7 @@ NER = Recognizer(trans=K.eval(CRF.trans), starts=[0], ends=[0])
 
 
 class Evaluator(keras.callbacks.Callback):
-    """Scores the test part at the end of an epoch and keeps the best weights."""
+    """Scores the test set at the end of each epoch and keeps the best weights."""
 
     best = 0.0
 

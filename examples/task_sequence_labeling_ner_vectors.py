@@ -1,9 +1,9 @@
-"""Entities with vectors of words that were made from other text: without, and with what stands around each character.
+"""Trains a named-entity recognizer without and with pretrained word vectors.
 
     KERAS_BACKEND=torch python examples/task_sequence_labeling_ner_vectors.py [words.txt]
 
-The text has one sentence per line, words separated by blanks, such as the one that PKU's was cut from, or one that
-`kcrf segment` cut; without one it is the built-in corpus, which is too small for good vectors. Needs gensim:
+words.txt is segmented text, with one sentence per line and words separated by spaces, such as the output of
+`kcrf segment`. By default, the text is the built-in corpus, which is too small for good vectors. Needs gensim:
 pip install '.[vectors]'. Without code: `kcrf train --task ner --train FILE --vectors words.bin`.
 """
 
@@ -28,4 +28,4 @@ settings = {"task": "ner", "width": 64, "depth": 2, "batch_size": 16, "steps": 7
 for name, vectors in (("without", None), ("with vectors", "runs/words.bin")):
     chosen = Settings(vectors=vectors, **settings)
     _, scores = train_tagger(chosen, corpus.train[:200], corpus.valid, corpus.test, out=f"runs/{name}", overwrite=True)
-    print(f"{name}: F1 on the test part: {scores['test']['f']:.4f}")
+    print(f"{name}: F1 on the test set: {scores['test']['f']:.4f}")

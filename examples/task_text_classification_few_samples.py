@@ -1,9 +1,9 @@
-"""Text classification with 100 samples: the recipe of Revisiting Few-sample BERT Fine-tuning in a plain `fit`.
+"""Classifies texts with 100 samples: the recipe of Revisiting Few-sample BERT Fine-tuning in a plain `fit`.
 
     KERAS_BACKEND=torch python examples/task_text_classification_few_samples.py [checkpoint folder]
 
-Adam with its bias correction, the top layer and the pooler re-initialised, and many steps. The reviews are made up of
-a few phrases. Without code: `kcrf train --task classify --bert FOLDER --pool pooler --skip-top-layers 1 --steps 200`.
+The recipe: Adam with bias correction, a re-initialized top layer and pooler, and many steps. The reviews are synthetic.
+Without code: `kcrf train --task classify --bert FOLDER --pool pooler --skip-top-layers 1 --steps 200`.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ rng = np.random.default_rng(0)
 
 
 def review():
-    """A text and its label, 1 for praise."""
+    """A text and its label: 1 if positive, else 0."""
     label = int(rng.integers(2))
     word = rng.choice(["好", "漂亮", "舒服", "精彩"] if label else ["差", "难看", "无聊", "糟糕"])
     return f"{rng.choice(['', '朋友说', '我觉得'])}{rng.choice(['房间', '这本书', '新手机'])}很{word}。", label
@@ -32,7 +32,7 @@ tokenizer = Tokenizer(str(dict_path), do_lower_case=True)
 
 
 def encode(reviews):
-    """The inputs and the labels of a model."""
+    """Inputs and labels for the model."""
     token_ids, segment_ids = zip(*(tokenizer.encode(text, maxlen=maxlen) for text, _ in reviews), strict=True)
     inputs = [sequence_padding(token_ids, maxlen), sequence_padding(segment_ids, maxlen)]
     return inputs, np.array([label for _, label in reviews])

@@ -1,8 +1,8 @@
-"""A tiny BERT with random weights, which the other examples use if no checkpoint is given.
+"""Writes a tiny BERT with random weights. The other examples use it if no checkpoint folder is given.
 
     python examples/tiny_checkpoint.py folder
 
-The folder has the three files of a real checkpoint.
+The folder contains the three files of a real checkpoint: configuration, weights and vocabulary.
 """
 
 import os
@@ -19,7 +19,7 @@ from kcrf.models import build_transformer_model, save_pretrained
 
 
 def tiny_checkpoint(texts, model="bert", folder=None, **changes):
-    """Writes a checkpoint whose vocabulary has the characters of some texts.
+    """Writes a checkpoint whose vocabulary contains the characters of the texts.
 
     Returns:
         The paths of configuration, weights and vocabulary.
@@ -35,12 +35,12 @@ def tiny_checkpoint(texts, model="bert", folder=None, **changes):
 
 
 def checkpoint(texts, **settings):
-    """Configuration, weights and vocabulary of the folder on the command line, or of a tiny one if there is none."""
+    """Configuration, weights and vocabulary of the folder on the command line, or else of a tiny checkpoint."""
     if len(sys.argv) < 2:
         return tiny_checkpoint(texts, **settings)
     folder = Path(sys.argv[1])
     config = next(path for path in sorted(folder.glob("*config*.json")))
-    return config, folder, folder / "vocab.txt"  # the weights are found in the folder, whatever their format
+    return config, folder, folder / "vocab.txt"  # weights of any format in the folder
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Train one tagger in several processes, on one machine or on several, and go on after any of them was killed.
+"""Trains one tagger in several processes, on one or several machines, and resumes after a process was killed.
 
     python examples/train_distributed.py FOLDER [epochs]
 
-is started once for each process, with the same FOLDER, on a disk that all of them see. On TensorFlow, TF_CONFIG says
-which processes there are; on one machine:
+Start the script once per process, with the same FOLDER on a shared disk. On TensorFlow, TF_CONFIG lists the processes.
+On one machine:
 
     export KERAS_BACKEND=tensorflow
     for i in 0 1; do
@@ -11,14 +11,14 @@ which processes there are; on one machine:
                     "task": {"type": "worker", "index": '$i'}}' python examples/train_distributed.py runs/two &
     done; wait
 
-On JAX, Keras has its own variables for that; the address is that of the first process:
+On JAX, Keras has its own environment variables. The address is that of the first process:
 
     export KERAS_BACKEND=jax KERAS_DISTRIBUTION_JOB_ADDRESSES=localhost:12345 KERAS_DISTRIBUTION_NUM_PROCESSES=2
     for i in 0 1; do KERAS_DISTRIBUTION_PROCESS_ID=$i python examples/train_distributed.py runs/two & done; wait
 
-Without these variables there is one process. Each process uses all of its devices. The losses are those of one device:
-the batches are the same, and each is divided among the devices. When a process is killed, end the others and start all
-of them again: they go on after the last whole epoch. FOLDER/tagger.keras is the trained model.
+Without these variables, there is one process. Each process uses all of its devices. The losses equal those of one
+device: the batches are the same, and each batch is divided among the devices. If a process is killed, end the others
+and start all of them again: training resumes after the last complete epoch. FOLDER/tagger.keras is the trained model.
 """
 
 import os
@@ -37,18 +37,18 @@ from kcrf.readers.padding import pad
 from kcrf.tags import bmes, words_to_tags
 
 folder, epochs = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 3
-batch_size = 64  # of all devices together, a multiple of their number
+batch_size = 64  # of all devices together; must be a multiple of the number of devices
 sentences = load_mini().train
 vocabulary = Vocabulary.of("".join(words) for words in sentences)
-steps = -(-len(sentences) // batch_size)  # of an epoch
+steps = -(-len(sentences) // batch_size)  # per epoch
 length = max(len("".join(words)) for words in sentences)
 
 
 def batches(epoch):
-    """Yields the batches of an epoch, the same in every process: characters, tags and weights of sentences.
+    """Yields the batches of an epoch, the same in each process: characters, tags and weights of sentences.
 
-    All have one shape. The last batch is filled up with empty sentences, of weight 0; the others have such weights that
-    the mean loss of the batch is that of its real sentences, however they are divided among the devices.
+    All batches have one shape. The last batch is padded with empty sentences of weight 0. The weights of the real
+    sentences make the mean loss of the batch the mean over its real sentences, however they are divided among devices.
     """
     order = np.random.default_rng(epoch).permutation(len(sentences))
     for start in range(0, len(order), batch_size):
@@ -68,12 +68,12 @@ def build():
     crf = ConditionalRandomField(lr_multiplier=10, constraints=bmes())
     model = keras.Model(inputs, crf(keras.layers.Dense(4)(hidden)))
     model.compile(keras.optimizers.Adam(3e-3), loss=crf.sparse_loss)
-    model.optimizer.build(model.trainable_variables)  # else `load_weights` would leave out its variables
+    model.optimizer.build(model.trainable_variables)  # otherwise `load_weights` skips its variables
     return model
 
 
 def on_jax():
-    """The model, a function that trains it for an epoch and returns the loss, and whether this is the first process."""
+    """The model, a function that trains one epoch and returns the loss, and whether this is the first process."""
     import jax
 
     if "KERAS_DISTRIBUTION_NUM_PROCESSES" in os.environ:
@@ -89,7 +89,7 @@ def on_jax():
 
 
 def on_tensorflow():
-    """The same. `fit` of Keras 3 fails under this strategy (keras-team/keras#20585), so the step is written out."""
+    """As `on_jax`. `fit` of Keras 3 fails under this strategy (keras-team/keras#20585): a custom training step."""
     import tensorflow as tf
 
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
@@ -102,7 +102,7 @@ def on_tensorflow():
             losses = model.loss(tags, model(characters, training=True))  # (sentences of this device,)
             loss = tf.reduce_sum(losses * weights) / batch_size
         gradients = tape.gradient(loss, model.trainable_variables)
-        model.optimizer.apply(gradients, model.trainable_variables)  # adds up the gradients of all devices
+        model.optimizer.apply(gradients, model.trainable_variables)  # sums the gradients of all devices
         return loss
 
     @tf.function
@@ -110,7 +110,7 @@ def on_tensorflow():
         return strategy.reduce("SUM", strategy.run(step_on_device, args=batch), axis=None)
 
     def part(array):
-        """The share of each device of this process."""
+        """The part of a batch for each device of this process."""
         return strategy.experimental_distribute_values_from_function(
             lambda device: tf.constant(array[device.replica_id_in_sync_group :: devices])
         )
@@ -122,7 +122,7 @@ def on_tensorflow():
 
 
 def save(path, write):
-    """Saving gathers weights from all processes on JAX, so each of them does it, and the file of the first is kept."""
+    """On JAX, saving gathers the weights from all processes, so each process saves. The file of the first is kept."""
     if is_first:
         return write_aside(path, write)
     with tempfile.TemporaryDirectory() as aside:
@@ -130,7 +130,7 @@ def save(path, write):
 
 
 model, train, is_first = {"jax": on_jax, "tensorflow": on_tensorflow}[backend_name()]()
-state = folder / "state.weights.h5"  # with the optimizer's variables, so it knows how many steps were done
+state = folder / "state.weights.h5"  # includes the optimizer's variables, and with them the number of steps
 done = 0
 if state.exists():
     model.load_weights(state)

@@ -1,4 +1,4 @@
-"""What the examples of text classification share: batches of texts with labels, and the weights of the best epoch."""
+"""Shared by the examples of text classification: batches of labeled texts, and the weights of the best epoch."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from kcrf.backend import keras
 from kcrf.snippets import DataGenerator, sequence_padding
 
 
-class LabelledTexts(DataGenerator):
+class LabeledTexts(DataGenerator):
     """Batches of `(text, label)`, or of `(text, other text, label)`."""
 
     def __init__(self, data, batch_size, tokenizer, maxlen):
@@ -25,7 +25,7 @@ class LabelledTexts(DataGenerator):
 
 
 def accuracy(model, batches):
-    """The share of texts with the right label."""
+    """The fraction of texts with the correct label."""
     right = [model.predict(x, verbose=0).argmax(axis=1) == y[:, 0] for x, y in batches]
     return float(np.concatenate(right).mean())
 

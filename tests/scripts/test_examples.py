@@ -16,24 +16,24 @@ ARGUMENTS = {
     "basic_onnx_segment": [EXAMPLES.parent / "kcrf/taggers/data/zh_gsd/model.onnx", "今天天气真好"],
 }
 EXPECTED = {
-    "basic_pretraining": "F1 on the test part: 0.",
+    "basic_pretraining": "F1 on the test set: 0.",
     "basic_onnx_segment": "今天/0.",
-    "basic_segment": "F1 on the test part: 0.",
+    "basic_segment": "F1 on the test set: 0.",
     "basic_optimizer": "CRF",
-    "task_sequence_labeling_ner_vectors": "with vectors: F1 on the test part: 0.",
+    "task_sequence_labeling_ner_vectors": "with vectors: F1 on the test set: 0.",
     "basic_extract_features": "the largest difference is 0.0e+00",
     "basic_masked_language_model": "answered: 的花",
 }
 AT_LEAST = {  # what stands before the last number of the output, and how large that is
-    "task_sequence_labeling_cws_crf": ("F1 on the test part: ", 0.7),
+    "task_sequence_labeling_cws_crf": ("F1 on the test set: ", 0.7),
     "task_sequence_labeling_ner_crf": ("best F1: ", 0.9),
-    "task_sentiment_albert": ("accuracy at last: ", 0.9),
-    "task_sentence_similarity_lcqmc": ("accuracy at last: ", 0.9),
+    "task_sentiment_albert": ("final accuracy: ", 0.9),
+    "task_sentence_similarity_lcqmc": ("final accuracy: ", 0.9),
     "task_text_classification_few_samples": ("accuracy on new texts: ", 0.9),
     "task_sentiment_pet": ("classifier after PET: accuracy on new texts: ", 0.85),
     "task_segment_and_tag": ("F1 of entities: ", 0.6),
-    "task_sequence_labeling_ner_augmentation": ("with copies: F1 on the test part: ", 0.4),
-    "task_sequence_labeling_cws_distillation": ("with a teacher: F1 on the test part: ", 0.6),
+    "task_sequence_labeling_ner_augmentation": ("with copies: F1 on the test set: ", 0.4),
+    "task_sequence_labeling_cws_distillation": ("with a teacher: F1 on the test set: ", 0.6),
     "task_bilstm_crf_two_learning_rates": ("F1: ", 0.8),
     "basic_linear_crf": ("F1 on the test set: ", 0.7),
 }
