@@ -20,6 +20,32 @@ __all__ = [
 ]
 
 
+# What the options are called elsewhere, without hyphens, and the names here, of which a command has one.
+_OTHER_NAMES = {
+    "lr": ["--learning-rate"],
+    "numepochs numtrainepochs nepochs": ["--epochs"],
+    "maxsteps trainsteps": ["--steps"],
+    "batch bs perdevicetrainbatchsize trainbatchsize": ["--batch-size"],
+    "maxlen maxseqlen maxseqlength seqlen seqlength": ["--max-length", "--length"],
+    "output outputdir outputfile outdir savedir savepath o": ["--out"],
+    "input inputfile trainfile traindata data trainpath": ["--train", "--text"],
+    "dev devfile eval evalfile validation validationfile val valfile": ["--valid"],
+    "testfile testdata": ["--test"],
+    "pretrained modelname modelnameorpath bertpath checkpoint": ["--bert", "--model"],
+    "modelpath modeldir rundir run": ["--model"],
+    "fp16 bf16 amp mixedprecision halfprecision": ["--precision"],
+    "randomseed": ["--seed"],
+    "userdict userdictionary dict dictionary lexicon": ["--words"],
+    "threads jobs numworkers nproc numprocesses": ["--workers"],
+    "force overwriteoutputdir": ["--overwrite"],
+    "nbest k": ["--top-k"],
+    "threshold": ["--min-confidence"],
+    "pred predictions hyp hypothesis": ["--pred"],
+    "ref reference truth": ["--gold"],
+}
+_DEVICES = "gpu gpus gpuid gpuids usegpu nogpu device devices deviceids cuda nocuda usecuda cpu usecpu ngpu"
+
+
 class CommandParser(argparse.ArgumentParser):
     """A parser that adds its options when it is first used: no command waits for what another one imports.
 
@@ -34,9 +60,21 @@ class CommandParser(argparse.ArgumentParser):
             add_options(self)
         options, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            close = get_close_matches(unknown[0].partition("=")[0], self._option_string_actions, n=1, cutoff=0.8)
-            self.error(f"unrecognized arguments: {' '.join(unknown)}" + "".join(f". Did you mean {x}?" for x in close))
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{self._advice(unknown[0].partition('=')[0])}")
         return options, unknown
+
+    def _advice(self, name):
+        """What to say about an unknown option: the one that is meant, or which program decides it."""
+        bare = name.lower().lstrip("-").replace("-", "").replace("_", "")
+        if name.startswith("-") and bare in _DEVICES.split():
+            return (
+                ". The backend chooses the device, a GPU if it finds one; the environment variable "
+                "CUDA_VISIBLE_DEVICES chooses among several, and -1 means none"
+            )
+        others = next((options for names, options in _OTHER_NAMES.items() if bare in names.split()), [])
+        meant = [option for option in others if option in self._option_string_actions and name.startswith("-")]
+        meant = meant or get_close_matches(name, self._option_string_actions, n=1, cutoff=0.8)
+        return f". Did you mean {meant[0]}?" if meant else ""
 
 
 def add_command(commands, name, summary, add_options, run):

@@ -40,6 +40,7 @@ from kcrf.training.state import load_state, save_state
 
 __all__ = ["pretrain", "resume_pretraining"]
 
+_MOST_PASSES = 200  # over the text, without `steps` of the user
 HELD_OUT = 500  # windows, or a twentieth of fewer than 10,000
 _HEAD = "cls/predictions"
 _DROPOUT = ("dropout_rate", "attention_dropout_rate")
@@ -210,13 +211,18 @@ def _run(folder, settings, reader, progress):
     held_out = MaskedBatches(windows, valid, settings, reader.vocabulary)
     if not any(held_out[step][-1].any() for step in range(len(held_out))):
         raise ValueError("Pretraining needs text in the tokens of the vocabulary. Received: hardly any but [UNK]")
+    resumes = folder.work.has_state()  # then the folder of the BERT is no longer needed
+    passes = rounds * len(batches) * settings.batch_size / len(train)
+    if passes > _MOST_PASSES and settings.steps == PretrainingSettings.steps and not resumes:
+        raise ValueError(
+            f"`steps` is needed for so little text: the default, {settings.steps:,}, is {passes:,.0f} passes over it. "
+            f"Received: {len(train):,} windows of {settings.length} tokens"
+        )
     if progress:
-        passes = rounds * len(batches) * settings.batch_size / len(train)
         print_note(
             f"{len(train):,} windows of {settings.length} tokens and {len(valid)} held out: {rounds * every:,} steps, "
             f"{passes:.1f} passes over the text"
         )
-    resumes = folder.work.has_state()  # then the folder of the BERT is no longer needed
     with precision(settings.precision):
         transformer = _build(settings, reader, folder.path if resumes else settings.bert)
         model = masked_language_model(transformer)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 from dataclasses import replace
 
@@ -43,6 +44,17 @@ def text(tmp_path_factory):
     path = tmp_path_factory.mktemp("text") / "text.txt"
     path.write_text("\n".join(lines(600)), encoding="utf-8")
     return path
+
+
+@pytest.mark.once
+def test_little_text_needs_a_number_of_steps(tmp_path, capsys):
+    path, out = tmp_path / "text.txt", tmp_path / "bert"
+    path.write_text("\n".join(lines(60)), encoding="utf-8")
+    command = ["pretrain", "--text", str(path), "--out", str(out), "--layers", "1", "--width", "64", "--length", "16"]
+    assert commands.main(command) == 2
+    error = capsys.readouterr().err
+    assert re.search(r"--steps is needed for so little text: the default, 10,000, is \d,\d{3} passes over it", error)
+    assert not out.exists()
 
 
 @pytest.fixture(scope="module")
