@@ -191,6 +191,10 @@ LEGAL, ILLEGAL = ({"illegal_above_legal": count, "illegal": 8} for count in (0, 
             "best paths are right at 35.2% of tokens, largest emissions at 45.6%, at a fair lr_multiplier: train for "
             "longer if the scores still improve",
         ),
+        (
+            {"best_score": 0.0, "improves": False},
+            "transitions cannot be judged while the validation score is 0: train for longer",
+        ),
         ({"viterbi_accuracy": 0.454, "argmax_accuracy": 0.456}, "transitions look learnt: nothing to do"),
         (
             {"transition_change": 0.0},

@@ -11,6 +11,7 @@ __all__ = [
     "add_conll_options",
     "add_fields_option",
     "add_overwrite_option",
+    "check_is_new",
     "check_out",
     "conll_arguments",
     "fields_argument",
@@ -132,6 +133,11 @@ def check_out(path, source=None, overwrite=False):
         raise FileNotFoundError(f"{path}: needs a folder that exists")
     if source is not None and Path(path).is_file() and Path(source).exists() and Path(path).samefile(source):
         raise ValueError(f"--out needs another file than the input. Received: {path}")
+    check_is_new(path, overwrite)
+
+
+def check_is_new(path, overwrite):
+    """Raises FileExistsError if there is a file at a path which is not to be replaced."""
     if Path(path).is_file() and not overwrite:
         raise FileExistsError(f"{path}: the file exists; --overwrite replaces it")
 

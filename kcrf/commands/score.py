@@ -1,6 +1,7 @@
 """kcrf score"""
 
 import json
+import re
 from pathlib import Path
 
 from kcrf.commands.parsers import (
@@ -14,6 +15,8 @@ from kcrf.commands.parsers import (
 )
 
 __all__ = ["add_score"]
+
+_CONFIDENCE = re.compile(r'"(?:confidence|confidences|probabilities)": ?[\[{\d]')
 
 
 def add_score(commands):
@@ -58,6 +61,7 @@ def _score(options):
     refuse_data_options(options, task)
     if options.gold is None and gold is None:
         raise ValueError("needs --gold GOLD; only the predictions.jsonl of a run folder holds it. Received: no --gold")
+    _check_gold(options)
     read, score = _HOW[task]
     gold = gold if options.gold is None else read(options, options.gold)
     predicted = read(options, options.pred) if predicted is None else predicted
@@ -66,6 +70,25 @@ def _score(options):
         print(json.dumps(scores))
     else:
         print_scores(options.pred, {"all": scores})
+
+
+def _check_gold(options):
+    """Refuses a gold file that a command wrote, for predictions that none wrote: they were exchanged."""
+    if options.gold is not None and _is_predicted(Path(options.gold)) and not _is_predicted(Path(options.pred)):
+        raise ValueError(
+            f"{options.gold}: --gold needs the correct words, entities or labels. Received: predictions of `kcrf`; "
+            "exchange --gold and --pred"
+        )
+
+
+def _is_predicted(path):
+    """Whether a `kcrf` command wrote a file: it is of a run, or has confidences."""
+    if _is_of_run(path):
+        return True
+    if not path.is_file() or not _is_json(path):
+        return False
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return any(_CONFIDENCE.search(line) for line in file)
 
 
 def _read_run(options):

@@ -148,8 +148,6 @@ def _tag(options):
 
 def _recognizing(options):
     """What finds entities, for `write_results`."""
-    from dataclasses import asdict
-
     from kcrf.corpora import entity_line
 
     with quiet_import():
@@ -159,14 +157,24 @@ def _recognizing(options):
 
     def process(given, on_batch):
         texts = [item if isinstance(item, str) else item.text for item in given]
-        found = [list(map(asdict, row)) for row in recognizer.recognize_batch(given, options.batch_size, on_batch)]
+        found = [list(map(_members, row)) for row in recognizer.recognize_batch(given, options.batch_size, on_batch)]
         if options.top_k is None:
             return list(map(entity_line, texts, found))
         best = recognizer.top_k_batch(given, options.top_k, options.batch_size)
-        best = [[{"probability": p, "entities": list(map(asdict, row))} for p, row in rows] for rows in best]
+        best = [
+            [{"probability": round(p, 6), "entities": list(map(_members, row))} for p, row in rows] for rows in best
+        ]
         return [entity_line(text, row, alternatives=rows) for text, row, rows in zip(texts, found, best)]
 
     return process
+
+
+def _members(entity):
+    """The members of the object that is written for an `Entity`."""
+    from dataclasses import asdict
+
+    confidence = entity.confidence
+    return {**asdict(entity), "confidence": None if confidence is None else round(confidence, 6)}
 
 
 def _inputs(lines, kind):

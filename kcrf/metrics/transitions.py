@@ -96,13 +96,14 @@ def advice(row: dict[str, Any]) -> str:
     - Too small: below 0.3 of the gap; or more than a tenth of the illegal ones score above a legal one; or, where there
       are no illegal ones to count, they moved by less than 0.1 of the gap since training began.
 
-    The advice is the suggested multiplier or, where the multiplier is about that already, longer training or
-    constraints.
+    The advice is the suggested multiplier or, where the multiplier is about that already, longer training (unless the
+    scores no longer improve) or constraints.
 
     Args:
         row: A row of `CRFMonitor.history`: a dict with `transition_size` (the report's `size`), `emission_gap` (its
             `gap`), `lr_multiplier` and `suggested_lr_multiplier`; optionally `illegal_above_legal` with `illegal`,
-            `transition_change`, `argmax_accuracy` with `viterbi_accuracy`, and `highest_learning_rate`.
+            `transition_change`, `argmax_accuracy` with `viterbi_accuracy`, `highest_learning_rate`, `best_score`, the
+            highest validation score so far, and `improves`, whether that score is one of the last epochs'.
 
     Returns:
         A string.
@@ -128,13 +129,24 @@ def advice(row: dict[str, Any]) -> str:
     if size >= TOO_LARGE * gap and present > TOO_FAST * suggested:
         return f"transitions dwarf the emissions ({size:.2g} against a gap of {gap:.2g}): {_slow_down(row)}"
     fault = worse or " and ".join(_faults(row, size, gap))
+    if not fault and row.get("best_score") == 0:
+        return "transitions cannot be judged while the validation score is 0: train for longer"
     if not fault:
         return "transitions look learnt: nothing to do"
     if present <= TOO_SLOW * suggested:
         return f"{fault}: raise lr_multiplier from {present:g} to about {suggested:g}"
+    return f"{fault}, at a fair lr_multiplier{_go_on(row)}"
+
+
+def _go_on(row):
+    """Whether to train for longer, in words."""
+    improves = row.get("improves") or row.get("best_score") == 0
     if row.get("illegal_above_legal"):
-        return f"{fault}, at a fair lr_multiplier: train for longer, or forbid what is illegal (`constraints`)"
-    return f"{fault}, at a fair lr_multiplier: train for longer if the scores still improve"
+        longer = "" if row.get("improves") is False and not improves else "train for longer, or "
+        return f": {longer}forbid what is illegal (`constraints`)"
+    if row.get("improves") is None and not improves:
+        return ": train for longer if the scores still improve"
+    return ", and the scores still improve: train for longer" if improves else "; the scores no longer improve"
 
 
 def _loss_by_paths(row):

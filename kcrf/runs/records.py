@@ -80,7 +80,17 @@ def last_advice(log, allowed, transitions):
         return None
     if "illegal_above_legal" in last and allowed is not None and len(transitions):
         last = {**last, "illegal": int(np.sum(~allowed & ~is_forbidden(transitions[-1][1])))}
-    return f"after epoch {last['epoch']:.0f}: {advice(last)}"
+    return f"after epoch {last['epoch']:.0f}: {advice({**last, **_progress(log)})}"
+
+
+def _progress(log):
+    """The best validation score of a log, and whether it is of the last epoch or, of many, the last tenth of them."""
+    score = next((name for name in log[-1] if name.startswith("valid_")), None)
+    if score is None:
+        return {}
+    scores = [row[score] for row in log]
+    improves = len(log) - scores.index(max(scores)) <= max(1, len(log) // 10)
+    return {"best_score": max(scores), "improves": improves if len(log) > 1 else None}
 
 
 def read_run(path: str | PathLike[str]) -> RunRecord:

@@ -120,9 +120,9 @@ class TaggingTask:
 
     def score(self, folder, tagger, parts):
         """The scores of the held-out parts; also writes what was found in the last of them into the folder."""
-        scores, known, last = {}, _words(parts["train"]), list(parts)[-1]
+        scores, last = {}, list(parts)[-1]
         for name in list(parts)[1:]:
-            sentences = parts[name]
+            sentences, known = parts[name], _words(_known_part(folder, parts, name))
             found = tagger.spans_of(sentences, confidence=name == last)
             if name == last:
                 folder.save_predictions(sentences, found)
@@ -160,6 +160,13 @@ def as_sentence(item):
         return item
     ends = np.cumsum([0, *map(len, item)]).tolist()
     return Sentence("".join(item), list(zip(ends, ends[1:])))
+
+
+def _known_part(folder, parts, name):
+    """The sentences whose words count as known: of the file of the training data, of which valid may be a part."""
+    sources = (folder.read_config()["data"] or {}).get("sources") or {}
+    is_of_train = name != "valid" and "valid" in sources and sources["valid"] is None
+    return [*parts["train"], *parts["valid"]] if is_of_train else parts["train"]
 
 
 def _words(sentences):

@@ -24,6 +24,28 @@ def test_constraints_are_no_advice_where_they_are_on(constrained):
     assert last_advice(log, ALLOWED, [(3, matrix)]) == expected
 
 
+@pytest.mark.parametrize(
+    ("scores", "end"),
+    [
+        ([0.5], ": train for longer if the scores still improve"),
+        ([0.5, 0.7, 0.8], ", and the scores still improve: train for longer"),
+        ([0.5, 0.7, 0.6], "; the scores no longer improve"),
+        ([0.5] * 17 + [0.8, 0.7, 0.7], "; the scores no longer improve"),
+        ([0.5] * 18 + [0.8, 0.7], ", and the scores still improve: train for longer"),
+    ],
+)
+def test_longer_training_is_advised_only_while_the_scores_improve(scores, end):
+    log = [{**ROW, "epoch": epoch, "valid_f": score} for epoch, score in enumerate(scores, 1)]
+    fault = f"after epoch {len(scores)}: transitions are 5 times smaller than the emission gap, at a fair lr_multiplier"
+    assert last_advice(log, None, []) == fault + end
+
+
+def test_a_run_that_recognizes_nothing_is_not_called_learnt():
+    log = [{**ROW, "epoch": epoch, "emission_gap": 1.0, "valid_f": 0.0} for epoch in (1, 2)]
+    assert "while the validation score is 0: train for longer" in last_advice(log, None, [])
+    assert "look learnt: nothing to do" in last_advice([*log, {**log[0], "epoch": 3, "valid_f": 0.4}], None, [])
+
+
 def test_the_rate_is_the_highest_one_and_not_that_of_the_last_epoch():
     rates = {"learning_rate": 1e-9, "highest_learning_rate": 1e-3, "lr_multiplier": 100, "suggested_lr_multiplier": 10}
     log = [{**ROW, **rates, "argmax_accuracy": 0.5, "viterbi_accuracy": 0.4}]

@@ -265,6 +265,8 @@ def test_the_command_line_tags_scores_and_trains_on_what_it_wrote(run, tmp_path,
     pred.write_bytes(out)
     assert commands.main(["score", "--task", "ner", "--gold", str(gold), "--pred", str(pred)]) == 2
     assert b"must have the same sentences. Received: sentence 1 ''" in capfdbinary.readouterr().err
+    confidences = [entity["confidence"] for line in lines for entity in line["entities"]]
+    assert all(0 < confidence <= 1 and confidence == round(confidence, 6) for confidence in confidences)
 
 
 BAD_LINES = {

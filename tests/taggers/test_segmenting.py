@@ -121,6 +121,22 @@ def test_the_scores_in_the_run_are_those_of_its_output(trained, tmp_path, capsys
 
 
 @pytest.mark.once
+@pytest.mark.parametrize("with_valid", [False, True])
+def test_the_words_of_the_whole_training_file_count_as_known(with_valid, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    parts = {"train": load_mini().train[:30], "valid": load_mini().valid[:5], "test": load_mini().test[:10]}
+    for name, sentences in parts.items():
+        Path(name).write_text("".join(" ".join(words) + "\n" for words in sentences), encoding="utf-8")
+    options = ["--valid", "valid"] if with_valid else []
+    command = ["train", "--train", "train", "--test", "test", *options, "--out", "run", "--epochs", "1", "--width", "8"]
+    assert commands.main(command) == 0
+    known = {word for words in parts["train"] for word in words}
+    words = [word for sentence in parts["test"] for word in sentence]
+    rate = sum(word not in known for word in words) / len(words)
+    assert json.loads(Path("run/scores.json").read_text())["test"]["oov_rate"] == pytest.approx(rate)
+
+
+@pytest.mark.once
 def test_standard_input_gives_one_line_for_one_line(trained):
     text = "今天天气真好。\r\n\n \u3000\n他 说：Ａ１\u2028好\x00的\nlast\n"
     run = run_python(KCRF, "segment", "--model", trained / "run", cwd=trained, stdin=text)
