@@ -7,7 +7,7 @@ step computes a gradient more, so it takes about twice as long.
 import random
 from typing import Any
 
-from kcrf.backend import OLD_HOST, backend_name, keras, ops
+from kcrf.backend import backend_name, backend_variable, keras, needs_keras_3, ops, training_loss
 from kcrf.layers import ConditionalRandomField, MaximumEntropyMarkovModel
 
 __all__ = ["adversarial", "gradient_penalty", "virtual_adversarial"]
@@ -84,6 +84,7 @@ def virtual_adversarial(
     _replace_step(model, _STEPS[backend_name()](model, variable, prepare, model.train_step))
 
 
+@needs_keras_3
 def gradient_penalty(model: Any, embedding: str = "Embedding-Token", scale: float = 1.0) -> None:
     """Adds half the squared norm of the gradient of the loss, with respect to the embedding matrix, to the loss.
 
@@ -101,8 +102,6 @@ def gradient_penalty(model: Any, embedding: str = "Embedding-Token", scale: floa
             derivatives.
         NotImplementedError: Keras is tf_keras.
     """
-    if OLD_HOST:
-        raise NotImplementedError("`gradient_penalty` needs Keras 3. Received: tf_keras")
     _refuse_crf(model)
     variable = _embeddings(model, embedding)
     if backend_name() == "jax":
@@ -148,10 +147,9 @@ def _scaled(direction, length):
 
 
 def _loss(model, data):
-    """The loss of a batch. On tf_keras, `compute_loss` has no argument `training`."""
+    """The loss of a batch."""
     x, y, weight = keras.utils.unpack_x_y_sample_weight(data)
-    more = {} if OLD_HOST else {"training": True}
-    return model.compute_loss(x=x, y=y, y_pred=model(x, training=True), sample_weight=weight, **more)
+    return training_loss(model, x, y, model(x, training=True), weight)
 
 
 def _step_on_tensorflow(model, variable, prepare, step):
@@ -161,7 +159,7 @@ def _step_on_tensorflow(model, variable, prepare, step):
         variable.assign_add(addition * tf.ones_like(variable))
         with tf.GradientTape() as tape:
             loss = _loss(model, data)
-        found = tf.convert_to_tensor(tape.gradient(loss, variable if OLD_HOST else variable.value))
+        found = tf.convert_to_tensor(tape.gradient(loss, backend_variable(variable)))
         variable.assign_sub(addition * tf.ones_like(variable))
         return found
 

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from kcrf.backend import batch_stream
-from kcrf.bert4keras_names import explain_snippets as __getattr__  # noqa: F401
 
 __all__ = [
     "DataGenerator",

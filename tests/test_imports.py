@@ -54,9 +54,9 @@ def run(code, *arguments):
     return done.stdout.strip()
 
 
-def test_the_layers_register_all_that_any_module_registers():
+def test_importing_a_module_changes_nothing_and_the_layers_register_all_that_any_module_registers():
     assert len(MODULES) > 100
-    assert "does not register" not in run(IMPORT_ALL, *MODULES)
+    assert run(IMPORT_ALL, *MODULES) == ""
 
 
 def test_a_program_that_imports_the_layers_loads_saved_models(tmp_path):

@@ -5,7 +5,6 @@ from importlib import import_module
 
 from kcrf.backend import functions, host, k
 from kcrf.backend.activations import set_gelu
-from kcrf.bert4keras_names import explain
 
 __all__ = ["__getattr__"]
 
@@ -23,5 +22,7 @@ def __getattr__(name):
             return K
         return getattr(import_module("bert4keras.backend"), name)
     if name not in _OF_BERT4KERAS:
-        raise explain("backend", name)
+        raise AttributeError(
+            f"module 'kcrf.backend' has no attribute {name!r}; kcrf.bert4keras.backend has the names of bert4keras"
+        )
     return _OF_BERT4KERAS[name]

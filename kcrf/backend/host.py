@@ -7,7 +7,6 @@ which bert4keras reads, or `TF_USE_LEGACY_KERAS=1`, which TensorFlow reads, is s
 
 import os
 import random
-import sys
 from collections import defaultdict
 from collections.abc import Callable
 from functools import wraps
@@ -29,14 +28,18 @@ else:
 Function = TypeVar("Function", bound=Callable[..., Any])  # what a decorator returns has the hints of what it was given
 Tensor: TypeAlias = Any  # of the backend that runs, or what it takes for one: an array, a list
 
+Functional = _host.Functional
 Layer = _host.Layer
 Optimizer = _host.Optimizer
 Wrapper = _host.Wrapper
+backend_variable = _host.backend_variable
 batch_stream = _host.batch_stream
 call_with_replaced_weights = _host.call_with_replaced_weights
 as_keras3_optimizer = _host.as_keras3_optimizer
 keras = _host.keras
 own_trainable_variables = _host.own_trainable_variables
+called_with_mask = _host.called_with_mask
+compiled_with = _host.compiled_with
 computes_shapes_only = _host.computes_shapes_only
 current_stateless_scope = _host.current_stateless_scope
 index_in_optimizer = _host.index_in_optimizer
@@ -44,6 +47,7 @@ is_training = _host.is_training
 layer_behind = _host.layer_behind
 ops = _host.ops
 path_of = _host.path_of
+training_loss = _host.training_loss
 tree = _host.tree
 
 __all__ = [
@@ -51,15 +55,19 @@ __all__ = [
     "Function",
     "COMPILES_SHAPES",
     "JIT_PAYS_FOR_INFERENCE",
+    "Functional",
     "Layer",
     "Optimizer",
     "Tensor",
     "Wrapper",
     "as_keras3_optimizer",
     "backend_name",
+    "backend_variable",
     "batch_stream",
     "call_with_replaced_weights",
+    "called_with_mask",
     "compiled_by_xla",
+    "compiled_with",
     "computes_shapes_only",
     "current_stateless_scope",
     "fused_attention_learns_fast",
@@ -72,43 +80,23 @@ __all__ = [
     "linear",
     "loop_ops",
     "ops",
+    "needs_keras_3",
     "own_trainable_variables",
     "path_of",
     "raise_if",
     "random_state",
-    "replaced_under_tf_keras",
-    "running_fit",
+    "replaced_on_old_host",
     "scan",
     "set_random_seed",
     "set_random_state",
     "tensor_from_numpy",
+    "training_loss",
 ]
 
 
 def backend_name():
     """The name of the running backend: "tensorflow", "jax" or "torch"."""
     return "tensorflow" if OLD_HOST else keras.backend.backend()
-
-
-def running_fit():
-    """The `fit` or `train_on_batch` that the caller runs in, or None.
-
-    Keras passes neither the model nor these arguments on to layers and losses, so they are read from the call stack.
-
-    Returns:
-        A namespace of `model`, `loss` and `metrics`, which the model was compiled with, and the arguments `x`, `y` and
-        `class_weight`.
-    """
-    frame = sys._getframe(1)
-    while frame is not None:
-        if frame.f_code.co_name in ("fit", "train_on_batch"):
-            found = frame.f_locals
-            if isinstance(found.get("self"), keras.Model):
-                loss, metrics = _host.compiled_with(found["self"])
-                arguments = {name: found.get(name) for name in ("x", "y", "class_weight")}
-                return SimpleNamespace(model=found["self"], loss=loss, metrics=metrics, **arguments)
-        frame = frame.f_back
-    return None
 
 
 def compiled_by_xla():
@@ -121,9 +109,27 @@ def compiled_by_xla():
     return control_flow_util.GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph())
 
 
-def replaced_under_tf_keras(module: str) -> Callable[[Function], Function]:
-    """Decorator: under tf_keras, use the function of the same name in `module` instead."""
-    return lambda function: getattr(import_module(module), function.__name__) if OLD_HOST else function
+def replaced_on_old_host(module: str) -> Callable[[Function], Function]:
+    """Decorator: on tf_keras, a call goes to the function of the same name in `module`, which is imported then."""
+
+    def decorate(function):
+        @wraps(function)
+        def call(*args, **kwargs):
+            return getattr(import_module(module), function.__name__)(*args, **kwargs)
+
+        return call if OLD_HOST else function
+
+    return decorate
+
+
+def needs_keras_3(function: Function) -> Function:
+    """Decorator: on tf_keras, a call raises a `NotImplementedError`."""
+
+    @wraps(function)
+    def refuse(*args, **kwargs):
+        raise NotImplementedError(f"`{function.__name__}` needs Keras 3. Received: tf_keras")
+
+    return refuse if OLD_HOST else function
 
 
 def graph(function: Function) -> Function:

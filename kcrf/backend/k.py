@@ -34,12 +34,14 @@ _FUNCTIONS = {
 
 _INSTEAD = {  # functions of graphs that Keras 3 does not build
     "gradients": "kcrf.training.adversarial, virtual_adversarial and gradient_penalty train with gradients of the "
-    "embeddings; in place of a layer of gradients, `from kcrf.attribution import GradientTimesInput`, and "
+    "embeddings; in place of a layer of gradients, `from kcrf.bert4keras.layers import GradientTimesInput`, and "
     "`integrated_gradients` there ranks tokens; elsewhere tf.GradientTape, jax.grad or torch.autograd.grad",
     "function": "`keras.Model(inputs, outputs).predict`",
     "rnn": "`keras.layers.RNN`",
     "batch_dot": "`ops.matmul` or `ops.einsum`",
     "placeholder": "`keras.Input`",
+    "name_scope": "`keras.name_scope`; in place of the class SetLearningRate of kexue.fm/archives/6418, "
+    "`from kcrf.bert4keras.layers import SetLearningRate`, which has its arguments",
 }
 
 
@@ -47,7 +49,7 @@ def __getattr__(name):
     if name in _FUNCTIONS:
         return _FUNCTIONS[name]
     if name in _INSTEAD:
-        raise AttributeError(f"K has no {name!r}, which needs the graphs of Keras 2. Instead: {_INSTEAD[name]}.")
+        raise AttributeError(f"K has no {name!r}, a function of Keras 2. Instead: {_INSTEAD[name]}.")
     raise AttributeError(
         f"K has no {name!r}: it offers the functions of Keras 2 that can be written with Keras 3. See the functions of "
         "`kcrf.backend.ops`."
@@ -119,8 +121,8 @@ def _source(seed):
     if _generator.get() is None and backend_name() == "jax" and current_stateless_scope() is not None:
         raise ValueError(
             "On JAX, K.random_uniform, K.random_normal, K.random_binomial and K.dropout need `seed` in a layer of a "
-            "model: a keras.random.SeedGenerator that the layer keeps. Or make the model by `from kcrf.models import "
-            "Keras2Model as Model`, which has one for all its layers. Received: seed=None"
+            "model: a keras.random.SeedGenerator that the layer keeps. Or make the model by `from "
+            "kcrf.bert4keras.models import Keras2Model as Model`, which has one for all its layers. Received: seed=None"
         )
     return _generator.get()
 

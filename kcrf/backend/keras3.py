@@ -5,15 +5,19 @@ import itertools
 import keras
 from keras import ops, tree
 from keras.src.backend.common import global_state
+from keras.src.models.functional import Functional
 from keras.src.trainers.data_adapters.data_adapter import DataAdapter
 
 __all__ = [
+    "Functional",
     "Layer",
     "Optimizer",
     "Wrapper",
     "as_keras3_optimizer",
+    "backend_variable",
     "batch_stream",
     "call_with_replaced_weights",
+    "called_with_mask",
     "compiled_with",
     "computes_shapes_only",
     "current_stateless_scope",
@@ -24,6 +28,7 @@ __all__ = [
     "ops",
     "own_trainable_variables",
     "path_of",
+    "training_loss",
     "tree",
 ]
 
@@ -58,6 +63,11 @@ def layer_behind(tensor):
     return layer
 
 
+def called_with_mask(layer):
+    """Whether a layer was called on symbolic tensors with a mask."""
+    return any(node.arguments.kwargs.get("mask") is not None for node in layer._inbound_nodes)
+
+
 def compiled_with(model):
     """The loss and the list of metrics that a model was compiled with, as they were given to `compile`."""
     given = getattr(model, "_compile_metrics", None)
@@ -79,6 +89,16 @@ def path_of(variable):
 def own_trainable_variables(layer):
     """The variables created by the layer itself with `trainable=True`, whether or not the layer is frozen now."""
     return layer._trainable_variables
+
+
+def backend_variable(variable):
+    """The variable of the backend behind a Keras variable."""
+    return variable.value
+
+
+def training_loss(model, x, y, y_pred, sample_weight):
+    """The loss of a batch in training."""
+    return model.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=True)
 
 
 def call_with_replaced_weights(layer, variables, change, inputs, **kwargs):

@@ -7,7 +7,7 @@ import importlib
 import os
 import sys
 import warnings
-from functools import cache, wraps
+from functools import cache
 from inspect import Parameter, signature
 from types import ModuleType
 
@@ -23,12 +23,15 @@ except ImportError:
 
 __all__ = [
     "K",
+    "Functional",
     "Layer",
     "Optimizer",
     "Wrapper",
     "as_keras3_optimizer",
+    "backend_variable",
     "batch_stream",
     "call_with_replaced_weights",
+    "called_with_mask",
     "compiled_with",
     "computes_shapes_only",
     "current_stateless_scope",
@@ -39,6 +42,7 @@ __all__ = [
     "ops",
     "own_trainable_variables",
     "path_of",
+    "training_loss",
     "tree",
 ]
 
@@ -89,24 +93,6 @@ class _Names:
             ) from None
 
 
-def _build_in_name_scope(build_from_config):
-    """The method of tf_keras' base layer, in the name scope in which a layer is built when it is called.
-
-    Without it the variables of a loaded layer lack its name, unless it is one of tf_keras' own: "trans" and not
-    "CRF/trans", which the patterns of optimizers look for. Once bert4keras has registered layers of the same names,
-    this also happens to tf_keras' own `Embedding` and `LayerNormalization`.
-    """
-
-    @wraps(build_from_config)
-    def build(layer, config):
-        with tf.name_scope(layer.name):
-            build_from_config(layer, config)
-
-    return build
-
-
-tf_keras.layers.Layer.build_from_config = _build_in_name_scope(tf_keras.layers.Layer.build_from_config)
-
 K = tf.keras.backend  # bert4keras adds its functions to this module
 
 
@@ -115,6 +101,18 @@ class _Layer:
 
     def add_weight(self, *args, autocast=True, **kwargs):
         return super().add_weight(*args, experimental_autocast=autocast, **kwargs)
+
+    def build_from_config(self, config):
+        """Builds a loaded layer in the name scope in which a layer is built when it is called.
+
+        Without the scope its variables lack the name of the layer: "trans" and not "CRF/trans", which the patterns of
+        optimizers look for.
+        """
+        with tf.name_scope(self.name):
+            super().build_from_config(config)
+
+
+Functional = tf_keras.Model
 
 
 class Layer(_Layer, tf_keras.layers.Layer):
@@ -154,6 +152,13 @@ def layer_behind(tensor):
     return layer
 
 
+def called_with_mask(layer):
+    """Whether a layer was called on symbolic tensors with a mask."""
+    nodes = layer._inbound_nodes
+    masks = [getattr(x, "_keras_mask", None) for node in nodes for x in tf.nest.flatten(node.keras_inputs)]
+    return any(mask is not None for mask in [*masks, *(node.call_kwargs.get("mask") for node in nodes)])
+
+
 def compiled_with(model):
     """The loss and the list of metrics that a model was compiled with, as they were given to `compile`."""
     given = getattr(model, "compiled_metrics", None)
@@ -174,6 +179,16 @@ def path_of(variable):
 def own_trainable_variables(layer):
     """The variables created by the layer itself with `trainable=True`, whether or not the layer is frozen now."""
     return layer._trainable_weights
+
+
+def backend_variable(variable):
+    """The variable itself, which is one of TensorFlow."""
+    return variable
+
+
+def training_loss(model, x, y, y_pred, sample_weight):
+    """The loss of a batch in training."""
+    return model.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight)
 
 
 def call_with_replaced_weights(layer, variables, change, inputs, **kwargs):

@@ -1,4 +1,4 @@
-"""Keras layers: the conditional random field, learning rates by layer, and the layers of BERT; also Keras' own.
+"""Keras layers: the conditional random field, learning rates by layer, and the layers of BERT.
 
 Importing this package registers with Keras everything that a saved model of kcrf can name: layers, losses, metrics,
 optimizers and schedules. A program that loads such a model imports it first.
@@ -11,7 +11,6 @@ from kcrf.layers.crf import ConditionalRandomField, ViterbiTags
 from kcrf.layers.dense import MixoutDense
 from kcrf.layers.distillation import TagDistillationLoss  # registers its classes
 from kcrf.layers.embeddings import Embedding, PositionEmbedding, RelativePositionEmbedding, TaskEmbedding
-from kcrf.layers.fallback import KERAS_LAYERS, __getattr__
 from kcrf.layers.keras2_model import Keras2Model  # registers it
 from kcrf.layers.learning_rates import (
     AutoLearningRate,
@@ -22,6 +21,7 @@ from kcrf.layers.learning_rates import (
 from kcrf.layers.memm import MaximumEntropyMarkovModel
 from kcrf.layers.ngrams import NGramScores
 from kcrf.layers.normalization import LayerNormalization
+from kcrf.layers.old_names import __getattr__
 from kcrf.layers.pointers import EfficientGlobalPointer, GlobalPointer
 from kcrf.layers.pooling import LayerPooling
 
@@ -46,5 +46,4 @@ __all__ = [
     "ViterbiTags",
     "suggest_lr_multiplier",
     "with_learning_rate_multiplier",
-    *KERAS_LAYERS,
 ]

@@ -3,7 +3,6 @@
 from typing import Any
 
 from kcrf.backend import fused_attention_learns_fast, keras, ops
-from kcrf.layers.calls import OutputsByCall
 from kcrf.layers.dense import dense, fresh
 
 __all__ = ["FeedForward", "MultiHeadAttention"]
@@ -13,7 +12,7 @@ register = keras.saving.register_keras_serializable(package="kcrf")
 
 
 @register
-class MultiHeadAttention(OutputsByCall, keras.layers.Layer):
+class MultiHeadAttention(keras.layers.Layer):
     """Multi-head self-attention: `(batch, time, hidden)` to `(batch, time, out_dim)`.
 
     Keys at masked positions are ignored; queries there are computed like any other, as in Google's BERT. Without
@@ -129,7 +128,7 @@ class MultiHeadAttention(OutputsByCall, keras.layers.Layer):
 
 
 @register
-class FeedForward(OutputsByCall, keras.layers.Layer):
+class FeedForward(keras.layers.Layer):
     """Two Dense layers, the first with an activation: `(batch, time, hidden)` to the same shape.
 
     Args:

@@ -1,6 +1,7 @@
-"""Finds mistakes in how a model with a CRF is built, compiled and fitted, which Keras would accept in silence.
+"""Finds mistakes in how a model with a CRF is built, compiled and fitted, which Keras accepts in silence.
 
-What cannot be meant raises a `ValueError`; what is probably a mistake is a `UserWarning`, once for each layer.
+`check_compiled` is called by `kcrf.monitor.CRFMonitor`, `check_fit` by the `fit` of `kcrf.bert4keras`. What cannot be
+meant raises a `ValueError`; what is probably a mistake is a `UserWarning`, once for each layer.
 """
 
 import warnings
@@ -8,39 +9,55 @@ import weakref
 
 import numpy as np
 
-from kcrf.backend import keras, layer_behind, running_fit
+from kcrf.backend import called_with_mask, compiled_with, keras, layer_behind
+from kcrf.layers.chain_layer import ChainLayer
+from kcrf.layers.losses import SentenceLoss
 
-__all__ = ["check_training", "refuse_class_weight", "warn_of_padding", "warn_of_probabilities", "warn_of_softmax"]
+__all__ = ["check_compiled", "check_fit", "warn_of_padding", "warn_of_probabilities", "warn_of_softmax"]
 
 _SAMPLE = 1024  # sentences that are searched for padding
-_CHECKED = weakref.WeakKeyDictionary()  # layer -> the model and the loss that it was checked with
 _WARNED = weakref.WeakKeyDictionary()  # layer -> the subjects of its warnings
 
 
-def check_training(layer, has_mask):
-    """Checks the running `fit` in a training call of a CRF layer.
-
-    Args:
-        layer: The layer.
-        has_mask: Whether it was called with a mask.
+def check_fit(model, x, y, class_weight=None):
+    """Checks the arguments of `fit` for a model with CRF layers.
 
     Raises:
-        ValueError: An output of the layer is trained by a loss of Keras, and nothing else trains the transitions; or by
-            the loss of another CRF layer.
+        ValueError: `class_weight` is given for the loss of a CRF; or as `check_compiled`.
     """
-    fit = running_fit()
-    if fit is None or _CHECKED.get(layer) == (id(fit.model), id(fit.loss)):
-        return
-    _CHECKED[layer] = (id(fit.model), id(fit.loss))
-    outputs = getattr(fit.model, "outputs", None) or []
-    mine = [index for index, output in enumerate(outputs) if layer_behind(output) is layer]
-    losses = _by_output(fit.loss, fit.model)
-    _refuse_losses_of_keras(layer, mine, losses)
-    _refuse_losses_of_other_layers(layer, [losses[index] for index in mine])
-    if has_mask:
-        _warn_of_metrics(layer, [_by_output(metrics, fit.model) for metrics in fit.metrics], mine)
-    else:
-        warn_of_padding(layer, fit.x, fit.y)
+    losses, _ = compiled_with(model)
+    if class_weight is not None and any(isinstance(loss, SentenceLoss) for loss in _flat([losses])):
+        raise ValueError(
+            "`class_weight` has no meaning for a CRF, which has one loss per sentence: Keras weights each sentence "
+            "by the position of its largest tag. To weight sentences use `sample_weight` of shape (batch,). "
+            f"Received: class_weight={class_weight}"
+        )
+    for layer in check_compiled(model):
+        if not called_with_mask(layer):
+            warn_of_padding(layer, x, y)
+
+
+def check_compiled(model):
+    """Checks the losses and metrics that a model with CRF layers was compiled with.
+
+    Returns:
+        The CRF layers whose outputs are outputs of the model.
+
+    Raises:
+        ValueError: An output of a CRF layer is trained by a loss of Keras, and nothing else trains the transitions; or
+            by the loss of another CRF layer.
+    """
+    losses, metrics = compiled_with(model)
+    outputs = [layer_behind(output) for output in getattr(model, "outputs", None) or []]
+    layers = [layer for layer in dict.fromkeys(outputs) if isinstance(layer, ChainLayer)]
+    for layer in layers:
+        indices = [index for index, output in enumerate(outputs) if output is layer]
+        by_output = _by_output(losses, model)
+        _refuse_losses_of_keras(layer, indices, by_output)
+        _refuse_losses_of_other_layers(layer, [by_output[index] for index in indices])
+        if called_with_mask(layer):
+            _warn_of_metrics(layer, [_by_output(collection, model) for collection in metrics], indices)
+    return layers
 
 
 def _refuse_losses_of_keras(layer, mine, losses):
@@ -85,6 +102,7 @@ def _by_output(given, model):
 
 
 def _flat(given):
+    given = list(given.values()) if isinstance(given, dict) else given
     return [one for part in given for one in _flat(part)] if isinstance(given, (list, tuple)) else [given]
 
 
@@ -93,22 +111,11 @@ def _is_of_keras(given):
     if isinstance(given, str):
         return given not in keras.utils.get_custom_objects()
     function = getattr(given, "fn", getattr(given, "_fn", given))
-    return (getattr(function, "__module__", None) or "").partition(".")[0] in ("keras", "tf_keras")
+    return (getattr(function, "__module__", None) or "").partition(".")[0] == keras.__name__
 
 
 def _name_of(given):
     return repr(given) if isinstance(given, str) else getattr(given, "__name__", type(given).__name__)
-
-
-def refuse_class_weight():
-    """Raises ValueError if the running `fit` has a `class_weight`. Called where a loss gets sample weights."""
-    fit = running_fit()
-    if fit is not None and fit.class_weight is not None:
-        raise ValueError(
-            "`class_weight` has no meaning for a CRF, which has one loss per sentence: Keras weights each sentence "
-            "by the position of its largest tag. To weight sentences use `sample_weight` of shape (batch,). "
-            f"Received: class_weight={fit.class_weight}"
-        )
 
 
 def warn_of_softmax(layer, inputs):

@@ -8,7 +8,7 @@ from kcrf import crf
 from kcrf.backend import Tensor, keras, ops
 from kcrf.layers.accuracies import DenseAccuracy, SparseAccuracy, ViterbiAccuracy
 from kcrf.layers.chain_layer import BoundToLayer, ChainLayer
-from kcrf.layers.checks import check_training, warn_of_softmax
+from kcrf.layers.checks import warn_of_softmax
 from kcrf.layers.learning_rates import with_learning_rate_multiplier
 from kcrf.layers.losses import DenseLoss, SparseLoss
 from kcrf.spans import Posterior, span_probabilities
@@ -87,12 +87,6 @@ class ConditionalRandomField(ChainLayer):
         if not self.is_loaded:
             warn_of_softmax(self, inputs)
         return super().__call__(inputs, *args, **kwargs)
-
-    def call(self, inputs, mask=None, training=False):
-        emissions = super().call(inputs, mask, training)
-        if training:
-            check_training(self, mask is not None)
-        return emissions
 
     def _add_scores(self, name, shape, initializer=None):
         return self._add_divided_weight(name, shape, keras.initializers.get(initializer) or self.transition_initializer)

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from kcrf.backend import keras, linear, ops
-from kcrf.layers.calls import OutputsByCall
 
 __all__ = ["BiasAdd", "MixoutDense", "ResidualAdd", "TruncatedNormal"]
 
@@ -14,7 +13,7 @@ register = keras.saving.register_keras_serializable(package="kcrf")
 
 
 @register
-class ResidualAdd(OutputsByCall, keras.layers.Add):
+class ResidualAdd(keras.layers.Add):
     """The sum of its inputs, under the mask of the first."""
 
     def compute_mask(self, inputs, mask=None):

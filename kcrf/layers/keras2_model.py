@@ -4,7 +4,7 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
-from kcrf.backend import OLD_HOST, keras
+from kcrf.backend import keras
 from kcrf.backend.k import drawing_from
 
 __all__ = ["Keras2Model"]
@@ -20,7 +20,7 @@ class Keras2Model(keras.Model):
       a generator of random numbers that belongs to the model, and Keras 3 raises an error without one.
 
     ```python
-    from kcrf.models import Keras2Model as Model  # in place of: from keras.models import Model
+    from kcrf.bert4keras.models import Keras2Model as Model  # in place of: from keras.models import Model
     ```
 
     Args:
@@ -81,7 +81,3 @@ class Keras2Model(keras.Model):
 def _set(flags):
     for layer, trainable in flags:
         layer.trainable = trainable
-
-
-if OLD_HOST:
-    Keras2Model = keras.Model  # it has these habits

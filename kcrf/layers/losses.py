@@ -3,7 +3,6 @@
 from kcrf import crf
 from kcrf.backend import keras, ops, raise_if
 from kcrf.layers.chain_layer import BoundToLayer, real_positions
-from kcrf.layers.checks import refuse_class_weight
 from kcrf.layers.labels import one_hot_labels, sparse_labels, tags_of_one_hot
 
 __all__ = ["DenseLoss", "SentenceLoss", "SparseLoss"]
@@ -32,8 +31,6 @@ class SentenceLoss(BoundToLayer, keras.losses.Loss):
             accuracy.copy_scores()
         if sample_weight is _NOT_GIVEN:
             return self._losses(y_true, y_pred)
-        if sample_weight is not None:
-            refuse_class_weight()
         if sample_weight is not None and len(sample_weight.shape) > 1 and sample_weight.shape[1] != 1:
             raise ValueError(
                 "A CRF has one loss per sentence, so `sample_weight` must have the shape (batch,): the likelihood of a "

@@ -3,7 +3,6 @@
 from typing import Any
 
 from kcrf.backend import keras, ops
-from kcrf.layers.calls import OutputsByCall
 
 __all__ = ["LayerNormalization"]
 
@@ -11,7 +10,7 @@ register = keras.saving.register_keras_serializable(package="kcrf")
 
 
 @register
-class LayerNormalization(OutputsByCall, keras.layers.LayerNormalization):
+class LayerNormalization(keras.layers.LayerNormalization):
     """Keras' layer normalization; with `conditional=True`, a vector per example changes scale and offset.
 
     The input is then a list: hidden states `(batch, time, hidden)` and conditions `(batch, size)`. Linear maps of the

@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from kcrf.backend import Tensor, keras, replaced_under_tf_keras
+from kcrf.backend import Tensor, keras, replaced_on_old_host
 from kcrf.backend.activations import gelu_erf, gelu_tanh, hidden_activation
 from kcrf.checkpoints.configs import ACTIVATIONS, FAMILIES, LIKE_BERT, encoder_settings
 from kcrf.layers import (
@@ -24,20 +24,11 @@ from kcrf.layers import (
 from kcrf.layers.dense import BiasAdd, ResidualAdd, TruncatedNormal, dense
 from kcrf.layers.pooling import FirstToken
 from kcrf.models.encoders import checkpoint_names, encoder_record, variables_by_path
-from kcrf.models.file_names import accept_names_of_keras_2
-from kcrf.models.keras_2_calls import accept_calls_of_keras_2
 from kcrf.models.loading import load_checkpoint
 from kcrf.models.saving import save_weights_as_checkpoint
 from kcrf.models.sources import complete_sources
-from kcrf.models.stored_multipliers import remember_multipliers
 
-__all__ = ["Model", "Transformer", "build_transformer_model"]
-
-Model = keras.Model  # for `from kcrf.models import *`, as in bert4keras
-
-accept_names_of_keras_2()
-accept_calls_of_keras_2()
-remember_multipliers()
+__all__ = ["Transformer", "build_transformer_model"]
 
 _SIZES = (
     "attention_head_size",
@@ -56,7 +47,7 @@ ONLY_ENCODERS = (
 )
 
 
-@replaced_under_tf_keras("kcrf.models.tf_keras")
+@replaced_on_old_host("kcrf.bert4keras.models_of_bert4keras")
 def build_transformer_model(
     config_path: str | PathLike[str] | dict[str, Any] | None = None,
     checkpoint_path: str | PathLike[str] | Mapping[str, Any] | None = None,

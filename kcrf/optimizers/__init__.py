@@ -1,6 +1,5 @@
 """Adam with switchable bias correction, rates by variable, schedules, and bert4keras' `extend_with_*`."""
 
-from kcrf.bert4keras_names import explain_optimizers as __getattr__
 from kcrf.optimizers.adam import Adam, AdamWeightDecay
 from kcrf.optimizers.extensions import (
     extend_with_exponential_moving_average,

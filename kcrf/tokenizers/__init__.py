@@ -1,6 +1,5 @@
 """The WordPiece tokenizer of BERT with bert4keras' names and results. Needs no Keras."""
 
-from kcrf.bert4keras_names import explain_tokenizers as __getattr__
 from kcrf.tokenizers.tokenizer import Encoding, Tokenizer
 from kcrf.tokenizers.vocabularies import load_vocab, save_vocab
 

@@ -8,14 +8,20 @@ import warnings
 
 import numpy as np
 import pytest
+from changed_keras import changed_keras  # noqa: F401 (a fixture)
 from numpy.testing import assert_allclose, assert_array_equal
 from seeds import set_seeds
 
 from kcrf import checkpoints
 from kcrf.backend import keras, ops
+from kcrf.bert4keras.models import (
+    build_transformer_model,
+    load_bert4keras_weights,
+    reinitialize,
+    save_pretrained,
+)
 from kcrf.crf_weights import load_crf_weights
 from kcrf.layers import ConditionalRandomField, SetLearningRate
-from kcrf.models import build_transformer_model, load_bert4keras_weights, reinitialize, save_pretrained
 from kcrf.optimizers import (
     Adam,
     AdamWeightDecay,
@@ -27,6 +33,7 @@ from kcrf.optimizers import (
 from kcrf.tags import bio
 
 BACKENDS = ["tf_keras"]
+pytestmark = pytest.mark.usefixtures("changed_keras")
 
 WORDS = np.random.default_rng(1).integers(1, 20, (64, 9))
 WORDS[np.arange(9) >= np.random.default_rng(2).integers(1, 10, (64, 1))] = 0  # right padding
@@ -126,7 +133,7 @@ def test_weights_of_another_multiplier_are_rescaled_with_a_warning_or_the_file_i
 
 FIRST_IMPORTS = {  # what a script imports before anything of Keras; then `from keras...` must give tf_keras
     "kcrf.backend": "from kcrf.backend import keras, K",
-    "kcrf.tokenizers": "from kcrf.tokenizers import Tokenizer",
+    "kcrf.bert4keras.tokenizers": "from kcrf.bert4keras.tokenizers import Tokenizer",
     "bert4keras": "from bert4keras.backend import keras",
 }
 SWAPPED = """
@@ -139,7 +146,8 @@ print(type(model).__module__)
 """
 
 
-_FIRST = [name if name == "kcrf.tokenizers" else pytest.param(name, marks=pytest.mark.slow) for name in FIRST_IMPORTS]
+_SLOW = FIRST_IMPORTS.keys() - {"kcrf.bert4keras.tokenizers"}
+_FIRST = [pytest.param(name, marks=[pytest.mark.slow] * (name in _SLOW)) for name in FIRST_IMPORTS]
 
 
 @pytest.mark.parametrize("first", _FIRST)
@@ -344,9 +352,9 @@ print(float(ops.sum([1.0, 2.0])), K.eval(K.ones(()) + 1), issubclass(Conditional
     "switch",
     [pytest.param({"TF_KERAS": "1", "TF_USE_LEGACY_KERAS": "1"}, marks=pytest.mark.slow), {"TF_KERAS": "1"}],
 )
-@pytest.mark.parametrize("order", [("kcrf", "bert4keras.layers"), ("bert4keras.layers", "kcrf")])
+@pytest.mark.parametrize("order", [("kcrf.bert4keras", "bert4keras.layers"), ("bert4keras.layers", "kcrf.bert4keras")])
 def test_any_order_of_imports_gives_one_keras_and_no_warnings(order, switch):
-    if order[0] != "kcrf" and len(switch) == 1:
+    if order[0] == "bert4keras.layers" and len(switch) == 1:
         pytest.skip("without TF_USE_LEGACY_KERAS bert4keras itself fails, unless kcrf is imported first")
     clean = {k: v for k, v in os.environ.items() if k not in ("TF_KERAS", "TF_USE_LEGACY_KERAS", "KERAS_BACKEND")}
     command = [sys.executable, "-W", "error", "-W", "ignore::DeprecationWarning:bert4keras", "-c", SCRIPT, *order]

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from changed_keras import changed_keras  # noqa: F401 (a fixture)
 from conftest import few
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -80,6 +81,7 @@ def test_two_copies_of_a_layer_in_one_model_keep_their_scores(way, tmp_path):
 
 
 @pytest.mark.once
+@pytest.mark.usefixtures("changed_keras")
 def test_a_loss_of_a_layer_outside_of_the_model_says_so():
     model, layer = crf_model()
     clone = keras.models.clone_model(model)

@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from changed_keras import changed_keras  # noqa: F401 (a fixture)
 from conftest import few
 
 from kcrf.backend import keras, ops
 from kcrf.layers import ConditionalRandomField, MaximumEntropyMarkovModel, SetLearningRate
 
 BACKENDS = ["torch", "tensorflow", "jax", "tf_keras"]
+pytestmark = pytest.mark.usefixtures("changed_keras")
 
 LENGTHS = np.array([6, 3, 5, 2, 6, 4, 1, 6])
 REAL = np.arange(6) < LENGTHS[:, None]

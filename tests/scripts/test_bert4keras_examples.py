@@ -42,10 +42,10 @@ NAMES = [pytest.param(name, marks=pytest.mark.once if name in SHORT else pytest.
 # What the unchanged script says on Keras 3: which call replaces the line.
 ERRORS = {
     "task_iflytek_adversarial_training": "kcrf.training.adversarial(model, 'Embedding-Token', epsilon)",
-    "task_iflytek_bert_of_theseus": "from kcrf.models import Keras2Model as Model",
+    "task_iflytek_bert_of_theseus": "from kcrf.bert4keras.models import Keras2Model as Model",
     "task_iflytek_gradient_penalty": "kcrf.training.gradient_penalty(model, 'Embedding-Token', scale)",
     "task_iflytek_multigpu": "to run on Keras 3, unset both and delete lines such as os.environ['TF_KERAS'] = '1'",
-    "task_sentiment_integrated_gradients": "from kcrf.attribution import GradientTimesInput",
+    "task_sentiment_integrated_gradients": "from kcrf.bert4keras.layers import GradientTimesInput",
     "task_sentiment_virtual_adversarial_training": "kcrf.training.virtual_adversarial(model, 'Embedding-Token')",
 }
 
@@ -98,10 +98,11 @@ def _details(name, marked):
 PAGE = """# The examples of bert4keras after the swap
 
 Seventeen of the 32 examples of bert4keras train or use an encoder; the others generate text. The table says how much of
-each must change besides `bert4keras` in the import lines, paths and sizes. `tests/scripts/bert4keras_examples/` has
-scripts with the same calls on tiny made-up data; `make test-all` runs all of them on each backend, `make test` three.
-A function or class of the example that one line replaces counts as one line, and an import that a new line needs is not
-counted. `tf.distribute` in the example for several devices splits batches on TensorFlow alone. What else changes with
+each must change besides paths, sizes and the import lines, in which `kcrf.bert4keras` replaces `bert4keras`.
+`tests/scripts/bert4keras_examples/` has scripts with the same calls on tiny made-up data; `make test-all` runs all of
+them on each backend, `make test` three. A function or class of the example that one line replaces counts as one line,
+and an import that a new line needs is not counted. `tf.distribute` in the example for several devices splits batches on
+TensorFlow alone. What else changes with
 Keras 3 is in [PORTING.md](../PORTING.md).
 
 | example | TensorFlow | JAX | PyTorch |

@@ -6,6 +6,7 @@ import importlib
 import re
 from pathlib import Path
 
+import changed_keras  # noqa: F401 (takes back the changes of `kcrf.bert4keras`)
 import pytest
 
 import kcrf

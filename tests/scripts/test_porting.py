@@ -4,6 +4,7 @@ import importlib
 import re
 from pathlib import Path
 
+import changed_keras  # noqa: F401 (takes back the changes of `kcrf.bert4keras`)
 import numpy as np
 import pytest
 from bert4keras_host import bert4keras_python  # noqa: F401 (a fixture)
@@ -12,8 +13,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import log_likelihood
 
 from kcrf.backend import K, keras, set_gelu
+from kcrf.bert4keras.models import build_transformer_model, load_bert4keras_weights
 from kcrf.layers import ConditionalRandomField
-from kcrf.models import build_transformer_model, load_bert4keras_weights
 
 ROOT = Path(__file__).parents[2]
 BACKENDS = ["torch"]
@@ -32,7 +33,7 @@ random = np.random.default_rng(0)
 @pytest.mark.parametrize("script", STRANGERS, ids=lambda path: path.stem)
 def test_a_strangers_script_survives_the_swap(script, tmp_path):
     text = script.read_text(encoding="utf-8")
-    text = re.sub(r"^from bert4keras\.", "from kcrf.", text, flags=re.M)
+    text = re.sub(r"^from bert4keras\.", "from kcrf.bert4keras.", text, flags=re.M)
     assert "from bert4keras" not in text
     (tmp_path / "script.py").write_text(text, encoding="utf-8")
     run = run_python(SCRIPT, tmp_path / "script.py", cwd=tmp_path)
@@ -51,7 +52,7 @@ def names_in(document):
 def test_the_table_has_every_name_that_the_scripts_import_and_they_are_here(document):
     for module, names in IMPORTED.items():
         for name in names:
-            assert hasattr(importlib.import_module(f"kcrf.{module}"), name)
+            assert hasattr(importlib.import_module(f"kcrf.bert4keras.{module}"), name)
             assert f"{module}.{name}" in names_in(document)
 
 
@@ -66,12 +67,18 @@ def test_the_tests_that_a_document_names_exist(document):
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
-        ("from kcrf.snippets import AutoRegressiveDecoder", "or keras-hub. Generating text is out of scope"),
-        ("from kcrf.layers import ScaleOffset", "kcrf.layers has no ScaleOffset, which bert4keras has. Instead:"),
-        ("from kcrf.models import T5", "Generating text is out of scope (application='lm' and 'unilm', GPT, T5"),
-        ("from kcrf.optimizers import AdaFactor", "Instead: `keras.optimizers.Adafactor`"),
-        ("from kcrf.tokenizers import SpTokenizer", "Instead: bert4keras itself"),
-        ("from kcrf.backend import recompute_grad", "Instead: `keras.remat`"),
+        ("from kcrf.bert4keras.snippets import AutoRegressiveDecoder", "or keras-hub. Generating text is out of scope"),
+        (
+            "from kcrf.bert4keras.layers import ScaleOffset",
+            "kcrf.bert4keras.layers has no ScaleOffset, which bert4keras has. Instead:",
+        ),
+        (
+            "from kcrf.bert4keras.models import T5",
+            "Generating text is out of scope (application='lm' and 'unilm', GPT, T5",
+        ),
+        ("from kcrf.bert4keras.optimizers import AdaFactor", "Instead: `keras.optimizers.Adafactor(learning_rate, eps"),
+        ("from kcrf.bert4keras.tokenizers import SpTokenizer", "Instead: bert4keras itself"),
+        ("from kcrf.bert4keras.backend import recompute_grad", "Instead: `keras.remat`"),
     ],
 )
 def test_what_is_not_here_says_so_at_the_import_and_where_to_go(statement, message):
@@ -85,7 +92,7 @@ def test_what_is_not_here_says_so_at_the_call_and_where_to_go():
     with pytest.raises(ValueError, match="keras-hub have others. Received: application='unilm'"):
         build_transformer_model(application="unilm")
     with pytest.raises(ImportError, match="cannot import name 'Nonsense'"):
-        exec("from kcrf.snippets import Nonsense", {})
+        exec("from kcrf.bert4keras.snippets import Nonsense", {})
 
 
 SIZES = {"vocab_size": 20, "hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2}

@@ -1,8 +1,8 @@
 # ruff: noqa
-from kcrf.backend import keras
-from kcrf.models import build_transformer_model
-from kcrf.tokenizers import Tokenizer
-from kcrf.snippets import to_array
+from kcrf.bert4keras.backend import keras
+from kcrf.bert4keras.models import build_transformer_model
+from kcrf.bert4keras.tokenizers import Tokenizer
+from kcrf.bert4keras.snippets import to_array
 import numpy as np
 
 tokenizer = Tokenizer("bert/vocab.txt", do_lower_case=True)

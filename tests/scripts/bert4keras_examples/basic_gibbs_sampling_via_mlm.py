@@ -1,8 +1,8 @@
 # ruff: noqa
 import numpy as np
-from kcrf.models import build_transformer_model
-from kcrf.tokenizers import Tokenizer
-from kcrf.snippets import to_array
+from kcrf.bert4keras.models import build_transformer_model
+from kcrf.bert4keras.tokenizers import Tokenizer
+from kcrf.bert4keras.snippets import to_array
 
 tokenizer = Tokenizer("bert/vocab.txt", do_lower_case=True)
 model = build_transformer_model(config_path="bert/config.json", checkpoint_path="bert/model.safetensors", with_mlm=True)

@@ -1,7 +1,7 @@
 # ruff: noqa
-from kcrf.models import build_transformer_model
-from kcrf.tokenizers import Tokenizer, load_vocab
-from kcrf.snippets import to_array
+from kcrf.bert4keras.models import build_transformer_model
+from kcrf.bert4keras.tokenizers import Tokenizer, load_vocab
+from kcrf.bert4keras.snippets import to_array
 import numpy as np
 
 token_dict = load_vocab("bert/vocab.txt")

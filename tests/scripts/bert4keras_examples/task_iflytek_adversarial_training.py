@@ -1,8 +1,8 @@
 # ruff: noqa
 from texts import *
-from kcrf.backend import keras, search_layer, K
-from kcrf.models import build_transformer_model
-from kcrf.optimizers import Adam
+from kcrf.bert4keras.backend import keras, search_layer, K
+from kcrf.bert4keras.models import build_transformer_model
+from kcrf.bert4keras.optimizers import Adam
 from keras.layers import Lambda, Dense
 
 bert = build_transformer_model(config_path=config_path, checkpoint_path=checkpoint_path, return_keras_model=False)

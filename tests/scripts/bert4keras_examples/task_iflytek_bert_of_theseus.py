@@ -1,12 +1,12 @@
 # ruff: noqa
 from texts import *
-from kcrf.backend import keras, K
-from kcrf.models import build_transformer_model
-from kcrf.optimizers import Adam, extend_with_piecewise_linear_lr
+from kcrf.bert4keras.backend import keras, K
+from kcrf.bert4keras.models import build_transformer_model
+from kcrf.bert4keras.optimizers import Adam, extend_with_piecewise_linear_lr
 from keras.layers import Input, Lambda, Dense, Layer
 
 # on any: from keras.models import Model
-from kcrf.models import Keras2Model as Model
+from kcrf.bert4keras.models import Keras2Model as Model
 
 
 class BinaryRandomChoice(Layer):

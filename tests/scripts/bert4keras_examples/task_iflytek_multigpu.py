@@ -4,10 +4,10 @@ import os
 # deleted on any: os.environ["TF_KERAS"] = "1"
 import tensorflow as tf
 from texts import *
-from kcrf.backend import keras, K
-from kcrf.models import build_transformer_model
-from kcrf.optimizers import Adam
-from kcrf.snippets import to_array
+from kcrf.bert4keras.backend import keras, K
+from kcrf.bert4keras.models import build_transformer_model
+from kcrf.bert4keras.optimizers import Adam
+from kcrf.bert4keras.snippets import to_array
 from keras.layers import Lambda, Dense
 
 

@@ -2,12 +2,12 @@
 import json
 import re
 import numpy as np
-from kcrf.backend import keras, K
-from kcrf.models import build_transformer_model
-from kcrf.tokenizers import Tokenizer, load_vocab
-from kcrf.optimizers import Adam
-from kcrf.snippets import sequence_padding, DataGenerator
-from kcrf.snippets import open
+from kcrf.bert4keras.backend import keras, K
+from kcrf.bert4keras.models import build_transformer_model
+from kcrf.bert4keras.tokenizers import Tokenizer, load_vocab
+from kcrf.bert4keras.optimizers import Adam
+from kcrf.bert4keras.snippets import sequence_padding, DataGenerator
+from kcrf.bert4keras.snippets import open
 from keras.layers import Lambda
 from keras.models import Model
 

@@ -1,14 +1,14 @@
 # ruff: noqa
 import json
 import numpy as np
-from kcrf.backend import keras, K, batch_gather
-from kcrf.layers import Loss
-from kcrf.layers import LayerNormalization
-from kcrf.tokenizers import Tokenizer
-from kcrf.models import build_transformer_model
-from kcrf.optimizers import Adam, extend_with_exponential_moving_average
-from kcrf.snippets import sequence_padding, DataGenerator
-from kcrf.snippets import open, to_array
+from kcrf.bert4keras.backend import keras, K, batch_gather
+from kcrf.bert4keras.layers import Loss
+from kcrf.bert4keras.layers import LayerNormalization
+from kcrf.bert4keras.tokenizers import Tokenizer
+from kcrf.bert4keras.models import build_transformer_model
+from kcrf.bert4keras.optimizers import Adam, extend_with_exponential_moving_average
+from kcrf.bert4keras.snippets import sequence_padding, DataGenerator
+from kcrf.bert4keras.snippets import open, to_array
 from keras.layers import Input, Dense, Lambda, Reshape
 from keras.models import Model
 

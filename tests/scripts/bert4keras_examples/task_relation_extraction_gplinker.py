@@ -1,14 +1,14 @@
 # ruff: noqa
 import json
 import numpy as np
-from kcrf.backend import keras, K
-from kcrf.backend import sparse_multilabel_categorical_crossentropy
-from kcrf.tokenizers import Tokenizer
-from kcrf.layers import EfficientGlobalPointer as GlobalPointer
-from kcrf.models import build_transformer_model
-from kcrf.optimizers import Adam, extend_with_exponential_moving_average
-from kcrf.snippets import sequence_padding, DataGenerator
-from kcrf.snippets import open, to_array
+from kcrf.bert4keras.backend import keras, K
+from kcrf.bert4keras.backend import sparse_multilabel_categorical_crossentropy
+from kcrf.bert4keras.tokenizers import Tokenizer
+from kcrf.bert4keras.layers import EfficientGlobalPointer as GlobalPointer
+from kcrf.bert4keras.models import build_transformer_model
+from kcrf.bert4keras.optimizers import Adam, extend_with_exponential_moving_average
+from kcrf.bert4keras.snippets import sequence_padding, DataGenerator
+from kcrf.bert4keras.snippets import open, to_array
 
 maxlen, batch_size = 16, 12
 with open("relations.json", encoding="utf-8") as file:

@@ -1,10 +1,10 @@
 # ruff: noqa
-from kcrf.backend import keras, set_gelu, K
-from kcrf.tokenizers import Tokenizer
-from kcrf.models import build_transformer_model
-from kcrf.optimizers import Adam
-from kcrf.snippets import sequence_padding, DataGenerator
-from kcrf.snippets import open
+from kcrf.bert4keras.backend import keras, set_gelu, K
+from kcrf.bert4keras.tokenizers import Tokenizer
+from kcrf.bert4keras.models import build_transformer_model
+from kcrf.bert4keras.optimizers import Adam
+from kcrf.bert4keras.snippets import sequence_padding, DataGenerator
+from kcrf.bert4keras.snippets import open
 from keras.layers import Dropout, Dense
 
 set_gelu("tanh")

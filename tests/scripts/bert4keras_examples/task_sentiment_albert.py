@@ -1,8 +1,8 @@
 # ruff: noqa
 from texts import *
-from kcrf.backend import keras, set_gelu
-from kcrf.models import build_transformer_model
-from kcrf.optimizers import Adam, extend_with_piecewise_linear_lr
+from kcrf.bert4keras.backend import keras, set_gelu
+from kcrf.bert4keras.models import build_transformer_model
+from kcrf.bert4keras.optimizers import Adam, extend_with_piecewise_linear_lr
 from keras.layers import Lambda, Dense
 
 set_gelu("tanh")

@@ -5,13 +5,13 @@ runpy.run_path("task_sentiment_albert.py", run_name="__main__")  # what `python 
 
 from task_sentiment_albert import *
 from keras.layers import Layer, Input
-from kcrf.backend import K, batch_gather
+from kcrf.bert4keras.backend import K, batch_gather
 from keras.models import Model
-from kcrf.snippets import uniout
+from kcrf.bert4keras.snippets import uniout
 import numpy as np
 
 # on any: class Gradient(Layer): call = lambda self, inputs: K.gradients(batch_gather(*inputs[1:]), inputs[:1])[0]
-from kcrf.attribution import GradientTimesInput as Gradient
+from kcrf.bert4keras.layers import GradientTimesInput as Gradient
 
 label_in = Input(shape=(1,))
 input = model.get_layer("Embedding-Token").output

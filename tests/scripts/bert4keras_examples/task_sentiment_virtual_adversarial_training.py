@@ -1,9 +1,9 @@
 # ruff: noqa
 from texts import *
 import texts
-from kcrf.backend import keras, search_layer, K
-from kcrf.models import build_transformer_model
-from kcrf.optimizers import Adam
+from kcrf.bert4keras.backend import keras, search_layer, K
+from kcrf.bert4keras.models import build_transformer_model
+from kcrf.bert4keras.optimizers import Adam
 from keras.layers import Lambda, Dense
 from keras.utils import to_categorical
 

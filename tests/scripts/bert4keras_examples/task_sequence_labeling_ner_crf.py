@@ -1,12 +1,12 @@
 # ruff: noqa
 import numpy as np
-from kcrf.backend import keras, K
-from kcrf.models import build_transformer_model
-from kcrf.tokenizers import Tokenizer
-from kcrf.optimizers import Adam
-from kcrf.snippets import sequence_padding, DataGenerator
-from kcrf.snippets import open, ViterbiDecoder, to_array
-from kcrf.layers import ConditionalRandomField
+from kcrf.bert4keras.backend import keras, K
+from kcrf.bert4keras.models import build_transformer_model
+from kcrf.bert4keras.tokenizers import Tokenizer
+from kcrf.bert4keras.optimizers import Adam
+from kcrf.bert4keras.snippets import sequence_padding, DataGenerator
+from kcrf.bert4keras.snippets import open, ViterbiDecoder, to_array
+from kcrf.bert4keras.layers import ConditionalRandomField
 from keras.layers import Dense
 from keras.models import Model
 

@@ -2,9 +2,9 @@
 
 import json
 
-from kcrf.backend import keras
-from kcrf.snippets import DataGenerator, open, sequence_padding
-from kcrf.tokenizers import Tokenizer
+from kcrf.bert4keras.backend import keras
+from kcrf.bert4keras.snippets import DataGenerator, open, sequence_padding
+from kcrf.bert4keras.tokenizers import Tokenizer
 
 num_classes, maxlen, batch_size = 3, 16, 12
 config_path, checkpoint_path, dict_path = "bert/config.json", "bert/model.safetensors", "bert/vocab.txt"

@@ -1,6 +1,6 @@
 # ruff: noqa
 # Entities with a BiLSTM, functional, a data generator of bert4keras, shuffled; keeps the best weights.
-# Not part of kcrf's code: tests/test_porting.py runs it with `bert4keras` turned into `kcrf` in the import lines.
+# Not part of kcrf's code: tests/scripts/test_porting.py runs it with `bert4keras` turned into `kcrf.bert4keras` in the import lines.
 import numpy as np
 from bert4keras.backend import keras, K
 from bert4keras.optimizers import Adam, extend_with_piecewise_linear_lr, extend_with_gradient_accumulation

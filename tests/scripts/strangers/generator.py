@@ -1,6 +1,6 @@
 # ruff: noqa
 # BERT made from numbers, a generator with its own __init__ and random=True, weight decay that spares some weights.
-# Not part of kcrf's code: tests/test_porting.py runs it with `bert4keras` turned into `kcrf` in the import lines.
+# Not part of kcrf's code: tests/scripts/test_porting.py runs it with `bert4keras` turned into `kcrf.bert4keras` in the import lines.
 import json
 import numpy as np
 from bert4keras.backend import keras, K, set_gelu

@@ -1,6 +1,6 @@
 # ruff: noqa
 # Word segmentation with characters only, Sequential, the batches come from a plain function.
-# Not part of kcrf's code: tests/test_porting.py runs it with `bert4keras` turned into `kcrf` in the import lines.
+# Not part of kcrf's code: tests/scripts/test_porting.py runs it with `bert4keras` turned into `kcrf.bert4keras` in the import lines.
 import numpy as np
 from bert4keras.backend import keras, K
 from bert4keras.snippets import sequence_padding, ViterbiDecoder

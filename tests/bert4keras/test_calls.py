@@ -2,13 +2,15 @@
 
 import numpy as np
 import pytest
+from changed_keras import changed_keras  # noqa: F401 (a fixture)
 from numpy.testing import assert_array_equal
 from seeds import set_seeds
 
 from kcrf.backend import keras, search_layer
+from kcrf.bert4keras.models import build_transformer_model
 from kcrf.layers import LayerNormalization
-from kcrf.models import build_transformer_model
 
+pytestmark = pytest.mark.usefixtures("changed_keras")
 SIZES = dict(vocab_size=9, hidden_size=4, num_hidden_layers=3, num_attention_heads=2, intermediate_size=8)
 SIZES |= dict(dropout_rate=0.0, attention_dropout_rate=0.0)
 TOKENS = np.array([[1, 2, 3], [4, 5, 0]])

@@ -11,20 +11,19 @@ from functools import wraps
 
 import numpy as np
 
-from kcrf.backend import OLD_HOST, keras, ops, own_trainable_variables
+from kcrf.backend import keras, ops, own_trainable_variables
+from kcrf.bert4keras.weights import implausible_score
 from kcrf.layers.learning_rates import LayerWithMultiplier
-from kcrf.models.keras2_weights import implausible_score
 
-__all__ = ["remember_multipliers"]
+__all__ = ["changes_of_weight_files"]
 
 _ATTRIBUTE = "kcrf_lr_multipliers"
 
 
-def remember_multipliers():
-    """Wraps `save_weights` and `load_weights` of tf_keras' `Model`, once. Does nothing on Keras 3."""
-    if OLD_HOST and keras.Model.save_weights.__module__ != __name__:
-        keras.Model.save_weights = _saving(keras.Model.save_weights)
-        keras.Model.load_weights = _loading(keras.Model.load_weights)
+def changes_of_weight_files():
+    """The changes to the `Model` of tf_keras, as `(owner, name, value)`."""
+    yield keras.Model, "save_weights", _saving(keras.Model.save_weights)
+    yield keras.Model, "load_weights", _loading(keras.Model.load_weights)
 
 
 def _saving(method):
@@ -39,7 +38,6 @@ def _saving(method):
                 file.attrs[_ATTRIBUTE] = json.dumps({layer.name: float(layer.multiplier) for layer in layers})
         return result
 
-    save_weights.__module__ = __name__
     return save_weights
 
 
@@ -55,7 +53,6 @@ def _loading(method):
                 _check(layer, filepath)
         return result
 
-    load_weights.__module__ = __name__
     return load_weights
 
 
@@ -99,7 +96,7 @@ def _check(layer, path):
             warnings.warn(
                 f"The largest score of `{layer.name}` is {largest:.3g}, implausible for a trained layer: the file may "
                 f"come from a layer with another multiplier than {float(layer.multiplier):g}, which it does not tell. "
-                f"kcrf.models.load_bert4keras_weights(model, {str(path)!r}, lr_multiplier=...) takes it.",
+                f"kcrf.bert4keras.models.load_bert4keras_weights(model, {str(path)!r}, lr_multiplier=...) takes it.",
                 stacklevel=4,
             )
             return

@@ -1,4 +1,4 @@
-"""`build_transformer_model` on the old host: bert4keras builds the model, kcrf loads the checkpoint into it.
+"""`build_transformer_model` on tf_keras: bert4keras builds the model, kcrf loads the checkpoint into it.
 
 This adds what bert4keras' own loading lacks: skipped top layers, safetensors and torch files, a report of what was
 loaded, and different initial weights for query, key and value (see `_draw`).

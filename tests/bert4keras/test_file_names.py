@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+from changed_keras import changed_keras  # noqa: F401 (a fixture)
 
 from kcrf.backend import keras
-from kcrf.models import build_transformer_model
+from kcrf.bert4keras.models import build_transformer_model
 
 BACKENDS = ["torch"]
+pytestmark = pytest.mark.usefixtures("changed_keras")
 SIZES = dict(vocab_size=9, hidden_size=4, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8)
 
 
@@ -55,7 +57,7 @@ def test_names_of_keras_3_and_models_without_a_layer_of_ours_are_left_alone(tmp_
 
 def test_a_file_of_keras_2_is_not_loaded_by_its_order(tmp_path):
     (tmp_path / "best_model.weights.index").write_bytes(b"")
-    with pytest.raises(ValueError, match=r"is a file of Keras 2: kcrf.models.load_bert4keras_weights\(model, "):
+    with pytest.raises(ValueError, match=r"is a file of Keras 2: kcrf.bert4keras.models.load_bert4keras_weights\("):
         tagger().load_weights(str(tmp_path / "best_model.weights"))
     with pytest.raises((ValueError, OSError), match="absent|not found|unable"):
         tagger().load_weights(str(tmp_path / "absent"))

@@ -1,33 +1,37 @@
 """Calls of Keras 2 as scripts for bert4keras make them, for models with layers of kcrf.
 
-Keras 3 has dropped some methods of `keras.Model` and takes less in others. Where a call has one meaning it is accepted,
-else the error says what to write instead. Models without a layer of kcrf are left alone: they lack these methods as
-before. Only the setter of `Callback.model` is there for all callbacks.
+Keras 3 has dropped some methods of Keras 2 and restricts the arguments of others. A call with one meaning is accepted;
+for any other call the error names what to write instead. Models without a layer of kcrf keep the behavior of Keras 3.
 """
 
+import sys
 from functools import wraps
 from types import MethodType
 
 import numpy as np
 
-from kcrf.backend import OLD_HOST, backend_name, batch_stream, keras, running_fit
-from kcrf.models.file_names import has_layer_of_kcrf
+from kcrf.backend import Functional, batch_stream, keras
+from kcrf.bert4keras.file_names import has_layer_of_kcrf
 
-__all__ = ["accept_calls_of_keras_2"]
+__all__ = ["changes_of_calls"]
+
+_PARTS_OF_LAYERS = "convolutional core embeddings merge normalization pooling recurrent wrappers".split()
 
 
-def accept_calls_of_keras_2():
-    """Adds what Keras 3 lacks to `keras.Model` and `keras.callbacks.Callback`, once. Does nothing under tf_keras."""
-    if OLD_HOST or isinstance(vars(keras.Model).get("fit_generator"), _OldMethod):
-        return
+def changes_of_calls():
+    """The changes to Keras, as `(owner, name, value)`; an owner is an object or, for `sys.modules`, a dict."""
     for method in (fit_generator, evaluate_generator, predict_generator, _make_train_function):
-        setattr(keras.Model, method.__name__, _OldMethod(method))
+        yield keras.Model, method.__name__, _OldMethod(method)
     for name in ("predict", "predict_on_batch"):
-        setattr(keras.Model, name, _with_lists(getattr(keras.Model, name)))
-    keras.Model.fit = _with_something_to_train(keras.Model.fit)
-    keras.Model.train_on_batch = _within_another_fit(keras.Model.train_on_batch)
+        yield keras.Model, name, _with_lists(getattr(keras.Model, name))
     callback = keras.callbacks.Callback
-    callback.model = callback.model.setter(lambda self, model: self.set_model(model))
+    yield callback, "model", callback.model.setter(lambda self, model: self.set_model(model))
+    yield keras.layers.Layer, "get_output_at", get_output_at
+    yield keras.layers.Layer, "output_mask", property(output_mask)
+    yield Functional, "add_loss", add_loss
+    yield keras.utils, "multi_gpu_model", multi_gpu_model
+    for part in _PARTS_OF_LAYERS:
+        yield sys.modules, f"keras.layers.{part}", keras.layers
 
 
 class _OldMethod:
@@ -99,33 +103,6 @@ def _make_train_function(self):
     )
 
 
-def _with_something_to_train(fit):
-    @wraps(fit)
-    def call(self, *args, **kwargs):
-        if self.weights and not self.trainable_weights and has_layer_of_kcrf(self):
-            raise ValueError(
-                "`fit` needs a layer that is trainable. Keras 3 looks for it now, not at `compile` as Keras 2; models "
-                "by `from kcrf.models import Keras2Model as Model` train what was trainable when they were compiled. "
-                "Received: a model whose layers are all frozen, perhaps for another model that shares them"
-            )
-        return fit(self, *args, **kwargs)
-
-    return call
-
-
-def _within_another_fit(train_on_batch):
-    """`train_on_batch` for callbacks: on JAX the model that is being fitted has the values of shared weights."""
-
-    @wraps(train_on_batch)
-    def call(self, *args, **kwargs):
-        fit = running_fit() if backend_name() == "jax" else None
-        if fit is not None and fit.model is not self and has_layer_of_kcrf(self):
-            fit.model.jax_state_sync()
-        return train_on_batch(self, *args, **kwargs)
-
-    return call
-
-
 def _with_lists(method):
     @wraps(method)
     def call(self, x, *args, **kwargs):
@@ -139,3 +116,45 @@ def _as_arrays(model, x):
     if not isinstance(x, list) or not x or not isinstance(x[0], (list, int, float)) or not has_layer_of_kcrf(model):
         return x
     return [np.array(part) for part in x] if len(model.inputs) > 1 else np.array(x)
+
+
+def get_output_at(self, node_index):
+    """The symbolic output of one of the calls of a layer: those of ALBERT are called once for each transformer layer.
+
+    Args:
+        node_index: The index of the call, from 0; negative ones count from the last.
+    """
+    nodes = self._inbound_nodes
+    if not -len(nodes) <= node_index < len(nodes):
+        raise ValueError(f"`{self.name}` was called {len(nodes)} times. Received: node_index={node_index}")
+    outputs = nodes[node_index].outputs
+    return outputs[0] if len(outputs) == 1 else outputs
+
+
+def output_mask(self):
+    """The symbolic mask of the output of a layer, None without a mask."""
+    masks = [getattr(tensor, "_keras_mask", None) for tensor in _as_list(self.output)]
+    return masks if isinstance(self.output, list) else masks[0]
+
+
+def _as_list(output):
+    return output if isinstance(output, list) else [output]
+
+
+def add_loss(self, loss):
+    """Raises an error that names the layer to use: Keras 3 cannot add a symbolic loss to a model that exists."""
+    raise NotImplementedError(
+        "Keras 3 takes no symbolic loss for a model. Compute the loss in a layer: subclass "
+        "`kcrf.bert4keras.layers.Loss`, return the loss from `compute_loss(self, inputs, mask=None)`, call the layer "
+        "on the tensors that the loss needs, and build the model from the layer's output. Received: "
+        f"{self.name}.add_loss({loss})"
+    )
+
+
+def multi_gpu_model(model, gpus=None, **options):
+    """Raises an error that names what replaces `keras.utils.multi_gpu_model`."""
+    raise NotImplementedError(
+        "Keras 3 has no `multi_gpu_model`: build the model under `with tf.distribute.MirroredStrategy().scope():` "
+        "(TensorFlow), or call `keras.distribution.set_distribution(keras.distribution.DataParallel())` before the "
+        f"model is built (JAX). Received: multi_gpu_model({model.name!r}, gpus={gpus})"
+    )

@@ -1,33 +1,28 @@
 """Names of files as scripts of Keras 2 give them, for models with layers of kcrf.
 
-Keras 3 saves weights only under names that end in `.weights.h5`, and models under `.keras`. Scripts for bert4keras say
-`model.save_weights("best_model.weights")`, on a `keras.Model` that they make themselves. So these three methods of
-`keras.Model` are wrapped, and change the name if the model has a layer of kcrf; all other models are left alone. So is
-`keras.models.load_model`: where there is no file "test.model" but one of the name that `save` gave it, it reads that.
+Keras 3 saves weights only under names that end in `.weights.h5`, and models under `.keras`. Scripts for bert4keras call
+`model.save_weights("best_model.weights")` on a `keras.Model` that they build themselves. Three methods of `keras.Model`
+therefore change the name if the model has a layer of kcrf. `keras.models.load_model("test.model")` reads the file that
+`save` wrote under its own name if there is no file "test.model".
 """
 
 import os
 import warnings
 from functools import wraps
 
-from kcrf.backend import OLD_HOST, keras
+from kcrf.backend import keras
 
-__all__ = ["accept_names_of_keras_2", "has_layer_of_kcrf"]
+__all__ = ["changes_of_file_names", "has_layer_of_kcrf"]
 
 _ENDINGS = {"save_weights": (".weights.h5",), "load_weights": (".weights.h5", ".keras"), "save": (".keras", ".h5")}
 
 
-def accept_names_of_keras_2():
-    """Wraps these methods of `keras.Model`, and `load_model`, once. Does nothing under tf_keras."""
-    if OLD_HOST:
-        return
+def changes_of_file_names():
+    """The changes to Keras, as `(owner, name, value)`."""
     for name in _ENDINGS:
-        method = getattr(keras.Model, name)
-        if method.__module__ != __name__:
-            setattr(keras.Model, name, _with_accepted_names(method, name))
+        yield keras.Model, name, _with_accepted_names(getattr(keras.Model, name), name)
     for module in (keras.models, keras.saving):
-        if module.load_model.__module__ != __name__:
-            module.load_model = _with_accepted_name(module.load_model)
+        yield module, "load_model", _with_accepted_name(module.load_model)
 
 
 def _with_accepted_names(method, name):
@@ -38,7 +33,6 @@ def _with_accepted_names(method, name):
             filepath = _name_of_keras_3(name, path, _ENDINGS[name][0])
         return method(self, filepath, *args, **kwargs)
 
-    call.__module__ = __name__
     return call
 
 
@@ -51,7 +45,6 @@ def _with_accepted_name(load_model):
             filepath = saved if os.path.exists(saved) else filepath
         return load_model(filepath, *args, **kwargs)
 
-    call.__module__ = __name__
     return call
 
 
@@ -66,8 +59,8 @@ def _name_of_keras_3(method, path, ending):
     if method == "load_weights" and not os.path.exists(new):
         if os.path.exists(path) or os.path.exists(f"{path}.index"):
             raise ValueError(
-                f"{path} is a file of Keras 2: kcrf.models.load_bert4keras_weights(model, {path!r}) reads it, with "
-                f"`lr_multiplier` for a model with a CRF. Received: load_weights({path!r})"
+                f"{path} is a file of Keras 2: kcrf.bert4keras.models.load_bert4keras_weights(model, {path!r}) reads "
+                f"it, with `lr_multiplier` for a model with a CRF. Received: load_weights({path!r})"
             )
         return path  # Keras says what is wrong
     if method != "load_weights":

@@ -1,4 +1,4 @@
-"""Names that bert4keras has and kcrf does not, each with what to use instead. Needs no Keras."""
+"""Names that bert4keras has and `kcrf.bert4keras` does not, each with what to use instead."""
 
 from functools import partial
 
@@ -11,6 +11,12 @@ _GENERATION = (
 )
 _MODEL_CLASS = "`build_transformer_model(..., return_keras_model=False)` gives an object with .model, .layers, .inputs"
 _VERSION = "the name without the ending"
+_ADAFACTOR = (
+    "`keras.optimizers.Adafactor(learning_rate, epsilon_1=1e-30, epsilon_2=1e-3, clip_threshold=1.0, "
+    "relative_step=False)` for `AdaFactor(learning_rate, epsilon1, epsilon2, clipping_threshold=1.0)`; `beta2=None` is "
+    "`beta_2_decay=-0.8`, and `beta1`, `multiply_by_parameter_scale=False` and `min_dim_size_to_factor` have no "
+    "counterpart"
+)
 
 _ALTERNATIVES = {
     "backend": {
@@ -43,7 +49,7 @@ _ALTERNATIVES = {
     "optimizers": {
         "Lion": "`keras.optimizers.Lion`",
         "LionV2": "`keras.optimizers.Lion`",
-        **dict.fromkeys(("AdaFactor", "AdaFactorV1", "AdaFactorV2"), "`keras.optimizers.Adafactor`"),
+        **dict.fromkeys(("AdaFactor", "AdaFactorV1", "AdaFactorV2"), _ADAFACTOR),
         "extend_with_weight_decay_v2": _VERSION,
         "extend_with_layer_adaptation_v2": _VERSION,
         "extend_with_piecewise_linear_lr_v2": _VERSION,
@@ -66,7 +72,7 @@ _ALTERNATIVES = {
     },
     "tokenizers": {
         "SpTokenizer": _GENERATION,
-        "TokenizerBase": "`kcrf.tokenizers.Tokenizer`",
+        "TokenizerBase": "`kcrf.bert4keras.tokenizers.Tokenizer`",
     },
 }
 
@@ -77,24 +83,24 @@ _ALTERNATIVES["models"]["build_transformer_model"] = _GENERATION
 def explain(module, name):
     """Makes the error for a name that a module lacks; the module's `__getattr__` raises it.
 
-    If bert4keras has the name it is an ImportError: `from kcrf.x import name` shows the message of an ImportError, but
+    If bert4keras has the name it is an ImportError: `from ... import name` shows the message of an ImportError, but
     not that of an AttributeError.
 
-    >>> explain("snippets", "parallel_apply")
-    ImportError('kcrf.snippets has no parallel_apply, which bert4keras has. Instead: `multiprocessing.Pool.imap`.')
+    >>> print(explain("snippets", "parallel_apply"))
+    kcrf.bert4keras.snippets has no parallel_apply, which bert4keras has. Instead: `multiprocessing.Pool.imap`.
     """
     if name in _ALTERNATIVES[module]:
         return ImportError(
-            f"kcrf.{module} has no {name}, which bert4keras has. Instead: {_ALTERNATIVES[module][name]}."
+            f"kcrf.bert4keras.{module} has no {name}, which bert4keras has. Instead: {_ALTERNATIVES[module][name]}."
         )
-    return AttributeError(f"module 'kcrf.{module}' has no attribute {name!r}")
+    return AttributeError(f"module 'kcrf.bert4keras.{module}' has no attribute {name!r}")
 
 
 def _raise(module, name):
     raise explain(module, name)
 
 
-# For `from kcrf.bert4keras_names import explain_models as __getattr__`: Python calls it for names that a module lacks.
+# Each becomes the `__getattr__` of its module: Python calls it for names that the module lacks.
 explain_models, explain_optimizers, explain_snippets, explain_tokenizers = (
     partial(_raise, module) for module in ("models", "optimizers", "snippets", "tokenizers")
 )

@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
+from changed_keras import changed_keras  # noqa: F401 (a fixture)
 
 from kcrf.backend import K, backend_name, keras
+from kcrf.bert4keras.models import Keras2Model
 from kcrf.layers import Embedding
-from kcrf.models import Keras2Model
+
+pytestmark = pytest.mark.usefixtures("changed_keras")
 
 
 def test_trains_what_was_trainable_at_compile():
@@ -65,7 +68,7 @@ def test_random_functions_without_a_generator():
     x = keras.Input((4,))
     model = keras.Model(x, Noise()(x))
     if backend_name() == "jax":
-        with pytest.raises(ValueError, match="from kcrf.models import Keras2Model as Model"):
+        with pytest.raises(ValueError, match="from kcrf.bert4keras.models import Keras2Model as Model"):
             model.predict(np.zeros((2, 4)), verbose=0)
     else:
         assert len(np.unique(model.predict(np.zeros((2, 4)), verbose=0))) == 8
@@ -90,5 +93,5 @@ def test_nothing_to_train():
     model = keras.Model(tokens, keras.layers.Dense(1)(Embedding(5, 2)(tokens)))
     model.compile("sgd", "mse")
     model.trainable = False
-    with pytest.raises(ValueError, match="from kcrf.models import Keras2Model as Model"):
+    with pytest.raises(ValueError, match="from kcrf.bert4keras.models import Keras2Model as Model"):
         model.fit(np.ones((2, 3)), np.ones((2, 3, 1)))
