@@ -6,9 +6,8 @@ from html import escape
 import numpy as np
 
 from kcrf.metrics import calibration, is_forbidden
-from kcrf.reports.browser import sentences_section
 from kcrf.reports.charts import heat_map, is_narrow
-from kcrf.reports.classes import calibration_of_classes, confusion, is_classifier, mistakes_of_classes
+from kcrf.reports.classifiers import calibration_of_classes, confusion, is_classifier, mistakes_of_classes
 from kcrf.reports.comparison import differences_from_the_best, why_not_comparable
 from kcrf.reports.curves import curves_section
 from kcrf.reports.html import (
@@ -24,6 +23,7 @@ from kcrf.reports.html import (
 )
 from kcrf.reports.mistakes import frequent_mistakes
 from kcrf.reports.seeds import differ_in_seed, seeds_section
+from kcrf.reports.sentences import sentences_section
 from kcrf.reports.titles import NOT_RANKED, SETS, TITLES, format_value
 
 __all__ = ["SECTIONS", "anchor", "cards"]

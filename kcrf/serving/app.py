@@ -13,13 +13,13 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from kcrf.files import json_line
-from kcrf.serving.answers import ANSWERS, Health, Models, Problem
 from kcrf.serving.batches import Batcher, QueueFull
 from kcrf.serving.connections import Connections
 from kcrf.serving.limits import Limits
 from kcrf.serving.metrics import Metrics
 from kcrf.serving.models import LoadedBeforeFork, ServedModel
 from kcrf.serving.requests import request_models
+from kcrf.serving.responses import RESPONSES, Health, Models, Problem
 from kcrf.version import __version__
 
 __all__ = ["build_app"]
@@ -140,7 +140,7 @@ def _add_path(app, path, request_model, models, batchers, metrics):
             summary=_SUMMARIES[path],
             operation_id=address[1:],
             deprecated=address != path or None,
-            response_model=ANSWERS[path],
+            response_model=RESPONSES[path],
             response_model_exclude_none=True,
             responses={status: {"model": Problem, "description": reason} for status, reason in _REASONS.items()},
         )

@@ -1,8 +1,8 @@
-"""The members of answers, for FastAPI to describe."""
+"""The members of responses, for FastAPI to describe."""
 
 from pydantic import BaseModel, Field
 
-__all__ = ["ANSWERS", "Health", "Model", "Models", "Problem"]
+__all__ = ["RESPONSES", "Health", "Model", "Models", "Problem"]
 
 _START = "Its first character, counted from 0 in Unicode code points."
 _END = "The character after its last one."
@@ -65,21 +65,21 @@ class Label(BaseModel):
     probabilities: dict[str, float] = Field(description="Of each label. Empty for a number.")
 
 
-class SegmentAnswer(BaseModel):
+class SegmentResponse(BaseModel):
     """The results of the texts, in their order."""
 
     model: str
     results: list[Words]
 
 
-class TagAnswer(BaseModel):
+class TagResponse(BaseModel):
     """The results of the texts, in their order."""
 
     model: str
     results: list[Entities]
 
 
-class ClassifyAnswer(BaseModel):
+class ClassifyResponse(BaseModel):
     """The results of the texts, in their order."""
 
     model: str
@@ -116,4 +116,4 @@ class Health(BaseModel):
     version: str
 
 
-ANSWERS = {"/segment": SegmentAnswer, "/tag": TagAnswer, "/classify": ClassifyAnswer}
+RESPONSES = {"/segment": SegmentResponse, "/tag": TagResponse, "/classify": ClassifyResponse}
