@@ -1,4 +1,4 @@
-r"""The text of a small Chinese BERT: what is in the corpora, but for the sentences of their test parts.
+r"""The pretraining text of a small Chinese BERT: the corpora without the sentences of their test sets.
 
     python experiments/chinese_bert.py --data FOLDER --out runs/chinese/text.txt
     kcrf pretrain --text runs/chinese/text.txt --out runs/chinese/short --length 16 --positions 128 --batch-size 128 \
@@ -10,14 +10,14 @@ r"""The text of a small Chinese BERT: what is in the corpora, but for the senten
     kcrf pretrain --text runs/chinese/text.txt --bert runs/chinese/longer --out runs/chinese/longest --length 128 \
         --batch-size 16 --learning-rate 5e-4 --steps 16000 --dropout 0 --precision bfloat16
 
-experiments/chinese_bert.json has the logs of all four, `pretraining/log.csv`; on one core of a Xeon with AMX, of which
-other work took a share, they took 28, 46, 72 and 90 minutes; the last was stopped after 6,000 steps and resumed.
-Before, with dropout and with twice the batch in the second stage, they took 57 and 162 minutes on one core of an EPYC;
-these logs are there too.
+experiments/chinese_bert.json contains the logs of all four stages, `pretraining/log.csv`. On one core of a Xeon with
+AMX and other load, the stages took 28, 46, 72 and 90 minutes; the last stage was stopped after 6,000 steps and resumed.
+The logs of an earlier attempt, with dropout and twice the batch size in the second stage, are there too. Its two stages
+took 57 and 162 minutes on one core of an EPYC.
 
-FOLDER holds the corpora in TEXTS and TESTS. A sentence ends with 。, ！, ？, ； or its line. One of SHORTEST characters
-or more that also stands in a test part, of whichever corpus, is left out of its line. Labels, blanks between words, and
-lines that occurred before are left out too.
+FOLDER contains the corpora in TEXTS and TESTS. A sentence ends with 。, ！, ？, ； or its line. Sentences of SHORTEST
+characters or more that also occur in a test set, of any corpus, are removed from their line. Labels, spaces between
+words and repeated lines are removed too.
 """
 
 import argparse

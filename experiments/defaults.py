@@ -1,18 +1,18 @@
-"""How defaults for training from scratch do on corpora of several sizes: F1 on the dev and the test part.
+"""F1 of the defaults for training from scratch on corpora of several sizes, on the validation set and the test set.
 
     python experiments/defaults.py --data FOLDER
     python experiments/defaults.py --data FOLDER --only "ud_gsd, 500," --only "weibo, whole,"
     python experiments/defaults.py --data FOLDER --only "weibo, 500," --settings '{"epochs": 25, "batch_size": 16}'
     python experiments/defaults.py --table
 
-FOLDER has the files that CORPORA names. A corpus is cut to the numbers of sentences in SIZES, drawn by the seed; dev
-and test parts are cut as well, so that scoring does not take longer than training. Each cut is trained with the rows of
-ROWS: "before" has the defaults of version 0.1.0, "rule" today's, which `kcrf.runs.defaults` chooses by the size. With
-`--settings` it is trained with "before" changed by these.
+FOLDER contains the files named in CORPORA. Each corpus is reduced to the numbers of sentences in SIZES, drawn by the
+seed. Validation and test sets are reduced too, so that scoring does not take longer than training. Each sample is
+trained with the settings in ROWS: "before" are the defaults of version 0.1.0, "rule" the current defaults, which depend
+on the size. `--settings` changes settings of "before".
 
-Every model is scored as it was trained; one without constraints also with illegal transitions forbidden in decoding
-only; and for entities also with the `min_confidence` that is best on the dev part. Results are kept in
-experiments/defaults.json; what is there already is not measured again.
+Every model is scored with its own decoding. A model without constraints is also scored with illegal transitions
+forbidden in decoding. Entities are also scored with the `min_confidence` that is best on the validation set. Results
+are stored in experiments/defaults.json; stored results are not measured again.
 """
 
 import argparse

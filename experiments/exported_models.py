@@ -1,9 +1,9 @@
-"""Whether an exported segmenter cuts as its run folder does: sentences cut alike, confidences, and F1.
+"""Compares an exported segmenter with its run folder: identical segmentations, confidences, and F1.
 
     python experiments/exported_models.py --run runs/pku --texts train.utf8 test.utf8 --sentences 10000
 
-The run is exported as ONNX, in float32 and in int8, which needs TensorFlow. The last sentences of the texts, which are
-segmented, are cut by all three; the run folder on the backend of KERAS_BACKEND. Keeps the figures in
+The run is exported as ONNX, in float32 and in int8, which needs TensorFlow. All three models segment the last sentences
+of the texts; the run folder runs on the backend of KERAS_BACKEND. Results are stored in
 experiments/exported_models.json.
 """
 

@@ -1,4 +1,4 @@
-"""Scores of text classification on tasks of GLUE with small training parts, on the dev parts, by seed.
+"""Validation scores of text classification on GLUE tasks with small training sets, by seed.
 
     python experiments/glue.py rte --data classification/RTE --bert all-MiniLM-L6-v2
     python experiments/glue.py mrpc --data classification/MRPC --bert all-MiniLM-L6-v2
@@ -6,10 +6,10 @@
     python experiments/glue.py stsb --data classification/STS-B --bert all-MiniLM-L6-v2
 
 Every run is `kcrf train --task classify --bert FOLDER` with its defaults, except for the metric of the task in TASKS,
-the row in ROWS and the seed. As in GLUE's tables of dev scores, the epoch is chosen on the part that is scored; that of
-MRPC is its test part, which has labels. `--only NAME` makes the runs of one row, `--limit N` trains on a sample, and
-`--from RUN` starts from the BERT of another run: `rte ... --from runs/glue/stsb/defaults-seed-0` after a run of STS-B.
-Results are kept in experiments/glue_<task>.json; an experiment that was stopped continues after the last whole epoch.
+the row in ROWS and the seed. As usual for GLUE validation scores, the epoch is chosen on the set that is scored. For
+MRPC, this is the labeled test set. `--only NAME` runs one row, `--limit N` trains on a sample, and `--from RUN` starts
+from the BERT of another run: `rte ... --from runs/glue/stsb/defaults-seed-0` after a run of STS-B. Results are stored
+in experiments/glue_<task>.json; a stopped experiment resumes after the last complete epoch.
 """
 
 import argparse

@@ -1,11 +1,11 @@
-"""The scores of experiments/glue.py by Hugging Face's `Trainer`: what the same BERT reaches without kcrf.
+"""The scores of experiments/glue.py with Hugging Face's `Trainer`: the same BERT without kcrf.
 
     pip install accelerate
     python experiments/glue_trainer.py rte --data classification/RTE --bert all-MiniLM-L6-v2
 
-Parts, epochs, batches, learning rate and warmup are those of `kcrf train --task classify --bert` by default, and the
-best epoch counts, as there. The rest is `Trainer`'s own: the head has no separate learning rate. For tasks with
-classes. Results are kept in experiments/glue_<task>.json under "Trainer".
+Datasets, epochs, batches, learning rate and warmup are the defaults of `kcrf train --task classify --bert`, and the
+best epoch counts. All other settings are those of `Trainer`; for instance, the head has no separate learning rate. For
+classification tasks only. Results are stored in experiments/glue_<task>.json under "Trainer".
 """
 
 import argparse

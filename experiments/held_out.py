@@ -1,11 +1,10 @@
-"""Which held-out part predicts the test: lines drawn from the training text, or whole stretches of it.
+"""Which validation set predicts the test score: random lines of the training text, or contiguous parts of it.
 
     python experiments/held_out.py --train pfr199801/train.utf8 --test sighan2005/pku_test_gold.utf8
 
-One model per seed is scored on three parts that it has not seen, so that nothing but the way of holding out differs:
-"last" is the end of the text, "stretches" are ten stretches of neighbouring lines spread over it, "lines" are single
-lines drawn from what remains. `--lines N` takes the first N lines of the training text as the whole of it. Results are
-kept in experiments/held_out.json.
+One model per seed is scored on three validation sets that it has not seen. "last" is the end of the text, "stretches"
+are ten contiguous parts spread over the text, and "lines" are random lines of the remaining text. `--lines N` uses only
+the first N lines of the training text. Results are stored in experiments/held_out.json.
 """
 
 import argparse

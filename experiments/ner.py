@@ -1,4 +1,4 @@
-"""F1 of named entities on public corpora, of all types together and of each, by seed.
+"""F1 of named entities on public corpora, for all types together and for each type, by seed.
 
     python experiments/ner.py people_daily --data people_daily
     python experiments/ner.py weibo --data weibo
@@ -8,15 +8,15 @@
     python experiments/ner.py wikineural --data wikineural/data/wikineural/en
 
 Every run is `kcrf train --task ner` with the defaults of version 0.1.0, except for the settings in CORPORA and the
-seed; the rows "words" have the defaults of this version. The epoch is chosen on the dev part. The test part is scored
-with the entities of the best path and with those of `--min-confidence X`, for each X of CONFIDENCES; the dev part
-chooses among them, by the mean of `valid_f` over the seeds. `--only NAME` makes the runs of one row, `--dev` does not
-score the test part. Results are kept in experiments/ner_<corpus>.json; an experiment that was stopped continues after
-the last whole epoch.
+seed; the rows "words" have the defaults of this version. The epoch is chosen on the validation set. The test set is
+scored with the entities of the best path, and with those of `--min-confidence X` for each X in CONFIDENCES. The best X
+is chosen on the validation set, by the mean of `valid_f` over the seeds. `--only NAME` runs one row, `--dev` skips the
+test set. Results are stored in experiments/ner_<corpus>.json; a stopped experiment resumes after the last complete
+epoch.
 
-CoNLL 2003 is not free; its train.txt, valid.txt and test.txt are read as they are usually passed on.
-WikiNEuRal (github.com/Babelscape/wikineural) is English with automatic labels: of its val and test parts, as many
-sentences are taken as CoNLL 2003 has, 14,041 to train on, 3,250 and 3,453.
+CoNLL 2003 is not free; the script reads its usual files train.txt, valid.txt and test.txt. WikiNEuRal
+(github.com/Babelscape/wikineural) is English with automatic labels. The script uses as many sentences as CoNLL 2003
+has: 14,041 for training, 3,250 for validation and 3,453 for testing.
 """
 
 import argparse

@@ -4,8 +4,8 @@
 
 Every run is `kcrf train --task cws` with the defaults of version 0.1.0, except for the head and the seed ("auto" is
 the default multiplier: 1e-2 divided by the learning rate). `--sentences N` trains on N sentences drawn by the seed,
-which is faster. `--only NAME` makes the runs of one head, `--seeds` names the seeds. Results are kept in
-experiments/pku_heads.json; an experiment that was stopped continues after the last whole epoch.
+which is faster. `--only NAME` runs one head, `--seeds` sets the seeds. Results are stored in
+experiments/pku_heads.json; a stopped experiment resumes after the last complete epoch.
 """
 
 import argparse

@@ -1,14 +1,13 @@
-"""F1 on the PKU test set with what a small Chinese BERT has learnt from raw text, and without.
+"""F1 on the PKU test set with and without features learned from unlabeled text.
 
     python experiments/pku_pretrained.py --data FOLDER --bert runs/chinese/longest --teacher runs/pku [--only ROW ...]
 
-`experiments/chinese_bert.py` says how the BERT was made. "bert" is fine-tuned with a CRF on top; "characters" are its
-vectors of single characters, next to those that the default network learns, below or on top of its convolutions.
-"words" are word2vec's, as in experiments/vectors.py, of PFR 1998-02 as the teacher, a run with the defaults, cuts its
-texts. "texts" learns from the answers of the teacher on these texts, too. Every run is `kcrf train --task cws` on PFR
-1998-01 with its defaults, except for what stands in ROWS; parts and texts are those of experiments/small_segmenter.py.
-Results are kept in experiments/pku_pretrained.json; an experiment that was stopped continues after the last whole
-epoch.
+`experiments/chinese_bert.py` shows how the BERT was pretrained. "bert" is this BERT, fine-tuned with a CRF on top.
+"characters" adds its character embeddings to the default network, below or above the convolutions. "words" adds word
+vectors of word2vec, as in experiments/vectors.py, trained on PFR 1998-02 as segmented by the teacher, a run with the
+defaults. "texts" also distills the teacher's predictions on these texts. Every run is `kcrf train --task cws` on PFR
+1998-01 with its defaults, except for the settings in ROWS. The datasets are those of experiments/small_segmenter.py.
+Results are stored in experiments/pku_pretrained.json; a stopped experiment resumes after the last complete epoch.
 """
 
 import argparse

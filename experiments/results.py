@@ -1,4 +1,4 @@
-"""What the experiments share: results kept by key, and training runs that continue after an interruption."""
+"""Shared by the experiments: results stored by key, and training runs that resume after an interruption."""
 
 import json
 import os

@@ -1,12 +1,13 @@
-"""One encoder for words and entities, or one for each: F1 of both tasks, by seed.
+"""F1 of words and entities with one shared encoder, or with separate encoders, by seed.
 
     python experiments/segment_and_tag.py --words PATH/pfr199801/train.utf8 --entities PATH/people_daily
 
 The model and its training are those of `examples/task_segment_and_tag.py`. The texts are sentences of up to 64
-characters, cut after 。！？；. To train on: the first 500 of PFR 1998-01 with their words, and of the People's Daily
-with their entities. To score: the last 1,000 of PFR and the first 1,000 of the People's Daily's test part. Each
-sentence is shown 10 times, whether a task is alone or not: `alternate` has batches of 16 sentences of one task, `joint`
-of 16 of each. No part is held out: the last epoch counts. Results are kept in experiments/segment_and_tag.json.
+characters, split after 。！？；. Training sets: the first 500 sentences of PFR 1998-01 with words, and of the People's
+Daily with entities. Test sets: the last 1,000 sentences of PFR, and the first 1,000 of the People's Daily's test set.
+Each sentence is shown 10 times, with one task or both. `alternate` has batches of 16 sentences of one task, `joint` of
+16 sentences of each. There is no validation set: the last epoch counts. Results are stored in
+experiments/segment_and_tag.json.
 """
 
 import argparse

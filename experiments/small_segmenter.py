@@ -1,12 +1,12 @@
-"""A small, fast segmenter that learns from the default one: F1, and characters a second next to its teacher.
+"""A small, fast segmenter distilled from the default one: F1, and speed compared with its teacher.
 
     python experiments/small_segmenter.py --data FOLDER --teacher runs/pku --out runs/small [--only ROW ...]
 
-The teacher is a run of `kcrf train` on PFR 1998-01 with the defaults. FOLDER has pfr199801/train.utf8, of which the
-students are trained on the nine tenths that the teacher was trained on; pfr199801-02/all.utf8, of which the texts that
-are neither in January's nor in the test part serve without labels; and sighan2005/pku_test_gold.utf8. Speed is
-characters a second of processor time on the test part, teacher and student in turn, the best of five. Results are kept
-in experiments/small_segmenter.json; an experiment that was stopped continues after the last whole epoch.
+The teacher is a run of `kcrf train` on PFR 1998-01 with the defaults. FOLDER contains pfr199801/train.utf8,
+pfr199801-02/all.utf8 and sighan2005/pku_test_gold.utf8. The students are trained on the teacher's training set. The
+unlabeled texts are those of the second file that occur neither in January nor in the test set. Speed is characters per
+second of processor time on the test set, with teacher and student in turn, the best of five. Results are stored in
+experiments/small_segmenter.json; a stopped experiment resumes after the last complete epoch.
 """
 
 import argparse

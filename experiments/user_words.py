@@ -1,10 +1,10 @@
-"""What a user's words do for a segmenter on text of another kind: F1 without, with them in the lexicon, and forced.
+"""F1 of a segmenter on text from another domain: without a user dictionary, with the dictionary, and with forced words.
 
     python experiments/user_words.py --model runs/pku --data FOLDER
 
-The model is one of `kcrf train --task cws` on PFR 1998-01; the text is the test part of UD Chinese GSD, the words are
-those of two characters or more in its training part. FOLDER has train.conll and test.conll of UD_Chinese-GSD. Results
-are kept in experiments/user_words.json.
+The model is a run of `kcrf train --task cws` on PFR 1998-01. The text is the test set of UD Chinese GSD. The dictionary
+contains the words of two or more characters of its training set. FOLDER contains train.conll and test.conll of
+UD_Chinese-GSD. Results are stored in experiments/user_words.json.
 """
 
 import argparse

@@ -1,11 +1,11 @@
-"""F1 of entities with and without vectors of words, `kcrf train --vectors`.
+"""F1 of entities with and without word vectors, `kcrf train --vectors`.
 
     python experiments/vectors.py --pfr PATH/pfr199801/train.utf8 --people PATH/people_daily --weibo PATH/weibo
 
-The vectors are word2vec's (gensim; skip-gram, 100 features, 5 epochs, words that occur 5 times or more) of the words of
-PFR 1998-01, 1.1 million, from which Weibo differs much and the People's Daily little. Every run is `kcrf train --task
-ner` with its defaults, on all of Weibo and on 1,000 sentences of the People's Daily; the epoch is chosen on the dev
-part. Results are kept in experiments/vectors.json.
+The vectors are trained with word2vec (gensim; skip-gram, 100 dimensions, 5 epochs, words that occur at least 5 times)
+on the 1.1 million words of PFR 1998-01. Weibo differs much from this text, the People's Daily little. Every run is
+`kcrf train --task ner` with its defaults, on all of Weibo and on 1,000 sentences of the People's Daily. The epoch is
+chosen on the validation set. Results are stored in experiments/vectors.json.
 """
 
 import argparse
