@@ -86,11 +86,14 @@ class ChainLayer(LayerWithMultiplier):
         """The outputs of the layer with its scores, as the `kcrf.crf.Chain` that the functions of `kcrf.crf` take.
 
         Args:
-            y_pred: The outputs of the layer, `(batch, time, tags)`.
+            y_pred: The outputs of the layer, `(batch, time, tags)`. On TensorFlow also the `RaggedTensor` that
+                `predict` returns for batches of different lengths.
             scores: Used instead of `scores()`.
         """
         if scores is None and not self.built:
             raise ValueError(f"`{self.name}` has no scores before it is built: call it, or its model, once")
+        if hasattr(y_pred, "to_tensor"):
+            y_pred = y_pred.to_tensor(float("-inf"))  # masked, as the layer masks
         y_pred = ops.convert_to_tensor(y_pred)
         transitions, start, end = scores or self.scores()
         return Chain(y_pred, real_positions(y_pred), transitions, start, end)
