@@ -69,7 +69,7 @@ setup(
         "export": ["onnx>=1.17", "onnxruntime>=1.20", "tensorflow>=2.21", "tf2onnx>=1.17"],
         "reports": ["matplotlib>=3.9"],
         "serve": ["fastapi>=0.165", "prometheus-client>=0.20", "uvicorn>=0.54"],
-        "transformers": ["google-crc32c>=1.5", "tokenizers>=0.20"],
+        "transformers": ["google-crc32c>=1.6", "tokenizers>=0.20"],
         "vectors": ["gensim>=4.3"],
         "docs": [
             "jieba>=0.42.1",
@@ -80,7 +80,7 @@ setup(
         ],
         "test": [
             "gensim>=4.3",
-            "google-crc32c>=1.5",
+            "google-crc32c>=1.6",
             "hypothesis>=6.100",
             "import-linter>=2.17",
             "jieba>=0.42.1",
