@@ -147,7 +147,7 @@ def _show_sentences(run_dir, texts, console):
 
 
 def marked_sentences(gold, predicted):
-    """Predicted sentences with their wrong words in brackets, in red, each above the correct words that it lacks.
+    """Predicted sentences with right words in green, and wrong words in red and brackets above the correct ones.
 
     Args:
         gold: Sentences, each a list of words.
@@ -159,10 +159,10 @@ def marked_sentences(gold, predicted):
     lines, right, total = [], 0, 0
     for correct, words in zip(gold, predicted, strict=True):
         missed, wrong = _words_at_other_places(correct, words), _words_at_other_places(words, correct)
-        shown = [(f"[{word}]", "bold red") if place in wrong else word for place, word in enumerate(words)]
+        shown = [(f"[{word}]", "red") if place in wrong else (word, "green") for place, word in enumerate(words)]
         lines.append(Text.assemble("  ", *(part for word in shown for part in (word, " "))))
         if missed:
-            lines.append(Text("    correct: " + " ".join(correct[place] for place in missed), "green"))
+            lines.append(Text("    correct: " + " ".join(correct[place] for place in missed)))
         right, total = right + len(words) - len(wrong), total + len(words)
     return [*lines, Text(f"{right} of {total} words are right.")]
 

@@ -38,7 +38,8 @@ def test_wrong_words_of_the_demo_are_marked_at_their_place():
         "好",
         "4 of 5 words are right.",
     ]
-    assert [line.plain[span.start : span.end] for line in lines[:1] for span in line.spans] == ["[马上]"]
+    styles = [(lines[0].plain[span.start : span.end], str(span.style)) for span in lines[0].spans]
+    assert styles == [("他", "green"), ("从", "green"), ("[马上]", "red"), ("下来", "green")]
     same_characters = marked_sentences([["一", "一二"]], [["一一", "二"]])  # no word is right by its characters alone
     assert same_characters[0].plain.split() == ["[一一]", "[二]"]
 
