@@ -7,7 +7,7 @@ Names, arguments and results follow bojone/bert4keras `snippets.py` (Apache-2.0)
 import builtins
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from itertools import groupby
 from typing import Any
 
@@ -156,13 +156,12 @@ def truncate_sequences(maxlen: int, indices: int | Sequence[int], *sequences: An
     Returns:
         A list of the same lists.
     """
-    sequences = [x for x in sequences if x]
-    if not isinstance(indices, (list, tuple)):
-        indices = [indices] * len(sequences)
-    while sum(map(len, sequences)) > maxlen:
-        longest = int(np.argmax([len(x) for x in sequences]))
-        sequences[longest].pop(indices[longest])
-    return sequences
+    lists = [x for x in sequences if x]
+    places = [indices] * len(lists) if isinstance(indices, int) else indices
+    while sum(map(len, lists)) > maxlen:
+        longest = int(np.argmax([len(x) for x in lists]))
+        lists[longest].pop(places[longest])
+    return lists
 
 
 def text_segmentate(text: str, maxlen: int, seps: str = "\n", strips: str | None = None) -> list[str]:
@@ -214,7 +213,7 @@ class DataGenerator:
     def __init__(self, data: Iterable[Any], batch_size: int = 32, buffer_size: int | None = None) -> None:
         self.data = data
         self.batch_size = batch_size
-        self.steps = -(-len(data) // batch_size) if hasattr(data, "__len__") else None
+        self.steps = -(-len(data) // batch_size) if isinstance(data, Sized) else None
         self.buffer_size = buffer_size or batch_size * 1000
 
     def __len__(self):

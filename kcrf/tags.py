@@ -128,7 +128,7 @@ class TagScheme:
         >>> bmes().violations([0, 3, 1])
         [(1, 's', 'e'), (2, 'b', None)]
         """
-        found = []
+        found: list[tuple[int, str | None, str | None]] = []
         for position, tag in enumerate(tags):
             if tag < 0:
                 continue
@@ -187,7 +187,7 @@ def bio(types: Iterable[str]) -> TagScheme:
         begin = 1 + 2 * _type_index(types, label)
         return [begin] + [begin + 1] * (length - 1)
 
-    return TagScheme("bio", types, labels, starts, transitions, np.ones(len(labels), bool), inside)
+    return TagScheme("bio", tuple(types), labels, starts, transitions, np.ones(len(labels), bool), inside)
 
 
 def bioes(types: Iterable[str]) -> TagScheme:
@@ -207,7 +207,7 @@ def bioes(types: Iterable[str]) -> TagScheme:
         begin = 1 + 4 * _type_index(types, label)
         return [begin + 3] if length == 1 else [begin] + [begin + 1] * (length - 2) + [begin + 2]
 
-    return TagScheme("bioes", types, labels, opens, transitions, closed, inside)
+    return TagScheme("bioes", tuple(types), labels, opens, transitions, closed, inside)
 
 
 def check_tags(

@@ -14,7 +14,7 @@ from importlib import import_module
 from inspect import signature
 from numbers import Integral
 from types import SimpleNamespace
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -23,7 +23,7 @@ if OLD_HOST:
     os.environ.update(TF_KERAS="1", TF_USE_LEGACY_KERAS="1")  # bert4keras reads one, TensorFlow the other: set both
     from kcrf.backend import tf_keras as _host
 else:
-    from kcrf.backend import keras3 as _host
+    from kcrf.backend import keras3 as _host  # type: ignore[no-redef]
 
 Function = TypeVar("Function", bound=Callable[..., Any])  # what a decorator returns has the hints of what it was given
 Tensor: TypeAlias = Any  # of the backend that runs, or what it takes for one: an array, a list
@@ -36,7 +36,7 @@ backend_variable = _host.backend_variable
 batch_stream = _host.batch_stream
 call_with_replaced_weights = _host.call_with_replaced_weights
 as_keras3_optimizer = _host.as_keras3_optimizer
-keras = _host.keras
+keras: Any = _host.keras
 own_trainable_variables = _host.own_trainable_variables
 called_with_mask = _host.called_with_mask
 compiled_with = _host.compiled_with
@@ -129,7 +129,7 @@ def needs_keras_3(function: Function) -> Function:
     def refuse(*args, **kwargs):
         raise NotImplementedError(f"`{function.__name__}` needs Keras 3. Received: tf_keras")
 
-    return refuse if OLD_HOST else function
+    return cast(Function, refuse) if OLD_HOST else function
 
 
 def graph(function: Function) -> Function:
@@ -149,7 +149,7 @@ def graph(function: Function) -> Function:
         return run(tensor(emissions), *map(tensor, args), **{name: tensor(value) for name, value in kwargs.items()})
 
     run = _compiled(function)
-    return call
+    return cast(Function, call)
 
 
 def _compiled(function):

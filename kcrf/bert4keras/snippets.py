@@ -13,7 +13,7 @@ from kcrf.snippets import is_py2
 __all__ = list(snippets.__all__)
 
 
-def sequence_padding(
+def sequence_padding(  # type: ignore[no-redef]
     inputs: Sequence[Any],
     length: int | Sequence[int] | None = None,
     value: float = 0,

@@ -49,7 +49,7 @@ def load_bert4keras_weights(model: Any, path: str | PathLike[str], lr_multiplier
     changes = []
     for layer, (name, weights) in _pair_layers(layers, stored, path):
         for variable, array in _pair_weights(layer, name, weights, path):
-            if layer in divided:
+            if layer in divided and lr_multiplier is not None:
                 _warn_if_implausible(layer, array * lr_multiplier, lr_multiplier)
                 array = array * (lr_multiplier / float(ops.convert_to_numpy(layer.multiplier)))
             changes.append((variable, array))

@@ -153,7 +153,7 @@ def google_names(mapping: Mapping[str, Any], model: str = "bert") -> Mapping[str
     return _RenamedArrays(mapping, renamed)
 
 
-def huggingface_names(mapping: Mapping[str, Any], model: str = "bert") -> dict[str, Any]:
+def huggingface_names(mapping: Mapping[str, Any], model: str = "bert") -> Mapping[str, Any]:
     """Renames arrays from Google's names to Hugging Face's, and transposes kernels to (out, in).
 
     >>> list(huggingface_names({"bert/pooler/dense/bias": None}))

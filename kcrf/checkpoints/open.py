@@ -51,9 +51,9 @@ def open_checkpoint(path: "str | PathLike[str] | Checkpoint") -> "Checkpoint":
     """
     if isinstance(path, Checkpoint):
         return path
-    kind, path = _find(Path(path))
-    entries = {"safetensors": read_safetensors, "tensorflow": open_tensorflow, "torch": open_torch}[kind](path)
-    return Checkpoint(path, {name: entry for name, entry in entries.items() if not OPTIMIZER_SLOTS.search(name)})
+    kind, file = _find(Path(path))
+    entries = {"safetensors": read_safetensors, "tensorflow": open_tensorflow, "torch": open_torch}[kind](file)
+    return Checkpoint(file, {name: entry for name, entry in entries.items() if not OPTIMIZER_SLOTS.search(name)})
 
 
 class Checkpoint(Mapping):

@@ -36,7 +36,7 @@ class RawArray:
     nbytes: int
     dtype: str
     shape: tuple
-    checksum: int = None
+    checksum: int | None = None
 
     def read(self):
         """Reads the array into new, aligned memory. bfloat16 is converted to float32.

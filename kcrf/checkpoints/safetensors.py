@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Mapping
 from os import PathLike
+from typing import Any
 
 import numpy as np
 
@@ -98,7 +99,8 @@ def write_safetensors(
     >>> write_safetensors("model.safetensors", {"bias": np.zeros(4, "float32")})  # doctest: +SKIP
     """
     codes = {np.dtype(name): code for code, name in DTYPES.items() if name != "bfloat16"}
-    header, end = {"__metadata__": metadata or {"format": "pt"}}, 0
+    header: dict[str, Any] = {"__metadata__": metadata or {"format": "pt"}}
+    end = 0
     arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     for name, array in arrays.items():
         if array.dtype not in codes:
@@ -111,5 +113,5 @@ def write_safetensors(
         with open(folder / "file", "wb") as file:
             file.write(len(text).to_bytes(8, "little") + text)
             for array in arrays.values():
-                file.write(array.reshape(-1).view(np.uint8))
+                file.write(array.reshape(-1).view(np.uint8).data)
         os.replace(folder / "file", path)

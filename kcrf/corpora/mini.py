@@ -1,7 +1,9 @@
 """The small built-in corpora."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from kcrf.corpora.conll import read_conll
 from kcrf.corpora.segmented import read_segmented
@@ -35,6 +37,7 @@ def load_mini(task: str = "cws") -> Corpus:
     >>> entity_types(load_mini("ner").train)
     ('LOC', 'ORG', 'PER')
     """
+    readers: dict[str, tuple[Callable[[Path], Any], str]]
     readers = {"cws": (read_segmented, "mini"), "ner": (read_conll, "mini_ner")}
     if task not in readers:
         raise ValueError(f"`load_mini` has the tasks {sorted(readers)}. Received: task={task!r}")

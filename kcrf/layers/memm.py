@@ -96,7 +96,7 @@ class MaximumEntropyMarkovModel(ConditionalRandomField):
 
     def __init__(
         self,
-        lr_multiplier: float | str = 1,
+        lr_multiplier: float = 1,
         hidden_dim: int | None = None,
         transition_initializer: Any = "glorot_uniform",
         **kwargs: Any,

@@ -96,19 +96,19 @@ def regression_scores(gold: Sequence[float], predicted: Sequence[float]) -> dict
     >>> round(scores["pearson"], 4), round(scores["spearman"], 4), scores["mean_error"]
     (0.9844, 1.0, 5.0)
     """
-    gold, predicted = np.asarray(gold, "float64"), np.asarray(predicted, "float64")
-    if gold.shape != predicted.shape or gold.ndim != 1 or not len(gold):
+    gold_numbers, predictions = np.asarray(gold, "float64"), np.asarray(predicted, "float64")
+    if gold_numbers.shape != predictions.shape or gold_numbers.ndim != 1 or not len(gold_numbers):
         raise ValueError(
             "Gold and prediction must have as many numbers, at least one. "
-            f"Received: {gold.shape} in gold, {predicted.shape} in the prediction"
+            f"Received: {gold_numbers.shape} in gold, {predictions.shape} in the prediction"
         )
-    if not (np.isfinite(gold).all() and np.isfinite(predicted).all()):
+    if not (np.isfinite(gold_numbers).all() and np.isfinite(predictions).all()):
         raise ValueError("Gold and prediction must be finite numbers. Received: others")
     return {
-        "examples": len(gold),
-        "pearson": _pearson(gold, predicted),
-        "spearman": _pearson(_ranks(gold), _ranks(predicted)),
-        "mean_error": float(np.abs(gold - predicted).mean()),
+        "examples": len(gold_numbers),
+        "pearson": _pearson(gold_numbers, predictions),
+        "spearman": _pearson(_ranks(gold_numbers), _ranks(predictions)),
+        "mean_error": float(np.abs(gold_numbers - predictions).mean()),
     }
 
 

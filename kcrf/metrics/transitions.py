@@ -71,7 +71,7 @@ def transition_report(transitions: Any, scheme: Any, emissions: Any, decoded: An
     (1, 1, 2.0)
     """
     transitions, emissions = np.asarray(transitions, "float64"), np.asarray(emissions, "float64")
-    report = {}
+    report: dict[str, float | None] = {}
     if scheme is not None:
         legal = scheme.allowed_transitions
         lowest_legal = np.min(np.where(legal, transitions, np.inf), axis=1, keepdims=True)

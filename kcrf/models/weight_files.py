@@ -14,7 +14,16 @@ _HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _OBJECT_SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
 _NUMBERED_LAYER = re.compile(rf"layer_with_weights-(\d+)/(.+){re.escape(_OBJECT_SUFFIX)}$")
 # The parts of a layer in the order of its weights; TensorFlow stores them by name.
-_PARTS_IN_ORDER = ("p_dense", "q_dense", "k_dense", "v_dense", "i0_dense", "o_dense", "forward_layer", "backward_layer")
+_PARTS_IN_ORDER: tuple[str, ...] = (
+    "p_dense",
+    "q_dense",
+    "k_dense",
+    "v_dense",
+    "i0_dense",
+    "o_dense",
+    "forward_layer",
+    "backward_layer",
+)
 _PARTS_IN_ORDER += ("hidden_dense", "beta_dense", "gamma_dense")
 
 

@@ -177,7 +177,7 @@ def _depth_groups(model):
 class VariableTable(list):
     """Rows of `variable_table`: a list of dicts that `print` and `rich.print` show as a table."""
 
-    caption = None
+    caption: str | None = None
 
     def __rich__(self):
         from rich.table import Table

@@ -51,4 +51,4 @@ def learn_vocabulary(lines: Iterable[str], size: int, lower_case: bool = True) -
     learner.train_from_iterator(counted(), trainer)
     known = learner.get_vocab()
     others = [char for char, _ in characters.most_common() if char not in known and not char.isspace()]
-    return [*sorted(known, key=known.get), *others][:size]
+    return [*sorted(known, key=known.__getitem__), *others][:size]

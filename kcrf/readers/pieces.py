@@ -121,7 +121,7 @@ class PieceReader:
 
     def _units(self, encoded):
         """Start and end of each unit, `(units, 2)`, and the number of its first piece, `(units,)`."""
-        ids, starts, ends = encoded.token_ids, *encoded.offsets.T  # (pieces,) each
+        ids, (starts, ends) = encoded.token_ids, encoded.offsets.T  # (pieces,) each
         covered = np.maximum.accumulate(np.append(0, ends))  # (pieces + 1,): the end of all pieces before
         first = np.flatnonzero(~self._continues[ids] & (starts >= covered[:-1]))
         last = np.append(first[1:], len(ids))[: len(first)] - 1  # (units,)

@@ -167,7 +167,7 @@ class Settings(BasicSettings):
 
     def tag_scheme(self) -> TagScheme:
         """The `TagScheme` of the task, with the types."""
-        return bmes() if self.scheme == "bmes" else {"bio": bio, "bioes": bioes}[self.scheme](self.types)
+        return bmes() if self.scheme == "bmes" else {"bio": bio, "bioes": bioes}[str(self.scheme)](self.types)
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "Settings":

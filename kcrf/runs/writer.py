@@ -129,11 +129,11 @@ class RunWriter(RunFolder):
         """
         text = np.frombuffer(json.dumps(progress).encode(), np.uint8)
         numbered = {str(number): array for number, array in enumerate(arrays)}
-        self._write_aside(STATE, lambda path: np.savez(path, progress=text, **numbered))
+        self._write_aside(STATE, lambda path: np.savez(path, progress=text, **numbered))  # type: ignore[arg-type]
 
     def save_arrays(self, name: str, arrays: Mapping[str, np.ndarray]) -> None:
         """Writes a file of arrays, a dict."""
-        self._write_aside(name, lambda path: np.savez(path, **arrays))
+        self._write_aside(name, lambda path: np.savez(path, **arrays))  # type: ignore[arg-type]
 
     def save_log(self, rows: Sequence[Mapping[str, float]]) -> None:
         """Writes the log: a list of dicts, one for each epoch."""

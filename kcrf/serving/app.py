@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from pathlib import Path
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -96,8 +97,12 @@ def build_app(
     _add_page(app)
     _add_errors(app)
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
-    app.add_middleware(Connections, limits=limits, metrics=metrics, paths=[route.path for route in app.routes])
+    app.add_middleware(Connections, limits=limits, metrics=metrics, paths=_paths(app))
     return app
+
+
+def _paths(app):
+    return [route.path for route in app.routes]
 
 
 def _batcher(model, limits, metrics):
@@ -123,10 +128,11 @@ def _add_path(app, path, request_model, models, batchers, metrics):
     by_name = {model.name: model for model in models}
 
     async def answer(body: request_model):
-        model = _select(path, by_name, body.model)
-        texts = [_checked(model, text, f"texts[{number}]") for number, text in enumerate(body.texts)]
+        received: Any = body
+        model = _select(path, by_name, received.model)
+        texts = [_checked(model, text, f"texts[{number}]") for number, text in enumerate(received.texts)]
         try:
-            future = batchers[model.name].submit(texts, getattr(body, "top_k", 0))
+            future = batchers[model.name].submit(texts, getattr(received, "top_k", 0))
         except QueueFull:
             metrics.refused.labels(model.name).inc()
             raise HTTPException(503, "Too many texts wait; try again later", {"Retry-After": "1"}) from None
@@ -210,7 +216,7 @@ def _add_errors(app):
         if reason == HTTPStatus.NOT_FOUND.phrase:
             reason = f"There is no such path. This server has {paths}"
         elif error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-            reason = f"{request.url.path} needs {error.headers['Allow']}. Received: {request.method}"
+            reason = f"{request.url.path} needs {(error.headers or {})['Allow']}. Received: {request.method}"
         return _Json({"error": reason}, error.status_code, error.headers)
 
     @app.exception_handler(LoadedBeforeFork)
@@ -238,5 +244,5 @@ def _most_specific(errors):
 
 def _place(location):
     """The place of an error in the body, as texts[3]. Pydantic's names of types, after a number, are omitted."""
-    name, *parts = [*location[1:], ""]
+    name, *parts = list(location[1:]) + [""]
     return (name or "body") + "".join(f"[{part}]" for part in parts if isinstance(part, int))

@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from os import PathLike
+from typing import Any
 
 from kcrf.taggers import EntityRecognizer, TextClassifier, WordSegmenter
 from kcrf.taggers.open import open_run
@@ -112,7 +113,9 @@ class ServedModel:
         self.name, self.task, self.path = name, settings.task, PATHS[settings.task]
         self.labels = list(settings.labels if self.task == "classify" else settings.tag_scheme().types)
         self.pairs = self.task == "classify" and settings.pairs
-        self._run_dir, self._process, self._model = run_dir, None, None
+        self._run_dir = run_dir
+        self._process: int | None = None
+        self._model: Any = None
 
     def load(self) -> None:
         """Loads the network, unless it is loaded. Backends start threads then, so a process loads it after it forks.

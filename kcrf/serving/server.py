@@ -5,6 +5,7 @@ import signal
 import socket
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
+from functools import partial
 
 import uvicorn
 
@@ -30,7 +31,7 @@ def open_socket(host: str, port: int) -> socket.socket:
     try:
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except socket.gaierror as error:
-        raise OSError(f"{host}: {error.strerror.lower()}") from None
+        raise OSError(f"{host}: {str(error.strerror).lower()}") from None
     family, kind, protocol, _, address = addresses[0]
     bound = socket.socket(family, kind, protocol)  # asyncio sets TCP_NODELAY only where the protocol is named
     try:
@@ -38,7 +39,7 @@ def open_socket(host: str, port: int) -> socket.socket:
         bound.bind(address)
     except OSError as error:
         bound.close()
-        raise OSError(f"{host} port {port}: {error.strerror.lower()}") from None
+        raise OSError(f"{host} port {port}: {str(error.strerror).lower()}") from None
     return bound
 
 
@@ -78,7 +79,7 @@ def run_server(
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, limit_concurrency=_CONNECTIONS, lifespan="on"
     )
-    server = _Server(config, on_ready and (lambda: on_ready(address_of(bound))))
+    server = _Server(config, None if on_ready is None else partial(on_ready, address_of(bound)))
     with _without_sigterm():
         server.run(sockets=[bound])
 

@@ -7,7 +7,7 @@ faster than the library's own normalizers, whose Unicode tables also differ from
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, repeat
 from os import PathLike
 from typing import Any, NamedTuple
@@ -87,7 +87,7 @@ class Tokenizer:
         strip_accents: bool | None = None,
         tokenize_chinese_chars: bool = True,
     ) -> None:
-        token_dict = token_dict if isinstance(token_dict, dict) else load_vocab(token_dict)
+        token_dict = token_dict if isinstance(token_dict, Mapping) else load_vocab(token_dict)
         self._do_lower_case = do_lower_case
         self._strip_accents = bool(do_lower_case if strip_accents is None else strip_accents)
         self._split_chinese = bool(tokenize_chinese_chars)
@@ -100,6 +100,7 @@ class Tokenizer:
         self._vocab_size = len(token_dict)
         self._token_pad, self._token_unk, self._token_mask = "[PAD]", "[UNK]", "[MASK]"
         self._token_start, self._token_end = token_start, token_end
+        self._token_unk_id: int
         for name in ("pad", "unk", "mask", "start", "end"):
             if getattr(self, f"_token_{name}") in token_dict:
                 setattr(self, f"_token_{name}_id", token_dict[getattr(self, f"_token_{name}")])
@@ -234,8 +235,8 @@ class Tokenizer:
 
     def encode_batch(
         self,
-        texts: Iterable[str],
-        second_texts: Iterable[str] | None = None,
+        texts: Sequence[str],
+        second_texts: Sequence[str] | None = None,
         maxlen: int | None = None,
         pattern: str = "S*E*E",
         truncate_from: str | int = "right",
@@ -259,19 +260,20 @@ class Tokenizer:
         """
         if isinstance(texts, str):
             raise ValueError(f"`texts` is a list of strings. Received: {texts!r}")
-        rows = self._rows(list(texts))
+        rows: Iterable[Any] = self._rows(list(texts))
         if second_texts is None and maxlen is None:
             return [Encoding(ids, [0] * len(ids), places) for ids, places in rows]
-        seconds = repeat(([], np.zeros((0, 2), np.int64)), len(texts))
+        seconds: Iterable[Any] = repeat(([], np.zeros((0, 2), np.int64)), len(texts))
         if second_texts is not None:
             if len(second_texts) != len(texts):
                 raise ValueError(f"`second_texts` needs {len(texts)} texts. Received: {len(second_texts)} texts")
             seconds = self._rows(list(second_texts))
         index = self._truncation_index(truncate_from)
-        return [self._pair(*first, *second, maxlen, pattern, index) for first, second in zip(rows, seconds)]
+        return [self._pair(first, second, maxlen, pattern, index) for first, second in zip(rows, seconds)]
 
-    def _pair(self, first, first_places, second, second_places, maxlen, pattern, index):
+    def _pair(self, first_row, second_row, maxlen, pattern, index):
         """The encoding of two rows, cut to `maxlen` and joined."""
+        (first, first_places), (second, second_places) = first_row, second_row
         shared = self._shared_start(second, pattern)
         if maxlen is not None and len(first) + len(second) > maxlen + shared:
             cuts = _cuts(maxlen + shared, index, len(first), len(second))
@@ -391,10 +393,10 @@ class Tokenizer:
             places.append(origin[start:offset])
         return places
 
-    def decode(self, ids: Iterable[int] | None, tokens: list[str] | None = None) -> str:
+    def decode(self, ids: Iterable[int] | None = None, tokens: list[str] | None = None) -> str:
         """Joins ids (or tokens) to a readable text: no spaces between Chinese characters, spaces between words."""
         text = ""
-        tokens = [token for token in tokens or self.ids_to_tokens(ids) if not self._is_special(token)]
+        tokens = [token for token in tokens or self.ids_to_tokens(ids or []) if not self._is_special(token)]
         for place, token in enumerate(tokens):
             if token.startswith("##"):
                 text += token[2:]

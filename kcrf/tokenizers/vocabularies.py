@@ -46,7 +46,7 @@ def load_vocab(
     unknown = [token for token in first if token not in token_dict]
     if unknown:
         raise ValueError(f"{dict_path}: `startswith` needs tokens of the vocabulary. Received: {', '.join(unknown)}")
-    others = sorted((token for token in token_dict if token not in first), key=token_dict.get)
+    others = sorted((token for token in token_dict if token not in first), key=token_dict.__getitem__)
     kept = first + [token for token in others if _occurs_in_chinese(token)]
     return {token: place for place, token in enumerate(kept)}, [token_dict[token] for token in kept]
 

@@ -96,7 +96,7 @@ def train_tagger(
         batches = task.batches(settings, windows)
         if settings.steps is not None:
             settings = replace(settings, epochs=math.ceil(settings.steps / len(batches)))
-        settings = _with_lr_multiplier(settings, len(batches) * settings.epochs)
+        settings = _with_lr_multiplier(settings, len(batches) * (settings.epochs or 0))
         if progress:
             print_note(describe_settings(settings, len(parts["train"]), len(batches), sum(map(len, copies or []))))
         data["chosen"] = [name for name, value in asdict(settings).items() if value != getattr(given, name)]
