@@ -20,7 +20,7 @@ def long_description():
 setup(
     name="kcrf",
     version=version,
-    description="Sequence labelling with Keras: a CRF that learns, on top of anything",
+    description="Sequence labeling with Keras 3: a CRF layer, word segmenters and named-entity recognizers",
     long_description=long_description(),
     long_description_content_type="text/markdown",
     author="kcrf contributors",
@@ -32,7 +32,7 @@ setup(
         "keras",
         "crf",
         "conditional random field",
-        "sequence labelling",
+        "sequence labeling",
         "named entity recognition",
         "chinese word segmentation",
         "bert",

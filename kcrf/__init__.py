@@ -1,4 +1,4 @@
-"""kcrf: sequence labelling with Keras.
+"""kcrf: sequence labeling with Keras.
 
 `import kcrf.layers` registers the layers, losses, metrics, optimizers and schedules of kcrf with Keras, so that saved
 models load without `custom_objects`. `import kcrf` alone does not import Keras: tags, metrics, corpora, tokenizers and

@@ -61,7 +61,7 @@ def main(arguments=None):
 def _parser():
     parser = CommandParser(
         prog="kcrf",
-        description="Sequence labelling and text classification with Keras: train a model, use it, score it.",
+        description="Sequence labeling and text classification with Keras: train a model, use it, score it.",
         epilog="`kcrf COMMAND --help` lists the options of a command.",
     )
     parser.add_argument("--version", action="version", version=f"kcrf {__version__}")
