@@ -13,7 +13,7 @@ from kcrf.backend import JIT_PAYS_FOR_INFERENCE, keras, ops, path_of
 from kcrf.files import write_aside
 from kcrf.layers import ConditionalRandomField, suggest_lr_multiplier
 from kcrf.layers.chain_layer import real_positions
-from kcrf.layers.checks import warn_of_padding, warn_of_probabilities
+from kcrf.layers.checks import check_compiled, warn_of_padding, warn_of_probabilities
 from kcrf.layers.learning_rates import highest_rate
 from kcrf.metrics import advice, is_forbidden, transition_report
 from kcrf.optimizers.variables import PathAware
@@ -66,7 +66,7 @@ class CRFMonitor(keras.callbacks.Callback):
     Raises:
         ImportError: `log_dir` without TensorFlow, or `log_dir` or `heat_maps` without matplotlib.
         ValueError: The layer has no `trans` or `lr_multiplier`; or in `fit`: the model does not give the emissions of
-            the layer, or `data` has no sentences.
+            the layer, `data` has no sentences, or the outputs of a CRF are trained by a loss of Keras or another CRF.
 
     Example:
 
@@ -101,6 +101,7 @@ class CRFMonitor(keras.callbacks.Callback):
 
     def on_train_begin(self, logs=None):
         """Makes the model that gives the emissions; called by Keras."""
+        check_compiled(self.model)
         self._emissions = _model_of_emissions(self.model, self._layer)
         self._updates_before, self._epochs_before = self._updates(), len(self.history)
         self._steps, self._highest_rate = None, 0.0

@@ -70,3 +70,10 @@ def test_a_program_that_imports_the_layers_loads_saved_models(tmp_path):
 def test_parts_are_attributes_of_the_package_when_they_are_used():
     code = "import kcrf, sys\nprint('keras' in sys.modules, kcrf.tags.bmes().name, hasattr(kcrf, 'nothing'))"
     assert run(f"{code}\nprint(hasattr(kcrf, '_private'))").split() == ["False", "bmes", "False", "False"]
+
+
+def test_a_missing_backend_is_answered_with_its_extra():
+    code = "import sys; sys.modules['torch'] = None\ntry:\n    import kcrf.layers\nexcept ImportError as error:\n    "
+    printed = run(f"{code}print(error)")
+    assert "pip install 'kcrf[tensorflow]', 'kcrf[jax]' or 'kcrf[torch]'" in printed
+    assert printed.endswith("Received: no package torch")

@@ -13,9 +13,9 @@ import numpy as np
 from kcrf.backend import Functional, batch_stream, keras
 from kcrf.bert4keras.file_names import has_layer_of_kcrf
 
-__all__ = ["changes_of_calls"]
+__all__ = ["PARTS_OF_LAYERS", "changes_of_calls"]
 
-_PARTS_OF_LAYERS = "convolutional core embeddings merge normalization pooling recurrent wrappers".split()
+PARTS_OF_LAYERS = "embeddings convolutional core merge normalization pooling recurrent wrappers".split()
 
 
 def changes_of_calls():
@@ -30,7 +30,7 @@ def changes_of_calls():
     yield keras.layers.Layer, "output_mask", property(output_mask)
     yield Functional, "add_loss", add_loss
     yield keras.utils, "multi_gpu_model", multi_gpu_model
-    for part in _PARTS_OF_LAYERS:
+    for part in PARTS_OF_LAYERS:
         yield sys.modules, f"keras.layers.{part}", keras.layers
 
 
