@@ -45,7 +45,7 @@ class NGramScores(LayerWithMultiplier):
         tags: int,
         buckets: int,
         dropout: float = 0.5,
-        lr_multiplier: float | str = 10,
+        lr_multiplier: float = 10,
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
@@ -72,8 +72,7 @@ class NGramScores(LayerWithMultiplier):
 
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:
         """The emission scores."""
-        if training:
-            self._note_training()
+        self._trained = self._trained or bool(training)
         scores = ops.take(self._stored, inputs, axis=0)  # (batch, time, features, tags)
         scores = with_learning_rate_multiplier(scores, self.multiplier)
         weights = ops.cast(ops.not_equal(inputs, 0), "float32")  # (batch, time, features)
