@@ -10,7 +10,7 @@ import changed_keras  # noqa: F401 (takes back the changes of `kcrf.bert4keras`)
 import pytest
 
 import kcrf
-from kcrf.backend import OLD_HOST, backend_name, keras
+from kcrf.backend import OLD_HOST, backend_name
 
 PACKAGE = Path(kcrf.__file__).parent
 ROOT = PACKAGE.parent
@@ -101,9 +101,8 @@ def test_the_code_of_the_readme_prints_what_its_comments_say(tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     tagger, segmenter = CODE.finditer(text)
-    keras.utils.set_random_seed(0)
     run([tagger], text, "README.md")
-    assert score_in(capsys.readouterr().out) == pytest.approx(score_in(tagger[2]), abs=0.03)
+    assert score_in(capsys.readouterr().out) == pytest.approx(score_in(tagger[2]), abs=0.02)
     run([segmenter], text, "README.md")
     promised = re.search(r"# (\[.*\])$", segmenter[2], re.MULTILINE)[1]
     assert capsys.readouterr().out.splitlines()[-1] == promised
