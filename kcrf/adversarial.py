@@ -130,8 +130,8 @@ def _embeddings(model, name):
     layers = {layer.name: layer for layer in model._flatten_layers()}
     variable = getattr(layers.get(name), "embeddings", None)
     if variable is None:
-        known = [layer.name for layer in layers.values() if hasattr(layer, "embeddings")]
-        raise ValueError(f"`embedding` must name a layer with embeddings, one of {known}. Received: {name!r}")
+        names = [layer.name for layer in layers.values() if hasattr(layer, "embeddings")]
+        raise ValueError(f"`embedding` must name a layer with embeddings, one of {names}. Received: {name!r}")
     if not any(variable is other for other in model.trainable_variables):
         raise ValueError(f"The embeddings must be trained. Received: {name!r}, which is frozen")
     return variable
@@ -159,9 +159,9 @@ def _step_on_tensorflow(model, variable, prepare, step):
         variable.assign_add(addition * tf.ones_like(variable))
         with tf.GradientTape() as tape:
             loss = _loss(model, data)
-        found = tf.convert_to_tensor(tape.gradient(loss, backend_variable(variable)))
+        slope = tf.convert_to_tensor(tape.gradient(loss, backend_variable(variable)))
         variable.assign_sub(addition * tf.ones_like(variable))
-        return found
+        return slope
 
     def train_step(data):
         data, addition = prepare(data, lambda x: model(x, training=False), gradient, tf.random.normal)
@@ -184,9 +184,9 @@ def _step_on_torch(model, variable, prepare, step):
         add(addition)
         model.zero_grad()
         _loss(model, data).backward()
-        found, variable.value.grad = variable.value.grad, None
+        slope, variable.value.grad = variable.value.grad, None
         add(-addition)
-        return found
+        return slope
 
     def predict(x):
         with torch.no_grad():
@@ -211,20 +211,20 @@ def _step_on_jax(model, variable, prepare, step):
     seed = random.randrange(2**31)
 
     def train_step(state, data):
-        trained, others, optimizer, metrics = state
+        trained, non_trainable, optimizer, metrics = state
         index = _index_of(model.trainable_variables, variable)
 
         def gradient(data, addition=0.0):
             def loss_at(value):
                 x, y, weight = keras.utils.unpack_x_y_sample_weight(data)
                 values = _with(trained, index, value)
-                more = {"training": True, "optimizer_variables": optimizer}
-                return model.compute_loss_and_updates(values, others, metrics, x, y, weight, **more)[0]
+                options = {"training": True, "optimizer_variables": optimizer}
+                return model.compute_loss_and_updates(values, non_trainable, metrics, x, y, weight, **options)[0]
 
             return jax.grad(loss_at)(trained[index] + addition)
 
         def predict(x):
-            return model.stateless_call(trained, others, x, training=False)[0]
+            return model.stateless_call(trained, non_trainable, x, training=False)[0]
 
         def normal(shape):  # another draw at each step
             steps = optimizer[_index_of(model.optimizer.variables, model.optimizer.iterations)]
@@ -232,7 +232,7 @@ def _step_on_jax(model, variable, prepare, step):
 
         data, addition = prepare(data, predict, gradient, normal)
         moved = _with(trained, index, trained[index] + addition)
-        logs, (trained, *state) = step((moved, others, optimizer, metrics), data)
+        logs, (trained, *state) = step((moved, non_trainable, optimizer, metrics), data)
         return logs, (_with(trained, index, trained[index] - addition), *state)
 
     return train_step
@@ -294,14 +294,14 @@ def _penalized_on_jax(model, variable, scale, compute):
     """`compute_loss_and_updates` with the penalty."""
     import jax
 
-    def penalized(trained, *others, training=False, **kwargs):
+    def penalized(trained, *args, training=False, **kwargs):
         index = _index_of(model.trainable_variables, variable)
 
         def loss_at(value):
-            return compute(_with(trained, index, value), *others, training=training, **kwargs)
+            return compute(_with(trained, index, value), *args, training=training, **kwargs)
 
         if not training:
-            return compute(trained, *others, training=training, **kwargs)
+            return compute(trained, *args, training=training, **kwargs)
         (loss, updates), gradient = jax.value_and_grad(loss_at, has_aux=True)(trained[index])
         return loss + 0.5 * scale * ops.sum(ops.square(gradient)), updates
 

@@ -111,17 +111,17 @@ class CRFMonitor(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         """Measures, prints and writes; called by Keras."""
         last = self.history[-1]["epoch"] if self.history else 0
-        row = {"epoch": max(epoch, last) + 1}  # with `fit(epochs=1)` in a loop, `epoch` is always 0
+        record = {"epoch": max(epoch, last) + 1}  # with `fit(epochs=1)` in a loop, `epoch` is always 0
         self.transitions.append(self._scores())
-        row.update(self._measure())
-        row.update(self._rates())
+        record.update(self._measure())
+        record.update(self._rates())
         if logs is not None:
-            logs.update({name: value for name, value in row.items() if name not in ("epoch", "illegal")})
-        row["advice"] = advice(row)
-        self.history.append(row)
+            logs.update({name: value for name, value in record.items() if name not in ("epoch", "illegal")})
+        record["advice"] = advice(record)
+        self.history.append(record)
         if self._verbose:
-            print(_line(row), flush=True)
-        self._write(row)
+            print(_line(record), flush=True)
+        self._write(record)
 
     def _scores(self):
         return np.array(ops.convert_to_numpy(self._layer.trans))
@@ -148,15 +148,21 @@ class CRFMonitor(keras.callbacks.Callback):
             warn_of_probabilities(self._layer, emissions[real])
         decoded = _best_paths(self._layer, emissions, real)  # (batch, time)
         report = transition_report(self.transitions[-1], self._scheme, emissions[real], decoded[real])
-        row = {"transition_size": report["size"], "emission_gap": report["gap"], "viterbi_differs": report["differs"]}
+        measures = {
+            "transition_size": report["size"],
+            "emission_gap": report["gap"],
+            "viterbi_differs": report["differs"],
+        }
         if self._first is not None:
             allowed = ~is_forbidden(self._first)  # (tags, tags)
-            row["transition_change"] = float(np.std((self.transitions[-1] - self._first)[allowed], dtype="float64"))
-        row.update({name: report[name] for name in ("illegal_above_legal", "illegal") if name in report})
-        if self._tags is not None and (known := real & (self._tags >= 0)).any():
-            right = {"argmax_accuracy": np.argmax(emissions, axis=-1), "viterbi_accuracy": decoded}
-            row.update({name: float(np.mean((found == self._tags)[known])) for name, found in right.items()})
-        return row
+            measures["transition_change"] = float(
+                np.std((self.transitions[-1] - self._first)[allowed], dtype="float64")
+            )
+        measures.update({name: report[name] for name in ("illegal_above_legal", "illegal") if name in report})
+        if self._tags is not None and (labeled := real & (self._tags >= 0)).any():
+            paths = {"argmax_accuracy": np.argmax(emissions, axis=-1), "viterbi_accuracy": decoded}
+            measures.update({name: float(np.mean((path == self._tags)[labeled])) for name, path in paths.items()})
+        return measures
 
     def _rates(self):
         """The current rates, and the multiplier that is suggested for as many updates as `fit` will make."""
@@ -177,19 +183,19 @@ class CRFMonitor(keras.callbacks.Callback):
     def _updates(self):
         return int(ops.convert_to_numpy(self.model.optimizer.iterations))
 
-    def _write(self, row):
-        name = f"epoch-{row['epoch']:03}.png"
+    def _write(self, record):
+        name = f"epoch-{record['epoch']:03}.png"
         if self._csv:
             self._write_csv()
         if not (self._heat_maps or self._board):
             return
         picture = io.BytesIO()
-        transition_heat_map({f"epoch {row['epoch']}": self.transitions[-1]}, self._scheme, picture)
+        transition_heat_map({f"epoch {record['epoch']}": self.transitions[-1]}, self._scheme, picture)
         if self._heat_maps:
             self._heat_maps.mkdir(parents=True, exist_ok=True)
             write_aside(self._heat_maps / name, lambda path: path.write_bytes(picture.getvalue()))
         if self._board:
-            self._board.write(row, picture.getvalue())
+            self._board.write(record, picture.getvalue())
 
     def _write_csv(self):
         text = io.StringIO(newline="")
@@ -243,24 +249,24 @@ def _factor_of(optimizer, model, layer):
     """The factor by which an optimizer of kcrf multiplies the layer's rate; 1 for any other optimizer."""
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)
     paths = [path_of(variable) for variable in model.trainable_variables]
-    own = path_of(layer.weights[0])
-    if not isinstance(optimizer, PathAware) or own not in paths:
+    transitions_path = path_of(layer.weights[0])
+    if not isinstance(optimizer, PathAware) or transitions_path not in paths:
         return 1.0
-    return optimizer.variable_settings(paths)[paths.index(own)]["multiplier"]
+    return optimizer.variable_settings(paths)[paths.index(transitions_path)]["multiplier"]
 
 
-def _line(row):
+def _line(record):
     """The line that is printed for an epoch."""
     line = "epoch {epoch}: transitions {transition_size:.2f}, emission gap {emission_gap:.2f}, "
-    if row.get("illegal"):
+    if record.get("illegal"):
         line += "illegal above legal {illegal_above_legal} of {illegal}, "
-    elif "illegal" in row:
+    elif "illegal" in record:
         line += "illegal ones forbidden, "
-    if "viterbi_accuracy" in row:
+    if "viterbi_accuracy" in record:
         line += "accuracy {viterbi_accuracy:.1%} by Viterbi and {argmax_accuracy:.1%} by argmax, "
     line += "Viterbi differs from argmax at {viterbi_differs:.1%} of tokens, learning rate {learning_rate:.2g} "
     line += "x {lr_multiplier:g} (suggested x {suggested_lr_multiplier:g}): {advice}"
-    return line.format(**row)
+    return line.format(**record)
 
 
 class _Board:
@@ -273,13 +279,13 @@ class _Board:
             raise ImportError("`log_dir` needs TensorFlow: pip install 'kcrf[tensorflow]'") from None
         self._tf, self._writer = tf, tf.summary.create_file_writer(str(log_dir))
 
-    def write(self, row, picture):
+    def write(self, record, picture):
         width, height = (str(int.from_bytes(picture[at : at + 4], "big")) for at in (16, 20))  # in the header of a PNG
         with self._writer.as_default():
-            for name, value in row.items():
+            for name, value in record.items():
                 if not isinstance(value, str) and name != "epoch":
-                    self._write("scalars", f"crf/{name}", np.float32(value), row["epoch"])
-            self._write("images", "crf/transitions", [width, height, picture], row["epoch"])
+                    self._write("scalars", f"crf/{name}", np.float32(value), record["epoch"])
+            self._write("images", "crf/transitions", [width, height, picture], record["epoch"])
         self._writer.flush()
 
     def _write(self, plugin, tag, value, step):

@@ -131,17 +131,18 @@ def sequence_padding(
     """
     if mode not in ("post", "pre"):
         raise ValueError(f"`mode` must be 'post' or 'pre'. Received: mode={mode!r}")
-    arrays = [np.asarray(x) for x in inputs]
+    arrays = [np.asarray(array) for array in inputs]
     if not arrays:
         raise ValueError("`sequence_padding` needs at least one sequence. Received: inputs=[]")
     if length is None:
-        length = np.max([x.shape[:seq_dims] for x in arrays], axis=0)
+        length = np.max([array.shape[:seq_dims] for array in arrays], axis=0)
     length = [int(n) for n in np.atleast_1d(length)[:seq_dims]]
     shape = (len(arrays), *length, *arrays[0].shape[seq_dims:])
     padded = np.full(shape, value, dtype=np.result_type(*arrays))
-    for row, x in zip(padded, arrays):
-        x = x[tuple(slice(n) for n in length)]
-        row[tuple(slice(n) if mode == "post" else slice(size - n, None) for n, size in zip(x.shape, length))] = x
+    for target, array in zip(padded, arrays):
+        array = array[tuple(slice(n) for n in length)]
+        place = (slice(n) if mode == "post" else slice(size - n, None) for n, size in zip(array.shape, length))
+        target[tuple(place)] = array
     return padded
 
 

@@ -28,22 +28,23 @@ def span_probabilities(posterior, scheme, spans):
     Returns:
         For each sentence a float32 array with one probability per span.
     """
-    rows, first, tags, excluded = _tags_of_spans(scheme, spans, posterior.mask)
-    found = np.zeros(len(rows), "float32")
-    if len(rows):
+    sentences, first, tags, excluded = _tags_of_spans(scheme, spans, posterior.mask)
+    probabilities = np.zeros(len(sentences), "float32")
+    if len(sentences):
         ends = np.cumsum([len(span_tags) for span_tags in tags])
         cuts = np.searchsorted(ends, np.arange(_POSITIONS_AT_ONCE, ends[-1], _POSITIONS_AT_ONCE))
-        for some in np.split(np.arange(len(rows)), np.unique(cuts[cuts > 0])):
-            found[some] = posterior.of_spans(rows[some], first[some], [tags[i] for i in some], excluded[some])
-    return np.split(found, np.cumsum([len(row_spans) for row_spans in spans])[:-1])
+        for part in np.split(np.arange(len(sentences)), np.unique(cuts[cuts > 0])):
+            tags_of_part = [tags[i] for i in part]
+            probabilities[part] = posterior.of_spans(sentences[part], first[part], tags_of_part, excluded[part])
+    return np.split(probabilities, np.cumsum(list(map(len, spans)))[:-1])
 
 
 def _tags_of_spans(scheme, spans, mask):
     """For each span its sentence, the number of its first real position, its tags, and the tag not to follow or -1."""
-    rows, first, tags, excluded = [], [], [], []
-    for row, row_spans in enumerate(spans):
-        real = [0, *np.cumsum(mask[row]).tolist()]  # before each position, how many real ones
-        for start, end, *label in row_spans:
+    sentences, first, tags, excluded = [], [], [], []
+    for sentence, sentence_spans in enumerate(spans):
+        real = [0, *np.cumsum(mask[sentence]).tolist()]  # before each position, how many real ones
+        for start, end, *label in sentence_spans:
             if len(label) != bool(scheme.types):
                 raise ValueError(
                     f"A {scheme.name} span has {2 + bool(scheme.types)} members. Received: {(start, end, *label)}"
@@ -54,11 +55,11 @@ def _tags_of_spans(scheme, spans, mask):
                     f"Received: {(start, end, *label)}"
                 )
             span_tags, follower = _pattern(scheme, real[end] - real[start], *label)
-            rows.append(row)
+            sentences.append(sentence)
             first.append(real[start])
             tags.append(span_tags)
             excluded.append(follower)
-    return np.array(rows, int), np.array(first, int), tags, np.array(excluded, int)
+    return np.array(sentences, int), np.array(first, int), tags, np.array(excluded, int)
 
 
 @lru_cache(maxsize=4096)
@@ -89,29 +90,29 @@ class Posterior:
         self.order = np.argsort(~mask, axis=1, kind="stable")
         self.counts = mask.sum(axis=1)
 
-    def of_spans(self, rows, first, tags, excluded):
+    def of_spans(self, sentences, first, tags, excluded):
         """The probabilities `(spans,)` of spans as `_tags_of_spans` returns them."""
         lengths = np.array([len(span_tags) for span_tags in tags])
         ends = np.cumsum(lengths)
-        span = np.repeat(np.arange(len(rows)), lengths)  # (positions of all spans,)
+        span = np.repeat(np.arange(len(sentences)), lengths)  # (positions of all spans,)
         offset = np.arange(ends[-1]) - np.repeat(ends - lengths, lengths)
         tags = np.concatenate(tags)
-        begin = self.marginals[rows, self.order[rows, first], tags[ends - lengths]]  # (spans,)
+        begin = self.marginals[sentences, self.order[sentences, first], tags[ends - lengths]]  # (spans,)
 
         after = np.flatnonzero(offset)  # what has a tag of its span before it
-        scores = self.given(rows[span[after]], first[span[after]] + offset[after], tags[after - 1])
-        inside = np.zeros(len(rows))
+        scores = self.log_conditionals(sentences[span[after]], first[span[after]] + offset[after], tags[after - 1])
+        inside = np.zeros(len(sentences))
         np.add.at(inside, span[after], scores[np.arange(len(after)), tags[after]])
 
-        cut = np.flatnonzero((excluded >= 0) & (first + lengths < self.counts[rows]))
-        scores = self.given(rows[cut], first[cut] + lengths[cut], tags[ends[cut] - 1])
+        cut = np.flatnonzero((excluded >= 0) & (first + lengths < self.counts[sentences]))
+        scores = self.log_conditionals(sentences[cut], first[cut] + lengths[cut], tags[ends[cut] - 1])
         scores[np.arange(len(cut)), excluded[cut]] = -np.inf
         inside[cut] += _log_sum(scores)[:, 0]
         return np.minimum(begin * np.exp(inside), 1.0)
 
-    def given(self, rows, numbers, before):
+    def log_conditionals(self, sentences, numbers, before):
         """The log probabilities of all tags at the n-th real positions, given the tags before; `(positions, tags)`."""
-        scores = self._transitions[before] + self._onward[rows, self.order[rows, numbers]]
+        scores = self._transitions[before] + self._onward[sentences, self.order[sentences, numbers]]
         return scores - _log_sum(scores)
 
 

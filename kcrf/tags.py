@@ -128,18 +128,18 @@ class TagScheme:
         >>> bmes().violations([0, 3, 1])
         [(1, 's', 'e'), (2, 'b', None)]
         """
-        found: list[tuple[int, str | None, str | None]] = []
+        violations: list[tuple[int, str | None, str | None]] = []
         for position, tag in enumerate(tags):
             if tag < 0:
                 continue
             if position == 0 and not self.allowed_starts[tag]:
-                found.append((0, None, self.labels[tag]))
+                violations.append((0, None, self.labels[tag]))
             previous = tags[position - 1] if position else -1
             if previous >= 0 and not self.allowed_transitions[previous, tag]:
-                found.append((position, self.labels[previous], self.labels[tag]))
+                violations.append((position, self.labels[previous], self.labels[tag]))
         if len(tags) and tags[-1] >= 0 and not self.allowed_ends[tags[-1]]:
-            found.append((len(tags) - 1, self.labels[tags[-1]], None))
-        return found
+            violations.append((len(tags) - 1, self.labels[tags[-1]], None))
+        return violations
 
     def repair(self, tags: Iterable[int]) -> list[int]:
         """Converts tags to legal tags of the same spans, those of `decode`. Legal sequences do not change.
@@ -235,13 +235,14 @@ def check_tags(
     """
     sentences = [[int(tag) for tag in tags] for tags in sentences]
     _check_ranges(sentences, scheme, lengths)
-    broken = {number: found for number, tags in enumerate(sentences) if (found := scheme.violations(tags))}
+    broken = {number: violations for number, tags in enumerate(sentences) if (violations := scheme.violations(tags))}
     if not repair and broken:
         total = sum(map(len, broken.values()))
-        first = [(number, *violation) for number, found in broken.items() for violation in found][:_MOST_VIOLATIONS]
+        places = [(number, *violation) for number, violations in broken.items() for violation in violations]
         raise ValueError(
             f"Tags must follow the scheme {scheme.name}; `repair=True` mends them. Received: {total} violations in "
-            f"{len(broken)} of {len(sentences)} sentences, first {'; '.join(_describe(*item) for item in first)}"
+            f"{len(broken)} of {len(sentences)} sentences, "
+            f"first {'; '.join(_describe(*place) for place in places[:_MOST_VIOLATIONS])}"
         )
     for number in broken:
         try:

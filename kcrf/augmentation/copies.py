@@ -77,16 +77,16 @@ def altered_copies(
         return [_copies_of(number, item, copies, names, seed, partial(alter, number)) for number, item in numbered]
 
 
-def _copies_of(number, item, copies, names, seed, alter):
-    found = []
-    for copy in range(copies):
+def _copies_of(number, item, count, names, seed, alter):
+    copies = []
+    for copy in range(count):
         random = np.random.default_rng([seed, number, copy])
         for name in random.permutation(names).tolist():
             altered = alter(name, random)
-            if altered != item and altered not in found:
-                found.append(altered)
+            if altered != item and altered not in copies:
+                copies.append(altered)
                 break
-    return found
+    return copies
 
 
 def _alterations(task, items, share, synonyms):

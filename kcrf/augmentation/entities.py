@@ -6,7 +6,7 @@
 from collections import defaultdict
 from typing import NamedTuple
 
-from kcrf.augmentation.pieces import Piece, apart, choose, group_known, pick, pieces_of, with_texts
+from kcrf.augmentation.pieces import Piece, apart, choose, group_words, pick, pieces_of, with_texts
 from kcrf.corpora import Sentence
 from kcrf.readers.word_tokens import token_spans
 
@@ -47,7 +47,7 @@ class EntityPools:
                     mentions[segment.label].setdefault(texts, segment.pieces)
         tokens = [end - start for sentence in sentences for start, end in sentence.tokens]
         self.are_characters = bool(tokens) and tokens.count(1) >= _CHARACTERS * len(tokens)
-        self.mentions = {label: list(found.values()) for label, found in mentions.items()}
+        self.mentions = {label: list(by_texts.values()) for label, by_texts in mentions.items()}
 
 
 def alter_sentence(sentence, name, share, synonyms, random, pools):
@@ -75,14 +75,14 @@ def alter_sentence(sentence, name, share, synonyms, random, pools):
 
 def _apart(segments, before):
     """Segments whose words do not run together."""
-    found, known = ([piece for segment in part for piece in segment.pieces] for part in (segments, before))
-    pieces = iter(apart(found, known))
+    altered, original = ([piece for segment in part for piece in segment.pieces] for part in (segments, before))
+    pieces = iter(apart(altered, original))
     return [Segment(label, [next(pieces) for _ in inner]) for label, inner in segments]
 
 
 def _segments(sentence):
     """The `Segment`s of a sentence, and what stands after the last one."""
-    found, edge = [], 0
+    labeled_spans, edge = [], 0
     tokens = list(sentence.tokens) or token_spans(sentence.text).tolist()
     for start, end, label in [*sentence.spans, (len(sentence.text), len(sentence.text), None)]:
         outside = _clipped(tokens, edge, start)
@@ -91,11 +91,11 @@ def _segments(sentence):
             inside = inside or [(start, end)]
             inside[0] = (start, inside[0][1])
             inside[-1] = (inside[-1][0], end)
-        found += [(None, outside)] * bool(outside) + [(label, inside)] * bool(inside)
+        labeled_spans += [(None, outside)] * bool(outside) + [(label, inside)] * bool(inside)
         edge = end
-    pieces, tail = pieces_of(sentence.text, [span for _, spans in found for span in spans])
+    pieces, tail = pieces_of(sentence.text, [span for _, spans in labeled_spans for span in spans])
     pieces = iter(pieces)
-    return [Segment(label, [next(pieces) for _ in spans]) for label, spans in found], tail
+    return [Segment(label, [next(pieces) for _ in spans]) for label, spans in labeled_spans], tail
 
 
 def _clipped(tokens, start, end):
@@ -129,10 +129,10 @@ def _exchange_mentions(segments, share, random, pools):
     for i in (entities[n] for n in choose(random, len(entities), share)):
         label, pieces = segments[i]
         texts = [piece.text for piece in pieces]
-        others = [other for other in pools.mentions[label] if [piece.text for piece in other] != texts]
-        if others:
-            first, *rest = pick(random, others)
-            segments[i] = Segment(label, [Piece(pieces[0].gap, first.text), *rest])
+        candidates = [other for other in pools.mentions[label] if [piece.text for piece in other] != texts]
+        if candidates:
+            first, *followers = pick(random, candidates)
+            segments[i] = Segment(label, [Piece(pieces[0].gap, first.text), *followers])
     return segments
 
 
@@ -150,15 +150,15 @@ def _replace_by_synonyms(segments, share, random, synonyms, as_characters):
     places = [
         (i, group)
         for i, (label, pieces) in enumerate(segments)
-        for group in group_known(pieces, synonyms.__contains__, synonyms.longest)
+        for group in group_words(pieces, synonyms.__contains__, synonyms.longest)
         if label is None and synonyms.of(_joined(pieces, group))
     ]
     segments = list(segments)
     for i, (start, stop) in reversed([places[n] for n in choose(random, len(places), share)]):
         pieces = segments[i].pieces
         new = pick(random, synonyms.of(_joined(pieces, (start, stop))))
-        first, *rest = [Piece("", character) for character in new] if as_characters else pieces_of(new)[0]
-        replaced = [Piece(pieces[start].gap, first.text), *rest]
+        first, *followers = [Piece("", character) for character in new] if as_characters else pieces_of(new)[0]
+        replaced = [Piece(pieces[start].gap, first.text), *followers]
         segments[i] = Segment(None, [*pieces[:start], *replaced, *pieces[stop:]])
     return segments
 

@@ -7,7 +7,7 @@ import numpy as np
 from kcrf.corpora import join_tokens
 from kcrf.readers.word_tokens import token_spans
 
-__all__ = ["Piece", "apart", "choose", "gap_between", "group_known", "pick", "pieces_of", "text_of", "with_texts"]
+__all__ = ["Piece", "apart", "choose", "gap_between", "group_words", "pick", "pieces_of", "text_of", "with_texts"]
 
 
 class Piece(NamedTuple):
@@ -60,13 +60,13 @@ def apart(pieces, before):
     >>> text_of(apart([miss, not_, do], [do, not_, miss]))
     " missn't do"
     """
-    known, found = {_context(before, i) for i in range(len(before))}, list(pieces)
-    for i, piece in enumerate(found):
-        context = _context(found, i)
+    contexts_before, separated = {_context(before, i) for i in range(len(before))}, list(pieces)
+    for i, piece in enumerate(separated):
+        context = _context(separated, i)
         start = sum(map(len, context[:-1]))
-        if start and context not in known and start not in token_spans("".join(context))[:, 0]:
-            found[i] = Piece(" ", piece.text)
-    return found
+        if start and context not in contexts_before and start not in token_spans("".join(context))[:, 0]:
+            separated[i] = Piece(" ", piece.text)
+    return separated
 
 
 def _context(pieces, number):
@@ -77,12 +77,12 @@ def _context(pieces, number):
     return tuple(piece.text for piece in pieces[first : number + 1])
 
 
-def gap_between(left, right):
+def gap_between(before, after):
     """What stands between two words that come to stand side by side: a blank, except in Chinese and Japanese."""
-    return join_tokens([left, right])[0][len(left) : -len(right)]
+    return join_tokens([before, after])[0][len(before) : -len(after)]
 
 
-def group_known(pieces, known, longest):
+def group_words(pieces, is_word, longest):
     """Groups neighbouring pieces that together are a known word; the longest word is taken first.
 
     Args:
@@ -93,7 +93,7 @@ def group_known(pieces, known, longest):
     Returns:
         A list of `(start, stop)`, which cover all pieces.
 
-    >>> group_known(pieces_of("大学生活")[0], {"大学", "生活"}.__contains__, 2)
+    >>> group_words(pieces_of("大学生活")[0], {"大学", "生活"}.__contains__, 2)
     [(0, 2), (2, 4)]
     """
     groups, start = [], 0
@@ -104,7 +104,7 @@ def group_known(pieces, known, longest):
             text += pieces[end].text
             if pieces[end].gap or len(text) > longest:
                 break
-            if known(text):
+            if is_word(text):
                 stop = end + 1
         groups.append((start, stop))
         start = stop

@@ -41,8 +41,8 @@ class Synonyms:
         A capitalised word is also looked up in lower case; its synonyms are then capitalised.
         """
         key = self._key(word)
-        found = () if key is None else self._find(key)
-        return found if key == word else tuple(other[:1].upper() + other[1:] for other in found)
+        synonyms = () if key is None else self._find(key)
+        return synonyms if key == word else tuple(other[:1].upper() + other[1:] for other in synonyms)
 
     def _key(self, word):
         """The word, or its form in lower case, as it is listed; None if neither is."""
@@ -70,9 +70,9 @@ class _Neighbours(Synonyms):
         self._find = lru_cache(maxsize=1 << 16)(self._nearest)
 
     def _nearest(self, word):
-        own = self._others[word]
-        similarities = self._vectors @ self._vectors[own]  # (words,)
-        similarities[own] = -1.0
+        index = self._others[word]
+        similarities = self._vectors @ self._vectors[index]  # (words,)
+        similarities[index] = -1.0
         best = np.argsort(-similarities, kind="stable")[:_NEAREST]
         return tuple(self._words[i] for i in best if similarities[i] >= _LEAST_SIMILARITY)
 

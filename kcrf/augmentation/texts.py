@@ -7,7 +7,7 @@ from kcrf.augmentation.pieces import (
     apart,
     choose,
     gap_between,
-    group_known,
+    group_words,
     pick,
     pieces_of,
     text_of,
@@ -30,7 +30,7 @@ def alter_example(example, name, share, synonyms, random):
     """
     field = "text" if example.text_b is None or random.random() < 0.5 else "text_b"
     pieces, tail = pieces_of(getattr(example, field))
-    groups = group_known(pieces, synonyms.__contains__, synonyms.longest)
+    groups = group_words(pieces, synonyms.__contains__, synonyms.longest)
     words = [Piece(pieces[start].gap, text_of(pieces[start:stop])[len(pieces[start].gap) :]) for start, stop in groups]
     altered = apart(_OPERATIONS[name](words, share, synonyms, random), words)
     return replace(example, **{field: text_of(altered, tail)})
@@ -43,17 +43,17 @@ def _count(words, share):
 def _replace(words, share, synonyms, random):
     """Each occurrence of some words that have synonyms becomes one of these, the same for all."""
     texts = [word.text for word in words]
-    known = [text for text in dict.fromkeys(texts) if synonyms.of(text)]
-    chosen = random.permutation(len(known))[: _count(words, share)].tolist()
-    new = {known[i]: pick(random, synonyms.of(known[i])) for i in chosen}
+    replaceable = [text for text in dict.fromkeys(texts) if synonyms.of(text)]
+    chosen = random.permutation(len(replaceable))[: _count(words, share)].tolist()
+    new = {replaceable[i]: pick(random, synonyms.of(replaceable[i])) for i in chosen}
     return with_texts(words, [new.get(text, text) for text in texts])
 
 
 def _insert(words, share, synonyms, random):
     """Synonyms of some words are put at random places."""
-    known = [word.text for word in words if synonyms.of(word.text)]
-    for _ in range(_count(words, share) if known else 0):
-        new = pick(random, synonyms.of(pick(random, known)))
+    candidates = [word.text for word in words if synonyms.of(word.text)]
+    for _ in range(_count(words, share) if candidates else 0):
+        new = pick(random, synonyms.of(pick(random, candidates)))
         words = _with_inserted(words, int(random.integers(len(words) + 1)), new)
     return words
 
@@ -81,8 +81,8 @@ def _delete(words, share, synonyms, random):
     if len(words) < 2:
         return words
     gone = set(choose(random, len(words), share))
-    kept = [word for i, word in enumerate(words) if i not in gone] or [pick(random, words)]
-    return [Piece(words[0].gap, kept[0].text), *kept[1:]]
+    remaining = [word for i, word in enumerate(words) if i not in gone] or [pick(random, words)]
+    return [Piece(words[0].gap, remaining[0].text), *remaining[1:]]
 
 
 _OPERATIONS = {"synonyms": _replace, "insertion": _insert, "swap": _swap, "deletion": _delete}

@@ -24,9 +24,9 @@ def alter_words(words, name, share, synonyms, random, after):
         return [*words, *after]
     if name == "cut":
         return _cut(words, random)
-    others = [[other for other in synonyms.of(word) if len(other.split()) == 1] for word in words]  # no two words
-    known = [i for i, found in enumerate(others) if found]
-    new = {known[n]: pick(random, others[known[n]]) for n in choose(random, len(known), share)}
+    alternatives = [[other for other in synonyms.of(word) if len(other.split()) == 1] for word in words]  # no two words
+    replaceable = [i for i, words_like in enumerate(alternatives) if words_like]
+    new = {replaceable[n]: pick(random, alternatives[replaceable[n]]) for n in choose(random, len(replaceable), share)}
     return [new.get(i, word) for i, word in enumerate(words)]
 
 

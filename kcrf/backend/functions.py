@@ -27,13 +27,13 @@ def search_layer(inputs, name):
             f"gradient of embeddings, call kcrf.training.gradient_penalty(model, {name!r}, scale), and leave the loss "
             f"without it. Received: inputs={type(inputs).__name__}"
         )
-    waiting, seen = [inputs if isinstance(inputs, keras.layers.Layer) else inputs._keras_history.operation], set()
+    waiting, visited = [inputs if isinstance(inputs, keras.layers.Layer) else inputs._keras_history.operation], set()
     while waiting:
         layer = waiting.pop()
         if layer.name == name:
             return layer
-        if id(layer) not in seen:
-            seen.add(id(layer))
+        if id(layer) not in visited:
+            visited.add(id(layer))
             waiting += layer.layers if isinstance(layer, keras.Model) else []
             waiting += [x._keras_history.operation for node in layer._inbound_nodes for x in node.input_tensors]
     return None
@@ -46,10 +46,11 @@ def batch_gather(params, indices):
     [[2], [3]]
     """
     indices = ops.cast(indices, "int32")
-    rest = ops.shape(params)[len(indices.shape) :]
-    indices = ops.reshape(indices, (*ops.shape(indices), *[1] * len(rest)))
-    axis = len(params.shape) - len(rest) - 1
-    return ops.take_along_axis(params, ops.broadcast_to(indices, (*ops.shape(indices)[: axis + 1], *rest)), axis=axis)
+    inner_shape = ops.shape(params)[len(indices.shape) :]
+    indices = ops.reshape(indices, (*ops.shape(indices), *[1] * len(inner_shape)))
+    axis = len(params.shape) - len(inner_shape) - 1
+    indices = ops.broadcast_to(indices, (*ops.shape(indices)[: axis + 1], *inner_shape))
+    return ops.take_along_axis(params, indices, axis=axis)
 
 
 @register

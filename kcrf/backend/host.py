@@ -325,10 +325,10 @@ def _torch_scan(step, state, inputs, reverse=False):
     """`ops.scan` for torch, where it is a Python loop and the overhead of Keras' operations counts."""
     import torch
 
-    rows = list(zip(*(x.unbind(0) for x in inputs), strict=True)) if isinstance(inputs, tuple) else inputs.unbind(0)
+    steps = list(zip(*(x.unbind(0) for x in inputs), strict=True)) if isinstance(inputs, tuple) else inputs.unbind(0)
     outputs = []
-    for row in reversed(rows) if reverse else rows:
-        state, output = step(state, row)
+    for step_inputs in reversed(steps) if reverse else steps:
+        state, output = step(state, step_inputs)
         outputs.append(output)
     outputs = outputs[::-1] if reverse else outputs
     several = isinstance(outputs[0], tuple)

@@ -79,8 +79,8 @@ def called_with_mask(layer):
 
 def compiled_with(model):
     """The loss and the list of metrics that a model was compiled with, as they were given to `compile`."""
-    given = getattr(model, "_compile_metrics", None)
-    metrics = [] if given is None else [given._user_metrics, given._user_weighted_metrics]
+    compiled = getattr(model, "_compile_metrics", None)
+    metrics = [] if compiled is None else [compiled._user_metrics, compiled._user_weighted_metrics]
     return getattr(model, "loss", None), metrics
 
 

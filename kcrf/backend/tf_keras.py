@@ -85,8 +85,8 @@ class _Names:
 
     def __getattr__(self, name):
         try:
-            found = getattr(self._module, name)
-            return _Names(found) if isinstance(found, ModuleType) else found
+            value = getattr(self._module, name)
+            return _Names(value) if isinstance(value, ModuleType) else value
         except AttributeError:
             raise AttributeError(
                 f"{self._module.__name__} has no {name!r}, which needs Keras 3: unset TF_KERAS and TF_USE_LEGACY_KERAS"
@@ -161,8 +161,8 @@ def called_with_mask(layer):
 
 def compiled_with(model):
     """The loss and the list of metrics that a model was compiled with, as they were given to `compile`."""
-    given = getattr(model, "compiled_metrics", None)
-    metrics = [] if given is None else [given._user_metrics, given._user_weighted_metrics]
+    compiled = getattr(model, "compiled_metrics", None)
+    metrics = [] if compiled is None else [compiled._user_metrics, compiled._user_weighted_metrics]
     return getattr(model, "loss", None), metrics
 
 
@@ -198,8 +198,9 @@ def call_with_replaced_weights(layer, variables, change, inputs, **kwargs):
         The outputs, and an empty list: tf_keras collects all losses.
     """
     wanted = {id(v) for v in variables}
-    owners = [(own, name, v) for own in layer._flatten_layers() for name, v in vars(own).items() if id(v) in wanted]
-    lost = [v.name for v in variables if id(v) not in {id(found) for _, _, found in owners}]
+    layers = list(layer._flatten_layers())
+    owners = [(owner, name, v) for owner in layers for name, v in vars(owner).items() if id(v) in wanted]
+    lost = [v.name for v in variables if id(v) not in {id(owned) for _, _, owned in owners}]
     if lost:
         raise ValueError(f"Under tf_keras every weight must be an attribute of its layer. Received: {lost}, in lists")
     accepted = signature(layer.call).parameters.values()
@@ -207,13 +208,13 @@ def call_with_replaced_weights(layer, variables, change, inputs, **kwargs):
         kwargs = {name: value for name, value in kwargs.items() if name in {p.name for p in accepted}}
     changed = {id(v): change(tf.convert_to_tensor(v)) for v in variables}
     try:
-        for own, name, v in owners:
+        for owner, name, v in owners:
             casts = hasattr(v, "true_dtype")  # as Keras does under mixed precision
-            vars(own)[name] = tf.cast(changed[id(v)], own.compute_dtype) if casts else changed[id(v)]
+            vars(owner)[name] = tf.cast(changed[id(v)], owner.compute_dtype) if casts else changed[id(v)]
         return layer(inputs, **kwargs), []
     finally:
-        for own, name, v in owners:
-            vars(own)[name] = v
+        for owner, name, v in owners:
+            vars(owner)[name] = v
 
 
 class _Protocol:

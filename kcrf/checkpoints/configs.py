@@ -105,20 +105,22 @@ def encoder_settings(config_path, model, options):
     """All settings of an encoder, from a configuration file and from arguments, which take precedence."""
     heads = ("with_pool", "with_nsp", "with_mlm", "with_discriminator")
     lacks = [name for name in heads if name not in FAMILIES[model].heads]
-    known = [name for name in (*OPTIONS, *ARCHITECTURE, *ALIASES) if name not in lacks]
-    unknown = sorted(set(options) - set(known))
+    supported = [name for name in (*OPTIONS, *ARCHITECTURE, *ALIASES) if name not in lacks]
+    unknown = sorted(set(options) - set(supported))
     if unknown:
-        raise ValueError(f"`build_transformer_model` has for model={model!r} {known}. Received: {', '.join(unknown)}")
+        raise ValueError(
+            f"`build_transformer_model` has for model={model!r} {supported}. Received: {', '.join(unknown)}"
+        )
     written = read_config(config_path, model)
     settings = {**ARCHITECTURE, **OPTIONS}
     for source in (written, options):
-        found = {ALIASES.get(name, name): value for name, value in source.items()}
-        settings.update({name: value for name, value in found.items() if name in settings})
-    _fill(settings, config_path, given={ALIASES.get(name, name) for name in options})
+        renamed = {ALIASES.get(name, name): value for name, value in source.items()}
+        settings.update({name: value for name, value in renamed.items() if name in settings})
+    _fill(settings, config_path, arguments={ALIASES.get(name, name) for name in options})
     return settings
 
 
-def _fill(settings, config_path, given):
+def _fill(settings, config_path, arguments):
     """Derives settings from others. Raises ValueError where they do not fit together."""
     needed = list(ARCHITECTURE)[:5]
     where = "the configuration" if isinstance(config_path, Mapping) else config_path
@@ -134,7 +136,7 @@ def _fill(settings, config_path, given):
     if settings["attention_head_size"] is None and hidden % heads:
         raise ValueError(f"`hidden_size` must be a multiple of `num_attention_heads`. Received: {hidden} and {heads}")
     if settings["mixout"]:  # replaces dropout
-        settings.update({name: 0.0 for name in ("dropout_rate", "attention_dropout_rate") if name not in given})
+        settings.update({name: 0.0 for name in ("dropout_rate", "attention_dropout_rate") if name not in arguments})
     for name, value in (
         ("embedding_size", hidden),
         ("attention_head_size", hidden // heads),

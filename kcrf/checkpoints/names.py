@@ -144,9 +144,9 @@ def google_names(mapping: Mapping[str, Any], model: str = "bert") -> Mapping[str
     renamed = {}
     for name in mapping:
         plain = re.sub(r"\.gamma$", ".weight", re.sub(r"\.beta$", ".bias", name.removeprefix("module.")))
-        known = [prefix + plain for prefix in prefixes if _template(prefix + plain)[0] in table]
-        if known:
-            template, number = _template(known[0])
+        full_names = [prefix + plain for prefix in prefixes if _template(prefix + plain)[0] in table]
+        if full_names:
+            template, number = _template(full_names[0])
             renamed[table[template][0].format(number)] = (name, table[template][1])
         elif not TIED.search(name):
             renamed[name] = (name, False)
@@ -176,8 +176,8 @@ def _name_map(model):
 
 def _template(name):
     """Replaces the number of the layer in a name by {}. Returns the new name and the number, "" if there is none."""
-    found = re.search(r"(?<=\blayer[._])\d+(?=[./])", name)
-    return (name[: found.start()] + "{}" + name[found.end() :], found.group()) if found else (name, "")
+    match = re.search(r"(?<=\blayer[._])\d+(?=[./])", name)
+    return (name[: match.start()] + "{}" + name[match.end() :], match.group()) if match else (name, "")
 
 
 class _RenamedArrays(Mapping):

@@ -125,12 +125,12 @@ def has_checkpoint(folder: str | PathLike[str]) -> bool:
 def _find_in_folder(folder):
     for kind, patterns in FILES:
         for pattern in patterns:
-            found = sorted(folder.glob(pattern))
-            if len(found) > 1:
-                names = ", ".join(file.name for file in found)
+            files = sorted(folder.glob(pattern))
+            if len(files) > 1:
+                names = ", ".join(file.name for file in files)
                 raise ValueError(f"{folder}: several checkpoints, name one of them. Received: {names}")
-            if found:
-                return kind, found[0].with_suffix("") if kind == "tensorflow" else found[0]
+            if files:
+                return kind, files[0].with_suffix("") if kind == "tensorflow" else files[0]
     names = ", ".join(sorted(file.name for file in folder.iterdir())[:10])
     raise FileNotFoundError(
         f"{folder}: no checkpoint in this folder, expected *.safetensors, *.index or *.bin: {names}"

@@ -86,10 +86,10 @@ def _bfloat16_to_float32(array):
 def existing_file(path):
     """Returns the path if there is such a file, else raises FileNotFoundError."""
     try:
-        found = path.is_file()
+        exists = path.is_file()
     except (OSError, ValueError):  # a name that no file can have
-        found = False
-    if not found:
+        exists = False
+    if not exists:
         raise FileNotFoundError(f"{path}: no such file, expected a part of the checkpoint")
     return path
 

@@ -52,12 +52,14 @@ def _pretrain(options):
     out = options.resume or options.out
     settings = _settings(options) if options.resume is None else None
     try:
-        row = _run(settings, options, out)
+        best = _run(settings, options, out)
     except KeyboardInterrupt:
         begun = os.path.exists(os.path.join(out, "pretraining", "about.json"))
         hint = f"continue with: kcrf pretrain --resume {shlex.quote(str(out))}"
         raise KeyboardInterrupt(hint if begun else "") from None
-    print(f"{out}: held-out loss {row['valid_loss']:.4f}, accuracy {row['valid_accuracy']:.4f} at step {row['step']:,}")
+    print(
+        f"{out}: held-out loss {best['valid_loss']:.4f}, accuracy {best['valid_accuracy']:.4f} at step {best['step']:,}"
+    )
 
 
 def _settings(options):
@@ -65,9 +67,9 @@ def _settings(options):
     from kcrf.commands.training_options import make_settings
     from kcrf.runs.pretraining import PretrainingSettings
 
-    given = {setting.name: getattr(options, setting.name) for setting in fields(PretrainingSettings)}
-    folders = {name: given[name] and os.path.abspath(given[name]) for name in ("bert", "task_model")}
-    return make_settings(PretrainingSettings, {**given, **folders})
+    values = {setting.name: getattr(options, setting.name) for setting in fields(PretrainingSettings)}
+    folders = {name: values[name] and os.path.abspath(values[name]) for name in ("bert", "task_model")}
+    return make_settings(PretrainingSettings, {**values, **folders})
 
 
 def _run(settings, options, out):
@@ -78,7 +80,7 @@ def _run(settings, options, out):
 
     progress = TrainingProgress("pretraining")
     if options.resume is not None:
-        rows = resume_pretraining(out, progress)
+        log = resume_pretraining(out, progress)
     else:
-        rows = pretrain(settings, options.text, out, progress)
-    return min(rows, key=lambda row: row["valid_loss"])
+        log = pretrain(settings, options.text, out, progress)
+    return min(log, key=lambda record: record["valid_loss"])

@@ -1,6 +1,7 @@
 """The answers of a teacher: of a tagger the expected counts of each window, of a classifier softened probabilities."""
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -41,13 +42,13 @@ def expected_targets(texts: Sequence[str], counts: Sequence[Any], windows: Itera
     Raises:
         ValueError: Teacher and student cut a text into other units or windows; names the first such text.
     """
-    check_units(texts, [[len(expected) for expected, _ in rows] for rows in counts], windows)
-    found = []
-    for (inputs, tags), (expected, steps) in zip(windows, (row for rows in counts for row in rows), strict=True):
+    check_units(texts, [[len(expected) for expected, _ in windows_of_text] for windows_of_text in counts], windows)
+    targets = []
+    for (inputs, tags), (expected, steps) in zip(windows, chain.from_iterable(counts), strict=True):
         array = np.zeros((len(tags), expected.shape[1]), "float32")
         array[_unit_positions(inputs, len(tags))] = expected
-        found.append((inputs, SoftTags(tags, array, np.asarray(steps, "float32"))))
-    return found
+        targets.append((inputs, SoftTags(tags, array, np.asarray(steps, "float32"))))
+    return targets
 
 
 def check_units(texts, counts, windows):
@@ -59,8 +60,8 @@ def check_units(texts, counts, windows):
         windows: `(inputs, tags)` of each window of the student, those of a text one after the other.
     """
     of_student = iter([len(_unit_positions(inputs, len(tags))) for inputs, tags in windows])
-    for text, row in zip(texts, counts, strict=True):
-        for count in row:
+    for text, counts_of_text in zip(texts, counts, strict=True):
+        for count in counts_of_text:
             if (other := next(of_student, 0)) != count:
                 raise _other_units(text, count, other)
     if (other := next(of_student, None)) is not None:
@@ -109,11 +110,11 @@ def label_targets(windows, answers):
     Returns:
         A list of `(inputs, array)`, as `LabelDistillationLoss` and `NumberDistillationLoss` take them.
     """
-    found = []
+    targets = []
     for (inputs, target), answer in zip(windows, answers, strict=True):
         if len(answer) == 1:
-            row = [0.0 if target is None else target, answer[0], float(target is not None)]
+            values = [0.0 if target is None else target, answer[0], float(target is not None)]
         else:
-            row = [-1 if target is None else target, *answer]
-        found.append((inputs, np.array(row, "float32")))
-    return found
+            values = [-1 if target is None else target, *answer]
+        targets.append((inputs, np.array(values, "float32")))
+    return targets

@@ -54,8 +54,8 @@ class Graph:
         """
         body = Graph(self._new("scan"))
         inputs = [f"{body.name}/input_{number}" for number in range(len(states) + len(rows))]
-        new_states, found = step(body, inputs[: len(states)], inputs[len(states) :])
-        outputs = [body.add("Identity", name) for name in (*new_states, *found)]
+        new_states, step_results = step(body, inputs[: len(states)], inputs[len(states) :])
+        outputs = [body.add("Identity", name) for name in (*new_states, *step_results)]
         return self.add(
             "Scan",
             *states,
@@ -117,15 +117,15 @@ def append_chain(graph, emissions, mask, best, likely, scheme, temperature=1.0):
 
     def probabilities(graph):
         scores = _filled(likely, size)
-        onward, marginals, given = _posterior(graph, chain, scores, tags, temperature)
-        confidences = _confidences(graph, chain, scores, scheme, tags, onward, marginals, given)
+        onward, marginals, conditionals = _posterior(graph, chain, scores, tags, temperature)
+        confidences = _confidences(graph, chain, scores, scheme, tags, onward, marginals, conditionals)
         marginals = graph.add("Where", chain.real_rows, marginals, graph.constant(0.0))
         batch_first = [graph.add("Transpose", x, perm=[1, 0, 2]) for x in (marginals, onward)]
         return [graph.add("Transpose", confidences, perm=[1, 0]), *batch_first]
 
     nothing = [np.zeros((0, 0)), *[np.zeros((0, 0, size))] * 2]
-    found = graph.when("with_confidences", probabilities, nothing)
-    for name, result in zip(("confidences", "marginals", "onward"), found, strict=True):
+    branch_results = graph.when("with_confidences", probabilities, nothing)
+    for name, result in zip(("confidences", "marginals", "onward"), branch_results, strict=True):
         graph.rename(result, name)
 
 
@@ -140,10 +140,10 @@ class _Chain:
     def __init__(self, graph, emissions, mask):
         add, constant = graph.add, graph.constant
         self.real = add("Transpose", mask, perm=[1, 0])  # (time, batch)
-        seen = add("CumSum", add("Cast", self.real, to=TensorProto.INT64), constant(0, "int64"))
-        total = add("ReduceMax", seen, constant([0], "int64"))  # (1, batch)
-        self.linked = add("And", self.real, add("Greater", seen, constant(1, "int64")))
-        self.continues = add("And", self.real, add("Less", seen, total))
+        position = add("CumSum", add("Cast", self.real, to=TensorProto.INT64), constant(0, "int64"))
+        total = add("ReduceMax", position, constant([0], "int64"))  # (1, batch)
+        self.linked = add("And", self.real, add("Greater", position, constant(1, "int64")))
+        self.continues = add("And", self.real, add("Less", position, total))
         self.real_rows, self.linked_rows, self.continues_rows = (
             add("Unsqueeze", x, constant([2], "int64")) for x in (self.real, self.linked, self.continues)
         )
@@ -203,8 +203,8 @@ def _posterior(graph, chain, scores, tags, temperature):
         first = graph.add("Softmax", graph.add("Add", onward, start), axis=1)
         here = graph.add("Where", real_rows, graph.add("Where", link, arrived, first), before)  # (batch, tags)
         ways = graph.add("Add", onward, graph.add("Gather", transitions, tag_before))
-        given = _at(graph, graph.add("Softmax", ways, axis=1), tag)
-        return [here, graph.add("Where", real, tag, tag_before)], [here, given]
+        conditional = _at(graph, graph.add("Softmax", ways, axis=1), tag)
+        return [here, graph.add("Where", real, tag, tag_before)], [here, conditional]
 
     add, constant = graph.add, graph.constant
     transitions, start, end = (constant(scores[name]) for name in ("transitions", "start", "end"))
@@ -214,16 +214,16 @@ def _posterior(graph, chain, scores, tags, temperature):
     rows = [emissions, chain.real_rows, chain.continues_rows]
     _, onward = graph.scan(backward, [chain.no_rows], rows, 1, reverse=True)
     rows = [onward, tags, chain.real, chain.linked_rows, chain.real_rows]
-    _, _, marginals, given = graph.scan(forward, [chain.no_rows, chain.no_tags], rows, 2)
-    return onward, marginals, given
+    _, _, marginals, conditionals = graph.scan(forward, [chain.no_rows, chain.no_tags], rows, 2)
+    return onward, marginals, conditionals
 
 
-def _confidences(graph, chain, scores, scheme, tags, onward, marginals, given):
+def _confidences(graph, chain, scores, scheme, tags, onward, marginals, conditionals):
     """Factors `(time, batch)`; their product over a span of the best path is the probability of the span."""
     add, constant = graph.add, graph.constant
     begins, longer = roles_of(scheme)
     is_first = add("Gather", constant(begins, "bool"), tags)  # (time, batch)
-    factors = add("Where", is_first, _at(graph, marginals, tags, axis=2), given)
+    factors = add("Where", is_first, _at(graph, marginals, tags, axis=2), conditionals)
     if (longer >= 0).any():
         factors = add("Mul", factors, _ends(graph, chain, scores, longer, tags, onward))
     return add("Where", chain.real, factors, constant(1.0))
@@ -240,9 +240,9 @@ def _ends(graph, chain, scores, longer, tags, onward):
         ends = graph.add("Sub", graph.constant(1.0), _at(graph, graph.add("Softmax", ways, axis=1), index))
         stays = graph.add("Or", graph.add("Less", another, graph.constant(0, "int64")), graph.add("Not", goes_on))
         stays = graph.add("Or", stays, graph.add("Equal", another, tag_behind))
-        found = graph.add("Where", stays, graph.constant(1.0), ends)
+        factors = graph.add("Where", stays, graph.constant(1.0), ends)
         carried = [graph.add("Where", real_rows, ahead, behind), graph.add("Where", real, tag, tag_behind)]
-        return carried, [found]
+        return carried, [factors]
 
     constant = graph.constant
     transitions, longer_tags = constant(scores["transitions"]), constant(longer, "int64")
@@ -253,5 +253,5 @@ def _ends(graph, chain, scores, longer, tags, onward):
 def _at(graph, values, index, axis=1):
     """The values `(..., tags)` at an index `(...)` of the last axis."""
     axis_of = graph.constant([axis], "int64")
-    found = graph.add("GatherElements", values, graph.add("Unsqueeze", index, axis_of), axis=axis)
-    return graph.add("Squeeze", found, axis_of)
+    gathered = graph.add("GatherElements", values, graph.add("Unsqueeze", index, axis_of), axis=axis)
+    return graph.add("Squeeze", gathered, axis_of)

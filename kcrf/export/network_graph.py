@@ -30,8 +30,8 @@ def network_graph(model, outputs, int8=False):
 
     @tf.function(input_signature=signature)
     def call(*arrays):
-        given = dict(zip(model.input, arrays, strict=True))
-        return outputs(given, network(given, training=False))
+        inputs = dict(zip(model.input, arrays, strict=True))
+        return outputs(inputs, network(inputs, training=False))
 
     handlers = {"Erfc": (_convert_erfc, [])}
     proto, _ = tf2onnx.convert.from_function(call, signature, opset=_OPSET, custom_op_handlers=handlers)

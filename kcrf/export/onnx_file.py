@@ -26,8 +26,8 @@ def onnx_file(network, settings, texts, int8=False):
         texts: A dict of texts for the metadata.
         int8: Whether matrices and embeddings become integers of 8 bits. Defaults to False.
     """
-    proto, more = (_classifier if settings.task == "classify" else _tagger)(network, settings, int8)
-    helper.set_model_props(proto, {**texts, **more})
+    proto, metadata = (_classifier if settings.task == "classify" else _tagger)(network, settings, int8)
+    helper.set_model_props(proto, {**texts, **metadata})
     proto.producer_name, proto.producer_version, proto.ir_version = "kcrf", __version__, _IR_VERSION
     onnx.checker.check_model(proto)
     return proto
@@ -74,7 +74,7 @@ def _classifier(network, settings, int8):
     return proto, {}
 
 
-def _append(graph, more):
+def _append(graph, addition):
     """Appends a `Graph` to that of a file."""
-    graph.node.extend(more.nodes)
-    graph.initializer.extend(more.constants)
+    graph.node.extend(addition.nodes)
+    graph.initializer.extend(addition.constants)

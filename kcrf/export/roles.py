@@ -23,8 +23,8 @@ def roles_of(scheme):
     for label in [(name,) for name in scheme.types] or [()]:
         one, two, three = (scheme.encode([(0, length, *label)], length) for length in (1, 2, 3))
         begins[[one[0], two[0]]] = True
-        for shorter, more in ((one, two), (two, three)):
-            if more[: len(shorter)] == shorter:
-                longer[shorter[-1]] = more[-1]
+        for tags, longer_tags in ((one, two), (two, three)):
+            if longer_tags[: len(tags)] == tags:
+                longer[tags[-1]] = longer_tags[-1]
     begins[0] |= bool(scheme.types)  # outside
     return begins, longer

@@ -51,8 +51,8 @@ def _module(model, outputs):
     module.variables_of_model = model.variables  # tracked, so that they are saved
     names = {name.replace("-", "_"): name for name in model.input}
     specs = signature_of(model)
-    signature = {given: tf.TensorSpec(specs[name].shape, "int32", name=given) for given, name in names.items()}
-    serve = tf.function(lambda **inputs: outputs({names[given]: x for given, x in inputs.items()}))
+    signature = {argument: tf.TensorSpec(specs[name].shape, "int32", name=argument) for argument, name in names.items()}
+    serve = tf.function(lambda **inputs: outputs({names[argument]: x for argument, x in inputs.items()}))
     module.serve = serve.get_concrete_function(**signature)
     return module
 
@@ -67,12 +67,13 @@ def _confidences(chain, scheme, tags):
         tf.gather(x, order, axis=1, batch_dims=1) for x in (tags, marginals, onward, chain.mask)
     )
     before = tf.pad(tags[:, :-1], [[0, 0], [1, 0]])
-    given = tf.nn.softmax(tf.gather(ops.convert_to_tensor(chain.transitions), before) + onward)  # (batch, time, tags)
+    transitions = ops.convert_to_tensor(chain.transitions)
+    conditionals = tf.nn.softmax(tf.gather(transitions, before) + onward)  # (batch, time, tags)
     begins, longer = roles_of(scheme)
-    at = tf.where(tf.gather(begins, tags)[..., None], marginals, given)
+    at = tf.where(tf.gather(begins, tags)[..., None], marginals, conditionals)
     factors = tf.gather(at, tags, axis=2, batch_dims=2)
     another = tf.gather(longer, tags)[:, :-1]  # the tag that would make a span longer, or -1
-    goes_on = tf.gather(given[:, 1:], tf.maximum(another, 0), axis=2, batch_dims=2)
+    goes_on = tf.gather(conditionals[:, 1:], tf.maximum(another, 0), axis=2, batch_dims=2)
     ends = (another >= 0) & (another != tags[:, 1:]) & real[:, 1:]
     factors *= tf.pad(tf.where(ends, 1 - goes_on, 1.0), [[0, 0], [0, 1]], constant_values=1.0)
     return tf.gather(factors, tf.argsort(order, axis=1), axis=1, batch_dims=1)

@@ -101,5 +101,5 @@ def f1_of_counts(counts: np.ndarray) -> Any:
     >>> float(f1_of_counts([1, 2, 2]))
     0.5
     """
-    right, gold, found = np.moveaxis(counts, -1, 0)
-    return 2 * right / np.maximum(1, gold + found)
+    correct, gold, predicted = np.moveaxis(counts, -1, 0)
+    return 2 * correct / np.maximum(1, gold + predicted)

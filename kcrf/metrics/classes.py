@@ -44,8 +44,8 @@ def classification_scores(gold: Sequence[Any], predicted: Sequence[Any], labels:
         raise ValueError(f"Labels must be among {list(labels)}. Received: {', '.join(unknown)}")
     counts = np.zeros((len(labels), len(labels)), np.int64)  # (gold, predicted)
     np.add.at(counts, ([numbers[label] for label in gold], [numbers[label] for label in predicted]), 1)
-    by_label = {label: _figures(counts, number) for label, number in numbers.items()}
-    occurring = [figures["f"] for figures in by_label.values() if figures["true"] or figures["found"]]
+    by_label = {label: _scores_of_label(counts, number) for label, number in numbers.items()}
+    occurring = [scores["f"] for scores in by_label.values() if scores["true"] or scores["found"]]
     return {
         "examples": len(gold),
         "accuracy": int(np.trace(counts)) / len(gold),
@@ -56,24 +56,24 @@ def classification_scores(gold: Sequence[Any], predicted: Sequence[Any], labels:
     }
 
 
-def _figures(counts, label):
+def _scores_of_label(counts, label):
     """The numbers and shares of one label, from the confusion matrix `(gold, predicted)`."""
-    true, found, correct = int(counts[label].sum()), int(counts[:, label].sum()), int(counts[label, label])
+    gold, predicted, correct = int(counts[label].sum()), int(counts[:, label].sum()), int(counts[label, label])
     return {
-        "true": true,
-        "found": found,
+        "true": gold,
+        "found": predicted,
         "correct": correct,
-        "precision": correct / found if found else 0.0,
-        "recall": correct / true if true else 0.0,
-        "f": 2 * correct / (true + found) if true + found else 0.0,
+        "precision": correct / predicted if predicted else 0.0,
+        "recall": correct / gold if gold else 0.0,
+        "f": 2 * correct / (gold + predicted) if gold + predicted else 0.0,
     }
 
 
 def _matthews(counts):
     """The correlation of gold and prediction as indicator vectors; 0 if one of them has a single label."""
-    true, found, total = counts.sum(1), counts.sum(0), int(counts.sum())
-    covariance = int(np.trace(counts)) * total - int(true @ found)
-    variances = [total**2 - int(sizes @ sizes) for sizes in (true, found)]
+    gold, predicted, total = counts.sum(1), counts.sum(0), int(counts.sum())
+    covariance = int(np.trace(counts)) * total - int(gold @ predicted)
+    variances = [total**2 - int(sizes @ sizes) for sizes in (gold, predicted)]
     return covariance / (variances[0] * variances[1]) ** 0.5 if all(variances) else 0.0
 
 

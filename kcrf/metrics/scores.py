@@ -52,15 +52,15 @@ def segmentation_scores(
             "Gold and prediction must have one line for each other. "
             f"Received: {len(gold)} lines of gold, {len(predicted)} of prediction"
         )
-    known = None if training_words is None else set(training_words)
+    vocabulary = None if training_words is None else set(training_words)
     true_words = test_words = right = oov = right_oov = 0
     for line, (words, guesses) in enumerate(zip(gold, predicted, strict=True), 1):
         _check_text(line, "".join(words), "".join(guesses))
-        found = set(_spans(guesses))
+        predicted_spans = set(_spans(guesses))
         true_words += len(words)
         test_words += len(guesses)
         for word, span in zip(words, _spans(words), strict=True):
-            hit, new = span in found, known is not None and word not in known
+            hit, new = span in predicted_spans, vocabulary is not None and word not in vocabulary
             right += hit
             oov += new
             right_oov += hit and new
@@ -71,7 +71,7 @@ def segmentation_scores(
         "precision": _share(right, test_words),
         "f": _share(2 * right, true_words + test_words),
     }
-    if known is not None:
+    if vocabulary is not None:
         scores["oov_rate"] = _share(oov, true_words)
         scores["oov_recall"] = _share(right_oov, oov)
         scores["iv_recall"] = _share(right - right_oov, true_words - oov)
@@ -124,17 +124,18 @@ def entity_scores(gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, An
             "Gold and prediction must have one sentence for each other. "
             f"Received: {len(gold)} sentences of gold, {len(predicted)} of prediction"
         )
-    true, found, correct = Counter(), Counter(), Counter()
+    in_gold, in_prediction, correct = Counter(), Counter(), Counter()
     for number, (spans, guesses) in enumerate(zip(gold, predicted, strict=True), 1):
         spans, guesses = _distinct(spans, number, "gold"), _distinct(guesses, number, "prediction")
-        for counter, counted in ((true, spans), (found, guesses), (correct, spans & guesses)):
+        for counter, counted in ((in_gold, spans), (in_prediction, guesses), (correct, spans & guesses)):
             counter.update(label for _, _, label in counted)
-    types = {label: _entity_figures(true[label], found[label], correct[label]) for label in sorted(true | found)}
+    labels = sorted(in_gold | in_prediction)
+    types = {label: _scores_of_counts(in_gold[label], in_prediction[label], correct[label]) for label in labels}
     return {
-        **_entity_figures(true.total(), found.total(), correct.total()),
+        **_scores_of_counts(in_gold.total(), in_prediction.total(), correct.total()),
         "types": types,
         "macro": {
-            name: sum(figures[name] for figures in types.values()) / max(1, len(types))
+            name: sum(scores[name] for scores in types.values()) / max(1, len(types))
             for name in ("precision", "recall", "f")
         },
     }
@@ -147,14 +148,14 @@ def _distinct(spans, number, name):
     return distinct
 
 
-def _entity_figures(true, found, correct):
+def _scores_of_counts(gold, predicted, correct):
     return {
-        "true_entities": true,
-        "found_entities": found,
+        "true_entities": gold,
+        "found_entities": predicted,
         "correct": correct,
-        "precision": _share(correct, found) or 0.0,
-        "recall": _share(correct, true) or 0.0,
-        "f": _share(2 * correct, true + found) or 0.0,
+        "precision": _share(correct, predicted) or 0.0,
+        "recall": _share(correct, gold) or 0.0,
+        "f": _share(2 * correct, gold + predicted) or 0.0,
     }
 
 

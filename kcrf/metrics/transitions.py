@@ -138,42 +138,44 @@ def advice(row: dict[str, Any]) -> str:
     return f"{fault}, at a fair lr_multiplier{_go_on(row)}"
 
 
-def _go_on(row):
+def _go_on(epoch):
     """Whether to train for longer, in words."""
-    improves = row.get("improves") or row.get("best_score") == 0
-    if row.get("illegal_above_legal"):
-        longer = "" if row.get("improves") is False and not improves else "train for longer, or "
+    improves = epoch.get("improves") or epoch.get("best_score") == 0
+    if epoch.get("illegal_above_legal"):
+        longer = "" if epoch.get("improves") is False and not improves else "train for longer, or "
         return f": {longer}forbid what is illegal (`constraints`)"
-    if row.get("improves") is None and not improves:
+    if epoch.get("improves") is None and not improves:
         return ": train for longer if the scores still improve"
     return ", and the scores still improve: train for longer" if improves else "; the scores no longer improve"
 
 
-def _loss_by_paths(row):
+def _loss_by_paths(epoch):
     """What the best paths lose against the largest emissions, in words; None if they do not."""
-    argmax, viterbi = row.get("argmax_accuracy"), row.get("viterbi_accuracy")
+    argmax, viterbi = epoch.get("argmax_accuracy"), epoch.get("viterbi_accuracy")
     if argmax is None or viterbi is None or viterbi >= argmax - WORSE:
         return None
     return f"best paths are right at {viterbi:.1%} of tokens, largest emissions at {argmax:.1%}"
 
 
-def _slow_down(row):
-    present, rate = row["lr_multiplier"], row.get("highest_learning_rate")
+def _slow_down(epoch):
+    present, rate = epoch["lr_multiplier"], epoch.get("highest_learning_rate")
     rates = f" at a rate of {rate * present:.2g} (learning rate {rate:.2g} x lr_multiplier {present:g})" if rate else ""
-    lower = f"lower lr_multiplier from {present:g} to about {row['suggested_lr_multiplier']:g}"
+    lower = f"lower lr_multiplier from {present:g} to about {epoch['suggested_lr_multiplier']:g}"
     return f"the CRF learns too fast{rates}, {lower}"
 
 
-def _faults(row, size, gap):
+def _faults(epoch, size, gap):
     faults = []
     if size < TOO_SMALL * gap:
         times = f"{gap / size:.0f} times" if size else "infinitely"
         faults.append(f"transitions are {times} smaller than the emission gap")
-    if not row.get("illegal"):  # no scheme, or its constraints forbid all of them
-        change = row.get("transition_change")
+    if not epoch.get("illegal"):  # no scheme, or its constraints forbid all of them
+        change = epoch.get("transition_change")
         if not faults and change is not None and change < BARELY_MOVED * gap and size < gap:
             faults.append(f"transitions moved by only {change:.2g} since training began")
-    elif row["illegal_above_legal"] > MOST_ILLEGAL * row["illegal"]:
-        who = f"{row['illegal_above_legal']:g} of {row['illegal']:g} illegal" + (" ones" if faults else " transitions")
-        faults.append(f"{who} score above a legal one")
+    elif epoch["illegal_above_legal"] > MOST_ILLEGAL * epoch["illegal"]:
+        noun = "ones" if faults else "transitions"
+        faults.append(
+            f"{epoch['illegal_above_legal']:g} of {epoch['illegal']:g} illegal {noun} score above a legal one"
+        )
     return faults

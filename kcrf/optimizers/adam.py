@@ -108,11 +108,11 @@ class Adam(PathAware, Optimizer):
         settings = self._settings([path_of(v) for v in variables])
         super().build(variables)
         self._momentums, self._velocities = self.add_optimizer_variables(variables, ["momentum", "velocity"])
-        self._rates = [row["multiplier"] for row in settings]
-        self._decays = [self._decay_rate * row["decayed"] for row in settings]
+        self._rates = [setting["multiplier"] for setting in settings]
+        self._decays = [self._decay_rate * setting["decayed"] for setting in settings]
         self._priors = [
-            self.add_variable_from_reference(v, name="prior", initializer=copy_of(v)) if row["prior"] else None
-            for v, row in zip(variables, settings, strict=True)
+            self.add_variable_from_reference(v, name="prior", initializer=copy_of(v)) if setting["prior"] else None
+            for v, setting in zip(variables, settings, strict=True)
         ]
 
     def _settings(self, paths):
@@ -285,9 +285,9 @@ class AdamWeightDecay(Adam):
         settings = super()._settings(paths)
         excluded = matches_any(self._undecayed, paths, "exclude_from_weight_decay", may_miss=USUAL_EXCLUSIONS)
         pulled = self._pulled(paths, excluded) if self._prior_rate else [False] * len(paths)
-        for row, out, pull in zip(settings, excluded, pulled, strict=True):
-            row["decayed"] = self._decay_rate > 0 and not out
-            row["prior"] = pull
+        for setting, out, pull in zip(settings, excluded, pulled, strict=True):
+            setting["decayed"] = self._decay_rate > 0 and not out
+            setting["prior"] = pull
         return settings
 
     def _pulled(self, paths, excluded):

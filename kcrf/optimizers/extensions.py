@@ -94,8 +94,8 @@ class WeightDecay(Extension):
         return [not out for out in excluded]
 
     def variable_settings(self, paths):
-        rows = zip(super().variable_settings(paths), self._decay_flags(paths), strict=True)
-        return [{**row, "decayed": row["decayed"] or flag} for row, flag in rows]
+        flagged = zip(super().variable_settings(paths), self._decay_flags(paths), strict=True)
+        return [{**setting, "decayed": setting["decayed"] or flag} for setting, flag in flagged]
 
     def build(self, variables):
         if not self.built:
@@ -110,8 +110,8 @@ class WeightDecay(Extension):
             self.assign_sub(variable, rate * self.weight_decay_rate * old)
 
     def get_config(self):
-        own = {"weight_decay_rate": self.weight_decay_rate, "exclude_from_weight_decay": list(self._undecayed)}
-        return {**super().get_config(), **own}
+        config = {"weight_decay_rate": self.weight_decay_rate, "exclude_from_weight_decay": list(self._undecayed)}
+        return {**super().get_config(), **config}
 
 
 class LayerAdaptation(Extension):
@@ -168,8 +168,8 @@ class ParameterWiseRate(Extension):
         return multipliers({re.escape(part): k for part, k in self._schedule}, paths, "paramwise_lr_schedule")
 
     def variable_settings(self, paths):
-        rows = zip(super().variable_settings(paths), self._factors(paths), strict=True)
-        return [{**row, "multiplier": row["multiplier"] * factor} for row, factor in rows]
+        scaled = zip(super().variable_settings(paths), self._factors(paths), strict=True)
+        return [{**setting, "multiplier": setting["multiplier"] * factor} for setting, factor in scaled]
 
     def build(self, variables):
         if not self.built:
@@ -220,8 +220,8 @@ class Lookahead(Extension):
             self.assign(one, ops.where(due, moved, value_of(one)))
 
     def get_config(self):
-        own = {"steps_per_slow_update": self.steps_per_slow_update, "slow_step_size": self.slow_step_size}
-        return {**super().get_config(), **own}
+        config = {"steps_per_slow_update": self.steps_per_slow_update, "slow_step_size": self.slow_step_size}
+        return {**super().get_config(), **config}
 
 
 class LazyOptimization(Extension):

@@ -85,28 +85,28 @@ def matches_any(patterns, paths, argument, may_miss=()):
     Raises:
         ValueError: A pattern is not a regex, or occurs in no path and is not in `may_miss`. Names `argument`.
     """
-    found = [_found(pattern, paths, argument, may_miss) for pattern in patterns]
-    return [any(row[i] for row in found) for i in range(len(paths))]
+    matches = [_matches(pattern, paths, argument, may_miss) for pattern in patterns]
+    return [any(of_pattern[i] for of_pattern in matches) for i in range(len(paths))]
 
 
 def multipliers(factors, paths, argument="lr_multipliers"):
     """For each path, the product of the factors of all patterns found in it. Raises as `matches_any`."""
-    found = [(_found(pattern, paths, argument), factor) for pattern, factor in factors.items()]
-    return [prod(factor for row, factor in found if row[i]) * 1.0 for i in range(len(paths))]
+    matches = [(_matches(pattern, paths, argument), factor) for pattern, factor in factors.items()]
+    return [prod(factor for of_pattern, factor in matches if of_pattern[i]) * 1.0 for i in range(len(paths))]
 
 
-def _found(pattern, paths, argument, may_miss=()):
+def _matches(pattern, paths, argument, may_miss=()):
     try:
-        found = [re.search(pattern, path) is not None for path in paths]
+        matches = [re.search(pattern, path) is not None for path in paths]
     except re.error as error:
         raise ValueError(f"`{argument}` needs regular expressions. Received: {pattern!r} ({error})") from None
-    if not any(found) and pattern not in may_miss:
+    if not any(matches) and pattern not in may_miss:
         listing = "".join(f"\n  {path}" for path in paths)
         raise ValueError(
             f"`{argument}` needs patterns that occur in the path of a trainable variable. "
             f"Received: {pattern!r}, which occurs in none of:{listing}"
         )
-    return found
+    return matches
 
 
 def layerwise_decay(model: Any, decay: float, decay_top: bool = True) -> dict[str, float]:
@@ -282,9 +282,9 @@ def copies_in(optimizer, variable):
         getattr(optimizer, name, None) or []
         for name in ("_slow", "_priors", "_averages", "_model_variables_moving_average")
     ]
-    found = [slots[index] for slots in lists if len(slots) > index and slots[index] is not None]
+    copies = [slots[index] for slots in lists if len(slots) > index and slots[index] is not None]
     if int(ops.convert_to_numpy(optimizer.iterations)) == 0:
-        value, known = ops.convert_to_numpy(variable), {id(v) for v in found}
-        slots = [v for v in optimizer.variables if tuple(v.shape) == value.shape and id(v) not in known]
-        found += [v for v in slots if value.any() and (ops.convert_to_numpy(v) == value).all()]
-    return found
+        value, identities = ops.convert_to_numpy(variable), {id(v) for v in copies}
+        slots = [v for v in optimizer.variables if tuple(v.shape) == value.shape and id(v) not in identities]
+        copies += [v for v in slots if value.any() and (ops.convert_to_numpy(v) == value).all()]
+    return copies

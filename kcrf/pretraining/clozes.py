@@ -65,12 +65,12 @@ class Cloze:
             )
         self._has_pairs = "{text_b}" in fields
         tokens = {label: self._tokens(word) for label, word in words.items()}
-        for token in [_MASK, *(token for row in tokens.values() for token in row)]:
+        for token in [_MASK, *(token for word_tokens in tokens.values() for token in word_tokens)]:
             if tokenizer.id_to_token(tokenizer.token_to_id(token)) != token:
                 raise ValueError(f"`words` and [MASK] must be in the vocabulary. Received: {token!r}, which is not")
-        if len({len(row) for row in tokens.values()}) != 1 or len(set(map(tuple, tokens.values()))) < len(words):
+        if len(set(map(len, tokens.values()))) != 1 or len(set(map(tuple, tokens.values()))) < len(words):
             raise ValueError(f"`words` must be different ones of as many tokens. Received: {list(tokens.values())}")
-        self.word_ids = np.array([tokenizer.tokens_to_ids(row) for row in tokens.values()])  # (labels, tokens)
+        self.word_ids = np.array(list(map(tokenizer.tokens_to_ids, tokens.values())))  # (labels, tokens)
 
     def _tokens(self, text):
         """The tokens of a text, without those of its start and end."""
@@ -93,10 +93,10 @@ class Cloze:
         texts = [self._checked(text) for text in texts]
         if not texts:
             raise ValueError("`texts` needs at least one text. Received: none")
-        rows, gaps = zip(*(self._encode_one(text, maxlen) for text in texts), strict=True)
-        token_ids = np.zeros((len(rows), max(map(len, rows))), "int32")
-        for target, row in zip(token_ids, rows, strict=True):
-            target[: len(row)] = row
+        ids_of_texts, gaps = zip(*(self._encode_one(text, maxlen) for text in texts), strict=True)
+        token_ids = np.zeros((len(ids_of_texts), max(map(len, ids_of_texts))), "int32")
+        for target, ids in zip(token_ids, ids_of_texts, strict=True):
+            target[: len(ids)] = ids
         return FilledClozes(token_ids, np.zeros_like(token_ids), np.array(gaps)[:, None] + np.arange(self._width))
 
     def _checked(self, text):
@@ -115,17 +115,17 @@ class Cloze:
     def _encode_one(self, texts, maxlen):
         """The ids of a text in the pattern, and where its gap begins."""
         first, second = (*map(self._tokens, texts), [])[:2]
-        known = {part: [] if _FIELDS.fullmatch(part) else self._tokens(part) for part in self._parts}
-        room = maxlen - 2 - self._width - sum(len(known[part]) for part in self._parts)
+        contents = {part: [] if _FIELDS.fullmatch(part) else self._tokens(part) for part in self._parts}
+        room = maxlen - 2 - self._width - sum(len(contents[part]) for part in self._parts)
         if room < 1:
             raise ValueError(f"`maxlen` must leave room for a text in {self.pattern!r}. Received: maxlen={maxlen}")
-        known["{text}"], known["{text_b}"] = cut_pair(first, second, room)
-        known["{label}"] = [_MASK] * self._width
+        contents["{text}"], contents["{text_b}"] = cut_pair(first, second, room)
+        contents["{label}"] = [_MASK] * self._width
         (start, end), gap = self._tokenizer.tokenize(""), None
         tokens = [start]
         for part in self._parts:
             gap = len(tokens) if part == "{label}" else gap
-            tokens += known[part]
+            tokens += contents[part]
         return self._tokenizer.tokens_to_ids([*tokens, end]), gap
 
     def answers(self, filled: FilledClozes, labels: Sequence[str]) -> np.ndarray:

@@ -67,8 +67,8 @@ class TaskModel:
         """
         if self._finds_important:
             return [
-                np.array([row[start:end].max(initial=0.0) for start, end in spans])
-                for row, spans in zip(self._probabilities(lines), words, strict=True)
+                np.array([probabilities[start:end].max(initial=0.0) for start, end in spans])
+                for probabilities, spans in zip(self._probabilities(lines), words, strict=True)
             ]
         places = [place for line, spans in zip(lines, words, strict=True) for place in _in_windows(line, spans)]
         texts = [text for text, _, _ in places]
@@ -80,13 +80,13 @@ class TaskModel:
 
     def _probabilities(self, lines):
         """The probability of every character to be in an important word: an array for each line."""
-        found = []
+        probabilities = []
         for line, (units, marginals) in zip(lines, self._model.marginals(lines), strict=True):
-            row = np.zeros(len(line))
+            of_line = np.zeros(len(line))
             for (start, end), outside in zip(units, marginals[:, 0]):
-                row[start:end] = 1 - outside
-            found.append(row)
-        return found
+                of_line[start:end] = 1 - outside
+            probabilities.append(of_line)
+        return probabilities
 
     def _entropies(self, texts):
         parts = [texts[first : first + _TEXTS_AT_A_TIME] for first in range(0, len(texts), _TEXTS_AT_A_TIME)]
@@ -95,17 +95,17 @@ class TaskModel:
     def _entropies_of_part(self, texts):
         if isinstance(self._model, Tagger):
             return self._model.entropies(texts)
-        found = self._model.classify([(text, None) for text in texts])
-        shares = np.array([list(item.probabilities.values()) for item in found])  # (texts, labels)
+        predictions = self._model.classify([(text, None) for text in texts])
+        shares = np.array([list(prediction.probabilities.values()) for prediction in predictions])  # (texts, labels)
         return -(shares * np.log(np.maximum(shares, 1e-30))).sum(axis=1)
 
 
 def _in_windows(line, words):
     """Yields for each word the text of at most 128 characters around it, and its `(start, end)` there."""
-    found = windows(line)
-    keeps = [keep for _, _, keep, _ in found]
+    line_windows = windows(line)
+    keeps = [keep for _, _, keep, _ in line_windows]
     for start, end in words:
-        first, stop, _, _ = found[bisect(keeps, start) - 1]
+        first, stop, _, _ = line_windows[bisect(keeps, start) - 1]
         yield line[first:stop], start - first, min(end, stop) - first
 
 
@@ -149,18 +149,18 @@ def important_words(
         )
     words = [[match.span() for match in _WORD.finditer(example.text)] for example in examples]
     whole = _probabilities_of_labels(classifier, examples, [example.text for example in examples], batch_size)
-    kept, found = [""] * len(examples), [[] for _ in examples]
+    shortened, important = [""] * len(examples), [[] for _ in examples]
     with bar() as shown:
         for step in shown.track(range(max(map(len, words), default=0)), description="words"):
             open_ones = [number for number, spans in enumerate(words) if step < len(spans)]
-            longer = [kept[i] + _up_to_word(examples[i].text, words[i], step) for i in open_ones]
+            longer = [shortened[i] + _up_to_word(examples[i].text, words[i], step) for i in open_ones]
             shares = _probabilities_of_labels(classifier, [examples[i] for i in open_ones], longer, batch_size)
             for i, text, share in zip(open_ones, longer, shares, strict=True):
                 if whole[i] - share < threshold:
-                    found[i].append((*words[i][step], IMPORTANT))
+                    important[i].append((*words[i][step], IMPORTANT))
                 else:
-                    kept[i] = text
-    return [Sentence(example.text, spans) for example, spans in zip(examples, found, strict=True)]
+                    shortened[i] = text
+    return [Sentence(example.text, spans) for example, spans in zip(examples, important, strict=True)]
 
 
 def _up_to_word(text, words, number):
@@ -170,8 +170,8 @@ def _up_to_word(text, words, number):
 
 def _probabilities_of_labels(classifier, examples, texts, batch_size):
     """The probability of the label of each example for another text."""
-    found = classifier.classify_batch(texts, batch_size)
-    return [item.probabilities[example.label] for item, example in zip(found, examples, strict=True)]
+    predictions = classifier.classify_batch(texts, batch_size)
+    return [prediction.probabilities[example.label] for prediction, example in zip(predictions, examples, strict=True)]
 
 
 @contextmanager
@@ -190,8 +190,8 @@ def importance_writer(path, vocabulary, task_model):
         def write(lines, encodings):
             for first in range(0, len(lines), _LINES_AT_A_TIME):
                 part = slice(first, first + _LINES_AT_A_TIME)
-                for row in _importance_of_tokens(task_model, lines[part], encodings[part], is_inside):
-                    row.tofile(file)
+                for importance in _importance_of_tokens(task_model, lines[part], encodings[part], is_inside):
+                    importance.tofile(file)
                 shown.advance(task, len(lines[part]))
 
         yield write
@@ -201,11 +201,11 @@ def _importance_of_tokens(task_model, lines, encodings, is_inside):
     """Yields for each line an array with the importance of its tokens, 0 for `[SEP]`."""
     begins = [np.flatnonzero(~is_inside[np.array(e.token_ids)])[:-1] for e in encodings]  # without [SEP]
     words = [_word_spans(e.offsets, first) for e, first in zip(encodings, begins, strict=True)]
-    found = task_model.importance(lines, words)
-    for encoding, first, numbers in zip(encodings, begins, found, strict=True):
-        row = np.zeros(len(encoding.token_ids), np.float32)
-        row[:-1] = np.repeat(numbers, np.diff([*first, len(row) - 1]))
-        yield row
+    importance_of_words = task_model.importance(lines, words)
+    for encoding, first, of_words in zip(encodings, begins, importance_of_words, strict=True):
+        importance = np.zeros(len(encoding.token_ids), np.float32)
+        importance[:-1] = np.repeat(of_words, np.diff([*first, len(importance) - 1]))
+        yield importance
 
 
 def _word_spans(offsets, first):

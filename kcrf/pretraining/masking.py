@@ -82,18 +82,18 @@ def _draw_selected(positions, importance, count, random):
 
 
 def _draw_words(words, count, random):
-    chosen, left = [], count
+    chosen, budget = [], count
     for number in random.permutation(len(words)):
-        if len(words[number]) <= left:
+        if len(words[number]) <= budget:
             chosen.append(words[number])
-            left -= len(words[number])
-        if not left:
+            budget -= len(words[number])
+        if not budget:
             break
     return chosen
 
 
 def _draw_spans(words, count, random):
-    chosen, left, is_free = [], count, np.ones(len(words), bool)
+    chosen, budget, is_free = [], count, np.ones(len(words), bool)
     for _ in range(_MOST_DRAWS * count if words else 0):
         length = 1 + int(np.searchsorted(_LENGTHS_UP_TO, random.random(), side="right"))
         first = int(random.integers(len(words)))
@@ -102,11 +102,11 @@ def _draw_spans(words, count, random):
         if not is_run or not is_free[first : first + length].all():
             continue
         is_free[first : first + length] = False
-        fitting = int(np.searchsorted(np.cumsum(list(map(len, span))), left, side="right"))
+        fitting = int(np.searchsorted(np.cumsum(list(map(len, span))), budget, side="right"))
         if fitting:
             chosen.append(np.concatenate(span[:fitting]))
-            left -= len(chosen[-1])
-        if not left:
+            budget -= len(chosen[-1])
+        if not budget:
             break
     return chosen
 
@@ -137,6 +137,6 @@ def hide(
     shown = np.array(token_ids)
     luck = random.random(int(groups.max(initial=-1)) + 1)[groups]  # one draw for each span
     shown[positions[luck < SHARE_MASKED]] = mask_id
-    others = positions[(luck >= SHARE_MASKED) & (luck < SHARE_MASKED + SHARE_RANDOM)]
-    shown[others] = random.choice(ordinary, len(others))
+    replaced = positions[(luck >= SHARE_MASKED) & (luck < SHARE_MASKED + SHARE_RANDOM)]
+    shown[replaced] = random.choice(ordinary, len(replaced))
     return shown

@@ -275,8 +275,8 @@ def _transformer(settings, config, model, **options):
     rates = {} if settings.dropout is None else dict.fromkeys(_DROPOUT, settings.dropout)
     options |= {"with_mlm": "linear", "return_keras_model": False}
     transformer = build_transformer_model(config, model=model, **rates, **options)
-    own = encoder_settings(config, model, {})
-    encoder_record(transformer.model).config |= {name: own[name] for name in rates}
+    configured = encoder_settings(config, model, {})
+    encoder_record(transformer.model).config |= {name: configured[name] for name in rates}
     return transformer
 
 
@@ -315,16 +315,16 @@ class RoundEnd(keras.callbacks.Callback):
         self._start = time.perf_counter() - self._history.seconds()
 
     def on_epoch_end(self, epoch, logs=None):
-        row = {"epoch": epoch + 1, "step": (epoch + 1) * self._every}
+        record = {"epoch": epoch + 1, "step": (epoch + 1) * self._every}
         for name in ("loss", "accuracy", "val_loss", "val_accuracy"):
-            row[name.replace("val_", "valid_")] = round(float(logs[name]), 6)
-        row["seconds"] = round(time.perf_counter() - self._start, 1)
-        if not math.isfinite(row["loss"]):
-            raise ValueError(f"Pretraining needs a finite loss; use a lower learning rate. Received: {row['loss']}")
-        if self._history.add(row):
+            record[name.replace("val_", "valid_")] = round(float(logs[name]), 6)
+        record["seconds"] = round(time.perf_counter() - self._start, 1)
+        if not math.isfinite(record["loss"]):
+            raise ValueError(f"Pretraining needs a finite loss; use a lower learning rate. Received: {record['loss']}")
+        if self._history.add(record):
             save_pretrained(self._encoder, self._folder.path)
         self._folder.work.save_log(self._history.rows)
         save_state(self._folder.work, self.model, self._history)
         if self._progress:
-            self._progress.report(row)
+            self._progress.report(record)
         self.model.stop_training = self._history.is_done()

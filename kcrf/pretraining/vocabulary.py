@@ -49,6 +49,6 @@ def learn_vocabulary(lines: Iterable[str], size: int, lower_case: bool = True) -
             yield line
 
     learner.train_from_iterator(counted(), trainer)
-    known = learner.get_vocab()
-    others = [char for char, _ in characters.most_common() if char not in known and not char.isspace()]
-    return [*sorted(known, key=known.__getitem__), *others][:size]
+    pieces = learner.get_vocab()
+    rare_characters = [char for char, _ in characters.most_common() if char not in pieces and not char.isspace()]
+    return [*sorted(pieces, key=pieces.__getitem__), *rare_characters][:size]

@@ -77,7 +77,7 @@ def best_sequences(posterior, k, scheme=None):
     values[:, :, 0] = first + starts
     before = []  # for each position the beginnings that were continued, (batch, tags, k) numbers below tags * k
     for number in range(1, time):
-        steps = posterior.given(rows[:, None], np.full((1, 1), number), np.arange(size)[None]) + moves
+        steps = posterior.log_conditionals(rows[:, None], np.full((1, 1), number), np.arange(size)[None]) + moves
         scores = (values[:, :, :, None] + steps[:, :, None]).reshape(batch, size * k, size)
         best = np.argsort(-scores, axis=1, kind="stable")[:, :k]  # (batch, k, tags)
         goes_on = (number < posterior.counts)[:, None, None]
