@@ -55,9 +55,10 @@ class CRFMonitor(keras.callbacks.Callback):
             difference of a token's two best scores), `transition_change` (standard deviation of the difference to the
             transitions when the first `fit` began), `illegal_above_legal` and `illegal` (with a scheme),
             `viterbi_differs` (share of tokens whose tag on the best path is not the one with the largest emission),
-            with tags `argmax_accuracy` and `viterbi_accuracy`, the current `learning_rate` and the highest one that
-            this `fit` reaches, `highest_learning_rate`, `lr_multiplier` (of the layer, times that of the optimizer),
-            `suggested_lr_multiplier`, and `advice`, the sentence: see `kcrf.metrics.advice`.
+            with tags `argmax_accuracy`, `viterbi_accuracy` and `one_tag_accuracy` (of the most frequent tag alone), the
+            current `learning_rate` and the highest one that this `fit` reaches, `highest_learning_rate`,
+            `lr_multiplier` (of the layer, times that of the optimizer), `suggested_lr_multiplier`, and `advice`, the
+            sentence: see `kcrf.metrics.advice`.
         transitions: The transition matrix after each epoch, NumPy `(tags, tags)`.
 
     All numbers but `epoch` and `illegal` also enter the `logs` of Keras, so `fit` returns them in its history, and
@@ -160,8 +161,10 @@ class CRFMonitor(keras.callbacks.Callback):
             )
         measures.update({name: report[name] for name in ("illegal_above_legal", "illegal") if name in report})
         if self._tags is not None and (labeled := real & (self._tags >= 0)).any():
+            gold = self._tags[labeled]
             paths = {"argmax_accuracy": np.argmax(emissions, axis=-1), "viterbi_accuracy": decoded}
-            measures.update({name: float(np.mean((path == self._tags)[labeled])) for name, path in paths.items()})
+            measures.update({name: float(np.mean(path[labeled] == gold)) for name, path in paths.items()})
+            measures["one_tag_accuracy"] = float(np.bincount(gold.astype("int64")).max() / len(gold))
         return measures
 
     def _rates(self):

@@ -44,8 +44,10 @@ computes_shapes_only = _host.computes_shapes_only
 current_stateless_scope = _host.current_stateless_scope
 index_in_optimizer = _host.index_in_optimizer
 is_training = _host.is_training
+keep_state_dict_keys = _host.keep_state_dict_keys
 layer_behind = _host.layer_behind
 ops = _host.ops
+saves_as_hdf5 = _host.saves_as_hdf5
 path_of = _host.path_of
 training_loss = _host.training_loss
 tree = _host.tree
@@ -69,6 +71,8 @@ __all__ = [
     "compiled_by_xla",
     "compiled_with",
     "computes_shapes_only",
+    "exports_onnx",
+    "saves_as_hdf5",
     "current_stateless_scope",
     "fused_attention_learns_fast",
     "graph",
@@ -76,6 +80,7 @@ __all__ = [
     "index_in_optimizer",
     "is_tracing",
     "is_training",
+    "keep_state_dict_keys",
     "layer_behind",
     "linear",
     "loop_ops",
@@ -178,11 +183,20 @@ def is_tracing():
     return not tf.executing_eagerly()
 
 
+def exports_onnx():
+    """Whether torch is writing an ONNX file, in which each loop is unrolled to the length of one example."""
+    if backend_name() != "torch":
+        return False
+    import torch
+
+    return torch.onnx.is_in_onnx_export() or torch.compiler.is_exporting()
+
+
 def raise_if(condition, message, *values):
     """Raises a `ValueError` if a condition on tensors holds, in compiled functions too as far as the backend can.
 
-    TensorFlow's graphs raise `InvalidArgumentError`, JAX a `JaxRuntimeError`; both contain the message. XLA on
-    TensorFlow ignores the check.
+    TensorFlow's graphs raise `InvalidArgumentError`, JAX a `JaxRuntimeError`; both end with the message. XLA on
+    TensorFlow cannot raise: there is no check.
 
     Args:
         condition: A scalar bool tensor.
@@ -202,8 +216,10 @@ def raise_if(condition, message, *values):
     if backend_name() == "tensorflow":
         import tensorflow as tf
 
+        if compiled_by_xla():
+            return None
         if not tf.executing_eagerly():
-            return tf.debugging.Assert(~condition, [message, *values])
+            return tf.debugging.Assert(~condition, [tf.strings.format(message, values)])
     if backend_name() == "torch" and current_stateless_scope() is not None:
         return None  # Keras infers shapes by a call on made-up values
     return refuse(bool(condition), *values)
@@ -297,6 +313,8 @@ def _tensorflow_scan(step, state, inputs, reverse=False):
     """`ops.scan` for TensorFlow: that of Keras 3.15 fails on several inputs of unknown length."""
     import tensorflow as tf
 
+    if reverse:  # turned around instead of read backward, which tf2onnx converts to wrong numbers
+        inputs = tree.map_structure(lambda x: tf.reverse(x, [0]), inputs)
     first = tree.flatten(inputs)[0]
     length = first.shape[0] if first.shape[0] is not None else tf.shape(first)[0]
     _, kind = step(
@@ -310,15 +328,15 @@ def _tensorflow_scan(step, state, inputs, reverse=False):
     rows = tree.map_structure(unstacked, inputs)
 
     def body(count, state, outputs):
-        t = length - 1 - count if reverse else count
-        state, output = step(state, tree.map_structure(lambda x: x.read(t), rows))
-        return count + 1, state, tree.map_structure(lambda array, x: array.write(t, x), outputs, output)
+        state, output = step(state, tree.map_structure(lambda x: x.read(count), rows))
+        return count + 1, state, tree.map_structure(lambda array, x: array.write(count, x), outputs, output)
 
     def unfinished(count, state, outputs):
         return count < length
 
     _, state, outputs = tf.while_loop(unfinished, body, (0, state, outputs), maximum_iterations=length)
-    return state, tree.map_structure(lambda array: array.stack(), outputs)
+    stacked = tree.map_structure(lambda array: array.stack(), outputs)
+    return state, tree.map_structure(lambda x: tf.reverse(x, [0]), stacked) if reverse else stacked
 
 
 def _torch_scan(step, state, inputs, reverse=False):
@@ -350,6 +368,18 @@ def _torch_loop_ops():
     )
 
 
+class _TensorFlowLoopOps:
+    """`ops`, but for `argmax`: that of Keras 3.15 tells 0.0 from -0.0 by an operation that ONNX lacks."""
+
+    def __getattr__(self, name):
+        return getattr(ops, name)
+
+    def argmax(self, x, axis):
+        import tensorflow as tf
+
+        return tf.argmax(x, axis, output_type="int32")
+
+
 # `ops` for the steps of loops; on torch without the checks of Keras, which take longer than the operations.
-loop_ops = _torch_loop_ops() if backend_name() == "torch" else ops
+loop_ops = {"torch": _torch_loop_ops, "tensorflow": _TensorFlowLoopOps}.get(backend_name(), lambda: ops)()
 scan = {"tensorflow": _tensorflow_scan, "torch": _torch_scan}.get(backend_name(), ops.scan)

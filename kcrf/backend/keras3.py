@@ -32,11 +32,13 @@ __all__ = [
     "current_stateless_scope",
     "index_in_optimizer",
     "is_training",
+    "keep_state_dict_keys",
     "keras",
     "layer_behind",
     "ops",
     "own_trainable_variables",
     "path_of",
+    "saves_as_hdf5",
     "training_loss",
     "tree",
 ]
@@ -61,6 +63,37 @@ def is_training():
 def computes_shapes_only():
     """Whether a layer is called on symbolic tensors, for the shapes of its outputs."""
     return global_state.get_global_attribute("symbolic_scope") is not None
+
+
+def keep_state_dict_keys(layer):
+    """On torch, names the entries of a layer in `state_dict` by its attributes: Keras' keys hold its automatic name.
+
+    The keys become those of the weights alone, "trans". Keys of Keras load, too.
+    """
+    if keras.backend.backend() != "torch":
+        return
+    layer.register_state_dict_post_hook(_shorten_keys)
+    layer.register_load_state_dict_pre_hook(_lengthen_keys)
+
+
+def _shorten_keys(layer, state, prefix, _):
+    for path in [variable.path for variable in own_trainable_variables(layer)]:
+        key = f"{prefix}_torch_params.{path}"
+        if key in state:
+            state[prefix + path.rpartition("/")[2]] = state.pop(key)
+
+
+def _lengthen_keys(layer, state, prefix, *_):
+    paths = {variable.path.rpartition("/")[2]: variable.path for variable in own_trainable_variables(layer)}
+    for key in [key for key in state if key.startswith(prefix)]:
+        name = key.removeprefix(prefix).removeprefix("_torch_params.").rpartition("/")[2]
+        if name in paths:
+            state[f"{prefix}_torch_params.{paths[name]}"] = state.pop(key)
+
+
+def saves_as_hdf5():
+    """Whether Keras is asking for the configs of a model that it saves in an HDF5 file."""
+    return bool(global_state.get_global_attribute("use_legacy_config"))
 
 
 def layer_behind(tensor):

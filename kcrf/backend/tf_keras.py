@@ -37,11 +37,13 @@ __all__ = [
     "current_stateless_scope",
     "index_in_optimizer",
     "is_training",
+    "keep_state_dict_keys",
     "keras",
     "layer_behind",
     "ops",
     "own_trainable_variables",
     "path_of",
+    "saves_as_hdf5",
     "training_loss",
     "tree",
 ]
@@ -131,6 +133,15 @@ def batch_stream(batches):
 def current_stateless_scope():
     """None: Keras 2 has no stateless scopes."""
     return None
+
+
+def keep_state_dict_keys(layer):
+    """Does nothing: only layers on torch have a `state_dict`."""
+
+
+def saves_as_hdf5():
+    """Whether Keras is saving a model in an HDF5 file that it could not load: never here."""
+    return False
 
 
 def is_training():

@@ -3,7 +3,7 @@
 import uuid
 import weakref
 
-from kcrf.backend import keras, layer_behind, ops
+from kcrf.backend import keep_state_dict_keys, keras, layer_behind, ops, saves_as_hdf5
 from kcrf.crf import Chain
 from kcrf.layers.learning_rates import LayerWithMultiplier
 
@@ -44,7 +44,9 @@ class ChainLayer(LayerWithMultiplier):
         self.supports_masking = True
         self.key = uuid.uuid4().hex
         self.is_loaded = key is not None
+        self._mask_is_computed = False  # by an operation, which HDF5 files do not hold
         self.viterbi_accuracies = weakref.WeakSet()
+        keep_state_dict_keys(self)
         _LAYERS[self.key, False] = self
         if self.is_loaded:
             _LAYERS[key, True] = self
@@ -76,6 +78,7 @@ class ChainLayer(LayerWithMultiplier):
         return input_shape
 
     def compute_output_spec(self, inputs, mask=None, training=False):
+        self._mask_is_computed |= mask is not None and not isinstance(layer_behind(mask), keras.layers.Layer)
         return keras.KerasTensor(inputs.shape, dtype="float32")
 
     def scores(self):
@@ -99,6 +102,12 @@ class ChainLayer(LayerWithMultiplier):
         return Chain(y_pred, real_positions(y_pred), transitions, start, end)
 
     def get_config(self):
+        if saves_as_hdf5() and self._mask_is_computed:
+            raise ValueError(
+                f"A model with `{self.name}` and a mask needs the file format .keras: Keras cannot load the operation "
+                "that computes the mask from HDF5. Use `model.save('model.keras')`, or `model.save_weights("
+                "'model.weights.h5')`. Received: a file in HDF5 format"
+            )
         return {**super().get_config(), "key": self.key}
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from kcrf import crf
-from kcrf.backend import Tensor, keras, ops
+from kcrf.backend import Tensor, exports_onnx, keras, ops
 from kcrf.layers.accuracies import DenseAccuracy, SparseAccuracy, ViterbiAccuracy
 from kcrf.layers.chain_layer import BoundToLayer, ChainLayer
 from kcrf.layers.checks import warn_of_softmax
@@ -309,6 +309,12 @@ class ViterbiTags(BoundToLayer, keras.layers.Layer):
         return super().__call__(inputs, *args, **kwargs)
 
     def call(self, inputs):
+        if exports_onnx():
+            raise ValueError(
+                "Decoding on PyTorch cannot be exported: PyTorch writes the loop over time for the length of one "
+                "example. Export on the TensorFlow backend, or a run folder by `kcrf export`; or export the model "
+                f"without `{self.name}` and decode its outputs. Received: backend 'torch'"
+            )
         layer = self._layer()
         tags = layer.decode(inputs, self.constraints)
         if not self.confidences:

@@ -95,6 +95,7 @@ def advice(row: dict[str, Any]) -> str:
       no fault: early in training the gap is small whatever the multiplier.
     - Too small: below 0.3 of the gap; or more than a tenth of the illegal ones score above a legal one; or, where there
       are no illegal ones to count, they moved by less than 0.1 of the gap since training began.
+    - A model that is no better than its most frequent tag has learnt nothing, whatever its transitions look like.
 
     The advice is the suggested multiplier or, where the multiplier is about that already, longer training (unless the
     scores no longer improve) or constraints.
@@ -102,8 +103,9 @@ def advice(row: dict[str, Any]) -> str:
     Args:
         row: A row of `CRFMonitor.history`: a dict with `transition_size` (the report's `size`), `emission_gap` (its
             `gap`), `lr_multiplier` and `suggested_lr_multiplier`; optionally `illegal_above_legal` with `illegal`,
-            `transition_change`, `argmax_accuracy` with `viterbi_accuracy`, `highest_learning_rate`, `best_score`, the
-            highest validation score so far, and `improves`, whether that score is one of the last epochs'.
+            `transition_change`, `argmax_accuracy` with `viterbi_accuracy`, `one_tag_accuracy`, `highest_learning_rate`,
+            `best_score`, the highest validation score so far, and `improves`, whether that score is one of the last
+            epochs'.
 
     Returns:
         A string.
@@ -132,7 +134,7 @@ def advice(row: dict[str, Any]) -> str:
     if not fault and row.get("best_score") == 0:
         return "transitions cannot be judged while the validation score is 0: train for longer"
     if not fault:
-        return "transitions look learnt: nothing to do"
+        return _nothing_learned(row) or "transitions look learnt: nothing to do"
     if present <= TOO_SLOW * suggested:
         return f"{fault}: raise lr_multiplier from {present:g} to about {suggested:g}"
     return f"{fault}, at a fair lr_multiplier{_go_on(row)}"
@@ -147,6 +149,17 @@ def _go_on(epoch):
     if epoch.get("improves") is None and not improves:
         return ": train for longer if the scores still improve"
     return ", and the scores still improve: train for longer" if improves else "; the scores no longer improve"
+
+
+def _nothing_learned(epoch):
+    """The advice for a model that is no better than its most frequent tag; None for others."""
+    viterbi, one_tag = epoch.get("viterbi_accuracy"), epoch.get("one_tag_accuracy")
+    if viterbi is None or one_tag is None or not viterbi <= one_tag < 1:
+        return None
+    return (
+        f"best paths are right at {viterbi:.1%} of tokens, the most frequent tag alone at {one_tag:.1%}: the model has "
+        "learnt nothing yet, train for longer or raise the learning rate"
+    )
 
 
 def _loss_by_paths(epoch):

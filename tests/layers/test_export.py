@@ -1,4 +1,4 @@
-"""`model.export` of a tagger: a SavedModel that serves Viterbi tags and confidences for any batch and length."""
+"""`model.export` of a tagger: files that have Viterbi tags and confidences for any batch and length."""
 
 import numpy as np
 import pytest
@@ -45,3 +45,20 @@ def test_a_saved_model_serves_other_batches_and_lengths_as_the_model_itself(tmp_
         assert_array_equal(tags.numpy(), expected.numpy())
         assert_allclose(confidences.numpy(), sure.numpy(), rtol=1e-5, atol=1e-6)
         assert ((tags.numpy() == -1) == (words == 0)).all() and ((confidences.numpy() > 0) == (words > 0)).all()
+
+
+@pytest.mark.filterwarnings("ignore")  # of tf2onnx
+def test_an_onnx_file_gives_what_the_model_itself_gives(tmp_path):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    model = tagger(LAYERS["crf"]())
+    model.predict(np.ones((1, 2), "int32"), verbose=0)
+    model.export(str(tmp_path / "tagger.onnx"), format="onnx", verbose=False)
+    session = onnxruntime.InferenceSession(tmp_path / "tagger.onnx")
+    (name,) = (x.name for x in session.get_inputs())
+    for batch, length in ((3, 6), (1, 1), (5, 40)):
+        words = np.random.default_rng(batch).integers(1, 20, (batch, length)).astype("int32")
+        words[-1, length // 2 + 1 :] = 0
+        tags, confidences = session.run(None, {name: words})
+        expected = model.predict(words, verbose=0)
+        assert_array_equal(tags, expected[0])
+        assert_allclose(confidences, expected[1], rtol=1e-4, atol=1e-6)
