@@ -11,13 +11,14 @@ from kcrf.optimizers.extensions import (
     extend_with_piecewise_linear_lr,
     extend_with_weight_decay,
 )
-from kcrf.optimizers.schedules import PiecewiseLinear, WarmupExponentialDecay, WarmupLinearDecay
+from kcrf.optimizers.schedules import PiecewiseLinear, Warmup, WarmupExponentialDecay, WarmupLinearDecay
 from kcrf.optimizers.variables import layerwise_decay, variable_table
 
 __all__ = [
     "Adam",
     "AdamWeightDecay",
     "PiecewiseLinear",
+    "Warmup",
     "WarmupExponentialDecay",
     "WarmupLinearDecay",
     "extend_with_exponential_moving_average",

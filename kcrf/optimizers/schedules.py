@@ -1,11 +1,11 @@
-"""Learning rates as functions of the optimizer step: warmup with linear or exponential decay, and any broken line."""
+"""Learning rates as functions of the optimizer step: a warmup in front of any schedule, and any broken line."""
 
-import math
+import warnings
 from typing import Any
 
 from kcrf.backend import Tensor, keras, ops
 
-__all__ = ["PiecewiseLinear", "WarmupExponentialDecay", "WarmupLinearDecay"]
+__all__ = ["PiecewiseLinear", "Warmup", "WarmupExponentialDecay", "WarmupLinearDecay"]
 
 
 @keras.saving.register_keras_serializable(package="kcrf")
@@ -57,17 +57,59 @@ def broken_line(step, points):
 
 
 @keras.saving.register_keras_serializable(package="kcrf")
-class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
+class Warmup(keras.optimizers.schedules.LearningRateSchedule):
+    """A linear rise from 0 in front of any schedule, which begins where the warmup ends.
+
+    Args:
+        steps: Number of optimizer steps of the rise, 0 for none.
+        then: The schedule after the rise, or a constant learning rate. The rise ends at its first value.
+
+    Raises:
+        ValueError: `steps` is negative.
+
+    Example:
+
+    >>> schedule = Warmup(10, keras.optimizers.schedules.CosineDecay(1.0, decay_steps=20))
+    >>> [round(float(schedule(step)), 3) for step in (0, 5, 10, 20, 30)]
+    [0.0, 0.5, 1.0, 0.5, 0.0]
+    >>> float(Warmup(10, 2e-5)(5)) == float(ops.cast(1e-5, "float32"))
+    True
+    """
+
+    def __init__(self, steps: int, then: Any, name: str = "Warmup") -> None:
+        super().__init__()
+        if steps < 0:
+            raise ValueError(f"`steps` must be 0 or more. Received: steps={steps}")
+        self.steps = int(steps)
+        self.then = keras.optimizers.schedules.deserialize(then) if isinstance(then, dict) else then
+        self.name = name
+
+    def __call__(self, step: Any) -> Tensor:
+        step = ops.cast(step, "float32")
+        rise = ops.minimum(step / max(self.steps, 1), 1.0) if self.steps else 1.0
+        return rise * self._rate(ops.maximum(step - self.steps, 0.0))
+
+    def _rate(self, step):
+        """The learning rate this many steps after the warmup."""
+        return ops.cast(self.then(step) if callable(self.then) else self.then, "float32")
+
+    def get_config(self):
+        then = keras.optimizers.schedules.serialize(self.then) if callable(self.then) else self.then
+        return {"steps": self.steps, "then": then, "name": self.name}
+
+
+@keras.saving.register_keras_serializable(package="kcrf")
+class WarmupLinearDecay(Warmup):
     """A linear rise from 0 to `peak`, then a linear fall to 0.
 
-    Google BERT lets the fall begin at step 0 and puts the warmup over it, so that its rate drops from `peak` to
-    `peak * (1 - warmup / total)` in one step when the warmup ends. Here the fall begins where the warmup ends;
+    Google BERT lets the fall begin at step 0 and puts the warmup over it, so that its learning rate drops from `peak`
+    to `peak * (1 - warmup / total)` in one step when the warmup ends. Here the fall begins where the warmup ends;
     `bert_jump=True` gives the original.
 
     Args:
         peak: The learning rate at the end of the warmup.
         warmup: Number of optimizer steps of the rise, 0 for none.
-        total: The optimizer step at which the rate is 0 again.
+        total: The optimizer step at which the learning rate is 0 again.
         bert_jump: Whether to follow google-research/bert `optimization.py`, jump included. Defaults to False.
 
     Raises:
@@ -86,70 +128,69 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
     def __init__(
         self, peak: float, warmup: int, total: int, bert_jump: bool = False, name: str = "WarmupLinearDecay"
     ) -> None:
-        super().__init__()
-        if not 0 <= warmup < total:
-            raise ValueError(f"The warmup must end before the run. Received: warmup={warmup}, total={total}")
-        self.peak = float(peak)
-        self.warmup = int(warmup)
-        self.total = int(total)
-        self.bert_jump = bool(bert_jump)
-        self.name = name
+        _check_steps(warmup, total)
+        self.peak, self.total, self.bert_jump = float(peak), int(total), bool(bert_jump)
+        super().__init__(warmup, PiecewiseLinear({0: 1, self.total - int(warmup): 0}, self.peak), name)
 
     def __call__(self, step: Any) -> Tensor:
+        if not self.bert_jump:
+            return super().__call__(step)
         step = ops.cast(step, "float32")
-        fall_start = 0 if self.bert_jump else self.warmup
-        fall = (self.total - step) / (self.total - fall_start)
-        rise = step / max(self.warmup, 1)
-        return self.peak * ops.where(step < self.warmup, rise, ops.maximum(fall, 0.0))
+        fall = self.peak * ops.maximum((self.total - step) / self.total, 0.0)
+        return ops.where(step < self.steps, self.peak * step / max(self.steps, 1), fall)
 
     def get_config(self):
-        names = ("peak", "warmup", "total", "bert_jump", "name")
-        return {name: getattr(self, name) for name in names}
+        own = {"peak": self.peak, "warmup": self.steps, "total": self.total}
+        return {**own, "bert_jump": self.bert_jump, "name": self.name}
 
 
 @keras.saving.register_keras_serializable(package="kcrf")
-class WarmupExponentialDecay(keras.optimizers.schedules.LearningRateSchedule):
-    """A linear rise from 0 to `peak`, then a fall by the same factor in each step, to `peak * final` at `total`.
+class WarmupExponentialDecay(Warmup):
+    """Deprecated: use `Warmup(warmup, keras.optimizers.schedules.ExponentialDecay(peak, total - warmup, final))`.
 
-        rate = peak * step / warmup                                          up to the warmup
-        rate = peak * final ** ((step - warmup) / (total - warmup))          after it
+    A linear rise from 0 to `peak`, then a fall by the same factor in each step, to `peak * final` at `total`; from
+    there on the learning rate is constant.
 
     Args:
         peak: The learning rate at the end of the warmup.
         warmup: Number of optimizer steps of the rise, 0 for none.
-        total: The optimizer step at which the rate is `peak * final`; after it the rate stays there.
+        total: The optimizer step at which the learning rate is `peak * final`.
         final: The factor at the end, above 0 and below 1. Defaults to 0.01.
 
     Raises:
         ValueError: Not `0 <= warmup < total`, or `final` is out of range.
-
-    Example:
-
-    >>> schedule = WarmupExponentialDecay(peak=1.0, warmup=10, total=30)
-    >>> [round(float(schedule(step)), 3) for step in (0, 5, 10, 20, 30, 99)]
-    [0.0, 0.5, 1.0, 0.1, 0.01, 0.01]
     """
 
     def __init__(
         self, peak: float, warmup: int, total: int, final: float = 0.01, name: str = "WarmupExponentialDecay"
     ) -> None:
-        super().__init__()
-        if not 0 <= warmup < total:
-            raise ValueError(f"The warmup must end before the run. Received: warmup={warmup}, total={total}")
+        _check_steps(warmup, total)
         if not 0 < final < 1:
             raise ValueError(f"`final` must be above 0 and below 1. Received: final={final}")
-        self.peak = float(peak)
-        self.warmup = int(warmup)
-        self.total = int(total)
-        self.final = float(final)
-        self.name = name
+        warnings.warn(
+            "WarmupExponentialDecay is deprecated: use kcrf.optimizers.Warmup(warmup, keras.optimizers.schedules."
+            "ExponentialDecay(peak, total - warmup, final)).",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        self.peak, self.total, self.final = float(peak), int(total), float(final)
+        fall = keras.optimizers.schedules.ExponentialDecay(self.peak, self.total - int(warmup), self.final)
+        super().__init__(warmup, fall, name)
+
+    @classmethod
+    def from_config(cls, config):
+        with warnings.catch_warnings():  # nobody can change a saved file
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return cls(**config)
 
     def __call__(self, step: Any) -> Tensor:
-        step = ops.cast(step, "float32")
-        fallen = ops.clip((step - self.warmup) / (self.total - self.warmup), 0.0, 1.0)
-        fall = ops.exp(fallen * math.log(self.final))
-        return self.peak * ops.where(step < self.warmup, step / max(self.warmup, 1), fall)
+        return super().__call__(ops.minimum(ops.cast(step, "float32"), float(self.total)))
 
     def get_config(self):
-        names = ("peak", "warmup", "total", "final", "name")
-        return {name: getattr(self, name) for name in names}
+        own = {"peak": self.peak, "warmup": self.steps, "total": self.total}
+        return {**own, "final": self.final, "name": self.name}
+
+
+def _check_steps(warmup, total):
+    if not 0 <= warmup < total:
+        raise ValueError(f"The warmup must end before the run. Received: warmup={warmup}, total={total}")
