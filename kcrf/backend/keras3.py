@@ -5,12 +5,12 @@ import itertools
 try:
     import keras
 except ModuleNotFoundError as error:
-    if error.name.partition(".")[0] not in ("tensorflow", "jax", "torch"):
+    if (error.name or "").partition(".")[0] not in ("tensorflow", "jax", "torch"):
         raise
     raise ImportError(
         "Keras needs a backend: pip install 'kcrf[tensorflow]', 'kcrf[jax]' or 'kcrf[torch]', and for jax or torch set "
         "the environment variable KERAS_BACKEND=jax or KERAS_BACKEND=torch. Received: no package "
-        f"{error.name.partition('.')[0]}"
+        f"{(error.name or '').partition('.')[0]}"
     ) from None
 from keras import ops, tree
 from keras.src.backend.common import global_state

@@ -101,14 +101,14 @@ def _find(arrays, name, prefix):
     if name is None:
         return None
     accepted = (name, _NUMBERED.get(name))
-    found = [full for full in arrays if full.startswith(prefix) and _name_in_layer(full) in accepted]
-    if len(found) > 1:
-        raise ValueError(f"The source must have one {name!r}; choose by `prefix`. Received: {sorted(found)}")
-    if not found and name in {*_LOW_RANK, *(names[0] for names in LIBRARIES.values())}:
+    names = [full for full in arrays if full.startswith(prefix) and _name_in_layer(full) in accepted]
+    if len(names) > 1:
+        raise ValueError(f"The source must have one {name!r}; choose by `prefix`. Received: {sorted(names)}")
+    if not names and name in {*_LOW_RANK, *(library[0] for library in LIBRARIES.values())}:
         raise ValueError(
             f"The source must have an array {name!r}. Received: {_shortened(sorted(arrays))}, prefix={prefix!r}"
         )
-    return found[0] if found else None
+    return names[0] if names else None
 
 
 def _name_in_layer(name):

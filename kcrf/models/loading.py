@@ -65,7 +65,7 @@ class LoadReport:
     def check(self) -> None:
         """Raises a ValueError if an array that the encoder needs is missing, has another shape or has no use."""
         problems = [f"{name} is missing" for name in self.missing]
-        problems += [f"{name} has shape {found}, expected {wanted}" for name, wanted, found in self.mismatched]
+        problems += [f"{name} has shape {stored}, expected {wanted}" for name, wanted, stored in self.mismatched]
         problems += [f"{name} changes hidden states, and the configuration has no place for it" for name in self.needed]
         if problems:
             no_pooler = any("/pooler/" in name for name in self.missing)
@@ -276,13 +276,13 @@ def _paths_on_top(names, config, top_layers, pooler):
 
 def _matching_paths(names, patterns):
     """The paths of the variables in whose path or checkpoint name a regular expression is found."""
-    found = set()
+    paths = set()
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
         matches = {path for path, name in names.items() if re.search(pattern, path) or re.search(pattern, name)}
         if not matches:
             raise ValueError(f"`skip` must match something, of: {', '.join(names)}. Received: {pattern!r}")
-        found |= matches
-    return found
+        paths |= matches
+    return paths
 
 
 def fresh_value(path, shape, stddev):

@@ -120,9 +120,9 @@ def _read_bundle(prefix):
 def _read_numbered_layers(prefix):
     layers = {}
     for name, entry in _read_bundle(prefix).items():
-        found = _NUMBERED_LAYER.match(name)
-        if found:
-            layers.setdefault(int(found[1]), []).append((found[2], entry.read()))
+        numbered = _NUMBERED_LAYER.match(name)
+        if numbered:
+            layers.setdefault(int(numbered[1]), []).append((numbered[2], entry.read()))
     return [(None, sorted(layers[number], key=_order_in_layer)) for number in sorted(layers)]
 
 

@@ -1,6 +1,7 @@
 """The WordPiece tokenizer of BERT with bert4keras' names and results. Needs no Keras."""
 
-from kcrf.tokenizers.tokenizer import Encoding, Tokenizer
+from kcrf.tokenizers.encodings import Encoding
+from kcrf.tokenizers.tokenizer import Tokenizer
 from kcrf.tokenizers.vocabularies import load_vocab, save_vocab
 
 __all__ = [

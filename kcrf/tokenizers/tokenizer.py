@@ -5,12 +5,11 @@ with `str.translate`, a batch with NumPy. On Chinese text, where most words are 
 faster than the library's own normalizers, whose Unicode tables also differ from Python's.
 """
 
-import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, repeat
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -26,29 +25,16 @@ from kcrf.tokenizers.characters import (
     is_space,
     normalize_with_origins,
 )
+from kcrf.tokenizers.encodings import Encoding, in_original, joined, joined_texts, tidy, truncate
 from kcrf.tokenizers.vocabularies import load_vocab, stem
 from kcrf.tokenizers.word_pieces import WordPieces
 
-__all__ = ["Encoding", "Tokenizer"]
+__all__ = ["Tokenizer"]
 
 # Methods that a subclass may replace, as with bert4keras: then texts are split by them, character by character.
 _OF_A_CHARACTER = ("_is_punctuation", "_is_cjk_character", "_is_space", "_is_control")
 
 BATCH = 256  # texts at once: their arrays fit the processor's cache
-
-
-class Encoding(NamedTuple):
-    """The ids of a text, or of a pair of texts.
-
-    Attributes:
-        token_ids: A list of ints.
-        segment_ids: A list of ints, 0 for the first text and 1 for the second.
-        offsets: Array `(tokens, 2)`: the half-open span of each token in its own text; (0, 0) for special tokens.
-    """
-
-    token_ids: list
-    segment_ids: list
-    offsets: np.ndarray
 
 
 class Tokenizer:
@@ -108,8 +94,6 @@ class Tokenizer:
         # The ids as Python ints, looked up here: to convert each from NumPy would be slow.
         self._numbers = np.array(range(max(token_dict.values(), default=0) + 1), object)
 
-    # -- one text
-
     def tokenize(self, text: str, maxlen: int | None = None) -> list[str]:
         """The tokens of a text, with the start and end tokens. Unknown words stay as they are.
 
@@ -121,7 +105,7 @@ class Tokenizer:
         tokens[:0] = [] if self._token_start is None else [self._token_start]
         tokens += [] if self._token_end is None else [self._token_end]
         if maxlen is not None:
-            _truncate(maxlen, self._truncation_index("right"), tokens)
+            truncate(maxlen, self._truncation_index("right"), tokens)
         return tokens
 
     def _tokenize(self, text, pre_tokenize=True):
@@ -178,8 +162,8 @@ class Tokenizer:
 
     def tokens_to_ids(self, tokens: Iterable[str]) -> list[int]:
         """The ids of tokens."""
-        known, slow = self._token_dict.get, self.token_to_id
-        return [slow(token) if number is None else number for token in tokens for number in (known(token),)]
+        get, slow = self._token_dict.get, self.token_to_id
+        return [slow(token) if number is None else number for token in tokens for number in (get(token),)]
 
     def id_to_token(self, i: int) -> str:
         """The token with an id."""
@@ -216,9 +200,7 @@ class Tokenizer:
         first = self.tokenize(first_text) if isinstance(first_text, str) else list(first_text)
         second = self.tokenize(second_text) if isinstance(second_text, str) else list(second_text or [])
         if maxlen is not None:
-            _truncate(
-                maxlen + self._shared_start(second, pattern), self._truncation_index(truncate_from), first, second
-            )
+            truncate(maxlen + self._shared_start(second, pattern), self._truncation_index(truncate_from), first, second)
         second = second[self._shared_start(second, pattern) :]
         return self.tokens_to_ids(first + second), [0] * len(first) + [1] * len(second)
 
@@ -230,8 +212,6 @@ class Tokenizer:
         if truncate_from == "right":
             return -int(self._token_end is not None) - 1
         return int(self._token_start is not None) if truncate_from == "left" else truncate_from
-
-    # -- a batch
 
     def encode_batch(
         self,
@@ -269,19 +249,8 @@ class Tokenizer:
                 raise ValueError(f"`second_texts` needs {len(texts)} texts. Received: {len(second_texts)} texts")
             seconds = self._rows(list(second_texts))
         index = self._truncation_index(truncate_from)
-        return [self._pair(first, second, maxlen, pattern, index) for first, second in zip(rows, seconds)]
-
-    def _pair(self, first_row, second_row, maxlen, pattern, index):
-        """The encoding of two rows, cut to `maxlen` and joined."""
-        (first, first_places), (second, second_places) = first_row, second_row
-        shared = self._shared_start(second, pattern)
-        if maxlen is not None and len(first) + len(second) > maxlen + shared:
-            cuts = _cuts(maxlen + shared, index, len(first), len(second))
-            first, second = (ids[: cut.start] + ids[cut.stop :] for ids, cut in zip((first, second), cuts))
-            first_places = np.delete(first_places, cuts[0], axis=0)
-            second_places = np.delete(second_places, cuts[1], axis=0)
-        segments = [0] * len(first) + [1] * (len(second) - shared)
-        return Encoding(first + second[shared:], segments, np.concatenate([first_places, second_places[shared:]]))
+        pairs = zip(rows, seconds)
+        return [joined(*pair, self._shared_start(pair[1][0], pattern), maxlen, index) for pair in pairs]
 
     def _rows(self, texts):
         """Yields the ids and the offsets of each text, with special tokens."""
@@ -298,10 +267,10 @@ class Tokenizer:
         return self.tokens_to_ids(tokens), np.array(places, np.int64).reshape(-1, 2)
 
     def _tokenize_texts(self, texts):
-        joined, origin = self._normalized(_joined(texts))
+        joined, origin = self._normalized(joined_texts(texts))
         if origin is not None:  # lowering changes the length of some text: lower them one by one
             texts, origins = zip(*map(self._normalized, texts))
-            joined = _joined(texts)
+            joined = joined_texts(texts)
         codes = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.uint32).copy()
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
         ends = np.cumsum(lengths + 2) - 1
@@ -319,7 +288,7 @@ class Tokenizer:
         ids, slices = self._numbers[ids].tolist(), list(map(slice, starts.tolist(), stops.tolist()))
         places = map(offsets.__getitem__, slices)
         if origin is not None:
-            places = map(_in_original, places, origins)
+            places = map(in_original, places, origins)
         return zip(map(ids.__getitem__, slices), places)
 
     def _split_words(self, text):
@@ -337,7 +306,7 @@ class Tokenizer:
             pieces, offsets = self._split_word(word)
             tokens += [self._token_translate.get(token) or token for token in pieces]
             places += [(start + first, start + last) for first, last in offsets]
-        offsets = _in_original(np.array(places, np.int64).reshape(-1, 2), origin[kept])
+        offsets = in_original(np.array(places, np.int64).reshape(-1, 2), origin[kept])
         before = [] if self._token_start is None else [self._token_start]
         after = [] if self._token_end is None else [self._token_end]
         padded = np.pad(offsets, ((len(before), len(after)), (0, 0)))
@@ -353,8 +322,6 @@ class Tokenizer:
 
     def _normalized(self, text):
         return normalize_with_origins(text, bool(self._do_lower_case), self._strip_accents)
-
-    # -- from tokens back to text
 
     def rematch(self, text: str, tokens: list[str]) -> list[list[int]]:
         """The positions of the characters of each token in a text.
@@ -408,9 +375,7 @@ class Tokenizer:
                 text += token
             else:
                 text += " " + token
-        text = re.sub("' (re|m|s|t|ve|d|ll) ", r"'\1 ", re.sub(" +", " ", text))
-        text = re.sub(f"([{re.escape(CJK_PUNCTUATION)}+\\-/={{(<\\[]) ", r"\1", text)
-        return re.sub(r"(\d\.) (\d)", r"\1\2", text).strip()
+        return tidy(text)
 
     stem = staticmethod(stem)
     _is_space = staticmethod(is_space)
@@ -430,37 +395,3 @@ class Tokenizer:
     def _is_redundant(token):
         """Whether no text has this token: it is longer than a character and has a Chinese one or a punctuation mark."""
         return len(token) > 1 and any(is_cjk_character(char) or is_punctuation(char) for char in stem(token))
-
-
-def _joined(texts):
-    """Joins texts, each with a line end before and after it, in place of its start and its end token."""
-    return "\n" + "\n\n".join(texts) + "\n"
-
-
-def _in_original(places, origin):
-    """Converts offsets in lower-cased text to offsets in the original. `origin` has the position of each character."""
-    if origin is None:
-        return places
-    special = places[:, 1] == 0
-    first, last = origin[places[:, 0] * ~special], origin[places[:, 1] - 1]
-    return np.where(special[:, None], 0, np.stack([first, last + 1], axis=1))
-
-
-def _truncate(maxlen, index, *sequences):
-    """Shortens lists in place, as `_cuts` says."""
-    for cut, sequence in zip(_cuts(maxlen, index, *map(len, sequences)), sequences):
-        del sequence[cut]
-
-
-def _cuts(maxlen, index, *lengths):
-    """The slice to remove from each sequence: one item at `index` of the longest at a time, until all fit."""
-    left = list(lengths)
-    while sum(left) > max(maxlen, 0):
-        left[left.index(max(left))] -= 1
-    cuts = []
-    for length, rest in zip(lengths, left):
-        start = index if index >= 0 else rest + index + 1
-        if rest < length and not 0 <= start <= rest:
-            raise ValueError(f"`maxlen` must leave room for the special tokens. Received: maxlen={maxlen}")
-        cuts.append(slice(start, start + length - rest) if rest < length else slice(0, 0))
-    return cuts

@@ -26,13 +26,13 @@ class WordPieces:
         self._clear_caches()
 
     def _clear_caches(self):
-        self._known = {}
+        self._split_words = {}
         self._lone_ids = np.zeros(
             END + 1, np.int32
         )  # by code point: the id of the character, plus 1; 0 means not looked up yet
 
     def __getstate__(self):
-        return {name: value for name, value in vars(self).items() if name not in ("_known", "_lone_ids")}
+        return {name: value for name, value in vars(self).items() if name not in ("_split_words", "_lone_ids")}
 
     def __setstate__(self, state):
         vars(self).update(state)
@@ -48,15 +48,15 @@ class WordPieces:
 
     def of(self, words):
         """For each word its tokens, their ids, and their lengths in characters."""
-        known, split = self._known.get, self._split
-        return [known(word) or split(word) for word in words]
+        get, split = self._split_words.get, self._split
+        return [get(word) or split(word) for word in words]
 
     def _split(self, word):
-        if len(self._known) >= CACHED_WORDS:
-            self._known.clear()
+        if len(self._split_words) >= CACHED_WORDS:
+            self._split_words.clear()
         tokens = self.tokens(word)
         lengths = [len(token) - 2 * (place > 0) for place, token in enumerate(tokens)]
-        pieces = self._known[word] = (tokens, [self._id_of(token) for token in tokens], lengths)
+        pieces = self._split_words[word] = (tokens, [self._id_of(token) for token in tokens], lengths)
         return pieces
 
     def set_id(self, code, number):
