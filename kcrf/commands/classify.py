@@ -1,7 +1,7 @@
 """kcrf classify: texts in, a label for each out."""
 
 from kcrf.commands.parsers import add_command, fields_argument
-from kcrf.commands.quiet import quiet_import
+from kcrf.commands.quiet import quick_import
 from kcrf.commands.streams import write_results
 from kcrf.commands.tag import add_input_options, checked_input
 
@@ -53,7 +53,7 @@ def _classifying(options):
     """What classifies texts, for `write_results`."""
     from kcrf.corpora import classified_line
 
-    with quiet_import():
+    with quick_import():
         from kcrf.taggers import TextClassifier
 
         classifier = TextClassifier(options.model)

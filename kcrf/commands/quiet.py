@@ -1,4 +1,4 @@
-"""Keeps what TensorFlow logs when it is imported off standard error."""
+"""Imports Keras without TensorFlow's log messages, and without packages that only Keras' pictures need."""
 
 import os
 import re
@@ -6,7 +6,7 @@ import sys
 import tempfile
 from contextlib import contextmanager
 
-__all__ = ["quiet_import"]
+__all__ = ["quick_import", "quiet_import"]
 
 # TF_CPP_MIN_LOG_LEVEL does not hold for messages before absl::InitializeLog, as of TensorFlow 2.21.
 _NOTE = re.compile(rb"I\d{4} |WARNING: All log messages before absl::InitializeLog")
@@ -33,3 +33,21 @@ def quiet_import():
             for line in file:
                 if not _NOTE.match(line):
                     os.write(2, line)
+
+
+@contextmanager
+def quick_import():
+    """As `quiet_import`, for a command that only uses a model: a quarter less time until it begins.
+
+    Keras imports Matplotlib and JAX where they are installed, for pictures and for another backend. In this context
+    they cannot be imported for the first time.
+    """
+    unused = ["matplotlib", *(["jax"] if os.environ.get("KERAS_BACKEND") in ("torch", "tensorflow") else [])]
+    hidden = [name for name in unused if name not in sys.modules]
+    sys.modules.update(dict.fromkeys(hidden))  # None: `import` raises ModuleNotFoundError
+    try:
+        with quiet_import():
+            yield
+    finally:
+        for name in hidden:
+            sys.modules.pop(name, None)

@@ -5,7 +5,7 @@ import sys
 from contextlib import contextmanager
 
 from kcrf.commands.parsers import add_command
-from kcrf.commands.quiet import quiet_import
+from kcrf.commands.quiet import quick_import
 from kcrf.commands.streams import Lines, add_stream_options, is_same_file, write_results
 from kcrf.files import json_line
 
@@ -71,7 +71,7 @@ def _segment(options):
 
 def _segmenting(options):
     """What segments texts, for `write_results`."""
-    with quiet_import():
+    with quick_import():
         from kcrf.taggers import WordSegmenter
 
         segmenter = WordSegmenter(options.model, options.words, options.force_words, options.keep_latin)
@@ -150,7 +150,7 @@ def _recognizing(options):
     """What finds entities, for `write_results`."""
     from kcrf.corpora import entity_line
 
-    with quiet_import():
+    with quick_import():
         from kcrf.taggers import EntityRecognizer
 
         recognizer = EntityRecognizer(options.model, options.min_confidence)

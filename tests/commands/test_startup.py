@@ -174,3 +174,20 @@ def test_a_command_that_computes_prints_its_result_and_nothing_of_its_libraries(
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert [line.replace(" ", "") for line in done.stdout.splitlines()] == ["今天天气真好", "明天也好"]
+
+
+USE = """
+import os, sys
+from kcrf.commands import main
+status = main(sys.argv[1:])
+late = sorted({"matplotlib", "jax"} & sys.modules.keys() - {os.environ["KERAS_BACKEND"]})
+import matplotlib.figure
+sys.exit(f"status {status}, imported {late}" if status or late else 0)
+"""
+
+
+def test_using_a_model_imports_no_packages_of_other_backends_and_of_pictures(tmp_path):
+    (tmp_path / "text.txt").write_text("今天\n", encoding="utf-8")
+    command = [sys.executable, "-c", USE, "segment", "--model", str(FIXTURES / "words"), "text.txt"]
+    done = subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
