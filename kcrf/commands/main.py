@@ -28,8 +28,11 @@ _FLAGS = {
     "strip_tags=True": "--strip-tags",
     "fields": "--fields",
     "kind='json'": "--input json",
+    "path": "--out",
+    "format": "--format",
+    "int8": "--int8",
 }
-_ARGUMENT = re.compile(f"`({'|'.join(_FLAGS)})`")
+_ARGUMENT = re.compile(rf"`({'|'.join(_FLAGS)}|column)(=-?\d+)?`")
 
 
 def main(arguments=None):
@@ -91,7 +94,12 @@ def _plain_warnings(command):
 
 def _message(error, command):
     """What to print for an error: where it names an argument of Python, the option."""
-    return _ARGUMENT.sub(lambda match: _FLAGS[match[1]], _text(error, command))
+    return _ARGUMENT.sub(_flag, _text(error, command))
+
+
+def _flag(match):
+    """The option for an argument: `repair=True` is --repair, `column=2` is --column 2."""
+    return f"{_FLAGS.get(match[1], '--column')}{(match[2] or '').replace('=', ' ')}"
 
 
 def _text(error, command):

@@ -42,6 +42,10 @@ def open_output(options, in_blocks):
         yield sys.stdout.buffer, None
         return
     path = Path(options.out)
+    if path.is_dir():
+        raise IsADirectoryError(f"{path}: needs a file to write. Received: a folder")
+    if not path.absolute().parent.is_dir():
+        raise FileNotFoundError(f"{path}: needs a folder that exists")
     if path.exists() and not path.is_file():  # a device or a pipe, as /dev/stdout
         if options.resume:
             raise ValueError(f"--resume needs --out with a file. Received: {path}")

@@ -44,6 +44,7 @@ _OTHER_NAMES = {
     "pred predictions hyp hypothesis": ["--pred"],
     "ref reference truth": ["--gold"],
 }
+_DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
 _DEVICES = "gpu gpus gpuid gpuids usegpu nogpu device devices deviceids cuda nocuda usecuda cpu usecpu ngpu"
 
 
@@ -66,14 +67,20 @@ class CommandParser(argparse.ArgumentParser):
 
     def _advice(self, name):
         """What to say about an unknown option: the one that is meant, or which program decides it."""
+        if name[0] in _DASHES:  # typed by a word processor
+            name = f"--{name.lstrip(_DASHES)}"
+            return f". Did you mean {name}?" if name in self._option_string_actions else ""
+        if not name.startswith("-"):
+            is_train = "--train" in self._option_string_actions
+            return f". Did you mean --train {name}?" if is_train else ". One FILE at a time; `cat` joins several"
         bare = name.lower().lstrip("-").replace("-", "").replace("_", "")
-        if name.startswith("-") and bare in _DEVICES.split():
+        if bare in _DEVICES.split():
             return (
                 ". The backend chooses the device, a GPU if it finds one; the environment variable "
                 "CUDA_VISIBLE_DEVICES chooses among several, and -1 means none"
             )
         others = next((options for names, options in _OTHER_NAMES.items() if bare in names.split()), [])
-        meant = [option for option in others if option in self._option_string_actions and name.startswith("-")]
+        meant = [option for option in others if option in self._option_string_actions]
         meant = meant or get_close_matches(name, self._option_string_actions, n=1, cutoff=0.8)
         return f". Did you mean {meant[0]}?" if meant else ""
 

@@ -1,7 +1,9 @@
 """kcrf score"""
 
 import json
+import os
 import re
+import sys
 from pathlib import Path
 
 from kcrf.commands.parsers import (
@@ -74,6 +76,8 @@ def _score(options):
 
 def _check_gold(options):
     """Refuses a gold file that a command wrote, for predictions that none wrote: they were exchanged."""
+    if options.gold is not None and os.path.abspath(options.gold) == os.path.abspath(options.pred):
+        print(f"kcrf score: --gold and --pred are the same file, {options.gold}", file=sys.stderr)
     if options.gold is not None and _is_predicted(Path(options.gold)) and not _is_predicted(Path(options.pred)):
         raise ValueError(
             f"{options.gold}: --gold needs the correct words, entities or labels. Received: predictions of `kcrf`; "
@@ -142,6 +146,11 @@ def _word_scores(options, gold, predicted):
     from kcrf.metrics import TextMismatch, segmentation_scores
 
     words = options.words and {word for line in read_lines(options.words) for word in line.split()}
+    if len(gold) != len(predicted):
+        raise ValueError(
+            f"{options.pred}: needs a line for each line of the gold. Received: {len(predicted)} lines, in the gold "
+            f"{len(gold)}"
+        )
     try:
         return segmentation_scores(gold, predicted, words)
     except TextMismatch as error:

@@ -51,6 +51,7 @@ class Lines:
         name: Its name in error messages.
 
     Attributes:
+        name: Its name.
         size: Bytes of the file; None for a pipe.
         position: Bytes of the lines that were read.
     """
@@ -58,6 +59,7 @@ class Lines:
     def __init__(self, source, name):
         from kcrf.corpora.lines import decode_lines  # NumPy comes with it, which `kcrf --help` need not import
 
+        self.name = name
         self._lines, self.position = decode_lines(self._counted(source), name), 0
         self._hash = hashlib.sha256()
         try:

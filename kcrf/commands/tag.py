@@ -66,7 +66,9 @@ def _segment(options):
         from kcrf.corpora import read_word_list
 
         options.words = read_word_list(options.words) if options.words else {}
-        write_results(lines, lines, _segmenting, options, in_blocks=options.top_k is not None and not options.json)
+        write_results(
+            lines, checked_texts(lines), _segmenting, options, in_blocks=options.top_k is not None and not options.json
+        )
 
 
 def _segmenting(options):
@@ -177,6 +179,27 @@ def _members(entity):
     return {**asdict(entity), "confidence": None if confidence is None else round(confidence, 6)}
 
 
+def checked_texts(lines):
+    """The lines, once the first of them is no JSON, no CoNLL column and no whole file with other line ends."""
+    from kcrf.corpora.lines import BEGINS_OBJECT
+    from kcrf.corpora.segmented import ENTITY_TAG
+
+    for first in lines:
+        if BEGINS_OBJECT.match(first) and first.rstrip().endswith("}"):
+            raise ValueError(
+                f"{lines.name}:1: needs a text. Received: a JSON object; `jq -r .text` takes out the texts"
+            )
+        if "\t" in first and ENTITY_TAG.fullmatch(first.split("\t")[-1]):
+            raise ValueError(
+                f"{lines.name}:1: needs a text. Received: a token and its tag; --input conll of `kcrf tag`"
+            )
+        if "\r" in first:
+            raise ValueError(f"{lines.name}:1: needs lines that end in \\n or \\r\\n. Received: a \\r inside the line")
+        yield first
+        break
+    yield from lines
+
+
 def _inputs(lines, kind):
     """What to find entities in: strings, or `Sentence`s where the tokens are given."""
     import re
@@ -184,7 +207,7 @@ def _inputs(lines, kind):
     from kcrf.corpora import Sentence, read_conll_tokens
 
     if kind == "text":
-        return lines
+        return checked_texts(lines)
     if kind == "conll":
         return iter(read_conll_tokens(lines))
     return (Sentence(line, [], [match.span() for match in re.finditer(r"\S+", line)]) for line in lines)
@@ -230,6 +253,8 @@ def checked_input(options, task):
         raise ValueError(f"{options.model}: needs a run of --task {task}. Received: a run of --task {trained_for}")
     if options.file:
         check_is_file(options.file)
+    if not options.file and sys.stdin.isatty():
+        print(f"kcrf {options.command}: reading from the terminal; Ctrl-D ends the text", file=sys.stderr)
     with open(options.file, "rb") if options.file else sys.stdin.buffer as source:
         if options.out is not None and is_same_file(source, options.out):
             raise ValueError(f"--out needs another file than the input. Received: {options.out}")

@@ -159,11 +159,26 @@ def _read_parts(settings, sources):
     )
     if valid is None and len(train) < 2:
         raise ValueError(f"{sources['train']}: one sentence, so none can be held out. Received: no --valid FILE")
+    _note_training_texts(settings.task, train, {"valid": valid, "test": test})
     if valid is None and settings.task == "classify":
         train, valid = _hold_out(train, settings.seed)
     elif valid is None:
         train, valid = split(train, 0.1, settings.seed)
     return train, valid, test
+
+
+def _note_training_texts(task, train, parts):
+    """Says if more than half of a part is in the training data: its scores are no scores on other texts."""
+    from kcrf.progress_bars import print_note
+
+    text_of = {"classify": lambda example: example.texts, "ner": lambda sentence: sentence.text, "cws": "".join}[task]
+    texts = set(map(text_of, train))
+    for name, part in parts.items():
+        both = sum(text_of(item) in texts for item in part or ())
+        if both > len(part or ()) / 2:
+            print_note(
+                f"{name}: {both:,} of {len(part):,} texts are in the training data, too; scores will be too high"
+            )
 
 
 def _read_unlabelled(task, sources):

@@ -96,7 +96,10 @@ def _read_rows(path, lines, column, repair):
                 f"{path}:{number}: needs {width} columns, the {_ORDINALS[token]} a token. Received: {line!r}"
             )
         if not known and not repair:
-            raise ValueError(f"{path}:{number}: needs O or a tag like B-PER, with one of BIESMLU. Received: {tag!r}")
+            raise ValueError(
+                f"{path}:{number}: needs O or a tag like B-PER, with one of BIESMLU. "
+                f"Received: {tag!r}{_other_column(rows, column % width)}"
+            )
         if columns[token:] and columns[token]:
             sentences[-1].append((number, columns[token], tag if known else "O"))
     sentences = [rows for rows in sentences if rows]
@@ -124,6 +127,19 @@ def _token_column(rows):
         else:
             last, counted = int(columns[0]), counted + 1
     return int(counted > 1)
+
+
+def _other_column(rows, column):
+    """Where the tags are, for the end of a message, if they are all in another column."""
+    rows = [columns for columns in rows if columns and columns[0] != "#"]
+    width = min(map(len, rows))
+    tagged = (i for i in range(width) if i != column and all(ENTITY_TAG.fullmatch(columns[i]) for columns in rows))
+    other = next(tagged, None)
+    if other is None:
+        return ""
+    return (
+        "; the tags are in the first column, where the tokens must be" if not other else f"; `column={other}` has tags"
+    )
 
 
 def _check_not_segmented(path, rows):

@@ -3,13 +3,14 @@
 import re
 from os import PathLike
 
-from kcrf.corpora.lines import read_corpus_lines
+from kcrf.corpora.lines import BEGINS_ARRAY, BEGINS_OBJECT, read_corpus_lines
 from kcrf.corpora.unsegmented import check_segmented
 from kcrf.corpora.word_classes import class_sign, without_class
 
 __all__ = ["read_segmented"]
 
 ENTITY_TAG = re.compile(r"O|[BIESMLU]-.+")
+_MANY = 10  # lines in columns from which on the last one may be taken for labels
 _COLUMNS, _TOKEN_ID = 10, re.compile(r"\d+([-.]\d+)?")  # of CoNLL-U: 3, or 3-4 for a range, or 3.1 for an empty node
 
 
@@ -36,11 +37,13 @@ def read_segmented(path: str | PathLike[str], strip_tags: bool = False) -> list[
     lines = read_corpus_lines(path)
     if _is_conllu(lines):
         return _read_conllu(path, lines)
+    begin = "\n".join([line for line in lines if line.strip()][:2])
+    rows = [line.split("\t") for line in lines if line.strip()]
     lines = [line.split() for line in lines]
     sentences = [words for words in lines if words]
     if not sentences:
         raise ValueError(
-            f"{path}: needs at least one line of words separated by blanks. Received: a file without words"
+            f"{path}: needs at least one line of words separated by spaces. Received: a file without words"
         )
     if all(_is_entity_line(words) for words in sentences):
         raise ValueError(
@@ -51,12 +54,25 @@ def read_segmented(path: str | PathLike[str], strip_tags: bool = False) -> list[
         raise ValueError(
             f"{path}: needs one sentence of words per line. Received: what looks like a character and its tag per line"
         )
+    if BEGINS_ARRAY.match(begin) or BEGINS_OBJECT.match(begin) and ":" in begin:
+        raise ValueError(f"{path}: needs one sentence of words per line. Received: JSON")
+    _check_not_labels(path, rows)
     words = [word for line in sentences for word in line]
     if strip_tags:
         return [[without_class(word) for word in line] for line in lines]
     _check_no_classes(path, lines, words)
     check_segmented(path, lines)
     return lines
+
+
+def _check_not_labels(path, rows):
+    """Refuses texts with labels, in columns between tabs."""
+    labels = {cells[-1] for cells in rows}
+    if all(len(cells) in (2, 3) for cells in rows) and len(rows) >= _MANY and len(labels) <= len(rows) / 5:
+        raise ValueError(
+            f"{path}: needs one sentence of words per line. Received: what looks like texts with a label each "
+            f"({', '.join(sorted(labels)[:3])}), which --task classify and `kcrf.corpora.read_classified` read"
+        )
 
 
 def _is_conllu(lines):

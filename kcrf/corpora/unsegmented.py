@@ -34,6 +34,9 @@ def check_segmented(path, lines):
             f"{path}:{number}: needs words separated by spaces. Received: words separated by {sign!r}, as in "
             f"{' '.join(words)[:20]!r}; replace it by a space"
         )
+    single = [words[0] for _, words in lines if len(words) == 1]
+    if len(single) >= _MOST * len(lines) and sum(map(len, single)) <= _LONGEST_MEAN * len(single):
+        raise ValueError(f"{path}: needs a sentence of words per line. Received: one word on nearly every line")
     raise ValueError(
         f"{path}:{number}: needs words separated by spaces. Received: text that is not segmented in "
         f"{len(unsegmented):,} of {len(lines):,} lines, as {max(words, key=len)[:20]!r}; `kcrf segment` segments it"

@@ -95,8 +95,14 @@ class RunFolder:
         """The path of a file of the run. Raises FileNotFoundError if it does not exist."""
         path = self.file(name)
         if not path.is_file():
-            raise FileNotFoundError(f"{path}: no such file; a run folder, as `kcrf train` writes it, has it")
+            hint = f". Did you mean {' or '.join(near)}?" if (near := self._near()) else ""
+            raise FileNotFoundError(f"{path}: no such file; a run folder, as `kcrf train` writes it, has it{hint}")
         return path
+
+    def _near(self):
+        """The runs, three at most, in a folder of runs, or the one around a file."""
+        configs = [self.path.with_name(CONFIG)] if self.path.is_file() else sorted(self.path.glob(f"*/{CONFIG}"))
+        return [str(config.parent) for config in configs[:3] if config.is_file()]
 
     def load_weights(self, model: Any) -> None:
         """Reads the weights into a Keras model of the same settings."""

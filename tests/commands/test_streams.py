@@ -312,7 +312,7 @@ def test_a_missing_folder_and_a_closed_output_are_reported_by_name(tmp_path, mon
     (tmp_path / "text.txt").write_text("今天\n", encoding="utf-8")
     command = ["segment", "--model", str(WORDS), str(tmp_path / "text.txt")]
     assert commands.main([*command, "--out", str(tmp_path / "none" / "words.txt")]) == 2
-    assert "none/words.txt.unfinished: no such file or directory" in capsys.readouterr().err
+    assert "none/words.txt: needs a folder that exists" in capsys.readouterr().err
     monkeypatch.setattr(sys, "stdout", None)
     assert commands.main(command) == 2
     assert "needs --out FILE, or standard output. Received: neither" in capsys.readouterr().err
