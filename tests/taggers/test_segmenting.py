@@ -278,7 +278,7 @@ def test_a_backend_that_keras_cannot_run_is_named_and_scores_need_none(backend, 
 def test_padding_changes_no_score_under_any_encoder(encoder, head):
     letters = [chr(i) for i in range(28)]
     reader = CharacterReader(Vocabulary(letters, letters), Lexicon({}, {}))
-    model = build_network(Settings(encoder=encoder, head=head, width=16, depth=2), reader)
+    model = build_network(Settings(encoder=encoder, head=head, width=16, depth=2, crf_lr_multiplier=1), reader)
     random = np.random.default_rng(0)
     short = {name: random.integers(2, 30, (2, 6)).astype("int32") for name in ("characters", "bigrams")}
     short["words"] = random.integers(0, Lexicon.size, (2, 6, Lexicon.width)).astype("int32")
