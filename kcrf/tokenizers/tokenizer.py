@@ -363,7 +363,8 @@ class Tokenizer:
     def decode(self, ids: Iterable[int] | None = None, tokens: list[str] | None = None) -> str:
         """Joins ids (or tokens) to a readable text: no spaces between Chinese characters, spaces between words."""
         text = ""
-        tokens = [token for token in tokens or self.ids_to_tokens(ids or []) if not self._is_special(token)]
+        tokens = tokens or self.ids_to_tokens([] if ids is None else ids)
+        tokens = [token for token in tokens if not self._is_special(token)]
         for place, token in enumerate(tokens):
             if token.startswith("##"):
                 text += token[2:]

@@ -175,6 +175,7 @@ def test_decoded_text_is_that_of_bert4keras(bert4keras, chinese_vocab, lower):
         assert text_of_tokens in ("error", tokenizer.decode(None, tokens))
     for ids, text in zip(asked["random"], said["random"]):
         assert text in ("error", tokenizer.decode(ids))
+    assert tokenizer.decode(np.array(asked["random"][0])) == tokenizer.decode(asked["random"][0])
     assert said["random"].count("error") < 25
 
 
