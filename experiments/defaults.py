@@ -140,7 +140,7 @@ def measure(data, corpus, size, settings, seed):
             "processor_seconds": round(seconds, 1),
             "backend": os.environ.get("KERAS_BACKEND", "tensorflow"),
         }
-        if not settings.constraints:
+        if not record.settings["constraints"]:
             result["constrained decoding"] = scores(constrained(RunFolder(out)), dev, test)
     return result
 
@@ -153,9 +153,10 @@ def constrained(folder):
     from kcrf.taggers.setup import load_setup
 
     setup = load_setup(folder)
-    model = build_network(replace(setup.settings, constraints=True), setup.reader)
+    scheme = setup.config.data.tag_scheme()
+    model = build_network(replace(setup.config.model, constraints=True), scheme, setup.reader)
     folder.load_weights(model)
-    return Tagger(KerasTaggingNetwork(model, setup.settings.tag_scheme()), setup.reader)
+    return Tagger(KerasTaggingNetwork(model, scheme), setup.reader)
 
 
 def scores(tagger, dev, test, thresholds=()):

@@ -40,20 +40,20 @@ def measure(options, seed):
 
     began = time.perf_counter()
     metric = TASKS[options.task][-1]
-    settings = Settings(task="classify", bert=options.bert)
+    settings = Settings(task="classify", bert=options.bert).values()
     train, valid = read_parts(options.task, Path(options.data))
     labels = sorted({row[-1] for row in train})
     tokenizer = AutoTokenizer.from_pretrained(options.bert)
-    train, valid = (encode(rows, labels, tokenizer, settings.max_length) for rows in (train, valid))
+    train, valid = (encode(rows, labels, tokenizer, settings["max_length"]) for rows in (train, valid))
     set_seed(seed)
     model = AutoModelForSequenceClassification.from_pretrained(options.bert, num_labels=len(labels))
     with tempfile.TemporaryDirectory() as out:
         arguments = TrainingArguments(
             output_dir=out,
-            num_train_epochs=settings.epochs,
-            per_device_train_batch_size=settings.batch_size,
-            learning_rate=settings.learning_rate,
-            warmup_steps=settings.warmup,
+            num_train_epochs=settings["epochs"],
+            per_device_train_batch_size=settings["batch_size"],
+            learning_rate=settings["learning_rate"],
+            warmup_steps=settings["warmup"],
             seed=seed,
             eval_strategy="epoch",
             save_strategy="no",

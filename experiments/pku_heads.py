@@ -18,7 +18,7 @@ from results import DEFAULTS_0_1, kept, run_folder, trained
 
 RESULTS = Path(__file__).with_suffix(".json")
 HEADS = {
-    "softmax": {"head": "softmax"},
+    "softmax": {"head": "softmax", "crf_lr_multiplier": "auto"},
     "crf x1": {"head": "crf", "crf_lr_multiplier": 1.0},
     "crf auto": {"head": "crf", "crf_lr_multiplier": 10.0},
 }

@@ -54,11 +54,12 @@ def install(run):
     """Writes the exported file, and for users without onnxruntime the run with weights of 16 bits."""
     import h5py
 
+    from kcrf.runs import RunFolder
+
     HERE.mkdir(parents=True, exist_ok=True)
     for name in FILES:
         shutil.copy(run / name, HERE / name)
-    config = json.loads((HERE / "config.json").read_text())
-    config["data"], config["settings"]["teacher"] = None, None
+    config = RunFolder(run).read_config().published().to_json()
     (HERE / "config.json").write_text(json.dumps(config, indent=1))
     with h5py.File(run / "model.weights.h5") as old, h5py.File(HERE / "model.weights.h5", "w") as new:
         old.visititems(partial(_copy_in_16_bits, new))

@@ -55,7 +55,7 @@ def test_a_plain_installation_imports_everything_but_export_and_serving():
 
 def test_the_picture_in_the_document_shows_the_floors_of_the_contracts():
     layers = next(c["layers"] for c in CONTRACTS if c["name"].startswith("Imports go down"))[1:]  # without __main__
-    picture = re.findall(r"^  (\d)  +(.*)$", (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8"), re.MULTILINE)
+    picture = re.findall(r"^ {1,2}(\d+)  +(.*)$", (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert [int(floor) for floor, _ in picture] == list(range(len(layers), 0, -1))
     unnamed = {"crf_weights", "progress_bars", "version"}
     for layer, (floor, row) in zip(layers, picture, strict=True):

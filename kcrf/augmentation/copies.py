@@ -12,6 +12,7 @@ from kcrf.augmentation.texts import alter_example
 from kcrf.augmentation.words import alter_words
 from kcrf.corpora import Sentence
 from kcrf.progress_bars import bar
+from kcrf.tasks import SettingError
 
 __all__ = ["OPERATIONS", "altered_copies", "copies_wanted"]
 
@@ -104,29 +105,34 @@ def _words(item):
     return [item.text[start:end] for start, end, *_ in item.spans] if isinstance(item, Sentence) else list(item)
 
 
-def copies_wanted(settings: Any) -> dict[str, Any]:
-    """The arguments of `altered_copies` other than the items that the `Settings` of a run ask for, checked, a dict.
+def copies_wanted(task: str, augmentation: Any, seed: int) -> dict[str, Any]:
+    """The arguments of `altered_copies` other than the items that a run asks for, checked, a dict.
+
+    Args:
+        task: The name of the task.
+        augmentation: A `kcrf.runs.AugmentationConfig`.
+        seed: The seed of the run.
 
     Raises:
         ValueError: The task has no such operation, an operation needs synonyms, or the file with them is damaged.
         FileNotFoundError: The file with the synonyms does not exist.
     """
     wanted = {
-        "task": settings.task,
-        "copies": settings.augment,
-        "operations": settings.augment_by and [name.strip() for name in settings.augment_by.split(",")],
-        "share": settings.augment_share,
-        "synonyms": _synonyms(settings),
-        "seed": settings.seed,
+        "task": task,
+        "copies": augmentation.augment,
+        "operations": augmentation.augment_by and [name.strip() for name in augmentation.augment_by.split(",")],
+        "share": augmentation.augment_share,
+        "synonyms": _synonyms(augmentation),
+        "seed": seed,
     }
     _checked(**wanted)
     return wanted
 
 
-def _synonyms(settings):
-    if settings.synonyms is not None:
-        return read_synonyms(settings.synonyms)
-    return None if settings.synonym_vectors is None else read_synonym_vectors(settings.synonym_vectors)
+def _synonyms(augmentation):
+    if augmentation.synonyms is not None:
+        return read_synonyms(augmentation.synonyms)
+    return None if augmentation.synonym_vectors is None else read_synonym_vectors(augmentation.synonym_vectors)
 
 
 def _checked(task, copies, operations, share, synonyms, seed):
@@ -148,5 +154,5 @@ def _checked(task, copies, operations, share, synonyms, seed):
         )
     needy = [name for name in operations if name in _WITH_SYNONYMS]
     if needy and synonyms is None:
-        raise ValueError(f"The operation {needy[0]} needs `synonyms`. Received: synonyms=None")
+        raise SettingError("synonyms", f"are needed by the operation {needy[0]}", None)
     return list(dict.fromkeys(operations))

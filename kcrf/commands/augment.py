@@ -111,16 +111,16 @@ def _copies(options, items):
 
     copies = [[] for _ in items]
     if options.translate is None or options.by is not None:
-        copies = altered_copies(items, **copies_wanted(_settings(options)))
+        copies = altered_copies(items, **copies_wanted(options.task, _augmentation(options), options.seed))
     if options.translate is not None:
         translated = back_translate(items, options.translate)
         copies = [[*one, *other] for one, other in zip(copies, translated, strict=True)]
     return copies
 
 
-def _settings(options):
-    """The `Settings` of a run with such copies."""
-    from kcrf.runs import Settings
+def _augmentation(options):
+    """The `AugmentationConfig` of a run with such copies."""
+    from kcrf.runs import AugmentationConfig, Settings
 
     copies = 1 if options.copies is None else options.copies
     if copies < 1:
@@ -129,9 +129,9 @@ def _settings(options):
         raise ValueError(f"--share must be above 0 and below 1. Received: {options.share}")
     if options.seed < 0:
         raise ValueError(f"--seed must be at least 0. Received: {options.seed}")
-    sources = {"synonyms": options.synonyms, "synonym_vectors": options.synonym_vectors, "seed": options.seed}
+    sources = {"synonyms": options.synonyms, "synonym_vectors": options.synonym_vectors}
     how = {"augment": copies, "augment_by": options.by, "augment_share": options.share}
-    return Settings(task=options.task, **how, **sources)
+    return Settings(task=options.task, **how, **sources).part(AugmentationConfig)
 
 
 def _lines(task, items):

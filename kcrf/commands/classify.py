@@ -44,7 +44,7 @@ def _classify(options):
         from kcrf.corpora import iterate_texts
         from kcrf.taggers.open import open_run
 
-        pairs = open_run(options.model).read_settings().pairs
+        pairs = open_run(options.model).read_config().config.facts.pairs
         texts = iterate_texts(lines, options.file or "<stdin>", options.input, fields, pairs)
         write_results(lines, texts, _classifying, options, "texts")
 

@@ -117,8 +117,7 @@ def _text(error, command):
         return f"{error.filename}: {error.strerror[0].lower()}{error.strerror[1:]}"  # without "[Errno 13]"
     if command in ("augment", "pretrain", "train"):
         from kcrf.commands.training_options import in_flags
-        from kcrf.runs import Settings
-        from kcrf.runs.pretraining import PretrainingSettings
+        from kcrf.runs import SettingError
 
-        return in_flags(str(error), PretrainingSettings if command == "pretrain" else Settings)
+        return in_flags(error) if isinstance(error, SettingError) else str(error)
     return str(error)

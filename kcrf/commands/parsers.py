@@ -177,10 +177,12 @@ def fields_argument(options):
 
 def refuse_data_options(options, task):
     """Raises ValueError if there is an option that says how to read the data of another task."""
-    needs = {"fields": "classify", "column": "ner", "repair": "ner", "words": "cws", "strip_tags": "cws"}
-    for name, needed in needs.items():
-        if getattr(options, name, None) is not None and task != needed:
-            raise ValueError(f"--{name.replace('_', '-')} needs --task {needed}. Received: --task {task}")
+    from kcrf.tasks import TASKS
+
+    for other in TASKS.values():
+        for name in sorted(other.file_options - TASKS[task].file_options):
+            if getattr(options, name, None) is not None:
+                raise ValueError(f"--{name.replace('_', '-')} needs --task {other.name}. Received: --task {task}")
 
 
 def print_scores(title, parts):

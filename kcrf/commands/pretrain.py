@@ -2,7 +2,6 @@
 
 import os
 import shlex
-from dataclasses import fields
 
 from kcrf.commands.parsers import add_command
 from kcrf.commands.quiet import quiet_import
@@ -64,12 +63,10 @@ def _pretrain(options):
 
 def _settings(options):
     """The `PretrainingSettings` that parsed options ask for."""
-    from kcrf.commands.training_options import make_settings
+    from kcrf.commands.training_options import given_settings
     from kcrf.runs.pretraining import PretrainingSettings
 
-    values = {setting.name: getattr(options, setting.name) for setting in fields(PretrainingSettings)}
-    folders = {name: values[name] and os.path.abspath(values[name]) for name in ("bert", "task_model")}
-    return make_settings(PretrainingSettings, {**values, **folders})
+    return PretrainingSettings(**given_settings(options, PretrainingSettings))
 
 
 def _run(settings, options, out):

@@ -214,7 +214,7 @@ def _known_labels(path):
     from kcrf.runs import RunFolder
 
     if _is_of_run(path):
-        return RunFolder(path.parent).read_settings().labels
+        return RunFolder(path.parent).read_config().config.data.labels
     probabilities = json.loads(_json_line(path) or "{}").get("probabilities")
     return tuple(probabilities) if isinstance(probabilities, dict) else ()
 

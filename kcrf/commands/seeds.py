@@ -2,7 +2,7 @@
 
 import hashlib
 from contextlib import suppress
-from dataclasses import asdict, fields, replace
+from dataclasses import replace
 from pathlib import Path
 from statistics import mean, stdev
 
@@ -76,19 +76,9 @@ def _what(out, settings, sources, overwrite):
 
 
 def _is_run_of(folder, settings, sources):
-    config = folder.read_config()
-    data = config["data"] or {}
-    return _are_same(config["settings"], settings, data.get("chosen", ())) and data.get("sources") == sources
-
-
-def _are_same(known, settings, chosen):
-    """Whether a run has these settings, but for those that follow from the data: it has `chosen` them itself."""
-    follow = {field.name for field in fields(settings) if field.metadata["option"].group is None}
-    follow |= {"epochs"} if settings.steps else set()
-    wanted = {name: value for name, value in asdict(settings).items() if name not in follow}
-    return all(
-        value in (None, "auto") if name in chosen else known.get(name) == value for name, value in wanted.items()
-    )
+    """Whether a run has these settings of its user, and these data."""
+    stored = folder.read_config()
+    return stored.user.values() == settings.values() and (stored.data or {}).get("sources") == sources
 
 
 def print_seeds(out, scores, metric=None, diverged=()):

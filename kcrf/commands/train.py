@@ -108,9 +108,10 @@ def _run_training(out, settings, sources, what, overwrite, title="training"):
 
 def _check_augmentation(settings):
     from kcrf.augmentation import copies_wanted
+    from kcrf.runs import AugmentationConfig
 
     if settings.augment:
-        copies_wanted(settings)
+        copies_wanted(settings.task, settings.part(AugmentationConfig), settings.seed)
 
 
 def _refuse_other_run(run_dir, overwrite):
@@ -144,7 +145,7 @@ def _interrupted_run(run_dir):
     if any(Path(run_dir).glob("seed-*/config.json")):
         raise ValueError(f"{run_dir}: needs one run. Received: those of --seeds, which the same command continues")
     folder = RunFolder.interrupted(run_dir)
-    sources = (folder.read_config()["data"] or {}).get("sources")
+    sources = (folder.read_config().data or {}).get("sources")
     if sources is None:
         raise ValueError(f"{run_dir}: needs a run of `kcrf train`, which notes its files. Received: one from a script")
     return folder.read_settings(), sources
@@ -152,7 +153,7 @@ def _interrupted_run(run_dir):
 
 def _read_parts(settings, sources):
     """The sentences or examples for training, for validation and, or None, for testing."""
-    from kcrf.corpora import split
+    from kcrf.tasks import task_of
 
     train, valid, test = (
         sources[name] and read_part(settings.task, sources, name) for name in ("train", "valid", "test")
@@ -160,10 +161,8 @@ def _read_parts(settings, sources):
     if valid is None and len(train) < 2:
         raise ValueError(f"{sources['train']}: one sentence, so none can be held out. Received: no --valid FILE")
     _note_training_texts(settings.task, train, {"valid": valid, "test": test})
-    if valid is None and settings.task == "classify":
-        train, valid = _hold_out(train, settings.seed)
-    elif valid is None:
-        train, valid = split(train, 0.1, settings.seed)
+    if valid is None:
+        train, valid = task_of(settings.task).hold_out(train, settings.seed)
     return train, valid, test
 
 
@@ -184,31 +183,17 @@ def _note_training_texts(task, train, parts):
 def _read_unlabelled(task, sources):
     """The texts without labels, for classification strings or tuples of two strings; none if no file was given."""
     from kcrf.corpora.lines import read_corpus_lines
+    from kcrf.tasks import task_of
 
     path = sources.get("unlabelled")  # older runs do not have it
     lines = [] if path is None else [line for line in read_corpus_lines(path) if line.strip()]
     if path is not None and not lines:
         raise ValueError(f"{path}: needs one text per line. Received: a file without any")
-    return [tuple(line.split("\t")) if task == "classify" and "\t" in line else line for line in lines]
+    return list(map(task_of(task).read_unlabeled_line, lines))
 
 
 def read_part(task, sources, name):
     """The sentences of a file, those that are empty left out; for classification its examples."""
-    from kcrf.corpora import read_classified, read_entities, read_segmented
+    from kcrf.tasks import task_of
 
-    if task == "classify":
-        return read_classified(sources[name], sources["fields"])
-    if task == "cws":
-        strip_tags = sources.get("strip_tags", False)  # older runs do not have it
-        return [words for words in read_segmented(sources[name], strip_tags) if words]
-    sentences = read_entities(sources[name], sources["column"], sources["repair"])
-    return [sentence for sentence in sentences if sentence.text]
-
-
-def _hold_out(examples, seed):
-    """The examples without a tenth, and that tenth. Labels are drawn in proportion."""
-    from kcrf.corpora import sample
-    from kcrf.corpora.classified import recurring
-
-    kept = len(examples) - max(1, len(examples) // 10)
-    return sample(examples, kept, seed, recurring([example.label for example in examples]))
+    return task_of(task).read_file(sources[name], sources)

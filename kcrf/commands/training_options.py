@@ -4,8 +4,8 @@ An option that is left out is None, so that `--resume` can refuse all that are g
 """
 
 import os
-import re
-from argparse import ArgumentTypeError, BooleanOptionalAction
+import warnings
+from argparse import SUPPRESS, Action, ArgumentTypeError, BooleanOptionalAction
 from dataclasses import fields
 
 from kcrf.commands.parsers import (
@@ -15,20 +15,20 @@ from kcrf.commands.parsers import (
     refuse_data_options,
 )
 from kcrf.runs import RunFolder, Settings
-from kcrf.runs.options import default_in_words, kinds_of
-from kcrf.runs.settings import PATHS
+from kcrf.runs.options import condition_in_words, default_in_words, option_of, options_of, types_of
+from kcrf.runs.settings import PARTS
+from kcrf.tasks import TASKS, Wording
 
 __all__ = [
     "add_settings",
     "add_training_options",
+    "given_settings",
     "in_flags",
-    "make_settings",
     "refuse_beside_resume",
     "settings_and_sources",
 ]
 
 _FILES = ("train", "valid", "test", "unlabelled")
-_FLAGS = {setting.name: setting.metadata["option"].flag for setting in fields(Settings)} | {"from_run": "--from"}
 _NOT_SETTINGS = (*_FILES, "from_run", "fields", "column", "repair", "strip_tags", "out", "overwrite", "seeds")
 
 
@@ -48,14 +48,31 @@ def add_training_options(parser):
 def add_settings(parser, settings):
     """Adds an option for each field of a dataclass whose fields have an `Option`; returns the groups by title."""
     groups = {}
-    for setting in fields(settings):
-        title = setting.metadata["option"].group
-        if title is None:
+    for setting in _in_order(settings):
+        option = option_of(setting)
+        if option.group is None:
             continue
-        if title not in groups:
-            groups[title] = parser.add_argument_group(title)
-        groups[title].add_argument(_flag(setting.name), dest=setting.name, default=None, **_arguments(setting))
+        if option.group not in groups:
+            groups[option.group] = parser.add_argument_group(option.group)
+        arguments = _arguments(setting)
+        groups[option.group].add_argument(_flag(setting.name), dest=setting.name, default=None, **arguments)
+        if option.old_flag is not None:
+            arguments |= {"action": _Renamed, "help": SUPPRESS}
+            parser.add_argument(option.old_flag, dest=setting.name, default=None, **arguments)
     return groups
+
+
+def _in_order(settings):
+    """The fields of a dataclass of settings, part by part if it has parts."""
+    return [field for part in PARTS for field in fields(part)] if settings is Settings else options_of(settings)
+
+
+class _Renamed(Action):
+    """Takes the value of an option under its old name, and says the new one."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        warnings.warn(f"{option_string} is now {_flag(self.dest)}", stacklevel=2)
+        setattr(namespace, self.dest, values)
 
 
 def _add_files(data):
@@ -95,24 +112,34 @@ def _add_files(data):
 
 def _flag(name):
     """The option for a setting, or for one of the other options."""
-    return _FLAGS.get(name) or f"--{name.replace('_', '-')}"
+    return "--from" if name == "from_run" else f"--{name.replace('_', '-')}"
 
 
 def _arguments(setting):
     """The arguments of `add_argument` for a field of `Settings`."""
-    option, kinds = setting.metadata["option"], kinds_of(setting)
-    notes = [default_in_words(option, _show), *([f"only {option.only.flags}"] if option.only else [])]
+    option, kinds, condition = option_of(setting), types_of(setting), condition_in_words(setting)
+    notes = [default_in_words(setting, _show), *([condition] if condition else [])]
     help = {"help": f"{option.help} [{'; '.join(notes)}]".replace("%", "%%")}
     if bool in kinds:
         return {"action": BooleanOptionalAction, **help}
-    if option.choices is not None:
-        choices = option.choices.values() if isinstance(option.choices, dict) else [option.choices]
-        return {"choices": list(dict.fromkeys(name for names in choices for name in names)), **help}
+    if choices := _choices(setting):
+        return {"choices": choices, **help}
     if float in kinds and str in kinds:
         return {"type": _number_or_auto, "metavar": "X|auto", **help}
     if str in kinds:
         return {"metavar": option.metavar, **help}
     return {"type": int, "metavar": "N", **help} if int in kinds else {"type": float, "metavar": "X", **help}
+
+
+def _choices(setting):
+    """The values that an option may have in any run, a list; empty if there is no choice."""
+    option = option_of(setting)
+    rows = [task.choices[setting.name] for task in TASKS.values() if setting.name in task.choices]
+    if isinstance(option.choices, dict):
+        rows += option.choices.values()
+    elif option.choices is not None:
+        rows.append(option.choices)
+    return list(dict.fromkeys(value for row in rows for value in row))
 
 
 def _number_or_auto(text):
@@ -134,14 +161,7 @@ def settings_and_sources(options):
     absent = [f"--{name}" for name in ("train", "out") if getattr(options, name) is None]
     if absent:
         raise ValueError(f"needs {' and '.join(absent)}, or --resume RUN_DIR")
-    given = {field.name: getattr(options, field.name, None) for field in fields(Settings)}
-    if options.from_run is not None:
-        if given["bert"] is not None:
-            raise ValueError("--from takes the place of --bert. Received: both")
-        RunFolder(options.from_run).read_config()  # refuses a folder that holds no run
-        given["bert"] = options.from_run
-    given.update({name: os.path.abspath(given[name]) for name in PATHS if given[name] is not None})
-    settings = make_settings(Settings, given)
+    settings = Settings(**{**given_settings(options, Settings), **_bert_of_run(options)})
     if settings.teacher is not None:
         if os.path.isfile(settings.teacher):
             raise ValueError(f"{settings.teacher}: --teacher needs the folder of a run. Received: a file")
@@ -149,43 +169,46 @@ def settings_and_sources(options):
     if options.unlabelled is not None and settings.teacher is None:
         raise ValueError("--unlabelled needs --teacher RUN_DIR. Received: no --teacher")
     refuse_data_options(options, settings.task)
-    for one, other in (("steps", "epochs"), ("batch_tokens", "batch_size")):
-        if None not in (getattr(options, one), getattr(options, other)):
-            raise ValueError(f"{_flag(one)} takes the place of {_flag(other)}. Received: both")
-    if options.crf_lr_multiplier is not None and settings.head != "crf":
-        raise ValueError(f"--crf-lr-multiplier needs a CRF. Received: a head without one, {settings.head}")
     files = {name: getattr(options, name) for name in _FILES}
     sources = {name: path and os.path.abspath(path) for name, path in files.items()}
     return settings, {**sources, **reading_arguments(options)}
 
 
-def make_settings(settings, given):
-    """Makes a dataclass of settings of those that are not None; its errors name the options."""
-    try:
-        return settings(**{name: value for name, value in given.items() if value is not None})
-    except ValueError as error:
-        raise ValueError(in_flags(str(error), settings)) from None
+def _bert_of_run(options):
+    """The BERT that --from asks for, as a dict of settings."""
+    if options.from_run is None:
+        return {}
+    if options.bert is not None:
+        raise ValueError("--from takes the place of --bert. Received: both")
+    RunFolder(options.from_run).read_config()  # refuses a folder that holds no run
+    return {"bert": os.path.abspath(options.from_run)}
 
 
-def in_flags(message, settings=Settings):
-    """A message about settings with the options of the command line in place of their Python names.
+def given_settings(options, settings):
+    """The settings that are among parsed options, by name; paths are absolute."""
+    given = {field.name: (field, getattr(options, field.name, None)) for field in options_of(settings)}
+    return {
+        name: os.path.abspath(value) if option_of(field).is_path else value
+        for name, (field, value) in given.items()
+        if value is not None
+    }
 
-    Names within a path, as in `runs/seed=1/train.tsv`, stay.
 
-    >>> in_flags("`max_length` must be at most 128. Received: max_length=512, bert=None")
-    '--max-length must be at most 128. Received: --max-length 512, no --bert'
-    """
-    known = [setting.name for setting in fields(settings) if setting.metadata["option"].group]
-    names = "|".join([*known, "unlabelled"])
-    message = re.sub(f"`({names})`", lambda found: _flag(found[1]), message)
-    message = re.sub(rf"(?<![^\s(])({names})=None\b", lambda found: f"no {_flag(found[1])}", message)
-    given = rf"(?<![^\s(])({names})='?([\w.,:/-]*[\w/-])'?"
-    return re.sub(given, lambda found: f"{_flag(found[1])} {found[2]}", message)
+def in_flags(error):
+    """The message of a `SettingError` with the options of the command line in place of Python names."""
+    return error.worded(Wording(_flag, _assignment))
+
+
+def _assignment(name, value):
+    """A setting with its value as on the command line."""
+    if value is None or value is False:
+        return f"no {_flag(name)}"
+    return _flag(name) if value is True else f"{_flag(name)} {value}"
 
 
 def refuse_beside_resume(options, settings=Settings, others=_NOT_SETTINGS):
     """Raises ValueError if there is any option besides --resume: for a field of the settings, or one of the others."""
-    names = (*others, *(field.name for field in fields(settings)))
+    names = (*others, *(field.name for field in options_of(settings)))
     given = sorted(_flag(name) for name in names if getattr(options, name, None) is not None)
     if given:
         raise ValueError(f"--resume continues with the settings of the run. Received: also {', '.join(given)}")

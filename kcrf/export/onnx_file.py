@@ -17,29 +17,29 @@ __all__ = ["onnx_file"]
 _IR_VERSION = 10  # that of onnx 1.17; newer ones need a newer onnxruntime
 
 
-def onnx_file(network, settings, texts, int8=False):
+def onnx_file(network, config, texts, int8=False):
     """An `onnx.ModelProto` of a network with decoding and confidences.
 
     Args:
         network: A `KerasTaggingNetwork` or a `KerasClassificationNetwork`.
-        settings: The `Settings` of its run.
+        config: The `kcrf.runs.RunConfig` of its run.
         texts: A dict of texts for the metadata.
         int8: Whether matrices and embeddings become integers of 8 bits. Defaults to False.
     """
-    proto, metadata = (_classifier if settings.task == "classify" else _tagger)(network, settings, int8)
+    proto, metadata = (_classifier if config.task.output == "label" else _tagger)(network, config, int8)
     helper.set_model_props(proto, {**texts, **metadata})
     proto.producer_name, proto.producer_version, proto.ir_version = "kcrf", __version__, _IR_VERSION
     onnx.checker.check_model(proto)
     return proto
 
 
-def _tagger(network, settings, int8):
+def _tagger(network, config, int8):
     """The file of a tagger, and its metadata beyond those of all."""
     scheme, size = network.scheme, len(network.scheme)
     proto = network_graph(network.model, lambda x, y: {"emissions": y, "mask": mask_of(x)}, int8)
     best, likely = (_scores(chain) for chain in network.chains(np.zeros((1, 1, size), "float32")))
     graph = Graph("crf")
-    append_chain(graph, "emissions", "mask", best, likely, scheme, settings.temperature)
+    append_chain(graph, "emissions", "mask", best, likely, scheme, config.temperature)
     _append(proto.graph, graph)
     results = {"tags": (TensorProto.INT32, []), "confidences": (TensorProto.FLOAT, [])}
     results.update(marginals=(TensorProto.FLOAT, [size]), onward=(TensorProto.FLOAT, [size]))
@@ -58,15 +58,15 @@ def _scores(chain):
     return {name: None if x is None else ops.convert_to_numpy(x) for name, x in scores.items()}
 
 
-def _classifier(network, settings, int8):
+def _classifier(network, config, int8):
     """As `_tagger`, of a classifier."""
     proto = network_graph(network.model, lambda x, y: {"scores": y}, int8)
-    graph, labels = Graph("labels"), settings.labels
+    graph, labels = Graph("labels"), config.data.labels
     if labels:
         graph.rename(graph.add("Softmax", "scores", axis=1), "probabilities")
     else:
-        scaled = graph.add("Mul", "scores", graph.constant(settings.deviation))
-        graph.rename(graph.add("Add", scaled, graph.constant(settings.mean)), "numbers")
+        scaled = graph.add("Mul", "scores", graph.constant(config.facts.deviation))
+        graph.rename(graph.add("Add", scaled, graph.constant(config.facts.mean)), "numbers")
     _append(proto.graph, graph)
     for name in ("scores", "probabilities" if labels else "numbers"):
         shape = ["batch", len(labels) or 1]

@@ -33,14 +33,14 @@ def tagger_function(network):
     return _module(network.model, outputs)
 
 
-def classifier_function(network, settings):
+def classifier_function(network, config):
     """The same of a classifier, with "probabilities", or for regression "numbers"."""
 
     def outputs(inputs):
         scores = network.model(inputs, training=False)
-        if settings.labels:
+        if config.data.labels:
             return {"probabilities": tf.nn.softmax(scores)}
-        return {"numbers": scores * settings.deviation + settings.mean}
+        return {"numbers": scores * config.facts.deviation + config.facts.mean}
 
     return _module(network.model, outputs)
 

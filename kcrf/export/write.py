@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-from dataclasses import asdict
 from pathlib import Path
 
 import tensorflow as tf
@@ -12,10 +11,8 @@ from kcrf.backend import backend_name
 from kcrf.export.onnx_file import onnx_file
 from kcrf.export.tensorflow_function import classifier_function, tagger_function
 from kcrf.files import write_aside
-from kcrf.runs.folder import FORMAT
 from kcrf.runs.names import BERT_CONFIG, CONFIG, VOCABULARY
 from kcrf.taggers.open import open_model
-from kcrf.version import __version__
 
 __all__ = ["FORMATS", "export_model"]
 
@@ -51,14 +48,14 @@ def export_model(
     >>> export_model("runs/pku", "pku.onnx", int8=True)              # doctest: +SKIP
     """
     _check(path, format, int8)
-    network, setup = open_model(run_dir, ("cws", "ner", "classify"))
+    network, setup = open_model(run_dir)
     texts = _texts_of(setup)
     if format == "onnx":
-        content = onnx_file(network, setup.settings, texts, int8).SerializeToString()
+        content = onnx_file(network, setup.config, texts, int8).SerializeToString()
         write_aside(Path(path), lambda aside: aside.write_bytes(content))
         return
-    is_classifier = setup.settings.task == "classify"
-    module = classifier_function(network, setup.settings) if is_classifier else tagger_function(network)
+    is_classifier = setup.config.task.output == "label"
+    module = classifier_function(network, setup.config) if is_classifier else tagger_function(network)
     _write_saved_model(module, Path(path), texts)
 
 
@@ -78,11 +75,10 @@ def _check(path, format, int8):
 
 def _texts_of(setup):
     """What `kcrf.runs.exported` reads, by name."""
-    settings = {**asdict(setup.settings), "teacher": None}
-    texts = {CONFIG: {"format": FORMAT, "kcrf": __version__, "backend": setup.backend, "settings": settings}}
-    texts["labels"] = setup.settings.labels if settings["task"] == "classify" else setup.settings.tag_scheme().labels
-    texts[VOCABULARY if setup.settings.bert is None else BERT_CONFIG] = setup.reader.get_config()
-    if setup.settings.bert is not None:
+    config = setup.config
+    texts = {CONFIG: setup.run.published().to_json(), "labels": config.task.outputs(config.data)}
+    texts[VOCABULARY if config.model.bert is None else BERT_CONFIG] = setup.reader.get_config()
+    if config.model.bert is not None:
         texts["vocab.json"] = setup.reader.vocabulary
     if setup.reader.vectors is not None:
         texts["vectors.json"] = {"words": setup.reader.vectors.words, "longest": setup.reader.vectors.longest}

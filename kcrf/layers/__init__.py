@@ -12,18 +12,14 @@ from kcrf.layers.dense import MixoutDense
 from kcrf.layers.distillation import TagDistillationLoss  # registers its classes
 from kcrf.layers.embeddings import Embedding, PositionEmbedding, RelativePositionEmbedding, TaskEmbedding
 from kcrf.layers.keras2_model import Keras2Model  # registers it
-from kcrf.layers.learning_rates import (
-    AutoLearningRate,
-    SetLearningRate,
-    suggest_lr_multiplier,
-    with_learning_rate_multiplier,
-)
+from kcrf.layers.learning_rates import AutoLearningRate, SetLearningRate, with_learning_rate_multiplier
 from kcrf.layers.memm import MaximumEntropyMarkovModel
 from kcrf.layers.ngrams import NGramScores
 from kcrf.layers.normalization import LayerNormalization
 from kcrf.layers.old_names import __getattr__
 from kcrf.layers.pointers import EfficientGlobalPointer, GlobalPointer
 from kcrf.layers.pooling import LayerPooling
+from kcrf.metrics.multipliers import suggest_lr_multiplier
 
 __all__ = [
     "AutoLearningRate",

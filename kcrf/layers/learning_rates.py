@@ -12,19 +12,16 @@ from typing import Any
 import numpy as np
 
 from kcrf.backend import Layer, Tensor, Wrapper, call_with_replaced_weights, keras, ops, own_trainable_variables
+from kcrf.metrics.multipliers import suggest_lr_multiplier
 from kcrf.optimizers.variables import copies_in
 
 __all__ = [
     "AutoLearningRate",
     "LayerWithMultiplier",
     "SetLearningRate",
-    "suggest_lr_multiplier",
     "with_learning_rate_multiplier",
 ]
 
-LONG_RUN_RATE = 1e-2  # 1e-5 x 1000 and 1e-3 x 10 in published settings
-LARGEST_RATE = 1e-1
-TYPICAL_TRANSITION_SCORE = 2.5  # nats, after training
 _SAVED_AS = "lr_multiplier"
 
 
@@ -38,38 +35,6 @@ def with_learning_rate_multiplier(stored: Tensor, multiplier: float) -> Tensor:
     50.0
     """
     return stored + ops.stop_gradient((multiplier - 1.0) * stored)
-
-
-def suggest_lr_multiplier(learning_rate: float, steps: int) -> float:
-    """How many times faster than the other weights a CRF should learn.
-
-    The learning rate of the CRF should be 1e-2, as in two published settings (1e-5 x 1000, 1e-3 x 10; Su Jianlin,
-    kexue.fm/archives/7196). Adam moves a weight by about its learning rate in each step, so in fewer than 250 steps a
-    score could not reach 2.5, a typical value of a trained transition: for short runs the learning rate of the CRF is
-    2.5 / steps, at most 0.1.
-
-        k = max(1, min(max(1e-2, 2.5 / steps), 1e-1) / learning_rate), to two digits
-
-    Args:
-        learning_rate: The learning rate of the model; the highest one of a schedule.
-        steps: The number of optimizer steps of the whole run.
-
-    Returns:
-        A float of at least 1.
-
-    Raises:
-        ValueError: One of the two is not positive.
-
-    >>> suggest_lr_multiplier(1e-5, 100_000), suggest_lr_multiplier(3e-4, 250), suggest_lr_multiplier(3e-4, 100)
-    (1000.0, 33.0, 83.0)
-    """
-    if not (learning_rate > 0 and steps > 0):
-        raise ValueError(
-            "`suggest_lr_multiplier` needs a positive learning rate and number of steps. "
-            f"Received: learning_rate={learning_rate}, steps={steps}"
-        )
-    rate = min(max(LONG_RUN_RATE, TYPICAL_TRANSITION_SCORE / steps), LARGEST_RATE)
-    return float(f"{max(1.0, rate / learning_rate):.2g}")
 
 
 class LayerWithMultiplier(Layer):

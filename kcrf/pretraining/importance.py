@@ -42,18 +42,18 @@ class TaskModel:
     def __init__(self, run_dir):
         if is_exported(run_dir):
             raise ValueError(f"{run_dir}: needs a folder that `kcrf train` wrote. Received: an exported file")
-        network, setup = open_model(run_dir, ("classify", "cws", "ner"))
-        settings = setup.settings
-        if settings.task == "classify":
-            if settings.pairs or not settings.labels:
-                received = "pairs" if settings.pairs else "numbers"
+        network, setup = open_model(run_dir)
+        config = setup.config
+        if config.task.output == "label":
+            if config.facts.pairs or not config.data.labels:
+                received = "pairs" if config.facts.pairs else "numbers"
                 raise ValueError(
                     f"{run_dir}: needs a model that gives labels to single texts. Received: one of {received}"
                 )
-            self._model = Classifier(network, setup.reader, settings)
+            self._model = Classifier(network, setup.reader, config.data, config.facts)
         else:
             self._model = Tagger(network, setup.reader)
-        self._finds_important = settings.task == "ner" and tuple(self._model.scheme.types) == (IMPORTANT,)
+        self._finds_important = config.data.types == (IMPORTANT,)
 
     def importance(self, lines, words):
         """How much each word matters.

@@ -36,7 +36,7 @@ from kcrf.training.history import TrainingHistory
 from kcrf.training.precision import precision
 from kcrf.training.progress import fit_with_progress
 from kcrf.training.rates import learning_rate
-from kcrf.training.state import load_state, save_state
+from kcrf.training.state import load_history, load_state, save_state
 
 __all__ = ["pretrain", "resume_pretraining"]
 
@@ -79,7 +79,7 @@ def pretrain(
     folder.check_is_free()
     if settings.google_checkpoint and find_spec("tensorflow") is None:
         raise ImportError("`google_checkpoint` needs TensorFlow: pip install tensorflow")
-    texts = [Path(path).absolute() for path in texts]
+    settings, texts = settings.completed(), [Path(path).absolute() for path in texts]
     check_texts(texts)
     with locked(folder.path):
         folder.work.path.mkdir(exist_ok=True)
@@ -228,7 +228,8 @@ def _run(folder, settings, reader, progress):
         model = masked_language_model(transformer)
     _compile(model, settings, rounds * len(batches))
     history = TrainingHistory(rounds, settings.patience, "valid_loss", least=True)
-    random = load_state(folder.work, model, history) if resumes else None
+    load_history(folder.work, history)
+    random = load_state(folder.work, model) if resumes and not history.is_done() else None
     with Interruption() as interruption:
         if not history.is_done():
             rounds_done = RoundEnd(folder, transformer.model, history, every, progress)
@@ -281,8 +282,10 @@ def _transformer(settings, config, model, **options):
 
 
 def _compile(model, settings, batches):
+    # Keras counts batches, also where gradients are accumulated.
+    rate = learning_rate(settings.learning_rate, settings.schedule, settings.warmup, batches)
     optimizer = AdamWeightDecay(
-        learning_rate(settings, batches),  # Keras counts batches, also where gradients are accumulated
+        rate,
         weight_decay_rate=settings.weight_decay,
         exclude_from_weight_decay=("Norm", "bias"),
         global_clipnorm=1.0,

@@ -4,6 +4,7 @@ from kcrf.readers.characters import CharacterReader
 from kcrf.readers.lexicon import Lexicon
 from kcrf.readers.ngrams import CharacterNGrams, WordNGrams
 from kcrf.readers.pieces import PieceReader
+from kcrf.readers.reader import Reader
 from kcrf.readers.units import Reading, Window, spans_of_units, tags_of_units
 from kcrf.readers.vectors import WordVectors
 from kcrf.readers.vocabulary import Vocabulary
@@ -14,6 +15,7 @@ __all__ = [
     "CharacterReader",
     "Lexicon",
     "PieceReader",
+    "Reader",
     "Reading",
     "Vocabulary",
     "Window",

@@ -24,17 +24,16 @@ class CharacterReader:
         lexicon: A `kcrf.readers.Lexicon` for the input "words" and for the n-grams. Defaults to None: no such input.
         ngrams: `kcrf.readers.CharacterNGrams` for the input "ngrams". Defaults to None: no such input.
         types: Whether there is the input "types", the type of each character. Defaults to False.
-
-    Attributes:
-        vectors: `kcrf.readers.WordVectors` for the input "vectors", or None, the default, for no such input.
+        vectors: `kcrf.readers.WordVectors` for the input "vectors". Defaults to None: no such input.
 
     >>> reading = CharacterReader(Vocabulary.of(["天大"], min_bigrams=1)).read(["天大"])[0]
     >>> reading.units.tolist(), reading.windows[0].inputs
     ([[0, 1], [1, 2]], {'characters': [2, 3], 'bigrams': [2, 3]})
     """
 
-    def __init__(self, vocabulary, lexicon=None, ngrams=None, types=False):
-        self.vocabulary, self.lexicon, self.ngrams, self.types, self.vectors = vocabulary, lexicon, ngrams, types, None
+    def __init__(self, vocabulary, lexicon=None, ngrams=None, types=False, vectors=None):
+        self.vocabulary, self.lexicon, self.ngrams = vocabulary, lexicon, ngrams
+        self.types, self.vectors = types, vectors
 
     def read(self, texts, tokens=None):
         """A list with the `Reading` of each text; `tokens` are not looked at."""
@@ -53,9 +52,12 @@ class CharacterReader:
 
     def with_words(self, counts):
         """The reader with more words in its lexicon, a mapping from words to how often they count."""
-        reader = CharacterReader(self.vocabulary, self.lexicon.with_words(counts), self.ngrams, self.types)
-        reader.vectors = self.vectors
-        return reader
+        lexicon = self.lexicon.with_words(counts)
+        return CharacterReader(self.vocabulary, lexicon, self.ngrams, self.types, self.vectors)
+
+    def with_vectors(self, vectors):
+        """The same reader with word vectors."""
+        return CharacterReader(self.vocabulary, self.lexicon, self.ngrams, self.types, vectors)
 
     def read_texts(self, texts, max_length):
         """A list with the `Reading` of each text as a whole, of pairs with a line end between the two.

@@ -32,10 +32,10 @@ class PieceReader:
         word_case: Whether there is an input "case", the number of each word's case in `CASES`. Defaults to False.
         strip_accents: Whether accents are removed. Defaults to None: as `lower_case`.
         tokenize_chinese_chars: Whether each Chinese character is a word of its own. Defaults to True.
+        vectors: `kcrf.readers.WordVectors` for the input "vectors", the same for all pieces of a word. Defaults to
+            None: no such input.
 
     Attributes:
-        vectors: `kcrf.readers.WordVectors` for the input "vectors", or None, the default, for no such input. All pieces
-            of a word have the same.
         longest: The most positions of a text that is read as a whole.
 
     Raises:
@@ -44,7 +44,14 @@ class PieceReader:
     """
 
     def __init__(
-        self, config, vocabulary, lower_case, word_case=False, strip_accents=None, tokenize_chinese_chars=True
+        self,
+        config,
+        vocabulary,
+        lower_case,
+        word_case=False,
+        strip_accents=None,
+        tokenize_chinese_chars=True,
+        vectors=None,
     ):
         absent = [token for token in ("[PAD]", "[UNK]", "[CLS]", "[SEP]") if token not in vocabulary]
         if absent:
@@ -55,7 +62,7 @@ class PieceReader:
                 f"Received: {max(vocabulary.values()) + 1} tokens"
             )
         self.config, self.vocabulary = config, vocabulary
-        self.lower_case, self.word_case, self.vectors = lower_case, word_case, None
+        self.lower_case, self.word_case, self.vectors = lower_case, word_case, vectors
         self.splitting = {"strip_accents": strip_accents, "tokenize_chinese_chars": tokenize_chinese_chars}
         self._tokenizer = self.make_tokenizer(token_end=None)
         self._start, self._end = vocabulary["[CLS]"], vocabulary["[SEP]"]
@@ -153,6 +160,11 @@ class PieceReader:
         if self.word_case:
             inputs["case"] = _row(length, positions, cases)
         return inputs
+
+    def with_vectors(self, vectors):
+        """The same reader with word vectors."""
+        given = (self.config, self.vocabulary, self.lower_case, self.word_case)
+        return PieceReader(*given, **self.splitting, vectors=vectors)
 
     def get_config(self):
         """A dict of plain values from which, with the vocabulary, `from_config` makes the same reader."""

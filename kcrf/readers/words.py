@@ -97,17 +97,15 @@ class WordReader:
         vocabulary: A `WordVocabulary`, or None for a linear model, which reads n-grams alone.
         splits: Characters at which `token_spans` cuts, where a text comes without tokens. Defaults to none.
         ngrams: `kcrf.readers.WordNGrams` for the input "ngrams". Defaults to None: no such input.
-
-    Attributes:
-        vectors: `kcrf.readers.WordVectors` for the input "vectors", or None, the default, for no such input.
+        vectors: `kcrf.readers.WordVectors` for the input "vectors". Defaults to None: no such input.
 
     >>> reader = WordReader(WordVocabulary.of(["in", "in"]))
     >>> reader.read(["In Leeds."])[0].units.tolist()
     [[0, 2], [3, 8], [8, 9]]
     """
 
-    def __init__(self, vocabulary, splits="", ngrams=None):
-        self.vocabulary, self.splits, self.ngrams, self.vectors = vocabulary, splits, ngrams, None
+    def __init__(self, vocabulary, splits="", ngrams=None, vectors=None):
+        self.vocabulary, self.splits, self.ngrams, self.vectors = vocabulary, splits, ngrams, vectors
 
     def read(self, texts, tokens=None):
         """A list with the `Reading` of each text.
@@ -136,12 +134,20 @@ class WordReader:
 
     def units_of(self, text, tokens=()):
         """The units of a text, `(units, 2)`: its tokens, or where it comes without any, those of `token_spans`."""
-        return np.array(tokens, int).reshape(-1, 2) if len(tokens) else token_spans(text, self.splits)
+        return _units_of(text, tokens, self.splits)
 
     def read_training(self, sentences, copies=None):
         """A list with the `Reading` of each `Sentence` of the training part, followed by those of its copies."""
         sentences = with_copies(sentences, copies)
         return self.read([sentence.text for sentence in sentences], [sentence.tokens for sentence in sentences])
+
+    def read_texts(self, texts, max_length):
+        """Not there: whole texts are read character by character."""
+        raise NotImplementedError("texts that are classified are read by a CharacterReader or a PieceReader")
+
+    def with_vectors(self, vectors):
+        """The same reader with word vectors."""
+        return WordReader(self.vocabulary, self.splits, self.ngrams, vectors)
 
     def get_config(self):
         """A dict of plain values from which `from_config` makes the same reader."""
@@ -167,14 +173,18 @@ class WordReader:
     @classmethod
     def of(cls, sentences):
         """The reader for a training part, a list of `kcrf.corpora.Sentence`."""
-        reader = cls(WordVocabulary([], [], []), splits_of(sentences))
+        splits = splits_of(sentences)
         words = (
             sentence.text[start:end]
             for sentence in sentences
-            for start, end in reader.units_of(sentence.text, sentence.tokens).tolist()
+            for start, end in _units_of(sentence.text, sentence.tokens, splits).tolist()
         )
-        reader.vocabulary = WordVocabulary.of(words)
-        return reader
+        return cls(WordVocabulary.of(words), splits)
+
+
+def _units_of(text, tokens, splits):
+    """The units of a text, `(units, 2)`: its tokens, or where it comes without any, those of `token_spans`."""
+    return np.array(tokens, int).reshape(-1, 2) if len(tokens) else token_spans(text, splits)
 
 
 def _reading(text, units, first, rows):

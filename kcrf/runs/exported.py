@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from kcrf.files import write_aside
-from kcrf.runs.folder import check_config, settings_of
+from kcrf.runs.config_file import read_stored_run
 from kcrf.runs.names import CONFIG
 
 __all__ = ["ExportedFile", "LinearFile", "is_exported", "open_exported", "write_linear_file"]
@@ -64,15 +64,11 @@ class _FileOfTexts:
 
     def read_config(self):
         """As `RunFolder.read_config`."""
-        return check_config(self.file(CONFIG), self.read_json(CONFIG))
-
-    def settings_of(self, config):
-        """As `RunFolder.settings_of`."""
-        return settings_of(self.file(CONFIG), config)
+        return read_stored_run(self.file(CONFIG), self.read_json(CONFIG))
 
     def read_settings(self):
-        """The `Settings` of the run that was exported."""
-        return self.settings_of(self.read_config())
+        """As `RunFolder.read_settings`."""
+        return self.read_config().user
 
 
 class ExportedFile(_FileOfTexts):

@@ -1,6 +1,7 @@
 """The run folder: the model of a training run, and what the run was made of. Imports no Keras.
 
-    config.json         format, version of kcrf, settings, where the data came from and its fingerprint
+    config.json         format, version of kcrf, the user's settings, the configuration that ran, where the data came
+                        from and its fingerprint
     vectors.npz         vectors of words that the model reads, if any
     vocabulary.json     characters and bigrams, in the order of their numbers, and the lexicon; where words are the
                         units, words, characters, shapes and affixes; with a BERT instead vocab.txt and bert_config.json
@@ -19,22 +20,19 @@ run replaces an older one. Other files in the folder are left alone. A process t
 
 import json
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from kcrf.files import read_json
+from kcrf.runs.config_file import StoredRun, read_stored_run
 from kcrf.runs.names import CONFIG, SCORES, STATE, TEACHER, VECTORS, VOCAB, WEIGHTS
 from kcrf.runs.replacement import current_folder, has_new_run, is_complete, new_folders
 from kcrf.runs.settings import Settings
 from kcrf.tokenizers import load_vocab
-from kcrf.version import __version__
 
 __all__ = ["RunFolder"]
-
-FORMAT = 2
 
 
 class RunFolder:
@@ -66,18 +64,14 @@ class RunFolder:
         """The path of a file of the run, whether it exists or not."""
         return self.path / name
 
-    def read_config(self) -> dict[str, Any]:
-        """What `save_config` wrote: a dict of `settings`, a dict, `data` and `backend`. Both are None in old runs."""
+    def read_config(self) -> StoredRun:
+        """The `StoredRun` in `config.json`: the settings of the user, and the configuration that ran."""
         path = self.existing(CONFIG)
-        return check_config(path, read_json(path))
+        return read_stored_run(path, read_json(path))
 
     def read_settings(self) -> Settings:
-        """The `Settings` of the run."""
-        return self.settings_of(self.read_config())
-
-    def settings_of(self, config: Mapping[str, Any]) -> Settings:
-        """The `Settings` in what `read_config` returned."""
-        return settings_of(self.file(CONFIG), config)
+        """The `Settings` that the user gave."""
+        return self.read_config().user
 
     def read_json(self, name: str) -> dict[str, Any]:
         """The plain values in a file of the run."""
@@ -141,30 +135,3 @@ class RunFolder:
         except Exception as error:  # zipfile's and NumPy's
             advice = "; without the file, it is computed again" if name == TEACHER else ""
             raise ValueError(f"{path}: cannot be read ({error}){advice}") from error
-
-
-def check_config(path, config):
-    """What `RunFolder.read_config` returns, from the content of a file at `path`."""
-    if not isinstance(config.get("format", 0), int):
-        raise ValueError(f"{path}: needs a number as its format. Received: {config['format']!r}")
-    if config.get("format", 0) > FORMAT:
-        raise ValueError(
-            f"{path}: needs run format {FORMAT} or older, which kcrf {__version__} reads. "
-            f"Received: format {config['format']}, written by kcrf {config.get('kcrf')}; please upgrade"
-        )
-    if "model_type" in config:
-        raise ValueError(
-            f"{path}: needs the settings of a run of `kcrf train`. Received: the configuration of a "
-            f"{config['model_type']!r} without a task, which is for --bert"
-        )
-    if not isinstance(config.get("settings"), dict):
-        raise ValueError(f"{path}: needs the settings of a run. Received: {sorted(config)}")
-    return {"settings": config["settings"], "data": config.get("data"), "backend": config.get("backend")}
-
-
-def settings_of(path, config):
-    """The `Settings` in what `check_config` returned."""
-    try:
-        return Settings.of(config["settings"])
-    except (TypeError, ValueError) as error:  # a value of another type, or out of its range
-        raise ValueError(f"{path}: needs the settings of a run. Received: {error}") from None

@@ -1,23 +1,32 @@
-"""What is known of a setting besides its name and its type, as data: default, range, help. Needs no Keras."""
+"""A setting as data: its default, its range, when it applies, its help and its flag. Needs no Keras."""
 
 import os
 import re
 import textwrap
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterable
+from dataclasses import Field, dataclass, field, fields
 from numbers import Integral, Real
-from typing import Any, get_args
+from types import UnionType
+from typing import Any, get_args, get_origin
+
+from kcrf.tasks import TASKS, SettingError, Task
 
 __all__ = [
     "Condition",
+    "Kind",
     "Option",
     "Range",
+    "check_settings",
+    "check_value",
+    "condition_in_words",
     "default_in_words",
     "describe",
-    "fill_and_check",
-    "kinds_of",
     "option",
-    "paths_as_strings",
+    "option_of",
+    "options_of",
+    "plain",
+    "types_of",
+    "with_defaults",
 ]
 
 
@@ -26,7 +35,7 @@ class Range:
     """The numbers that a setting may have: in words, and as a function from a value to a bool."""
 
     words: str
-    holds: Callable
+    holds: Callable[[Any], Any]
 
 
 POSITIVE = Range("positive", lambda x: 0 < x < float("inf"))
@@ -44,101 +53,96 @@ POSITIVE_OR_AUTO = Range('positive or "auto"', lambda x: x == "auto" if isinstan
 
 @dataclass(frozen=True)
 class Condition:
-    """What another setting must be for an option to differ from its default.
+    """The value that another setting must have for an option to differ from its default.
 
     Attributes:
         name: The other setting.
-        words: The condition in an error message.
+        requirement: The condition in a `SettingError`.
         flags: The condition in `kcrf train --help`.
         holds: A function from the value of the other setting to a bool.
     """
 
     name: str
-    words: str
+    requirement: str
     flags: str
-    holds: Callable
+    holds: Callable[[Any], bool]
 
 
-WITH_BERT = Condition("bert", "`bert`", "with --bert", lambda bert: bert is not None)
-OF_LAYERS = Condition("layers", "`layers`", "with --layers", lambda layers: layers != "last")
-FROM_SCRATCH = Condition("bert", "training from scratch, bert=None", "without --bert", lambda bert: bert is None)
-FOR_ENTITIES = Condition("task", "task='ner'", "with --task ner", lambda task: task == "ner")
-FOR_TAGS = Condition("task", "task='cws' or task='ner'", "with --task cws or ner", lambda task: task != "classify")
-FOR_CLASSES = Condition("task", "task='classify'", "with --task classify", lambda task: task == "classify")
-AUGMENTED = Condition("augment", "`augment`", "with --augment", lambda copies: copies > 0)
-WITH_VECTORS = Condition("vectors", "`vectors`", "with --vectors", lambda vectors: vectors is not None)
-TAUGHT = Condition("teacher", "`teacher`", "with --teacher", lambda teacher: teacher is not None)
-WITH_CRF = Condition("head", "head='crf'", "with --head crf", lambda head: head == "crf")
+WITH_BERT = Condition("bert", "{bert}", "with --bert", lambda bert: bert is not None)
+FROM_SCRATCH = Condition("bert", "{bert:None}", "without --bert", lambda bert: bert is None)
+OF_LAYERS = Condition("read_layers", "{read_layers}", "with --read-layers", lambda layers: layers != "last")
+AUGMENTED = Condition("augment", "{augment}", "with --augment", lambda copies: copies > 0)
+WITH_VECTORS = Condition("vectors", "{vectors}", "with --vectors", lambda vectors: vectors is not None)
+TAUGHT = Condition("teacher", "{teacher}", "with --teacher", lambda teacher: teacher is not None)
+WITH_CRF = Condition("head", "{head:'crf'}", "with --head crf", lambda head: head == "crf")
 
 
-def _key_of(values, run):
-    """The first of the keys of a run that a dict by run has; None where all runs have the same."""
-    return next((key for key in run if key in values), None) if isinstance(values, dict) else None
+@dataclass(frozen=True)
+class Kind:
+    """The kind of a run, on which defaults and choices depend.
+
+    Attributes:
+        keys: "scratch" or "bert", and the head.
+        task: The `kcrf.tasks.Task`, or None for pretraining.
+    """
+
+    keys: tuple[str, ...]
+    task: Task | None = None
+
+    def pick(self, values: Any) -> Any:
+        """A value that is the same for all runs, or that of a dict by keys of runs."""
+        if not isinstance(values, dict):
+            return values
+        return next((values[key] for key in self.keys if key in values), None)
 
 
 @dataclass(frozen=True)
 class Option:
-    """What is known of a setting besides its name and its type.
+    """A setting besides its name and its type.
 
     Attributes:
         help: What it does and when to use it, in sentences.
         group: Its heading in `kcrf train --help`; None keeps it out of the command line.
-        default: The default. A dict where it depends on the run: by the keys "scratch" and "bert", for training from
-            scratch and for fine-tuning a BERT, by task or by head. The first is that of a run that meets `only`.
-        choices: The allowed values, a tuple or a dict of tuples as for `default`; None allows all.
+        default: The default; or a dict of defaults: by "scratch" and "bert", for training from scratch and for
+            fine-tuning a BERT, or by head. A task may have its own default.
+        choices: The allowed values, or a dict of them likewise; None allows all. A task may have its own choices.
         range: The allowed numbers, a `Range`, or None.
         only: The `Condition` under which it may differ from its default, or None.
+        by_task: Whether only some tasks have it, those that list it in `Task.settings`.
+        instead_of: The setting in whose place it is given, or None.
+        is_path: Whether it may be a path, which is kept as a string.
         none: What the default None stands for.
         metavar: What the help calls the value of an option that is a string.
-        flag: Its name on the command line; None makes it of the name of the setting.
+        old_flag: An old name of its flag, which still works.
     """
 
     help: str
     group: str | None = None
     default: Any = None
-    choices: tuple | dict | None = None
+    choices: tuple[Any, ...] | dict[str, tuple[Any, ...]] | None = None
     range: Range | None = None
     only: Condition | None = None
-    none: str | None = None
+    by_task: bool = False
+    instead_of: str | None = None
+    is_path: bool = False
+    none: str = "none"
     metavar: str | None = None
-    flag: str | None = None
+    old_flag: str | None = None
 
-    def of_run(self, name, run):
-        """`default` or `choices` for a run.
+    def default_of(self, name: str, kind: Kind) -> Any:
+        """The default in a kind of run: None where it depends on the run, and the task does not have the option."""
+        own = kind.task.defaults if kind.task else {}
+        if self.by_task and isinstance(self.default, dict) and kind.task and name not in kind.task.settings:
+            return None
+        return own[name] if name in own else kind.pick(self.default)
 
-        Args:
-            name: "default" or "choices".
-            run: What the keys of a dict may be: the task, "scratch" or "bert", and the head.
-        """
-        value = getattr(self, name)
-        return value.get(_key_of(value, run)) if isinstance(value, dict) else value
-
-    def check(self, name, kinds, value, run):
-        """Raises ValueError if a value is not one of `kinds`, not among the choices or out of range."""
-        if not any(_KINDS[kind][1](value) for kind in kinds):
-            what = " or ".join(_KINDS[kind][0] for kind in kinds)
-            raise ValueError(f"`{name}` must be {what}. Received: {value!r}")
-        choices = self.of_run("choices", run)
-        if choices is not None and value not in choices:
-            words = f"one of {choices}" if len(choices) > 1 else repr(choices[0])
-            raise ValueError(f"`{name}` is {words}{self._where(run)}. Received: {value!r}")
-        if self.range is not None and not self.range.holds(value):
-            raise ValueError(f"`{name}` must be {self.range.words}. Received: {value!r}")
-
-    def _where(self, run):
-        """For which runs the choices are those of this one, in an error message."""
-        key = _key_of(self.choices, run)
-        return {None: "", "scratch": " without a BERT", "bert": " on a BERT"}.get(key, f" for {key}")
-
-    def check_condition(self, name, value, other, run):
-        """Raises ValueError if a value differs from the default although the `Condition` does not hold for `other`."""
-        if self.only and value != self.of_run("default", run) and not self.only.holds(other):
-            raise ValueError(
-                f"`{name}` needs {self.only.words}. Received: {name}={value!r} and {self.only.name}={other!r}"
-            )
+    def choices_of(self, name: str, kind: Kind) -> Any:
+        """The choices in a kind of run, a tuple or None."""
+        own = kind.task.choices if kind.task else {}
+        return own[name] if name in own else kind.pick(self.choices)
 
 
-_KINDS = {  # by type: what messages call it, and whether a value is one; NumPy's numbers are numbers too
+_TYPES: dict[type, tuple[str, Callable[[Any], bool]]] = {  # NumPy's numbers are numbers too
     bool: ("True or False", lambda x: isinstance(x, bool)),
     int: ("an int", lambda x: isinstance(x, Integral) and not isinstance(x, bool)),
     float: ("a number", lambda x: isinstance(x, Real) and not isinstance(x, bool)),
@@ -147,80 +151,148 @@ _KINDS = {  # by type: what messages call it, and whether a value is one; NumPy'
 }
 
 
-def option(default, help, group=None, **more):
+def option(default: Any, help: str, group: str | None = None, **attributes: Any) -> Any:
     """A dataclass field with an `Option` in its metadata; a default that depends on the run is None at first."""
-    known = Option(help, group, default, **more)
-    return field(default=None if isinstance(default, dict) else default, metadata={"option": known})
+    metadata = {"option": Option(help, group, default, **attributes)}
+    return field(default=None if isinstance(default, dict) else default, metadata=metadata)
 
 
-def kinds_of(setting):
-    """The types that a dataclass field may have besides None, a tuple."""
-    return tuple(kind for kind in get_args(setting.type) or (setting.type,) if kind is not type(None))
+def option_of(setting: "Field[Any]") -> Option:
+    """The `Option` of a dataclass field."""
+    found: Option = setting.metadata["option"]
+    return found
 
 
-def may_be_none(setting):
-    """Whether a dataclass field may be None."""
-    return type(None) in get_args(setting.type)
+def options_of(settings: Any) -> "list[Field[Any]]":
+    """The fields of a dataclass, or of one of its instances, that have an `Option`."""
+    return [setting for setting in fields(settings) if "option" in setting.metadata]
 
 
-def paths_as_strings(settings, names):
-    """Turns paths among the fields of a frozen dataclass into strings, which JSON can hold."""
-    for name in names:
-        if isinstance(getattr(settings, name), os.PathLike):
-            object.__setattr__(settings, name, os.fspath(getattr(settings, name)))
+def types_of(setting: "Field[Any]") -> tuple[type, ...]:
+    """The types that a dataclass field may have besides None."""
+    types = get_args(setting.type) if isinstance(setting.type, UnionType) else (setting.type,)
+    return tuple(kind for kind in (get_origin(kind) or kind for kind in types) if kind in _TYPES)
 
 
-def fill_and_check(settings, run):
-    """Fills in the defaults of a frozen dataclass that depend on the run, and checks all values.
+def plain(value: Any) -> Any:
+    """A value as JSON has it when it is read back: paths as strings, and lists as tuples."""
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    return tuple(value) if isinstance(value, list) else value
 
-    Args:
-        settings: An instance of a dataclass whose fields have an `Option`.
-        run: What the keys of a dict of defaults or choices may be; see `Option.of_run`.
 
-    Raises:
-        ValueError: A value has the wrong type or is out of range, or is given where it has no meaning.
+def check_value(setting: "Field[Any]", value: Any, kind: Kind) -> None:
+    """Raises a `SettingError` if a value has the wrong type, is not among the choices or out of range."""
+    name, declared, types = setting.name, option_of(setting), types_of(setting)
+    value = plain(value) if declared.is_path or tuple in types else value
+    if value is None and type(None) in get_args(setting.type):
+        return
+    if not any(_TYPES[type_][1](value) for type_ in types):
+        raise SettingError(name, f"must be {' or '.join(_TYPES[type_][0] for type_ in types)}", value)
+    choices = declared.choices_of(name, kind)
+    if choices is not None and value not in choices:
+        words = f"one of {choices}" if len(choices) > 1 else repr(choices[0])
+        raise SettingError(name, f"is {words}{_where(setting, kind)}", value)
+    if declared.range is not None and not declared.range.holds(value):
+        raise SettingError(name, f"must be {declared.range.words}", value)
+
+
+def _where(setting, kind):
+    """For which runs the choices are those of this one."""
+    if kind.task and setting.name in kind.task.choices:
+        return f" for {kind.task.name}"
+    if not isinstance(option_of(setting).choices, dict):
+        return ""
+    return " on a BERT" if "bert" in kind.keys else " without a BERT"
+
+
+def with_defaults(settings: Any, kind: Kind) -> dict[str, Any]:
+    """The values of a dataclass of settings by name: a default in place of None, paths as strings.
+
+    A setting in whose place another one is given stays None.
     """
-    for setting in fields(settings):
-        known, name = setting.metadata["option"], setting.name
-        if getattr(settings, name) is None and may_be_none(setting):
-            object.__setattr__(settings, name, known.of_run("default", run))
-        if getattr(settings, name) is not None or not may_be_none(setting):
-            known.check(name, kinds_of(setting), getattr(settings, name), run)
-    for setting in fields(settings):
-        known = setting.metadata["option"]
-        other = known.only and getattr(settings, known.only.name)
-        known.check_condition(setting.name, getattr(settings, setting.name), other, run)
+    said = {setting.name: plain(getattr(settings, setting.name)) for setting in options_of(settings)}
+    replaced = {option_of(s).instead_of for s in options_of(settings) if said[s.name] is not None}
+    return {
+        setting.name: option_of(setting).default_of(setting.name, kind)
+        if said[setting.name] is None and setting.name not in replaced
+        else said[setting.name]
+        for setting in options_of(settings)
+    }
 
 
-def default_in_words(option, show=repr):
-    """The default of an `Option` as the help has it: "3, 1 with --bert".
+def check_settings(settings: Any, kind: Kind) -> None:
+    """Raises a `SettingError` if a value is not allowed, contradicts another one, or is given where it does not apply.
 
     Args:
-        option: An `Option`.
+        settings: A dataclass whose fields have an `Option` each.
+        kind: The kind of run.
+    """
+    for setting in options_of(settings):
+        check_value(setting, getattr(settings, setting.name), kind)
+    values = with_defaults(settings, kind)
+    for setting in options_of(settings):
+        other = option_of(setting).instead_of
+        if other and getattr(settings, setting.name) is not None and getattr(settings, other) is not None:
+            received = {name: getattr(settings, name) for name in (setting.name, other)}
+            raise SettingError(setting.name, f"takes the place of {{{other}}}", received)
+        _check_conditions(setting, values, kind)
+
+
+def _check_conditions(setting, values, kind):
+    """Raises a `SettingError` if a value differs from the default where the option does not apply."""
+    name, declared = setting.name, option_of(setting)
+    if values[name] == declared.default_of(name, kind) or values[name] is None:
+        return
+    if declared.by_task and kind.task and name not in kind.task.settings:
+        tasks = " or ".join(f"{{task:{task.name!r}}}" for task in _tasks_with(name))
+        raise SettingError(name, f"needs {tasks}", {name: values[name], "task": kind.task.name})
+    if declared.only and not declared.only.holds(values[declared.only.name]):
+        received = {name: values[name], declared.only.name: values[declared.only.name]}
+        raise SettingError(name, f"needs {declared.only.requirement}", received)
+
+
+def _tasks_with(name):
+    return [task for task in TASKS.values() if name in task.settings]
+
+
+def condition_in_words(setting: "Field[Any]") -> str | None:
+    """When an option applies, as the help has it: "only with --bert"; None if always."""
+    declared = option_of(setting)
+    if declared.by_task:
+        return f"only with --task {' or '.join(task.name for task in _tasks_with(setting.name))}"
+    return f"only {declared.only.flags}" if declared.only else None
+
+
+def default_in_words(setting: "Field[Any]", show: Callable[[Any], str] = repr) -> str:
+    """The default of an option as the help has it: "3, 1 with --bert".
+
+    Args:
+        setting: A dataclass field with an `Option`.
         show: A function from a value to a string. Defaults to `repr`.
     """
+    declared, name = option_of(setting), setting.name
 
     def words(value):
-        return option.none if value is None else show(value)
+        return declared.none if value is None else show(value)
 
-    if not isinstance(option.default, dict):
-        return words(option.default)
-    if option.only is not None and option.only.name in ("bert", "head"):  # one key of the default is left
-        return words(next(iter(option.default.values())))
-    default = dict(sorted(option.default.items(), key=lambda item: item[0] not in ("scratch", "bert")))  # tasks last
-    if "scratch" in default and default["scratch"] == default["bert"]:
-        del default["bert"]
-    when = {"scratch": "", "bert": " with --bert"}
-    return ", ".join(words(value) + when.get(key, f" for {key}") for key, value in default.items())
+    defaults = declared.default if isinstance(declared.default, dict) else {"": declared.default}
+    if declared.only is not None and declared.only.name in ("bert", "head"):  # one of the defaults is left
+        defaults = {"": next(iter(defaults.values()))}
+    first, *others = defaults.values()
+    own = [task for task in TASKS.values() if task.defaults.get(name, first) != first]
+    texts = [] if declared.by_task and own == _tasks_with(name) else [words(first)]
+    texts += [f"{words(value)} with --bert" for value in others if value != first and "bert" in defaults]
+    return ", ".join([*texts, *(f"{words(task.defaults[name])} for {task.name}" for task in own)])
 
 
-def describe(settings):
+def describe(settings: "Iterable[Field[Any]]") -> str:
     """The "Attributes:" part of a docstring for dataclass fields with an `Option` each."""
     lines = ["Attributes:"]
     for setting in settings:
-        known = setting.metadata["option"]
-        text = f"{setting.name}: {known.help} Defaults to {default_in_words(known)}."
-        text += f" Only {known.only.flags}." if known.only else ""
-        indents = {"initial_indent": " " * 8, "subsequent_indent": " " * 12}
-        lines.append(textwrap.fill(text.replace("--", ""), 112, **indents))
+        declared, condition = option_of(setting), condition_in_words(setting)
+        text = f"{setting.name}: {declared.help} Defaults to {default_in_words(setting)}."
+        text += f" {condition.capitalize()}." if condition else ""
+        text = textwrap.fill(text.replace("--", ""), 112, initial_indent=" " * 8, subsequent_indent=" " * 12)
+        lines.append(text)
     return "\n".join(lines) + "\n    "

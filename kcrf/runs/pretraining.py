@@ -1,6 +1,7 @@
 """The settings of pretraining. Needs no Keras."""
 
 from dataclasses import dataclass, fields
+from os import PathLike
 
 from kcrf.runs.options import (
     FRACTION,
@@ -9,12 +10,14 @@ from kcrf.runs.options import (
     NOT_NEGATIVE,
     POSITIVE,
     PROBABILITY,
+    Kind,
     Range,
+    check_settings,
     describe,
-    fill_and_check,
     option,
-    paths_as_strings,
+    with_defaults,
 )
+from kcrf.tasks import SettingError
 
 __all__ = ["MASKS", "PretrainingSettings"]
 
@@ -30,18 +33,19 @@ class PretrainingSettings:
     Raises:
         ValueError: A value has the wrong type or is out of range, or is given where it has no meaning.
 
-    >>> PretrainingSettings().learning_rate, PretrainingSettings(bert="folder").learning_rate
+    >>> PretrainingSettings().completed().learning_rate, PretrainingSettings(bert="folder").completed().learning_rate
     (0.0005, 5e-05)
 
     """
 
-    bert: str | None = option(
+    bert: str | PathLike[str] | None = option(
         None,
         "Folder of a BERT, in Google's or Hugging Face's format, or of a run of `kcrf train`, to pretrain further on "
         "text of your domain.",
         "model",
         none="a new model",
         metavar="FOLDER",
+        is_path=True,
     )
     layers: int = option(4, "Layers of a new model.", "model", range=POSITIVE, only=FROM_SCRATCH)
     width: int = option(
@@ -71,14 +75,14 @@ class PretrainingSettings:
         "masks",
         choices=MASKS,
     )
-    task_model: str | None = option(
+    task_model: str | PathLike[str] | None = option(
         None,
         "A run of `kcrf train` that decides which tokens are hidden, for --mask selected. The more the entropy of its "
         "answer changes when a word is hidden, the more often that word is masked; this runs the model once for each "
         "word of the text. A run trained on a file of `kcrf importance` gives the importance of all words in one pass.",
         "masks",
-        none="none",
         metavar="RUN",
+        is_path=True,
     )
     rate: float = option(0.15, "Share of the tokens that are hidden.", "masks", range=PROBABILITY)
     static: bool = option(
@@ -145,20 +149,26 @@ class PretrainingSettings:
     )
     seed: int = option(0, "Seed of weights, windows and masks.", "training", range=NOT_NEGATIVE)
 
-    def __post_init__(self):
-        paths_as_strings(self, ("bert", "task_model"))
-        fill_and_check(self, ("scratch" if self.bert is None else "bert",))
-        if (self.mask == "selected") != (self.task_model is not None):
-            raise ValueError(
-                "mask='selected' and `task_model` need each other. "
-                f"Received: mask={self.mask!r}, task_model={self.task_model!r}"
-            )
+    @property
+    def kind(self) -> Kind:
+        """The kind of run, on which defaults depend."""
+        return Kind(("scratch" if self.bert is None else "bert",))
+
+    def completed(self) -> "PretrainingSettings":
+        """The settings with the defaults that depend on the BERT, and with paths as strings."""
+        return PretrainingSettings(**with_defaults(self, self.kind))
+
+    def __post_init__(self) -> None:
+        check_settings(self, self.kind)
+        if self.mask == "selected" and self.task_model is None:
+            raise SettingError("task_model", "is needed by {mask:'selected'}", self.task_model)
+        if self.mask != "selected" and self.task_model is not None:
+            raise SettingError("mask", "must be 'selected' with {task_model}", self.mask)
         if self.positions is not None and self.positions < self.length:
-            raise ValueError(
-                f"`positions` must be at least `length`, {self.length}. Received: positions={self.positions}"
-            )
+            received = {"positions": self.positions, "length": self.length}
+            raise SettingError("positions", "must be at least {length}", received)
         if self.width % 64:
-            raise ValueError(f"`width` must be a multiple of 64, the size of a head. Received: {self.width}")
+            raise SettingError("width", "must be a multiple of 64, the size of a head", self.width)
 
 
 PretrainingSettings.__doc__ = (PretrainingSettings.__doc__ or "") + describe(fields(PretrainingSettings))

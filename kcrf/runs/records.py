@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from kcrf.metrics import advice, is_forbidden
+from kcrf.runs.config_file import read_for_reports
 from kcrf.runs.folder import RunFolder
 from kcrf.runs.formats import in_words, read_log, read_predictions, read_scores, read_transitions
-from kcrf.runs.names import LOG, PREDICTIONS, SCORES, TRANSITIONS
+from kcrf.runs.names import CONFIG, LOG, PREDICTIONS, SCORES, TRANSITIONS
 
 __all__ = ["RunRecord", "last_advice", "read_run"]
 
@@ -21,14 +22,14 @@ class RunRecord:
 
     Attributes:
         path: The folder.
-        settings: A dict.
+        settings: The values that ran, a dict.
         log: A dict for each epoch, from the names of columns to numbers.
         scores: A dict of parts ("valid", "test"), each a dict of scores.
         labels: The labels of the tags. None without transitions, as the next two.
         allowed: `(tags, tags)` bool, which transitions the scheme allows, or None.
         transitions: List of `(epoch, matrix)`.
         predictions: A dict for each held-out sentence: `text`, `gold`, `found`; see `kcrf.reports.mistakes`.
-        chosen: The names of the settings that the run itself chose, by its data. Empty in old runs.
+        chosen: The names of the settings that the data decided.
         train: The file of the training data, or None for a run from a script.
     """
 
@@ -101,20 +102,19 @@ def read_run(path: str | PathLike[str]) -> RunRecord:
         ValueError: A file is damaged, or of a newer version; names file and line.
     """
     folder = RunFolder(path)
-    config = folder.read_config()
-    data = config["data"] or {}
+    about = read_for_reports(folder.existing(CONFIG), folder.read_json(CONFIG))
     labels, allowed, transitions = _read(folder.file(TRANSITIONS), read_transitions) or (None, None, None)
     return RunRecord(
         folder.path,
-        config["settings"],
+        about["settings"],
         _read(folder.file(LOG), read_log),
         _read(folder.file(SCORES), read_scores),
         labels,
         allowed,
         transitions,
         _read(folder.file(PREDICTIONS), read_predictions),
-        tuple(data.get("chosen") or ()),
-        (data.get("sources") or {}).get("train"),
+        about["chosen"],
+        about["train"],
     )
 
 

@@ -1,181 +1,106 @@
-"""The settings of a training run. Needs no Keras.
+"""The settings of a training run, as a user gives them. Needs no Keras.
 
-Each setting is one field of `Settings`, or of its base class, which holds all that is known of it: its default, its
-range, when it may be given, its help. `Settings` checks its values by that, its docstring lists it, and
-`kcrf.commands.training_options` makes the options of `kcrf train` out of it. A new option is one new field.
+Each setting is one field of one part, which holds its default, its range, when it applies, its help and its flag:
+`Settings` checks its values by that, its docstring lists it, and `kcrf.commands.training_options` makes the options of
+`kcrf train` out of it. A new option is one new field.
 """
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, TypeVar
 
-from kcrf.runs.basic_settings import BasicSettings
-from kcrf.runs.options import (
-    AUGMENTED,
-    FACTOR,
-    NOT_NEGATIVE,
-    POSITIVE,
-    PROBABILITY,
-    TAUGHT,
-    WITH_VECTORS,
-    describe,
-    fill_and_check,
-    option,
-    paths_as_strings,
-)
-from kcrf.tags import TagScheme, bio, bioes, bmes
+from kcrf.runs.model_config import ModelConfig
+from kcrf.runs.options import Kind, check_settings, check_value, describe, options_of, with_defaults
+from kcrf.runs.training_config import AugmentationConfig, DataConfig, OptimizerConfig, TeacherConfig, TrainingConfig
+from kcrf.tasks import TASKS, SettingError
 
-__all__ = ["Settings"]
+__all__ = ["PARTS", "RENAMED", "Settings"]
 
-PATHS = ("bert", "synonyms", "synonym_vectors", "teacher", "vectors")
+PARTS = (DataConfig, ModelConfig, OptimizerConfig, TrainingConfig, AugmentationConfig, TeacherConfig)
+RENAMED = {"layers": "read_layers", "vectors_most": "max_vectors"}
+Part = TypeVar("Part", DataConfig, ModelConfig, OptimizerConfig, TrainingConfig, AugmentationConfig, TeacherConfig)
 
 
 @dataclass(frozen=True)
-class Settings(BasicSettings):
-    """The settings of a training run, checked.
+class Settings(TeacherConfig, AugmentationConfig, TrainingConfig, OptimizerConfig, ModelConfig, DataConfig):
+    """The settings of a training run, checked. All are given by keyword.
 
-    None stands for the default where that depends on the task, the head or `bert`. What depends on the size of the data
-    stays None until `kcrf.runs.defaults.choose_defaults` is given that.
+    None stands for a default that depends on the task, the head, the BERT or the training data.
+    `kcrf.runs.resolve` decides on all of them, once the data are known.
 
     Raises:
-        ValueError: A value has the wrong type or is out of range, or is given where it has no meaning.
+        kcrf.runs.SettingError: A value has the wrong type or is out of range, contradicts another one, or is given
+            where it does not apply. It is a ValueError.
 
-    >>> Settings(task="ner").scheme, Settings().encoder, Settings(bert="folder").learning_rate
-    ('bio', 'cnn', 5e-05)
+    >>> settings = Settings(task="ner", epochs=3)
+    >>> settings.epochs, settings.scheme, settings.part(DataConfig).scheme
+    (3, None, 'bio')
 
     """
 
-    augment: int = option(
-        0,
-        "Altered copies of each sentence or text that are added to the training part, and to no other. 1 to 4, for a "
-        "few thousand sentences or fewer; more for less data.",
-        "augmentation",
-        range=NOT_NEGATIVE,
-    )
-    augment_by: str | None = option(
-        None,
-        "How copies are altered, names with commas between them. For classify: synonyms, insertion, swap, deletion of "
-        "words. For ner: mentions, exchanged for others of their type; tokens, for others with the same tag; synonyms; "
-        "shuffle, of entities and of the text between them. For cws: join, with the next sentence; cut; synonyms.",
-        "augmentation",
-        only=AUGMENTED,
-        none="all, without a dictionary those that need none",
-        metavar="NAME,...",
-    )
-    augment_share: float | None = option(
-        None,
-        "The share of the words, tokens or entities of a copy that are altered.",
-        "augmentation",
-        range=PROBABILITY,
-        only=AUGMENTED,
-        none="0.1 for classify, else 0.3",
-    )
-    synonyms: str | None = option(
-        None,
-        "A dictionary of synonyms, one group of words per line, for the copies.",
-        "augmentation",
-        only=AUGMENTED,
-        none="no synonyms",
-        metavar="FILE",
-    )
-    synonym_vectors: str | None = option(
-        None,
-        "Vectors of words, as word2vec and GloVe write them as text, whose nearest words serve as synonyms.",
-        "augmentation",
-        only=AUGMENTED,
-        none="no synonyms",
-        metavar="FILE",
-    )
+    layers: str | None = None  # the old names of RENAMED work for one release
+    vectors_most: int | None = None
 
-    vectors: str | None = option(
-        None,
-        "Vectors of words that the model reads too, in the formats of word2vec, GloVe or fastText: in English of the "
-        "token, in Chinese of the words that begin or end at a character or pass through it.",
-        "word vectors",
-        none="no vectors",
-        metavar="FILE",
-    )
-    vectors_at: str | None = option(
-        {"scratch": "embeddings", "bert": "top"},
-        "Where they come in: at the embeddings, below the encoder or the BERT's layers, or at the top, next to "
-        "their output. Of texts with a label, the top takes the mean over the text.",
-        "word vectors",
-        choices=("embeddings", "top"),
-        only=WITH_VECTORS,
-    )
-    train_vectors: bool = option(
-        False,
-        "Train the vectors with the model. Slower; for a lot of data, or vectors of other text.",
-        "word vectors",
-        only=WITH_VECTORS,
-    )
-    vectors_most: int = option(
-        50_000,
-        "Keep the vectors of this many of the file's first words, the most frequent, and of the words of the training "
-        "data. With more, the model knows more words of new text.",
-        "word vectors",
-        range=NOT_NEGATIVE,
-        only=WITH_VECTORS,
-    )
+    def __post_init__(self) -> None:
+        for old, new in RENAMED.items():
+            if getattr(self, old) is not None:
+                warnings.warn(f"`{old}` is now `{new}`", DeprecationWarning, stacklevel=4)
+        settings = self.renamed()
+        for name in ("task", "head"):  # on which defaults and choices of others depend
+            setting = next(setting for setting in fields(self) if setting.name == name)
+            check_value(setting, getattr(settings, name), settings.kind)
+        check_settings(settings, settings.kind)
+        _check_pool(settings.values())
 
-    teacher: str | None = option(
-        None,
-        "Learn from the answers of a run of `kcrf train` of the same task and labels. A run of the same settings as "
-        "teacher is self-distillation; a large one makes a small student better.",
-        "distillation",
-        none="no teacher",
-        metavar="RUN_DIR",
-    )
-    teacher_weight: float = option(
-        0.9,
-        "The weight of the teacher's answers in the loss; that of the labels is the rest. 1: the answers alone.",
-        "distillation",
-        range=FACTOR,
-        only=TAUGHT,
-    )
-    teacher_temperature: float | None = option(
-        {"cws": 1.0, "ner": 1.0, "classify": 2.0},
-        "The scores of teacher and student are divided by it. Above 1, what the teacher thinks unlikely weighs more.",
-        "distillation",
-        range=POSITIVE,
-        only=TAUGHT,
-        flag="--temperature",
-    )
+    def renamed(self) -> "Settings":
+        """The settings without old names."""
+        if all(getattr(self, old) is None for old in RENAMED):
+            return self
+        said = {setting.name: getattr(self, setting.name) for setting in options_of(self)}
+        said |= {new: getattr(self, old) for old, new in RENAMED.items() if getattr(self, old) is not None}
+        return Settings(**said)
 
-    def __post_init__(self):
-        run = (self.task, "scratch" if self.bert is None else "bert")
-        for setting in fields(self):
-            if setting.name in ("task", "head"):  # other defaults depend on them
-                known = setting.metadata["option"]
-                if self.head is None and setting.name == "head":
-                    object.__setattr__(self, "head", known.of_run("default", run))
-                known.check(setting.name, (str,), getattr(self, setting.name), run)
-        run = (*run, self.head)
-        if self.synonyms is not None and self.synonym_vectors is not None:
-            raise ValueError("`synonym_vectors` takes the place of `synonyms`. Received: both")
-        for name in ("types", "labels"):
-            if isinstance(getattr(self, name), list):  # as JSON has it
-                object.__setattr__(self, name, tuple(getattr(self, name)))
-        paths_as_strings(self, PATHS)
-        fill_and_check(self, run)
-        if self.pool == "pooler" and self.layers != "last":
-            raise ValueError(f"pool='pooler' reads the last layer. Received: layers={self.layers!r}")
-        if self.pool == "cnn" and self.layer_pooling != "concat":
-            raise ValueError(f"pool='cnn' combines layers itself. Received: layer_pooling={self.layer_pooling!r}")
-        if self.pool in ("pooler", "cnn") and self.encoder != "none":
-            raise ValueError(f"pool={self.pool!r} needs encoder='none'. Received: encoder={self.encoder!r}")
+    @property
+    def kind(self) -> Kind:
+        """The kind of run, on which defaults and choices depend."""
+        task = TASKS.get(self.task) if isinstance(self.task, str) else None
+        head = self.head or (task.defaults.get("head", "crf") if task else "crf")
+        return Kind(("scratch" if self.bert is None else "bert", head), task)
 
-    def tag_scheme(self) -> TagScheme:
-        """The `TagScheme` of the task, with the types."""
-        return bmes() if self.scheme == "bmes" else {"bio": bio, "bioes": bioes}[str(self.scheme)](self.types)
+    def values(self) -> dict[str, Any]:
+        """All settings by name, with the defaults that depend on the task, the head and the BERT."""
+        return with_defaults(self.renamed(), self.kind)
+
+    def part(self, part: type[Part]) -> Part:
+        """A part of the settings, such as `ModelConfig`, with the defaults as in `values`."""
+        values = self.values()
+        return part(**{setting.name: values[setting.name] for setting in fields(part)})
+
+    def said(self) -> dict[str, Any]:
+        """The settings that are not at their defaults, by name."""
+        settings = self.renamed()
+        values = {setting.name: (getattr(settings, setting.name), setting.default) for setting in options_of(self)}
+        return {name: value for name, (value, default) in values.items() if value != default}
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "Settings":
-        """Settings from a dict such as a run folder keeps; refuses names that it does not know."""
+        """Settings from a dict of values by name; refuses names that are not settings."""
         unknown = sorted(set(values) - {setting.name for setting in fields(cls)})
         if unknown:
             raise ValueError(f"Settings have no {', '.join(unknown)}. Received: {sorted(values)}")
         return cls(**values)
 
 
-Settings.__doc__ = (Settings.__doc__ or "") + describe(fields(Settings))  # `python -OO` drops docstrings
+def _check_pool(values):
+    """Raises a `SettingError` if the text vector of a classifier needs another setting than given."""
+    pool = values["pool"]
+    needed = {"pooler": ("read_layers", "last"), "cnn": ("layer_pooling", "concat")}
+    for name, value in [needed[pool], ("encoder", "none")] if pool in needed else []:
+        if values[name] != value:
+            raise SettingError(name, f"must be {value!r} for {{pool:{pool!r}}}", values[name])
+
+
+Settings.__doc__ = (Settings.__doc__ or "") + describe(  # `python -OO` drops docstrings
+    setting for part in PARTS for setting in fields(part)
+)

@@ -4,7 +4,6 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +11,13 @@ import numpy as np
 
 from kcrf.corpora import Example, Sentence
 from kcrf.files import read_json, write_aside
-from kcrf.runs.folder import FORMAT, RunFolder
+from kcrf.runs.config_file import StoredRun
+from kcrf.runs.folder import RunFolder
 from kcrf.runs.formats import classifications_text, log_text, predictions_text, transitions_text
 from kcrf.runs.lock import LOCK, locked
 from kcrf.runs.names import CONFIG, FILES, LOG, PREDICTIONS, SCORES, SETUP, STATE, TRANSITIONS, WEIGHTS
 from kcrf.runs.replacement import check_replaceable, clear, new_folder, settle
-from kcrf.runs.settings import Settings
 from kcrf.tags import TagScheme
-from kcrf.version import __version__
 
 __all__ = ["RunWriter"]
 
@@ -103,16 +101,9 @@ class RunWriter(RunFolder):
             raise
         settle(home)
 
-    def save_config(self, settings: Settings, data: Mapping[str, Any], backend: str) -> None:
-        """Writes `config.json`, which makes the folder a run.
-
-        Args:
-            settings: `Settings`.
-            data: A dict of plain values, kept with the settings.
-            backend: The name of the Keras backend that trains.
-        """
-        about = {"format": FORMAT, "kcrf": __version__, "backend": backend}
-        self.save_json(CONFIG, {**about, "settings": asdict(settings), "data": data})
+    def save_config(self, run: StoredRun) -> None:
+        """Writes `config.json`, which makes the folder a run."""
+        self.save_json(CONFIG, run.to_json())
 
     def save_weights(self, model: Any) -> None:
         """Writes the weights of a Keras model."""

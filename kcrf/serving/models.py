@@ -109,10 +109,10 @@ class ServedModel:
     """
 
     def __init__(self, name: str, run_dir: str | PathLike[str]) -> None:
-        settings = open_run(run_dir).read_settings()
-        self.name, self.task, self.path = name, settings.task, PATHS[settings.task]
-        self.labels = list(settings.labels if self.task == "classify" else settings.tag_scheme().types)
-        self.pairs = self.task == "classify" and settings.pairs
+        config = open_run(run_dir).read_config().config
+        self.name, self.task, self.path = name, config.data.task, PATHS[config.data.task]
+        self.labels = list(config.data.labels or config.data.types)
+        self.pairs = config.facts.pairs
         self._run_dir = run_dir
         self._process: int | None = None
         self._model: Any = None

@@ -6,6 +6,7 @@ from kcrf.backend import keras, ops
 from kcrf.layers import LayerPooling
 from kcrf.layers.dense import ResidualAdd
 from kcrf.models import build_transformer_model
+from kcrf.runs import SettingError
 from kcrf.taggers.vectors import embed_vectors
 
 __all__ = ["Bert", "build_bert", "combine_states", "layer_numbers"]
@@ -30,11 +31,11 @@ class Bert(NamedTuple):
         return ops.not_equal(self.inputs["Input-Token"], 0)
 
 
-def build_bert(settings, reader, checkpoint, with_pool=False):
+def build_bert(model, reader, checkpoint, with_pool=False):
     """The BERT that a run is built on.
 
     Args:
-        settings: `Settings`, with a `bert`.
+        model: A `kcrf.runs.ModelConfig`, with a `bert`.
         reader: The `PieceReader` with its configuration.
         checkpoint: Whatever `build_transformer_model` loads, or None to load nothing.
         with_pool: Whether it has its pooler. Defaults to False.
@@ -47,48 +48,46 @@ def build_bert(settings, reader, checkpoint, with_pool=False):
         checkpoint,
         model=reader.config["model_type"],
         return_keras_model=False,
-        skip_top_layers=0 if checkpoint is None else settings.skip_top_layers,
-        skip_pooler=settings.skip_pooler or None,
-        mixout=settings.mixout,
+        skip_top_layers=0 if checkpoint is None else model.skip_top_layers,
+        skip_pooler=model.skip_pooler or None,
+        mixout=model.mixout,
         with_pool=with_pool,
     )
     inputs = {tensor.name: tensor for tensor in bert.inputs}
-    if settings.vectors is None or settings.vectors_at == "top":
+    if model.vectors is None or model.vectors_at == "top":
         return Bert(inputs, bert.hidden_states, bert.outputs[0] if with_pool else None)
-    states = [_with_vectors(bert, inputs, settings, reader)]
+    states = [_with_vectors(bert, embed_vectors(inputs, reader.vectors, model.train_vectors))]
     for index in range(bert.num_hidden_layers):
         states.append(bert.apply_main_layers(states[-1], index))
     return Bert(inputs, states[1:], bert.apply_pooler(states[-1]) if with_pool else None)
 
 
-def _with_vectors(bert, inputs, settings, reader):
+def _with_vectors(bert, vectors):
     """The embeddings of a BERT, `(batch, time, features)`, with vectors of words added.
 
     Embeddings of another size than the pretrained ones would not fit its layers. So the vectors go through a matrix,
     which is 0 at first: training starts from what the BERT was pretrained to do. This is what concatenating both and
     projecting them to the BERT's size would do, with a matrix that starts as the identity on the embeddings.
     """
-    vectors = embed_vectors(inputs, settings, reader)
     projection = keras.layers.Dense(
         bert.hidden_size, use_bias=False, kernel_initializer="zeros", name="Vectors-Projection"
     )
     return ResidualAdd(name="Vectors-Add")([bert.embedded, projection(vectors)])
 
 
-def combine_states(states, settings, reader):
-    """The hidden vectors of a BERT, `(batch, time, features)`: of its last layer, or of `settings.layers` combined."""
-    if settings.layers == "last":
+def combine_states(states, model):
+    """The hidden vectors of a BERT, `(batch, time, features)`: of its last layer, or of `read_layers` combined."""
+    if model.read_layers == "last":
         return states[-1]
-    chosen = [states[number] for number in layer_numbers(settings, reader)]
-    return LayerPooling(settings.layer_pooling, name="Layers")(chosen)
+    chosen = [states[number] for number in layer_numbers(model.read_layers, len(states))]
+    return LayerPooling(model.layer_pooling, name="Layers")(chosen)
 
 
-def layer_numbers(settings, reader):
+def layer_numbers(read_layers, count):
     """The numbers of the layers that are read, for "last" too, from 0 for the lowest."""
-    count = reader.config["num_hidden_layers"]
-    if settings.layers == "all":
+    if read_layers == "all":
         return list(range(count))
-    numbers = [-1] if settings.layers == "last" else list(map(int, settings.layers.split(",")))
+    numbers = [-1] if read_layers == "last" else list(map(int, read_layers.split(",")))
     if not all(-count <= number < count for number in numbers) or len({n % count for n in numbers}) < len(numbers):
-        raise ValueError(f"`layers` must be different ones of the {count} layers. Received: layers={settings.layers!r}")
+        raise SettingError("read_layers", f"must be different ones of the {count} layers", read_layers)
     return [number % count for number in numbers]

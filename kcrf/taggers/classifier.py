@@ -39,18 +39,26 @@ class Classifier:
     Args:
         network: A `kcrf.taggers.keras_networks.KerasClassificationNetwork`, or what has its methods.
         reader: The `CharacterReader` or `PieceReader` of its inputs.
-        settings: The `Settings` of the run, with the labels.
+        data: The `kcrf.runs.DataConfig` of the run, with the labels.
+        facts: Its `kcrf.runs.DataFacts`: whether texts are pairs, and for regression mean and deviation.
+        metric: The score by which the best epoch is chosen. Defaults to "accuracy".
 
     Attributes:
-        metric: The score by which the best epoch is chosen.
+        labels: The labels, a tuple; empty for regression.
+        pairs: Whether it classifies pairs of texts.
         crf, advice: None, for there are no transitions.
     """
 
     crf = advice = None
 
-    def __init__(self, network, reader, settings):
-        self.network, self.reader, self.settings = network, reader, settings
-        self.labels, self.metric = settings.labels, settings.metric
+    def __init__(self, network, reader, data, facts, metric="accuracy"):
+        self.network, self.reader, self.metric = network, reader, metric
+        self.labels, self.pairs, self._max_length = data.labels, facts.pairs, data.max_length
+        self._mean, self._deviation = facts.mean, facts.deviation
+
+    def with_advice(self, advice):
+        """The same classifier: there is no advice."""
+        return self
 
     @property
     def model(self):
@@ -67,7 +75,7 @@ class Classifier:
         """
         scores = self._scores(texts, batch_size, on_batch)
         if not self.labels:
-            numbers = scores[:, 0] * self.settings.deviation + self.settings.mean
+            numbers = scores[:, 0] * self._deviation + self._mean
             return [Classification(number) for number in numbers.tolist()]
         scores = np.exp(scores - scores.max(axis=1, keepdims=True))  # (texts, labels)
         found = []
@@ -78,7 +86,7 @@ class Classifier:
 
     def _scores(self, texts, batch_size, on_batch):
         """The outputs of the model in double precision, `(texts, labels)`."""
-        readings = self.reader.read_texts(texts, self.settings.max_length)
+        readings = self.reader.read_texts(texts, self._max_length)
         scores = np.zeros((len(texts), len(self.labels) or 1))
         for windows, inputs in inference_batches(readings, batch_size, self.network.few_shapes):
             scores[[number for number, _ in windows]] = self.network.scores(inputs)[: len(windows)]
@@ -108,7 +116,8 @@ def load_classifier(path):
         ValueError: It was written by a newer version or for another task, or a file in it is damaged.
     """
     network, setup = open_model(path, ("classify",))
-    return Classifier(network, setup.reader, setup.settings)
+    config = setup.config
+    return Classifier(network, setup.reader, config.data, config.facts, config.training.metric)
 
 
 class TextClassifier:
@@ -134,7 +143,7 @@ class TextClassifier:
 
     def __init__(self, run_dir: str | PathLike[str]) -> None:
         self._classifier = load_classifier(run_dir)
-        self.labels, self.pairs = self._classifier.labels, self._classifier.settings.pairs
+        self.labels, self.pairs = self._classifier.labels, self._classifier.pairs
 
     def classify(self, text: str, text_b: str | None = None) -> Classification:
         """The `Classification` of a text, or of a pair of texts."""

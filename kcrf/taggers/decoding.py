@@ -46,11 +46,14 @@ class Tagger:
     """
 
     metric = "f"
-    advice = None
 
-    def __init__(self, network, reader, min_confidence=None):
+    def __init__(self, network, reader, min_confidence=None, advice=None):
         self.network, self.reader, self.min_confidence = network, reader, min_confidence
-        self.scheme = network.scheme
+        self.scheme, self.advice = network.scheme, advice
+
+    def with_advice(self, advice):
+        """The same tagger with advice on its transitions."""
+        return Tagger(self.network, self.reader, self.min_confidence, advice)
 
     @property
     def model(self):

@@ -9,8 +9,7 @@ from kcrf.files import read_json
 from kcrf.models import save_pretrained
 from kcrf.readers import PieceReader
 from kcrf.runs import RunFolder
-from kcrf.taggers.classifier import load_classifier
-from kcrf.taggers.open import load_tagger
+from kcrf.taggers.open import open_model
 from kcrf.taggers.setup import load_setup
 
 __all__ = ["open_bert", "reader_of"]
@@ -52,10 +51,9 @@ def open_bert(bert):
     if bert is None or not is_run(bert):
         yield bert
         return
-    is_classifier = RunFolder(bert).read_settings().task == "classify"
-    model = (load_classifier if is_classifier else load_tagger)(bert).model
+    network, _ = open_model(bert)
     with tempfile.TemporaryDirectory() as folder:
-        save_pretrained(model, folder)
+        save_pretrained(network.model, folder)
         checkpoint = open_checkpoint(folder)
         checkpoint.path = bert  # what the load report names
         yield checkpoint

@@ -10,7 +10,7 @@ from kcrf.taggers.networks import build_network, crf_of, mask_of
 from kcrf.taggers.pooled import build_classifier
 from kcrf.taggers.temperature import best_temperature
 
-__all__ = ["KerasClassificationNetwork", "KerasTaggingNetwork", "read_classification_network", "read_tagging_network"]
+__all__ = ["KerasClassificationNetwork", "KerasTaggingNetwork", "read_network"]
 
 _ALLOWED = "allowed"  # an input of the decoder
 _ROWS = 64  # of a batch with which emissions are computed
@@ -128,15 +128,14 @@ class KerasClassificationNetwork:
         return self.model.predict_on_batch(inputs)
 
 
-def read_tagging_network(folder, setup):
+def read_network(folder, setup):
     """The network of the run in a `RunFolder` with its `Setup`."""
-    model = build_network(setup.settings, setup.reader)
+    config = setup.config
+    if config.task.output == "label":
+        model = build_classifier(config.model, config.data.labels, setup.reader)
+        folder.load_weights(model)
+        return KerasClassificationNetwork(model)
+    scheme = config.data.tag_scheme()
+    model = build_network(config.model, scheme, setup.reader)
     folder.load_weights(model)
-    return KerasTaggingNetwork(model, setup.settings.tag_scheme(), setup.settings.temperature)
-
-
-def read_classification_network(folder, setup):
-    """As `read_tagging_network`, of a run of --task classify."""
-    model = build_classifier(setup.settings, setup.reader)
-    folder.load_weights(model)
-    return KerasClassificationNetwork(model)
+    return KerasTaggingNetwork(model, scheme, config.temperature)

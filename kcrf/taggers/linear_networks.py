@@ -1,20 +1,17 @@
 """Linear models as `Tagger` uses them: arrays in, arrays out. Needs NumPy only."""
 
 import json
-from dataclasses import asdict
 
 import numpy as np
 
 from kcrf.linear import LinearModel
 from kcrf.runs import RunFolder
 from kcrf.runs.exported import write_linear_file
-from kcrf.runs.folder import FORMAT
 from kcrf.runs.names import CONFIG, LINEAR, VOCABULARY
 from kcrf.taggers.posterior_networks import PosteriorNetwork, Scores
 from kcrf.taggers.setup import load_setup
-from kcrf.version import __version__
 
-__all__ = ["LinearTaggingNetwork", "export_linear", "read_tagging_network"]
+__all__ = ["LinearTaggingNetwork", "export_linear", "read_network"]
 
 
 class LinearTaggingNetwork(PosteriorNetwork):
@@ -61,26 +58,25 @@ class LinearTaggingNetwork(PosteriorNetwork):
         return self.model.constraints or bool(self.scheme.types)
 
 
-def read_tagging_network(run, setup):
+def read_network(run, setup):
     """The network of the linear model in a `RunFolder` or `LinearFile`, with its `Setup`."""
-    settings, arrays = setup.settings, run.read_arrays(LINEAR)
+    config, arrays = setup.config, run.read_arrays(LINEAR)
     try:
-        model = LinearModel.from_arrays(arrays, settings.tag_scheme(), settings.constraints)
+        model = LinearModel.from_arrays(arrays, config.data.tag_scheme(), config.model.constraints)
     except ValueError as error:
         raise ValueError(f"{run.file(LINEAR)}: {error}") from None
     if len(model.scores) != setup.reader.ngrams.buckets:
         raise ValueError(
             f"{run.file(LINEAR)}: needs scores of {setup.reader.ngrams.buckets} features. Received: {len(model.scores)}"
         )
-    return LinearTaggingNetwork(model, settings.temperature)
+    return LinearTaggingNetwork(model, config.temperature)
 
 
 def export_linear(run_dir, path):
     """Writes the linear model of a run folder as one file, which `kcrf.taggers` and the commands take in its place."""
     folder = RunFolder(run_dir)
     setup = load_setup(folder)
-    settings = {**asdict(setup.settings), "teacher": None}
-    config = {"format": FORMAT, "kcrf": __version__, "backend": setup.backend, "settings": settings}
-    texts = {CONFIG: config, VOCABULARY: setup.reader.get_config(), "labels.json": setup.settings.tag_scheme().labels}
+    labels = setup.config.task.outputs(setup.config.data)
+    texts = {CONFIG: setup.run.published().to_json(), VOCABULARY: setup.reader.get_config(), "labels.json": labels}
     texts = {name: json.dumps(value, ensure_ascii=False) for name, value in texts.items()}
     write_linear_file(path, texts, folder.read_arrays(LINEAR))

@@ -2,6 +2,7 @@
 
 from kcrf.backend import keras, ops
 from kcrf.layers import ConditionalRandomField
+from kcrf.readers import WordReader
 from kcrf.readers.pieces import CASES
 from kcrf.taggers.berts import build_bert, combine_states
 from kcrf.taggers.encoders import embed, embed_words, encode
@@ -14,73 +15,72 @@ HEAD = "^(BiLSTM-|Case|Classes|Emissions|Layers/|Pool-|Vectors)"  # paths of the
 _CASE_WIDTH = 16
 
 
-def build_network(settings, reader, checkpoint=None):
+def build_network(model, scheme, reader, checkpoint=None):
     """The model of a tagger.
 
     Args:
-        settings: `Settings`, with a number as `crf_lr_multiplier`.
-        reader: The `CharacterReader` or `PieceReader` that makes the inputs.
+        model: A `kcrf.runs.ModelConfig`, with a number as `crf_lr_multiplier`.
+        scheme: The `TagScheme`.
+        reader: The reader that makes the inputs.
         checkpoint: The checkpoint of the BERT, or None, the default, to load nothing.
 
     Returns:
         A `keras.Model`. Its inputs are a dict of ints `(batch, time)`, "words" `(batch, time, features)`; its output
         are emission scores `(batch, time, tags)`, with a CRF -inf where masked.
     """
-    if settings.bert is None:
-        inputs, hidden = from_scratch(settings, reader)
+    if model.bert is None:
+        inputs, hidden = from_scratch(model, reader)
     else:
-        inputs, hidden = _on_top_of_bert(settings, reader, checkpoint)
-    if settings.vectors is not None and settings.vectors_at == "top":
-        hidden = keras.layers.Concatenate()([hidden, embed_vectors(inputs, settings, reader)])
-    scheme = settings.tag_scheme()
+        inputs, hidden = _on_top_of_bert(model, reader, checkpoint)
+    if model.vectors is not None and model.vectors_at == "top":
+        hidden = keras.layers.Concatenate()([hidden, embed_vectors(inputs, reader.vectors, model.train_vectors)])
     emissions = keras.layers.Dense(len(scheme), name="Emissions", dtype="float32")(hidden)
-    if settings.head == "crf":
-        constraints = scheme if settings.constraints else None
-        layer = ConditionalRandomField(settings.crf_lr_multiplier, constraints=constraints, name="CRF")
+    if model.head == "crf":
+        constraints = scheme if model.constraints else None
+        layer = ConditionalRandomField(model.crf_lr_multiplier, constraints=constraints, name="CRF")
         emissions = layer(emissions, mask=mask_of(inputs))
     return keras.Model(inputs, emissions)
 
 
-def from_scratch(settings, reader):
+def from_scratch(model, reader):
     """The inputs and the hidden vectors `(batch, time, width)` of a model without a BERT."""
-    if settings.units == "words":
-        inputs, vectors = embed_tokens(reader.vocabulary.sizes, settings.word_dropout)
+    if isinstance(reader, WordReader):
+        inputs, vectors = embed_tokens(reader.vocabulary.sizes, model.word_dropout)
     else:
-        inputs, vectors = _character_vectors(settings, reader)
-    if settings.vectors is not None and settings.vectors_at == "embeddings":
-        vectors = keras.layers.Concatenate()([vectors, embed_vectors(inputs, settings, reader)])
-    vectors = keras.layers.Dropout(settings.dropout, name="Embedding-Dropout")(vectors)
-    hidden = encode(settings.encoder, vectors, mask_of(inputs), settings.width, settings.depth, settings.dropout)
-    return inputs, hidden
+        inputs, vectors = _character_vectors(model, reader)
+    if model.vectors is not None and model.vectors_at == "embeddings":
+        vectors = keras.layers.Concatenate()([vectors, embed_vectors(inputs, reader.vectors, model.train_vectors)])
+    vectors = keras.layers.Dropout(model.dropout, name="Embedding-Dropout")(vectors)
+    return inputs, encode(model.encoder, vectors, mask_of(inputs), model.width, model.depth, model.dropout)
 
 
-def _character_vectors(settings, reader):
+def _character_vectors(model, reader):
     """The inputs of a model of characters, and their vectors `(batch, time, features)`."""
     characters = keras.Input((None,), dtype="int32", name="characters")
     bigrams = keras.Input((None,), dtype="int32", name="bigrams")
     inputs = {"characters": characters, "bigrams": bigrams}
-    widths = (settings.character_width, settings.bigram_width)
+    widths = (model.character_width, model.bigram_width)
     sizes = reader.vocabulary.sizes
     # (batch, time, features)
-    vectors = embed(characters, bigrams, sizes, widths, settings.bigram_dropout)
+    vectors = embed(characters, bigrams, sizes, widths, model.bigram_dropout)
     if reader.lexicon is not None:
         inputs["words"] = keras.Input((None, reader.lexicon.width), dtype="int32", name="words")
         vectors = keras.layers.Concatenate()([vectors, embed_words(inputs["words"], reader.lexicon.size)])
     return inputs, vectors
 
 
-def _on_top_of_bert(settings, reader, checkpoint):
+def _on_top_of_bert(model, reader, checkpoint):
     """The inputs and the hidden vectors `(batch, time, width)` of a model on top of a BERT."""
-    bert = build_bert(settings, reader, checkpoint)
+    bert = build_bert(model, reader, checkpoint)
     inputs = {**bert.inputs, "tagged": keras.Input((None,), dtype="int32", name="tagged")}
-    hidden = combine_states(bert.states, settings, reader)  # (batch, time, features)
-    hidden = keras.layers.Dropout(settings.dropout, name="Dropout")(hidden)
-    if settings.word_case:
+    hidden = combine_states(bert.states, model)  # (batch, time, features)
+    hidden = keras.layers.Dropout(model.dropout, name="Dropout")(hidden)
+    if model.word_case:
         inputs["case"] = keras.Input((None,), dtype="int32", name="case")
         case = keras.layers.Embedding(len(CASES) + 1, _CASE_WIDTH, name="Case")(inputs["case"])
         hidden = keras.layers.Concatenate()([hidden, case])
-    if settings.encoder == "bilstm":
-        hidden = encode("bilstm", hidden, bert.mask, settings.width, settings.depth, settings.dropout)
+    if model.encoder == "bilstm":
+        hidden = encode("bilstm", hidden, bert.mask, model.width, model.depth, model.dropout)
     return inputs, hidden
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from kcrf.taggers.posterior_networks import PosteriorNetwork, Scores
 
-__all__ = ["read_classification_network", "read_tagging_network"]
+__all__ = ["read_network"]
 
 
 class OnnxTaggingNetwork(PosteriorNetwork):
@@ -40,12 +40,9 @@ class OnnxClassificationNetwork:
         return self._file.session.run(["scores"], inputs)[0]
 
 
-def read_tagging_network(file, setup):
+def read_network(file, setup):
     """The network of an `ExportedFile` with its `Setup`."""
-    scheme = setup.settings.tag_scheme()
+    if setup.config.task.output == "label":
+        return OnnxClassificationNetwork(file)
+    scheme = setup.config.data.tag_scheme()
     return OnnxTaggingNetwork(file, scheme, file.read_transitions(len(scheme)))
-
-
-def read_classification_network(file, setup):
-    """As `read_tagging_network`, of a run of --task classify."""
-    return OnnxClassificationNetwork(file)

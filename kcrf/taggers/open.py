@@ -7,8 +7,11 @@ from kcrf.runs.exported import LinearFile, is_exported, open_exported
 from kcrf.runs.names import LINEAR
 from kcrf.taggers.decoding import Tagger
 from kcrf.taggers.setup import load_setup
+from kcrf.tasks import TASKS
 
 __all__ = ["is_linear", "load_tagger", "open_model", "open_run"]
+
+TAGGING = tuple(task.name for task in TASKS.values() if task.output == "tags")
 
 
 def open_run(path):
@@ -21,12 +24,12 @@ def is_linear(run):
     return isinstance(run, LinearFile) or isinstance(run, RunFolder) and run.file(LINEAR).is_file()
 
 
-def open_model(path, tasks):
+def open_model(path, tasks=tuple(TASKS)):
     """The network of a model, and its `Setup`. Warns if its training has not finished.
 
     Args:
         path: A run folder or an exported file.
-        tasks: The tasks that it may have been trained for.
+        tasks: The tasks that it may have been trained for. Defaults to all.
 
     Raises:
         FileNotFoundError: There is no run folder or file, or a file is missing.
@@ -34,9 +37,9 @@ def open_model(path, tasks):
     """
     run = open_run(path)
     setup = load_setup(run)
-    task = setup.settings.task
-    if task not in tasks:
-        raise ValueError(f"{path}: needs a run of --task {' or '.join(tasks)}. Received: one of --task {task}")
+    task = setup.config.task
+    if task.name not in tasks:
+        raise ValueError(f"{path}: needs a run of --task {' or '.join(tasks)}. Received: one of --task {task.name}")
     if not is_exported(path) and run.is_unfinished():
         warnings.warn(f"{path}: training has not finished; this is the best epoch so far", stacklevel=4)
     if is_linear(run):
@@ -45,20 +48,19 @@ def open_model(path, tasks):
         from kcrf.taggers import onnx_networks as networks
     else:
         from kcrf.taggers import keras_networks as networks
-    read = networks.read_classification_network if task == "classify" else networks.read_tagging_network
-    return read(run, setup), setup
+    return networks.read_network(run, setup), setup
 
 
-def load_tagger(path, tasks=("cws", "ner")):
+def load_tagger(path, tasks=TAGGING):
     """The `Tagger` of a run folder or of an exported file, ready to use.
 
     Args:
         path: The folder or file.
-        tasks: The tasks that it may have been trained for. Defaults to both.
+        tasks: The tasks that it may have been trained for. Defaults to all with tags.
 
     Raises:
         FileNotFoundError: There is no run folder or file, or a file is missing.
         ValueError: It was written by a newer version or for another task, or a file in it is damaged.
     """
     network, setup = open_model(path, tasks)
-    return Tagger(network, setup.reader, setup.settings.min_confidence)
+    return Tagger(network, setup.reader, setup.config.model.min_confidence)

@@ -1,7 +1,5 @@
 """The network of a text classifier, from the inputs that a reader makes to one score for each label."""
 
-from dataclasses import replace
-
 from kcrf.backend import keras, ops
 from kcrf.layers.dense import TruncatedNormal
 from kcrf.layers.pooling import FirstToken
@@ -15,11 +13,12 @@ __all__ = ["build_classifier"]
 _FILTERS = 128  # of the convolutions over layers
 
 
-def build_classifier(settings, reader, checkpoint=None):
+def build_classifier(model, labels, reader, checkpoint=None):
     """The model of a text classifier.
 
     Args:
-        settings: `Settings`, with a `pool`, and with the labels or, for regression, without.
+        model: A `kcrf.runs.ModelConfig`, with a `pool`.
+        labels: The labels; none for regression.
         reader: The `CharacterReader` or `PieceReader` that makes the inputs.
         checkpoint: The checkpoint of the BERT, or None, the default, to load nothing.
 
@@ -27,34 +26,34 @@ def build_classifier(settings, reader, checkpoint=None):
         A `keras.Model`. Its inputs are a dict of ints `(batch, time)`; its output are scores before the softmax
         `(batch, labels)`, for regression `(batch, 1)`.
     """
-    if settings.bert is None:
-        inputs, hidden = from_scratch(settings, reader)
-        vector = _pooled(settings.pool, hidden, mask_of(inputs))
+    if model.bert is None:
+        inputs, hidden = from_scratch(model, reader)
+        vector = _pooled(model.pool, hidden, mask_of(inputs))
     else:
-        inputs, vector = _on_top_of_bert(settings, reader, checkpoint)
-    if settings.vectors is not None and settings.vectors_at == "top":
-        known = embed_vectors(inputs, settings, reader)  # (batch, time, features)
+        inputs, vector = _on_top_of_bert(model, reader, checkpoint)
+    if model.vectors is not None and model.vectors_at == "top":
+        words = embed_vectors(inputs, reader.vectors, model.train_vectors)  # (batch, time, features)
         has_word = ops.any(ops.not_equal(inputs["vectors"], 0), axis=2)  # (batch, time)
-        vector = keras.layers.Concatenate()([vector, _pooled("mean", known, has_word)])
-    vector = keras.layers.Dropout(settings.dropout, name="Dropout")(vector)
+        vector = keras.layers.Concatenate()([vector, _pooled("mean", words, has_word)])
+    vector = keras.layers.Dropout(model.dropout, name="Dropout")(vector)
     classes = keras.layers.Dense(
-        len(settings.labels) or 1, kernel_initializer=TruncatedNormal(0.02), name="Classes", dtype="float32"
+        len(labels) or 1, kernel_initializer=TruncatedNormal(0.02), name="Classes", dtype="float32"
     )
     return keras.Model(inputs, classes(vector))
 
 
-def _on_top_of_bert(settings, reader, checkpoint):
+def _on_top_of_bert(model, reader, checkpoint):
     """The inputs and the vector of the text, `(batch, features)`, of a model on top of a BERT."""
-    bert = build_bert(settings, reader, checkpoint, with_pool=settings.pool == "pooler")
-    if settings.pool == "pooler":
+    bert = build_bert(model, reader, checkpoint, with_pool=model.pool == "pooler")
+    if model.pool == "pooler":
         return bert.inputs, bert.pooled
-    if settings.pool == "cnn":
-        every = replace(settings, layers="all") if settings.layers == "last" else settings
-        return bert.inputs, _convolved([bert.states[number] for number in layer_numbers(every, reader)])
-    hidden = combine_states(bert.states, settings, reader)  # (batch, time, features)
-    if settings.encoder == "bilstm":
-        hidden = encode("bilstm", hidden, bert.mask, settings.width, settings.depth, settings.dropout)
-    return bert.inputs, _pooled(settings.pool, hidden, bert.mask)
+    if model.pool == "cnn":
+        read_layers = "all" if model.read_layers == "last" else model.read_layers
+        return bert.inputs, _convolved([bert.states[n] for n in layer_numbers(read_layers, len(bert.states))])
+    hidden = combine_states(bert.states, model)  # (batch, time, features)
+    if model.encoder == "bilstm":
+        hidden = encode("bilstm", hidden, bert.mask, model.width, model.depth, model.dropout)
+    return bert.inputs, _pooled(model.pool, hidden, bert.mask)
 
 
 def _pooled(name, hidden, mask):

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from functools import partial
 
-from kcrf.readers import CharacterReader, PieceReader, WordReader, WordVectors
-from kcrf.runs import Settings
+from kcrf.readers import CharacterReader, PieceReader, Reader, WordReader, WordVectors
+from kcrf.runs import RunConfig
+from kcrf.runs.config_file import StoredRun
 from kcrf.runs.names import BERT_CONFIG, VECTORS, VOCAB, VOCABULARY
 from kcrf.tokenizers.vocabularies import vocab_text
 
@@ -16,36 +17,35 @@ class Setup:
     """What the model of a run is made of.
 
     Attributes:
-        settings: `Settings`.
-        reader: The `CharacterReader` or `PieceReader` of the model.
-        data: A dict of plain values that describe the data, or None in runs of old versions.
-        backend: The name of the Keras backend that trains, or None likewise.
+        run: The `kcrf.runs.config_file.StoredRun`: its settings and its configuration.
+        reader: The reader of the model.
     """
 
-    settings: Settings
-    reader: object
-    data: dict | None
-    backend: str | None
+    run: StoredRun
+    reader: Reader
+
+    @property
+    def config(self) -> RunConfig:
+        """The configuration of the run."""
+        return self.run.config
 
 
-def save_setup(folder, settings, reader, data, backend):
+def save_setup(folder, run, reader):
     """Writes by a `RunWriter` what `load_setup` reads. The configuration is written last: it makes the folder a run.
 
     Args:
         folder: The `RunWriter`.
-        settings: `Settings`.
-        reader: The `CharacterReader` or `PieceReader` of the model.
-        data: A dict of plain values, kept with the settings.
-        backend: The name of the Keras backend that trains.
+        run: The `kcrf.runs.config_file.StoredRun`.
+        reader: The reader of the model.
     """
-    if settings.bert is None:
+    if run.config.model.bert is None:
         folder.save_json(VOCABULARY, reader.get_config())
     else:
         folder.save_text(VOCAB, vocab_text(reader.vocabulary))
         folder.save_json(BERT_CONFIG, reader.get_config())
     if reader.vectors is not None:
         folder.save_arrays(VECTORS, reader.vectors.arrays())
-    folder.save_config(settings, data, backend)
+    folder.save_config(run)
 
 
 def load_setup(folder):
@@ -55,10 +55,9 @@ def load_setup(folder):
         FileNotFoundError: A file is missing.
         ValueError: The run was written by a newer version, or a file is damaged; names the file.
     """
-    config = folder.read_config()
-    settings = folder.settings_of(config)
-    if settings.bert is None:
-        reads = WordReader if settings.units == "words" else CharacterReader
+    run = folder.read_config()
+    if run.config.model.bert is None:
+        reads = WordReader if run.config.data.units == "words" else CharacterReader
         name, make_reader = VOCABULARY, reads.from_config
     else:
         name, make_reader = BERT_CONFIG, partial(PieceReader.from_config, vocabulary=folder.read_vocab())
@@ -67,9 +66,9 @@ def load_setup(folder):
         reader = make_reader(content)
     except ValueError as error:
         raise ValueError(f"{folder.file(name)}: {error}") from None
-    if settings.vectors is not None:
-        reader.vectors = _read_vectors(folder)
-    return Setup(settings, reader, config["data"], config["backend"])
+    if run.config.model.vectors is not None:
+        reader = reader.with_vectors(_read_vectors(folder))
+    return Setup(run, reader)
 
 
 def _read_vectors(folder):

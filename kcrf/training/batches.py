@@ -1,51 +1,13 @@
-"""Training data: windows with their tags, in batches of one length bucket, drawn again every epoch."""
+"""Training data: windows in batches of one length bucket, drawn again every epoch."""
 
 import numpy as np
 
 from kcrf.backend import keras
 from kcrf.corpora import Sentence
-from kcrf.readers import tags_of_units
 from kcrf.readers.padding import bucket, row_length, training_batch
+from kcrf.tasks.tagging import tagged_windows
 
-__all__ = ["Batches", "held_out_batch", "tagged_windows"]
-
-
-def tagged_windows(sentences, readings, scheme, whole_spans=False):
-    """Every window of every sentence, with its tags.
-
-    Args:
-        sentences: List of `kcrf.corpora.Sentence`.
-        readings: The `kcrf.readers.Reading` of each.
-        scheme: A `TagScheme`.
-        whole_spans: Whether the tags of a span that a window cuts off are unknown. A CRF with constraints needs that:
-            under them no sequence may begin inside a word. Defaults to False.
-
-    Returns:
-        A list of `(inputs, tags)`: a dict of rows of ints, and a list of ints of the same length, -1 where a position
-        has no tag or an unknown one.
-    """
-    windows = []
-    for sentence, reading in zip(sentences, readings, strict=True):
-        tags = tags_of_units(scheme, reading.units, sentence.spans)
-        for window in reading.windows:
-            chosen = tags[window.first : window.first + len(window.positions)]
-            if whole_spans:
-                chosen = _without_cut_spans(scheme, chosen)
-            row = np.full(window.length, -1)
-            row[window.positions] = chosen
-            windows.append((window.inputs, row.tolist()))
-    return windows
-
-
-def _without_cut_spans(scheme, tags):
-    """The tags of a window, with -1 for those of a span that begins before it or ends after it."""
-    tags = np.array(tags, int)  # (units,)
-    opens = np.flatnonzero((tags < 0) | scheme.allowed_starts[tags])
-    if len(tags) and tags[0] >= 0 and not scheme.allowed_starts[tags[0]]:
-        tags[: opens[0] if len(opens) else None] = -1
-    if len(tags) and tags[-1] >= 0 and not scheme.allowed_ends[tags[-1]]:
-        tags[opens[-1] if len(opens) else 0 :] = -1
-    return tags
+__all__ = ["Batches", "held_out_batch"]
 
 
 def held_out_batch(reader, sentences, scheme, limit=256):

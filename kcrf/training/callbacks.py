@@ -1,4 +1,4 @@
-"""Callbacks of training a tagger: the batches of each epoch, its scores, averaged weights, Ctrl-C."""
+"""Callbacks of training: the batches of an epoch, what happens at its end, Ctrl-C."""
 
 import math
 import signal
@@ -7,20 +7,9 @@ import time
 
 from kcrf.backend import keras, ops, set_random_state
 from kcrf.runs import DivergedError
+from kcrf.training.state import load_state, save_state
 
-__all__ = ["Averages", "EpochBatches", "EpochScores", "Interruption"]
-
-
-class Averages(keras.callbacks.SwapEMAWeights):
-    """Puts the averaged weights into the model between epochs.
-
-    Args:
-        resumed: Whether the model has the averages when training begins, as that of a resumed run. Defaults to False.
-    """
-
-    def __init__(self, resumed=False):
-        super().__init__(swap_on_epoch=True)
-        self._ema_weights_in_model = resumed
+__all__ = ["EpochBatches", "Epochs", "Interruption"]
 
 
 class Interruption(keras.callbacks.Callback):
@@ -75,31 +64,64 @@ class EpochBatches(keras.callbacks.Callback):
             self._random = None
 
 
-class EpochScores(keras.callbacks.Callback):
-    """Scores the held-out part after each epoch, notes the epoch in a history, and stops training when that is done.
+class Epochs(keras.callbacks.SwapEMAWeights):
+    """Begins the epochs of a run, and ends them: averages, scores, records, saves, reports, in this order.
 
     Args:
         tagger: The `Tagger` or `Classifier` around the model.
-        valid: List of `Sentence`s or `Example`s, the held-out part.
-        history: The `TrainingHistory`.
-        on_epoch: Called after each epoch as `on_epoch(row, is_best)`, with the epoch's row of the history and whether
-            its weights are to be kept.
+        valid: List of `Sentence`s or `Example`s, the validation set.
+        history: The `TrainingHistory`. It may have epochs of a run that is resumed.
+        folder: The `RunFolder`, which is written after each epoch. If it has a state, training begins with that.
+        monitors: List of callbacks that add numbers to the logs of an epoch, computed with the averaged weights.
+        report: A function of the row of an epoch, which shows it.
+        averages: Whether the optimizer averages weights: the averages are in the model between epochs, and are kept.
     """
 
-    def __init__(self, tagger, valid, history, on_epoch):
-        super().__init__()
-        self._tagger, self._valid, self._history, self._on_epoch = tagger, valid, history, on_epoch
+    def __init__(self, tagger, valid, history, folder, monitors, report, averages):
+        super().__init__(swap_on_epoch=averages)
+        self._tagger, self._valid, self._history, self._folder = tagger, valid, history, folder
+        self._monitors, self._report, self._random = monitors, report, None
+        self._ema_weights_in_model = bool(history.rows)
+
+    def set_model(self, model):
+        super().set_model(model)
+        for monitor in self._monitors:
+            monitor.set_model(model)
+
+    def set_params(self, params):
+        super().set_params(params)
+        for monitor in self._monitors:
+            monitor.set_params(params)
 
     def on_train_begin(self, logs=None):
+        self._begin_monitors()  # which measure changes from the initial values
+        if self._folder.has_state():
+            self._random = load_state(self._folder, self.model)
+            self._begin_monitors()  # which count updates from here
         self._start = time.perf_counter() - self._history.seconds()
 
+    def _begin_monitors(self):
+        for monitor in self._monitors:
+            monitor.on_train_begin()
+
+    def on_epoch_begin(self, epoch, logs=None):
+        super().on_epoch_begin(epoch, logs)
+        if self._random is not None:  # not earlier: `fit` itself draws random numbers before the first epoch
+            set_random_state(self._random)
+            self._random = None
+
     def on_epoch_end(self, epoch, logs=None):
-        row = self._describe(epoch, logs)
+        super().on_epoch_end(epoch, logs)  # averages
+        for monitor in self._monitors:
+            monitor.on_epoch_end(epoch, logs)
+        row = self._scored(epoch, logs)
         is_best = self._history.add(row, self._transitions())
-        self._on_epoch(row, is_best)
+        self._save(is_best)
+        if self._report:
+            self._report(row)
         self.model.stop_training = self._history.is_done()
 
-    def _describe(self, epoch, logs):
+    def _scored(self, epoch, logs):
         """The row of an epoch, a dict of numbers."""
         loss = float(logs["loss"])
         if not math.isfinite(loss):
@@ -117,3 +139,12 @@ class EpochScores(keras.callbacks.Callback):
         if self._tagger.crf is None:
             return None
         return ops.convert_to_numpy(self._tagger.crf.trans).astype(float).round(6).tolist()
+
+    def _save(self, is_best):
+        """Writes log, transitions, state, and the weights if they are the best."""
+        if is_best:
+            self._folder.save_weights(self._tagger.model)
+        self._folder.save_log(self._history.rows)
+        if self._history.transitions:
+            self._folder.save_transitions(self._tagger.scheme, self._history.transitions)
+        save_state(self._folder, self.model, self._history)

@@ -8,21 +8,23 @@ __all__ = ["learning_rate"]
 _LAST_FRACTION = 0.01  # of the highest learning rate, at the end of an exponential decay
 
 
-def learning_rate(settings, steps):
-    """The schedule of the settings over this many steps, a function from the optimizer step to the rate.
+def learning_rate(peak, schedule, warmup, steps):
+    """The learning rate over this many steps, a function from the optimizer step to the rate.
 
     Args:
-        settings: `Settings`.
+        peak: The highest one.
+        schedule: "linear", "cosine", "exponential" or "constant".
+        warmup: The fraction of the steps in which it rises from 0.
         steps: How many steps the run has.
     """
-    peak, warmup = settings.learning_rate, int(steps * settings.warmup)
-    if settings.schedule == "constant":
+    warmup = int(steps * warmup)
+    if schedule == "constant":
         return Warmup(warmup, peak)
-    if settings.schedule == "cosine":
+    if schedule == "cosine":
         warmup = max(1, warmup)  # Keras divides by it
         return keras.optimizers.schedules.CosineDecay(
             0.0, max(1, steps - warmup), warmup_target=peak, warmup_steps=warmup
         )
-    if settings.schedule == "exponential":
+    if schedule == "exponential":
         return Warmup(warmup, keras.optimizers.schedules.ExponentialDecay(peak, steps - warmup, _LAST_FRACTION))
     return WarmupLinearDecay(peak, warmup, steps)

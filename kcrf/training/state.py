@@ -1,35 +1,8 @@
-"""Saves what training has reached after each epoch, and restores it in a run that is resumed."""
+"""The state of training, saved after each epoch and restored in a run that is resumed."""
 
 from kcrf.backend import ops, random_state
 
-__all__ = ["RunSaver", "load_state", "save_state"]
-
-
-class RunSaver:
-    """Writes the files of a run after each epoch, and reads the state back to resume it.
-
-    Args:
-        folder: The `RunWriter`.
-        tagger: The `Tagger` around the model.
-        model: The compiled model.
-        history: The `TrainingHistory`.
-    """
-
-    def __init__(self, folder, tagger, model, history):
-        self._folder, self._tagger, self._model, self._history = folder, tagger, model, history
-
-    def save(self, is_best):
-        """Writes log, transitions, state, and the weights if they are the best."""
-        if is_best:
-            self._folder.save_weights(self._tagger.model)
-        self._folder.save_log(self._history.rows)
-        if self._history.transitions:
-            self._folder.save_transitions(self._tagger.scheme, self._history.transitions)
-        save_state(self._folder, self._model, self._history)
-
-    def restore(self):
-        """Puts the state in the folder into history and model. Returns the state of random numbers, None if done."""
-        return load_state(self._folder, self._model, self._history)
+__all__ = ["load_history", "load_state", "save_state"]
 
 
 def save_state(folder, model, history):
@@ -38,12 +11,15 @@ def save_state(folder, model, history):
     folder.save_state(history.get_state(), [] if history.is_done() else _training_state(model))
 
 
-def load_state(folder, model, history):
-    """Puts the state in a `RunFolder` into history and model. Returns the state of random numbers, None if done."""
-    progress, arrays = folder.read_state()
-    history.set_state(progress)
-    if history.is_done():
-        return None
+def load_history(folder, history):
+    """Puts the epochs in the state of a `RunFolder` into a history, if there is a state."""
+    if folder.has_state():
+        history.set_state(folder.read_state()[0])
+
+
+def load_state(folder, model):
+    """Puts the state in a `RunFolder` into a compiled model. Returns the state of random numbers."""
+    _, arrays = folder.read_state()
     try:
         return _restore_state(model, arrays)
     except ValueError as error:
@@ -65,7 +41,8 @@ def _restore_state(model, arrays):
         ValueError: The arrays are those of another model.
     """
     *values, random = arrays
-    model.optimizer.build(model.trainable_variables)
+    if not model.optimizer.built:
+        model.optimizer.build(model.trainable_variables)
     variables = _variables(model)
     shapes = [tuple(variable.shape) for variable in variables]
     if shapes != [value.shape for value in values]:

@@ -222,7 +222,7 @@ def test_the_same_seed_makes_the_same_text_whatever_stands_before_it():
         ({"share": 1.0}, "0 < share < 1. Received: .* share=1.0"),
         ({"operations": ["mention"]}, "of task='ner' are synonyms, .* Received: mention"),
         ({"operations": []}, "Received: none"),
-        ({"operations": ["synonyms"]}, "The operation synonyms needs `synonyms`"),
+        ({"operations": ["synonyms"]}, "`synonyms` are needed by the operation synonyms"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(values, message):

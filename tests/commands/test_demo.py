@@ -10,6 +10,7 @@ from rich.console import Console
 
 from kcrf.commands.heads import HEADS, SETTINGS, compare_heads, marked_sentences
 from kcrf.reports import score_table, transition_heat_map, transition_table
+from kcrf.runs import Settings
 from kcrf.tags import bio, bmes
 
 pytestmark = pytest.mark.once
@@ -46,7 +47,8 @@ def test_wrong_words_of_the_demo_are_marked_at_their_place():
 
 def test_the_heads_differ_in_the_head_alone():
     for head in HEADS:
-        assert replace(head.settings, head="crf", crf_lr_multiplier="auto") == SETTINGS
+        said = {**head.settings.said(), "head": "crf", "crf_lr_multiplier": "auto"}
+        assert Settings(**said) == replace(SETTINGS, head="crf")
     assert [c.settings.crf_lr_multiplier for c in HEADS[1:]] == [1, 100]
 
 

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from configs import stored
 
 from kcrf.commands import main
 from kcrf.runs import RunWriter, Settings
@@ -80,7 +81,7 @@ def test_a_command_that_wrote_no_result_leaves_no_file(folder, capsys):
 
 def test_an_interrupted_run_is_not_replaced_in_silence(folder, monkeypatch, capsys):
     with pytest.raises(KeyboardInterrupt), RunWriter.create("run") as run:
-        run.save_config(Settings(), {}, "torch")
+        run.save_config(stored(Settings(), "torch"))
         raise KeyboardInterrupt
     monkeypatch.setitem(sys.modules, "kcrf.training", None)
     before = {path.name: path.read_bytes() for path in (folder / "run").iterdir()}

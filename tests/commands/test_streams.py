@@ -15,10 +15,12 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from configs import config_of
 
 from kcrf import commands
 from kcrf.commands import outputs, streams
 from kcrf.corpora import load_mini
+from kcrf.runs import Settings
 from kcrf.taggers import WordSegmenter
 from kcrf.taggers.ready import ready_segmenter
 
@@ -31,6 +33,7 @@ SLOW = """
 import os, sys, time
 from argparse import Namespace
 from kcrf.commands import outputs, streams
+from kcrf.runs import Settings
 
 def capitals(options):
     def process(texts, on_batch):
@@ -277,7 +280,7 @@ def test_what_a_worker_is_given_can_be_sent_to_it(command, monkeypatch):
     fixture = {"segment": WORDS, "tag": WORDS.with_name("entities")}.get(command)
     if fixture is None:
         monkeypatch.setattr("kcrf.commands.classify.checked_input", lambda options, task: nullcontext(Namespace()))
-        monkeypatch.setattr("kcrf.runs.RunFolder.read_settings", lambda self: Namespace(pairs=False))
+        monkeypatch.setattr("kcrf.runs.RunFolder.read_config", lambda self: Namespace(config=config_of(Settings())))
     for module in ("tag", "classify"):
         monkeypatch.setattr(f"kcrf.commands.{module}.write_results", lambda *arguments, **more: given.append(arguments))
     assert commands.main([command, "--model", str(fixture), "--workers", "2", os.devnull]) == 0

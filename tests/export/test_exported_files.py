@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from configs import stored
 from numpy.testing import assert_allclose
 from oracles import log_sum, paths
 
@@ -34,20 +35,23 @@ NOTHING_KNOWN = {"allowed": np.zeros((1, 1, 1), "float32"), "with_confidences": 
 SMALL = {"width": 64, "depth": 2, "character_width": 16, "bigram_width": 16}
 
 
-def write_run(folder, settings, reader, seed=0):
+def write_run(folder, settings, reader, seed=0, **facts):
     """A run folder with random weights: large enough that no two tags score alike, the transitions too."""
-    build = build_classifier if settings.task == "classify" else build_network
-    model, random = build(settings, reader), np.random.default_rng(seed)
+    run, random = stored(settings, "torch", **facts), np.random.default_rng(seed)
+    if settings.task == "classify":
+        model = build_classifier(run.config.model, settings.labels, reader)
+    else:
+        model = build_network(run.config.model, run.config.data.tag_scheme(), reader)
     for variable in model.trainable_variables:
         values = ops.convert_to_numpy(variable)
         variable.assign(values + random.normal(0, 0.4 if "Emissions" in variable.path else 0.1, values.shape))
     if settings.task != "classify" and (layer := crf_of(model)) is not None:
         layer.set_weights([random.normal(0, 1.5, weight.shape) for weight in layer.get_weights()])
-    with RunWriter.create(folder) as run:
-        save_setup(run, settings, reader, {}, "torch")
-        run.save_weights(model)
-        run.save_scores({})
-    return folder
+    with RunWriter.create(folder) as written:
+        save_setup(written, run, reader)
+        written.save_weights(model)
+        written.save_scores({})
+    return run.config
 
 
 def characters(lexicon=False):
@@ -59,8 +63,8 @@ def characters(lexicon=False):
 def words(tmp_path_factory):
     """A run that segments, and its exported file."""
     folder = tmp_path_factory.mktemp("words")
-    settings = Settings(**SMALL, temperature=1.3, crf_lr_multiplier=10.0)
-    write_run(folder / "run", settings, characters(lexicon=True))
+    settings = Settings(**SMALL, crf_lr_multiplier=10.0)
+    write_run(folder / "run", settings, characters(lexicon=True), temperature=1.3)
     export_model(folder / "run", folder / "words.onnx")
     return folder / "run", folder / "words.onnx"
 
@@ -97,7 +101,7 @@ def test_a_dictionary_and_known_words_work_as_on_the_run(words):
 )
 def test_entities_are_those_of_the_run(head, scheme, tmp_path):
     settings = Settings(task="ner", types=TYPES, head=head, scheme=scheme, encoder="transformer", **SMALL)
-    settings = replace(settings, crf_lr_multiplier=1.0, constraints=head == "crf")
+    settings = replace(settings, crf_lr_multiplier=1.0) if head == "crf" else settings
     write_run(tmp_path / "run", settings, characters())
     export_model(tmp_path / "run", tmp_path / "ner.onnx")
     for threshold in (None, 0.2):
@@ -138,7 +142,7 @@ def test_words_as_units_and_a_bilstm_and_pieces_of_a_bert(tmp_path):
 def test_vectors_of_words_are_read_as_by_the_run(tmp_path):
     reader = characters()
     known = sorted({text[i : i + n] for text in TEXTS[:3] for n in (1, 2, 3) for i in range(len(text) - n + 1)})
-    reader.vectors = WordVectors(known, np.random.default_rng(1).normal(size=(len(known), 4)))
+    reader = reader.with_vectors(WordVectors(known, np.random.default_rng(1).normal(size=(len(known), 4))))
     settings = Settings(**SMALL, crf_lr_multiplier=1.0, vectors="vectors.txt", lexicon=False)
     write_run(tmp_path / "run", settings, reader)
     export_model(tmp_path / "run", tmp_path / "words.onnx")
@@ -150,8 +154,8 @@ def test_vectors_of_words_are_read_as_by_the_run(tmp_path):
 
 @pytest.mark.parametrize("labels", [("good", "bad", "so so"), ()])
 def test_labels_and_numbers_are_those_of_the_run(labels, tmp_path):
-    settings = Settings(task="classify", labels=labels, mean=2.5, deviation=1.5, **SMALL)
-    write_run(tmp_path / "run", settings, characters())
+    settings = Settings(task="classify", labels=labels, **SMALL)
+    write_run(tmp_path / "run", settings, characters(), mean=2.5, deviation=1.5)
     export_model(tmp_path / "run", tmp_path / "labels.onnx")
     found, ours = (TextClassifier(tmp_path / name).classify_batch(TEXTS) for name in ("run", "labels.onnx"))
     if labels:
@@ -173,8 +177,8 @@ def read(text, lexicon=False):
 
 def test_the_graph_gives_what_the_enumeration_of_all_paths_gives(tmp_path):
     """For others than kcrf: the file alone, with padding and an empty sentence."""
-    settings = Settings(task="ner", types=("X",), scheme="bio", crf_lr_multiplier=1.0, temperature=1.7, **SMALL)
-    write_run(tmp_path / "run", settings, characters())
+    settings = Settings(task="ner", types=("X",), scheme="bio", crf_lr_multiplier=1.0, **SMALL)
+    write_run(tmp_path / "run", settings, characters(), temperature=1.7)
     export_model(tmp_path / "run", tmp_path / "ner.onnx")
     tagger = load_tagger(tmp_path / "run")
     session = onnxruntime.InferenceSession(tmp_path / "ner.onnx")
@@ -226,8 +230,8 @@ def marginals(path):
 def test_a_saved_model_gives_what_the_onnx_file_gives(scheme, tmp_path):
     import tensorflow as tf
 
-    settings = Settings(task="ner", types=TYPES, scheme=scheme, crf_lr_multiplier=1.0, temperature=0.8, **SMALL)
-    write_run(tmp_path / "run", settings, characters())
+    settings = Settings(task="ner", types=TYPES, scheme=scheme, crf_lr_multiplier=1.0, **SMALL)
+    config = write_run(tmp_path / "run", settings, characters(), temperature=0.8)
     export_model(tmp_path / "run", tmp_path / "ner.onnx")
     export_model(tmp_path / "run", tmp_path / "saved", "saved_model")
     rows = [read(text[:20]) for text in TEXTS[:12]] + [read(text[:9]) for text in TEXTS[:12]]
@@ -241,7 +245,7 @@ def test_a_saved_model_gives_what_the_onnx_file_gives(scheme, tmp_path):
     last = expected[0][range(24), (expected[0] >= 0).sum(axis=1) - 1]
     assert last.any()  # some sentences end in an entity
     labels = json.loads((tmp_path / "saved" / "assets.extra" / "labels").read_text())
-    assert labels == list(settings.tag_scheme().labels)
+    assert labels == list(config.data.tag_scheme().labels)
     with pytest.raises(FileExistsError, match="saved: needs a folder that does not exist"):
         export_model(tmp_path / "run", tmp_path / "saved", "saved_model")
 

@@ -164,12 +164,12 @@ def test_the_commands_hide_the_words_that_decide(run, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"mask": "selected"}, "need each other. Received: mask='selected', task_model=None"),
-        ({"task_model": "runs/x"}, "need each other. Received: mask='tokens', task_model='runs/x'"),
+        ({"mask": "selected"}, "`task_model` is needed by mask='selected'. Received: None"),
+        ({"task_model": "runs/x"}, "`mask` must be 'selected' with `task_model`. Received: 'tokens'"),
     ],
 )
 def test_selected_masks_and_the_task_model_need_each_other(given, message):
-    with pytest.raises(ValueError, match="need each other") as error:
+    with pytest.raises(ValueError) as error:
         PretrainingSettings(**given)
     assert message in str(error.value)
 

@@ -421,7 +421,7 @@ def test_a_damaged_file_is_named_with_its_line(run_dir, name, content, message):
 
 def test_a_run_of_a_newer_version_is_refused(run_dir):
     (run_dir / "config.json").write_text(json.dumps({"format": 99, "kcrf": "9.0", "settings": {}}))
-    with pytest.raises(ValueError, match="config.json: needs run format 2 or older"):
+    with pytest.raises(ValueError, match="config.json: needs run format 3 or older"):
         write_report([run_dir], run_dir / "page.html")
 
 

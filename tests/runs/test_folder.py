@@ -7,16 +7,22 @@ import sys
 
 import pytest
 
-from kcrf.runs import RunFolder, RunWriter, Settings
+from kcrf.runs import DataFacts, RunFolder, RunWriter, Settings, resolve
+from kcrf.runs.config_file import StoredRun
 from kcrf.runs.lock import LOCK, locked
 
 BACKENDS = ["torch"]
 
 
+def stored(seed):
+    user = Settings(seed=seed)
+    return StoredRun(user, resolve(user, DataFacts()), {}, "torch")
+
+
 def complete(path, seed=0):
     """Writes a complete run without a model."""
     with RunWriter.create(path, overwrite=True) as folder:
-        folder.save_config(Settings(seed=seed), {}, "torch")
+        folder.save_config(stored(seed))
         folder.save_scores({"valid": {"f": 1.0}})
 
 
@@ -64,7 +70,7 @@ def test_an_interrupted_new_run_of_an_earlier_version_is_resumed(tmp_path):
 @pytest.mark.parametrize("names", [["config.json", "log.csv", "scores.json"], ["log.csv", "scores.json"]])
 def test_a_replacement_that_an_earlier_version_began_is_completed(names, tmp_path):
     with RunWriter.create(tmp_path / "run") as folder:
-        folder.save_config(Settings(seed=2), {}, "torch")
+        folder.save_config(stored(2))
         folder.save_log([{"epoch": 1}])
         folder.save_scores({})
     old_new_run(tmp_path / "run", names)
@@ -80,7 +86,7 @@ def test_a_replacement_that_an_earlier_version_began_is_completed(names, tmp_pat
 def test_a_new_run_that_was_interrupted_does_not_outlive_the_run_that_it_was_to_replace(tmp_path):
     complete(tmp_path / "run", seed=1)
     with pytest.raises(KeyboardInterrupt), RunWriter.create(tmp_path / "run", overwrite=True) as folder:
-        folder.save_config(Settings(seed=2), {}, "torch")
+        folder.save_config(stored(2))
         folder.save_state({}, [])
         raise KeyboardInterrupt
     for name in ("config.json", "scores.json"):
@@ -135,7 +141,7 @@ def test_a_complete_run_is_replaced_only_if_asked_for_and_only_by_a_complete_one
     with pytest.raises(FileExistsError, match="needs overwrite=True to replace a complete run"), RunWriter.create(run):
         pass
     with pytest.raises(RuntimeError), RunWriter.create(run, overwrite=True) as folder:
-        folder.save_config(Settings(seed=2), {}, "torch")
+        folder.save_config(stored(2))
         raise RuntimeError
     assert seed_of(run) == 1
     complete(run, seed=2)
@@ -144,9 +150,9 @@ def test_a_complete_run_is_replaced_only_if_asked_for_and_only_by_a_complete_one
 
 def test_an_interrupted_run_may_be_begun_anew(tmp_path):
     with pytest.raises(KeyboardInterrupt), RunWriter.create(tmp_path / "run") as folder:
-        folder.save_config(Settings(seed=1), {}, "torch")
+        folder.save_config(stored(1))
         raise KeyboardInterrupt
     with RunWriter.create(tmp_path / "run") as folder:
-        folder.save_config(Settings(seed=2), {}, "torch")
+        folder.save_config(stored(2))
         folder.save_scores({})
     assert seed_of(tmp_path / "run") == 2

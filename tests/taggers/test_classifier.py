@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from configs import model_of
 from conftest import few
 
 from kcrf import commands
@@ -17,11 +18,12 @@ from kcrf.corpora import Example, classified_line
 from kcrf.metrics import classification_scores, regression_scores
 from kcrf.models import build_transformer_model, save_pretrained
 from kcrf.readers import CharacterReader, PieceReader, Vocabulary
-from kcrf.runs import DivergedError, RunFolder, Settings, read_run
+from kcrf.runs import DivergedError, RunFolder, SettingError, Settings, read_run
 from kcrf.taggers import EntityRecognizer, TextClassifier
 from kcrf.taggers.classifier import load_classifier
 from kcrf.taggers.networks import build_network
 from kcrf.taggers.pooled import build_classifier
+from kcrf.tags import bio
 from kcrf.training import resume_tagger, train_classifier, train_segmenter
 from kcrf.training.progress import TrainingProgress
 
@@ -304,7 +306,7 @@ def test_the_command_line_trains_classifies_and_scores(tmp_path, capfdbinary):
     out, err = capfdbinary.readouterr()
     assert b"accuracy" in out and b"held-out accuracy" in err
     config = RunFolder(run).read_config()
-    assert config["data"]["sources"]["fields"] == ["review", "label"]
+    assert config.data["sources"]["fields"] == ["review", "label"]
     texts = tmp_path / "texts.txt"
     texts.write_text("".join(f"{text}\n" for text, _ in PARTS["test"]))
     assert commands.main(["classify", "--model", str(run), str(texts)]) == 0
@@ -393,7 +395,10 @@ def test_errors_of_the_command_line_name_file_and_line(tmp_path, capsys):
     assert "--pool needs --task classify" in capsys.readouterr().err
     data.write_text("good film\tgood\nbad film\tbad\nfilm\tnone\n")
     assert commands.main([*arguments, "--valid", str(data), "--task", "classify", "--metric", "f"]) == 2
-    assert "--metric f needs two labels; macro_f takes the mean. Received: bad, good, none" in capsys.readouterr().err
+    assert (
+        "--metric needs two labels to be 'f'; here are bad, good, none; macro_f takes the mean. Received: 'f'"
+        in capsys.readouterr().err
+    )
     assert not run.exists()
 
 
@@ -414,7 +419,7 @@ def test_a_line_of_a_pair_needs_two_texts(bert, tmp_path, capsys):
 
 def outputs(settings, reader, texts):
     """The model and what it makes of texts, `(texts, labels)`."""
-    model = build_classifier(settings, reader)
+    model = build_classifier(model_of(settings), settings.labels, reader)
     inputs = [reading.windows[0].inputs for reading in reader.read_texts(texts, 32)]
     length = max(len(next(iter(row.values()))) for row in inputs)
     padded = {name: np.array([row[name] + [0] * (length - len(row[name])) for row in inputs]) for name in inputs[0]}
@@ -470,10 +475,11 @@ def test_several_layers_are_combined(mode, task, bert):
         bert=str(bert),
         pool="first" if task == "classify" else None,
         head="softmax",
-        layers="-1,0",
+        read_layers="-1,0",
         layer_pooling=mode,
     )
-    model = build_classifier(settings, reader) if task == "classify" else build_network(settings, reader)
+    classify, config = task == "classify", model_of(settings)
+    model = build_classifier(config, "xy", reader) if classify else build_network(config, bio(("X",)), reader)
     tokens = np.array([[2, 5, 4, 3]])
     inputs = {"Input-Token": tokens, "Input-Segment": 0 * tokens, "tagged": 1 * (tokens > 3)}
     inputs = {tensor.name: inputs[tensor.name] for tensor in model.inputs}
@@ -491,7 +497,7 @@ def test_several_layers_are_combined(mode, task, bert):
 
 @pytest.mark.once
 @pytest.mark.parametrize(
-    "changes", [{"layers": "all", "layer_pooling": "weighted"}, {"pool": "cnn"}, {"pool": "pooler"}]
+    "changes", [{"read_layers": "all", "layer_pooling": "weighted"}, {"pool": "cnn"}, {"pool": "pooler"}]
 )
 def test_a_run_that_reads_other_layers_is_loaded_as_it_was_trained(changes, bert, tmp_path):
     settings = Settings(**{**QUICK, "epochs": 1}, bert=str(bert), skip_top_layers=1, layerwise_decay=0.9, **changes)
@@ -504,8 +510,8 @@ def test_a_run_that_reads_other_layers_is_loaded_as_it_was_trained(changes, bert
 @pytest.mark.once
 @pytest.mark.parametrize("layers", ["2", "-3", "1,-1"])
 def test_layers_that_the_bert_lacks_are_refused(layers, bert, tmp_path):
-    settings = Settings(**QUICK, bert=str(bert), layers=layers)
-    with pytest.raises(ValueError, match="`layers` must be different ones of the 2 layers. Received: layers="):
+    settings = Settings(**QUICK, bert=str(bert), read_layers=layers)
+    with pytest.raises(SettingError, match="`read_layers` must be different ones of the 2 layers. Received: '"):
         train_classifier(settings, **PARTS, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 

@@ -50,7 +50,7 @@ def run(tmp_path_factory):
 
 @pytest.mark.once
 def test_a_run_by_words_finds_names_and_scores_what_it_finds(run):
-    assert RunFolder(run).read_settings().units == "words"
+    assert RunFolder(run).read_config().config.data.units == "words"
     recognizer, scores = EntityRecognizer(run), json.loads((run / "scores.json").read_text())["test"]
     found = recognizer.recognize_batch(TEST)
     spans = [[(e.start, e.end, e.label) for e in row] for row in found]

@@ -20,8 +20,9 @@ from kcrf.taggers import Entity, EntityRecognizer, WordSegmenter, load_tagger
 from kcrf.taggers.tokens import as_given
 from kcrf.taggers.use import _entities
 from kcrf.tags import bio, bioes, bmes
+from kcrf.tasks.tagging import tagged_windows
 from kcrf.training import train_tagger
-from kcrf.training.batches import Batches, tagged_windows
+from kcrf.training.batches import Batches
 
 TINY = {"task": "ner", "width": 16, "depth": 1, "batch_size": 8, "epochs": 3, "learning_rate": 0.02}
 CORPUS = load_mini("ner")

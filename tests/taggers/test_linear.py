@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import oracles
 import pytest
+from configs import stored
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -47,7 +48,7 @@ def trained(sentences, reader, scheme, constraints=True, epochs=3):
 
 def save_run(path, settings, reader, model):
     with RunWriter.create(path, False) as folder:
-        save_setup(folder, settings, reader, {}, "numpy")
+        save_setup(folder, stored(settings, "numpy"), reader)
         folder.save_arrays(LINEAR, model.arrays())
         folder.save_scores({})
 

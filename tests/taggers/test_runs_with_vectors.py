@@ -5,19 +5,21 @@ import shutil
 
 import numpy as np
 import pytest
+from configs import model_of
 from numpy.testing import assert_allclose, assert_array_equal
 
 from kcrf import commands
 from kcrf.backend import keras, ops
 from kcrf.corpora import Sentence, entity_line
 from kcrf.models import build_transformer_model, save_pretrained
-from kcrf.readers import WordVectors
+from kcrf.readers import PieceReader, WordVectors
 from kcrf.runs import Settings
 from kcrf.taggers import EntityRecognizer, TextClassifier, load_tagger
 from kcrf.taggers.classifier import load_classifier
 from kcrf.taggers.networks import build_network
 from kcrf.taggers.setup import load_setup
 from kcrf.taggers.vectors import embed_vectors
+from kcrf.tags import bio
 from kcrf.training import resume_tagger, train_tagger
 
 random = np.random.default_rng(0)
@@ -55,8 +57,7 @@ def test_a_position_has_the_mean_of_each_group_of_words_and_row_0_stays_zero():
     table = random.normal(size=(6, 3))
     known = WordVectors("abcdef", table)
     inputs = {}
-    settings = Settings(vectors="x", train_vectors=True)
-    outputs = embed_vectors(inputs, settings, type("Reader", (), {"vectors": known}))
+    outputs = embed_vectors(inputs, known, trainable=True)
     model = keras.Model(inputs, outputs)
     rows = random.integers(0, 7, (2, 5, 15)) * (random.random((2, 5, 15)) < 0.5)
     expected = []
@@ -167,15 +168,12 @@ def load_setup_of(run):
 
 @pytest.mark.once
 def test_at_the_embeddings_of_a_bert_training_starts_from_what_the_bert_does(vectors, bert):
-    from kcrf.training.train import _make_reader
-
     more = {"task": "ner", "types": ("LOC", "PER"), "bert": bert, "crf_lr_multiplier": 1.0}
     settings = Settings(vectors=str(vectors), vectors_at="embeddings", **more)
-    part = sentences(4, slice(8), 0)
-    reader = _make_reader(settings, part, [])
-    reader.vectors = WordVectors(["is", "in"], np.ones((2, 3)), 1)
-    with_vectors = build_network(settings, reader, bert)
-    plain = build_network(Settings(**more), reader, bert)
+    part, scheme = sentences(4, slice(8), 0), bio(("LOC", "PER"))
+    reader = PieceReader.of_bert(bert).with_vectors(WordVectors(["is", "in"], np.ones((2, 3)), 1))
+    with_vectors = build_network(model_of(settings), scheme, reader, bert)
+    plain = build_network(model_of(Settings(**more)), scheme, reader, bert)
     for layer in plain.layers:
         with_vectors.get_layer(layer.name).set_weights(layer.get_weights())
     inputs = {name: np.array([row]) for name, row in reader.read([part[0].text])[0].windows[0].inputs.items()}
@@ -199,7 +197,7 @@ def test_the_command_line_takes_vectors_and_names_their_errors(vectors, tmp_path
     train.write_text("".join(map(as_line, sentences(24, slice(8), 0))), encoding="utf-8")
     command = ["train", "--task", "ner", "--train", str(train), "--epochs", "1", "--width", "16", "--depth", "1"]
     assert (
-        commands.main([*command, "--vectors", str(vectors), "--vectors-most", "2", "--out", str(tmp_path / "run")]) == 0
+        commands.main([*command, "--vectors", str(vectors), "--max-vectors", "2", "--out", str(tmp_path / "run")]) == 0
     )
     kept = load_setup_of(tmp_path / "run").reader.vectors
     assert "is" in kept.words and not {NAMES["PER"][-1], "北京"} & set(

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from configs import model_of
 from conftest import few
 from forks import KCRF, run_python
 from hypothesis import given, settings
@@ -27,6 +28,7 @@ from kcrf.runs import RunWriter, Settings, read_run
 from kcrf.taggers import WordSegmenter, load_tagger
 from kcrf.taggers.encoders import ENCODERS
 from kcrf.taggers.networks import build_network
+from kcrf.tags import bmes
 from kcrf.training import train_segmenter
 
 TINY = {"width": 16, "depth": 1, "batch_size": 8, "epochs": 2, "learning_rate": 0.01, "seed": 5}
@@ -278,7 +280,7 @@ def test_a_backend_that_keras_cannot_run_is_named_and_scores_need_none(backend, 
 def test_padding_changes_no_score_under_any_encoder(encoder, head):
     letters = [chr(i) for i in range(28)]
     reader = CharacterReader(Vocabulary(letters, letters), Lexicon({}, {}))
-    model = build_network(Settings(encoder=encoder, head=head, width=16, depth=2, crf_lr_multiplier=1), reader)
+    model = build_network(model_of(Settings(encoder=encoder, head=head, width=16, depth=2)), bmes(), reader)
     random = np.random.default_rng(0)
     short = {name: random.integers(2, 30, (2, 6)).astype("int32") for name in ("characters", "bigrams")}
     short["words"] = random.integers(0, Lexicon.size, (2, 6, Lexicon.width)).astype("int32")
@@ -410,7 +412,7 @@ def test_damaged_and_newer_run_folders_are_refused(trained, tmp_path):
         with pytest.raises(ValueError, match="config.json: needs the settings of a run. Received: "):
             load_tagger(copy)
     (copy / "config.json").write_text(json.dumps({"format": 99, "kcrf": "9.0"}))
-    with pytest.raises(ValueError, match="needs run format 2 or older.* Received: format 99, written by kcrf 9.0"):
+    with pytest.raises(ValueError, match="needs run format 3 or older.* Received: format 99, written by kcrf 9.0"):
         load_tagger(copy)
 
 

@@ -33,15 +33,15 @@ class Interrupts:
 
 def texts_trained_on(monkeypatch):
     """A list of the texts that the next run is trained on."""
-    from kcrf.training import tasks
+    from kcrf.tasks import tagging
 
-    found, tagged_windows = [], tasks.tagged_windows
+    found, tagged_windows = [], tagging.tagged_windows
 
     def note(sentences, *args, **kwargs):
         found.extend(sentences)
         return tagged_windows(sentences, *args, **kwargs)
 
-    monkeypatch.setattr(tasks, "tagged_windows", note)
+    monkeypatch.setattr(tagging, "tagged_windows", note)
     return found
 
 

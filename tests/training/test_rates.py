@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from kcrf.runs import Settings
 from kcrf.training.rates import learning_rate
 
 pytestmark = pytest.mark.once
@@ -18,10 +17,9 @@ FALLS = {
 
 
 @pytest.mark.parametrize("schedule", FALLS)
-@pytest.mark.parametrize("bert", [None, "folder"])
 @pytest.mark.parametrize(("steps", "warmup"), [(100, 0.1), (40, 0.5), (1000, 0.002)])
-def test_a_rate_rises_to_its_peak_and_falls_as_its_schedule_says(schedule, bert, steps, warmup):
-    rate = learning_rate(Settings(bert=bert, schedule=schedule, learning_rate=0.5, warmup=warmup), steps)
+def test_a_rate_rises_to_its_peak_and_falls_as_its_schedule_says(schedule, steps, warmup):
+    rate = learning_rate(0.5, schedule, warmup, steps)
     risen = round(steps * warmup)
     rising = [0.5 * step / risen for step in range(risen)]
     falling = [0.5 * FALLS[schedule]((step - risen) / (steps - risen)) for step in range(risen, steps + 1)]
@@ -32,5 +30,5 @@ def test_a_rate_rises_to_its_peak_and_falls_as_its_schedule_says(schedule, bert,
 @pytest.mark.parametrize("schedule", FALLS)
 @pytest.mark.parametrize("steps", [1, 2])
 def test_the_shortest_runs_have_a_rate(schedule, steps):
-    rate = learning_rate(Settings(schedule=schedule, warmup=0.0, learning_rate=0.5), steps)
+    rate = learning_rate(0.5, schedule, 0.0, steps)
     assert all(0 <= float(rate(step)) <= 0.5 for step in range(steps + 1)) and float(rate(steps - 1)) >= 0

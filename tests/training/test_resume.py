@@ -22,7 +22,7 @@ from kcrf.runs import RunFolder, RunWriter, Settings
 from kcrf.runs.lock import locked
 from kcrf.taggers import load_tagger
 from kcrf.taggers.networks import build_network
-from kcrf.training import resume_tagger, tasks, train_tagger
+from kcrf.training import resume_tagger, train_tagger, trainers
 
 TINY = Settings(task="ner", width=8, depth=1, batch_size=16, epochs=4, learning_rate=0.02, seed=3)
 CORPUS = load_mini("ner")
@@ -87,7 +87,7 @@ def log_without_seconds(run):
 @pytest.mark.once
 def test_a_stopped_run_over_an_older_model_leaves_that_in_use_and_takes_its_place_when_resumed(whole, tmp_path):
     run = shutil.copytree(whole, tmp_path / "run")
-    settings = Settings(**{**TINY.__dict__, "seed": 4})
+    settings = replace(TINY, seed=4)
     with pytest.raises(KeyboardInterrupt):
         train_tagger(settings, **PARTS, out=run, progress=Stops(5), overwrite=True)
     assert_same_weights(weights(run), weights(whole))
@@ -201,7 +201,7 @@ def test_a_damaged_state_is_told_and_without_it_the_run_starts_anew(whole, tmp_p
 
 @pytest.mark.once
 def test_early_stopping_is_remembered(tmp_path):
-    settings = Settings(**{**TINY.__dict__, "learning_rate": 1e-9, "epochs": 9, "patience": 2})
+    settings = replace(TINY, learning_rate=1e-9, epochs=9, patience=2)
     with pytest.raises(KeyboardInterrupt):
         train_tagger(settings, **PARTS, out=tmp_path / "run", progress=Stops(5))
     resume_tagger(tmp_path / "run", **PARTS)
@@ -353,7 +353,7 @@ def test_an_interruption_swallowed_before_the_first_step_counts_too(tmp_path, ha
         return build_network(*arguments, **options)
 
     handled(signal.default_int_handler)
-    monkeypatch.setattr(tasks, "build_network", build)
+    monkeypatch.setattr(trainers, "build_network", build)
     with pytest.raises(KeyboardInterrupt):
         train_tagger(TINY, **PARTS, out=tmp_path / "run")
     assert not (tmp_path / "run" / "log.csv").exists()

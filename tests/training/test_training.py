@@ -6,6 +6,7 @@ import shutil
 
 import numpy as np
 import pytest
+from configs import config_of, stored
 
 from kcrf import commands
 from kcrf.backend import backend_name, keras, ops
@@ -14,14 +15,15 @@ from kcrf.layers import suggest_lr_multiplier
 from kcrf.models import build_transformer_model, save_pretrained
 from kcrf.optimizers import variable_table
 from kcrf.readers import PieceReader
-from kcrf.runs import RunWriter, Settings
+from kcrf.runs import RunFolder, RunWriter, Settings
 from kcrf.taggers import EntityRecognizer, WordSegmenter, load_tagger
-from kcrf.taggers.networks import build_network
+from kcrf.taggers.networks import build_network, crf_of
 from kcrf.taggers.setup import save_setup
 from kcrf.tags import bio
+from kcrf.tasks.tagging import tagged_windows
 from kcrf.training import resume_tagger, train_tagger
-from kcrf.training.batches import Batches, tagged_windows
-from kcrf.training.train import _compile
+from kcrf.training.batches import Batches
+from kcrf.training.fit import compile_model
 
 CORPUS, WORDS = load_mini("ner"), load_mini()
 SHORT = [[s for s in part if 8 < len(s.text) <= 14] for part in (CORPUS.train, CORPUS.valid, CORPUS.test)]
@@ -59,10 +61,10 @@ def test_a_run_on_a_bert_stands_alone(run):
     assert [[[e.start, e.end, e.label] for e in row] for row in found] == [
         [span[:3] for span in line["found"]] for line in lines
     ]
-    settings = json.loads((run / "config.json").read_text())["settings"]
+    config = RunFolder(run).read_config().config
     readings = load_tagger(run).reader.read_training(PARTS["train"])
-    rows = tagged_windows(PARTS["train"], readings, bio(settings["types"]))
-    assert settings["crf_lr_multiplier"] == suggest_lr_multiplier(1e-3, 2 * len(Batches(rows, 16, seed=2)))
+    rows = tagged_windows(PARTS["train"], readings, bio(config.data.types))
+    assert config.model.crf_lr_multiplier == suggest_lr_multiplier(1e-3, 2 * len(Batches(rows, 16, seed=2)))
     assert {"vocab.txt", "bert_config.json"} <= {path.name for path in run.iterdir()}
 
 
@@ -174,10 +176,11 @@ def test_an_interrupted_run_on_a_bert_goes_on_to_the_same_weights(precision, ber
 
 def compiled(settings, bert, tmp_path, steps=100):
     reader = PieceReader.of_bert(bert, settings.bert_layers)
+    config = config_of(settings)
     with RunWriter.create(tmp_path / "made") as folder:
-        save_setup(folder, settings, reader, {}, None)
-        model = build_network(settings, reader, settings.bert)
-    _compile(model, settings, steps)
+        save_setup(folder, stored(settings), reader)
+        model = build_network(config.model, config.data.tag_scheme(), reader, settings.bert)
+    compile_model(model, config, crf_of(model).sparse_loss, steps)
     return model
 
 
@@ -274,7 +277,7 @@ def test_whether_a_bert_lowers_text_is_read_from_its_folder(vocab, said, lower, 
         ({"mixout": 0.5}, "`mixout` needs `bert`. Received: mixout=0.5 and bert=None"),
         (
             {"lexicon": True, "bert": "x"},
-            "`lexicon` needs training from scratch, .* Received: lexicon=True and bert='x'",
+            "`lexicon` needs bert=None. Received: lexicon=True and bert='x'",
         ),
         ({"constraints": True, "head": "softmax"}, "`constraints` needs head='crf'. Received: .* head='softmax'"),
         ({"min_confidence": 0.3}, "`min_confidence` needs task='ner'. Received: min_confidence=0.3 and task='cws'"),
@@ -301,6 +304,8 @@ def test_the_command_line_trains_on_a_bert_by_its_flags(bert, tmp_path, capsys):
     kept = config["settings"]
     expected = {"batch_tokens": 512, "bias_correction": False, "constraints": True, "lower_case": False}
     expected["word_case"] = True
+    assert RunFolder(tmp_path / "run").read_config().config.flat().items() >= expected.items()
+    del expected["constraints"]  # the default
     assert {name: kept[name] for name in expected} == expected
     assert config["data"]["sources"]["train"] == str(tmp_path / "train.conll")
     assert "macro" in capsys.readouterr().out
@@ -309,7 +314,7 @@ def test_the_command_line_trains_on_a_bert_by_its_flags(bert, tmp_path, capsys):
 def test_a_tagger_takes_the_recipes_and_the_bert_of_another_tagger(run, tmp_path):
     """With hardly a learning rate the BERT is that of the other run; a limit, steps and layers are those asked for."""
     changes = {"epochs": None, "learning_rate": 1e-12, "limit": 24, "steps": 3, "schedule": "constant"}
-    settings = Settings(**{**QUICK, **changes}, bert=str(run), layers="all", layer_pooling="weighted")
+    settings = Settings(**{**QUICK, **changes}, bert=str(run), read_layers="all", layer_pooling="weighted")
     train_tagger(settings, **PARTS, out=tmp_path / "run")
     before, after = (
         {variable.path: ops.convert_to_numpy(variable) for variable in load_tagger(path).model.weights}

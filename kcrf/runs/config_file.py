@@ -1,0 +1,154 @@
+"""The file `config.json` of a run, in the present format and in older ones. Needs no Keras."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from os import PathLike
+from typing import Any
+
+from kcrf.runs.options import check_value, plain
+from kcrf.runs.resolve import RunConfig
+from kcrf.runs.settings import PARTS, RENAMED, Settings
+from kcrf.runs.training_config import TeacherConfig
+from kcrf.tasks import DataFacts
+from kcrf.version import __version__
+
+__all__ = ["FORMAT", "StoredRun", "read_for_reports", "read_stored_run"]
+
+FORMAT = 3  # 2: one flat dict with the values that ran, "settings"; in `data` the names of those that the run chose
+_PART_NAMES = ("data", "model", "optimizer", "training", "augmentation", "teacher")
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """The content of `config.json`.
+
+    Attributes:
+        user: The `Settings` that the user gave.
+        config: The `RunConfig`.
+        data: Plain values: where the data came from and their fingerprints. None in runs of old versions.
+        backend: The name of the Keras backend that trained the run, or None likewise.
+    """
+
+    user: Settings
+    config: RunConfig
+    data: Mapping[str, Any] | None
+    backend: str | None
+
+    def to_json(self) -> dict[str, Any]:
+        """A dict of plain values, which `read_stored_run` takes."""
+        about = {"format": FORMAT, "kcrf": __version__, "backend": self.backend}
+        said = {name: plain(value) for name, value in self.user.said().items()}
+        return {**about, "settings": said, "run": asdict(self.config), "data": self.data}
+
+    def published(self) -> "StoredRun":
+        """The run without what only its machine has: the teacher, and where the data came from."""
+        without: dict[str, Any] = {setting.name: setting.default for setting in fields(TeacherConfig)}
+        config = replace(self.config, teacher=TeacherConfig())
+        return StoredRun(replace(self.user, **without), config, None, self.backend)
+
+    def chosen(self) -> list[str]:
+        """The names of the settings that the data decided."""
+        ran = self.config.flat()
+        return [name for name, value in self.user.values().items() if plain(ran[name]) != value]
+
+
+def read_stored_run(path: str | PathLike[str], content: Mapping[str, Any]) -> StoredRun:
+    """The `StoredRun` in the content of a file; errors name its path.
+
+    Raises:
+        ValueError: The file is damaged, of a newer version, or that of a BERT.
+    """
+    _check_format(path, content)
+    try:
+        user, config = (_read if content.get("format", 0) >= 3 else _read_flat)(content)
+        _check_values(config, user.kind)
+    except (KeyError, TypeError, ValueError) as error:  # a value of another type, or out of its range
+        raise ValueError(f"{path}: needs the settings of a run. Received: {_in_words(error)}") from None
+    return StoredRun(user, config, content.get("data"), content.get("backend"))
+
+
+def read_for_reports(path: str | PathLike[str], content: Mapping[str, Any]) -> dict[str, Any]:
+    """What reports show of the content of a file: `settings`, the values that ran; `chosen`, the names of those that
+    the data decided; `train`, the file of the training set. Settings of old formats are shown as they stand there.
+
+    Raises:
+        ValueError: As for `read_stored_run`.
+    """
+    _check_format(path, content)
+    data = content.get("data") or {}
+    settings, chosen = content["settings"], data.get("chosen") or ()
+    if content.get("format", 0) >= 3:
+        stored = read_stored_run(path, content)
+        settings, chosen = stored.config.flat(), stored.chosen()
+    return {"settings": settings, "chosen": tuple(chosen), "train": (data.get("sources") or {}).get("train")}
+
+
+def _check_values(config, kind):
+    for part in (config.data, config.model, config.optimizer, config.training, config.augmentation, config.teacher):
+        for setting in fields(part):
+            check_value(setting, getattr(part, setting.name), kind)
+
+
+def _check_format(path, content):
+    format = content.get("format", 0)
+    if not isinstance(format, int):
+        raise ValueError(f"{path}: needs a number as its format. Received: {format!r}")
+    if format > FORMAT:
+        raise ValueError(
+            f"{path}: needs run format {FORMAT} or older, which kcrf {__version__} reads. "
+            f"Received: format {format}, written by kcrf {content.get('kcrf')}; please upgrade"
+        )
+    if "model_type" in content:
+        raise ValueError(
+            f"{path}: needs the settings of a run of `kcrf train`. Received: the configuration of a "
+            f"{content['model_type']!r} without a task, which is for --bert"
+        )
+    if not isinstance(content.get("settings"), dict):
+        raise ValueError(f"{path}: needs the settings of a run. Received: {sorted(content)}")
+
+
+def _in_words(error):
+    return f"no {error}" if isinstance(error, KeyError) else error
+
+
+def _read(content):
+    run = content["run"]
+    parts = (_part(part, run[name]) for part, name in zip(PARTS, _PART_NAMES, strict=True))
+    facts = _part(DataFacts, run["facts"])
+    return Settings.of(_plain(content["settings"])), RunConfig(*parts, facts, run["temperature"])
+
+
+def _part(part, values):
+    unknown = sorted(set(values) - {setting.name for setting in fields(part)})
+    if unknown:
+        raise ValueError(f"{part.__name__} has no {', '.join(unknown)}")
+    return part(**_plain(values))
+
+
+def _plain(values):
+    return {name: plain(value) for name, value in values.items()}
+
+
+def _read_flat(content):
+    """The settings and the configuration of formats before 3; settings of later versions have their defaults."""
+    ran = {RENAMED.get(name, name): value for name, value in _plain(content["settings"]).items()}
+    settings = {setting.name for part in PARTS for setting in fields(part)}
+    facts = {"pairs", "mean", "deviation", "temperature"}
+    unknown = sorted(set(ran) - settings - facts)
+    if unknown:
+        raise ValueError(f"Settings have no {', '.join(unknown)}")
+    user = _user_of_flat({name: value for name, value in ran.items() if name in settings}, content.get("data") or {})
+    return user, RunConfig.of_flat({**user.values(), **ran})
+
+
+def _user_of_flat(ran, data):
+    """The settings that the user gave for a run of an old format: those that it did not choose itself."""
+    chosen = set(data.get("chosen") or ())
+    replaced = {"steps": "epochs", "batch_tokens": "batch_size"}
+    chosen |= {other for name, other in replaced.items() if ran.get(name) is not None}
+    chosen |= {"crf_lr_multiplier"} if ran.get("head") == "softmax" else set()
+    kind = {name: ran[name] for name in ("task", "bert") if name in ran}
+    if ran.get("head") not in (None, Settings(**kind).values()["head"]):
+        kind["head"] = ran["head"]
+    defaults = Settings(**kind).values()
+    return Settings(**kind, **{n: x for n, x in ran.items() if n not in {*kind, *chosen} and x != defaults[n]})

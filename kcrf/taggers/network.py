@@ -1,0 +1,89 @@
+"""The protocols of networks: what a `Tagger` and a `Classifier` compute with. Needs NumPy only."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from kcrf.tags import TagScheme
+
+__all__ = ["ClassificationNetwork", "KerasNetwork", "TaggingNetwork"]
+
+Arrays = Mapping[str, np.ndarray]
+
+
+class TaggingNetwork(Protocol):
+    """The network of a tagger, in Keras or in an exported file.
+
+    Attributes:
+        scheme: The `TagScheme`.
+        few_shapes: Whether each shape of its inputs takes time once, for compiling.
+    """
+
+    few_shapes: bool
+
+    @property
+    def scheme(self) -> TagScheme: ...
+
+    def decode(
+        self, inputs: Arrays, allowed: np.ndarray, rows: int, with_scores: bool = True
+    ) -> tuple[np.ndarray, Any]:
+        """The best paths, and the scores from which the other methods compute.
+
+        Args:
+            inputs: A dict of arrays `(batch, time, ...)`.
+            allowed: `(batch, time, tags)`, 0 for a tag that is allowed and -inf for another.
+            rows: How many of the first rows are returned; those after them are padding.
+            with_scores: Whether the scores are needed. Defaults to True.
+
+        Returns:
+            Tags `(rows, time)`, -1 where masked, and the scores.
+        """
+
+    def marginals(self, scores: Any) -> np.ndarray:
+        """The posterior probability of every tag, `(rows, time, tags)`."""
+
+    def span_confidences(self, scores: Any, spans: Sequence[Sequence[tuple[Any, ...]]]) -> Sequence[np.ndarray]:
+        """The posterior probability of each span, for each row an array. Spans are in positions."""
+
+    def best_paths(self, scores: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """The k best paths `(rows, k, time)` and their log probabilities `(rows, k)`, -inf where there are fewer."""
+
+
+class KerasNetwork(TaggingNetwork, Protocol):
+    """The network of a tagger in Keras, which can be trained, calibrated and asked to teach.
+
+    Attributes:
+        model: The Keras model, without an optimizer.
+        crf: Its `ConditionalRandomField`, or None.
+        temperature: All scores are divided by it before probabilities are computed.
+    """
+
+    model: Any
+    crf: Any
+    temperature: float
+
+    def entropies(self, scores: Any) -> np.ndarray:
+        """The entropy of the tag sequences of each row in nats, `(rows,)`."""
+
+    def expected_counts(self, scores: Any, constraints: TagScheme | None, temperature: float) -> tuple[np.ndarray, ...]:
+        """As `ConditionalRandomField.expected_counts`, arrays."""
+
+    def fit_temperature(self, inputs: Arrays, tags: np.ndarray) -> None:
+        """Sets the temperature to the one under which tags are most probable."""
+
+    def emissions(self, inputs: Arrays) -> np.ndarray:
+        """The emission scores of a batch, `(batch, time, tags)`."""
+
+
+class ClassificationNetwork(Protocol):
+    """The network of a classifier, in Keras or in an exported file.
+
+    Attributes:
+        few_shapes: Whether each shape of its inputs takes time once, for compiling.
+    """
+
+    few_shapes: bool
+
+    def scores(self, inputs: Arrays) -> np.ndarray:
+        """The scores of a batch, `(batch, labels)`, or `(batch, 1)` for regression."""

@@ -1,0 +1,8 @@
+"""What a model can learn, one file for each task: its settings, its data, its labels. Needs no Keras."""
+
+from kcrf.tasks.errors import SettingError, Wording
+from kcrf.tasks.facts import DataFacts
+from kcrf.tasks.table import TASKS, task_of
+from kcrf.tasks.task import Task
+
+__all__ = ["TASKS", "DataFacts", "SettingError", "Task", "Wording", "task_of"]

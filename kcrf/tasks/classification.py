@@ -1,0 +1,197 @@
+"""Text classification and regression. Needs NumPy only."""
+
+import reprlib
+from collections import Counter
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from kcrf.corpora import Example, read_classified, sample
+from kcrf.corpora.classified import as_number, check_spellings, have_decimals, recurring, sorted_labels
+from kcrf.metrics.classes import CLASSIFICATION_METRICS, REGRESSION_METRICS
+from kcrf.readers.units import with_copies
+from kcrf.readers.whole import SEPARATOR
+from kcrf.tasks.errors import SettingError
+from kcrf.tasks.facts import DataFacts
+
+__all__ = ["Classification"]
+
+_FEW_LABELS = 20  # this many may occur once each without being taken for the wrong column
+
+
+class Classification:
+    """One label, or one number, for a text or a pair of texts."""
+
+    name = "classify"
+    output: Literal["tags", "label"] = "label"
+    items = "texts"
+    settings = frozenset({"max_length", "metric", "pool"})
+    defaults = {"head": "softmax", "lexicon": False, "teacher_temperature": 2.0}
+    choices = {"head": ("softmax",), "lexicon": (False,), "units": ("characters",), "word_case": (False,)}
+    file_options = frozenset({"fields"})
+
+    def read_file(self, path, reading):
+        """The `Example`s of a file."""
+        return read_classified(path, reading["fields"])
+
+    def read_unlabeled_line(self, line):
+        """The text, or the pair of texts with a tab between them."""
+        return tuple(line.split("\t")) if "\t" in line else line
+
+    def check(self, name, items):
+        """The items of a part as `Example`s with labels as strings. Raises ValueError if there is none."""
+        if not len(items):
+            raise ValueError(f"`{name}` needs at least one text with its label. Received: none")
+        return [_as_example(name, number, item) for number, item in enumerate(items, 1)]
+
+    def copies(self, items):
+        """Augmented copies, which are `Example`s."""
+        return items
+
+    def content(self, examples):
+        """The texts and their labels."""
+        return [(example.text, example.text_b, example.label) for example in examples]
+
+    def labels_to_balance(self, examples):
+        """The labels whose proportions a sample keeps, or None."""
+        return recurring([example.label for example in examples])
+
+    def hold_out(self, examples, seed):
+        """The examples without a tenth, and that tenth. Labels are drawn in proportion."""
+        kept = len(examples) - max(1, len(examples) // 10)
+        return sample(examples, kept, seed, self.labels_to_balance(examples))
+
+    def vocabulary_text(self, example):
+        """The text, of a pair both."""
+        text, text_b = example.texts if isinstance(example, Example) else example
+        return text if text_b is None else f"{text}{SEPARATOR}{text_b}"
+
+    def texts(self, examples):
+        """All texts of examples, of a pair both, and None in place of tokens."""
+        return [text for example in examples for text in example.texts if text], None
+
+    def facts(self, user, parts):
+        """Whether texts are pairs, and the labels or the range of the numbers."""
+        train = parts["train"]
+        is_pair = train[0].text_b is not None
+        odd = next((e for part in parts.values() for e in part if (e.text_b is not None) is not is_pair), None)
+        if odd is not None:
+            needed = "a pair of texts, as the first has" if is_pair else "one text, as the first has"
+            raise ValueError(f"{odd.source}: needs {needed}. Received: {len(odd.texts) - (odd.text_b is None)}")
+        labels, decided = [example.label for example in train], user.metric or user.labels
+        if user.metric in REGRESSION_METRICS or not decided and have_decimals(labels):
+            return replace(_numbers(user, parts), pairs=is_pair)
+        if not decided:
+            _check_for_numbers(train)
+        return replace(_labels(user, parts), pairs=is_pair)
+
+    def windows(self, data, facts, reader, examples, copies=None, whole_spans=False):
+        """The texts and their copies, each in a window, with the numbers that are learned."""
+        examples = with_copies(examples, copies)
+        readings = reader.read_texts([example.texts for example in examples], data.max_length)
+        numbers = {label: number for number, label in enumerate(data.labels)}
+        if numbers:
+            targets = [numbers[example.label] for example in examples]
+        else:
+            targets = [(float(example.label) - facts.mean) / facts.deviation for example in examples]
+        return [(r.windows[0].inputs, target) for r, target in zip(readings, targets, strict=True)]
+
+    def unlabeled_items(self, texts, pairs):
+        """The texts as pairs; the second of a single text is None."""
+        items = [(text, None) if isinstance(text, str) else tuple(text) for text in texts]
+        odd = next((item for item in items if len(item) != 2 or (item[1] is not None) != pairs), None)
+        if odd is not None:
+            needed = "pairs of texts" if pairs else "single texts"
+            raise ValueError(f"`unlabelled` needs {needed}, as the training part has them. Received: {odd!r}")
+        return items
+
+    def unlabeled_windows(self, data, reader, items):
+        """The texts, each in a window, with None as the label."""
+        readings = reader.read_texts(items, data.max_length)
+        return [(reading.windows[0].inputs, None) for reading in readings]
+
+    def outputs(self, data):
+        """The labels."""
+        return data.labels
+
+    def describe(self, config):
+        """The number of labels, and the text vector that is classified."""
+        labels = f"{len(config.data.labels)} labels" if config.data.labels else "with numbers"
+        return f", {labels}", f"pool {config.model.pool}"
+
+
+def _as_example(name, number, item):
+    """An `Example` with a label that is a string, made out of `(text, label)` or `(text, text_b, label)` if needed."""
+    source = f"`{name}`, text {number}"
+    if not isinstance(item, Example):
+        if not isinstance(item, (tuple, list, np.ndarray)) or len(item) not in (2, 3):
+            raise ValueError(
+                f"{source}: needs an `Example`, (text, label) or (text, text_b, label). Received: {reprlib.repr(item)}"
+            )
+        *texts, label = item
+        item = Example(texts[0], label, *texts[1:], source=source)
+    return replace(item, label=str(item.label), source=item.source or source)
+
+
+def _numbers(user, parts):
+    if user.labels:
+        raise SettingError("labels", "needs a metric of classes", {"metric": user.metric})
+    for part in parts.values():
+        for example in part:
+            if as_number(example.label) is None:
+                raise ValueError(f"{example.source}: needs a number. Received: {example.label!r}")
+    numbers = np.array([float(example.label) for example in parts["train"]])
+    if numbers.min() == numbers.max():
+        raise ValueError(f"`train` needs different numbers. Received: {numbers[0]:g} for all {len(numbers)} texts")
+    return DataFacts(mean=float(numbers.mean()), deviation=float(numbers.std()), metric=REGRESSION_METRICS[0])
+
+
+def _check_for_numbers(examples):
+    """Refuses the first label that is no number where nearly all are: without it, they would be learnt as numbers."""
+    odd = [example for example in examples if as_number(example.label) is None]
+    numbers = [example.label for example in examples if as_number(example.label) is not None]
+    if odd and len(odd) <= len(examples) / 10 and have_decimals(numbers):
+        raise ValueError(
+            f"{odd[0].source}: needs a number, as {len(numbers)} of {len(examples)} labels are; metric='accuracy' "
+            f"treats them as names. Received: {odd[0].label!r}"
+        )
+
+
+def _labels(user, parts):
+    counts = Counter(example.label for example in parts["train"])
+    labels = tuple(user.labels or sorted_labels(counts))
+    if len(labels) < 2:
+        raise ValueError(
+            f"{parts['train'][0].source}: the training part needs two labels or more. "
+            f"Received: {', '.join(labels)} for all {counts.total()} texts"
+        )
+    check_spellings(parts["train"])
+    once = sum(count == 1 for count in counts.values())
+    if once > max(_FEW_LABELS, counts.total() / 2):
+        raise ValueError(
+            f"`train` needs labels that recur. Received: {once} labels that occur once, as {next(iter(counts))[:40]!r} "
+            f"of {parts['train'][0].source}; is that the column of the label?"
+        )
+    absent = [label for label in labels if not counts[label]]
+    if absent:
+        raise ValueError(f"`train` needs an example of each label. Received: none of {_some(absent)}")
+    for part in parts.values():
+        for example in part:
+            if example.label not in labels:
+                raise ValueError(
+                    f"{example.source}: needs one of the labels of the training part, {_some(labels)}. "
+                    f"Received: {example.label!r}"
+                )
+    if user.metric == "f" and len(labels) != 2:
+        raise SettingError(
+            "metric", f"needs two labels to be 'f'; here are {_some(labels)}; macro_f takes the mean", "f"
+        )
+    if user.limit is not None and user.limit < len(labels):
+        raise SettingError("limit", f"must be at least {len(labels)}, a text of each label", user.limit)
+    return DataFacts(labels=labels, metric=CLASSIFICATION_METRICS[0])
+
+
+def _some(labels, most=10):
+    """The first labels, for a message."""
+    return ", ".join(labels[:most]) + f" and {len(labels) - most} more" * (len(labels) > most)

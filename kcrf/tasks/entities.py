@@ -1,0 +1,65 @@
+"""Named-entity recognition. Needs NumPy only."""
+
+from collections import Counter
+
+from kcrf.corpora import Sentence, entity_types, read_entities
+from kcrf.progress_bars import print_note
+from kcrf.readers.unit_choice import choose_units, entities_that_cut_tokens, splits_of
+from kcrf.tasks.facts import DataFacts
+from kcrf.tasks.tagging import TaggingTask
+
+__all__ = ["Entities"]
+
+
+class Entities(TaggingTask):
+    """Named entities: spans with a type."""
+
+    name = "ner"
+    settings = frozenset({"scheme", "min_confidence"})
+    defaults = {"scheme": "bio"}
+    choices = {"scheme": ("bio", "bioes"), "units": ("words", "characters")}
+    file_options = frozenset({"column", "repair"})
+
+    def read_file(self, path, reading):
+        """The sentences of a file."""
+        return [sentence for sentence in read_entities(path, reading["column"], reading["repair"]) if sentence.text]
+
+    def unlabeled_items(self, texts, pairs):
+        """The texts as `Sentence`s without spans."""
+        return [Sentence(text, []) for text in texts]
+
+    def facts(self, user, parts):
+        """The types of the training set and, from scratch, the units; warns of entities that cannot be recognized."""
+        types = user.types or entity_types(parts["train"])
+        if not types:
+            raise ValueError("`train` needs at least one entity. Received: sentences without any")
+        for name, part in parts.items():
+            unseen = Counter(label for sentence in part for *_, label in sentence.spans if label not in types)
+            if unseen:
+                counts = ", ".join(f"{label} ({count})" for label, count in sorted(unseen.items()))
+                print_note(f"{name}: entities of types that the training part lacks count as missed: {counts}")
+        if not any(sentence.spans for sentence in parts["valid"]):
+            print_note("valid: no entity, so no epoch is better than another: the last one is kept")
+        return DataFacts(types=tuple(types), units=_units(user, parts) if user.bert is None else None)
+
+
+def _units(user, parts):
+    units = user.units or choose_units(parts["train"])
+    if units == "words":
+        splits = splits_of(parts["train"])
+        for name, part in parts.items():
+            _warn_of_cut_words(name, part, splits)
+    return units
+
+
+def _warn_of_cut_words(name, sentences, splits):
+    cut = entities_that_cut_tokens(sentences, splits)
+    if cut:
+        effect = (
+            "the tags there are taken as unknown" if name == "train" else "they cannot be found, and count as missed"
+        )
+        count = sum(len(sentence.spans) for sentence in sentences)
+        print_note(
+            f"{name}: {len(cut)} of {count} entities begin or end inside a word, such as {cut[0]!r}: {effect}; "
+            "--units characters can find them"
+        )

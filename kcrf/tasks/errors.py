@@ -1,0 +1,59 @@
+"""The error about a setting, worded for Python or for the command line. Needs no Keras."""
+
+from ast import literal_eval
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from string import Formatter
+from typing import Any
+
+__all__ = ["SettingError", "Wording"]
+
+
+@dataclass(frozen=True)
+class Wording:
+    """How a message writes settings.
+
+    Attributes:
+        name: A function from the name of a setting to text.
+        value: A function from the name of a setting and its value to text.
+    """
+
+    name: Callable[[str], str]
+    value: Callable[[str, Any], str]
+
+
+_PYTHON = Wording(lambda name: f"`{name}`", lambda name, value: f"{name}={value!r}")
+
+
+class SettingError(ValueError):
+    """A setting is not what it must be.
+
+    Args:
+        name: The name of the setting.
+        requirement: What it must be, such as "must be positive". Another setting stands in braces, `{bert}`, or with a
+            value as Python writes it, `{task:'ner'}`.
+        received: The value; or a dict from names to values, where other settings have a part in it.
+
+    >>> print(SettingError("scheme", "needs {task:'ner'}", {"scheme": "bio", "task": "cws"}))
+    `scheme` needs task='ner'. Received: scheme='bio' and task='cws'
+    """
+
+    def __init__(self, name: str, requirement: str, received: Any) -> None:
+        super().__init__(name, requirement, received)
+        self.name, self.requirement, self.received = name, requirement, received
+
+    def __str__(self) -> str:
+        return self.worded(_PYTHON)
+
+    def worded(self, wording: Wording) -> str:
+        """The message with settings written in another way, such as by their flags on the command line."""
+        text = []
+        for words, name, value, _ in Formatter().parse(f"{{{self.name}}} {self.requirement}. Received: "):
+            text.append(words)
+            if name:
+                text.append(wording.value(name, literal_eval(value)) if value else wording.name(name))
+        if isinstance(self.received, Mapping):
+            text.append(" and ".join(wording.value(name, value) for name, value in self.received.items()))
+        else:
+            text.append(repr(self.received))
+        return "".join(text)

@@ -1,0 +1,18 @@
+"""All tasks by name. Needs no Keras."""
+
+from kcrf.tasks.classification import Classification
+from kcrf.tasks.entities import Entities
+from kcrf.tasks.segmentation import Segmentation
+from kcrf.tasks.task import Task
+
+__all__ = ["TASKS", "task_of"]
+
+_ALL: tuple[Task, ...] = (Segmentation(), Entities(), Classification())
+TASKS = {task.name: task for task in _ALL}
+
+
+def task_of(name: str) -> Task:
+    """The task of this name. Raises ValueError if there is none."""
+    if name not in TASKS:
+        raise ValueError(f"`task` is one of {tuple(TASKS)}. Received: {name!r}")
+    return TASKS[name]

@@ -1,0 +1,125 @@
+"""Tasks with a tag for each token of a text: what they share. Needs NumPy only."""
+
+from typing import Literal
+
+import numpy as np
+
+from kcrf.corpora import Sentence, split
+from kcrf.readers import tags_of_units
+from kcrf.readers.units import with_copies
+from kcrf.tasks.facts import DataFacts
+
+__all__ = ["TaggingTask", "as_sentence", "tagged_windows"]
+
+
+class TaggingTask:
+    """Base of the tasks whose items are `Sentence`s and whose model gives tags."""
+
+    output: Literal["tags", "label"] = "tags"
+    items = "sentences"
+
+    def read_unlabeled_line(self, line):
+        """The line."""
+        return line
+
+    def check(self, name, items):
+        """The items of a part as `Sentence`s. Raises ValueError if none has a text."""
+        sentences = [as_sentence(item) for item in items]
+        if not any(sentence.text for sentence in sentences):
+            raise ValueError(f"`{name}` needs at least one sentence with words. Received: {len(items)} empty sentences")
+        return sentences
+
+    def copies(self, items):
+        """Augmented copies as `Sentence`s."""
+        return [[as_sentence(copy) for copy in copies] for copies in items]
+
+    def content(self, sentences):
+        """The texts and their spans."""
+        return [(s.text, s.spans) for s in sentences]
+
+    def labels_to_balance(self, sentences):
+        """None: sentences have no labels whose proportions a sample should keep."""
+        return None
+
+    def hold_out(self, sentences, seed):
+        """The sentences without a tenth, and that tenth."""
+        return split(sentences, 0.1, seed)
+
+    def vocabulary_text(self, sentence):
+        """The text of a sentence."""
+        return sentence.text
+
+    def texts(self, sentences):
+        """The texts of sentences, and their tokens."""
+        return [sentence.text for sentence in sentences], [sentence.tokens for sentence in sentences]
+
+    def facts(self, user, parts):
+        """Nothing."""
+        return DataFacts()
+
+    def windows(self, data, facts, reader, sentences, copies=None, whole_spans=False):
+        """The windows of sentences and their copies, with their tags."""
+        readings, sentences = reader.read_training(sentences, copies), with_copies(sentences, copies)
+        return tagged_windows(sentences, readings, data.tag_scheme(), whole_spans)
+
+    def unlabeled_windows(self, data, reader, sentences):
+        """The windows of sentences with unknown tags."""
+        readings = reader.read([sentence.text for sentence in sentences])
+        return [(window.inputs, [-1] * window.length) for reading in readings for window in reading.windows]
+
+    def outputs(self, data):
+        """The labels of the tags."""
+        return data.tag_scheme().labels
+
+    def describe(self, config):
+        """The number of tags, and the head with its constraints."""
+        constraints = f" {'with' if config.model.constraints else 'without'} constraints"
+        head = config.model.head + constraints * (config.model.head == "crf")
+        units = f" of {config.data.units}" if config.data.units else ""
+        return f"{units}, {len(self.outputs(config.data))} tags", head
+
+
+def as_sentence(item):
+    """A `Sentence`, made from a list of words if it is not one."""
+    if isinstance(item, Sentence):
+        return item
+    ends = np.cumsum([0, *map(len, item)]).tolist()
+    return Sentence("".join(item), list(zip(ends, ends[1:])))
+
+
+def tagged_windows(sentences, readings, scheme, whole_spans=False):
+    """Every window of every sentence, with its tags.
+
+    Args:
+        sentences: List of `kcrf.corpora.Sentence`.
+        readings: The `kcrf.readers.Reading` of each.
+        scheme: A `TagScheme`.
+        whole_spans: Whether the tags of a span that a window cuts off are unknown. A CRF with constraints needs that:
+            under them no sequence may begin inside a word. Defaults to False.
+
+    Returns:
+        A list of `(inputs, tags)`: a dict of rows of ints, and a list of ints of the same length, -1 where a position
+        has no tag or an unknown one.
+    """
+    windows = []
+    for sentence, reading in zip(sentences, readings, strict=True):
+        tags = tags_of_units(scheme, reading.units, sentence.spans)
+        for window in reading.windows:
+            chosen = tags[window.first : window.first + len(window.positions)]
+            if whole_spans:
+                chosen = _without_cut_spans(scheme, chosen)
+            row = np.full(window.length, -1)
+            row[window.positions] = chosen
+            windows.append((window.inputs, row.tolist()))
+    return windows
+
+
+def _without_cut_spans(scheme, tags):
+    """The tags of a window, with -1 for those of a span that begins before it or ends after it."""
+    tags = np.array(tags, int)  # (units,)
+    opens = np.flatnonzero((tags < 0) | scheme.allowed_starts[tags])
+    if len(tags) and tags[0] >= 0 and not scheme.allowed_starts[tags[0]]:
+        tags[: opens[0] if len(opens) else None] = -1
+    if len(tags) and tags[-1] >= 0 and not scheme.allowed_ends[tags[-1]]:
+        tags[opens[-1] if len(opens) else 0 :] = -1
+    return tags

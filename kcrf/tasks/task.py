@@ -1,0 +1,117 @@
+"""The protocol of a task. Needs no Keras."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Protocol
+
+from kcrf.readers import Reader
+from kcrf.tasks.facts import DataFacts
+
+__all__ = ["Task"]
+
+
+class Task(Protocol):
+    """What a model can learn: its settings, its data, and what windows are labeled with.
+
+    An item of its data is a `kcrf.corpora.Sentence` or a `kcrf.corpora.Example`. `data` is a `kcrf.runs.DataConfig`
+    with the types or labels, `config` a `kcrf.runs.RunConfig`.
+
+    Attributes:
+        name: Its name, as for `kcrf train --task`.
+        output: What a model of it gives: "tags" for the tokens of a text, or a "label" for the text.
+        items: What its items are called.
+        settings: The settings that only some tasks have, and this one does.
+        defaults: Its own defaults of settings.
+        choices: Its own choices of settings, where it has other ones than all tasks.
+        file_options: The options of the command line that say how its files are read.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def output(self) -> Literal["tags", "label"]: ...
+
+    @property
+    def items(self) -> str: ...
+
+    @property
+    def settings(self) -> frozenset[str]: ...
+
+    @property
+    def defaults(self) -> Mapping[str, Any]: ...
+
+    @property
+    def choices(self) -> Mapping[str, tuple[Any, ...]]: ...
+
+    @property
+    def file_options(self) -> frozenset[str]: ...
+
+    def read_file(self, path: str, reading: Mapping[str, Any]) -> list[Any]:
+        """The items of a file; empty sentences are left out. `reading` has a value for each of `file_options`."""
+
+    def read_unlabeled_line(self, line: str) -> Any:
+        """The text, or the pair of texts, in a line of a file of unlabeled text."""
+
+    def check(self, name: str, items: Sequence[Any]) -> list[Any]:
+        """The items of a part by its name, as `Sentence`s or `Example`s. Raises ValueError if nothing is in them."""
+
+    def copies(self, items: list[list[Any]]) -> list[list[Any]]:
+        """Augmented copies as `Sentence`s or `Example`s."""
+
+    def content(self, items: list[Any]) -> list[Any]:
+        """The texts and labels that must be the same for a run to be resumed."""
+
+    def labels_to_balance(self, items: list[Any]) -> list[str] | None:
+        """The labels whose proportions a sample of the items keeps; None if there are none."""
+
+    def hold_out(self, items: list[Any], seed: int) -> tuple[list[Any], list[Any]]:
+        """The items without a tenth, and that tenth, for validation."""
+
+    def vocabulary_text(self, item: Any) -> str:
+        """The text of an item whose characters get embeddings."""
+
+    def texts(self, items: list[Any]) -> tuple[list[str], list[Any] | None]:
+        """All texts of some items as a reader takes them, and their tokens, or None."""
+
+    def facts(self, user: Any, parts: Mapping[str, list[Any]]) -> DataFacts:
+        """What the data of a run decide.
+
+        Args:
+            user: The `kcrf.runs.Settings`.
+            parts: The items of "train", "valid" and maybe "test".
+
+        Raises:
+            ValueError: The parts do not fit one another or the settings.
+        """
+
+    def windows(
+        self,
+        data: Any,
+        facts: DataFacts,
+        reader: Reader,
+        items: list[Any],
+        copies: Any = None,
+        whole_spans: bool = False,
+    ) -> list[Any]:
+        """The windows of the training set, of each item followed by those of its copies, with their targets.
+
+        Args:
+            data: The `DataConfig`.
+            facts: The `DataFacts`.
+            reader: The reader of the model.
+            items: The items.
+            copies: For each item a list of its augmented copies. Defaults to None: there are none.
+            whole_spans: For tags: whether the tags of a span that a window cuts off are unknown. Defaults to False.
+        """
+
+    def unlabeled_items(self, texts: Sequence[Any], pairs: bool) -> list[Any]:
+        """Unlabeled texts as items without labels. Raises ValueError if they are not pairs where pairs are needed."""
+
+    def unlabeled_windows(self, data: Any, reader: Reader, items: list[Any]) -> list[Any]:
+        """The windows of unlabeled items, with unknown targets."""
+
+    def outputs(self, data: Any) -> tuple[str, ...]:
+        """The labels of the outputs of a model, in the order of their numbers; none for regression."""
+
+    def describe(self, config: Any) -> tuple[str, str]:
+        """Two parts of the line on a run: what is learned, and the head."""

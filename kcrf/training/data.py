@@ -1,0 +1,72 @@
+"""The data of a run: its parts, checked, with augmented copies and unlabeled texts."""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+from kcrf.augmentation import altered_copies, copies_wanted
+from kcrf.corpora import sample
+from kcrf.readers.units import with_copies
+from kcrf.runs import AugmentationConfig, Settings
+from kcrf.tasks import Task, task_of
+
+__all__ = ["RunData", "read_data"]
+
+
+@dataclass(frozen=True)
+class RunData:
+    """The data of a run.
+
+    Attributes:
+        task: The task.
+        whole: A list of `Sentence`s or `Example`s for each of "train", "valid" and maybe "test".
+        parts: The same, with a sample of "train" where the user limits it.
+        copies: For each item of the training set a list of its augmented copies; None without augmentation.
+        texts: The unlabeled texts.
+    """
+
+    task: Task
+    whole: dict[str, list[Any]]
+    parts: dict[str, list[Any]]
+    copies: list[list[Any]] | None
+    texts: list[Any]
+
+    def training_items(self) -> list[Any]:
+        """The items of the training set, each followed by its copies."""
+        return with_copies(self.parts["train"], self.copies)
+
+    def fingerprints(self) -> dict[str, str]:
+        """A hash of the content of each part, and of copies and unlabeled texts if there are any."""
+        content = {name: self.task.content(part) for name, part in self.parts.items()}
+        if self.copies is not None:
+            content["copies"] = self.task.content([copy for copies in self.copies for copy in copies])
+        if self.texts:
+            content["unlabelled"] = self.texts
+        return {name: _hash(items) for name, items in content.items()}
+
+
+def _hash(items):
+    return hashlib.sha256(repr(items).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def read_data(user: Settings, train: Any, valid: Any, test: Any = None, unlabelled: Any = ()) -> RunData:
+    """The data of a run. The types, labels and units are decided by all of `train`, also where it is limited.
+
+    Raises:
+        ValueError: A part has no text, or an item is not what the task takes.
+    """
+    task = task_of(user.task)
+    given = {"train": train, "valid": valid, "test": test}
+    whole = {name: task.check(name, list(part)) for name, part in given.items() if part is not None}
+    parts = whole
+    if user.limit is not None:
+        items, _ = sample(whole["train"], user.limit, user.seed, task.labels_to_balance(whole["train"]))
+        parts = {**whole, "train": task.check("train", items)}  # a sample of sentences may be empty
+    return RunData(task, whole, parts, _copies(user, task, parts["train"]), list(unlabelled))
+
+
+def _copies(user, task, items):
+    augmentation = user.part(AugmentationConfig)
+    if not augmentation.augment:
+        return None
+    return task.copies(altered_copies(items, **copies_wanted(task.name, augmentation, user.seed)))

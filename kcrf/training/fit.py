@@ -1,0 +1,97 @@
+"""Fits the model of a planned run, and scores it."""
+
+from dataclasses import replace
+from typing import Any
+
+from kcrf.backend import keras, set_random_seed
+from kcrf.optimizers import AdamWeightDecay, layerwise_decay
+from kcrf.runs import RunConfig, RunWriter
+from kcrf.runs.records import last_advice
+from kcrf.taggers.encoder_of_run import open_bert
+from kcrf.taggers.networks import HEAD, crf_of
+from kcrf.training.callbacks import EpochBatches, Epochs, Interruption
+from kcrf.training.history import TrainingHistory
+from kcrf.training.plan import RunPlan
+from kcrf.training.precision import precision
+from kcrf.training.progress import fit_with_progress
+from kcrf.training.rates import learning_rate
+from kcrf.training.state import load_history
+from kcrf.training.taught import taught_windows
+from kcrf.training.trainers import trainer_of
+
+__all__ = ["fit"]
+
+
+def fit(plan: RunPlan, folder: RunWriter, progress: Any = None) -> tuple[Any, dict[str, Any]]:
+    """Trains the model of a planned run, from the state in its folder or from the start.
+
+    Args:
+        plan: The plan.
+        folder: The folder of the run, with the files of the plan. The results are written into it.
+        progress: As for `kcrf.training.train_tagger`.
+
+    Returns:
+        The `Tagger` or `Classifier` with the best weights, and the scores by part.
+    """
+    config, reader = plan.config, plan.reader
+    trainer, parts = trainer_of(config.task), plan.data.parts
+    batches = trainer.batches(config.training, taught_windows(plan, folder))
+    set_random_seed(config.training.seed)  # the teacher may have drawn numbers
+    with Interruption() as interruption:
+        tagger, advice = _fit(plan, folder, batches, progress, interruption)
+    if config.training.precision != "float32":  # scored as it computes whenever it is loaded
+        tagger = trainer.wrap(config, trainer.build(config, reader), reader)
+    folder.load_weights(tagger.model)
+    temperature = trainer.calibrate(tagger, parts["valid"])
+    folder.save_config(replace(plan.run, config=replace(config, temperature=temperature)))
+    sources = (plan.run.data or {}).get("sources") or {}
+    scores = trainer.score(folder, tagger, parts, sources)
+    folder.save_scores(scores)
+    return tagger.with_advice(advice), scores
+
+
+def _fit(plan, folder, batches, progress, interruption):
+    """The tagger after its last epoch, and advice on its transitions. The best weights are in the folder."""
+    config, valid = plan.config, plan.data.parts["valid"]
+    trainer = trainer_of(config.task)
+    with open_bert(config.model.bert) as checkpoint, precision(config.training.precision):
+        model = trainer.build(config, plan.reader, checkpoint)
+    compile_model(model, config, trainer.loss(config, model), len(batches) * config.training.epochs)
+    tagger = trainer.wrap(config, model, plan.reader)
+    history = TrainingHistory(config.training.epochs, config.training.patience, f"valid_{tagger.metric}")
+    load_history(folder, history)
+    if not history.is_done():
+        report = progress.report if progress else None
+        averages = config.model.bert is None
+        epochs = Epochs(tagger, valid, history, folder, trainer.monitors(tagger, valid), report, averages)
+        callbacks = [epochs, EpochBatches(batches), *([progress] if progress else []), interruption]
+        fit_with_progress(model, batches, config.training.epochs, len(history.rows), callbacks, progress)
+    advice = tagger.crf and last_advice(history.rows, tagger.scheme.allowed_transitions, history.transitions)
+    return tagger, advice
+
+
+def compile_model(model: keras.Model, config: RunConfig, loss: Any, steps: int) -> None:
+    """Compiles a model for so many steps. From scratch: Adam, with averaged weights. With a BERT: AdamW."""
+    optimizer = config.optimizer
+    rate = learning_rate(optimizer.learning_rate, optimizer.schedule, optimizer.warmup, steps)
+    make = _adam if config.model.bert is None else _adam_w
+    model.compile(make(model, optimizer, rate, steps), loss=loss)
+
+
+def _adam(model, optimizer, rate, steps):
+    momentum = min(0.998, 1 - 10 / steps) if steps > 20 else 0.5  # averages over 500 steps, or a tenth of a short run
+    return keras.optimizers.Adam(rate, global_clipnorm=5.0, use_ema=True, ema_momentum=momentum)
+
+
+def _adam_w(model, optimizer, rate, steps):
+    by_depth = layerwise_decay(model, optimizer.layerwise_decay) if optimizer.layerwise_decay < 1 else {}
+    return AdamWeightDecay(
+        rate,
+        bias_correction=optimizer.bias_correction,
+        lr_multipliers={**by_depth, HEAD: optimizer.head_lr_multiplier},
+        weight_decay_rate=optimizer.weight_decay,
+        exclude_from_weight_decay=("Norm", "bias", *(["^CRF/"] if crf_of(model) else [])),
+        prior_weight_decay_rate=optimizer.prior_decay,
+        prior_variables=model if optimizer.prior_decay else None,
+        global_clipnorm=1.0,
+    )

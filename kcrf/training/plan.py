@@ -1,0 +1,141 @@
+"""The plan of a run: its configuration, its reader and its windows, from settings and data or from a run folder."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kcrf.backend import backend_name
+from kcrf.progress_bars import print_note
+from kcrf.readers import CharacterReader, Lexicon, Reader, Vocabulary, WordReader, WordVectors
+from kcrf.runs import ModelConfig, RunConfig, RunFolder, SettingError, Settings, TrainingConfig, resolve
+from kcrf.runs.config_file import StoredRun
+from kcrf.runs.resolve import batch_size_for, resolve_data
+from kcrf.taggers.encoder_of_run import reader_of
+from kcrf.taggers.setup import load_setup
+from kcrf.training.data import RunData
+from kcrf.training.taught import check_teacher, unlabeled_items
+from kcrf.training.trainers import trainer_of
+
+__all__ = ["RunPlan", "load_plan", "plan_run"]
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """All that a run is fitted from.
+
+    Attributes:
+        run: What `config.json` holds: the settings of the user and the configuration.
+        reader: The reader of the model.
+        data: The data.
+        unlabeled: The items of the unlabeled texts.
+        windows: The windows of the training set with its copies, then those of the unlabeled texts, with targets.
+    """
+
+    run: StoredRun
+    reader: Reader
+    data: RunData
+    unlabeled: list[Any]
+    windows: list[Any]
+
+    @property
+    def config(self) -> RunConfig:
+        """The configuration."""
+        return self.run.config
+
+
+def plan_run(user: Settings, data: RunData, sources: dict[str, Any] | None = None) -> RunPlan:
+    """The plan of a new run.
+
+    Args:
+        user: The settings.
+        data: The data.
+        sources: Plain values that say where the data came from.
+
+    Raises:
+        FileNotFoundError: The folder of the BERT lacks a file.
+        ValueError: The data do not fit one another or the settings; or the teacher has another task, other labels or
+            other units.
+    """
+    task, model = data.task, user.part(ModelConfig)
+    facts = task.facts(user, data.whole)
+    data_config = resolve_data(user, facts)
+    check_teacher(user, data_config, facts)
+    unlabeled = unlabeled_items(user, task, data.texts, facts.pairs)
+    reader = _reader(model, data_config, data, unlabeled)
+    windows = _windows(data_config, model, facts, reader, data, unlabeled)
+    training = user.part(TrainingConfig)
+    training = replace(training, batch_size=batch_size_for(training, len(windows)))
+    steps = len(trainer_of(task).batches(training, windows))
+    config = resolve(user, replace(facts, windows=len(windows), steps=steps))
+    about = {"sources": sources, "sha256": data.fingerprints()}
+    return RunPlan(StoredRun(user, config, about, backend_name()), reader, data, unlabeled, windows)
+
+
+def load_plan(folder: RunFolder, data: RunData) -> RunPlan:
+    """The plan of the run in a folder.
+
+    Raises:
+        ValueError: The data or the Keras backend are not those that the run was begun with, or a file is damaged.
+    """
+    setup = load_setup(folder)
+    config = setup.config
+    _check_same_run(folder, setup.run, data.fingerprints())
+    unlabeled = unlabeled_items(setup.run.user, data.task, data.texts, config.facts.pairs)
+    windows = _windows(config.data, config.model, config.facts, setup.reader, data, unlabeled)
+    return RunPlan(setup.run, setup.reader, data, unlabeled, windows)
+
+
+def _check_same_run(folder, run, fingerprints):
+    """Raises ValueError if the backend or the data are not those that the run was begun with."""
+    if run.backend not in (None, backend_name()):
+        raise ValueError(
+            f"{folder.path}: needs the backend that the run began with, for the same weights: KERAS_BACKEND="
+            f"{run.backend}. Received: {backend_name()}"
+        )
+    recorded = (run.data or {}).get("sha256") or {}
+    changed = [name for name, sha256 in fingerprints.items() if recorded.get(name) != sha256]
+    if changed or len(fingerprints) != len(recorded):
+        raise ValueError(
+            f"{folder.path}: needs the data that the run began with. Received: {', '.join(changed or fingerprints)} "
+            "with other sentences"
+        )
+
+
+def _windows(data_config, model, facts, reader, data, unlabeled):
+    labeled = data.task.windows(data_config, facts, reader, data.parts["train"], data.copies, model.constraints)
+    return [*labeled, *data.task.unlabeled_windows(data_config, reader, unlabeled)]
+
+
+def _reader(model, data_config, data, unlabeled):
+    """The reader of the BERT, or one for the characters or words of the training set and of unlabeled texts."""
+    reader = _reader_without_vectors(model, data_config, data, unlabeled)
+    if model.vectors is None:
+        return reader
+    texts, tokens = data.task.texts(data.training_items())
+    units = [reading.units for reading in reader.read(texts, tokens)]
+    vectors = WordVectors.of_file(model.vectors, texts, units, model.max_vectors)
+    print_note(
+        f"{len(vectors.words):,} vectors of {vectors.table.shape[1]} features are kept; "
+        f"{vectors.share_known(texts, units):.1%} of the units of the training part have one"
+    )
+    return reader.with_vectors(vectors)
+
+
+def _reader_without_vectors(model, data_config, data, unlabeled):
+    task, train = data.task, data.parts["train"]
+    if model.bert is not None:
+        reader = reader_of(model.bert, model.bert_layers, model.lower_case, model.word_case)
+        _check_max_length(model, data_config, task, reader)
+        return reader
+    if data_config.units == "words":
+        return WordReader.of(train)
+    lexicon = Lexicon.of(train) if model.lexicon else None
+    texts = [task.vocabulary_text(item) for item in (*train, *unlabeled)]
+    return CharacterReader(Vocabulary.of(texts, min_bigrams=model.min_bigrams), lexicon)
+
+
+def _check_max_length(model, data_config, task, reader):
+    """Raises a `SettingError` if the user wants to read longer texts than the BERT can."""
+    length = data_config.max_length
+    if "max_length" in task.settings and length > reader.longest and length != Settings.max_length:
+        requirement = f"must be at most {reader.longest}, as many positions as {model.bert} can use"
+        raise SettingError("max_length", requirement, length)

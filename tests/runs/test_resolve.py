@@ -1,0 +1,131 @@
+"""Defaults by the size of the data: the values, the steps they lead to, and that what the user set is kept."""
+
+from dataclasses import replace
+
+import pytest
+
+from kcrf.runs import DataFacts, Settings, resolve
+from kcrf.runs.resolve import describe_run
+
+BACKENDS = ["torch"]
+
+SIZES = [1, 15, 16, 40, 500, 1350, 1999, 3199, 3200, 3821, 4999, 5000, 6399, 6400, 8000, 17536, 20864, 10**6]
+
+
+def run(windows, user=None, **facts):
+    return resolve(user or Settings(), DataFacts(windows=windows, **facts))
+
+
+@pytest.mark.parametrize(
+    "windows, epochs, batch_size, width",
+    [
+        (100, 40, 16, 128),
+        (500, 31, 16, 128),
+        (1350, 12, 16, 128),
+        (3821, 8, 32, 256),
+        (8000, 8, 64, 256),
+        (20864, 5, 64, 256),
+    ],
+)
+def test_the_choice_for_a_size(windows, epochs, batch_size, width):
+    config = run(windows)
+    assert (config.training.epochs, config.training.batch_size, config.model.width) == (epochs, batch_size, width)
+
+
+@pytest.mark.parametrize("windows", SIZES)
+def test_updates_are_about_a_thousand_unless_epochs_are_at_their_limits(windows):
+    training = run(windows).training
+    steps = training.epochs * -(-windows // training.batch_size)
+    if 5 < training.epochs < 40:
+        assert steps == pytest.approx(1000, rel=0.1)
+    else:
+        assert (steps >= 900) if training.epochs == 5 else (steps <= 1000)
+
+
+@pytest.mark.parametrize("windows", SIZES)
+def test_more_data_never_takes_smaller_batches_or_a_narrower_encoder(windows):
+    smaller, larger = run(windows), run(2 * windows)
+    assert smaller.training.batch_size <= larger.training.batch_size
+    assert smaller.model.width <= larger.model.width
+
+
+@pytest.mark.parametrize("name, value", [("width", 64), ("depth", 1), ("crf_lr_multiplier", 1.0), ("patience", 2)])
+def test_what_the_user_set_is_kept_and_changes_nothing_else(name, value):
+    assert run(500, Settings(**{name: value})).flat() == {**run(500).flat(), name: value}
+
+
+def test_a_given_batch_size_changes_the_number_of_epochs():
+    assert run(3000, Settings(batch_size=60)).training.epochs == 20  # 50 steps an epoch
+    assert run(3000, Settings(batch_size=30)).training.epochs == 10
+
+
+def test_a_given_number_of_epochs_is_not_cut_short():
+    assert run(20_000, Settings(epochs=30)).training.patience is None
+    assert run(20_000, Settings(epochs=30, patience=3)).training.patience == 3
+
+
+@pytest.mark.parametrize("steps, epochs", [(1, 1), (100, 4), (101, 5)])
+def test_steps_are_rounded_up_to_epochs_and_decide_on_the_multiplier_of_the_crf(steps, epochs):
+    config = run(20_000, Settings(steps=steps, learning_rate=1e-3), steps=25)
+    assert config.training.epochs == epochs and config.training.patience is None
+    fast = min(max(1e-2, 2.5 / (25 * epochs)), 1e-1) / 1e-3  # as the docstring of suggest_lr_multiplier has it
+    assert config.model.crf_lr_multiplier == pytest.approx(fast, rel=0.05)
+
+
+@pytest.mark.parametrize("windows, patience", [(100, 29), (500, 7), (1350, 5), (20_000, 5)])
+def test_patience_covers_the_updates_before_the_first_entity_is_found(windows, patience):
+    assert run(windows).training.patience == patience
+
+
+def test_a_bert_has_the_same_defaults_for_data_of_every_size():
+    small, large = run(10, Settings(bert="folder")), run(10**6, Settings(bert="folder"))
+    assert replace(small, facts=large.facts) == large and small.training.epochs == 5
+
+
+@pytest.mark.parametrize("windows, epochs", [(100, 40), (3394, 37), (14041, 18), (10**6, 5)])
+def test_words_get_more_updates_than_characters(windows, epochs):
+    user = Settings(task="ner")
+    for found in ({"units": "words"}, {}):  # by the data, or by the user
+        config = run(windows, user if found else replace(user, units="words"), **found)
+        assert config.training.epochs == epochs and config.data.units == "words"
+    assert run(windows, replace(user, units="characters"), units="words").training == run(windows, user).training
+
+
+def test_types_and_labels_of_the_user_come_before_those_of_the_data():
+    facts = {"types": ("A", "B"), "labels": ("x",), "metric": "pearson"}
+    assert run(1, Settings(task="ner"), **facts).data.types == ("A", "B")
+    assert run(1, Settings(task="ner", types=["B"]), **facts).data.types == ("B",)
+    config = run(1, Settings(task="classify", metric="f", labels=("y", "x")), **facts)
+    assert config.data.labels == ("y", "x") and config.training.metric == "f"
+    assert run(1, Settings(task="classify"), **facts).training.metric == "pearson"
+
+
+def test_the_line_on_the_settings_names_the_units():
+    line = describe_run(run(500, Settings(task="ner"), types=("PER",), units="words", steps=32), 500)
+    assert line.startswith("500 sentences of words, 3 tags: up to 40 epochs of 32 steps")
+
+
+def test_no_windows_are_refused():
+    with pytest.raises(ValueError, match="`windows` must be positive. Received: 0"):
+        run(0)
+
+
+@pytest.mark.parametrize(
+    "settings, line",
+    [
+        (
+            {"constraints": False},
+            "up to 31 epochs of 32 steps, batch size 16, width 128, depth 3, crf without constraints",
+        ),
+        ({"head": "softmax", "epochs": 3}, "3 epochs of 32 steps, batch size 16, width 128, depth 3, softmax"),
+        (
+            {"bert": "folder", "batch_tokens": 2000},
+            "5 epochs of 32 steps, 2,000 positions a step, crf with constraints",
+        ),
+    ],
+)
+def test_the_line_for_the_user(settings, line):
+    config = run(500, Settings(task="ner", **settings), types=("A", "B", "C"), steps=32)
+    assert describe_run(config, 500) == f"500 sentences, 7 tags: {line}"
+    copies = describe_run(run(500, Settings(task="classify"), labels=("a", "b"), steps=32), 500, 7)
+    assert copies.startswith("500 texts and 7 augmented copies, 2 labels: ") and copies.endswith(", pool max")

@@ -1,0 +1,138 @@
+"""The settings that a user gives: defaults, and what is refused."""
+
+import pickle
+from dataclasses import FrozenInstanceError
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kcrf.runs import SettingError, Settings
+
+BACKENDS = ["torch"]
+
+# Written down once more, by hand. None: chosen by the size of the data.
+FROM_SCRATCH = {
+    "encoder": "cnn",
+    "learning_rate": 1e-3,
+    "crf_lr_multiplier": "auto",
+    "constraints": True,
+    "epochs": None,
+    "patience": None,
+    "batch_size": None,
+    "width": None,
+    "depth": 3,
+    "dropout": 0.4,
+    "lexicon": True,
+    "warmup": 0.05,
+}
+OF_A_BERT = {
+    "encoder": "none",
+    "learning_rate": 5e-5,
+    "crf_lr_multiplier": "auto",
+    "constraints": True,
+    "epochs": 5,
+    "patience": None,
+    "batch_size": 32,
+    "width": 256,
+    "depth": 1,
+    "dropout": 0.1,
+    "lexicon": False,
+    "warmup": 0.1,
+}
+
+
+def test_defaults_depend_on_the_task_and_on_a_bert():
+    assert Settings().values().items() >= {**FROM_SCRATCH, "scheme": "bmes"}.items()
+    assert Settings(bert="x", task="ner").values().items() >= {**OF_A_BERT, "scheme": "bio"}.items()
+    assert Settings(head="softmax").values()["constraints"] is False
+    given = dict.fromkeys(set(FROM_SCRATCH) - {"crf_lr_multiplier"})
+    assert Settings(**given, scheme=None) == Settings()
+
+
+def test_a_setting_that_the_user_left_open_stays_open():
+    assert Settings().epochs is None and Settings().learning_rate is None and Settings(bert="x").scheme is None
+    assert Settings(task="ner", epochs=2).said() == {"task": "ner", "epochs": 2}
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"width": "16"}, "`width` must be an int. Received: '16'"),
+        ({"width": True}, "`width` must be an int. Received: True"),
+        ({"seed": None}, "`seed` must be an int. Received: None"),
+        ({"epochs": 2.5}, "`epochs` must be an int. Received: 2.5"),
+        ({"constraints": 1}, "`constraints` must be True or False. Received: 1"),
+        ({"types": ["A", 3]}, "`types` must be a tuple of strings. Received: .'A', 3."),
+        ({"types": "PER"}, "`types` must be a tuple of strings. Received: 'PER'"),
+        ({"crf_lr_multiplier": [1]}, "`crf_lr_multiplier` must be a number or a string. Received: .1."),
+        ({"learning_rate": float("nan")}, "`learning_rate` must be positive. Received: nan"),
+        ({"learning_rate": float("inf")}, "`learning_rate` must be positive. Received: inf"),
+        ({"task": ["ner"]}, "`task` must be a string"),
+        (
+            {"bert": "x", "read_layers": "1,1"},
+            "`read_layers` must be .last.*different numbers .* Received: '1,1'",
+        ),
+        ({"bert": "x", "read_layers": "top"}, "`read_layers` must be"),
+        (
+            {"task": "classify", "bert": "x", "pool": "pooler", "read_layers": "all"},
+            "`read_layers` must be 'last' for pool='pooler'. Received: 'all'",
+        ),
+        (
+            {"task": "classify", "bert": "x", "pool": "cnn", "encoder": "bilstm"},
+            "`encoder` must be 'none' for pool='cnn'",
+        ),
+        (
+            {"bert": "x", "layer_pooling": "mean"},
+            "`layer_pooling` needs `read_layers`. Received: .* read_layers='last'",
+        ),
+        (
+            {"task": "classify", "bert": "x", "pool": "cnn", "read_layers": "all", "layer_pooling": "mean"},
+            "`layer_pooling` must be 'concat' for pool='cnn'. Received: 'mean'",
+        ),
+        ({"seed": -1}, "`seed` must be at least 0. Received: -1"),
+        ({"lower_case": False}, "`lower_case` needs `bert`. Received: lower_case=False and bert=None"),
+        ({"bert": "x", "lexicon": True}, "`lexicon` needs bert=None. Received: lexicon=True and bert='x'"),
+        ({"pool": "mean"}, "`pool` needs task='classify'. Received: pool='mean' and task='cws'"),
+        ({"task": "classify", "scheme": "bio"}, "`scheme` needs task='cws' or task='ner'. Received: scheme='bio' and"),
+        ({"task": "ner", "scheme": "bmes"}, "`scheme` is one of .'bio', 'bioes'. for ner. Received: 'bmes'"),
+        ({"task": "classify", "head": "crf"}, "`head` is 'softmax' for classify. Received: 'crf'"),
+        ({"encoder": "none"}, "`encoder` is one of .* without a BERT. Received: 'none'"),
+        ({"steps": 100, "epochs": 3}, "`steps` takes the place of `epochs`. Received: steps=100 and epochs=3"),
+        ({"batch_tokens": 99, "batch_size": 3}, "`batch_tokens` takes the place of `batch_size`"),
+        ({"augment": 1, "synonyms": "a", "synonym_vectors": "b"}, "`synonym_vectors` takes the place of `synonyms`"),
+        ({"head": "softmax", "crf_lr_multiplier": 100}, "`crf_lr_multiplier` needs head='crf'. Received: .*'softmax'"),
+        ({"task": "classify", "crf_lr_multiplier": 9}, "`crf_lr_multiplier` needs head='crf'. Received: .*'softmax'"),
+    ],
+)
+def test_values_of_a_wrong_type_or_without_meaning_are_refused(values, message):
+    with pytest.raises(SettingError, match=message) as caught:
+        Settings(**values)
+    assert caught.value.name in {**values, "encoder": None, "read_layers": None}
+
+
+def test_a_setting_error_carries_the_name_and_survives_pickling():
+    with pytest.raises(SettingError) as caught:
+        Settings(steps=100, epochs=3)
+    error = pickle.loads(pickle.dumps(caught.value))
+    assert (error.name, error.received) == ("steps", {"steps": 100, "epochs": 3}) and str(error) == str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "value"), [("layers", "read_layers", "all"), ("vectors_most", "max_vectors", 9)]
+)
+def test_old_names_of_settings_work_and_say_the_new_ones(old, new, value):
+    others = {"bert": "x"} if old == "layers" else {"vectors": "x"}
+    with pytest.warns(DeprecationWarning, match=f"`{old}` is now `{new}`"):
+        settings = Settings(**{old: value}, **others)
+    assert settings.values()[new] == value and settings.said()[new] == value
+    with pytest.warns(DeprecationWarning), pytest.raises(SettingError, match=f"`{new}` must be"):
+        Settings(**{old: "top" if old == "layers" else -1}, **others)
+
+
+def test_numbers_of_numpy_paths_and_lists_are_taken():
+    settings = Settings(epochs=np.int64(3), learning_rate=np.float32(0.5), types=["A"], task="ner", bert=Path("x"))
+    values = settings.values()
+    assert [values[name] for name in ("epochs", "learning_rate", "types", "bert")] == [3, 0.5, ("A",), "x"]
+    with pytest.raises(FrozenInstanceError):
+        settings.epochs = 4
