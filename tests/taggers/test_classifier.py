@@ -260,7 +260,7 @@ REFUSED = {
         "needs an example of each label. Received: none of z",
     ),
     "pairs and texts": (TWO, [("a", "b", "x")], {}, "`valid`, text 1: needs one text, as the first has. Received: 2"),
-    "F1 of three labels": ([*TWO, ("c", "z")], TWO, {"metric": "f"}, "metric='f' needs two labels; macro_f"),
+    "F1 of three labels": ([*TWO, ("c", "z")], TWO, {"metric": "f"}, "`metric` needs two labels to be 'f'; here are"),
     "no number": (
         [("a", "1"), ("b", "x")],
         TWO,
