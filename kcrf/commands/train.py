@@ -169,11 +169,12 @@ def _read_parts(settings, sources):
 def _note_training_texts(task, train, parts):
     """Says if more than half of a part is in the training data: its scores are no scores on other texts."""
     from kcrf.progress_bars import print_note
+    from kcrf.tasks import task_of
 
-    text_of = {"classify": lambda example: example.texts, "ner": lambda sentence: sentence.text, "cws": "".join}[task]
-    texts = set(map(text_of, train))
+    task = task_of(task)
+    texts = set(map(task.vocabulary_text, task.check("train", train)))
     for name, part in parts.items():
-        both = sum(text_of(item) in texts for item in part or ())
+        both = sum(task.vocabulary_text(item) in texts for item in task.check(name, part)) if part else 0
         if both > len(part or ()) / 2:
             print_note(
                 f"{name}: {both:,} of {len(part):,} texts are in the training data, too; scores will be too high"
