@@ -6,7 +6,9 @@ from changed_keras import changed_keras  # noqa: F401 (a fixture)
 from conftest import few
 
 from kcrf.backend import keras, ops
+from kcrf.bert4keras import restore_keras
 from kcrf.layers import ConditionalRandomField, MaximumEntropyMarkovModel, SetLearningRate
+from kcrf.monitor import CRFMonitor
 
 BACKENDS = ["torch", "tensorflow", "jax", "tf_keras"]
 pytestmark = pytest.mark.usefixtures("changed_keras")
@@ -158,3 +160,13 @@ def test_nothing_is_said_outside_of_training(tmp_path):
     keras.saving.load_model(tmp_path / "model.keras").predict(WORDS, verbose=0)
     keras.models.clone_model(model)
     layer(np.zeros((1, 2, 4), "float32"), training=True)
+
+
+@pytest.mark.once
+def test_the_monitor_checks_the_loss_without_changed_classes_of_keras():
+    restore_keras()
+    layer = ConditionalRandomField(name="CRF")
+    monitor = CRFMonitor(layer, (WORDS, np.maximum(TAGS, 0)), verbose=0)
+    model = compiled(layer, keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    with pytest.raises(ValueError, match="the CRF `CRF` needs a loss of this layer"):
+        model.fit(WORDS, np.maximum(TAGS, 0), verbose=0, callbacks=[monitor])
