@@ -141,8 +141,8 @@ LEGAL, ILLEGAL = ({"illegal_above_legal": count, "illegal": 8} for count in (0, 
 @pytest.mark.parametrize(
     "changes, sentence",
     [
-        ({}, "transitions look learnt: nothing to do"),
-        (LEGAL, "transitions look learnt: nothing to do"),
+        ({}, "transitions look learned: nothing to do"),
+        (LEGAL, "transitions look learned: nothing to do"),
         (
             {"transition_size": 0.5, "emission_gap": 15.0, "suggested_lr_multiplier": 1000.0},
             "transitions are 30 times smaller than the emission gap: raise lr_multiplier from 1 to about 1000",
@@ -156,18 +156,18 @@ LEGAL, ILLEGAL = ({"illegal_above_legal": count, "illegal": 8} for count in (0, 
         (
             {**ILLEGAL, "lr_multiplier": 40.0},
             "4 of 8 illegal transitions score above a legal one, at a fair lr_multiplier: train for longer, or forbid "
-            "what is illegal (`constraints`)",
+            "illegal transitions (`constraints`)",
         ),
         (
             {"illegal_above_legal": 29, "illegal": 300},
-            "transitions look learnt: nothing to do",
+            "transitions look learned: nothing to do",
         ),
         (
             {"transition_change": 0.01},
             "transitions moved by only 0.01 since training began: raise lr_multiplier from 1 to about 50",
         ),
-        ({"transition_change": 0.01, **LEGAL}, "transitions look learnt: nothing to do"),
-        ({"transition_change": 0.01, "transition_size": 2.5}, "transitions look learnt: nothing to do"),
+        ({"transition_change": 0.01, **LEGAL}, "transitions look learned: nothing to do"),
+        ({"transition_change": 0.01, "transition_size": 2.5}, "transitions look learned: nothing to do"),
         (
             {"transition_size": 4.6, "lr_multiplier": 1000.0},
             "transitions dwarf the emissions (4.6 against a gap of 2): the CRF learns too fast, lower lr_multiplier "
@@ -178,47 +178,47 @@ LEGAL, ILLEGAL = ({"illegal_above_legal": count, "illegal": 8} for count in (0, 
             "transitions are 5 times smaller than the emission gap, at a fair lr_multiplier: train for longer "
             "if the scores still improve",
         ),
-        ({"illegal_above_legal": 0, "illegal": 0}, "transitions look learnt: nothing to do"),
+        ({"illegal_above_legal": 0, "illegal": 0}, "transitions look learned: nothing to do"),
         (
             {**LEGAL, **WORSE, "lr_multiplier": 100.0, "suggested_lr_multiplier": 10.0, "highest_learning_rate": 1e-3},
-            "best paths are right at 35.2% of tokens, largest emissions at 45.6%: the CRF learns too fast at a rate of "
+            "best paths are correct at 35.2% of tokens, largest emissions at 45.6%: the CRF learns too fast at "
             "0.1 (learning rate 0.001 x lr_multiplier 100), lower lr_multiplier from 100 to about 10",
         ),
         (
             WORSE,
-            "best paths are right at 35.2% of tokens, largest emissions at 45.6%: raise lr_multiplier from 1 to about "
-            "50",
+            "best paths are correct at 35.2% of tokens, largest emissions at 45.6%: raise lr_multiplier from 1 to "
+            "about 50",
         ),
         (
             {**WORSE, "lr_multiplier": 40.0},
-            "best paths are right at 35.2% of tokens, largest emissions at 45.6%, at a fair lr_multiplier: train for "
+            "best paths are correct at 35.2% of tokens, largest emissions at 45.6%, at a fair lr_multiplier: train for "
             "longer if the scores still improve",
         ),
         (
             {"best_score": 0.0, "improves": False},
             "transitions cannot be judged while the validation score is 0: train for longer",
         ),
-        ({"viterbi_accuracy": 0.454, "argmax_accuracy": 0.456}, "transitions look learnt: nothing to do"),
+        ({"viterbi_accuracy": 0.454, "argmax_accuracy": 0.456}, "transitions look learned: nothing to do"),
         (
             {"viterbi_accuracy": 0.832, "argmax_accuracy": 0.832, "one_tag_accuracy": 0.832},
-            "best paths are right at 83.2% of tokens, the most frequent tag alone at 83.2%: the model has learnt "
+            "best paths are correct at 83.2% of tokens, the most frequent tag at 83.2%: the model has learned "
             "nothing yet, train for longer or raise the learning rate",
         ),
         (
             {"viterbi_accuracy": 0.9, "argmax_accuracy": 0.9, "one_tag_accuracy": 0.832},
-            "transitions look learnt: nothing to do",
+            "transitions look learned: nothing to do",
         ),
         (
             {"viterbi_accuracy": 1.0, "argmax_accuracy": 1.0, "one_tag_accuracy": 1.0},
-            "transitions look learnt: nothing to do",
+            "transitions look learned: nothing to do",
         ),
         (
             {"transition_change": 0.0},
-            "transitions have not moved since training began: train the model with a loss of the CRF layer "
-            "(`sparse_loss`), and the layer with `trainable=True`",
+            "transitions have not moved since training began: train with a loss of the CRF layer (`sparse_loss`), "
+            "and set `trainable=True`",
         ),
-        ({"transition_size": 4.6, "lr_multiplier": 60.0}, "transitions look learnt: nothing to do"),
-        ({"transition_size": 3.9, "lr_multiplier": 1000.0}, "transitions look learnt: nothing to do"),
+        ({"transition_size": 4.6, "lr_multiplier": 60.0}, "transitions look learned: nothing to do"),
+        ({"transition_size": 3.9, "lr_multiplier": 1000.0}, "transitions look learned: nothing to do"),
         (
             {"transition_size": 0.0},
             "transitions are infinitely smaller than the emission gap: raise lr_multiplier from 1 to about 50",
@@ -250,7 +250,7 @@ def test_in_training_a_slow_crf_is_told_to_be_faster_and_a_fast_one_left_alone(c
         told[multiplier] = monitor.history[-1]["advice"]
     assert "times smaller than the emission gap" in told[1]
     assert told[1].endswith("raise lr_multiplier from 1 to about 12")
-    assert told[30] == "transitions look learnt: nothing to do"
+    assert told[30] == "transitions look learned: nothing to do"
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 10 and lines[4].startswith("epoch 5: transitions 0.") and lines[4].endswith(told[1])
 
@@ -271,7 +271,7 @@ def test_in_training_a_crf_worse_than_its_argmax_is_told_the_rate(multiplier):
     row = monitor.history[-1]
     if multiplier == 100:
         assert row["viterbi_accuracy"] < row["argmax_accuracy"] - 0.05
-        assert "the CRF learns too fast at a rate of 0.1 (learning rate 0.001 x lr_mult" in row["advice"]
+        assert "the CRF learns too fast at 0.1 (learning rate 0.001 x lr_mult" in row["advice"]
         assert row["advice"].endswith("lower lr_multiplier from 100 to about 33")
     else:
         assert "too fast" not in row["advice"]

@@ -1,4 +1,4 @@
-"""Altered copies of the items of a training part: the same for the same seed."""
+"""Augmented examples of a training set, reproducible by their seed."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -34,32 +34,34 @@ def altered_copies(
     synonyms: Synonyms | None = None,
     seed: int = 0,
 ) -> list[list[Any]]:
-    """Altered copies of sentences or texts whose labels stay true.
+    """Creates augmented examples with correct labels from sentences or texts.
 
-    For each copy one of the operations is drawn; one that changes nothing gives way to the next. What a copy is like
-    depends on the seed, the number of the item and the number of the copy, and on nothing drawn for other items.
+    One random operation is applied for each augmented example. If the operation changes nothing, the next operation is
+    applied. The example depends only on the seed, the number of the item and the number of the copy, not on the random
+    numbers drawn for other items.
 
-    - Texts with a label (EDA; Wei and Zou 2019, https://arxiv.org/abs/1901.11196): `synonyms` in place of words,
-      `insertion` of synonyms, `swap` of words, `deletion` of words.
-    - Entities (Dai and Adel 2020, https://arxiv.org/abs/2010.11683): `mentions` exchanged for others of their type,
-      `tokens` for others with the same tag, `synonyms` of words outside of entities, `shuffle` of the tokens of an
-      entity or of the text between two.
-    - Words: `join` with the next sentence, `cut` at a word, `synonyms` in place of words.
+    - Labeled texts (EDA; Wei and Zou 2019, https://arxiv.org/abs/1901.11196): `synonyms` replaces words, `insertion`
+      inserts synonyms, `swap` exchanges words, `deletion` removes words.
+    - Entities (Dai and Adel 2020, https://arxiv.org/abs/2010.11683): `mentions` replaces entities by entities of the
+      same type, `tokens` replaces tokens by tokens with the same tag, `synonyms` replaces words outside of entities,
+      `shuffle` shuffles the tokens of an entity or of the text between two entities.
+    - Words: `join` appends the next sentence, `cut` splits the sentence at a word, `synonyms` replaces words.
 
     Args:
-        items: The training part: for "classify" `kcrf.corpora.Example`s, for "ner" `Sentence`s, for "cws" lists of
+        items: The training set: for "classify" `kcrf.corpora.Example`s, for "ner" `Sentence`s, for "cws" lists of
             words, or `Sentence`s whose spans are words.
         task: "classify", "ner" or "cws".
-        copies: The most copies of each item. Defaults to 1.
-        operations: Names, as above. Defaults to None: all, without `synonyms` those that need none.
-        share: The share of the words, tokens or entities that change, at least one of an item. Defaults to None: 0.1
-            for "classify", 0.3 for others.
-        synonyms: `Synonyms`. Defaults to None: no operation that needs them.
-        seed: An int, at least 0. Defaults to 0.
+        copies: The maximum number of augmented examples per item. Defaults to 1.
+        operations: Names from the list above. Defaults to None: all operations; without `synonyms`, all operations that
+            do not need them.
+        share: The fraction of the words, tokens or entities that change, at least one per item. Defaults to None: 0.1
+            for "classify", 0.3 for the other tasks.
+        synonyms: `Synonyms`. Defaults to None: no operation may need them.
+        seed: The random seed, an int >= 0. Defaults to 0.
 
     Returns:
-        For each item a list of its copies, all different from it and from each other: fewer than `copies` where the
-        operations do not yield that many.
+        For each item a list of augmented examples, which differ from the item and from each other. The list is shorter
+        than `copies` if the operations do not yield enough different examples.
 
     Raises:
         ValueError: `task` has no such operation, an operation needs `synonyms`, or a number is out of range.
@@ -91,7 +93,7 @@ def _copies_of(number, item, count, names, seed, alter):
 
 
 def _alterations(task, items, share, synonyms):
-    """The function `(number of an item, operation, random) -> the item altered`."""
+    """The function `(number of an item, operation, random) -> altered item`."""
     if task == "classify":
         return lambda number, name, random: alter_example(items[number], name, share, synonyms, random)
     if task == "cws":
@@ -141,7 +143,7 @@ def _checked(task, copies, operations, share, synonyms, seed):
         raise ValueError(f"`task` is one of {', '.join(OPERATIONS)}. Received: task={task!r}")
     if copies < 1 or seed < 0 or not (share is None or 0 < share < 1):
         raise ValueError(
-            "Needs copies of at least 1, a seed of at least 0 and 0 < share < 1. "
+            "`altered_copies` needs copies >= 1, seed >= 0 and 0 < share < 1. "
             f"Received: copies={copies}, seed={seed}, share={share}"
         )
     if operations is None:

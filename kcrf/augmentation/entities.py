@@ -1,4 +1,4 @@
-"""Augmentation of sentences with entities that keeps the labels true (Dai and Adel 2020).
+"""Augmentation of sentences with entities that keeps the labels correct (Dai and Adel 2020).
 
 "An Analysis of Simple Data Augmentation for Named Entity Recognition", https://arxiv.org/abs/2010.11683.
 """
@@ -28,12 +28,12 @@ class Segment(NamedTuple):
 
 
 class EntityPools:
-    """What the sentences of a training part lend each other.
+    """The entities and tokens of a training set, which can replace each other.
 
     Attributes:
         mentions: A dict from types to the different entities of that type, lists of `Piece`.
-        tokens: A dict from tags, "O" or such as "B-PER", to all tokens with that tag.
-        are_characters: Whether the tokens of the sentences are characters, nearly all of them.
+        tokens: A dict from tags, such as "O" and "B-PER", to all tokens with that tag.
+        are_characters: Whether nearly all tokens of the sentences are single characters.
     """
 
     def __init__(self, sentences):
@@ -51,17 +51,17 @@ class EntityPools:
 
 
 def alter_sentence(sentence, name, share, synonyms, random, pools):
-    """A `Sentence` with its tokens altered and its entities where they are then.
+    """A copy of a `Sentence` with altered tokens, and with its entities at their new positions.
 
     Args:
-        sentence: The `Sentence`. Without `tokens`, each word, or character of a language without blanks, is one.
-        name: What is drawn with probability `share`, at least one: "mentions", entities that become another entity of
-            their type; "tokens", which become another token with the same tag; "synonyms", words outside of entities
-            that become a synonym; "shuffle", entities, and stretches between them, whose tokens are shuffled.
+        sentence: The `Sentence`. Without `tokens`, each word is a token; in a language without spaces, each character.
+        name: "mentions" replaces entities by other entities of their type; "tokens" replaces tokens by other tokens
+            with the same tag; "synonyms" replaces words outside of entities; "shuffle" shuffles the tokens of entities
+            and of the text between them. Each one is chosen with probability `share`, at least one.
         share: Above 0 and below 1.
         synonyms: `Synonyms`.
         random: A `numpy.random.Generator`.
-        pools: The `EntityPools` of the training part.
+        pools: The `EntityPools` of the training set.
     """
     before, tail = _segments(sentence)
     if name == "synonyms":
@@ -74,14 +74,14 @@ def alter_sentence(sentence, name, share, synonyms, random, pools):
 
 
 def _apart(segments, before):
-    """Segments whose words do not run together."""
+    """Segments with a space between words that would otherwise run together."""
     altered, original = ([piece for segment in part for piece in segment.pieces] for part in (segments, before))
     pieces = iter(apart(altered, original))
     return [Segment(label, [next(pieces) for _ in inner]) for label, inner in segments]
 
 
 def _segments(sentence):
-    """The `Segment`s of a sentence, and what stands after the last one."""
+    """The `Segment`s of a sentence, and the text after the last one."""
     labeled_spans, edge = [], 0
     tokens = list(sentence.tokens) or token_spans(sentence.text).tolist()
     for start, end, label in [*sentence.spans, (len(sentence.text), len(sentence.text), None)]:
@@ -146,7 +146,7 @@ def _exchange_tokens(segments, share, random, pools):
 
 
 def _replace_by_synonyms(segments, share, random, synonyms, as_characters):
-    """Words outside of entities become synonyms; `as_characters`, whose characters are tokens each."""
+    """Replaces words outside of entities by synonyms. `as_characters`: each character of a synonym is a token."""
     places = [
         (i, group)
         for i, (label, pieces) in enumerate(segments)

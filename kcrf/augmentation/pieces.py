@@ -14,8 +14,8 @@ class Piece(NamedTuple):
     """A word or character of a text.
 
     Attributes:
-        gap: What stands before it, after the piece before: white space or nothing.
-        text: The word.
+        gap: The white space between the previous piece and this one, or an empty string.
+        text: The word or character.
     """
 
     gap: str
@@ -23,12 +23,12 @@ class Piece(NamedTuple):
 
 
 def pieces_of(text, spans=None):
-    """The pieces of a text, and what stands after the last one.
+    """The pieces of a text, and the text after the last piece.
 
     Args:
         text: A string.
-        spans: The `(start, end)` of each piece. Defaults to None: those of `token_spans`, where each character of a
-            language without blanks is a piece.
+        spans: The `(start, end)` of each piece. Defaults to None: the spans of `token_spans`, where each character of a
+            language without spaces is a piece.
 
     >>> pieces_of("A cat. ")
     ([Piece(gap='', text='A'), Piece(gap=' ', text='cat'), Piece(gap='', text='.')], ' ')
@@ -50,11 +50,11 @@ def with_texts(pieces, texts):
 
 
 def apart(pieces, before):
-    """Altered pieces with a blank between two that would run together into one word.
+    """Altered pieces with a space between two pieces that would otherwise run together into one word.
 
     Args:
         pieces: List of `Piece`.
-        before: The pieces that they were made of. What stood side by side there stays so.
+        before: The original pieces. Pieces that were adjacent there get no space.
 
     >>> do, not_, miss = pieces_of("don't miss")[0]
     >>> text_of(apart([miss, not_, do], [do, not_, miss]))
@@ -78,17 +78,17 @@ def _context(pieces, number):
 
 
 def gap_between(before, after):
-    """What stands between two words that come to stand side by side: a blank, except in Chinese and Japanese."""
+    """The text to insert between two words that become adjacent: a space, except in Chinese and Japanese."""
     return join_tokens([before, after])[0][len(before) : -len(after)]
 
 
 def group_words(pieces, is_word, longest):
-    """Groups neighbouring pieces that together are a known word; the longest word is taken first.
+    """Groups adjacent pieces that form a word of a dictionary. The longest match wins.
 
     Args:
         pieces: List of `Piece`.
-        known: A function from a string to a bool.
-        longest: How many characters the longest known word has.
+        is_word: A function from a string to a bool: whether the dictionary contains the string.
+        longest: The number of characters of the longest word in the dictionary.
 
     Returns:
         A list of `(start, stop)`, which cover all pieces.
@@ -112,7 +112,7 @@ def group_words(pieces, is_word, longest):
 
 
 def choose(random, count, share):
-    """The numbers below `count` that are drawn, each with probability `share`; at least one, if there are any.
+    """Random numbers below `count`, each chosen with probability `share`; at least one if `count` is not 0.
 
     >>> choose(np.random.default_rng(0), 3, 0.0)
     [0]
@@ -122,5 +122,5 @@ def choose(random, count, share):
 
 
 def pick(random, items):
-    """One of some items."""
+    """A random item."""
     return items[int(random.integers(len(items)))]

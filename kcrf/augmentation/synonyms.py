@@ -1,4 +1,4 @@
-"""Synonyms: from a dictionary, or the nearest words by their vectors."""
+"""Synonyms from a dictionary, or from the nearest neighbors among word vectors."""
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -11,14 +11,14 @@ from kcrf.readers.vector_files import read_vectors
 
 __all__ = ["Synonyms", "read_synonym_vectors", "read_synonyms"]
 
-_NEAREST, _LEAST_SIMILARITY = 10, 0.6  # of the neighbours that count as synonyms
+_NEAREST, _LEAST_SIMILARITY = 10, 0.6  # number and cosine of the neighbors that count as synonyms
 
 
 class Synonyms:
-    """Words that may stand in place of a word.
+    """Words that can replace a word.
 
     Args:
-        groups: A list of groups of words that mean the same. A word may be in several groups.
+        groups: A list of groups of synonyms. A word may be in several groups.
 
     >>> synonyms = Synonyms([["big", "large"], ["big", "grown-up"]])
     >>> synonyms.of("big"), synonyms.of("Large"), synonyms.of("small")
@@ -38,22 +38,22 @@ class Synonyms:
     def of(self, word: str) -> tuple[str, ...]:
         """The synonyms of a word, a tuple.
 
-        A capitalised word is also looked up in lower case; its synonyms are then capitalised.
+        If a capitalized word is not in the dictionary, it is looked up in lower case, and its synonyms are capitalized.
         """
         key = self._key(word)
         synonyms = () if key is None else self._find(key)
         return synonyms if key == word else tuple(other[:1].upper() + other[1:] for other in synonyms)
 
     def _key(self, word):
-        """The word, or its form in lower case, as it is listed; None if neither is."""
+        """The form of the word that is listed: the word itself or its lower-case form; None if neither is listed."""
         return next((key for key in (word, word.lower()) if key in self._others), None)
 
     def _find(self, word):
         return tuple(self._others[word])
 
 
-class _Neighbours(Synonyms):
-    """The nearest words of each word, by the cosine of their vectors.
+class _NearestNeighbors(Synonyms):
+    """The nearest neighbors of each word, by the cosine of their vectors.
 
     Args:
         words: List of different words.
@@ -78,10 +78,11 @@ class _Neighbours(Synonyms):
 
 
 def read_synonyms(path: str | PathLike[str]) -> Synonyms:
-    """Reads a dictionary of synonyms: one group of words that mean the same per line.
+    """Reads a dictionary of synonyms with one group of synonyms per line.
 
-    The words are separated by tabs if the line has one, and may then hold blanks; else by blanks. Lines of HIT's
-    Cilin (同义词词林) begin with a code: those whose code ends in = are groups of synonyms, the others are skipped.
+    If a line contains a tab, its words are separated by tabs and may contain spaces; otherwise they are separated by
+    spaces. Lines of HIT's Cilin (同义词词林) begin with a code: lines whose code ends in = are groups of synonyms,
+    other lines with a code are skipped.
 
     Args:
         path: A UTF-8 file.
@@ -100,25 +101,25 @@ def read_synonyms(path: str | PathLike[str]) -> Synonyms:
             words = words[1:] if words[0].endswith("=") else []
         groups.append([word for word in words if word])
     if not any(len(group) > 1 for group in groups):
-        raise ValueError(f"{path}: needs lines of two synonyms or more. Received: a file without any")
+        raise ValueError(f"{path}: needs lines with two or more synonyms. Received: a file without such lines")
     return Synonyms(groups)
 
 
 def read_synonym_vectors(path: str | PathLike[str], most: int = 200_000) -> Synonyms:
-    """Reads vectors of words; the nearest words of each count as its synonyms.
+    """Reads word vectors; the nearest neighbors of a word count as its synonyms.
 
-    Those are up to ten words whose cosine is at least 0.6. Such vectors put antonyms next to each other too, such as
-    good and bad: a dictionary is better where there is one.
+    These are up to ten words with a cosine of at least 0.6. Word vectors also place antonyms close to each other, such
+    as good and bad. If there is a dictionary of synonyms, prefer `read_synonyms`.
 
     Args:
-        path: A file as word2vec, GloVe or fastText write it, the most frequent words first.
-        most: How many words are read at most. Defaults to 200,000.
+        path: A file in the text format of word2vec, GloVe or fastText, with the most frequent words first.
+        most: The maximum number of words to read. Defaults to 200,000.
 
     Returns:
         `Synonyms`.
 
     Raises:
         FileNotFoundError: There is no such file.
-        ValueError: A line is not a word with as many numbers as the first one has. Names the line.
+        ValueError: A line is not a word followed by as many numbers as in the first line. The message names the line.
     """
-    return _Neighbours(*read_vectors(path, most=most))
+    return _NearestNeighbors(*read_vectors(path, most=most))

@@ -1,4 +1,4 @@
-"""Easy data augmentation of texts with a label (EDA; Wei and Zou 2019, https://arxiv.org/abs/1901.11196)."""
+"""Easy data augmentation of labeled texts (EDA; Wei and Zou 2019, https://arxiv.org/abs/1901.11196)."""
 
 from dataclasses import replace
 
@@ -18,14 +18,14 @@ __all__ = ["alter_example"]
 
 
 def alter_example(example, name, share, synonyms, random):
-    """An `Example` with its text altered; of a pair one of the two texts.
+    """A copy of an `Example` with an altered text; for a pair, one of the two texts is altered.
 
     Args:
         example: The `Example`.
-        name: "synonyms", "insertion", "swap" or "deletion". The first three change a share `share` of the words, at
-            least one (swap: as many pairs); each word is deleted with probability `share`.
+        name: "synonyms", "insertion", "swap" or "deletion". The first three change the fraction `share` of the words,
+            at least one (swap: that number of pairs). "deletion" deletes each word with probability `share`.
         share: Above 0 and below 1.
-        synonyms: `Synonyms`. Its words are found in texts without blanks, too.
+        synonyms: `Synonyms`. Its words are also recognized in texts without spaces.
         random: A `numpy.random.Generator`.
     """
     field = "text" if example.text_b is None or random.random() < 0.5 else "text_b"
@@ -41,7 +41,7 @@ def _count(words, share):
 
 
 def _replace(words, share, synonyms, random):
-    """Each occurrence of some words that have synonyms becomes one of these, the same for all."""
+    """Replaces all occurrences of random words by one of their synonyms, the same synonym for all occurrences."""
     texts = [word.text for word in words]
     replaceable = [text for text in dict.fromkeys(texts) if synonyms.of(text)]
     chosen = random.permutation(len(replaceable))[: _count(words, share)].tolist()
@@ -50,7 +50,7 @@ def _replace(words, share, synonyms, random):
 
 
 def _insert(words, share, synonyms, random):
-    """Synonyms of some words are put at random places."""
+    """Inserts synonyms of random words at random positions."""
     candidates = [word.text for word in words if synonyms.of(word.text)]
     for _ in range(_count(words, share) if candidates else 0):
         new = pick(random, synonyms.of(pick(random, candidates)))
@@ -59,7 +59,7 @@ def _insert(words, share, synonyms, random):
 
 
 def _with_inserted(words, at, new):
-    """The words with a new one before the word number `at`, and blanks around it where the language has them."""
+    """Inserts a new word before the word number `at`, with spaces around it if the language uses spaces."""
     before, after = words[:at], words[at:]
     inserted = Piece(gap_between(before[-1].text, new) if before else words[0].gap, new)
     if not before:
@@ -68,7 +68,7 @@ def _with_inserted(words, at, new):
 
 
 def _swap(words, share, synonyms, random):
-    """Pairs of words change places."""
+    """Exchanges random pairs of words."""
     texts = [word.text for word in words]
     for _ in range(_count(words, share) if len(words) > 1 else 0):
         i, j = random.permutation(len(texts))[:2].tolist()
@@ -77,7 +77,7 @@ def _swap(words, share, synonyms, random):
 
 
 def _delete(words, share, synonyms, random):
-    """Words are left out; one word at least is kept."""
+    """Deletes random words, but keeps at least one word."""
     if len(words) < 2:
         return words
     gone = set(choose(random, len(words), share))

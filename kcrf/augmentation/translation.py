@@ -1,4 +1,4 @@
-"""Back-translation of texts with a label, through a command of the user's."""
+"""Back-translation of labeled texts with an external command."""
 
 import shutil
 import subprocess
@@ -12,22 +12,21 @@ __all__ = ["back_translate"]
 
 
 def back_translate(examples: Sequence[Example], command: str) -> list[list[Example]]:
-    """Copies of texts with a label in the words of a translator (Sennrich et al. 2016).
+    """Paraphrases labeled texts by back-translation (Sennrich et al. 2016, https://arxiv.org/abs/1511.06709).
 
-    A translation into another language and back says the same in other words. Source of the method:
-    https://arxiv.org/abs/1511.06709.
+    Translating a text into another language and back gives a text with the same meaning in other words.
 
     Args:
         examples: List of `kcrf.corpora.Example`.
-        command: A command line for the shell. It reads texts from its standard input, one per line, and writes as many
-            lines to its standard output: the n-th is the n-th text, translated there and back. A line end inside of a
-            text is replaced by a blank.
+        command: A shell command that reads texts from standard input, one per line, and writes the same number of lines
+            to standard output: the n-th line is the back-translation of the n-th text. Before that, line breaks inside
+            a text are replaced by spaces.
 
     Returns:
-        For each example a list with its copy, or an empty list where the translation is blank or is the same text.
+        For each example a list with its paraphrase. The list is empty if the translation is empty or is the same text.
 
     Raises:
-        ValueError: The command fails, or writes another number of lines.
+        ValueError: The command fails, or writes a different number of lines.
 
     >>> from kcrf.corpora import Example
     >>> back_translate([Example("a fine film", "good")], "sed s/fine/good/")
@@ -44,19 +43,19 @@ def back_translate(examples: Sequence[Example], command: str) -> list[list[Examp
 
 
 def _translate(lines, command):
-    """The lines that a command makes out of lines."""
+    """The lines that a command writes for the lines that it reads."""
     text = "".join(f"{line}\n" for line in lines).encode("utf-8")
-    bash = shutil.which("bash")  # fails where any command of a pipe does, not the last alone
+    bash = shutil.which("bash")  # reports the failure of any command of a pipe, not only of the last one
     arguments = {"args": [bash, "-o", "pipefail", "-c", command]} if bash else {"args": command, "shell": True}
     done = subprocess.run(**arguments, input=text, stdout=subprocess.PIPE, check=False)
     if done.returncode:
-        raise ValueError(f"The translator must succeed. Received: exit status {done.returncode} of {command!r}")
+        raise ValueError(f"The command must exit with status 0. Received: status {done.returncode} of {command!r}")
     written = done.stdout.split(b"\n")
     if not written[-1]:
         written.pop()
     if len(written) != len(lines):
         raise ValueError(
-            f"The translator must write one line for each line that it reads. Received: {len(written)} lines for "
-            f"{len(lines)} of {command!r}"
+            f"The command must write one line for each line that it reads. Received: {len(written)} lines for "
+            f"{len(lines)} lines of input of {command!r}"
         )
     return list(decode_lines(written, f"the output of {command!r}"))

@@ -1,4 +1,4 @@
-"""Augmentation of segmented sentences that keeps the words true."""
+"""Augmentation of segmented sentences that keeps the word boundaries correct."""
 
 from kcrf.augmentation.pieces import choose, pick
 
@@ -6,16 +6,16 @@ __all__ = ["alter_words"]
 
 
 def alter_words(words, name, share, synonyms, random, after):
-    """A sentence, a list of words, altered.
+    """Alters a sentence, which is a list of words.
 
     Args:
         words: List of strings.
-        name: "join", with the next sentence; "cut", at a word, of which one side is kept; or "synonyms": words that
-            have synonyms become one with probability `share`, at least one.
+        name: "join" appends the next sentence; "cut" splits the sentence at a random word and keeps one part;
+            "synonyms" replaces words by synonyms, each with probability `share`, at least one.
         share: Above 0 and below 1.
         synonyms: `Synonyms`.
         random: A `numpy.random.Generator`.
-        after: The words of the sentence after this one.
+        after: The words of the next sentence.
 
     Returns:
         A list of words.

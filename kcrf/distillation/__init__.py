@@ -1,4 +1,4 @@
-"""Learning from a trained model, the teacher: its answers as targets, and the losses that compare with them."""
+"""Knowledge distillation: the predictions of a teacher as soft labels, and the losses for them."""
 
 from kcrf.distillation.targets import SoftTags
 from kcrf.distillation.teachers import expected_targets, soften

@@ -1,4 +1,4 @@
-"""What a student learns of a sentence, as one array: its tags, and what the teacher expects of tags and steps."""
+"""The targets of a student for a sentence, in one array: tags, and expected tags and transitions of the teacher."""
 
 from typing import NamedTuple
 
@@ -11,9 +11,9 @@ class SoftTags(NamedTuple):
     """The target of a window.
 
     Attributes:
-        tags: A list of ints, -1 where unknown.
-        expected_tags: `(positions, tags)`, the teacher's posteriors; zeros where a position has no tag.
-        expected_steps: `(tags, tags)`, how often the teacher expects each transition.
+        tags: A list of ints, -1 for unknown tags.
+        expected_tags: `(positions, tags)`, the teacher's marginals; zeros at positions without a tag.
+        expected_steps: `(tags, tags)`, the expected count of each transition under the teacher.
     """
 
     tags: list
@@ -21,10 +21,11 @@ class SoftTags(NamedTuple):
     expected_steps: np.ndarray
 
     def padded(self, length: int) -> np.ndarray:
-        """The target of a window padded to a length, `(length + tags, 1 + tags)`.
+        """The target of a window as an array `(length + tags, 1 + tags)`, padded to `length` positions.
 
-        Keras takes one array as the target of an output. Its upper rows are the positions: the tag, then the expected
-        tags. The lower rows are the expected steps. `kcrf.layers.distillation.unpack_tags` is the inverse.
+        Keras requires a single array as the target of an output. Each of the upper rows is a position: the tag, then
+        the expected tags. The lower rows are the expected transitions. `kcrf.layers.distillation.unpack_tags` is the
+        inverse.
         """
         size = len(self.expected_steps)
         array = np.zeros((length + size, 1 + size), "float32")

@@ -1,4 +1,4 @@
-"""The answers of a teacher: of a tagger the expected counts of each window, of a classifier softened probabilities."""
+"""The predictions of a teacher: expected counts of a tagger, softened probabilities of a classifier."""
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
@@ -12,35 +12,35 @@ __all__ = ["check_units", "expected_targets", "join_counts", "label_targets", "s
 
 
 def soften(probabilities: np.ndarray, temperature: float) -> np.ndarray:
-    """Probabilities as they would be with all scores divided by a temperature.
+    """Softens probabilities: the result of a softmax over the same scores, divided by a temperature.
 
     Args:
         probabilities: `(..., classes)`.
-        temperature: Above 1 they come closer to each other.
+        temperature: Positive. Values above 1 make the distribution more uniform.
 
-    >>> soften(np.array([0.8, 0.2]), 2.0).round(3).tolist()  # the square roots, in proportion
+    >>> soften(np.array([0.8, 0.2]), 2.0).round(3).tolist()  # proportional to the square roots
     [0.667, 0.333]
     """
-    with np.errstate(divide="ignore"):  # the logarithm of 0 is -inf, of which the power is 0 again
+    with np.errstate(divide="ignore"):  # the logarithm of 0 is -inf, whose exponential is 0 again
         scores = np.log(probabilities) / temperature
     powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return powers / powers.sum(axis=-1, keepdims=True)
 
 
 def expected_targets(texts: Sequence[str], counts: Sequence[Any], windows: Iterable[Any]) -> list[Any]:
-    """The windows of a student with the counts of its teacher next to their tags.
+    """Combines the windows of a student with the expected counts of its teacher.
 
     Args:
         texts: List of strings.
-        counts: For each text a list with `(expected tags (units, tags), expected steps (tags, tags))` of each window of
-            the teacher, as `kcrf.taggers.Tagger.expected_counts` returns it.
-        windows: `(inputs, tags)` of each window of the student, those of a text one after the other.
+        counts: For each text a list with `(expected tags (tokens, tags), expected transitions (tags, tags))` of each
+            window of the teacher, as `kcrf.taggers.Tagger.expected_counts` returns them.
+        windows: `(inputs, tags)` of each window of the student, in the order of the texts.
 
     Returns:
         A list of `(inputs, SoftTags)`.
 
     Raises:
-        ValueError: Teacher and student cut a text into other units or windows; names the first such text.
+        ValueError: Teacher and student split a text into different tokens or windows. Names the first such text.
     """
     check_units(texts, [[len(expected) for expected, _ in windows_of_text] for windows_of_text in counts], windows)
     targets = []
@@ -52,12 +52,15 @@ def expected_targets(texts: Sequence[str], counts: Sequence[Any], windows: Itera
 
 
 def check_units(texts, counts, windows):
-    """Raises ValueError if a teacher cuts a text into other units or windows than a student; names the first such text.
+    """Checks that teacher and student split the texts into the same tokens and windows.
 
     Args:
         texts: List of strings.
-        counts: For each text a list with the number of units of each window of the teacher.
-        windows: `(inputs, tags)` of each window of the student, those of a text one after the other.
+        counts: For each text a list with the number of tokens of each window of the teacher.
+        windows: `(inputs, tags)` of each window of the student, in the order of the texts.
+
+    Raises:
+        ValueError: A text is split differently. Names the first such text.
     """
     of_student = iter([len(_unit_positions(inputs, len(tags))) for inputs, tags in windows])
     for text, counts_of_text in zip(texts, counts, strict=True):
@@ -69,20 +72,20 @@ def check_units(texts, counts, windows):
 
 
 def _unit_positions(inputs, length):
-    """Where the units of a window are: all of its positions, but for a BERT, which reads further pieces of words."""
+    """The positions of the tokens in a window: all positions, except with a BERT, which also reads WordPieces."""
     return np.flatnonzero(inputs["tagged"]) if "tagged" in inputs else np.arange(length)
 
 
 def _other_units(text, teacher, student):
     return ValueError(
-        "`teacher` must cut texts into the units of the student, characters, words or the words of the same BERT's "
-        "tokenizer, and long texts into the same windows, which a run with a BERT and one without do not. "
-        f"Received: {teacher} units of the teacher and {student} of the student in a window, at {text[:40]!r}"
+        "`teacher` must split texts into the same tokens as the student (characters, words, or the words of one BERT "
+        "tokenizer), and long texts into the same windows; a BERT and a model without BERT use different windows. "
+        f"Received: {teacher} tokens of the teacher and {student} of the student in a window, at {text[:40]!r}"
     )
 
 
 def join_counts(counts):
-    """The counts of texts as a dict of arrays, for a file; `split_counts` is the inverse."""
+    """The counts of texts as a dict of arrays that can be saved; `split_counts` is the inverse."""
     windows = [window for rows in counts for window in rows]
     return {
         "windows": np.array([len(rows) for rows in counts]),
@@ -93,28 +96,28 @@ def join_counts(counts):
 
 
 def split_counts(arrays):
-    """The counts that `join_counts` was given."""
+    """The counts of texts from the arrays of `join_counts`."""
     tags = np.split(arrays["tags"], np.cumsum(arrays["units"])[:-1])
     windows = iter(list(zip(tags, arrays["steps"], strict=True)))
     return [[next(windows) for _ in range(count)] for count in arrays["windows"].tolist()]
 
 
-def label_targets(windows, answers):
-    """The windows of a student of texts with the teacher's answers next to their targets.
+def label_targets(windows, predictions):
+    """Combines the windows of a classifying student with the predictions of its teacher.
 
     Args:
-        windows: List of `(inputs, target)`, with the number of the label, or for regression a number; None where it is
-            not known.
-        answers: `(texts, labels)`, the probabilities at the temperature of the loss; `(texts, 1)` for regression.
+        windows: List of `(inputs, target)`. The target is the number of the label, or a number for regression; None if
+            it is unknown.
+        predictions: `(texts, labels)`, the probabilities at the temperature of the loss; `(texts, 1)` for regression.
 
     Returns:
-        A list of `(inputs, array)`, as `LabelDistillationLoss` and `NumberDistillationLoss` take them.
+        A list of `(inputs, array)` for `LabelDistillationLoss` and `NumberDistillationLoss`.
     """
     targets = []
-    for (inputs, target), answer in zip(windows, answers, strict=True):
-        if len(answer) == 1:
-            values = [0.0 if target is None else target, answer[0], float(target is not None)]
+    for (inputs, target), prediction in zip(windows, predictions, strict=True):
+        if len(prediction) == 1:
+            values = [0.0 if target is None else target, prediction[0], float(target is not None)]
         else:
-            values = [-1 if target is None else target, *answer]
+            values = [-1 if target is None else target, *prediction]
         targets.append((inputs, np.array(values, "float32")))
     return targets

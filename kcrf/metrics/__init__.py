@@ -1,4 +1,4 @@
-"""Scores of words, entities and classes, calibration, comparison of runs, what transitions have learnt. No Keras."""
+"""Scores of words, entities and classes, calibration, bootstrap intervals, reports on transitions. Needs no Keras."""
 
 from kcrf.metrics.bootstrap import bootstrap_difference, bootstrap_scores, f1_of_counts, span_counts
 from kcrf.metrics.classes import classification_scores, regression_scores

@@ -1,4 +1,4 @@
-"""Whether the difference of two taggers is more than chance: a paired bootstrap over sentences."""
+"""Whether the difference between two taggers is significant: a paired bootstrap over sentences."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,10 +15,10 @@ def span_counts(gold: Sequence[Any], found: Sequence[Any]) -> np.ndarray:
 
     Args:
         gold: One list of spans `(start, end, label)` per sentence.
-        found: As `gold`. Further members of a span, such as its confidence, are ignored.
+        found: The predicted spans, as `gold`. Further members of a span, such as its confidence, are ignored.
 
     Returns:
-        An int array `(sentences, 3)`: the spans that are right, those in gold, those found.
+        An integer array `(sentences, 3)`: the numbers of correct, gold and predicted spans.
 
     >>> span_counts([[(0, 1, ""), (1, 3, "")]], [[(0, 1, "", 0.9)]])
     array([[1, 2, 1]])
@@ -33,25 +33,25 @@ def span_counts(gold: Sequence[Any], found: Sequence[Any]) -> np.ndarray:
 def bootstrap_difference(
     first: np.ndarray, second: np.ndarray, level: float = 0.95, samples: int = 2000, seed: int = 0
 ) -> tuple[float, float, float]:
-    """How much better the F1 of one tagger is than that of another on the same sentences, with its uncertainty.
+    """The difference between the F1 of two taggers on the same sentences, with its confidence interval.
 
-    Sentences are drawn with replacement, as many as there are, again and again (Efron, 1979). The F1 of both taggers is
-    computed on the same draws, since some sentences are hard for both (Berg-Kirkpatrick et al., 2012,
-    https://aclanthology.org/D12-1091). An interval that contains 0 means that other sentences of the same kind might
-    reverse the order of the two.
+    Each bootstrap sample contains as many sentences as there are, drawn with replacement (Efron, 1979). The F1 of both
+    taggers is computed on the same samples, since some sentences are hard for both (Berg-Kirkpatrick et al., 2012,
+    https://aclanthology.org/D12-1091). If the interval contains 0, other sentences of the same kind might reverse the
+    order of the two taggers.
 
     Args:
-        first: The `span_counts` of the one, `(sentences, 3)`.
-        second: The same of the other.
-        level: The share of the draws within the interval. Defaults to 0.95.
-        samples: The number of draws. Defaults to 2000.
-        seed: An int. Defaults to 0.
+        first: The `span_counts` of the first tagger, `(sentences, 3)`.
+        second: The `span_counts` of the second tagger, `(sentences, 3)`.
+        level: The confidence level of the interval, a fraction. Defaults to 0.95.
+        samples: The number of bootstrap samples. Defaults to 2000.
+        seed: The random seed, an int. Defaults to 0.
 
     Returns:
         `(difference, low, high)`: F1 of the first minus F1 of the second on all sentences, and its interval.
 
     Raises:
-        ValueError: There is no sentence, or the two have not as many.
+        ValueError: There is no sentence, or the taggers have different numbers of sentences.
 
     >>> bootstrap_difference([[1, 1, 1]] * 9, [[0, 1, 1]] * 9)
     (1.0, 1.0, 1.0)
@@ -59,7 +59,7 @@ def bootstrap_difference(
     first, second = np.asarray(first), np.asarray(second)
     if first.shape != second.shape or first.ndim != 2 or not len(first):
         raise ValueError(
-            "`bootstrap_difference` needs counts of the same sentences, at least one. "
+            "`bootstrap_difference` needs the counts of the same sentences for both taggers, at least one sentence. "
             f"Received: shapes {first.shape} and {second.shape}"
         )
     draws = _draws(len(first), samples, seed)
@@ -69,14 +69,15 @@ def bootstrap_difference(
 
 
 def bootstrap_scores(counts: np.ndarray, samples: int = 2000, seed: int = 0) -> np.ndarray:
-    """F1 on samples of the sentences, drawn with replacement, as many as there are (Efron, 1979).
+    """The F1 on bootstrap samples: as many sentences as there are, drawn with replacement (Efron, 1979).
 
-    The same seed draws the same sentences for taggers with as many, so that differences may be taken sample by sample.
+    For the same seed and the same number of sentences, the samples are the same. The F1 of two taggers can therefore be
+    subtracted sample by sample.
 
     Args:
         counts: The `span_counts` of a tagger, `(sentences, 3)`.
-        samples: The number of draws. Defaults to 2000.
-        seed: An int. Defaults to 0.
+        samples: The number of bootstrap samples. Defaults to 2000.
+        seed: The random seed, an int. Defaults to 0.
 
     Returns:
         A float64 array `(samples,)`.
@@ -89,14 +90,14 @@ def bootstrap_scores(counts: np.ndarray, samples: int = 2000, seed: int = 0) -> 
 
 
 def _draws(count, samples, seed):
-    """Yields `(draws, sentences)` int arrays: how often each sentence is drawn."""
+    """Yields integer arrays `(samples, sentences)`: how often each sample contains each sentence."""
     rng = np.random.default_rng(seed)
     for start in range(0, samples, step := max(1, _AT_ONCE // count)):
         yield rng.multinomial(count, np.full(count, 1 / count), min(step, samples - start))
 
 
 def f1_of_counts(counts: np.ndarray) -> Any:
-    """F1 from sums of `span_counts` in the last axis; 0 where there is no span.
+    """F1 from sums of `span_counts` in the last axis; 0 if there are no spans.
 
     >>> float(f1_of_counts([1, 2, 2]))
     0.5

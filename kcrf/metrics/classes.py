@@ -12,22 +12,22 @@ REGRESSION_METRICS = ("pearson", "spearman")
 
 
 def classification_scores(gold: Sequence[Any], predicted: Sequence[Any], labels: Sequence[Any]) -> dict[str, Any]:
-    """Computes the scores of one label for each text.
+    """Computes the scores of text classification.
 
     Args:
-        gold: A list of labels.
-        predicted: As `gold`.
-        labels: All labels. Of two, the second is the positive one.
+        gold: The gold label of each text.
+        predicted: The predicted label of each text.
+        labels: All labels. If there are two, the second is the positive one.
 
     Returns:
-        A dict of `examples` (their number), `accuracy`, `f` (with two labels: F1 of the positive one), `macro_f` (the
-        mean F1 of the labels that occur in gold or prediction), `matthews` and `labels`: for each label a dict of
-        `true`, `found` and `correct` (numbers of examples), `precision`, `recall` and `f`. `matthews` is Matthews'
-        correlation; with more labels than two Gorodkin's R_K, https://doi.org/10.1016/j.compbiolchem.2004.09.006. A
-        share of nothing is 0, as in scikit-learn.
+        A dict of `examples` (their number), `accuracy`, `f` (F1 of the positive label, if there are two labels),
+        `macro_f` (the mean F1 of the labels that occur in gold or prediction), `matthews` and `labels`: for each label
+        a dict of `true`, `found` and `correct` (the numbers of gold, predicted and correct examples), `precision`,
+        `recall` and `f`. `matthews` is the Matthews correlation coefficient; for more than two labels, Gorodkin's R_K,
+        https://doi.org/10.1016/j.compbiolchem.2004.09.006. A score with the denominator 0 is 0, as in scikit-learn.
 
     Raises:
-        ValueError: The lengths differ, or a label is not one of `labels`.
+        ValueError: The lengths differ, or a label is not in `labels`.
 
     >>> scores = classification_scores(["no", "yes", "yes", "no"], ["no", "yes", "no", "no"], ["no", "yes"])
     >>> scores["accuracy"], round(scores["f"], 4), round(scores["matthews"], 4)
@@ -35,13 +35,13 @@ def classification_scores(gold: Sequence[Any], predicted: Sequence[Any], labels:
     """
     if len(gold) != len(predicted) or not len(gold):
         raise ValueError(
-            "Gold and prediction must have as many labels, at least one. "
+            "Gold and prediction must have the same number of labels, at least one. "
             f"Received: {len(gold)} in gold, {len(predicted)} in the prediction"
         )
     numbers = {label: number for number, label in enumerate(labels)}
     unknown = sorted({str(label) for label in (*gold, *predicted) if label not in numbers})
     if unknown:
-        raise ValueError(f"Labels must be among {list(labels)}. Received: {', '.join(unknown)}")
+        raise ValueError(f"Labels must be in {list(labels)}. Received: {', '.join(unknown)}")
     counts = np.zeros((len(labels), len(labels)), np.int64)  # (gold, predicted)
     np.add.at(counts, ([numbers[label] for label in gold], [numbers[label] for label in predicted]), 1)
     by_label = {label: _scores_of_label(counts, number) for label, number in numbers.items()}
@@ -57,7 +57,7 @@ def classification_scores(gold: Sequence[Any], predicted: Sequence[Any], labels:
 
 
 def _scores_of_label(counts, label):
-    """The numbers and shares of one label, from the confusion matrix `(gold, predicted)`."""
+    """The counts and scores of one label, from the confusion matrix `(gold, predicted)`."""
     gold, predicted, correct = int(counts[label].sum()), int(counts[:, label].sum()), int(counts[label, label])
     return {
         "true": gold,
@@ -70,7 +70,7 @@ def _scores_of_label(counts, label):
 
 
 def _matthews(counts):
-    """The correlation of gold and prediction as indicator vectors; 0 if one of them has a single label."""
+    """The correlation of gold and prediction as indicator vectors; 0 if gold or prediction has a single label."""
     gold, predicted, total = counts.sum(1), counts.sum(0), int(counts.sum())
     covariance = int(np.trace(counts)) * total - int(gold @ predicted)
     variances = [total**2 - int(sizes @ sizes) for sizes in (gold, predicted)]
@@ -78,15 +78,15 @@ def _matthews(counts):
 
 
 def regression_scores(gold: Sequence[float], predicted: Sequence[float]) -> dict[str, float]:
-    """Computes the correlations of numbers.
+    """Computes the correlations of gold and predicted numbers.
 
     Args:
-        gold: A list of numbers.
-        predicted: As `gold`.
+        gold: The gold number of each text.
+        predicted: The predicted number of each text.
 
     Returns:
         A dict of `examples` (their number), `pearson`, `spearman` (Pearson's correlation of the ranks; equal numbers
-        share the mean of their ranks) and `mean_error`, the mean absolute difference. A correlation with a constant
+        have the mean of their ranks) and `mean_error`, the mean absolute difference. A correlation with a constant
         is 0.
 
     Raises:
@@ -99,11 +99,11 @@ def regression_scores(gold: Sequence[float], predicted: Sequence[float]) -> dict
     gold_numbers, predictions = np.asarray(gold, "float64"), np.asarray(predicted, "float64")
     if gold_numbers.shape != predictions.shape or gold_numbers.ndim != 1 or not len(gold_numbers):
         raise ValueError(
-            "Gold and prediction must have as many numbers, at least one. "
+            "Gold and prediction must have the same number of values, at least one. "
             f"Received: {gold_numbers.shape} in gold, {predictions.shape} in the prediction"
         )
     if not (np.isfinite(gold_numbers).all() and np.isfinite(predictions).all()):
-        raise ValueError("Gold and prediction must be finite numbers. Received: others")
+        raise ValueError("Gold and prediction must be finite numbers. Received: a value that is NaN or infinite")
     return {
         "examples": len(gold_numbers),
         "pearson": _pearson(gold_numbers, predictions),
@@ -119,7 +119,7 @@ def _pearson(x, y):
 
 
 def _ranks(values):
-    """The rank of each value; equal values share the mean of their ranks."""
+    """The rank of each value; equal values have the mean of their ranks."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)  # the rank of the last of each group of equal values, counted from 1
     return (last - (counts - 1) / 2)[inverse]

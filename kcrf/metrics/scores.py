@@ -1,4 +1,4 @@
-"""Scores: SIGHAN's of words, conlleval's of entities, and the calibration of confidences."""
+"""SIGHAN's scores of words, conlleval's scores of entities, and the calibration of confidences."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -13,13 +13,13 @@ class TextMismatch(ValueError):
     """Gold and prediction are not the same text.
 
     Attributes:
-        line: Number of the sentence, counted from 1.
-        column: Number of its first character that differs, counted from 1, without blanks.
+        line: The number of the sentence, counted from 1.
+        column: The number of the first character that differs, counted from 1, without spaces.
     """
 
     def __init__(self, line: int, column: int, gold: str, predicted: str) -> None:
         super().__init__(
-            f"line {line}, column {column}: gold and prediction must be the same text, blanks aside. "
+            f"line {line}, column {column}: gold and prediction must be the same text, apart from spaces. "
             f"Received: {gold!r} and {predicted!r}"
         )
         self.line, self.column = line, column
@@ -28,20 +28,20 @@ class TextMismatch(ValueError):
 def segmentation_scores(
     gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], training_words: Iterable[str] | None = None
 ) -> dict[str, Any]:
-    """Computes SIGHAN's scores of word segmentation (Emerson, 2005). A word is right if both its ends are right.
+    """Computes SIGHAN's scores of word segmentation (Emerson, 2005). A word is correct if both boundaries are correct.
 
     Args:
-        gold: List of sentences, each a list of words.
-        predicted: As `gold`, the same text in other words.
-        training_words: An iterable of the words that count as known. Defaults to `None`.
+        gold: A list of sentences, each a list of words.
+        predicted: The predicted words of the same text, as `gold`.
+        training_words: An iterable of the in-vocabulary words. Defaults to `None`.
 
     Returns:
         A dict of `true_words` and `test_words` (the numbers of words in gold and in the prediction), `recall`,
         `precision`, `f` (their harmonic mean) and, with `training_words`, `oov_rate`, `oov_recall`, `iv_recall`. A
-        share of no words is `None`.
+        score over no words is `None`.
 
     Raises:
-        TextMismatch: The texts differ; names line and column.
+        TextMismatch: The texts differ. The message names line and column.
 
     >>> scores = segmentation_scores([["北京", "大学", "生"]], [["北京", "大学生"]], training_words=["北京"])
     >>> scores["recall"], scores["precision"], scores["oov_recall"], scores["iv_recall"]
@@ -49,7 +49,7 @@ def segmentation_scores(
     """
     if len(gold) != len(predicted):
         raise ValueError(
-            "Gold and prediction must have one line for each other. "
+            "Gold and prediction must have the same number of lines. "
             f"Received: {len(gold)} lines of gold, {len(predicted)} of prediction"
         )
     vocabulary = None if training_words is None else set(training_words)
@@ -98,20 +98,22 @@ def _share(part, whole):
 
 
 def entity_scores(gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, Any]:
-    """Computes conlleval's scores of entities (Tjong Kim Sang and De Meulder, 2003): ends and type must be right.
+    """Computes conlleval's scores of entities (Tjong Kim Sang and De Meulder, 2003).
+
+    An entity is correct if its boundaries and its type are correct.
 
     Args:
         gold: One list of spans `(start, end, label)` per sentence.
-        predicted: As `gold`.
+        predicted: The predicted spans, as `gold`.
 
     Returns:
-        A dict of the counts `true_entities`, `found_entities` and `correct`; of `precision`, `recall` and `f` of all
-        entities together (micro); of `types`, a dict of the same six by label; and of `macro`, the mean of `precision`,
-        `recall` and `f` over the types that occur in gold or prediction. A share of no entities is 0.0, as in
-        conlleval.
+        A dict of the counts `true_entities` (gold), `found_entities` (predicted) and `correct`; of `precision`,
+        `recall` and `f` of all entities (micro average); of `types`, a dict of the same six values by label; and of
+        `macro`, the mean of `precision`, `recall` and `f` over the types that occur in gold or prediction. A score
+        over no entities is 0.0, as in conlleval.
 
     Raises:
-        ValueError: Gold and prediction have different numbers of sentences, or a sentence has a span twice.
+        ValueError: Gold and prediction have different numbers of sentences, or a sentence contains a span twice.
 
     >>> scores = entity_scores([[(0, 2, "PER"), (4, 6, "LOC")]], [[(0, 2, "PER"), (4, 7, "LOC"), (8, 9, "LOC")]])
     >>> scores["correct"], scores["precision"], scores["recall"], scores["f"]
@@ -121,7 +123,7 @@ def entity_scores(gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, An
     """
     if len(gold) != len(predicted):
         raise ValueError(
-            "Gold and prediction must have one sentence for each other. "
+            "Gold and prediction must have the same number of sentences. "
             f"Received: {len(gold)} sentences of gold, {len(predicted)} of prediction"
         )
     in_gold, in_prediction, correct = Counter(), Counter(), Counter()
@@ -144,7 +146,9 @@ def entity_scores(gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, An
 def _distinct(spans, number, name):
     distinct = {tuple(span) for span in spans}
     if len(distinct) < len(spans):
-        raise ValueError(f"A span may occur once in a sentence. Received: {spans} in sentence {number} of the {name}")
+        raise ValueError(
+            f"A sentence must contain each span only once. Received: {spans} in sentence {number} of the {name}"
+        )
     return distinct
 
 
@@ -160,25 +164,25 @@ def _scores_of_counts(gold, predicted, correct):
 
 
 def calibration(confidences: Any, right: Any, bins: int = 10) -> tuple[list[Any], float | None]:
-    """Measures whether confidences are probabilities: of the items with 0.8, eight in ten should be right.
+    """Measures calibration: of the items with the confidence 0.8, eight in ten should be correct.
 
     Args:
         confidences: Probabilities, `(items,)`.
-        right: `(items,)` bool, whether each item was right.
-        bins: Number of intervals of equal width into which [0, 1] is divided. Defaults to 10. A confidence on a border
-            belongs to the interval above it, and 1 to the last one.
+        right: `(items,)` bool, whether each item is correct.
+        bins: Number of intervals of equal width that divide [0, 1]. Defaults to 10. A confidence on a border belongs to
+            the upper interval; 1 belongs to the last interval.
 
     Returns:
-        rows: For each interval `(low, high, count, mean confidence, share right)`; the last two are `None` if it is
-            empty.
-        error: The expected calibration error (Naeini et al., 2015): the mean distance of confidence and share right,
-            weighted by count. `None` without items.
+        rows: For each interval `(low, high, count, mean confidence, accuracy)`; the last two are `None` if the interval
+            is empty.
+        error: The expected calibration error (Naeini et al., 2015): the mean absolute difference between confidence
+            and accuracy, weighted by count. `None` if there are no items.
 
     Raises:
         ValueError: The lengths differ, or a confidence is not in [0, 1].
 
     >>> rows, error = calibration([0.6, 0.9, 0.9, 0.9], [True, True, True, False], bins=2)
-    >>> [(low, high, count, round(mean, 3), share) for low, high, count, mean, share in rows if count]
+    >>> [(low, high, count, round(mean, 3), accuracy) for low, high, count, mean, accuracy in rows if count]
     [(0.5, 1.0, 4, 0.825, 0.75)]
     >>> round(error, 3)
     0.075
@@ -186,7 +190,7 @@ def calibration(confidences: Any, right: Any, bins: int = 10) -> tuple[list[Any]
     confidences, right = np.asarray(confidences, "float64"), np.asarray(right, bool)
     if confidences.ndim != 1 or confidences.shape != right.shape or bins < 1:
         raise ValueError(
-            "`calibration` needs a confidence for each item, and a bin. "
+            "`calibration` needs one confidence per item, and at least one bin. "
             f"Received: confidences of shape {confidences.shape}, right of shape {right.shape}, bins={bins}"
         )
     outside = ~((confidences >= 0) & (confidences <= 1))
@@ -197,9 +201,9 @@ def calibration(confidences: Any, right: Any, bins: int = 10) -> tuple[list[Any]
     rows, error = [], 0.0
     for place, (low, high) in enumerate(zip(borders[:-1].tolist(), borders[1:].tolist())):
         inside = places == place
-        count, mean, share = int(inside.sum()), None, None
+        count, mean, accuracy = int(inside.sum()), None, None
         if count:
-            mean, share = float(confidences[inside].mean()), float(right[inside].mean())
-            error += count / len(right) * abs(mean - share)
-        rows.append((low, high, count, mean, share))
+            mean, accuracy = float(confidences[inside].mean()), float(right[inside].mean())
+            error += count / len(right) * abs(mean - accuracy)
+        rows.append((low, high, count, mean, accuracy))
     return rows, error if len(right) else None

@@ -1,10 +1,10 @@
-"""How well a CRF's transitions are learnt: measured by `transition_report`, judged in one sentence by `advice`.
+"""How well the transitions of a CRF are learned: `transition_report` measures them, `advice` judges them in a sentence.
 
-Transitions decide something only if they are about as large as the differences between a position's emission scores.
-The limits below were read off the built-in corpus (the settings of `kcrf demo`: CNN, learning rate 2e-4, 924 updates,
-suggested multiplier 50). At the end of training:
+Transitions affect the best path only if they are about as large as the differences between the emission scores of a
+position. The thresholds below come from measurements on the built-in corpus, with the settings of `kcrf demo` (CNN,
+learning rate 2e-4, 924 updates, suggested multiplier 50). At the end of training:
 
-| `lr_multiplier` | size / gap | illegal above legal | change since the start / gap | best F1, held out |
+| `lr_multiplier` | size / gap | illegal above legal | change since the start / gap | best validation F1 |
 |---|---|---|---|---|
 | 1 | 0.10 | 6 of 8 | 0.02 | 0.843 |
 | 10 | 0.23 | 0 of 8 | 0.20 | 0.849 |
@@ -12,18 +12,19 @@ suggested multiplier 50). At the end of training:
 | 1000 | 1.8 | 0 of 8 | 1.8 | 0.841 |
 | 10000 | 3.1 | 0 of 8 | 3.1 | 0.839 |
 
-Size is the standard deviation of the transitions; the gap is the median distance of a position's best two emission
-scores. So below 0.3 of the gap transitions are too small, and above twice the gap too large. The F1 differ no more than
-those of two seeds: on so small a corpus they do not tell which multiplier is best.
+Size is the standard deviation of the transitions. The gap is the median difference between the two largest emission
+scores of a position. Transitions are too small below 0.3 of the gap, and too large above twice the gap. The F1 scores
+differ no more than between two seeds: this corpus is too small to show which multiplier is best.
 
-The share of positions at which Viterbi and argmax differ is no measure: at x1 it is a twentieth, caused by the random
-transitions of the start. Early in training the gap is still small, so that size / gap begins at 0.5 at x1 and falls.
-The distance that the transitions have moved tells multipliers apart by then: after three epochs it is 0.008 of the gap
-at x1, 0.09 at x10, 0.8 at x100.
+The fraction of positions at which Viterbi and argmax differ is not informative: at x1 it is 0.05, caused by the random
+initial transitions. Early in training, the gap is still small: at x1, size / gap starts at 0.5 and decreases. At that
+time, the change of the transitions distinguishes the multipliers: after three epochs it is 0.008 of the gap at x1, 0.09
+at x10, and 0.8 at x100.
 
-A rate that is too high shows in the accuracies: the transitions jump about, and the best paths have fewer right tags
-than the largest emissions. It need not show in the size: with 5 independent tags, at a CRF rate of 0.1, the best paths
-were right at 0.42 of the tokens and the largest emissions at 0.59, with transitions of the size of 1.2 gaps.
+A learning rate that is too high shows in the accuracies: the transitions oscillate, and the best paths have fewer
+correct tags than the largest emissions. The size need not show this: with 5 independent tags and a CRF learning rate of
+0.1, the best paths were correct at 0.42 of the tokens and the largest emissions at 0.59, with transitions as large as
+1.2 gaps.
 """
 
 import math
@@ -33,16 +34,16 @@ import numpy as np
 
 __all__ = ["advice", "is_forbidden", "transition_report"]
 
-FORBIDDEN_BELOW = -1e8  # no score that was learnt is that low
+FORBIDDEN_BELOW = -1e8  # no learned score is that low
 TOO_SMALL, TOO_LARGE = 0.3, 2.0  # size of the transitions, divided by the gap
 BARELY_MOVED = 0.1  # change of the transitions since the start, divided by the gap
-MOST_ILLEGAL = 0.1  # share of illegal transitions above a legal one; with many types some legal transitions are rare
+MOST_ILLEGAL = 0.1  # fraction of illegal transitions above a legal one; with many types some legal ones are rare
 TOO_SLOW, FASTER, TOO_FAST = 1 / 2, 2.0, 5.0  # the multiplier, divided by the suggested one
 WORSE = 0.005  # accuracy of argmax minus that of Viterbi
 
 
 def is_forbidden(transitions: Any) -> np.ndarray:
-    """Which transitions are forbidden, that is, have a score such as `kcrf.crf.FORBIDDEN`: bool, of the same shape."""
+    """Whether each transition is forbidden, with a score such as `kcrf.crf.FORBIDDEN`: bool, of the same shape."""
     return np.asarray(transitions, "float64") < FORBIDDEN_BELOW
 
 
@@ -50,20 +51,20 @@ def transition_report(transitions: Any, scheme: Any, emissions: Any, decoded: An
     """Measures the transitions of a CRF.
 
     Args:
-        transitions: `(tags, tags)`, `[i, j]` from tag i to tag j. Forbidden ones are left out of `size`.
-        scheme: The `TagScheme` that says which transitions are legal, or `None` if it is not known.
-        emissions: `(positions, tags)`, scores of positions that are no padding.
-        decoded: `(positions,)`, the tags of the best paths there. Defaults to `None`.
+        transitions: `(tags, tags)`, `[i, j]` from tag i to tag j. `size` omits forbidden transitions.
+        scheme: The `TagScheme` that defines the legal transitions, or `None` if it is unknown.
+        emissions: `(positions, tags)`, the scores of positions that are not padding.
+        decoded: `(positions,)`, the tags of the best paths at these positions. Defaults to `None`.
 
     Returns:
         A dict of
 
-        - `illegal`: number of illegal transitions that are not forbidden, and `illegal_above_legal`: number of those
-          that score above a legal one out of the same tag. Both only with a scheme.
+        - `illegal`: number of illegal transitions that are not forbidden, and `illegal_above_legal`: number of these
+          transitions that score above a legal transition from the same tag. Both only with a scheme.
         - `size`: standard deviation of the transitions.
-        - `gap`: median distance of a position's best two emission scores.
+        - `gap`: median difference between the two largest emission scores of a position.
         - `ratio`: `size / gap`, or `None` if the gap is 0.
-        - `differs`: share of positions whose decoded tag does not have the largest emission. Only with `decoded`.
+        - `differs`: fraction of positions whose decoded tag does not have the largest emission. Only with `decoded`.
 
     >>> from kcrf.tags import bio
     >>> report = transition_report([[0, 0, 9], [0, 0, 0], [0, 0, 0]], bio(["X"]), [[3.0, 1.0, 0.0]])
@@ -86,26 +87,26 @@ def transition_report(transitions: Any, scheme: Any, emissions: Any, decoded: An
 
 
 def advice(row: dict[str, Any]) -> str:
-    """Judges the transitions of a CRF: one sentence that says what is wrong with them, and what to do.
+    """Judges the transitions of a CRF in one sentence: the fault, and how to fix it.
 
-    - Without gradient: they did not move at all since training began.
-    - Worse than none: the best paths have the right tag at fewer positions than the largest emissions have, by more
-      than 0.005. If the multiplier is more than 2 times the suggested one, the transitions learn too fast.
+    - No gradient: the transitions have not moved since training began.
+    - Worse than no transitions: the accuracy of the best paths is lower than the accuracy of the largest emissions, by
+      more than 0.005. If the multiplier is more than 2 times the suggested one, the transitions learn too fast.
     - Too large: above twice the gap, with a multiplier of more than 5 times the suggested one. A large ratio alone is
-      no fault: early in training the gap is small whatever the multiplier.
-    - Too small: below 0.3 of the gap; or more than a tenth of the illegal ones score above a legal one; or, where there
-      are no illegal ones to count, they moved by less than 0.1 of the gap since training began.
-    - A model that is no better than its most frequent tag has learnt nothing, whatever its transitions look like.
+      not a fault: early in training, the gap is small for every multiplier.
+    - Too small: below 0.3 of the gap; or more than a tenth of the illegal transitions score above a legal transition;
+      or, if there are no illegal transitions to count, they moved by less than 0.1 of the gap since training began.
+    - Nothing learned: the model is no better than its most frequent tag.
 
-    The advice is the suggested multiplier or, where the multiplier is about that already, longer training (unless the
-    scores no longer improve) or constraints.
+    The advice is the suggested multiplier. If the multiplier is already close to the suggested one, the advice is
+    longer training (unless the scores no longer improve) or constraints.
 
     Args:
-        row: A row of `CRFMonitor.history`: a dict with `transition_size` (the report's `size`), `emission_gap` (its
-            `gap`), `lr_multiplier` and `suggested_lr_multiplier`; optionally `illegal_above_legal` with `illegal`,
-            `transition_change`, `argmax_accuracy` with `viterbi_accuracy`, `one_tag_accuracy`, `highest_learning_rate`,
-            `best_score`, the highest validation score so far, and `improves`, whether that score is one of the last
-            epochs'.
+        row: An item of `CRFMonitor.history`: a dict with `transition_size` (the `size` of the report), `emission_gap`
+            (its `gap`), `lr_multiplier` and `suggested_lr_multiplier`. Optional: `illegal_above_legal` with `illegal`;
+            `transition_change`; `argmax_accuracy` with `viterbi_accuracy`; `one_tag_accuracy`; `highest_learning_rate`;
+            `best_score`, the highest validation score so far; and `improves`, whether one of the last epochs reached
+            that score.
 
     Returns:
         A string.
@@ -114,15 +115,15 @@ def advice(row: dict[str, Any]) -> str:
     >>> advice(row)
     'transitions are 30 times smaller than the emission gap: raise lr_multiplier from 1 to about 1000'
     >>> advice({**row, "emission_gap": 0.5, "argmax_accuracy": 0.456, "viterbi_accuracy": 0.352})
-    'best paths are right at 35.2% of tokens, largest emissions at 45.6%: raise lr_multiplier from 1 to about 1000'
+    'best paths are correct at 35.2% of tokens, largest emissions at 45.6%: raise lr_multiplier from 1 to about 1000'
     """
     size, gap = row["transition_size"], row["emission_gap"]
     if not math.isfinite(size + gap):
-        return "training diverged, scores are no numbers any more: lower the learning rate, or warm up for longer"
+        return "training diverged, scores are no longer finite: lower the learning rate, or use a longer warmup"
     if row.get("transition_change") == 0:
         return (
-            "transitions have not moved since training began: train the model with a loss of the CRF layer "
-            "(`sparse_loss`), and the layer with `trainable=True`"
+            "transitions have not moved since training began: train with a loss of the CRF layer (`sparse_loss`), "
+            "and set `trainable=True`"
         )
     present, suggested = row["lr_multiplier"], row["suggested_lr_multiplier"]
     worse = _loss_by_paths(row)
@@ -134,7 +135,7 @@ def advice(row: dict[str, Any]) -> str:
     if not fault and row.get("best_score") == 0:
         return "transitions cannot be judged while the validation score is 0: train for longer"
     if not fault:
-        return _nothing_learned(row) or "transitions look learnt: nothing to do"
+        return _nothing_learned(row) or "transitions look learned: nothing to do"
     if present <= TOO_SLOW * suggested:
         return f"{fault}: raise lr_multiplier from {present:g} to about {suggested:g}"
     return f"{fault}, at a fair lr_multiplier{_go_on(row)}"
@@ -145,7 +146,7 @@ def _go_on(epoch):
     improves = epoch.get("improves") or epoch.get("best_score") == 0
     if epoch.get("illegal_above_legal"):
         longer = "" if epoch.get("improves") is False and not improves else "train for longer, or "
-        return f": {longer}forbid what is illegal (`constraints`)"
+        return f": {longer}forbid illegal transitions (`constraints`)"
     if epoch.get("improves") is None and not improves:
         return ": train for longer if the scores still improve"
     return ", and the scores still improve: train for longer" if improves else "; the scores no longer improve"
@@ -157,22 +158,22 @@ def _nothing_learned(epoch):
     if viterbi is None or one_tag is None or not viterbi <= one_tag < 1:
         return None
     return (
-        f"best paths are right at {viterbi:.1%} of tokens, the most frequent tag alone at {one_tag:.1%}: the model has "
-        "learnt nothing yet, train for longer or raise the learning rate"
+        f"best paths are correct at {viterbi:.1%} of tokens, the most frequent tag at {one_tag:.1%}: the model has "
+        "learned nothing yet, train for longer or raise the learning rate"
     )
 
 
 def _loss_by_paths(epoch):
-    """What the best paths lose against the largest emissions, in words; None if they do not."""
+    """In words, how far the best paths are worse than the largest emissions; None if they are not."""
     argmax, viterbi = epoch.get("argmax_accuracy"), epoch.get("viterbi_accuracy")
     if argmax is None or viterbi is None or viterbi >= argmax - WORSE:
         return None
-    return f"best paths are right at {viterbi:.1%} of tokens, largest emissions at {argmax:.1%}"
+    return f"best paths are correct at {viterbi:.1%} of tokens, largest emissions at {argmax:.1%}"
 
 
 def _slow_down(epoch):
     present, rate = epoch["lr_multiplier"], epoch.get("highest_learning_rate")
-    rates = f" at a rate of {rate * present:.2g} (learning rate {rate:.2g} x lr_multiplier {present:g})" if rate else ""
+    rates = f" at {rate * present:.2g} (learning rate {rate:.2g} x lr_multiplier {present:g})" if rate else ""
     lower = f"lower lr_multiplier from {present:g} to about {epoch['suggested_lr_multiplier']:g}"
     return f"the CRF learns too fast{rates}, {lower}"
 

@@ -1,4 +1,4 @@
-"""Adam with switchable bias correction, rates by variable, schedules, and bert4keras' `extend_with_*`."""
+"""Adam and AdamW with optional bias correction, learning rates per variable, schedules, bert4keras' `extend_with_*`."""
 
 from kcrf.optimizers.adam import Adam, AdamWeightDecay
 from kcrf.optimizers.extensions import (

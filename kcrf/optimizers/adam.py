@@ -1,7 +1,8 @@
-"""Adam as BERT is fine-tuned with it: bias correction on or off, rates per variable, decay, a pull to the start.
+"""Adam and AdamW for fine-tuning BERT: optional bias correction, learning-rate multipliers per variable, weight decay.
 
-Formulas: Kingma and Ba, https://arxiv.org/abs/1412.6980 (Algorithm 1); google-research/bert `optimization.py`;
-Zhang et al., https://arxiv.org/abs/2006.05987, which shows what leaving the correction out does to small data sets.
+Formulas: Kingma and Ba, https://arxiv.org/abs/1412.6980 (Algorithm 1); google-research/bert `optimization.py`.
+Zhang et al., https://arxiv.org/abs/2006.05987, show that omitting the bias correction makes fine-tuning on small
+datasets unstable.
 """
 
 import math
@@ -25,32 +26,33 @@ __all__ = ["Adam", "AdamWeightDecay"]
 
 @keras.saving.register_keras_serializable(package="kcrf")
 class Adam(PathAware, Optimizer):
-    """Adam with a switch for the bias correction and a factor on the learning rate of chosen variables.
+    """Adam with optional bias correction and with learning-rate multipliers for chosen variables.
 
-    With `bias_correction=True` this is Algorithm 1 of Kingma and Ba, epsilon added after the corrections as in
-    bert4keras, PyTorch and optax (Keras' own Adam adds it before them). With `False` it is the Adam inside Google
-    BERT's optimizer: its steps are longer than the corrected ones, by (1 - beta_1^t) / sqrt(1 - beta_2^t):
+    If `bias_correction=True`, this is Algorithm 1 of Kingma and Ba. Epsilon is added after the corrections, as in
+    bert4keras, PyTorch and optax; Keras' own Adam adds epsilon before them. If `False`, this is the Adam of Google
+    BERT's optimizer, whose steps are longer by the factor (1 - beta_1^t) / sqrt(1 - beta_2^t):
 
     >>> [round((1 - 0.9**t) / (1 - 0.999**t) ** 0.5, 2) for t in (1, 12, 1000)]
     [3.16, 6.57, 1.26]
 
     Args:
-        learning_rate: A number, or a schedule from the optimizer step. Batches that only accumulate gradients are no
-            steps. Defaults to 0.001.
-        beta_1, beta_2: Decay of the moments. Default to 0.9 and 0.999.
-        epsilon: Added to the root of the second moment. Defaults to 1e-6.
-        bias_correction: Whether to correct the moments for their start at zero. Defaults to True.
-        lr_multipliers: dict of pattern to factor. A pattern is a regex searched in the variable path. The factor
-            scales the update (not the gradient, which Adam would undo) and the decays; factors of overlapping
-            patterns multiply. Defaults to None.
-        **kwargs: `global_clipnorm`, `gradient_accumulation_steps`, `use_ema`, ... as for every Keras optimizer; `lr` is
-            Keras 2's name of `learning_rate`.
+        learning_rate: A number, or a schedule of the optimizer step. Batches that only accumulate gradients do not
+            count as steps. Defaults to 0.001.
+        beta_1, beta_2: Decay rates of the moments. Default to 0.9 and 0.999.
+        epsilon: Added to the square root of the second moment. Defaults to 1e-6.
+        bias_correction: Whether to correct the moments for their initialization at zero. Defaults to True.
+        lr_multipliers: A dict from patterns to factors. A pattern is a regular expression that is searched in the
+            variable path. The factor scales the update and the decay, but not the gradient: Adam would undo that.
+            If several patterns match a path, their factors are multiplied. Defaults to None.
+        **kwargs: `global_clipnorm`, `gradient_accumulation_steps`, `use_ema`, ... as for every Keras optimizer. `lr` is
+            the Keras 2 name of `learning_rate`.
 
     Raises:
-        ValueError: A factor is negative; `weight_decay` is given (`AdamWeightDecay` decays); or, at the first step,
-            a pattern occurs in no path. The message lists the paths.
+        ValueError: A factor is negative; `weight_decay` is passed (use `AdamWeightDecay`); or, at the first step, a
+            pattern occurs in no variable path. The message lists the paths.
 
-    Example: the head, of layers with such names, learns at 5e-3, BERT at 5e-5, with one schedule and one clip for both.
+    Example: the head, whose layers have these names, gets the learning rate 5e-3, and BERT gets 5e-5. Both share the
+    schedule and the clipping norm.
 
     ```python
     Adam(5e-5, lr_multipliers={"CRF|BiLSTM": 100}, global_clipnorm=1.0)
@@ -71,8 +73,8 @@ class Adam(PathAware, Optimizer):
     ) -> None:
         if kwargs.get("weight_decay") is not None:
             raise ValueError(
-                "`AdamWeightDecay(weight_decay_rate=...)` decays weights, `weight_decay` would miss the multipliers. "
-                f"Received: weight_decay={kwargs['weight_decay']}"
+                "Weight decay needs `AdamWeightDecay(weight_decay_rate=...)`: `weight_decay` would ignore "
+                f"`lr_multipliers`. Received: weight_decay={kwargs['weight_decay']}"
             )
         learning_rate = kwargs.pop("lr", learning_rate)
         if not callable(learning_rate):
@@ -89,7 +91,7 @@ class Adam(PathAware, Optimizer):
 
     @property
     def lr(self) -> Any:
-        """The learning rate, by Keras 2's name: `K.set_value(optimizer.lr, 1e-5)`."""
+        """The learning rate under its Keras 2 name: `K.set_value(optimizer.lr, 1e-5)`."""
         return self.learning_rate
 
     @lr.setter
@@ -98,11 +100,11 @@ class Adam(PathAware, Optimizer):
 
     @property
     def lr_multipliers(self) -> dict[str, float] | None:
-        """The dict of pattern to factor, None without patterns."""
+        """The dict from patterns to factors; None if there are no patterns."""
         return dict(self._lr_multipliers) or None
 
     def build(self, variables):
-        """Creates the moments and the settings of each variable; steps on TensorFlow do not know the paths."""
+        """Creates the moments and reads the settings of each variable by its path, which TensorFlow's steps lack."""
         if self.built:
             return
         settings = self._settings([path_of(v) for v in variables])
@@ -200,34 +202,35 @@ class Adam(PathAware, Optimizer):
 
 @keras.saving.register_keras_serializable(package="kcrf")
 class AdamWeightDecay(Adam):
-    """Adam with decoupled weight decay, and a pull towards the weights that training started from.
+    """Adam with decoupled weight decay, and optional decay towards the initial (pretrained) weights.
 
-    With m, v the moments, rate = learning_rate * multiplier, all at the values before the step:
+    With the moments m and v, rate = learning_rate * multiplier, and all values from before the step:
 
         theta -= rate * (m / (sqrt(v) + epsilon) + weight_decay_rate * theta
                          + prior_weight_decay_rate * (theta - theta_0))
 
-    With `bias_correction=False` and `global_clipnorm=1.0` this is Google BERT's optimizer, which decays embeddings and
-    spares LayerNorm and biases. keras-hub names its layers in lower case: exclude `("norm", "bias")` there.
+    With `bias_correction=False` and `global_clipnorm=1.0`, this is Google BERT's optimizer, which decays embeddings but
+    not LayerNorm and biases. keras-hub uses lower-case layer names: exclude `("norm", "bias")` there.
 
-    On several devices under `tf.distribute` Keras clips on each device, before the gradients are added up: with two
-    devices and a norm of .05 at a gradient of .56 the step was 1.7 times as long as on one. JAX and tf_keras clip the
-    sum.
+    On several devices under `tf.distribute`, Keras clips the gradients on each device before it sums them. With two
+    devices, a clipping norm of .05 and a gradient norm of .56, the step was 1.7 times as long as on one device. JAX
+    and tf_keras clip the sum.
 
     Args:
         learning_rate, beta_1, beta_2, epsilon, bias_correction, lr_multipliers: As for `Adam`.
-        weight_decay_rate: Share of the weight that goes per step, times the learning rate. Defaults to 0.01.
-        exclude_from_weight_decay: Patterns of variables that are not decayed: regexes searched in the path. Defaults
-            to ("Norm", "bias"). These two may occur nowhere, any other pattern must match.
-        prior_weight_decay_rate: Strength of the pull to theta_0, the values when the optimizer is built, which `fit`
-            does before its first step. Costs one more copy of the pulled variables. Defaults to 0.0, no pull.
-        prior_variables: Which variables are pulled. A model that a checkpoint was loaded into, or its load report:
-            those that were loaded, none that are new or re-initialised. A list of paths and patterns: those. None:
-            all that are not excluded from weight decay. Defaults to None.
+        weight_decay_rate: Fraction of the weight that is subtracted per step, multiplied by the learning rate.
+            Defaults to 0.01.
+        exclude_from_weight_decay: Patterns of variables that are not decayed: regular expressions that are searched
+            in the path. Defaults to ("Norm", "bias"). Any other pattern must match at least one variable.
+        prior_weight_decay_rate: Strength of the decay towards theta_0, the values at the time the optimizer is built.
+            `fit` builds it before the first step. Needs one additional copy of these variables. Defaults to 0.0: off.
+        prior_variables: The variables that decay towards theta_0. A model with a loaded checkpoint, or its load report,
+            selects the loaded variables, not those that are new or re-initialized. A list contains paths and patterns.
+            None selects all variables that are not excluded from weight decay. Defaults to None.
         **kwargs: As for `Adam`.
 
     Raises:
-        ValueError: As for `Adam`; a rate is negative; or `prior_variables` is a model without a load report.
+        ValueError: As for `Adam`; a decay rate is negative; or `prior_variables` is a model without a load report.
 
     Example:
 
@@ -270,14 +273,16 @@ class AdamWeightDecay(Adam):
         self._prior_variables = _prior_choice(prior_variables)
 
     def exclude_from_weight_decay(self, var_list: Any = None, var_names: Any = None) -> None:
-        """Excludes more variables, before the first step. Keras' method; here it is saved with the optimizer.
+        """Excludes more variables, before the first step. As Keras' method, but saved with the optimizer.
 
         Args:
             var_list: Variables to exclude.
             var_names: Patterns to exclude, searched in the path.
         """
         if self.built:
-            raise ValueError("Exclusions must be made before the optimizer is built. Received: a built optimizer")
+            raise ValueError(
+                "`exclude_from_weight_decay` must be called before the optimizer is built. Received: a built optimizer"
+            )
         exact = tuple(f"^{re.escape(path_of(v))}$" for v in var_list or ())
         self._undecayed = (*self._undecayed, *exact, *(var_names or ()))
 
@@ -311,7 +316,7 @@ class AdamWeightDecay(Adam):
 
 
 def _plain(chosen):
-    """Lists and dicts as JSON knows them, whatever the host wrapped them in."""
+    """The choice as plain lists and dicts for JSON, without the wrappers of Keras."""
     return {"loaded": list(chosen["loaded"])} if isinstance(chosen, dict) else chosen and list(chosen)
 
 

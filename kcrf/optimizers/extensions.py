@@ -1,11 +1,11 @@
-"""bert4keras' `extend_with_*`: each takes an optimizer class and returns one that does one thing more.
+"""bert4keras' `extend_with_*` functions: each one returns an optimizer class that adds one feature to another class.
 
     AdamW = extend_with_weight_decay(Adam, "AdamW")
     AdamWG = extend_with_gradient_accumulation(AdamW, "AdamWG")
     optimizer = AdamWG(learning_rate=5e-5, weight_decay_rate=0.01, grad_accum_steps=4)
 
-Names, arguments and order of effects follow bojone/bert4keras `optimizers.py`: what was extended first acts first. Any
-Keras optimizer can be extended, and models compiled with the result save and load like all others.
+Names, arguments and the order of effects follow bojone/bert4keras `optimizers.py`: the first extension acts first. Any
+Keras optimizer can be extended. Models that are compiled with an extended optimizer can be saved and loaded.
 """
 
 import re
@@ -31,10 +31,10 @@ register = keras.saving.register_keras_serializable(package="kcrf", name="Extend
 
 @register
 class Extension(PathAware):
-    """Base class of all extensions, and the one name under which every extended class is saved.
+    """Base class of all extensions, and the registered name of every extended class.
 
-    Classes made by `extend_with_*` exist only in the running script. So a saved optimizer stores the recipe from which
-    its class is made again: base class, extensions, names.
+    The classes that `extend_with_*` returns exist only in the running script. A saved optimizer therefore stores the
+    recipe of its class: base class, extensions and names.
     """
 
     recipe = None
@@ -55,16 +55,18 @@ class Extension(PathAware):
 
 
 def extend(BaseOptimizer, extension, name=None):
-    """The class that first does what `BaseOptimizer` does and then what `extension` does."""
+    """The class that applies `BaseOptimizer` first and `extension` second."""
     if not (isinstance(BaseOptimizer, type) and issubclass(BaseOptimizer, keras.optimizers.Optimizer)):
         raise ValueError(f"`extend_with_*` extends optimizer classes. Received: BaseOptimizer={BaseOptimizer}")
     BaseOptimizer = as_keras3_optimizer(BaseOptimizer)
     if issubclass(BaseOptimizer, extension) or getattr(BaseOptimizer, "decays", False) and extension is WeightDecay:
-        raise ValueError(f"{BaseOptimizer.__name__} does this already. Received: {extension.__name__} on top of it")
+        raise ValueError(
+            f"{BaseOptimizer.__name__} already has this feature. Received: {extension.__name__} on top of it"
+        )
     return _extended_class(BaseOptimizer, extension, name or f"{BaseOptimizer.__name__}With{extension.__name__}")
 
 
-@cache  # the same arguments give the same class, also where an optimizer is loaded
+@cache  # the same arguments give the same class, even when an optimizer is loaded
 def _extended_class(BaseOptimizer, extension, name):
     below = getattr(BaseOptimizer, "recipe", None) or (("base", keras.saving.get_registered_name(BaseOptimizer)),)
     optimizer_class = type(name, (extension, BaseOptimizer), {"recipe": (*below, (extension.__name__, name))})
@@ -146,7 +148,7 @@ class PiecewiseLinearRate(Extension):
         super().__init__(*args, **kwargs)
         if self.weight_decay:
             raise ValueError(
-                "Keras' `weight_decay` would not follow `lr_schedule`, `extend_with_weight_decay` does. "
+                "`lr_schedule` needs `extend_with_weight_decay`: Keras' `weight_decay` would ignore the schedule. "
                 f"Received: weight_decay={self.weight_decay}"
             )
         self._factor = PiecewiseLinear({0: 1} if lr_schedule is None else lr_schedule)
@@ -191,8 +193,8 @@ class GradientAccumulation(Extension):
         steps = int(grad_accum_steps) if grad_accum_steps > 1 else None
         if kwargs.setdefault("gradient_accumulation_steps", steps) not in (None, steps):
             raise ValueError(
-                "`grad_accum_steps` and `gradient_accumulation_steps` are the same thing. Received: "
-                f"{grad_accum_steps} and {kwargs['gradient_accumulation_steps']}"
+                "`grad_accum_steps` and `gradient_accumulation_steps` are the same setting and must be equal. "
+                f"Received: {grad_accum_steps} and {kwargs['gradient_accumulation_steps']}"
             )
         super().__init__(*args, **{**kwargs, "gradient_accumulation_steps": steps})
 
@@ -262,21 +264,21 @@ class MovingAverage(Extension):
         self.assign(average, self.ema_momentum * average + (1 - self.ema_momentum) * variable)
 
     def apply_ema_weights(self, bias_correction=True):
-        """Puts the averages into the model and keeps its weights for `reset_old_weights`.
+        """Assigns the averages to the model; `reset_old_weights` restores its weights.
 
         Args:
-            bias_correction: Whether to divide by 1 - ema_momentum^steps, which the start at zero asks for.
+            bias_correction: Whether to divide by 1 - ema_momentum^steps, because the averages start at zero.
         """
         steps = int(ops.convert_to_numpy(self.iterations)) if self.built else 0
         if not steps:
-            raise ValueError("There is an average after the first step. Received: 0 steps so far")
+            raise ValueError("`apply_ema_weights` needs at least one optimizer step. Received: 0 steps so far")
         scale = 1 - self.ema_momentum**steps if bias_correction else 1.0
         self._old_weights = tuple(ops.convert_to_numpy(v).copy() for v in self._trainable_variables)
         for variable, average in zip(self._trainable_variables, self._averages, strict=True):
             variable.assign(ops.convert_to_tensor(average) / scale)
 
     def reset_old_weights(self):
-        """Puts back the weights that `apply_ema_weights` replaced."""
+        """Restores the weights that `apply_ema_weights` replaced."""
         for variable, old in zip(self._trainable_variables, self._old_weights, strict=True):
             variable.assign(old)
 
@@ -288,76 +290,80 @@ EXTENSIONS = {extension.__name__: extension for extension in Extension.__subclas
 
 
 def value_of(variable):
-    """A copy of the current value of a variable, which later assignments do not change."""
+    """A copy of the current value of a variable; later assignments do not change the copy."""
     return ops.stop_gradient(ops.copy(variable))
 
 
 def extend_with_weight_decay(BaseOptimizer: type, name: str | None = None) -> type:
-    """Decoupled weight decay: theta -= learning_rate * weight_decay_rate * theta, theta before the step.
+    """Adds decoupled weight decay: theta -= learning_rate * weight_decay_rate * theta, with theta from before the step.
 
-    Arguments of the new class: `weight_decay_rate=0.01`, `exclude_from_weight_decay=[]`, regexes searched in the
-    variable path.
+    Arguments of the new class: `weight_decay_rate=0.01`; `exclude_from_weight_decay=[]`, regular expressions that are
+    searched in the variable path.
     """
     return extend(BaseOptimizer, WeightDecay, name)
 
 
 def extend_with_layer_adaptation(BaseOptimizer: type, name: str | None = None) -> type:
-    """LAMB: each variable moves by learning_rate * its own norm. https://arxiv.org/abs/1904.00962
+    """Adds LAMB: each variable moves by learning_rate * its own norm. https://arxiv.org/abs/1904.00962
 
-    Argument of the new class: `exclude_from_layer_adaptation=[]`, regexes searched in the variable path.
+    Argument of the new class: `exclude_from_layer_adaptation=[]`, regular expressions that are searched in the
+    variable path.
     """
     return extend(BaseOptimizer, LayerAdaptation, name)
 
 
 def extend_with_piecewise_linear_lr(BaseOptimizer: type, name: str | None = None) -> type:
-    """A factor on the learning rate along a broken line, which leaves `learning_rate` itself to callbacks.
+    """Adds a piecewise linear factor on the learning rate. Callbacks can still change `learning_rate` itself.
 
-    Argument of the new class: `lr_schedule={0: 1}`; `{1000: 1, 2000: 0.1}` rises from 0 to the full rate over 1000
-    batches, falls to a tenth over the next 1000 and stays. Batches as in bert4keras, also under gradient accumulation;
-    `PiecewiseLinear` as a `learning_rate` counts optimizer steps.
+    Argument of the new class: `lr_schedule={0: 1}`. `{1000: 1, 2000: 0.1}` rises from 0 to the full learning rate over
+    1000 batches, falls to a tenth over the next 1000, and stays there. As in bert4keras, the schedule counts batches,
+    even under gradient accumulation; `PiecewiseLinear` as a `learning_rate` counts optimizer steps.
     """
     return extend(BaseOptimizer, PiecewiseLinearRate, name)
 
 
 def extend_with_gradient_accumulation(BaseOptimizer: type, name: str | None = None) -> type:
-    """One step per `grad_accum_steps` batches, with the mean of their gradients, by Keras' own accumulation.
+    """Adds gradient accumulation: one step per `grad_accum_steps` batches, with the mean of their gradients.
 
-    Argument of the new class: `grad_accum_steps=2`. The step comes with the last of its batches; bert4keras makes it
-    one batch later, makes an empty one at the start, and counts batches in its bias correction.
+    Argument of the new class: `grad_accum_steps=2`. Keras' own accumulation makes the step at the last of these
+    batches. bert4keras makes the step one batch later, makes an empty step at the start, and counts batches in its
+    bias correction.
     """
     return extend(BaseOptimizer, GradientAccumulation, name)
 
 
 def extend_with_lookahead(BaseOptimizer: type, name: str | None = None) -> type:
-    """Lookahead: every k steps the weights go back part of the way. https://arxiv.org/abs/1907.08610
+    """Adds Lookahead: every k steps, the weights move back towards slow weights. https://arxiv.org/abs/1907.08610
 
-    Arguments of the new class: `steps_per_slow_update=5`, k, and `slow_step_size=0.5`, alpha. The slow weights start
-    at the weights, as in the paper; in bert4keras they start at zero, which shrinks a pretrained model at once.
+    Arguments of the new class: `steps_per_slow_update=5` (k) and `slow_step_size=0.5` (alpha). The slow weights start
+    at the initial weights, as in the paper. In bert4keras they start at zero, which shrinks a pretrained model.
     """
     return extend(BaseOptimizer, Lookahead, name)
 
 
 def extend_with_lazy_optimization(BaseOptimizer: type, name: str | None = None) -> type:
-    """Rows of a variable move only when their gradient is not 0: for embeddings.
+    """Adds lazy updates for embeddings: a row of a variable moves only if its gradient is not 0.
 
-    Argument of the new class: `include_in_lazy_optimization=[]`, regexes searched in the variable path.
+    Argument of the new class: `include_in_lazy_optimization=[]`, regular expressions that are searched in the
+    variable path.
     """
     return extend(BaseOptimizer, LazyOptimization, name)
 
 
 def extend_with_exponential_moving_average(BaseOptimizer: type, name: str | None = None) -> type:
-    """Keeps averages of the weights; `apply_ema_weights()` puts them in, `reset_old_weights()` takes them out.
+    """Adds moving averages of the weights; `apply_ema_weights()` uses them, `reset_old_weights()` reverts this.
 
-    Argument of the new class: `ema_momentum=0.999`. Unlike Keras' `use_ema` the average starts at zero, is corrected
-    for it, and does not replace the weights when `fit` ends.
+    Argument of the new class: `ema_momentum=0.999`. Unlike with Keras' `use_ema`, the average starts at zero with a
+    bias correction, and does not replace the weights when `fit` ends.
     """
     return extend(BaseOptimizer, MovingAverage, name)
 
 
 def extend_with_parameter_wise_lr(BaseOptimizer: type, name: str | None = None) -> type:
-    """A factor on what the optimizer does to chosen variables, decay by an earlier extension included.
+    """Adds a factor on the updates of chosen variables, including the decay of an earlier extension.
 
-    Argument of the new class: `paramwise_lr_schedule={}`, part of a variable path to factor: plain text, not a regex.
-    Factors of all matching parts multiply: "Transformer-1" is also part of Transformer-10, "Transformer-1-" is not.
+    Argument of the new class: `paramwise_lr_schedule={}`, a dict from parts of a variable path to factors. A part is
+    plain text, not a regular expression. The factors of all matching parts are multiplied: "Transformer-1" also
+    matches Transformer-10, "Transformer-1-" does not.
     """
     return extend(BaseOptimizer, ParameterWiseRate, name)

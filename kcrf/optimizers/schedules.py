@@ -1,4 +1,4 @@
-"""Learning rates as functions of the optimizer step: a warmup in front of any schedule, and any broken line."""
+"""Learning-rate schedules over optimizer steps: a warmup in front of any schedule, and piecewise linear."""
 
 import warnings
 from typing import Any
@@ -10,14 +10,14 @@ __all__ = ["PiecewiseLinear", "Warmup", "WarmupExponentialDecay", "WarmupLinearD
 
 @keras.saving.register_keras_serializable(package="kcrf")
 class PiecewiseLinear(keras.optimizers.schedules.LearningRateSchedule):
-    """A broken line through given points, as bert4keras' `lr_schedule`.
+    """Linear interpolation between points, as bert4keras' `lr_schedule`.
 
-    Before the first point the line rises from 0 at step 0; after the last one it stays level.
+    Before the first point, the learning rate rises from 0 at step 0. After the last point, it stays constant.
 
     Args:
-        points: dict of optimizer step to factor: `{1000: 1, 2000: 0.1}` rises to 1 over 1000 steps, falls to 0.1 over
-            the next 1000 and stays there.
-        peak: The learning rate at factor 1. Defaults to 1.0, where the factors are the rates themselves.
+        points: A dict from optimizer steps to factors. `{1000: 1, 2000: 0.1}` rises to 1 over 1000 steps, falls to 0.1
+            over the next 1000 steps, and stays there.
+        peak: The learning rate at factor 1. Defaults to 1.0: the factors are the learning rates.
 
     Raises:
         ValueError: There are no points, or a step is negative.
@@ -33,7 +33,7 @@ class PiecewiseLinear(keras.optimizers.schedules.LearningRateSchedule):
         super().__init__()
         steps = sorted((int(step), float(factor)) for step, factor in dict(points).items())
         if not steps or steps[0][0] < 0:
-            raise ValueError(f"`points` needs at least one step, none of them negative. Received: points={points}")
+            raise ValueError(f"`points` needs at least one step, and steps >= 0. Received: points={points}")
         self.points = dict(steps)
         self.peak = float(peak)
         self.name = name
@@ -47,7 +47,7 @@ class PiecewiseLinear(keras.optimizers.schedules.LearningRateSchedule):
 
 
 def broken_line(step, points):
-    """The line through `(0, 0)`, unless a point stands at 0, and the sorted points, level after the last one."""
+    """Interpolates between the sorted points and `(0, 0)`, unless there is a point at 0; constant after the last."""
     step = ops.cast(step, "float32")
     corners = list(points.items()) if 0 in points else [(0, 0.0), *points.items()]
     value = ops.zeros_like(step) + corners[0][1]
@@ -58,11 +58,11 @@ def broken_line(step, points):
 
 @keras.saving.register_keras_serializable(package="kcrf")
 class Warmup(keras.optimizers.schedules.LearningRateSchedule):
-    """A linear rise from 0 in front of any schedule, which begins where the warmup ends.
+    """Linear warmup from 0, followed by any schedule, which begins when the warmup ends.
 
     Args:
-        steps: Number of optimizer steps of the rise, 0 for none.
-        then: The schedule after the rise, or a constant learning rate. The rise ends at its first value.
+        steps: Number of optimizer steps of the warmup; 0 for none.
+        then: The schedule after the warmup, or a constant learning rate. The warmup rises to its first value.
 
     Raises:
         ValueError: `steps` is negative.
@@ -102,15 +102,15 @@ class Warmup(keras.optimizers.schedules.LearningRateSchedule):
 class WarmupLinearDecay(Warmup):
     """A linear rise from 0 to `peak`, then a linear fall to 0.
 
-    Google BERT lets the fall begin at step 0 and puts the warmup over it, so that its learning rate drops from `peak`
-    to `peak * (1 - warmup / total)` in one step when the warmup ends. Here the fall begins where the warmup ends;
-    `bert_jump=True` gives the original.
+    Here the decay begins when the warmup ends. In Google BERT, the decay begins at step 0 and the warmup overrides it,
+    so that the learning rate drops from `peak` to `peak * (1 - warmup / total)` in one step when the warmup ends.
+    `bert_jump=True` gives this original schedule.
 
     Args:
         peak: The learning rate at the end of the warmup.
-        warmup: Number of optimizer steps of the rise, 0 for none.
+        warmup: Number of optimizer steps of the warmup; 0 for none.
         total: The optimizer step at which the learning rate is 0 again.
-        bert_jump: Whether to follow google-research/bert `optimization.py`, jump included. Defaults to False.
+        bert_jump: Whether to follow google-research/bert `optimization.py`, including the jump. Defaults to False.
 
     Raises:
         ValueError: Not `0 <= warmup < total`.

@@ -1,6 +1,6 @@
-"""Settings of optimizers per variable: patterns over variable paths, learning rates by depth, a table of the settings.
+"""Optimizer settings per variable: patterns over variable paths, layer-wise learning rates, a table of the settings.
 
-A pattern is a regex searched in `variable.path`, the same text on every backend.
+A pattern is a regular expression that is searched in `variable.path`, which is the same on every backend.
 """
 
 import re
@@ -41,20 +41,20 @@ class PathAware:
     def apply(self, grads, trainable_variables=None):
         """Keras' `apply` on dense gradients.
 
-        TensorFlow sends the gradient of an embedding as slices, one per token. Keras would clip by the norm of the
-        slices, which is not that of the gradient where a token occurs twice.
+        TensorFlow represents the gradient of an embedding as slices, one per token. Keras would clip by the norm of
+        the slices, which differs from the norm of the gradient if a token occurs twice.
         """
         return super().apply([_dense(gradient) for gradient in grads], trainable_variables)
 
     def finalize_variable_values(self, var_list):
-        """Keras' end of `fit`: with `use_ema` the averages become the weights, as copies."""
+        """Called by Keras at the end of `fit`: with `use_ema`, copies of the averages become the weights."""
         super().finalize_variable_values(var_list)
         if self.use_ema:  # without a copy they share buffers, and on JAX the next `fit` fails
             for variable in var_list:
                 variable.assign(ops.copy(variable))
 
     def _get_current_learning_rate(self):
-        # Keras counts batches here, also while gradients are only being accumulated.
+        # Keras counts batches here, even those that only accumulate gradients.
         if isinstance(self._learning_rate, keras.optimizers.schedules.LearningRateSchedule):
             return self._learning_rate(self.iterations)
         return super()._get_current_learning_rate()
@@ -63,7 +63,7 @@ class PathAware:
         return 1.0
 
     def variable_settings(self, paths):
-        """One dict per path: `multiplier` of the learning rate, `decayed`, and `prior`, whether it is pulled back."""
+        """One dict per path: `multiplier` of the learning rate, `decayed`, and `prior` (decay to the initial value)."""
         return self._settings(paths)
 
     def _settings(self, paths):
@@ -80,17 +80,17 @@ def as_patterns(patterns):
 
 
 def matches_any(patterns, paths, argument, may_miss=()):
-    """For each path, whether any pattern is found in it.
+    """For each path, whether any of the patterns matches it.
 
     Raises:
-        ValueError: A pattern is not a regex, or occurs in no path and is not in `may_miss`. Names `argument`.
+        ValueError: A pattern is no regular expression, or matches no path and is not in `may_miss`. Names `argument`.
     """
     matches = [_matches(pattern, paths, argument, may_miss) for pattern in patterns]
     return [any(of_pattern[i] for of_pattern in matches) for i in range(len(paths))]
 
 
 def multipliers(factors, paths, argument="lr_multipliers"):
-    """For each path, the product of the factors of all patterns found in it. Raises as `matches_any`."""
+    """For each path, the product of the factors of all patterns that match it. Raises as `matches_any`."""
     matches = [(_matches(pattern, paths, argument), factor) for pattern, factor in factors.items()]
     return [prod(factor for of_pattern, factor in matches if of_pattern[i]) * 1.0 for i in range(len(paths))]
 
@@ -110,30 +110,32 @@ def _matches(pattern, paths, argument, may_miss=()):
 
 
 def layerwise_decay(model: Any, decay: float, decay_top: bool = True) -> dict[str, float]:
-    """Learning-rate multipliers that fall with depth, for `lr_multipliers`.
+    """Learning-rate multipliers for `lr_multipliers` that decrease from the top layer to the embeddings.
 
-    With n layers, counted from the bottom as 0 to n - 1:
+    With n layers, numbered 0 to n - 1 from the bottom:
 
     | | head (CRF, pooler, MLM, ...) | layer i | embeddings |
     |---|---|---|---|
-    | `decay_top=True`, as timm and Zhang et al. | 1 | decay ** (n - i) | decay ** (n + 1) |
-    | `decay_top=False`: the top layer at the full rate | 1 | decay ** (n - 1 - i) | decay ** n |
+    | `decay_top=True`, as in timm and Zhang et al. | 1 | decay ** (n - i) | decay ** (n + 1) |
+    | `decay_top=False`: the top layer has the full learning rate | 1 | decay ** (n - 1 - i) | decay ** n |
 
-    `print(variable_table(model, optimizer))` shows what each variable got.
+    `print(variable_table(model, optimizer))` shows the multiplier of each variable.
 
     Args:
         model: A model with the layer names of bert4keras (`build_transformer_model`) or of keras-hub; or a list of
-            groups from the bottom (embeddings) to the top layer. A group is a regex, a layer, or a list of these.
-        decay: Factor from one layer to the next one below, in (0, 1].
-        decay_top: Whether the top layer already gets `decay`. Defaults to True.
+            groups from the bottom (embeddings) to the top layer. A group is a regular expression, a layer, or a list of
+            these.
+        decay: Factor from one layer to the next lower layer, in (0, 1].
+        decay_top: Whether the factor also applies to the top layer. Defaults to True.
 
     Returns:
-        A dict of pattern to factor. What no pattern matches is the head and keeps 1. Add to it as you like:
-        `{**layerwise_decay(model, 0.9), "CRF": 100}`, for a layer with that name.
+        A dict from patterns to factors. Variables that no pattern matches belong to the head and keep the factor 1.
+        More patterns can be added, for example for a layer named "CRF":
+        `{**layerwise_decay(model, 0.9), "CRF": 100}`.
 
     Raises:
-        ValueError: `decay` is out of range, or the names show no numbered layers, as with ALBERT, whose layers share
-            one set of weights.
+        ValueError: `decay` is out of range; or the model has no numbered layers, as ALBERT, whose layers share one set
+            of weights.
 
     Reference: Zhang et al., Revisiting Few-sample BERT Fine-tuning, https://arxiv.org/abs/2006.05987
 
@@ -203,19 +205,19 @@ class VariableTable(list):
 
 
 def variable_table(model: Any, optimizer: Any = None) -> "VariableTable":
-    """What each variable of a model gets from the optimizer, and where its values came from.
+    """Lists the optimizer settings of each variable of a model, and the origin of its values.
 
     Args:
         model: A built Keras model.
-        optimizer: An optimizer of `kcrf.optimizers`. Defaults to the one the model was compiled with.
+        optimizer: An optimizer of `kcrf.optimizers`. Defaults to the optimizer that the model was compiled with.
 
     Returns:
-        A list with one dict per variable: `path`, `shape` (tuple), `multiplier` of the learning rate (None where the
-        variable is frozen), `decayed`, `prior` (whether it is pulled towards its start), and `origin`: "loaded",
-        "re-initialised" or "new", None for a model that no checkpoint was loaded into. `print` shows it as a table.
+        A list with one dict per variable: `path`, `shape` (a tuple), `multiplier` of the learning rate (None if the
+        variable is frozen), `decayed`, `prior` (whether it decays towards its initial value), and `origin`: "loaded",
+        "re-initialised" or "new"; None if no checkpoint was loaded into the model. `print` shows the list as a table.
 
     Raises:
-        ValueError: There is no optimizer, or a pattern of the optimizer matches nothing.
+        ValueError: There is no optimizer, or a pattern of the optimizer matches no variable.
 
     Example:
 
@@ -263,7 +265,7 @@ def load_report(model):
 
 
 def copy_of(variable):
-    """An initializer that starts an optimizer variable at the present value of a model variable."""
+    """An initializer that copies the current value of a model variable into an optimizer variable."""
     # A real copy: JAX donates the buffers of model and optimizer, and no buffer can be donated twice.
     return lambda shape, dtype=None: ops.stop_gradient(ops.copy(variable))
 
@@ -271,8 +273,8 @@ def copy_of(variable):
 def copies_in(optimizer, variable):
     """The optimizer's copies or averages of earlier values of a model variable, which must be scaled with it.
 
-    Slow weights, moving averages and priors of Keras' optimizers and of those here; of any other optimizer those that
-    equal the variable before the first update.
+    These are the slow weights, moving averages and priors of the optimizers of Keras and of kcrf. For any other
+    optimizer, these are the variables that equal the model variable before the first update.
     """
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # mixed_float16 wraps it
     index = None if optimizer is None else index_in_optimizer(optimizer, variable)

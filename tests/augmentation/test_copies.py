@@ -218,7 +218,7 @@ def test_the_same_seed_makes_the_same_text_whatever_stands_before_it():
     ("values", "message"),
     [
         ({"task": "tag"}, "`task` is one of classify, ner, cws. Received: task='tag'"),
-        ({"copies": 0}, "copies of at least 1.* Received: copies=0"),
+        ({"copies": 0}, "copies >= 1.* Received: copies=0"),
         ({"share": 1.0}, "0 < share < 1. Received: .* share=1.0"),
         ({"operations": ["mention"]}, "of task='ner' are synonyms, .* Received: mention"),
         ({"operations": []}, "Received: none"),

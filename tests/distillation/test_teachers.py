@@ -89,9 +89,11 @@ def test_counts_stand_where_the_student_has_its_units_and_other_units_are_refuse
     ((_, soft),) = expected_targets(["ab c"], counts, pieces)
     assert_allclose(soft.expected_tags, [[0, 0], [0.9, 0.1], [0, 0], [0.2, 0.8], [0, 0]])
     characters = [({"characters": [2, 3, 4]}, [0, 1, 1])]
-    with pytest.raises(ValueError, match="units of the student.* Received: 2 units of the teacher and 3 .* at 'ab c'"):
+    with pytest.raises(
+        ValueError, match="same tokens as the student.* Received: 2 tokens of the teacher and 3 .* at 'ab c'"
+    ):
         expected_targets(["ab c"], counts, characters)
-    with pytest.raises(ValueError, match="units of the student"):
+    with pytest.raises(ValueError, match="same tokens as the student"):
         expected_targets(["ab c"], counts, pieces * 2)
 
 
@@ -102,10 +104,10 @@ def test_other_units_are_refused_before_the_teacher_begins(teacher, tmp_path, ca
     student = Settings(task="ner", types=("LOC", "ORG", "PER"), bert=str(bert), epochs=1, teacher=str(teacher))
     known = [Sentence("李雷在上海工作，", [(0, 2, "PER")])]
     for text, received in {
-        "李雷2024年在上海": "10 units of the teacher and 7 of the student in a window, at '李雷2024",
-        "李雷在上海工作，" * 16: "128 units of the teacher and 120 of the student in a window, at '李雷在上",
+        "李雷2024年在上海": "10 tokens of the teacher and 7 of the student in a window, at '李雷2024",
+        "李雷在上海工作，" * 16: "128 tokens of the teacher and 120 of the student in a window, at '李雷在上",
     }.items():
-        with pytest.raises(ValueError, match=f"into the same windows, .* Received: {received}"):
+        with pytest.raises(ValueError, match=f"into the same windows; .* Received: {received}"):
             train_tagger(student, [*known, Sentence(text, [])], known, out=tmp_path / "student")
         assert "labelled by the teacher" not in capsys.readouterr().err
         assert not (tmp_path / "student").exists()

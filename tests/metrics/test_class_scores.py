@@ -73,9 +73,9 @@ def test_correlations_are_those_of_scipy(pairs):
     [
         (lambda: classification_scores(["a"], [], LABELS), "Received: 1 in gold, 0 in the prediction"),
         (lambda: classification_scores([], [], LABELS), "at least one"),
-        (lambda: classification_scores(["a"], ["z"], LABELS), r"among \['a', 'b', 'c'\]. Received: z"),
+        (lambda: classification_scores(["a"], ["z"], LABELS), r"must be in \['a', 'b', 'c'\]. Received: z"),
         (lambda: regression_scores([1.0], [float("nan")]), "finite numbers"),
-        (lambda: regression_scores([1.0], [1.0, 2.0]), "as many numbers"),
+        (lambda: regression_scores([1.0], [1.0, 2.0]), "the same number of values"),
     ],
 )
 def test_what_cannot_be_scored_is_refused(call, message):

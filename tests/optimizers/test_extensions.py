@@ -189,7 +189,9 @@ def test_averages_go_in_and_come_out_again(bias_correction):
 
 
 def test_there_is_no_average_before_the_first_step():
-    with pytest.raises(ValueError, match="There is an average after the first step. Received: 0 steps so far"):
+    with pytest.raises(
+        ValueError, match="`apply_ema_weights` needs at least one optimizer step. Received: 0 steps so far"
+    ):
         extend_with_exponential_moving_average(Adam)().apply_ema_weights()
 
 
@@ -325,15 +327,21 @@ def test_averages_can_be_used_between_epochs():
             lambda: extend_with_lookahead(Adam()),
             "`extend_with_\\*` extends optimizer classes. Received: BaseOptimizer=",
         ),
-        (lambda: extend_with_lookahead(extend_with_lookahead(Adam)), "does this already. Received: Lookahead on top"),
-        (lambda: extend_with_weight_decay(AdamWeightDecay), "AdamWeightDecay does this already. Received: WeightDecay"),
+        (
+            lambda: extend_with_lookahead(extend_with_lookahead(Adam)),
+            "already has this feature. Received: Lookahead on top",
+        ),
+        (
+            lambda: extend_with_weight_decay(AdamWeightDecay),
+            "AdamWeightDecay already has this feature. Received: WeightDecay",
+        ),
         (
             lambda: extend_with_piecewise_linear_lr(keras.optimizers.AdamW)(),
-            "would not follow `lr_schedule`.*weight_decay=0.004",
+            "would ignore the schedule.*weight_decay=0.004",
         ),
         (
             lambda: extend_with_gradient_accumulation(Adam)(grad_accum_steps=2, gradient_accumulation_steps=3),
-            "are the same thing. Received: 2 and 3",
+            "are the same setting and must be equal. Received: 2 and 3",
         ),
         (lambda: extend_with_lookahead(Adam)(steps=3), r"Argument\(s\) not recognized: {'steps': 3}"),
     ],

@@ -251,7 +251,7 @@ def test_a_variable_without_gradient_stays_and_the_others_keep_their_settings():
     "make, message",
     [
         (lambda: Adam(lr_multipliers={"a": -1}), r"`lr_multipliers` needs factors >= 0. Received: lr_multipliers="),
-        (lambda: Adam(weight_decay=0.1), r"`AdamWeightDecay\(weight_decay_rate=...\)` .* Received: weight_decay=0.1"),
+        (lambda: Adam(weight_decay=0.1), r"`AdamWeightDecay\(weight_decay_rate=...\)`.* Received: weight_decay=0.1"),
         (lambda: Adam(momentum=0.9), r"Argument\(s\) not recognized: {'momentum': 0.9}"),
         (lambda: AdamWeightDecay(weight_decay_rate=-1), r"Decay rates must be >= 0. Received: weight_decay_rate=-1"),
         (lambda: AdamWeightDecay(prior_weight_decay_rate=-1), r"must be >= 0. Received: .*prior_weight_decay_rate=-1"),
@@ -295,7 +295,7 @@ def test_keras_own_exclusion_method_works_on_paths_and_is_saved():
     optimizer.apply([ops.zeros(v.shape) for v in variables], variables)
     decayed = [path_of(v) for v in variables if ops.convert_to_numpy(v).max() < 1]
     assert decayed == ["Transformer-1-FeedForward/dense/kernel", "CRF/transitions"]
-    with pytest.raises(ValueError, match="Exclusions must be made before the optimizer is built"):
+    with pytest.raises(ValueError, match="`exclude_from_weight_decay` must be called before the optimizer is built"):
         optimizer.exclude_from_weight_decay(var_names=["CRF"])
 
 

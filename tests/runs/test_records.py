@@ -19,7 +19,7 @@ def test_constraints_are_no_advice_where_they_are_on(constrained):
     fault = "after epoch 3: transitions are 5 times smaller than the emission gap"
     if not constrained:
         fault += " and 6 of 8 illegal ones score above a legal one"
-    end = " if the scores still improve" if constrained else ", or forbid what is illegal (`constraints`)"
+    end = " if the scores still improve" if constrained else ", or forbid illegal transitions (`constraints`)"
     expected = f"{fault}, at a fair lr_multiplier: train for longer{end}"
     assert last_advice(log, ALLOWED, [(3, matrix)]) == expected
 
@@ -43,10 +43,10 @@ def test_longer_training_is_advised_only_while_the_scores_improve(scores, end):
 def test_a_run_that_recognizes_nothing_is_not_called_learnt():
     log = [{**ROW, "epoch": epoch, "emission_gap": 1.0, "valid_f": 0.0} for epoch in (1, 2)]
     assert "while the validation score is 0: train for longer" in last_advice(log, None, [])
-    assert "look learnt: nothing to do" in last_advice([*log, {**log[0], "epoch": 3, "valid_f": 0.4}], None, [])
+    assert "look learned: nothing to do" in last_advice([*log, {**log[0], "epoch": 3, "valid_f": 0.4}], None, [])
 
 
 def test_the_rate_is_the_highest_one_and_not_that_of_the_last_epoch():
     rates = {"learning_rate": 1e-9, "highest_learning_rate": 1e-3, "lr_multiplier": 100, "suggested_lr_multiplier": 10}
     log = [{**ROW, **rates, "argmax_accuracy": 0.5, "viterbi_accuracy": 0.4}]
-    assert "a rate of 0.1 (learning rate 0.001 x lr_multiplier 100), lower" in last_advice(log, None, [])
+    assert "learns too fast at 0.1 (learning rate 0.001 x lr_multiplier 100), lower" in last_advice(log, None, [])
