@@ -1,6 +1,7 @@
 """Reads a text character by character, for models trained from scratch."""
 
 from itertools import groupby
+from typing import Any, Self
 
 import numpy as np
 
@@ -109,7 +110,7 @@ class CharacterReader:
         return {**config, "types": True} if self.types else config
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> Self:
         """The reader that `get_config` described."""
         ngrams = CharacterNGrams.from_config(config["ngrams"]) if "ngrams" in config else None
         lists = [config.get(name) for name in ("characters", "bigrams")]

@@ -1,6 +1,7 @@
 """Reads a text in the pieces of BERT's tokenizer."""
 
 from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 
@@ -172,7 +173,7 @@ class PieceReader:
         return {**self.config, "lower_case": self.lower_case, "word_case": self.word_case, **changed}
 
     @classmethod
-    def from_config(cls, config, vocabulary):
+    def from_config(cls, config: dict[str, Any], vocabulary: dict[str, int]) -> Self:
         """The reader that `get_config` described."""
         config = dict(config)
         lower_case, word_case = config.pop("lower_case", None), config.pop("word_case", False)

@@ -1,6 +1,7 @@
 """Reads a text word by word, for models of entities that are trained from scratch. Needs NumPy only."""
 
 from collections import Counter
+from typing import Any, Self
 
 import numpy as np
 
@@ -157,7 +158,7 @@ class WordReader:
         return config if self.ngrams is None else {**config, "ngrams": self.ngrams.get_config()}
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> Self:
         """The reader that `get_config` described."""
         ngrams = WordNGrams.from_config(config["ngrams"]) if "ngrams" in config else None
         lists = [config.get(name) for name in ("tokens", "characters", "features")]

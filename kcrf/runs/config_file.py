@@ -83,13 +83,13 @@ def read_for_reports(path: str | PathLike[str], content: Mapping[str, Any]) -> d
     return {"settings": settings, "chosen": tuple(chosen), "train": (data.get("sources") or {}).get("train")}
 
 
-def _check_values(config, kind):
+def _check_values(config: RunConfig, kind: Any) -> None:
     for part in (config.data, config.model, config.optimizer, config.training, config.augmentation, config.teacher):
         for setting in fields(part):
             check_value(setting, getattr(part, setting.name), kind)
 
 
-def _check_format(path, content):
+def _check_format(path: str | PathLike[str], content: Mapping[str, Any]) -> None:
     format = content.get("format", 0)
     if not isinstance(format, int):
         raise ValueError(f"{path}: needs a number as its format. Received: {format!r}")
@@ -107,29 +107,29 @@ def _check_format(path, content):
         raise ValueError(f"{path}: needs the settings of a run. Received: {sorted(content)}")
 
 
-def _in_words(error):
+def _in_words(error: Exception) -> object:
     return f"no {error}" if isinstance(error, KeyError) else error
 
 
-def _read(content):
+def _read(content: Mapping[str, Any]) -> tuple[Settings, RunConfig]:
     run = content["run"]
     parts = (_part(part, run[name]) for part, name in zip(PARTS, _PART_NAMES, strict=True))
     facts = _part(DataFacts, run["facts"])
-    return Settings.of(_plain(content["settings"])), RunConfig(*parts, facts, run["temperature"])
+    return Settings.of(_plain(content["settings"])), RunConfig(*parts, facts, run["temperature"])  # type: ignore[call-arg]
 
 
-def _part(part, values):
+def _part(part: type[Any], values: Mapping[str, Any]) -> Any:
     unknown = sorted(set(values) - {setting.name for setting in fields(part)})
     if unknown:
         raise ValueError(f"{part.__name__} has no {', '.join(unknown)}")
     return part(**_plain(values))
 
 
-def _plain(values):
+def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: plain(value) for name, value in values.items()}
 
 
-def _read_flat(content):
+def _read_flat(content: Mapping[str, Any]) -> tuple[Settings, RunConfig]:
     """The settings and the configuration of formats before 3; settings of later versions have their defaults."""
     ran = {RENAMED.get(name, name): value for name, value in _plain(content["settings"]).items()}
     settings = {setting.name for part in PARTS for setting in fields(part)}
@@ -141,7 +141,7 @@ def _read_flat(content):
     return user, RunConfig.of_flat({**user.values(), **ran})
 
 
-def _user_of_flat(ran, data):
+def _user_of_flat(ran: Any, data: Any) -> Settings:
     """The settings that the user gave for a run of an old format: those that it did not choose itself."""
     chosen = set(data.get("chosen") or ())
     replaced = {"steps": "epochs", "batch_tokens": "batch_size"}

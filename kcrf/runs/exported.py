@@ -11,13 +11,16 @@ A linear model is a `.npz` file of NumPy, any other an ONNX file. The file, or i
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from kcrf.files import write_aside
-from kcrf.runs.config_file import read_stored_run
+from kcrf.runs.config_file import StoredRun, read_stored_run
 from kcrf.runs.names import CONFIG
+from kcrf.runs.settings import Settings
 
 __all__ = ["ExportedFile", "LinearFile", "is_exported", "open_exported", "write_linear_file"]
 
@@ -25,12 +28,12 @@ _LINEAR = ".npz"
 _NEEDED = "`pip install kcrf[onnx]` brings onnxruntime, which runs exported models"
 
 
-def is_exported(path):
+def is_exported(path: str | os.PathLike[str]) -> bool:
     """Whether a path is that of an exported model, not of a run folder."""
     return Path(path).suffix.lower() in (".onnx", _LINEAR) and not Path(path).is_dir()
 
 
-def open_exported(path):
+def open_exported(path: str | os.PathLike[str]) -> "LinearFile | ExportedFile":
     """The `LinearFile` or the `ExportedFile` at a path."""
     return LinearFile(path) if Path(path).suffix.lower() == _LINEAR else ExportedFile(path)
 
@@ -42,15 +45,18 @@ class _FileOfTexts:
         path: The file.
     """
 
-    def file(self, name):
+    path: Path
+    _texts: Mapping[str, str]
+
+    def file(self, name: str) -> str:
         """What an error calls a text in the file."""
         return f"{self.path}: {name}"
 
-    def read_json(self, name):
+    def read_json(self, name: str) -> dict[str, Any]:
         """The object in a text of the file, a dict."""
         return self._read(name, dict)
 
-    def _read(self, name, kind):
+    def _read(self, name: str, kind: type) -> Any:
         """The dict or list in a text of the file."""
         if name not in self._texts:
             raise ValueError(f"{self.path}: needs {name} in its metadata. Received: {sorted(self._texts)}")
@@ -62,13 +68,30 @@ class _FileOfTexts:
             raise ValueError(f"{self.file(name)}: needs a JSON {kind.__name__}. Received: {self._texts[name][:80]}")
         return value
 
-    def read_config(self):
+    def read_config(self) -> StoredRun:
         """As `RunFolder.read_config`."""
         return read_stored_run(self.file(CONFIG), self.read_json(CONFIG))
 
-    def read_settings(self):
+    def read_settings(self) -> Settings:
         """As `RunFolder.read_settings`."""
         return self.read_config().user
+
+    def read_vocab(self) -> dict[str, int]:
+        """As `RunFolder.read_vocab`."""
+        return self.read_json("vocab.json")
+
+    def read_vectors(self) -> dict[str, np.ndarray]:
+        """As `RunFolder.read_vectors`, with empty vectors: the network has them."""
+        known = self.read_json("vectors.json")
+        words, longest = known.get("words"), known.get("longest")
+        if not isinstance(longest, int) or not isinstance(words, list) or not all(isinstance(w, str) for w in words):
+            raise ValueError(f"{self.file('vectors.json')}: needs words and longest. Received: {str(known)[:80]}")
+        text = "\n".join(words).encode("utf-8", "surrogatepass")
+        return {
+            "words": np.frombuffer(text, np.uint8),
+            "vectors": np.zeros((len(words), 0)),
+            "longest": np.array(longest),
+        }
 
 
 class ExportedFile(_FileOfTexts):
@@ -86,7 +109,7 @@ class ExportedFile(_FileOfTexts):
         ValueError: It is not a file that `kcrf export` wrote.
     """
 
-    def __init__(self, path):
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         if not self.path.is_file():
             raise FileNotFoundError(f"{path}: no such file")
@@ -105,10 +128,10 @@ class ExportedFile(_FileOfTexts):
         if CONFIG not in self._texts:
             raise ValueError(f"{path}: needs a model that `kcrf export` wrote. Received: another ONNX file")
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return ExportedFile, (self.path.absolute(),)
 
-    def read_transitions(self, size):
+    def read_transitions(self, size: int) -> np.ndarray:
         """The transitions of a tagger, `(size, size)` float64."""
         rows = self._read("transitions", list)
         try:
@@ -120,23 +143,6 @@ class ExportedFile(_FileOfTexts):
                 f"{self.file('transitions')}: needs a matrix of {size} x {size}. Received: {str(rows)[:80]}"
             )
         return transitions
-
-    def read_vocab(self):
-        """As `RunFolder.read_vocab`."""
-        return self.read_json("vocab.json")
-
-    def read_vectors(self):
-        """As `RunFolder.read_vectors`, with empty vectors: the network has them."""
-        known = self.read_json("vectors.json")
-        words, longest = known.get("words"), known.get("longest")
-        if not isinstance(longest, int) or not isinstance(words, list) or not all(isinstance(w, str) for w in words):
-            raise ValueError(f"{self.file('vectors.json')}: needs words and longest. Received: {str(known)[:80]}")
-        text = "\n".join(words).encode("utf-8", "surrogatepass")
-        return {
-            "words": np.frombuffer(text, np.uint8),
-            "vectors": np.zeros((len(words), 0)),
-            "longest": np.array(longest),
-        }
 
 
 class LinearFile(_FileOfTexts):
@@ -150,7 +156,7 @@ class LinearFile(_FileOfTexts):
         ValueError: It is not a file that `kcrf export` wrote.
     """
 
-    def __init__(self, path):
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         if not self.path.is_file():
             raise FileNotFoundError(f"{path}: no such file")
@@ -164,30 +170,30 @@ class LinearFile(_FileOfTexts):
         names = [name for name in self._arrays if name.endswith(".json")]
         self._texts = {name: self._arrays.pop(name).tobytes().decode("utf-8", "surrogatepass") for name in names}
 
-    def read_arrays(self, name):
+    def read_arrays(self, name: str) -> dict[str, np.ndarray]:
         """The arrays of the model, a dict, under any name."""
         return self._arrays
 
 
-def write_linear_file(path, texts, arrays):
+def write_linear_file(path: str | os.PathLike[str], texts: Mapping[str, str], arrays: Mapping[str, np.ndarray]) -> None:
     """Writes what `LinearFile` reads: texts by the names above, and the arrays of a model."""
     encoded = {name: np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8) for name, text in texts.items()}
     write_aside(Path(path), lambda aside: _save(aside, {**encoded, **arrays}))
 
 
-def _save(path, arrays):
+def _save(path: Path, arrays: dict[str, Any]) -> None:
     with open(path, "wb") as file:  # np.savez would append a suffix to a path
         np.savez_compressed(file, **arrays)
 
 
-def _options(onnxruntime):
+def _options(onnxruntime: Any) -> Any:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3  # errors alone
     options.intra_op_num_threads = _threads()
     return options
 
 
-def _threads():
+def _threads() -> int:
     """One for each processor that this process may use, or fewer if OMP_NUM_THREADS says so."""
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
@@ -197,7 +203,7 @@ def _threads():
     return min(given, available) if given > 0 else available
 
 
-def _reason(error):
+def _reason(error: Exception) -> str:
     """The end of a message of onnxruntime, where the reason is: before it are codes, paths and C++ signatures."""
     text = " ".join(str(error).split())
     return text.rpartition("failed:")[2][-200:] or text[:200]

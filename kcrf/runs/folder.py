@@ -93,7 +93,7 @@ class RunFolder:
             raise FileNotFoundError(f"{path}: no such file; a run folder, as `kcrf train` writes it, has it{hint}")
         return path
 
-    def _near(self):
+    def _near(self) -> list[str]:
         """The runs, three at most, in a folder of runs, or the one around a file."""
         configs = [self.path.with_name(CONFIG)] if self.path.is_file() else sorted(self.path.glob(f"*/{CONFIG}"))
         return [str(config.parent) for config in configs[:3] if config.is_file()]

@@ -1,6 +1,7 @@
 """Keeps two processes from writing one run folder."""
 
 import os
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -10,7 +11,7 @@ LOCK = ".lock"
 
 
 @contextmanager
-def locked(path):
+def locked(path: str | os.PathLike[str]) -> Iterator[None]:
     """Keeps other processes from writing a run folder, by the file `.lock` inside it.
 
     The folder is made if it does not exist; then it is removed in the end if it is empty. The lock ends with its
@@ -31,7 +32,7 @@ def locked(path):
 
 
 @contextmanager
-def _lock_file(folder):
+def _lock_file(folder: Path) -> Iterator[None]:
     try:
         import fcntl
     except ImportError:

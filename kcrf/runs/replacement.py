@@ -86,12 +86,12 @@ def clear(folder: Path) -> None:
         folder.rmdir()
 
 
-def _sibling(path, ending):
+def _sibling(path: Path, ending: str) -> Path:
     real = Path(os.path.realpath(path))  # beside the folder itself where the path is a link
     return real.parent / f".{real.name}.{ending}"
 
 
-def _move_other_files(path, new):
+def _move_other_files(path: Path, new: Path) -> None:
     """Moves the files that are not of the old run to the new one, and its lock last."""
     names = {entry.name for entry in path.iterdir()} - {*FILES, *(f"new.{name}" for name in FILES)}
     for name in sorted(names, key=lambda name: (name == LOCK, name)):
@@ -99,7 +99,7 @@ def _move_other_files(path, new):
             os.replace(path / name, new / name)
 
 
-def _settle_older_version(path, new):
+def _settle_older_version(path: Path, new: Path) -> None:
     """Moves the new run that an earlier version wrote, inside the folder, to where it is written now."""
     inside = path / OLDER_NEW
     if (inside / CONFIG).is_file():

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -88,7 +88,7 @@ class RunWriter(RunFolder):
             settle(home)
             yield from cls(RunFolder.interrupted(home).path)._write(home)
 
-    def _write(self, home, is_new=False):
+    def _write(self, home: Path, is_new: bool = False) -> Iterator["RunWriter"]:
         """Yields the writer; then the run is complete, and replaces an older one in the folder `home`."""
         for name in FILES:  # of a process that was killed
             self.file(f"new.{name}").unlink(missing_ok=True)
@@ -154,26 +154,26 @@ class RunWriter(RunFolder):
         """Writes a file of text. Lone surrogates, which vocabularies may have, are kept."""
         self._write_aside(name, lambda path: path.write_bytes(text.encode("utf-8", "surrogatepass")))
 
-    def _write_aside(self, name, write, room=0):
+    def _write_aside(self, name: str, write: Callable[[Path], object], room: int = 0) -> None:
         write_aside(self.path / name, write, room)
 
 
-def _settle_missing(home):
+def _settle_missing(home: Path) -> None:
     """Renames a complete new run where a process was killed after it had renamed the old one."""
     if not home.exists():
         settle(home)
 
 
-def _names(folder):
+def _names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()} if folder.is_dir() else set()
 
 
-def _is_run(folder):
+def _is_run(folder: Path) -> bool:
     path = folder / CONFIG
     return path.is_file() and "settings" in read_json(path)  # a BERT's folder may have a config.json too
 
 
-def _check_for_other_files(folder):
+def _check_for_other_files(folder: Path) -> None:
     if not _names(folder) <= _BEFORE_CONFIG and not _is_run(folder):
         raise FileExistsError(
             f"{folder}: needs a run folder, an empty folder or none. Received: a folder with other files, which "

@@ -1,14 +1,21 @@
 """The Keras models of taggers and classifiers as `Tagger` and `Classifier` use them: arrays in, arrays out."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from kcrf import crf
 from kcrf.backend import COMPILES_SHAPES, JIT_PAYS_FOR_INFERENCE, keras, ops
 from kcrf.layers import ConditionalRandomField, ViterbiTags
+from kcrf.runs import RunFolder
 from kcrf.runs.errors import NOT_FINITE, DivergedError
+from kcrf.taggers.network import Arrays, ClassificationNetwork, KerasNetwork
 from kcrf.taggers.networks import build_network, crf_of, mask_of
 from kcrf.taggers.pooled import build_classifier
+from kcrf.taggers.setup import Setup
 from kcrf.taggers.temperature import best_temperature
+from kcrf.tags import TagScheme
 
 __all__ = ["KerasClassificationNetwork", "KerasTaggingNetwork", "read_network"]
 
@@ -34,7 +41,7 @@ class KerasTaggingNetwork:
 
     few_shapes = COMPILES_SHAPES
 
-    def __init__(self, model, scheme, temperature=1.0):
+    def __init__(self, model: Any, scheme: TagScheme, temperature: float = 1.0) -> None:
         self.scheme, self.temperature, self.crf = scheme, temperature, crf_of(model)
         self.model = keras.Model(model.input, model.output)
         self._crf, emissions = self.crf, model.output
@@ -48,7 +55,9 @@ class KerasTaggingNetwork:
         self._decoder = keras.Model({**model.input, _ALLOWED: allowed}, [emissions, paths])
         self._decoder.compile(jit_compile=JIT_PAYS_FOR_INFERENCE)
 
-    def decode(self, inputs, allowed, rows, with_scores=True):
+    def decode(
+        self, inputs: Arrays, allowed: np.ndarray, rows: int, with_scores: bool = True
+    ) -> tuple[np.ndarray, np.ndarray]:
         """The best paths, and the scores from which the other methods compute.
 
         Args:
@@ -65,43 +74,45 @@ class KerasTaggingNetwork:
             raise DivergedError(NOT_FINITE)
         return paths[:rows], emissions[:rows]
 
-    def marginals(self, scores):
+    def marginals(self, scores: np.ndarray) -> np.ndarray:
         """The posterior probability of every tag, `(rows, time, tags)`."""
         return ops.convert_to_numpy(self._crf.marginals(scores, self.temperature))
 
-    def entropies(self, scores):
+    def entropies(self, scores: np.ndarray) -> np.ndarray:
         """The entropy of the tag sequences of each row in nats, `(rows,)`."""
         return ops.convert_to_numpy(crf.entropy(self._chain(scores)))
 
-    def span_confidences(self, scores, spans):
+    def span_confidences(self, scores: np.ndarray, spans: Sequence[Sequence[tuple[Any, ...]]]) -> Sequence[np.ndarray]:
         """As `ConditionalRandomField.span_confidence`."""
         return self._crf.span_confidence(scores, spans, self.scheme, self.temperature)
 
-    def best_paths(self, scores, k):
+    def best_paths(self, scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         """The k best paths `(rows, k, time)` and their log probabilities `(rows, k)`, -inf where there are fewer."""
         tags, values = self._crf.top_k(scores, k, self._constraints)
         best = crf.log_likelihood(self._chain(scores), tags[:, 0])  # (rows,)
         tags, values, best = map(ops.convert_to_numpy, (tags, values, best))
         return tags, np.minimum(best[:, None] + (values - values[:, :1]) / self.temperature, 0.0)
 
-    def expected_counts(self, scores, constraints, temperature):
+    def expected_counts(
+        self, scores: np.ndarray, constraints: TagScheme | None, temperature: float
+    ) -> tuple[np.ndarray, ...]:
         """As `ConditionalRandomField.expected_counts`, arrays."""
         return tuple(map(ops.convert_to_numpy, self._crf.expected_counts(scores, constraints, temperature)))
 
-    def chains(self, scores):
+    def chains(self, scores: np.ndarray) -> tuple[crf.Chain, crf.Chain]:
         """The `kcrf.crf.Chain` of the best path and that of the probabilities."""
         return self._crf.chain(scores).constrained(self._constraints), self._chain(scores)
 
-    def _chain(self, scores):
+    def _chain(self, scores: np.ndarray) -> crf.Chain:
         return self._crf.chain(scores).divided(self.temperature)
 
-    def fit_temperature(self, inputs, tags):
+    def fit_temperature(self, inputs: Arrays, tags: np.ndarray) -> None:
         """Sets the temperature to the one under which tags are most probable, as `Tagger.fit_temperature` has it."""
         starts = range(0, len(tags), _ROWS)
         parts = [self.emissions({name: x[i : i + _ROWS] for name, x in inputs.items()}) for i in starts]
         self.temperature = best_temperature(self._crf, np.concatenate(parts), tags)
 
-    def emissions(self, inputs):
+    def emissions(self, inputs: Arrays) -> np.ndarray:
         """The emission scores of a batch, `(batch, time, tags)`."""
         return ops.convert_to_numpy(self.model.predict_on_batch(inputs))
 
@@ -119,16 +130,16 @@ class KerasClassificationNetwork:
 
     few_shapes = COMPILES_SHAPES
 
-    def __init__(self, model):
+    def __init__(self, model: Any) -> None:
         self.model = keras.Model(model.input, model.output)
         self.model.compile(jit_compile=JIT_PAYS_FOR_INFERENCE)
 
-    def scores(self, inputs):
+    def scores(self, inputs: Arrays) -> np.ndarray:
         """The scores of a batch, `(batch, labels)`, or `(batch, 1)` for regression."""
         return self.model.predict_on_batch(inputs)
 
 
-def read_network(folder, setup):
+def read_network(folder: RunFolder, setup: Setup) -> KerasNetwork | ClassificationNetwork:
     """The network of the run in a `RunFolder` with its `Setup`."""
     config = setup.config
     if config.task.output == "label":

@@ -1,15 +1,18 @@
 """Linear models as `Tagger` uses them: arrays in, arrays out. Needs NumPy only."""
 
 import json
+from os import PathLike
+from typing import Any
 
 import numpy as np
 
 from kcrf.linear import LinearModel
 from kcrf.runs import RunFolder
-from kcrf.runs.exported import write_linear_file
+from kcrf.runs.exported import LinearFile, write_linear_file
 from kcrf.runs.names import CONFIG, LINEAR, VOCABULARY
+from kcrf.taggers.network import Arrays, TaggingNetwork
 from kcrf.taggers.posterior_networks import PosteriorNetwork, Scores
-from kcrf.taggers.setup import load_setup
+from kcrf.taggers.setup import Setup, load_setup
 
 __all__ = ["LinearTaggingNetwork", "export_linear", "read_network"]
 
@@ -28,11 +31,13 @@ class LinearTaggingNetwork(PosteriorNetwork):
 
     crf = None
 
-    def __init__(self, model, temperature=1.0):
+    def __init__(self, model: LinearModel, temperature: float = 1.0) -> None:
         super().__init__(model.scheme, model.constrained_transitions() / temperature)
         self.model, self.temperature = model, temperature
 
-    def decode(self, inputs, allowed, rows, with_scores=True):
+    def decode(
+        self, inputs: Arrays, allowed: np.ndarray, rows: int, with_scores: bool = True
+    ) -> tuple[np.ndarray, Scores | None]:
         """As `KerasTaggingNetwork.decode`; the scores are a `Scores`, None if they are not needed."""
         features = inputs["ngrams"][:rows]  # (rows, time, width)
         mask = features[:, :, 0] != 0  # (rows, time), padding on the right
@@ -48,35 +53,36 @@ class LinearTaggingNetwork(PosteriorNetwork):
             array[mask] = values
         return paths, scores
 
-    def emissions(self, inputs):
+    def emissions(self, inputs: Arrays) -> np.ndarray:
         """The emission scores of a batch, `(batch, time, tags)`."""
         features = inputs["ngrams"]
         return self.model.emissions(features.reshape(-1, features.shape[2])).reshape(*features.shape[:2], -1)
 
     @property
-    def _constraints(self):
+    def _constraints(self) -> bool:
         return self.model.constraints or bool(self.scheme.types)
 
 
-def read_network(run, setup):
+def read_network(run: RunFolder | LinearFile, setup: Setup) -> TaggingNetwork:
     """The network of the linear model in a `RunFolder` or `LinearFile`, with its `Setup`."""
     config, arrays = setup.config, run.read_arrays(LINEAR)
+    reader: Any = setup.reader  # of characters, with n-gram features
     try:
         model = LinearModel.from_arrays(arrays, config.data.tag_scheme(), config.model.constraints)
     except ValueError as error:
         raise ValueError(f"{run.file(LINEAR)}: {error}") from None
-    if len(model.scores) != setup.reader.ngrams.buckets:
+    if len(model.scores) != reader.ngrams.buckets:
         raise ValueError(
-            f"{run.file(LINEAR)}: needs scores of {setup.reader.ngrams.buckets} features. Received: {len(model.scores)}"
+            f"{run.file(LINEAR)}: needs scores of {reader.ngrams.buckets} features. Received: {len(model.scores)}"
         )
     return LinearTaggingNetwork(model, config.temperature)
 
 
-def export_linear(run_dir, path):
+def export_linear(run_dir: str | PathLike[str], path: str | PathLike[str]) -> None:
     """Writes the linear model of a run folder as one file, which `kcrf.taggers` and the commands take in its place."""
     folder = RunFolder(run_dir)
     setup = load_setup(folder)
     labels = setup.config.task.outputs(setup.config.data)
-    texts = {CONFIG: setup.run.published().to_json(), VOCABULARY: setup.reader.get_config(), "labels.json": labels}
-    texts = {name: json.dumps(value, ensure_ascii=False) for name, value in texts.items()}
+    parts = {CONFIG: setup.run.published().to_json(), VOCABULARY: setup.reader.get_config(), "labels.json": labels}
+    texts = {name: json.dumps(value, ensure_ascii=False) for name, value in parts.items()}
     write_linear_file(path, texts, folder.read_arrays(LINEAR))

@@ -2,7 +2,11 @@
 
 import numpy as np
 
+from kcrf.runs.exported import ExportedFile
+from kcrf.taggers.network import Arrays, ClassificationNetwork, TaggingNetwork
 from kcrf.taggers.posterior_networks import PosteriorNetwork, Scores
+from kcrf.taggers.setup import Setup
+from kcrf.tags import TagScheme
 
 __all__ = ["read_network"]
 
@@ -16,11 +20,13 @@ class OnnxTaggingNetwork(PosteriorNetwork):
         transitions: `(tags, tags)` float64, from which probabilities are computed.
     """
 
-    def __init__(self, file, scheme, transitions):
+    def __init__(self, file: ExportedFile, scheme: TagScheme, transitions: np.ndarray) -> None:
         super().__init__(scheme, transitions)
         self._file = file
 
-    def decode(self, inputs, allowed, rows, with_scores=True):
+    def decode(
+        self, inputs: Arrays, allowed: np.ndarray, rows: int, with_scores: bool = True
+    ) -> tuple[np.ndarray, Scores]:
         """As `KerasTaggingNetwork.decode`; the scores are a `Scores`."""
         inputs = {**inputs, "allowed": allowed, "with_confidences": np.array(with_scores)}
         paths, *scores = (array[:rows] for array in self._file.session.run(["tags", *Scores._fields], inputs))
@@ -32,15 +38,15 @@ class OnnxClassificationNetwork:
 
     few_shapes = False
 
-    def __init__(self, file):
+    def __init__(self, file: ExportedFile) -> None:
         self._file = file
 
-    def scores(self, inputs):
+    def scores(self, inputs: Arrays) -> np.ndarray:
         """The scores of a batch, `(batch, labels)`, or `(batch, 1)` for regression."""
         return self._file.session.run(["scores"], inputs)[0]
 
 
-def read_network(file, setup):
+def read_network(file: ExportedFile, setup: Setup) -> TaggingNetwork | ClassificationNetwork:
     """The network of an `ExportedFile` with its `Setup`."""
     if setup.config.task.output == "label":
         return OnnxClassificationNetwork(file)

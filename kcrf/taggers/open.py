@@ -1,12 +1,17 @@
 """Opens the model of a run folder, or an exported one. Imports Keras only for a network in a run folder."""
 
 import warnings
+from collections.abc import Collection
+from os import PathLike
+from typing import Any
 
 from kcrf.runs import RunFolder
-from kcrf.runs.exported import LinearFile, is_exported, open_exported
+from kcrf.runs.exported import ExportedFile, LinearFile, is_exported, open_exported
+from kcrf.runs.model_files import ModelFiles
 from kcrf.runs.names import LINEAR
 from kcrf.taggers.decoding import Tagger
-from kcrf.taggers.setup import load_setup
+from kcrf.taggers.network import ClassificationNetwork, TaggingNetwork
+from kcrf.taggers.setup import Setup, load_setup
 from kcrf.tasks import TASKS
 
 __all__ = ["is_linear", "load_tagger", "open_model", "open_run"]
@@ -14,17 +19,17 @@ __all__ = ["is_linear", "load_tagger", "open_model", "open_run"]
 TAGGING = tuple(task.name for task in TASKS.values() if task.output == "tags")
 
 
-def open_run(path):
+def open_run(path: str | PathLike[str]) -> RunFolder | ExportedFile | LinearFile:
     """The `RunFolder` or the exported file at a path, both of which have `read_settings`."""
     return open_exported(path) if is_exported(path) else RunFolder(path)
 
 
-def is_linear(run):
+def is_linear(run: ModelFiles) -> bool:
     """Whether a `RunFolder` or an exported file holds a linear model, which needs NumPy alone."""
     return isinstance(run, LinearFile) or isinstance(run, RunFolder) and run.file(LINEAR).is_file()
 
 
-def open_model(path, tasks=tuple(TASKS)):
+def open_model(path: str | PathLike[str], tasks: Collection[str] = tuple(TASKS)) -> tuple[Any, Setup]:
     """The network of a model, and its `Setup`. Warns if its training has not finished.
 
     Args:
@@ -40,18 +45,26 @@ def open_model(path, tasks=tuple(TASKS)):
     task = setup.config.task
     if task.name not in tasks:
         raise ValueError(f"{path}: needs a run of --task {' or '.join(tasks)}. Received: one of --task {task.name}")
-    if not is_exported(path) and run.is_unfinished():
+    if isinstance(run, RunFolder) and run.is_unfinished():
         warnings.warn(f"{path}: training has not finished; this is the best epoch so far", stacklevel=4)
-    if is_linear(run):
-        from kcrf.taggers import linear_networks as networks
-    elif is_exported(path):
-        from kcrf.taggers import onnx_networks as networks
-    else:
-        from kcrf.taggers import keras_networks as networks
-    return networks.read_network(run, setup), setup
+    return _read_network(run, setup), setup
 
 
-def load_tagger(path, tasks=TAGGING):
+def _read_network(run: RunFolder | ExportedFile | LinearFile, setup: Setup) -> TaggingNetwork | ClassificationNetwork:
+    if isinstance(run, ExportedFile):
+        from kcrf.taggers import onnx_networks
+
+        return onnx_networks.read_network(run, setup)
+    if isinstance(run, LinearFile) or is_linear(run):
+        from kcrf.taggers import linear_networks
+
+        return linear_networks.read_network(run, setup)
+    from kcrf.taggers import keras_networks
+
+    return keras_networks.read_network(run, setup)
+
+
+def load_tagger(path: str | PathLike[str], tasks: Collection[str] = TAGGING) -> Tagger:
     """The `Tagger` of a run folder or of an exported file, ready to use.
 
     Args:

@@ -1,11 +1,13 @@
 """What networks share that give posterior probabilities in place of scores. Needs NumPy only."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kcrf.spans import Posterior, span_probabilities
 from kcrf.taggers.k_best import best_sequences
+from kcrf.tags import TagScheme
 
 __all__ = ["PosteriorNetwork", "Scores"]
 
@@ -27,20 +29,20 @@ class PosteriorNetwork:
 
     few_shapes = False
 
-    def __init__(self, scheme, transitions):
+    def __init__(self, scheme: TagScheme, transitions: np.ndarray) -> None:
         self.scheme, self._transitions = scheme, transitions
 
-    def marginals(self, scores):
+    def marginals(self, scores: Scores) -> np.ndarray:
         """The posterior probability of every tag, `(rows, time, tags)`."""
         return scores.marginals
 
-    def span_confidences(self, scores, spans):
+    def span_confidences(self, scores: Scores, spans: Sequence[Sequence[tuple[Any, ...]]]) -> Sequence[np.ndarray]:
         """As `ConditionalRandomField.span_confidence`."""
         return span_probabilities(self._posterior(scores), self.scheme, spans)
 
-    def best_paths(self, scores, k):
+    def best_paths(self, scores: Scores, k: int) -> tuple[np.ndarray, np.ndarray]:
         """As `KerasTaggingNetwork.best_paths`."""
         return best_sequences(self._posterior(scores), k, self.scheme if self.scheme.types else None)
 
-    def _posterior(self, scores):
+    def _posterior(self, scores: Scores) -> Posterior:
         return Posterior(scores.marginals, scores.onward, self._transitions, scores.marginals.any(axis=-1))

@@ -1,11 +1,14 @@
 """What the model of a run is made of, written into its folder and read back."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from kcrf.readers import CharacterReader, PieceReader, Reader, WordReader, WordVectors
-from kcrf.runs import RunConfig
+from kcrf.runs import RunConfig, RunWriter
 from kcrf.runs.config_file import StoredRun
+from kcrf.runs.model_files import ModelFiles
 from kcrf.runs.names import BERT_CONFIG, VECTORS, VOCAB, VOCABULARY
 from kcrf.tokenizers.vocabularies import vocab_text
 
@@ -30,7 +33,7 @@ class Setup:
         return self.run.config
 
 
-def save_setup(folder, run, reader):
+def save_setup(folder: RunWriter, run: StoredRun, reader: Any) -> None:
     """Writes by a `RunWriter` what `load_setup` reads. The configuration is written last: it makes the folder a run.
 
     Args:
@@ -48,7 +51,7 @@ def save_setup(folder, run, reader):
     folder.save_config(run)
 
 
-def load_setup(folder):
+def load_setup(folder: ModelFiles) -> Setup:
     """The `Setup` in a `RunFolder`, or in an `ExportedFile`, which has the same methods to read it.
 
     Raises:
@@ -56,9 +59,10 @@ def load_setup(folder):
         ValueError: The run was written by a newer version, or a file is damaged; names the file.
     """
     run = folder.read_config()
+    make_reader: Callable[[dict[str, Any]], Reader]
     if run.config.model.bert is None:
-        reads = WordReader if run.config.data.units == "words" else CharacterReader
-        name, make_reader = VOCABULARY, reads.from_config
+        is_of_words = run.config.data.units == "words"
+        name, make_reader = VOCABULARY, WordReader.from_config if is_of_words else CharacterReader.from_config
     else:
         name, make_reader = BERT_CONFIG, partial(PieceReader.from_config, vocabulary=folder.read_vocab())
     content = folder.read_json(name)
@@ -71,7 +75,7 @@ def load_setup(folder):
     return Setup(run, reader)
 
 
-def _read_vectors(folder):
+def _read_vectors(folder: ModelFiles) -> WordVectors:
     arrays = folder.read_vectors()
     try:
         return WordVectors.from_arrays(arrays)

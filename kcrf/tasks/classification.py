@@ -2,14 +2,16 @@
 
 import reprlib
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from kcrf.corpora import Example, read_classified, sample
 from kcrf.corpora.classified import as_number, check_spellings, have_decimals, recurring, sorted_labels
 from kcrf.metrics.classes import CLASSIFICATION_METRICS, REGRESSION_METRICS
+from kcrf.readers import Reader
 from kcrf.readers.units import with_copies
 from kcrf.readers.whole import SEPARATOR
 from kcrf.tasks.errors import SettingError
@@ -27,51 +29,56 @@ class Classification:
     output: Literal["tags", "label"] = "label"
     items = "texts"
     settings = frozenset({"max_length", "metric", "pool"})
-    defaults = {"head": "softmax", "lexicon": False, "teacher_temperature": 2.0}
-    choices = {"head": ("softmax",), "lexicon": (False,), "units": ("characters",), "word_case": (False,)}
+    defaults: Mapping[str, Any] = {"head": "softmax", "lexicon": False, "teacher_temperature": 2.0}
+    choices: Mapping[str, tuple[Any, ...]] = {
+        "head": ("softmax",),
+        "lexicon": (False,),
+        "units": ("characters",),
+        "word_case": (False,),
+    }
     file_options = frozenset({"fields"})
 
-    def read_file(self, path, reading):
+    def read_file(self, path: str, reading: Mapping[str, Any]) -> list[Any]:
         """The `Example`s of a file."""
         return read_classified(path, reading["fields"])
 
-    def read_unlabeled_line(self, line):
+    def read_unlabeled_line(self, line: str) -> Any:
         """The text, or the pair of texts with a tab between them."""
         return tuple(line.split("\t")) if "\t" in line else line
 
-    def check(self, name, items):
+    def check(self, name: str, items: Sequence[Any]) -> list[Any]:
         """The items of a part as `Example`s with labels as strings. Raises ValueError if there is none."""
         if not len(items):
             raise ValueError(f"`{name}` needs at least one text with its label. Received: none")
         return [_as_example(name, number, item) for number, item in enumerate(items, 1)]
 
-    def copies(self, items):
+    def copies(self, items: list[list[Any]]) -> list[list[Any]]:
         """Augmented copies, which are `Example`s."""
         return items
 
-    def content(self, examples):
+    def content(self, examples: list[Any]) -> list[Any]:
         """The texts and their labels."""
         return [(example.text, example.text_b, example.label) for example in examples]
 
-    def labels_to_balance(self, examples):
+    def labels_to_balance(self, examples: list[Any]) -> list[str] | None:
         """The labels whose proportions a sample keeps, or None."""
         return recurring([example.label for example in examples])
 
-    def hold_out(self, examples, seed):
+    def hold_out(self, examples: list[Any], seed: int) -> tuple[list[Any], list[Any]]:
         """The examples without a tenth, and that tenth. Labels are drawn in proportion."""
         kept = len(examples) - max(1, len(examples) // 10)
         return sample(examples, kept, seed, self.labels_to_balance(examples))
 
-    def vocabulary_text(self, example):
+    def vocabulary_text(self, example: Any) -> str:
         """The text, of a pair both."""
         text, text_b = example.texts if isinstance(example, Example) else example
         return text if text_b is None else f"{text}{SEPARATOR}{text_b}"
 
-    def texts(self, examples):
+    def texts(self, examples: list[Any]) -> tuple[list[str], list[Any] | None]:
         """All texts of examples, of a pair both, and None in place of tokens."""
         return [text for example in examples for text in example.texts if text], None
 
-    def facts(self, user, parts):
+    def facts(self, user: Any, parts: Mapping[str, list[Any]]) -> DataFacts:
         """Whether texts are pairs, and the labels or the range of the numbers."""
         train = parts["train"]
         is_pair = train[0].text_b is not None
@@ -86,18 +93,27 @@ class Classification:
             _check_for_numbers(train)
         return replace(_labels(user, parts), pairs=is_pair)
 
-    def windows(self, data, facts, reader, examples, copies=None, whole_spans=False):
+    def windows(
+        self,
+        data: Any,
+        facts: DataFacts,
+        reader: Reader,
+        examples: list[Any],
+        copies: Any = None,
+        whole_spans: bool = False,
+    ) -> list[Any]:
         """The texts and their copies, each in a window, with the numbers that are learned."""
         examples = with_copies(examples, copies)
         readings = reader.read_texts([example.texts for example in examples], data.max_length)
         numbers = {label: number for number, label in enumerate(data.labels)}
+        targets: list[float]
         if numbers:
             targets = [numbers[example.label] for example in examples]
         else:
             targets = [(float(example.label) - facts.mean) / facts.deviation for example in examples]
         return [(r.windows[0].inputs, target) for r, target in zip(readings, targets, strict=True)]
 
-    def unlabeled_items(self, texts, pairs):
+    def unlabeled_items(self, texts: Sequence[Any], pairs: bool) -> list[Any]:
         """The texts as pairs; the second of a single text is None."""
         items = [(text, None) if isinstance(text, str) else tuple(text) for text in texts]
         odd = next((item for item in items if len(item) != 2 or (item[1] is not None) != pairs), None)
@@ -106,22 +122,22 @@ class Classification:
             raise ValueError(f"`unlabelled` needs {needed}, as the training part has them. Received: {odd!r}")
         return items
 
-    def unlabeled_windows(self, data, reader, items):
+    def unlabeled_windows(self, data: Any, reader: Reader, items: list[Any]) -> list[Any]:
         """The texts, each in a window, with None as the label."""
         readings = reader.read_texts(items, data.max_length)
         return [(reading.windows[0].inputs, None) for reading in readings]
 
-    def outputs(self, data):
+    def outputs(self, data: Any) -> tuple[str, ...]:
         """The labels."""
         return data.labels
 
-    def describe(self, config):
+    def describe(self, config: Any) -> tuple[str, str]:
         """The number of labels, and the text vector that is classified."""
         labels = f"{len(config.data.labels)} labels" if config.data.labels else "with numbers"
         return f", {labels}", f"pool {config.model.pool}"
 
 
-def _as_example(name, number, item):
+def _as_example(name: str, number: int, item: Any) -> Example:
     """An `Example` with a label that is a string, made out of `(text, label)` or `(text, text_b, label)` if needed."""
     source = f"`{name}`, text {number}"
     if not isinstance(item, Example):
@@ -130,11 +146,11 @@ def _as_example(name, number, item):
                 f"{source}: needs an `Example`, (text, label) or (text, text_b, label). Received: {reprlib.repr(item)}"
             )
         *texts, label = item
-        item = Example(texts[0], label, *texts[1:], source=source)
+        item = Example(texts[0], label, texts[1] if len(texts) > 1 else None, source)
     return replace(item, label=str(item.label), source=item.source or source)
 
 
-def _numbers(user, parts):
+def _numbers(user: Any, parts: Any) -> DataFacts:
     if user.labels:
         raise SettingError("labels", "needs a metric of classes", {"metric": user.metric})
     for part in parts.values():
@@ -147,7 +163,7 @@ def _numbers(user, parts):
     return DataFacts(mean=float(numbers.mean()), deviation=float(numbers.std()), metric=REGRESSION_METRICS[0])
 
 
-def _check_for_numbers(examples):
+def _check_for_numbers(examples: list[Example]) -> None:
     """Refuses the first label that is no number where nearly all are: without it, they would be learnt as numbers."""
     odd = [example for example in examples if as_number(example.label) is None]
     numbers = [example.label for example in examples if as_number(example.label) is not None]
@@ -158,7 +174,7 @@ def _check_for_numbers(examples):
         )
 
 
-def _labels(user, parts):
+def _labels(user: Any, parts: Any) -> DataFacts:
     counts = Counter(example.label for example in parts["train"])
     labels = tuple(user.labels or sorted_labels(counts))
     if len(labels) < 2:
@@ -192,6 +208,6 @@ def _labels(user, parts):
     return DataFacts(labels=labels, metric=CLASSIFICATION_METRICS[0])
 
 
-def _some(labels, most=10):
+def _some(labels: Any, most: int = 10) -> str:
     """The first labels, for a message."""
     return ", ".join(labels[:most]) + f" and {len(labels) - most} more" * (len(labels) > most)

@@ -1,6 +1,8 @@
 """Named-entity recognition. Needs NumPy only."""
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from kcrf.corpora import Sentence, entity_types, read_entities
 from kcrf.progress_bars import print_note
@@ -16,19 +18,19 @@ class Entities(TaggingTask):
 
     name = "ner"
     settings = frozenset({"scheme", "min_confidence"})
-    defaults = {"scheme": "bio"}
-    choices = {"scheme": ("bio", "bioes"), "units": ("words", "characters")}
+    defaults: Mapping[str, Any] = {"scheme": "bio"}
+    choices: Mapping[str, tuple[Any, ...]] = {"scheme": ("bio", "bioes"), "units": ("words", "characters")}
     file_options = frozenset({"column", "repair"})
 
-    def read_file(self, path, reading):
+    def read_file(self, path: str, reading: Mapping[str, Any]) -> list[Any]:
         """The sentences of a file."""
         return [sentence for sentence in read_entities(path, reading["column"], reading["repair"]) if sentence.text]
 
-    def unlabeled_items(self, texts, pairs):
+    def unlabeled_items(self, texts: Sequence[Any], pairs: bool) -> list[Any]:
         """The texts as `Sentence`s without spans."""
         return [Sentence(text, []) for text in texts]
 
-    def facts(self, user, parts):
+    def facts(self, user: Any, parts: Mapping[str, list[Any]]) -> DataFacts:
         """The types of the training set and, from scratch, the units; warns of entities that cannot be recognized."""
         types = user.types or entity_types(parts["train"])
         if not types:
@@ -43,7 +45,7 @@ class Entities(TaggingTask):
         return DataFacts(types=tuple(types), units=_units(user, parts) if user.bert is None else None)
 
 
-def _units(user, parts):
+def _units(user: Any, parts: Any) -> str:
     units = user.units or choose_units(parts["train"])
     if units == "words":
         splits = splits_of(parts["train"])
@@ -52,7 +54,7 @@ def _units(user, parts):
     return units
 
 
-def _warn_of_cut_words(name, sentences, splits):
+def _warn_of_cut_words(name: str, sentences: Any, splits: Any) -> None:
     cut = entities_that_cut_tokens(sentences, splits)
     if cut:
         effect = (

@@ -1,12 +1,14 @@
 """Tasks with a tag for each token of a text: what they share. Needs NumPy only."""
 
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
 from kcrf.corpora import Sentence, split
-from kcrf.readers import tags_of_units
+from kcrf.readers import Reader, tags_of_units
 from kcrf.readers.units import with_copies
+from kcrf.tags import TagScheme
 from kcrf.tasks.facts import DataFacts
 
 __all__ = ["TaggingTask", "as_sentence", "tagged_windows"]
@@ -18,60 +20,68 @@ class TaggingTask:
     output: Literal["tags", "label"] = "tags"
     items = "sentences"
 
-    def read_unlabeled_line(self, line):
+    def read_unlabeled_line(self, line: str) -> Any:
         """The line."""
         return line
 
-    def check(self, name, items):
+    def check(self, name: str, items: Sequence[Any]) -> list[Any]:
         """The items of a part as `Sentence`s. Raises ValueError if none has a text."""
         sentences = [as_sentence(item) for item in items]
         if not any(sentence.text for sentence in sentences):
             raise ValueError(f"`{name}` needs at least one sentence with words. Received: {len(items)} empty sentences")
         return sentences
 
-    def copies(self, items):
+    def copies(self, items: list[list[Any]]) -> list[list[Any]]:
         """Augmented copies as `Sentence`s."""
         return [[as_sentence(copy) for copy in copies] for copies in items]
 
-    def content(self, sentences):
+    def content(self, sentences: list[Any]) -> list[Any]:
         """The texts and their spans."""
         return [(s.text, s.spans) for s in sentences]
 
-    def labels_to_balance(self, sentences):
+    def labels_to_balance(self, sentences: list[Any]) -> list[str] | None:
         """None: sentences have no labels whose proportions a sample should keep."""
         return None
 
-    def hold_out(self, sentences, seed):
+    def hold_out(self, sentences: list[Any], seed: int) -> tuple[list[Any], list[Any]]:
         """The sentences without a tenth, and that tenth."""
         return split(sentences, 0.1, seed)
 
-    def vocabulary_text(self, sentence):
+    def vocabulary_text(self, sentence: Any) -> str:
         """The text of a sentence."""
         return sentence.text
 
-    def texts(self, sentences):
+    def texts(self, sentences: list[Any]) -> tuple[list[str], list[Any] | None]:
         """The texts of sentences, and their tokens."""
         return [sentence.text for sentence in sentences], [sentence.tokens for sentence in sentences]
 
-    def facts(self, user, parts):
+    def facts(self, user: Any, parts: Mapping[str, list[Any]]) -> DataFacts:
         """Nothing."""
         return DataFacts()
 
-    def windows(self, data, facts, reader, sentences, copies=None, whole_spans=False):
+    def windows(
+        self,
+        data: Any,
+        facts: DataFacts,
+        reader: Reader,
+        sentences: list[Any],
+        copies: Any = None,
+        whole_spans: bool = False,
+    ) -> list[Any]:
         """The windows of sentences and their copies, with their tags."""
         readings, sentences = reader.read_training(sentences, copies), with_copies(sentences, copies)
         return tagged_windows(sentences, readings, data.tag_scheme(), whole_spans)
 
-    def unlabeled_windows(self, data, reader, sentences):
+    def unlabeled_windows(self, data: Any, reader: Reader, sentences: list[Any]) -> list[Any]:
         """The windows of sentences with unknown tags."""
         readings = reader.read([sentence.text for sentence in sentences])
         return [(window.inputs, [-1] * window.length) for reading in readings for window in reading.windows]
 
-    def outputs(self, data):
+    def outputs(self, data: Any) -> tuple[str, ...]:
         """The labels of the tags."""
         return data.tag_scheme().labels
 
-    def describe(self, config):
+    def describe(self, config: Any) -> tuple[str, str]:
         """The number of tags, and the head with its constraints."""
         constraints = f" {'with' if config.model.constraints else 'without'} constraints"
         head = config.model.head + constraints * (config.model.head == "crf")
@@ -79,7 +89,7 @@ class TaggingTask:
         return f"{units}, {len(self.outputs(config.data))} tags", head
 
 
-def as_sentence(item):
+def as_sentence(item: Any) -> Sentence:
     """A `Sentence`, made from a list of words if it is not one."""
     if isinstance(item, Sentence):
         return item
@@ -87,7 +97,9 @@ def as_sentence(item):
     return Sentence("".join(item), list(zip(ends, ends[1:])))
 
 
-def tagged_windows(sentences, readings, scheme, whole_spans=False):
+def tagged_windows(
+    sentences: list[Any], readings: list[Any], scheme: TagScheme, whole_spans: bool = False
+) -> list[Any]:
     """Every window of every sentence, with its tags.
 
     Args:
@@ -114,7 +126,7 @@ def tagged_windows(sentences, readings, scheme, whole_spans=False):
     return windows
 
 
-def _without_cut_spans(scheme, tags):
+def _without_cut_spans(scheme: TagScheme, tags: Any) -> Any:
     """The tags of a window, with -1 for those of a span that begins before it or ends after it."""
     tags = np.array(tags, int)  # (units,)
     opens = np.flatnonzero((tags < 0) | scheme.allowed_starts[tags])
