@@ -44,7 +44,7 @@ def _export(options):
     run.read_config()  # refuses a folder that holds no run, before TensorFlow is imported
     name = "saved_model" if options.format == "saved_model" else "model.npz" if is_linear(run) else "model.onnx"
     out = options.out or os.path.join(options.run_dir, name)
-    if options.format == "onnx" and not out.endswith(".onnx"):
+    if options.format == "onnx" and not is_linear(run) and not out.endswith(".onnx"):
         raise ValueError(f"--out must end in .onnx. Received: {out}")
     if options.out is not None and options.format != "saved_model":  # a folder, which is never replaced
         check_out(out, overwrite=options.overwrite)
