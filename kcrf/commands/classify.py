@@ -42,7 +42,7 @@ def _classify(options):
     fields = fields_argument(options)
     with checked_input(options, "classify") as lines:
         from kcrf.corpora import iterate_texts
-        from kcrf.taggers.open import open_run
+        from kcrf.taggers.open_model import open_run
 
         pairs = open_run(options.model).read_config().config.facts.pairs
         texts = iterate_texts(lines, options.file or "<stdin>", options.input, fields, pairs)

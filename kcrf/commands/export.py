@@ -38,7 +38,7 @@ def _add_options(parser):
 
 def _export(options):
     from kcrf.runs import RunFolder
-    from kcrf.taggers.open import is_linear
+    from kcrf.taggers.open_model import is_linear
 
     run = RunFolder(options.run_dir)
     run.read_config()  # refuses a folder that holds no run, before TensorFlow is imported

@@ -118,7 +118,7 @@ def _ready():
 
 def _check(folders):
     """Raises the errors that need no Keras, which takes seconds to import."""
-    from kcrf.taggers.open import open_run
+    from kcrf.taggers.open_model import open_run
 
     for name in ("fastapi", "prometheus_client", "uvicorn"):
         import_module(name)

@@ -240,7 +240,7 @@ def add_input_options(parser, items="Windows, of up to 128 positions each,", def
 def checked_input(options, task):
     """The lines of the input, once the options and the run folder are checked: loading the model takes much longer."""
     from kcrf.corpora.lines import check_is_file
-    from kcrf.taggers.open import open_run
+    from kcrf.taggers.open_model import open_run
 
     for name in ("top_k", "batch_size"):
         value = getattr(options, name, None)

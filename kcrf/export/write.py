@@ -12,7 +12,7 @@ from kcrf.export.onnx_file import onnx_file
 from kcrf.export.tensorflow_function import classifier_function, tagger_function
 from kcrf.files import write_aside
 from kcrf.runs.names import BERT_CONFIG, CONFIG, VOCABULARY
-from kcrf.taggers.open import open_model
+from kcrf.taggers.open_model import open_model
 
 __all__ = ["FORMATS", "export_model"]
 

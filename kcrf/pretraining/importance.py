@@ -13,7 +13,7 @@ from kcrf.readers.windows import windows
 from kcrf.runs.exported import is_exported
 from kcrf.taggers.classifier import Classifier, TextClassifier
 from kcrf.taggers.decoding import Tagger
-from kcrf.taggers.open import open_model
+from kcrf.taggers.open_model import open_model
 from kcrf.tokenizers.vocabularies import continues_word
 
 __all__ = ["IMPORTANT", "TaskModel", "importance_writer", "important_words"]

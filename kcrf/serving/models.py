@@ -7,7 +7,7 @@ from os import PathLike
 from typing import Any
 
 from kcrf.taggers import EntityRecognizer, TextClassifier, WordSegmenter
-from kcrf.taggers.open import open_run
+from kcrf.taggers.open_model import open_run
 
 __all__ = ["PATHS", "LoadedBeforeFork", "ServedModel", "load_models"]
 

@@ -2,7 +2,7 @@
 
 from kcrf.taggers.classifier import Classification, TextClassifier
 from kcrf.taggers.decoding import Tagger
-from kcrf.taggers.open import load_tagger
+from kcrf.taggers.open_model import load_tagger
 from kcrf.taggers.use import Entity, EntityRecognizer, WordSegmenter
 
 __all__ = [

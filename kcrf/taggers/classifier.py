@@ -13,7 +13,7 @@ import numpy as np
 from kcrf.metrics import classification_scores, regression_scores
 from kcrf.readers.padding import inference_batches
 from kcrf.runs.errors import NOT_FINITE, DivergedError
-from kcrf.taggers.open import open_model
+from kcrf.taggers.open_model import open_model
 
 __all__ = ["Classification", "Classifier", "TextClassifier", "load_classifier"]
 

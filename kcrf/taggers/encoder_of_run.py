@@ -9,7 +9,7 @@ from kcrf.files import read_json
 from kcrf.models import save_pretrained
 from kcrf.readers import PieceReader
 from kcrf.runs import RunFolder
-from kcrf.taggers.open import open_model
+from kcrf.taggers.open_model import open_model
 from kcrf.taggers.setup import load_setup
 
 __all__ = ["open_bert", "reader_of"]

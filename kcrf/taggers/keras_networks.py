@@ -10,9 +10,9 @@ from kcrf.backend import COMPILES_SHAPES, JIT_PAYS_FOR_INFERENCE, keras, ops
 from kcrf.layers import ConditionalRandomField, ViterbiTags
 from kcrf.runs import RunFolder
 from kcrf.runs.errors import NOT_FINITE, DivergedError
+from kcrf.taggers.classification_model import build_classifier
 from kcrf.taggers.network import Arrays, ClassificationNetwork, KerasNetwork
 from kcrf.taggers.networks import build_network, crf_of, mask_of
-from kcrf.taggers.pooled import build_classifier
 from kcrf.taggers.setup import Setup
 from kcrf.taggers.temperature import best_temperature
 from kcrf.tags import TagScheme

@@ -4,7 +4,7 @@ from kcrf.backend import keras, ops
 from kcrf.layers import ConditionalRandomField
 from kcrf.readers import WordReader
 from kcrf.readers.pieces import CASES
-from kcrf.taggers.berts import build_bert, combine_states
+from kcrf.taggers.bert import build_bert, combine_states
 from kcrf.taggers.encoders import embed, embed_words, encode
 from kcrf.taggers.vectors import embed_vectors
 from kcrf.taggers.word_vectors import embed_tokens

@@ -15,7 +15,7 @@ from kcrf.taggers.k_best import join_windows
 from kcrf.taggers.known_spans import Known, check_spans, latin_runs, matches, overlapping
 from kcrf.taggers.line_segmenter import LineSegmenter
 from kcrf.taggers.linear_networks import LinearTaggingNetwork
-from kcrf.taggers.open import load_tagger
+from kcrf.taggers.open_model import load_tagger
 from kcrf.taggers.ready import ready_segmenter
 from kcrf.taggers.tokens import as_given
 

@@ -2,7 +2,7 @@
 
 from kcrf.adversarial import adversarial, gradient_penalty, virtual_adversarial
 from kcrf.runs.settings import Settings
-from kcrf.taggers.open import load_tagger
+from kcrf.taggers.open_model import load_tagger
 from kcrf.training.train import resume_tagger, train_classifier, train_segmenter, train_tagger
 
 __all__ = [

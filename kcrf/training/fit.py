@@ -10,13 +10,13 @@ from kcrf.runs.records import last_advice
 from kcrf.taggers.encoder_of_run import open_bert
 from kcrf.taggers.networks import HEAD, crf_of
 from kcrf.training.callbacks import EpochBatches, Epochs, Interruption
+from kcrf.training.distillation import taught_windows
 from kcrf.training.history import TrainingHistory
 from kcrf.training.plan import RunPlan
 from kcrf.training.precision import precision
 from kcrf.training.progress import fit_with_progress
 from kcrf.training.rates import learning_rate
 from kcrf.training.state import load_history
-from kcrf.training.taught import taught_windows
 from kcrf.training.trainers import trainer_of
 
 __all__ = ["fit"]

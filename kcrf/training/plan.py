@@ -12,7 +12,7 @@ from kcrf.runs.resolve import batch_size_for, resolve_data
 from kcrf.taggers.encoder_of_run import reader_of
 from kcrf.taggers.setup import load_setup
 from kcrf.training.data import RunData
-from kcrf.training.taught import check_teacher, unlabeled_items
+from kcrf.training.distillation import check_teacher, unlabeled_items
 from kcrf.training.trainers import trainer_of
 
 __all__ = ["RunPlan", "load_plan", "plan_run"]

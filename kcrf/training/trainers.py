@@ -9,10 +9,10 @@ from kcrf.distillation import (
 )
 from kcrf.monitor import CRFMonitor
 from kcrf.taggers import Tagger
+from kcrf.taggers.classification_model import build_classifier
 from kcrf.taggers.classifier import Classifier
 from kcrf.taggers.keras_networks import KerasClassificationNetwork, KerasTaggingNetwork
 from kcrf.taggers.networks import build_network, crf_of
-from kcrf.taggers.pooled import build_classifier
 from kcrf.training.batches import Batches, held_out_batch
 
 __all__ = ["trainer_of"]

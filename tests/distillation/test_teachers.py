@@ -16,7 +16,7 @@ from kcrf.distillation.teachers import expected_targets, join_counts, split_coun
 from kcrf.models import build_transformer_model, save_pretrained
 from kcrf.runs import RunFolder, Settings
 from kcrf.taggers import load_tagger
-from kcrf.training import resume_tagger, taught, train_classifier, train_tagger
+from kcrf.training import distillation, resume_tagger, train_classifier, train_tagger
 
 TINY = Settings(task="ner", width=8, depth=1, batch_size=16, epochs=2, learning_rate=0.02, seed=3)
 CORPUS = load_mini("ner")
@@ -139,8 +139,8 @@ def test_a_taught_run_goes_on_to_the_same_weights_without_its_teacher(student, t
 
 def test_answers_that_were_not_yet_written_are_asked_for_anew(student, tmp_path, monkeypatch):
     train_tagger(student, **PARTS, out=tmp_path / "whole")
-    asked, load = [], taught.load_tagger
-    monkeypatch.setattr(taught, "load_tagger", lambda path: asked.append(path) or load(path))
+    asked, load = [], distillation.load_tagger
+    monkeypatch.setattr(distillation, "load_tagger", lambda path: asked.append(path) or load(path))
     with pytest.raises(KeyboardInterrupt):
         train_tagger(student, **PARTS, out=tmp_path / "run", progress=Interrupts(1))
     assert len(asked) == 1

@@ -14,7 +14,7 @@ from kcrf.pretraining.importance import IMPORTANT, TaskModel, importance_writer
 from kcrf.pretraining.windows import Windows, iterate_lines, write_tokens
 from kcrf.runs import Settings
 from kcrf.taggers import TextClassifier
-from kcrf.taggers.open import load_tagger
+from kcrf.taggers.open_model import load_tagger
 from kcrf.tokenizers import Tokenizer
 from kcrf.training import train_classifier, train_tagger
 

@@ -20,9 +20,9 @@ from kcrf.models import build_transformer_model, save_pretrained
 from kcrf.readers import CharacterReader, PieceReader, Vocabulary
 from kcrf.runs import DivergedError, RunFolder, SettingError, Settings, read_run
 from kcrf.taggers import EntityRecognizer, TextClassifier
+from kcrf.taggers.classification_model import build_classifier
 from kcrf.taggers.classifier import load_classifier
 from kcrf.taggers.networks import build_network
-from kcrf.taggers.pooled import build_classifier
 from kcrf.tags import bio
 from kcrf.training import resume_tagger, train_classifier, train_segmenter
 from kcrf.training.progress import TrainingProgress

@@ -3,7 +3,7 @@
 from kcrf.backend import keras, ops
 from kcrf.layers.dense import TruncatedNormal
 from kcrf.layers.pooling import FirstToken
-from kcrf.taggers.berts import build_bert, combine_states, layer_numbers
+from kcrf.taggers.bert import build_bert, combine_states, layer_numbers
 from kcrf.taggers.encoders import encode
 from kcrf.taggers.networks import from_scratch, mask_of
 from kcrf.taggers.vectors import embed_vectors
