@@ -10,7 +10,7 @@ from kcrf.backend import keras
 from kcrf.checkpoints import open_checkpoint, write_safetensors
 from kcrf.models import build_transformer_model, save_pretrained
 
-pytestmark = pytest.mark.once  # layers and loading run on every backend in test_models.py
+pytestmark = pytest.mark.once  # layers and loading run on every backend in the other files
 
 SIZES = {
     "vocab_size": 23,
