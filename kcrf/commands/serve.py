@@ -111,9 +111,9 @@ def _named_runs(arguments):
 
 def _ready():
     """The model that comes with kcrf, by its name."""
-    from kcrf.taggers.ready import ready_segmenter
+    from kcrf.taggers.built_in_model import built_in_segmenter
 
-    return {"words": str(ready_segmenter())}
+    return {"words": str(built_in_segmenter())}
 
 
 def _check(folders):

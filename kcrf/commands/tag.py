@@ -57,9 +57,9 @@ def _add_segment_options(parser):
 
 def _segment(options):
     if options.model is None:
-        from kcrf.taggers.ready import ready_segmenter
+        from kcrf.taggers.built_in_model import built_in_segmenter
 
-        options.model = str(ready_segmenter())
+        options.model = str(built_in_segmenter())
     if options.force_words and options.words is None:
         raise ValueError("--force-words needs --words FILE. Received: no --words")
     with checked_input(options, "cws") as lines:

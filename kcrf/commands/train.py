@@ -52,10 +52,10 @@ def _train(options):
     _train_once(options.out, settings, sources, "train", options.overwrite)
 
 
-def _train_once(out, settings, sources, what, overwrite=False):
+def _train_once(out, settings, sources, mode, overwrite=False):
     """Trains or resumes one run, and prints its scores."""
     try:
-        tagger, scores = _run_training(out, settings, sources, what, overwrite)
+        tagger, scores = _run_training(out, settings, sources, mode, overwrite)
     except KeyboardInterrupt:
         command = f"kcrf train --resume {shlex.quote(str(out))}"
         raise KeyboardInterrupt(f"continue with: {command}" if _is_resumable(out) else "") from None
@@ -74,15 +74,15 @@ def _train_seeds(options, settings, sources):
     from kcrf.runs import DivergedError, read_run
 
     runs, diverged, sources = {}, [], with_hashes(sources, settings)
-    for one, folder, what in plan_seeds(options.out, settings, sources, options.seeds, options.overwrite):
+    for seed_settings, folder, mode in plan_seeds(options.out, settings, sources, options.seeds, options.overwrite):
         try:
-            if what != "keep":
-                _run_training(folder, one, sources, what, options.overwrite, f"seed {one.seed}")
-            runs[one.seed] = read_run(folder)
+            if mode != "keep":
+                _run_training(folder, seed_settings, sources, mode, options.overwrite, f"seed {seed_settings.seed}")
+            runs[seed_settings.seed] = read_run(folder)
         except KeyboardInterrupt:
             raise KeyboardInterrupt("continue with the same command") from None
         except DivergedError as error:
-            diverged.append(one.seed)
+            diverged.append(seed_settings.seed)
             if len(diverged) == options.seeds:
                 raise DivergedError(f"all {options.seeds} runs failed. The last one: {error}") from None
     metric = next(iter(runs.values())).settings.get("metric")
@@ -92,7 +92,7 @@ def _train_seeds(options, settings, sources):
     print(report)
 
 
-def _run_training(out, settings, sources, what, overwrite, title="training"):
+def _run_training(out, settings, sources, mode, overwrite, title="training"):
     """Trains; returns the tagger and the scores. Keras is imported only once options and data are valid."""
     parts, unlabelled = _read_parts(settings, sources), _read_unlabelled(settings.task, sources)
     _check_augmentation(settings)
@@ -101,7 +101,7 @@ def _run_training(out, settings, sources, what, overwrite, title="training"):
         from kcrf.training.progress import TrainingProgress
 
     progress = TrainingProgress(title)
-    if what == "resume":
+    if mode == "resume":
         return resume_tagger(out, *parts, progress=progress, unlabelled=unlabelled)
     return train_tagger(settings, *parts, out, progress, sources, overwrite, unlabelled)
 

@@ -134,12 +134,12 @@ def _arguments(setting):
 def _choices(setting):
     """The values that an option may have in any run, a list; empty if there is no choice."""
     option = option_of(setting)
-    rows = [task.choices[setting.name] for task in TASKS.values() if setting.name in task.choices]
+    choices_of_tasks = [task.choices[setting.name] for task in TASKS.values() if setting.name in task.choices]
     if isinstance(option.choices, dict):
-        rows += option.choices.values()
+        choices_of_tasks += option.choices.values()
     elif option.choices is not None:
-        rows.append(option.choices)
-    return list(dict.fromkeys(value for row in rows for value in row))
+        choices_of_tasks.append(option.choices)
+    return list(dict.fromkeys(value for choices in choices_of_tasks for value in choices))
 
 
 def _number_or_auto(text):
@@ -186,10 +186,10 @@ def _bert_of_run(options):
 
 def given_settings(options, settings):
     """The settings that are among parsed options, by name; paths are absolute."""
-    given = {field.name: (field, getattr(options, field.name, None)) for field in options_of(settings)}
+    values = {field.name: (field, getattr(options, field.name, None)) for field in options_of(settings)}
     return {
         name: os.path.abspath(value) if option_of(field).is_path else value
-        for name, (field, value) in given.items()
+        for name, (field, value) in values.items()
         if value is not None
     }
 
@@ -206,9 +206,9 @@ def _assignment(name, value):
     return _flag(name) if value is True else f"{_flag(name)} {value}"
 
 
-def refuse_beside_resume(options, settings=Settings, others=_NOT_SETTINGS):
+def refuse_beside_resume(options, settings=Settings, other_options=_NOT_SETTINGS):
     """Raises ValueError if there is any option besides --resume: for a field of the settings, or one of the others."""
-    names = (*others, *(field.name for field in options_of(settings)))
-    given = sorted(_flag(name) for name in names if getattr(options, name, None) is not None)
-    if given:
-        raise ValueError(f"--resume continues with the settings of the run. Received: also {', '.join(given)}")
+    names = (*other_options, *(field.name for field in options_of(settings)))
+    flags = sorted(_flag(name) for name in names if getattr(options, name, None) is not None)
+    if flags:
+        raise ValueError(f"--resume continues with the settings of the run. Received: also {', '.join(flags)}")

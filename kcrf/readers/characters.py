@@ -93,7 +93,9 @@ class CharacterReader:
         if ngrams is not None:
             rows["ngrams"] = ngrams
         parts = [
-            Window({name: row[start:end] for name, row in rows.items()}, np.arange(end - start), start, (keep, stop))
+            Window(
+                {name: values[start:end] for name, values in rows.items()}, np.arange(end - start), start, (keep, stop)
+            )
             for start, end, keep, stop in windows(text)
         ]
         return Reading(units, parts)

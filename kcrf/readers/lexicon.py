@@ -63,11 +63,11 @@ class Lexicon:
         Args:
             counts: A mapping from words to how often. Words of other than 2 to 5 characters are left out.
         """
-        more = Counter()
+        additions = Counter()
         for word, count in counts.items():
             if len(word) in LENGTHS:
-                more[fold_text(word)] += count
-        return Lexicon(self.words + more, self.strings + more)
+                additions[fold_text(word)] += count
+        return Lexicon(self.words + additions, self.strings + additions)
 
     def encode(self, text):
         """For each character and length, the kind of the word that may begin there, and of that which may end there.
@@ -170,9 +170,9 @@ def cross_fitted(lexicon, sentences, copies=None, parts=10):
     cuts = [len(sentences) * i // parts for i in range(parts + 1)]
     for start, stop in zip(cuts, cuts[1:]):
         part = sentences[start:stop]
-        others = lexicon.without(part) if part else lexicon
+        held_out_lexicon = lexicon.without(part) if part else lexicon
         for sentence, altered in zip(part, copies[start:stop], strict=True):
-            yield from ((text, others) for text in (sentence, *altered))
+            yield from ((text, held_out_lexicon) for text in (sentence, *altered))
 
 
 def _words(texts, sentences):

@@ -102,4 +102,4 @@ def _row_bucket(rows, batch_size):
 
 def _pad_inputs(inputs, length, count=None):
     """Dicts of rows as one dict of arrays `(count, length, ...)`."""
-    return {name: pad([row[name] for row in inputs], length, count=count) for name in inputs[0]}
+    return {name: pad([window[name] for window in inputs], length, count=count) for name in inputs[0]}

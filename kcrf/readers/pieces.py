@@ -140,7 +140,7 @@ class PieceReader:
         units, first = self._units(encoded)
         rows = None if self.vectors is None else self._vectors_of_pieces(text, encoded)
         cases = [case_of(text[start:end]) for start, end in units.tolist()] if self.word_case else []
-        found = []
+        parts = []
         marked = with_stops(text)
         last_characters = [marked[i - 1] for i in ends.tolist()]
         overlap = min(_OVERLAP, self._limit // 4)
@@ -150,8 +150,8 @@ class PieceReader:
             inputs = self._inputs(ids[start:end], positions, cases[before:behind])
             if rows is not None:
                 inputs["vectors"] = np.pad(rows[start:end], ((1, 1), (0, 0)))  # [CLS] and [SEP] have none
-            found.append(Window(inputs, positions, before, tuple(keep)))
-        return Reading(units, found)
+            parts.append(Window(inputs, positions, before, tuple(keep)))
+        return Reading(units, parts)
 
     def _inputs(self, ids, positions, cases):
         length = len(ids) + 2
@@ -164,8 +164,8 @@ class PieceReader:
 
     def with_vectors(self, vectors):
         """The same reader with word vectors."""
-        given = (self.config, self.vocabulary, self.lower_case, self.word_case)
-        return PieceReader(*given, **self.splitting, vectors=vectors)
+        arguments = (self.config, self.vocabulary, self.lower_case, self.word_case)
+        return PieceReader(*arguments, **self.splitting, vectors=vectors)
 
     def get_config(self):
         """A dict of plain values from which, with the vocabulary, `from_config` makes the same reader."""
@@ -218,9 +218,9 @@ class PieceReader:
 
 def _row(length, positions, values):
     """A list of ints, with the values at their positions and 0 elsewhere."""
-    row = np.zeros(length, int)
-    row[positions] = values
-    return row.tolist()
+    array = np.zeros(length, int)
+    array[positions] = values
+    return array.tolist()
 
 
 def case_of(word):

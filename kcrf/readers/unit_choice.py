@@ -31,8 +31,8 @@ def choose_units(sentences):
     ('words', 'characters')
     """
     sample = sentences[:: -(-len(sentences) // _SAMPLE)] if sentences else []
-    found = [Sentence(sentence.text, []) for sentence in sample]
-    has_words = min(_mean_length(sample), _mean_length(found)) >= _WORDS_FROM
+    untokenized = [Sentence(sentence.text, []) for sentence in sample]
+    has_words = min(_mean_length(sample), _mean_length(untokenized)) >= _WORDS_FROM
     entities = sum(len(sentence.spans) for sentence in sample)
     return "words" if has_words and len(_cut(sample, splits_of(sample))) <= _MOST_CUT * entities else "characters"
 
@@ -85,10 +85,10 @@ def _tokens(sentence, splits=""):
 
 def _cut(sentences, splits=""):
     """`(sentence, span)` of each entity that begins or ends inside a token."""
-    found = []
+    cut_entities = []
     for sentence in sentences:
         if sentence.spans:
             tokens = _tokens(sentence, splits)
             starts, ends = {start for start, _ in tokens}, {end for _, end in tokens}
-            found += [(sentence, s) for s in sentence.spans if s[0] not in starts or s[1] not in ends]
-    return found
+            cut_entities += [(sentence, s) for s in sentence.spans if s[0] not in starts or s[1] not in ends]
+    return cut_entities

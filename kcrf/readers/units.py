@@ -108,4 +108,8 @@ def with_copies(items, copies=None):
     >>> with_copies(["a", "b"], [["A"], []])
     ['a', 'A', 'b']
     """
-    return [x for item, more in zip(items, copies or [()] * len(items), strict=True) for x in (item, *more)]
+    return [
+        x
+        for item, copies_of_item in zip(items, copies or [()] * len(items), strict=True)
+        for x in (item, *copies_of_item)
+    ]

@@ -36,17 +36,17 @@ def read_vectors(path, wanted=frozenset(), most=None):
         ValueError: A line is not a word with as many finite numbers as the others have, or the file has fewer words
             than its first line says. Names file and line, of a binary file the number of the word.
     """
-    found = {}
+    vectors = {}
     try:
         rows = islice(_vectors_in(path), None if wanted else most)
         for number, (word, vector) in enumerate(rows):
-            if word not in found and (most is None or number < most or word in wanted):
-                found[word] = vector()
+            if word not in vectors and (most is None or number < most or word in wanted):
+                vectors[word] = vector()
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(f"{path}: cannot be unpacked ({error})") from error
-    if not found:
+    if not vectors:
         raise ValueError(f"{path}: needs words with their vectors. Received: a file without any that is needed")
-    return list(found), np.stack(list(found.values())).astype("float32", copy=False)
+    return list(vectors), np.stack(list(vectors.values())).astype("float32", copy=False)
 
 
 def _vectors_in(path):
@@ -89,10 +89,10 @@ def _of_text(path, file, words, width):
     for number, line in enumerate(file, skipped + 1):
         line = line.rstrip(b"\r\n ")
         word, *values = line.split(b" ") if width is None else line.rsplit(b" ", width)
-        first, *more = word.split(b" ")
+        first, *inner_words = word.split(b" ")
         if width is None:
             width = len(values)
-        is_word = word and b"\t" not in word and not any(map(_is_number, more))
+        is_word = word and b"\t" not in word and not any(map(_is_number, inner_words))
         if not is_word or not values or len(values) != width:
             raise _bad_line(path, number, line, width)
         yield word.decode("utf-8", "replace"), partial(_numbers, path, number, line, values)
@@ -122,10 +122,10 @@ def _of_binary(path, file, words, width):
     size, buffer, start = 4 * width, b"", 0
     for number in range(1, words + 1):
         while (end := buffer.find(b" ", start)) < 0 or len(buffer) - end <= size:
-            more = file.read(_CHUNK + size)
-            if not more:
+            chunk = file.read(_CHUNK + size)
+            if not chunk:
                 raise ValueError(f"{path}: needs {words} words, as its first line says. Received: {number - 1}")
-            buffer, start = buffer[start:] + more, 0
+            buffer, start = buffer[start:] + chunk, 0
         word = buffer[start:end].lstrip(b"\n").decode("utf-8", "replace")
         start = end + 1 + size
         yield word, partial(_floats, path, number, word, buffer[end + 1 : start])

@@ -108,8 +108,8 @@ class WordVectors:
 
     def share_known(self, texts, units):
         """The share of the units of some texts around which a word is known."""
-        known = [self.encode(*pair).any(axis=1) for pair in zip(texts, units, strict=True)]
-        return float(np.concatenate(known).mean())
+        has_vector = [self.encode(*pair).any(axis=1) for pair in zip(texts, units, strict=True)]
+        return float(np.concatenate(has_vector).mean())
 
     def arrays(self):
         """A dict of arrays, for a file, from which `from_arrays` makes the same."""

@@ -27,14 +27,14 @@ def windows(text, limit=BUCKETS[-1], overlap=16):
     [(0, 4, 0, 4), (4, 8, 4, 8)]
     """
     text = with_stops(text) if isinstance(text, str) else text
-    found, start, keep = [], 0, 0
+    bounds, start, keep = [], 0, 0
     while len(text) - start > limit:
         end = start + limit
         cut = _cut_after(_SENTENCE_ENDS, text, start, end) or _cut_after(_PAUSES, text, start, end)
         end, next_start, next_keep = (cut, cut, cut) if cut else (end, end - overlap, end - overlap // 2)
-        found.append((start, end, keep, next_keep))
+        bounds.append((start, end, keep, next_keep))
         start, keep = next_start, next_keep
-    return [*found, (start, len(text), keep, len(text))] if text else []
+    return [*bounds, (start, len(text), keep, len(text))] if text else []
 
 
 def with_stops(text):

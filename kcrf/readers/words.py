@@ -152,9 +152,14 @@ class WordReader:
 
     def get_config(self):
         """A dict of plain values from which `from_config` makes the same reader."""
-        config, known = {"splits": self.splits}, self.vocabulary
-        if known is not None:
-            config = {"tokens": known.words, "characters": known.characters, "features": known.features, **config}
+        config, vocabulary = {"splits": self.splits}, self.vocabulary
+        if vocabulary is not None:
+            config = {
+                "tokens": vocabulary.words,
+                "characters": vocabulary.characters,
+                "features": vocabulary.features,
+                **config,
+            }
         return config if self.ngrams is None else {**config, "ngrams": self.ngrams.get_config()}
 
     @classmethod
@@ -192,7 +197,7 @@ def _reading(text, units, first, rows):
     """The `Reading` of a text, whose words begin at a row of the rows of all texts."""
     marked = with_stops(text)
     last_characters = [marked[end - 1] for end in units[:, 1].tolist()]
-    found = [
+    parts = [
         Window(
             {name: array[first + start : first + end] for name, array in rows.items()},
             np.arange(end - start),
@@ -201,4 +206,4 @@ def _reading(text, units, first, rows):
         )
         for start, end, keep, stop in windows(last_characters)
     ]
-    return Reading(units, found)
+    return Reading(units, parts)

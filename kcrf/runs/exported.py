@@ -82,10 +82,10 @@ class _FileOfTexts:
 
     def read_vectors(self) -> dict[str, np.ndarray]:
         """As `RunFolder.read_vectors`, with empty vectors: the network has them."""
-        known = self.read_json("vectors.json")
-        words, longest = known.get("words"), known.get("longest")
+        entries = self.read_json("vectors.json")
+        words, longest = entries.get("words"), entries.get("longest")
         if not isinstance(longest, int) or not isinstance(words, list) or not all(isinstance(w, str) for w in words):
-            raise ValueError(f"{self.file('vectors.json')}: needs words and longest. Received: {str(known)[:80]}")
+            raise ValueError(f"{self.file('vectors.json')}: needs words and longest. Received: {str(entries)[:80]}")
         text = "\n".join(words).encode("utf-8", "surrogatepass")
         return {
             "words": np.frombuffer(text, np.uint8),
@@ -197,10 +197,10 @@ def _threads() -> int:
     """One for each processor that this process may use, or fewer if OMP_NUM_THREADS says so."""
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
-        given = int(os.environ.get("OMP_NUM_THREADS", ""))
+        requested = int(os.environ.get("OMP_NUM_THREADS", ""))
     except ValueError:
         return available
-    return min(given, available) if given > 0 else available
+    return min(requested, available) if requested > 0 else available
 
 
 def _reason(error: Exception) -> str:

@@ -87,25 +87,25 @@ def read_transitions(path):
     return labels, scheme and scheme.allowed_transitions, matrices
 
 
-def predictions_text(sentences, found):
+def predictions_text(sentences, predicted):
     """The content of `predictions.jsonl`: a line for each held-out sentence. Words have the label "".
 
     Args:
         sentences: List of `kcrf.corpora.Sentence`.
         found: For each a list of `(start, end[, label], probability)`.
     """
-    return "".join(f"{json_line(_prediction(*pair))}\n" for pair in zip(sentences, found, strict=True))
+    return "".join(f"{json_line(_prediction(*pair))}\n" for pair in zip(sentences, predicted, strict=True))
 
 
-def _prediction(sentence, found):
+def _prediction(sentence, predicted):
     return {
         "text": sentence.text,
         "gold": [[start, end, *(label or [""])] for start, end, *label in sentence.spans],
-        "found": [[start, end, *(label or [""]), round(confidence, 6)] for start, end, *label, confidence in found],
+        "found": [[start, end, *(label or [""]), round(confidence, 6)] for start, end, *label, confidence in predicted],
     }
 
 
-def classifications_text(examples, found):
+def classifications_text(examples, predicted):
     """The content of `predictions.jsonl` of a classifier: a line for each held-out text.
 
     Args:
@@ -113,12 +113,15 @@ def classifications_text(examples, found):
         found: For each a `kcrf.taggers.Classification`. Numbers, for regression, are written whole.
     """
     lines = []
-    for example, item in zip(examples, found, strict=True):
+    for example, item in zip(examples, predicted, strict=True):
         if item.probability is None:
-            gold, more = float(example.label), {}
+            gold, extra = float(example.label), {}
         else:
-            gold, more = example.label, {"probabilities": {name: round(p, 6) for name, p in item.probabilities.items()}}
-        lines.append(classified_line(*example.texts, gold=gold, found=item.label, **more))
+            gold, extra = (
+                example.label,
+                {"probabilities": {name: round(p, 6) for name, p in item.probabilities.items()}},
+            )
+        lines.append(classified_line(*example.texts, gold=gold, found=item.label, **extra))
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -139,23 +142,23 @@ def _read_prediction(path, line, text):
     try:
         length = len(sentence["text"])
         gold = [(int(start), int(end), str(label)) for start, end, label in sentence["gold"]]
-        found = [(int(start), int(end), str(label), float(p)) for start, end, label, p in sentence["found"]]
+        predicted = [(int(start), int(end), str(label), float(p)) for start, end, label, p in sentence["found"]]
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(
             f"{path}:{line}: needs text, gold [[start, end, label], ...] and found [[start, end, label, confidence], "
             f"...]. Received: {in_words(error)}"
         ) from None
-    for span in gold + found:
+    for span in gold + predicted:
         if not 0 <= span[0] < span[1] <= length:
             raise ValueError(f"{path}:{line}: needs 0 <= start < end <= {length}. Received: {span}")
-    return {"text": sentence["text"], "gold": gold, "found": found}
+    return {"text": sentence["text"], "gold": gold, "found": predicted}
 
 
 def _read_classification(path, line, item):
-    texts, gold, found = [item.get("text"), item.get("text_b", "")], item["gold"], item.get("found")
+    texts, gold, predicted = [item.get("text"), item.get("text_b", "")], item["gold"], item.get("found")
     probabilities = item.get("probabilities", {})
-    is_number = isinstance(gold, (int, float)) and isinstance(found, (int, float))
-    is_label = isinstance(gold, str) and isinstance(probabilities, dict) and {gold, found} <= probabilities.keys()
+    is_number = isinstance(gold, (int, float)) and isinstance(predicted, (int, float))
+    is_label = isinstance(gold, str) and isinstance(probabilities, dict) and {gold, predicted} <= probabilities.keys()
     in_range = (
         is_number or is_label and all(isinstance(p, (int, float)) and 0 <= p <= 1 for p in probabilities.values())
     )
@@ -168,7 +171,7 @@ def _read_classification(path, line, item):
         "text": texts[0],
         "text_b": item.get("text_b"),
         "gold": gold,
-        "found": found,
+        "found": predicted,
         "probabilities": probabilities,
     }
 

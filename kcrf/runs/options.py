@@ -131,15 +131,15 @@ class Option:
 
     def default_of(self, name: str, kind: Kind) -> Any:
         """The default in a kind of run: None where it depends on the run, and the task does not have the option."""
-        own = kind.task.defaults if kind.task else {}
+        task_defaults = kind.task.defaults if kind.task else {}
         if self.by_task and isinstance(self.default, dict) and kind.task and name not in kind.task.settings:
             return None
-        return own[name] if name in own else kind.pick(self.default)
+        return task_defaults[name] if name in task_defaults else kind.pick(self.default)
 
     def choices_of(self, name: str, kind: Kind) -> Any:
         """The choices in a kind of run, a tuple or None."""
-        own = kind.task.choices if kind.task else {}
-        return own[name] if name in own else kind.pick(self.choices)
+        task_choices = kind.task.choices if kind.task else {}
+        return task_choices[name] if name in task_choices else kind.pick(self.choices)
 
 
 _TYPES: dict[type, tuple[str, Callable[[Any], bool]]] = {  # NumPy's numbers are numbers too
@@ -159,8 +159,8 @@ def option(default: Any, help: str, group: str | None = None, **attributes: Any)
 
 def option_of(setting: "Field[Any]") -> Option:
     """The `Option` of a dataclass field."""
-    found: Option = setting.metadata["option"]
-    return found
+    option: Option = setting.metadata["option"]
+    return option
 
 
 def options_of(settings: Any) -> "list[Field[Any]]":
@@ -279,11 +279,11 @@ def default_in_words(setting: "Field[Any]", show: Callable[[Any], str] = repr) -
     defaults = declared.default if isinstance(declared.default, dict) else {"": declared.default}
     if declared.only is not None and declared.only.name in ("bert", "head"):  # one of the defaults is left
         defaults = {"": next(iter(defaults.values()))}
-    first, *others = defaults.values()
-    own = [task for task in TASKS.values() if task.defaults.get(name, first) != first]
-    texts = [] if declared.by_task and own == _tasks_with(name) else [words(first)]
-    texts += [f"{words(value)} with --bert" for value in others if value != first and "bert" in defaults]
-    return ", ".join([*texts, *(f"{words(task.defaults[name])} for {task.name}" for task in own)])
+    first, *other_defaults = defaults.values()
+    differing_tasks = [task for task in TASKS.values() if task.defaults.get(name, first) != first]
+    texts = [] if declared.by_task and differing_tasks == _tasks_with(name) else [words(first)]
+    texts += [f"{words(value)} with --bert" for value in other_defaults if value != first and "bert" in defaults]
+    return ", ".join([*texts, *(f"{words(task.defaults[name])} for {task.name}" for task in differing_tasks)])
 
 
 def describe(settings: "Iterable[Field[Any]]") -> str:

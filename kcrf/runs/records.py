@@ -89,7 +89,7 @@ def _progress(log):
     score = next((name for name in log[-1] if name.startswith("valid_")), None)
     if score is None:
         return {}
-    scores = [row[score] for row in log]
+    scores = [record[score] for record in log]
     improves = len(log) - scores.index(max(scores)) <= max(1, len(log) // 10)
     return {"best_score": max(scores), "improves": improves if len(log) > 1 else None}
 

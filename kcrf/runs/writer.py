@@ -134,13 +134,13 @@ class RunWriter(RunFolder):
         """Writes the transitions: a list of `(epoch, matrix)`, matrices as nested lists."""
         self.save_text(TRANSITIONS, transitions_text(scheme, epochs))
 
-    def save_predictions(self, sentences: Iterable[Sentence], found: Iterable[Sequence[tuple]]) -> None:
+    def save_predictions(self, sentences: Iterable[Sentence], predicted: Iterable[Sequence[tuple]]) -> None:
         """Writes what was found in held-out `Sentence`s: for each a list of `(start, end[, label], probability)`."""
-        self.save_text(PREDICTIONS, predictions_text(sentences, found))
+        self.save_text(PREDICTIONS, predictions_text(sentences, predicted))
 
-    def save_classifications(self, examples: Iterable[Example], found: Iterable[Any]) -> None:
+    def save_classifications(self, examples: Iterable[Example], predicted: Iterable[Any]) -> None:
         """Writes what was found for held-out `Example`s: for each an object with label, probability, probabilities."""
-        self.save_text(PREDICTIONS, classifications_text(examples, found))
+        self.save_text(PREDICTIONS, classifications_text(examples, predicted))
 
     def save_scores(self, scores: Mapping[str, Any]) -> None:
         """Writes the scores of the kept weights, which completes the run."""

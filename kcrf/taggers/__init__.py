@@ -2,8 +2,9 @@
 
 from kcrf.taggers.classifier import Classification, TextClassifier
 from kcrf.taggers.decoding import Tagger
+from kcrf.taggers.entity_recognizer import Entity, EntityRecognizer
 from kcrf.taggers.open_model import load_tagger
-from kcrf.taggers.use import Entity, EntityRecognizer, WordSegmenter
+from kcrf.taggers.word_segmenter import WordSegmenter
 
 __all__ = [
     "Classification",

@@ -79,5 +79,5 @@ def _convolved(states):
     After Mozafari et al. 2020, https://arxiv.org/abs/2008.06460.
     """
     layers = ops.stack([FirstToken(name=f"First-{i}")(state) for i, state in enumerate(states)], axis=1)
-    found = keras.layers.Conv1D(_FILTERS, 3, padding="same", activation="relu", name="Pool-Convolution")(layers)
-    return ops.max(found, axis=1)
+    convolved = keras.layers.Conv1D(_FILTERS, 3, padding="same", activation="relu", name="Pool-Convolution")(layers)
+    return ops.max(convolved, axis=1)

@@ -78,11 +78,15 @@ class Classifier:
             numbers = scores[:, 0] * self._deviation + self._mean
             return [Classification(number) for number in numbers.tolist()]
         scores = np.exp(scores - scores.max(axis=1, keepdims=True))  # (texts, labels)
-        found = []
-        for row in (scores / scores.sum(axis=1, keepdims=True)).tolist():
-            best = int(np.argmax(row))
-            found.append(Classification(self.labels[best], row[best], dict(zip(self.labels, row, strict=True))))
-        return found
+        classifications = []
+        for probabilities in (scores / scores.sum(axis=1, keepdims=True)).tolist():
+            best = int(np.argmax(probabilities))
+            classifications.append(
+                Classification(
+                    self.labels[best], probabilities[best], dict(zip(self.labels, probabilities, strict=True))
+                )
+            )
+        return classifications
 
     def _scores(self, texts, batch_size, on_batch):
         """The outputs of the model in double precision, `(texts, labels)`."""
@@ -100,9 +104,12 @@ class Classifier:
         """The scores of what this classifier finds for `kcrf.corpora.Example`s, a dict."""
         return self.score(examples, self.classify([example.texts for example in examples]))
 
-    def score(self, examples, found):
+    def score(self, examples, classifications):
         """As `scores`, for `Classification`s that were found before."""
-        gold, predicted = [example.label for example in examples], [item.label for item in found]
+        gold, predicted = (
+            [example.label for example in examples],
+            [classification.label for classification in classifications],
+        )
         if not self.labels:
             return regression_scores(list(map(float, gold)), predicted)
         return classification_scores(gold, predicted, self.labels)

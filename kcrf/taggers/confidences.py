@@ -11,7 +11,8 @@ __all__ = ["possible_spans", "span_confidences", "without_overlaps"]
 def span_confidences(network, spans, batches):
     """The posterior probabilities of spans.
 
-    A span is looked up in the window that keeps its first unit; if it ends after that window, up to its end.
+    The window that keeps the first unit of a span gives its probability. If the span ends after that window, the
+    probability is that of the part inside the window.
 
     Args:
         network: The network of a `Tagger`.
@@ -21,18 +22,18 @@ def span_confidences(network, spans, batches):
     Returns:
         For each text a list of floats, 1 for a span that begins in no window.
     """
-    found = [[1.0] * len(row) for row in spans]
+    probabilities = [[1.0] * len(spans_inside) for spans_inside in spans]
     for windows, scores in batches:
         inside = [_spans_in_window(window, spans[number]) for number, window in windows]
-        values = network.span_confidences(scores, [[span for _, span in row] for row in inside])
-        for (number, _), row, confidences in zip(windows, inside, values, strict=True):
-            for (index, _), confidence in zip(row, confidences.tolist(), strict=True):
-                found[number][index] = confidence
-    return found
+        values = network.span_confidences(scores, [[span for _, span in spans_inside] for spans_inside in inside])
+        for (number, _), spans_inside, confidences in zip(windows, inside, values, strict=True):
+            for (index, _), confidence in zip(spans_inside, confidences.tolist(), strict=True):
+                probabilities[number][index] = confidence
+    return probabilities
 
 
 def _spans_in_window(window, spans):
-    """Those of sorted spans that begin in what the window keeps: `(index, span in positions of the window)`."""
+    """The spans that begin in the kept part of a window: `(index, span in positions of the window)`."""
     (start, stop), first, positions = window.keep, window.first, window.positions
     low, high = (bisect_left(spans, unit, key=itemgetter(0)) for unit in (start, stop))
     return [
@@ -42,7 +43,7 @@ def _spans_in_window(window, spans):
 
 
 def possible_spans(scheme, likely):
-    """The entities whose tags are all likely enough. The posterior of any other is below that of one of its tags.
+    """The entities whose tags are all likely. The probability of an entity is at most the smallest one of its tags.
 
     Args:
         scheme: A `TagScheme` with types.
@@ -51,21 +52,21 @@ def possible_spans(scheme, likely):
     Returns:
         A sorted list of `(start, end, label)`.
     """
-    found = []
+    candidates = []
     for label in scheme.types:
         (single,), (first, inside, last) = (scheme.encode([(0, length, label)], length) for length in (1, 3))
-        found += [(start, start + 1, label) for start in np.flatnonzero(likely[:, single]).tolist()]
+        candidates += [(start, start + 1, label) for start in np.flatnonzero(likely[:, single]).tolist()]
         for start in np.flatnonzero(likely[:, first]).tolist():
             for end in range(start + 1, len(likely)):
                 if likely[end, last]:
-                    found.append((start, end + 1, label))
+                    candidates.append((start, end + 1, label))
                 if not likely[end, inside]:
                     break
-    return sorted(found)
+    return sorted(candidates)
 
 
 def without_overlaps(spans, confidences, min_confidence):
-    """The spans that are sure enough; of those that overlap, the surest.
+    """The spans with at least `min_confidence`; among overlapping spans, the most confident one.
 
     Args:
         spans: List of `(start, end, label)`.

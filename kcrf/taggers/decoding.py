@@ -7,7 +7,7 @@ from kcrf.readers import spans_of_units
 from kcrf.readers.padding import inference_batches
 from kcrf.taggers.confidences import possible_spans, span_confidences, without_overlaps
 from kcrf.taggers.k_best import best_of_window, join_windows
-from kcrf.taggers.known_spans import allowed_tags, in_units, write_tags
+from kcrf.taggers.span_constraints import allowed_tags, in_units, write_tags
 
 __all__ = ["Tagger", "ignore"]
 
@@ -70,63 +70,66 @@ class Tagger:
         """All scores are divided by it before probabilities are computed."""
         return self.network.temperature
 
-    def spans(self, texts, batch_size=64, on_batch=ignore, confidence=False, known=None, tokens=None):
+    def spans(self, texts, batch_size=64, on_batch=ignore, confidence=False, constraints=None, tokens=None):
         """The spans of each text.
 
         Args:
             texts: List of strings of any length.
             batch_size: Windows of up to 128 positions in a batch. Defaults to 64.
             on_batch: Called after each batch with the number of characters whose tags it decided.
-            confidence: Whether to append to each span the posterior probability that exactly this span is there.
-                Defaults to False.
-            known: A `Known` in characters for each text. What it leaves open is found as if all other tag sequences
-                had no probability. Defaults to None: nothing is known.
-            tokens: For each text a list of the `(start, end)` of its tokens, in characters, for a model whose units are
-                words. Defaults to None: it cuts the texts itself.
+            confidence: Whether to append to each span its posterior probability. Defaults to False.
+            constraints: A `SpanConstraints` in characters for each text. The other spans and all probabilities are
+                conditioned on them. Defaults to None: no constraints.
+            tokens: For each text a list of the `(start, end)` of its tokens, in characters, for a word-level model.
+                Defaults to None: the model splits the texts into tokens.
 
         Returns:
             For each text a list of `(start, end)`, `(start, end, label)`, or either followed by a probability.
         """
         readings = self.reader.read(texts, tokens)
-        known = self._in_units(texts, readings, known)
-        sure = confidence or self.min_confidence is not None
-        batches = self._decode(texts, readings, batch_size, on_batch, known, with_scores=sure)
+        constraints = self._in_units(texts, readings, constraints)
+        with_scores = confidence or self.min_confidence is not None
+        batches = self._decode(texts, readings, batch_size, on_batch, constraints, with_scores)
+        confidences = None
         if self.min_confidence is not None:
-            found, sure = self._likely_spans(readings, batches, known)
+            spans_in_units, confidences = self._likely_spans(readings, batches, constraints)
         elif confidence:
-            found, sure = self._best_spans_and_confidences(readings, batches, known)
+            spans_in_units, confidences = self._best_spans_and_confidences(readings, batches, constraints)
         else:
-            found, sure = self._best_spans(readings, batches, known), None
+            spans_in_units = self._best_spans(readings, batches, constraints)
         spans = [
-            spans_of_units(self.scheme, reading.units, row, len(text))
-            for text, reading, row in zip(texts, readings, found, strict=True)
+            spans_of_units(self.scheme, reading.units, spans_of_text, len(text))
+            for text, reading, spans_of_text in zip(texts, readings, spans_in_units, strict=True)
         ]
         if not confidence:
             return spans
-        # A text without units may be a word all the same: of no probability but 1.
-        return [[(*span, p) for span, p in zip(row, ps or [1.0])] for row, ps in zip(spans, sure, strict=True)]
-
-    def _in_units(self, texts, readings, known):
-        """`known` in units of the model, None for each text of which nothing is known."""
-        if known is None:
-            return [None] * len(texts)
+        # A text without units may still be a word; its probability is 1.
         return [
-            in_units(self.scheme, reading.units, item, len(text)) if any(item) else None
-            for text, reading, item in zip(texts, readings, known, strict=True)
+            [(*span, p) for span, p in zip(spans_of_text, confidences_of_text or [1.0])]
+            for spans_of_text, confidences_of_text in zip(spans, confidences, strict=True)
         ]
 
-    def _best_spans(self, readings, batches, known):
+    def _in_units(self, texts, readings, constraints):
+        """The constraints in units of the model; None for each text without constraints."""
+        if constraints is None:
+            return [None] * len(texts)
+        return [
+            in_units(self.scheme, reading.units, constraint, len(text)) if any(constraint) else None
+            for text, reading, constraint in zip(texts, readings, constraints, strict=True)
+        ]
+
+    def _best_spans(self, readings, batches, constraints):
         """The spans of the best path of each text, in units."""
         tags = [[0] * len(reading.units) for reading in readings]
         for windows, _, paths in batches:
             for (number, window), path in zip(windows, paths, strict=True):
                 tags[number][slice(*window.keep)] = window.kept(path).tolist()
-        for row, item in zip(tags, known, strict=True):
-            write_tags(self.scheme, item, row)
-        return [self._spans_of(row) for row in tags]
+        for tags_of_text, constraint in zip(tags, constraints, strict=True):
+            write_tags(self.scheme, constraint, tags_of_text)
+        return [self._spans_of(tags_of_text) for tags_of_text in tags]
 
     def _spans_of(self, tags):
-        """The spans of the tags of a text. Where two windows meet, a piece of an entity is left out."""
+        """The spans of the tags of a text, without the pieces of entities that windows cut off."""
         spans = self.scheme.decode(tags)
         if not self.scheme.types:
             return spans
@@ -136,102 +139,105 @@ class Tagger:
         start, end, label = span
         return self.scheme.encode([(0, end - start, label)], end - start)
 
-    def _best_spans_and_confidences(self, readings, batches, known):
+    def _best_spans_and_confidences(self, readings, batches, constraints):
         """The spans of the best path of each text, in units, and their posteriors."""
         batches = list(batches)
-        found = self._best_spans(readings, batches, known)
-        return found, span_confidences(self.network, found, [batch[:2] for batch in batches])
+        spans = self._best_spans(readings, batches, constraints)
+        return spans, span_confidences(self.network, spans, [batch[:2] for batch in batches])
 
-    def _likely_spans(self, readings, batches, known):
+    def _likely_spans(self, readings, batches, constraints):
         """The entities whose posterior is at least `min_confidence`, in units, and their posteriors."""
-        seen = [batch[:2] for batch in batches]
-        marginals = self._marginals(readings, seen)
-        for rows, item in zip(marginals, known, strict=True):
-            write_tags(self.scheme, item, rows)
+        scored = [batch[:2] for batch in batches]
+        marginals = self._marginals(readings, scored)
+        for rows, constraint in zip(marginals, constraints, strict=True):
+            write_tags(self.scheme, constraint, rows)
         spans = [possible_spans(self.scheme, rows >= self.min_confidence) for rows in marginals]
-        sure = span_confidences(self.network, spans, seen)
-        chosen = [without_overlaps(row, ps, self.min_confidence) for row, ps in zip(spans, sure, strict=True)]
-        return [row for row, _ in chosen], [ps for _, ps in chosen]
+        confidences = span_confidences(self.network, spans, scored)
+        chosen = [
+            without_overlaps(candidates, ps, self.min_confidence)
+            for candidates, ps in zip(spans, confidences, strict=True)
+        ]
+        return [candidates for candidates, _ in chosen], [ps for _, ps in chosen]
 
     def _marginals(self, readings, batches):
-        """The posterior probability of every tag of each unit, `(units, tags)` for each text."""
-        found = [np.zeros((len(reading.units), len(self.scheme))) for reading in readings]
+        """The marginals of each text, `(units, tags)`."""
+        marginals = [np.zeros((len(reading.units), len(self.scheme))) for reading in readings]
         for windows, scores in batches:
             for (number, window), rows in zip(windows, self.network.marginals(scores), strict=True):
-                found[number][slice(*window.keep)] = window.kept(rows)
-        return found
+                marginals[number][slice(*window.keep)] = window.kept(rows)
+        return marginals
 
     def marginals(self, texts, batch_size=64, on_batch=ignore):
-        """The units of each text and their posteriors: pairs `(units, 2)`, in characters, and `(units, tags)`."""
+        """The units of each text and their marginals: pairs `(units, 2)`, in characters, and `(units, tags)`."""
         readings = self.reader.read(texts)
         batches = self._decode(texts, readings, batch_size, on_batch, [None] * len(texts))
-        found = self._marginals(readings, (batch[:2] for batch in batches))
-        return [(reading.units, rows) for reading, rows in zip(readings, found, strict=True)]
+        marginals = self._marginals(readings, (batch[:2] for batch in batches))
+        return [(reading.units, rows) for reading, rows in zip(readings, marginals, strict=True)]
 
     def entropies(self, texts, batch_size=64, on_batch=ignore):
-        """The entropy of the tag sequences of each text in nats, an array; of several windows the sum."""
-        readings, found = self.reader.read(texts), np.zeros(len(texts))
+        """The entropy of the tag sequences of each text in nats, an array; the sum if a text has several windows."""
+        readings, entropies = self.reader.read(texts), np.zeros(len(texts))
         for windows, scores, _ in self._decode(texts, readings, batch_size, on_batch, [None] * len(texts)):
-            np.add.at(found, [number for number, _ in windows], self.network.entropies(scores))
-        return found
+            np.add.at(entropies, [number for number, _ in windows], self.network.entropies(scores))
+        return entropies
 
-    def top_k(self, texts, k, batch_size=64, on_batch=ignore, known=None, tokens=None):
-        """The spans of the k most probable tag sequences of each text, best first. Equal ones are added up.
+    def top_k(self, texts, k, batch_size=64, on_batch=ignore, constraints=None, tokens=None):
+        """The spans of the k best tag sequences of each text. The probabilities of equal results are added.
 
         Args:
-            texts, batch_size, on_batch, known, tokens: As for `spans`.
-            k: How many tag sequences.
+            texts, batch_size, on_batch, constraints, tokens: As for `spans`.
+            k: The number of tag sequences.
 
         Returns:
-            For each text a list of at most k `(probability, spans)`.
+            For each text a list of at most k `(probability, spans)`, best first.
         """
         if not isinstance(k, int | np.integer) or k < 1:
             raise ValueError(f"`k` must be a positive integer. Received: {k!r}")
         readings = self.reader.read(texts, tokens)
-        best = [{} for _ in texts]  # of each text: from what a window keeps to the best ways to tag that
-        known = self._in_units(texts, readings, known)
-        for windows, scores, _ in self._decode(texts, readings, batch_size, on_batch, known):
+        best = [{} for _ in texts]  # for each text: from the kept part of a window to its best tag sequences
+        constraints = self._in_units(texts, readings, constraints)
+        for windows, scores, _ in self._decode(texts, readings, batch_size, on_batch, constraints):
             for (number, window), paths, likely in zip(windows, *self.network.best_paths(scores, k), strict=True):
                 if window.keep[0] < window.keep[1]:
                     best[number][window.keep] = best_of_window(window, paths, likely)
-        found = []
-        for text, reading, ways, item in zip(texts, readings, best, known, strict=True):
+        analyses = []
+        for text, reading, ways, constraint in zip(texts, readings, best, constraints, strict=True):
             sequences = [(list(tags), p) for tags, p in join_windows([ways[keep] for keep in sorted(ways)], k)]
             for tags, _ in sequences:
-                write_tags(self.scheme, item, tags)
-            found.append(self._analyses(text, reading, sequences))
-        return found
+                write_tags(self.scheme, constraint, tags)
+            analyses.append(self._analyses(text, reading, sequences))
+        return analyses
 
     def _analyses(self, text, reading, sequences):
-        """`(probability, spans)` of `(tags, log probability)`, best first. Sequences with the same spans are one."""
-        found = {}
+        """`(probability, spans)` of `(tags, log probability)`, best first; sequences with the same spans are merged."""
+        probabilities = {}
         for tags, score in sequences:
             spans = tuple(spans_of_units(self.scheme, reading.units, self._spans_of(tags), len(text)))
-            found[spans] = found.get(spans, 0.0) + float(np.exp(score))
-        return sorted(((p, list(spans)) for spans, p in found.items()), key=lambda item: -item[0])
+            probabilities[spans] = probabilities.get(spans, 0.0) + float(np.exp(score))
+        return sorted(((p, list(spans)) for spans, p in probabilities.items()), key=lambda item: -item[0])
 
-    def _decode(self, texts, readings, batch_size, on_batch, known, with_scores=True):
+    def _decode(self, texts, readings, batch_size, on_batch, constraints, with_scores=True):
         """Yields `(windows, scores, paths)` of each batch.
 
         These are a list of `(number of the text, Window)`, the scores of the network and `(windows, time)` tags.
         """
         for windows, inputs in inference_batches(readings, batch_size, self.network.few_shapes):
-            allowed = self._allowed(windows, known, next(iter(inputs.values())).shape[:2])
+            allowed = self._allowed(windows, constraints, next(iter(inputs.values())).shape[:2])
             paths, scores = self.network.decode(inputs, allowed, len(windows), with_scores)
             yield windows, scores, paths
             on_batch(sum(_characters(texts[number], readings[number], window) for number, window in windows))
 
-    def _allowed(self, windows, known, shape):
-        """What is added to the emission scores of a batch of this shape: -inf where a tag is not allowed."""
+    def _allowed(self, windows, constraints, shape):
+        """An array to add to the emissions of a batch of this shape: -inf for tags that are not allowed, else 0."""
         allowed = np.zeros((*shape, len(self.scheme)), "float32")
-        for row, (number, window) in zip(allowed, windows):
-            if known[number] is not None:
-                may = allowed_tags(self.scheme, known[number], window.first, len(window.positions))
-                row[window.positions] = np.where(may, 0.0, -np.inf)
+        for scores, (number, window) in zip(allowed, windows):
+            if constraints[number] is not None:
+                may = allowed_tags(self.scheme, constraints[number], window.first, len(window.positions))
+                scores[window.positions] = np.where(may, 0.0, -np.inf)
         return allowed
 
     def expected_counts(self, sentences, constraints=None, temperature=1.0, batch_size=64, on_batch=ignore):
-        """How often each tag and each transition is expected in each window of some sentences.
+        """The expected counts of tags and transitions in each window of the sentences.
 
         Args:
             sentences: List of `kcrf.corpora.Sentence`, whose tokens are used.
@@ -243,19 +249,19 @@ class Tagger:
         """
         texts = [sentence.text for sentence in sentences]
         readings = self.reader.read(texts, [sentence.tokens for sentence in sentences])
-        found = [{} for _ in texts]
+        counts_of_texts = [{} for _ in texts]
         for windows, scores, _ in self._decode(texts, readings, batch_size, on_batch, [None] * len(texts)):
             counts = self.network.expected_counts(scores, constraints, temperature)
             for (number, window), tags, steps in zip(windows, *counts, strict=True):
-                found[number][window.first, window.keep] = tags[window.positions], steps
-        return [[counts[window] for window in sorted(counts)] for counts in found]
+                counts_of_texts[number][window.first, window.keep] = tags[window.positions], steps
+        return [[counts[window] for window in sorted(counts)] for counts in counts_of_texts]
 
     def fit_temperature(self, inputs, tags):
-        """Sets the temperature to the one under which tags of held-out sentences are most probable.
+        """Sets the temperature that maximizes the likelihood of the tags of a validation set.
 
         Args:
             inputs: A batch of inputs, a dict of arrays `(windows, time, ...)`.
-            tags: `(windows, time)`, -1 where unknown. With fewer than 1,000 known ones the temperature is 1.
+            tags: `(windows, time)`, -1 for unknown tags. With fewer than 1,000 known tags, the temperature is 1.
         """
         self.network.fit_temperature(inputs, tags)
 
@@ -270,11 +276,11 @@ class Tagger:
         return np.concatenate([rows[number] for number in sorted(rows)])
 
     def scores(self, sentences, training_words=None):
-        """The scores of what this tagger finds in sentences.
+        """The scores of the predictions of this tagger.
 
         Args:
-            sentences: List of `kcrf.corpora.Sentence`.
-            training_words: For segmentation: the words that count as known. Defaults to None.
+            sentences: List of `kcrf.corpora.Sentence` with the gold spans.
+            training_words: For segmentation: the in-vocabulary words. Defaults to None.
 
         Returns:
             A dict, as `segmentation_scores` or `entity_scores` return it.
@@ -282,17 +288,17 @@ class Tagger:
         return self.score(sentences, self.spans_of(sentences), training_words)
 
     def spans_of(self, sentences, confidence=False):
-        """What `spans` returns for a list of `kcrf.corpora.Sentence`, whose tokens are used."""
+        """As `spans`, for a list of `kcrf.corpora.Sentence` with their tokens."""
         texts, tokens = [sentence.text for sentence in sentences], [sentence.tokens for sentence in sentences]
         return self.spans(texts, confidence=confidence, tokens=tokens)
 
-    def score(self, sentences, found, training_words=None):
-        """As `scores`, for spans that were found before."""
+    def score(self, sentences, predicted, training_words=None):
+        """As `scores`, for spans that have been predicted before."""
         if self.scheme.types:
-            return entity_scores([sentence.spans for sentence in sentences], found)
+            return entity_scores([sentence.spans for sentence in sentences], predicted)
         gold, words = (
             [[s.text[start:end] for start, end in spans] for s, spans in zip(sentences, rows, strict=True)]
-            for rows in ([sentence.spans for sentence in sentences], found)
+            for rows in ([sentence.spans for sentence in sentences], predicted)
         )
         return segmentation_scores(gold, words, training_words)
 

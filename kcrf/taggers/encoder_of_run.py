@@ -30,15 +30,15 @@ def reader_of(bert, layers=None, lower_case=None, word_case=False):
     """
     if not is_run(bert):
         return PieceReader.of_bert(bert, layers, lower_case, word_case)
-    known = load_setup(RunFolder(bert)).reader
-    if not isinstance(known, PieceReader):
+    reader_of_run = load_setup(RunFolder(bert)).reader
+    if not isinstance(reader_of_run, PieceReader):
         raise ValueError(f"{bert}: needs a run that was trained with --bert. Received: one without")
-    there = known.config["num_hidden_layers"]
+    there = reader_of_run.config["num_hidden_layers"]
     if layers is not None and layers > there:
         raise ValueError(f"{bert}: has {there} layers. Received: bert_layers={layers}")
-    config = {**known.config, "num_hidden_layers": layers or there}
-    lower_case = known.lower_case if lower_case is None else lower_case
-    return PieceReader(config, known.vocabulary, lower_case, word_case, **known.splitting)
+    config = {**reader_of_run.config, "num_hidden_layers": layers or there}
+    lower_case = reader_of_run.lower_case if lower_case is None else lower_case
+    return PieceReader(config, reader_of_run.vocabulary, lower_case, word_case, **reader_of_run.splitting)
 
 
 @contextmanager

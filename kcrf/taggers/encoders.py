@@ -78,11 +78,11 @@ def _transformer(x, mask, width, depth, dropout):
     """Pre-norm transformer layers with sinusoidal positions."""
     x = L.Dense(width, name="Projection")(x)
     x = x + SinusoidalPositions(name="Positions")(x)
-    seen = mask[:, None, :]  # (batch, 1, time): every query attends to the real keys
+    attended = mask[:, None, :]  # (batch, 1, time): every query attends to the real keys
     for i in range(depth):
         y = L.LayerNormalization(name=f"Attention-{i}-Norm")(x)
         heads = max(1, width // 64)
-        y = L.MultiHeadAttention(heads, width // heads, name=f"Attention-{i}")(y, y, attention_mask=seen)
+        y = L.MultiHeadAttention(heads, width // heads, name=f"Attention-{i}")(y, y, attention_mask=attended)
         x = x + L.Dropout(dropout)(y)
         y = L.LayerNormalization(name=f"FeedForward-{i}-Norm")(x)
         y = L.Dense(4 * width, activation="gelu", name=f"FeedForward-{i}-Up")(y)

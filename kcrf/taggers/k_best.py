@@ -41,7 +41,7 @@ def join_windows(windows, k):
     """
     beams = [(0.0, None)]  # log probability, and the tags as a linked list from the last window to the first
     for ways in windows:
-        longer = [(score + more, (before, tags)) for score, before in beams for tags, more in ways.items()]
+        longer = [(score + addend, (before, tags)) for score, before in beams for tags, addend in ways.items()]
         beams = sorted(longer, key=lambda beam: -beam[0])[:k]
     return [(_tags_of(link), score) for score, link in beams]
 
@@ -99,10 +99,10 @@ def _forbidden(scheme, size):
 
 def _follow(posterior, before, at, k):
     """The tags `(batch, k, time)` of paths, from their ends `(batch, k)` to their beginnings."""
-    found = np.full((len(at), k, posterior.mask.shape[1]), -1)
+    paths = np.full((len(at), k, posterior.mask.shape[1]), -1)
     for number in range(posterior.mask.shape[1] - 1, -1, -1):
         real = np.flatnonzero(number < posterior.counts)
-        found[real, :, posterior.order[real, number]] = at[real] // k
+        paths[real, :, posterior.order[real, number]] = at[real] // k
         if number:
             at = np.take_along_axis(before[number - 1].reshape(len(at), -1), at, axis=1)
-    return found
+    return paths

@@ -9,7 +9,7 @@ from kcrf.readers.code_points import BOUNDARY, code_points
 from kcrf.readers.ngrams import REACH, columns_of_text, hashed
 from kcrf.readers.padding import BUCKETS
 from kcrf.readers.windows import windows
-from kcrf.taggers.known_spans import latin_runs
+from kcrf.taggers.span_constraints import latin_runs
 
 __all__ = ["LineSegmenter"]
 
@@ -83,8 +83,8 @@ class LineSegmenter:
         starts = self._model.scheme.allowed_starts[tags]
         if keeps is not None:  # windows overlap
             sequence = np.concatenate([packing.order[: step.stop - step.start] for step in packing.steps])
-            kept = (packing.index >= keeps[sequence, 0]) & (packing.index < keeps[sequence, 1])
-            is_start[packing.index[kept] + REACH] = starts[kept]
+            is_kept = (packing.index >= keeps[sequence, 0]) & (packing.index < keeps[sequence, 1])
+            is_start[packing.index[is_kept] + REACH] = starts[is_kept]
         else:
             is_start[packing.index + REACH] = starts
         return is_start
@@ -120,11 +120,11 @@ def _windows(parts, firsts, lengths):
     short = np.setdiff1d(np.arange(len(parts)), long, assume_unique=True)
     rows = [[firsts[i] + place for place in window] for i in long for window in windows(parts[i])]
     starts, ends, *keeps = np.array(rows).T
-    kept = np.stack([firsts[short], firsts[short] + lengths[short]], axis=1)
+    bounds = np.stack([firsts[short], firsts[short] + lengths[short]], axis=1)
     return (
         np.concatenate([firsts[short], starts]),
         np.concatenate([lengths[short], ends - starts]),
-        np.concatenate([kept, np.stack(keeps, axis=1)]),
+        np.concatenate([bounds, np.stack(keeps, axis=1)]),
     )
 
 

@@ -39,9 +39,9 @@ def best_temperature(layer, emissions, tags):
         return 1.0
     low, high = math.log(_LOWEST), math.log(_HIGHEST)
     for _ in range(_STEPS):
-        left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-        if likelihoods(math.exp(left)).sum() > likelihoods(math.exp(right)).sum():
-            high = right
+        lower, upper = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+        if likelihoods(math.exp(lower)).sum() > likelihoods(math.exp(upper)).sum():
+            high = upper
         else:
-            low = left
+            low = lower
     return round(math.exp((low + high) / 2), 2)

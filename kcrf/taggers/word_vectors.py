@@ -33,10 +33,10 @@ def embed_tokens(sizes, word_dropout):
     features = keras.Input((None, WordVocabulary.width), dtype="int32", name="features")
     words = L.Embedding(sizes[0], _WORD_WIDTH, name="Embedding-Token")(tokens)
     words = L.Dropout(word_dropout, noise_shape=(None, None, 1), name="Embedding-Token-Dropout")(words)
-    known = L.Embedding(sizes[2], _FEATURE_WIDTH, name="Embedding-Feature")(features)
-    known = L.Reshape((-1, WordVocabulary.width * _FEATURE_WIDTH), name="Embedding-Feature-Flat")(known)
+    surface = L.Embedding(sizes[2], _FEATURE_WIDTH, name="Embedding-Feature")(features)
+    surface = L.Reshape((-1, WordVocabulary.width * _FEATURE_WIDTH), name="Embedding-Feature-Flat")(surface)
     inputs = {"tokens": tokens, "spelling": spelling, "features": features}
-    return inputs, L.Concatenate()([words, _read_characters(spelling, sizes[1]), known])
+    return inputs, L.Concatenate()([words, _read_characters(spelling, sizes[1]), surface])
 
 
 def _read_characters(spelling, size):

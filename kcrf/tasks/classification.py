@@ -66,8 +66,8 @@ class Classification:
 
     def hold_out(self, examples: list[Any], seed: int) -> tuple[list[Any], list[Any]]:
         """The examples without a tenth, and that tenth. Labels are drawn in proportion."""
-        kept = len(examples) - max(1, len(examples) // 10)
-        return sample(examples, kept, seed, self.labels_to_balance(examples))
+        train_size = len(examples) - max(1, len(examples) // 10)
+        return sample(examples, train_size, seed, self.labels_to_balance(examples))
 
     def vocabulary_text(self, example: Any) -> str:
         """The text, of a pair both."""
@@ -82,10 +82,12 @@ class Classification:
         """Whether texts are pairs, and the labels or the range of the numbers."""
         train = parts["train"]
         is_pair = train[0].text_b is not None
-        odd = next((e for part in parts.values() for e in part if (e.text_b is not None) is not is_pair), None)
-        if odd is not None:
+        deviating = next((e for part in parts.values() for e in part if (e.text_b is not None) is not is_pair), None)
+        if deviating is not None:
             needed = "a pair of texts, as the first has" if is_pair else "one text, as the first has"
-            raise ValueError(f"{odd.source}: needs {needed}. Received: {len(odd.texts) - (odd.text_b is None)}")
+            raise ValueError(
+                f"{deviating.source}: needs {needed}. Received: {len(deviating.texts) - (deviating.text_b is None)}"
+            )
         labels, decided = [example.label for example in train], user.metric or user.labels
         if user.metric in REGRESSION_METRICS or not decided and have_decimals(labels):
             return replace(_numbers(user, parts), pairs=is_pair)
@@ -116,10 +118,10 @@ class Classification:
     def unlabeled_items(self, texts: Sequence[Any], pairs: bool) -> list[Any]:
         """The texts as pairs; the second of a single text is None."""
         items = [(text, None) if isinstance(text, str) else tuple(text) for text in texts]
-        odd = next((item for item in items if len(item) != 2 or (item[1] is not None) != pairs), None)
-        if odd is not None:
+        deviating = next((item for item in items if len(item) != 2 or (item[1] is not None) != pairs), None)
+        if deviating is not None:
             needed = "pairs of texts" if pairs else "single texts"
-            raise ValueError(f"`unlabelled` needs {needed}, as the training part has them. Received: {odd!r}")
+            raise ValueError(f"`unlabelled` needs {needed}, as the training part has them. Received: {deviating!r}")
         return items
 
     def unlabeled_windows(self, data: Any, reader: Reader, items: list[Any]) -> list[Any]:
@@ -165,12 +167,12 @@ def _numbers(user: Any, parts: Any) -> DataFacts:
 
 def _check_for_numbers(examples: list[Example]) -> None:
     """Refuses the first label that is no number where nearly all are: without it, they would be learnt as numbers."""
-    odd = [example for example in examples if as_number(example.label) is None]
+    not_numbers = [example for example in examples if as_number(example.label) is None]
     numbers = [example.label for example in examples if as_number(example.label) is not None]
-    if odd and len(odd) <= len(examples) / 10 and have_decimals(numbers):
+    if not_numbers and len(not_numbers) <= len(examples) / 10 and have_decimals(numbers):
         raise ValueError(
-            f"{odd[0].source}: needs a number, as {len(numbers)} of {len(examples)} labels are; metric='accuracy' "
-            f"treats them as names. Received: {odd[0].label!r}"
+            f"{not_numbers[0].source}: needs a number, as {len(numbers)} of {len(examples)} labels are; "
+            f"metric='accuracy' treats them as names. Received: {not_numbers[0].label!r}"
         )
 
 
@@ -208,6 +210,6 @@ def _labels(user: Any, parts: Any) -> DataFacts:
     return DataFacts(labels=labels, metric=CLASSIFICATION_METRICS[0])
 
 
-def _some(labels: Any, most: int = 10) -> str:
+def _some(labels: Any, limit: int = 10) -> str:
     """The first labels, for a message."""
-    return ", ".join(labels[:most]) + f" and {len(labels) - most} more" * (len(labels) > most)
+    return ", ".join(labels[:limit]) + f" and {len(labels) - limit} more" * (len(labels) > limit)

@@ -120,9 +120,9 @@ def tagged_windows(
             chosen = tags[window.first : window.first + len(window.positions)]
             if whole_spans:
                 chosen = _without_cut_spans(scheme, chosen)
-            row = np.full(window.length, -1)
-            row[window.positions] = chosen
-            windows.append((window.inputs, row.tolist()))
+            tags_of_window = np.full(window.length, -1)
+            tags_of_window[window.positions] = chosen
+            windows.append((window.inputs, tags_of_window.tolist()))
     return windows
 
 

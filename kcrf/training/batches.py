@@ -22,12 +22,12 @@ def held_out_batch(reader, sentences, scheme, limit=256):
     Returns:
         `(inputs, tags)`, as `kcrf.readers.padding.training_batch` returns them.
     """
-    known = [
+    relabeled = [
         Sentence(s.text, [span for span in s.spans if not scheme.types or span[2] in scheme.types], s.tokens)
         for s in [sentence for sentence in sentences if sentence.text][:limit]
     ]
-    readings = reader.read([sentence.text for sentence in known], [sentence.tokens for sentence in known])
-    return training_batch(tagged_windows(known, readings, scheme)[:limit])
+    readings = reader.read([sentence.text for sentence in relabeled], [sentence.tokens for sentence in relabeled])
+    return training_batch(tagged_windows(relabeled, readings, scheme)[:limit])
 
 
 class Batches(keras.utils.PyDataset):
@@ -70,15 +70,15 @@ class Batches(keras.utils.PyDataset):
     def draw(self, epoch):
         """Draws the batches of an epoch. Epochs are counted from 0."""
         random, batches = np.random.default_rng([self._seed, epoch]), []
-        left = []
+        leftover = []
         for length in sorted(self._buckets) if self._carry else self._buckets:
-            windows, size = [*self._buckets[length], *left], self._sizes[length]
+            windows, size = [*self._buckets[length], *leftover], self._sizes[length]
             order = random.permutation(len(windows))
             if self._any_length:
                 order = _by_length(order, windows, size)
             if self._carry and length != max(self._buckets):
-                order, rest = np.split(order, [len(order) // size * size])
-                left = [windows[i] for i in rest]
+                order, remaining = np.split(order, [len(order) // size * size])
+                leftover = [windows[i] for i in remaining]
             order = np.resize(order, -(-len(order) // size) * size)  # repeats the first ones to fill up the last batch
             batches += [(length, [windows[i] for i in chosen]) for chosen in order.reshape(-1, size)]
         random.shuffle(batches)

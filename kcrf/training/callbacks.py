@@ -114,11 +114,11 @@ class Epochs(keras.callbacks.SwapEMAWeights):
         super().on_epoch_end(epoch, logs)  # averages
         for monitor in self._monitors:
             monitor.on_epoch_end(epoch, logs)
-        row = self._scored(epoch, logs)
-        is_best = self._history.add(row, self._transitions())
+        record = self._scored(epoch, logs)
+        is_best = self._history.add(record, self._transitions())
         self._save(is_best)
         if self._report:
-            self._report(row)
+            self._report(record)
         self.model.stop_training = self._history.is_done()
 
     def _scored(self, epoch, logs):
@@ -131,8 +131,8 @@ class Epochs(keras.callbacks.SwapEMAWeights):
             )
         valid = self._tagger.scores(self._valid)[self._tagger.metric] or 0.0
         seconds = round(time.perf_counter() - self._start, 1)
-        row = {"epoch": epoch + 1, "loss": loss, f"valid_{self._tagger.metric}": valid, "seconds": seconds}
-        return {**row, **{name: float(value) for name, value in logs.items() if name not in row}}
+        record = {"epoch": epoch + 1, "loss": loss, f"valid_{self._tagger.metric}": valid, "seconds": seconds}
+        return {**record, **{name: float(value) for name, value in logs.items() if name not in record}}
 
     def _transitions(self):
         """The transitions of the CRF as nested lists, or None."""

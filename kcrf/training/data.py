@@ -56,8 +56,8 @@ def read_data(user: Settings, train: Any, valid: Any, test: Any = None, unlabell
         ValueError: A part has no text, or an item is not what the task takes.
     """
     task = task_of(user.task)
-    given = {"train": train, "valid": valid, "test": test}
-    whole = {name: task.check(name, list(part)) for name, part in given.items() if part is not None}
+    datasets = {"train": train, "valid": valid, "test": test}
+    whole = {name: task.check(name, list(part)) for name, part in datasets.items() if part is not None}
     parts = whole
     if user.limit is not None:
         items, _ = sample(whole["train"], user.limit, user.seed, task.labels_to_balance(whole["train"]))

@@ -13,7 +13,7 @@ from kcrf.runs.names import SCORES, TEACHER
 from kcrf.taggers import load_tagger
 from kcrf.taggers.classifier import load_classifier
 
-__all__ = ["check_teacher", "taught_windows", "unlabeled_items"]
+__all__ = ["check_teacher", "distillation_windows", "unlabeled_items"]
 
 
 def check_teacher(user, data, facts):
@@ -75,7 +75,7 @@ def unlabeled_items(user, task, texts, pairs):
     return task.unlabeled_items(texts, pairs)
 
 
-def taught_windows(plan, folder):
+def distillation_windows(plan, folder):
     """The windows of a plan; with a teacher, with its predictions in their targets.
 
     The predictions are read from the run folder, or computed and written there.

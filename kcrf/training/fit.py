@@ -10,7 +10,7 @@ from kcrf.runs.records import last_advice
 from kcrf.taggers.encoder_of_run import open_bert
 from kcrf.taggers.networks import HEAD, crf_of
 from kcrf.training.callbacks import EpochBatches, Epochs, Interruption
-from kcrf.training.distillation import taught_windows
+from kcrf.training.distillation import distillation_windows
 from kcrf.training.history import TrainingHistory
 from kcrf.training.plan import RunPlan
 from kcrf.training.precision import precision
@@ -35,7 +35,7 @@ def fit(plan: RunPlan, folder: RunWriter, progress: Any = None) -> tuple[Any, di
     """
     config, reader = plan.config, plan.reader
     trainer, parts = trainer_of(config.task), plan.data.parts
-    batches = trainer.batches(config.training, taught_windows(plan, folder))
+    batches = trainer.batches(config.training, distillation_windows(plan, folder))
     set_random_seed(config.training.seed)  # the teacher may have drawn numbers
     with Interruption() as interruption:
         tagger, advice = _fit(plan, folder, batches, progress, interruption)

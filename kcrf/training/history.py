@@ -28,7 +28,7 @@ class TrainingHistory:
         self._epochs, self._patience, self._score, self._sign = epochs, patience, score, -1 if least else 1
         self.rows, self.transitions = [], []
 
-    def add(self, row, transitions=None):
+    def add(self, record, transitions=None):
         """Adds an epoch.
 
         Args:
@@ -40,11 +40,11 @@ class TrainingHistory:
             last.
         """
         before = self._best()
-        self.rows.append(row)
+        self.rows.append(record)
         if transitions is not None:
-            self.transitions.append([row["epoch"], transitions])
+            self.transitions.append([record["epoch"], transitions])
         found_nothing = before is not None and self._sign > 0 and not before[self._score]  # a loss of 0 is the best
-        return before is None or found_nothing and row[self._score] >= 0 or row is self._best()
+        return before is None or found_nothing and record[self._score] >= 0 or record is self._best()
 
     def is_done(self):
         """Whether all epochs are over, or `patience` of them since the best one."""

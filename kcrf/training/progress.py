@@ -30,15 +30,15 @@ class TrainingProgress(keras.callbacks.Callback):
         if self._done % 5 == 0:
             self._bar.update(self._task, completed=self._done)
 
-    def report(self, row):
+    def report(self, record):
         """Shows an epoch: a dict with epoch, or step, loss, seconds and a score of the held-out part, as valid_f."""
-        name = next(name for name in row if name.startswith("valid_"))
+        name = next(name for name in record if name.startswith("valid_"))
         title = "F" if name == "valid_f" else name.removeprefix("valid_").replace("_", " ")
-        when = f"step {row['step']:,}" if "step" in row else f"epoch {row['epoch']}"
-        text = f"{self._title}: {when}, loss {row['loss']:.3f}, held-out {title} {row[name]:.4f}"
+        when = f"step {record['step']:,}" if "step" in record else f"epoch {record['epoch']}"
+        text = f"{self._title}: {when}, loss {record['loss']:.3f}, held-out {title} {record[name]:.4f}"
         self._bar.update(self._task, description=text, completed=self._done)
         if self._bar.disable:
-            print_note(f"{text}, {row['seconds']:.0f} s")
+            print_note(f"{text}, {record['seconds']:.0f} s")
 
     def on_train_end(self, logs=None):
         if self._task is not None:

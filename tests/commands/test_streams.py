@@ -22,7 +22,7 @@ from kcrf.commands import outputs, streams
 from kcrf.corpora import load_mini
 from kcrf.runs import Settings
 from kcrf.taggers import WordSegmenter
-from kcrf.taggers.ready import ready_segmenter
+from kcrf.taggers.built_in_model import built_in_segmenter
 
 BACKENDS = ["torch"]
 ROOT = Path(__file__).parents[2]
@@ -306,7 +306,7 @@ def test_the_input_is_not_overwritten(given, tmp_path, monkeypatch, capsys):
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux has it")
 def test_a_full_disk_is_reported_with_the_name_of_the_output(tmp_path, capsys):
     (tmp_path / "text.txt").write_text("今天\n", encoding="utf-8")
-    command = ["segment", "--model", str(ready_segmenter()), "--out", "/dev/full", str(tmp_path / "text.txt")]
+    command = ["segment", "--model", str(built_in_segmenter()), "--out", "/dev/full", str(tmp_path / "text.txt")]
     assert commands.main(command) == 2
     assert capsys.readouterr().err == "kcrf segment: /dev/full: no space left on device\n"
 

@@ -11,14 +11,14 @@ onnx = pytest.importorskip("onnx")
 
 from kcrf.runs import exported  # noqa: E402
 from kcrf.taggers import WordSegmenter  # noqa: E402
-from kcrf.taggers.ready import ready_segmenter  # noqa: E402
+from kcrf.taggers.built_in_model import built_in_segmenter  # noqa: E402
 
 BACKENDS = ["torch"]
 
 
 def altered(path, **texts):
     """Writes the exported file that comes with kcrf with other metadata at a path."""
-    proto = onnx.load(ready_segmenter())
+    proto = onnx.load(built_in_segmenter())
     metadata = {item.key: item.value for item in proto.metadata_props}
     del proto.metadata_props[:]
     onnx.helper.set_model_props(proto, {**metadata, **{name.replace("_", "."): text for name, text in texts.items()}})
@@ -46,7 +46,7 @@ def test_damaged_metadata_are_named(texts, reason, tmp_path):
 
 
 def test_metadata_that_are_no_text_are_named(tmp_path):
-    content = ready_segmenter().read_bytes()
+    content = built_in_segmenter().read_bytes()
     at = content.index(b'"characters"')
     (tmp_path / "bytes.onnx").write_bytes(content[:at] + b"\xff" + content[at + 1 :])
     with pytest.raises(ValueError, match="bytes.onnx: has damaged metadata"):
@@ -54,7 +54,7 @@ def test_metadata_that_are_no_text_are_named(tmp_path):
 
 
 def test_the_reason_why_a_file_is_refused_is_not_cut_off(tmp_path):
-    proto = onnx.load(ready_segmenter())
+    proto = onnx.load(built_in_segmenter())
     proto.ir_version = 99
     onnx.save(proto, tmp_path / "future.onnx")
     with pytest.raises(ValueError, match="future.onnx: .*Unsupported model IR version: 99"):
@@ -62,11 +62,11 @@ def test_the_reason_why_a_file_is_refused_is_not_cut_off(tmp_path):
 
 
 def test_a_folder_may_have_the_ending_of_a_file_and_a_file_capitals(tmp_path):
-    folder = ready_segmenter().parent
+    folder = built_in_segmenter().parent
     (tmp_path / "run.onnx").mkdir()
     shutil.copy(folder / "config.json", tmp_path / "run.onnx")
     assert not exported.is_exported(tmp_path / "run.onnx")
-    shutil.copy(ready_segmenter(), tmp_path / "MODEL.ONNX")
+    shutil.copy(built_in_segmenter(), tmp_path / "MODEL.ONNX")
     assert WordSegmenter(tmp_path / "MODEL.ONNX").segment("今天天气真好") == ["今天", "天气", "真好"]
 
 

@@ -10,10 +10,10 @@ import time
 import pytest
 from servers import ROOT
 
-from kcrf.taggers.ready import ready_segmenter
+from kcrf.taggers.built_in_model import built_in_segmenter
 
 BACKENDS = ["torch"]
-RUNS = {"keras": str(ROOT / "tests" / "fixtures" / "0.1.0" / "words"), "onnx": str(ready_segmenter())}
+RUNS = {"keras": str(ROOT / "tests" / "fixtures" / "0.1.0" / "words"), "onnx": str(built_in_segmenter())}
 APP = """
 from kcrf.serving import build_app, load_models
 app = build_app(load_models({runs}))

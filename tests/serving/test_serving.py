@@ -20,7 +20,7 @@ from kcrf.corpora import load_mini
 from kcrf.runs import Settings
 from kcrf.serving import open_socket
 from kcrf.taggers import EntityRecognizer, TextClassifier, WordSegmenter
-from kcrf.taggers.ready import ready_segmenter
+from kcrf.taggers.built_in_model import built_in_segmenter
 from kcrf.training import train_classifier
 
 BACKENDS = ["torch"]
@@ -44,7 +44,7 @@ def runs(tmp_path_factory):
         "people": FIXTURES / "entities",
         "kinds": folder / "kinds",
         "pairs": folder / "pairs",
-        "ready": ready_segmenter(),
+        "ready": built_in_segmenter(),
     }
 
 

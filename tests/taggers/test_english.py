@@ -13,7 +13,7 @@ from kcrf.corpora import Sentence, entity_line, join_tokens, read_entities
 from kcrf.metrics import entity_scores
 from kcrf.runs import RunFolder, Settings
 from kcrf.taggers import EntityRecognizer, load_tagger
-from kcrf.taggers.tokens import as_given
+from kcrf.taggers.text_input import as_text_input
 from kcrf.training import resume_tagger, train_tagger
 
 SMALL = {"task": "ner", "width": 32, "depth": 1, "batch_size": 16, "epochs": 6, "learning_rate": 5e-3, "dropout": 0.1}
@@ -97,13 +97,13 @@ def test_entities_of_a_list_of_tokens_are_counted_in_tokens(recognizer):
 
 @pytest.mark.once
 def test_spans_of_tokens_are_spans_of_their_text_and_back():
-    given = as_given(["Kim", "in", "上海", "市"])  # joined without a blank at the end
+    given = as_text_input(["Kim", "in", "上海", "市"])  # joined without a blank at the end
     spans = [(0, 1, "PER"), (2, 3, "LOC"), (2, 4, "LOC"), (3, 4, "LOC")]
     characters = [(0, 3, "PER"), (6, 8, "LOC"), (6, 9, "LOC"), (8, 9, "LOC")]
     assert given.text == "Kim in上海市" and given.in_characters(spans) == characters
     assert given.as_counted(characters) == spans
     assert given.as_counted([(7, 9, "LOC", 0.5)]) == [(2, 4, "LOC", 0.5)]  # all tokens that it touches
-    assert as_given("上海").as_counted(characters) == characters == as_given("上海").in_characters(characters)
+    assert as_text_input("上海").as_counted(characters) == characters == as_text_input("上海").in_characters(characters)
 
 
 @pytest.mark.once

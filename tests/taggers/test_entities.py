@@ -17,8 +17,8 @@ from kcrf.metrics import entity_scores
 from kcrf.readers import CharacterReader, PieceReader, Vocabulary, spans_of_units, tags_of_units
 from kcrf.runs import Settings
 from kcrf.taggers import Entity, EntityRecognizer, WordSegmenter, load_tagger
-from kcrf.taggers.tokens import as_given
-from kcrf.taggers.use import _entities
+from kcrf.taggers.entity_recognizer import entities_of
+from kcrf.taggers.text_input import as_text_input
 from kcrf.tags import bio, bioes, bmes
 from kcrf.tasks.tagging import tagged_windows
 from kcrf.training import train_tagger
@@ -212,8 +212,8 @@ def test_alternatives_of_a_long_document_multiply_those_of_its_windows(recognize
 
 @pytest.mark.once
 def test_the_space_between_two_tokens_is_no_entity():
-    tokens = as_given(["a", "b c", "\u3000"])  # "a b c\u3000", of which a model of characters may tag each
-    found = _entities(tokens, [(i, i + 1, "PER", 0.5) for i in range(len(tokens.text))])
+    tokens = as_text_input(["a", "b c", "\u3000"])  # "a b c\u3000", of which a model of characters may tag each
+    found = entities_of(tokens, [(i, i + 1, "PER", 0.5) for i in range(len(tokens.text))])
     assert [(entity.start, entity.end, entity.text) for entity in found] == [(0, 1, "a"), (1, 2, "b"), (1, 2, "c")]
 
 

@@ -1,25 +1,24 @@
-"""Segments texts into words and finds entities, with their probabilities and the next best alternatives."""
+"""`WordSegmenter`: segments texts into words, with probabilities and the k best segmentations."""
 
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from itertools import chain, islice
 from math import exp, inf, log
 from os import PathLike
 from typing import Any
 
 from kcrf.readers.lexicon import LENGTHS
+from kcrf.taggers.built_in_model import built_in_segmenter
 from kcrf.taggers.decoding import ignore
 from kcrf.taggers.k_best import join_windows
-from kcrf.taggers.known_spans import Known, check_spans, latin_runs, matches, overlapping
 from kcrf.taggers.line_segmenter import LineSegmenter
 from kcrf.taggers.linear_networks import LinearTaggingNetwork
 from kcrf.taggers.open_model import load_tagger
-from kcrf.taggers.ready import ready_segmenter
-from kcrf.taggers.tokens import as_given
+from kcrf.taggers.span_constraints import SpanConstraints, check_spans, latin_runs, matches, overlapping
+from kcrf.taggers.text_input import as_list, one_per_text
 
-__all__ = ["Entity", "EntityRecognizer", "WordSegmenter"]
+__all__ = ["WordSegmenter"]
 
 
 _COUNT = 5  # of a word of the user without a count: the largest that the lexicon tells apart
@@ -62,7 +61,7 @@ class WordSegmenter:
         force_words: bool = False,
         keep_latin: bool = True,
     ) -> None:
-        run_dir = ready_segmenter() if run_dir is None else run_dir
+        run_dir = built_in_segmenter() if run_dir is None else run_dir
         counts = _word_counts(words)
         self._tagger = load_tagger(run_dir, ["cws"])
         self._forced, self._keep_latin = set(counts if force_words else ()), keep_latin
@@ -123,17 +122,17 @@ class WordSegmenter:
         Returns:
             A list with what `segment` returns for each text.
         """
-        texts = _checked_strings(_as_list(texts, "segment"))
+        texts = _checked_strings(as_list(texts, "segment"))
         if self._lines is not None and spans is None and not confidence:
             return [line.split(" ") if line else [] for line in self._lines.segment(texts, on_batch)]
-        rows, known = self._parts(texts, spans)
-        parts = list(chain.from_iterable(rows))
-        found = self._tagger.spans(parts, batch_size, on_batch, confidence, known)
+        parts_of_texts, constraints = self._parts(texts, spans)
+        parts = list(chain.from_iterable(parts_of_texts))
+        spans_of_parts = self._tagger.spans(parts, batch_size, on_batch, confidence, constraints)
         words = iter(
-            [(part[start:end], *sure) if sure else part[start:end] for start, end, *sure in spans]
-            for part, spans in zip(parts, found, strict=True)
+            [(part[start:end], *confidences) if confidences else part[start:end] for start, end, *confidences in spans]
+            for part, spans in zip(parts, spans_of_parts, strict=True)
         )
-        return [list(chain.from_iterable(islice(words, len(row)))) for row in rows]
+        return [list(chain.from_iterable(islice(words, len(parts_of_text)))) for parts_of_text in parts_of_texts]
 
     def segment_lines(
         self, texts: Iterable[str], batch_size: int = 64, on_batch: Callable[[int], object] = ignore
@@ -143,32 +142,39 @@ class WordSegmenter:
         Args:
             texts, batch_size, on_batch: As for `segment_batch`.
         """
-        texts = _checked_strings(_as_list(texts, "segment"))
+        texts = _checked_strings(as_list(texts, "segment"))
         if self._lines is not None:
             return self._lines.segment(texts, on_batch)
         return [" ".join(words) for words in self.segment_batch(texts, batch_size, on_batch)]
 
     def _parts(self, texts, spans):
         """What white space separates in each text, lists of strings; and of all these parts what is known."""
-        rows, known = [], []
-        for text, given in zip(texts, _one_each(spans, texts), strict=True):
+        parts_of_texts, constraints = [], []
+        for text, text_spans in zip(texts, one_per_text(spans, texts), strict=True):
             parts = list(re.finditer(r"\S+", text))
-            rows.append([part.group() for part in parts])
-            known += self._known(text, [part.span() for part in parts], check_spans(given, text))
-        return rows, known
+            parts_of_texts.append([part.group() for part in parts])
+            constraints += self._constraints(text, [part.span() for part in parts], check_spans(text_spans, text))
+        return parts_of_texts, constraints
 
-    def _known(self, text, parts, spans):
-        """The `Known` of each part `(start, end)` of a text."""
+    def _constraints(self, text, parts, spans):
+        """The `SpanConstraints` of each part `(start, end)` of a text."""
         inside = [[(a - start, b - start) for a, b in overlapping(spans, start, end)] for start, end in parts]
-        whole = (a >= 0 and b <= end - start for (start, end), row in zip(parts, inside, strict=True) for a, b in row)
+        whole = (
+            a >= 0 and b <= end - start
+            for (start, end), part_spans in zip(parts, inside, strict=True)
+            for a, b in part_spans
+        )
         if sum(whole) < len(spans):
             raise ValueError(f"`spans` must be words, without white space. Received: {spans} in {text!r}")
-        return [self._known_of_part(text[slice(*part)], given) for part, given in zip(parts, inside, strict=True)]
+        return [
+            self._constraints_of_part(text[slice(*part)], part_spans)
+            for part, part_spans in zip(parts, inside, strict=True)
+        ]
 
-    def _known_of_part(self, part, given):
-        found = matches(part, self._forced, self._lengths)
-        forced = [span for span in found if not overlapping(given, *span)]
-        return Known(sorted([*given, *forced]), latin_runs(part) if self._keep_latin else [])
+    def _constraints_of_part(self, part, spans):
+        dictionary_spans = matches(part, self._forced, self._lengths)
+        forced = [span for span in dictionary_spans if not overlapping(spans, *span)]
+        return SpanConstraints(sorted([*spans, *forced]), latin_runs(part) if self._keep_latin else [])
 
     def top_k(self, text: str, k: int = 5, spans: Iterable[tuple[int, int]] = ()) -> list[tuple[float, list[str]]]:
         """The k most probable segmentations of a text.
@@ -195,9 +201,11 @@ class WordSegmenter:
         spans: Iterable[Iterable[tuple[int, int]]] | None = None,
     ) -> list[list[tuple[float, list[str]]]]:
         """A list with what `top_k` returns for each text; other arguments as for `segment_batch`."""
-        rows, known = self._parts(_checked_strings(_as_list(texts, "top_k")), spans)
-        found = iter(self._tagger.top_k(list(chain.from_iterable(rows)), k, batch_size, on_batch, known))
-        return [_join_parts(row, islice(found, len(row)), k) for row in rows]
+        parts_of_texts, constraints = self._parts(_checked_strings(as_list(texts, "top_k")), spans)
+        analyses = iter(
+            self._tagger.top_k(list(chain.from_iterable(parts_of_texts)), k, batch_size, on_batch, constraints)
+        )
+        return [_join_parts(parts_of_text, islice(analyses, len(parts_of_text)), k) for parts_of_text in parts_of_texts]
 
 
 def _word_counts(words):
@@ -214,21 +222,6 @@ def _word_counts(words):
     return counts
 
 
-def _one_each(spans, texts):
-    """The spans for each text."""
-    spans = [()] * len(texts) if spans is None else list(spans)
-    if len(spans) != len(texts):
-        raise ValueError(f"`spans` needs a list for each of the {len(texts)} texts. Received: {len(spans)}")
-    return spans
-
-
-def _as_list(texts, method):
-    """The texts as a list. A string is refused: its characters would each be taken for a text."""
-    if isinstance(texts, str):
-        raise TypeError(f"`texts` must be a list of strings; for one text call `{method}`. Received: {texts[:40]!r}")
-    return list(texts)
-
-
 def _checked_strings(texts):
     """The texts, all of them strings."""
     for text in texts:
@@ -237,148 +230,10 @@ def _checked_strings(texts):
     return texts
 
 
-def _join_parts(parts, found, k):
+def _join_parts(parts, analyses_of_parts, k):
     """The k best `(probability, words)` of a text, out of those of its parts, which are independent of each other."""
     ways = [
         {tuple(part[start:end] for start, end in spans): log(p) if p else -inf for p, spans in analyses}
-        for part, analyses in zip(parts, found, strict=True)
+        for part, analyses in zip(parts, analyses_of_parts, strict=True)
     ]
     return [(exp(score), words) for words, score in join_windows(ways, k)]
-
-
-@dataclass(frozen=True)
-class Entity:
-    """An entity in a text.
-
-    Attributes:
-        start, end: Where it is: `[start, end)`, in characters of a text, in tokens of a list of tokens.
-        label: Its type.
-        text: Its characters.
-        confidence: The posterior probability that exactly this span is an entity of this type. None in the results of
-            `top_k`, which have one probability for all of their entities together.
-    """
-
-    start: int
-    end: int
-    label: str
-    text: str
-    confidence: float | None = None
-
-
-class EntityRecognizer:
-    """Finds entities with the model of a run folder, in texts of any length.
-
-    Args:
-        run_dir: A folder that `kcrf train --task ner` wrote, or a file that `kcrf export` made of it.
-        min_confidence: Above 0 and below 1: find all entities whose posterior is at least that, and of those that
-            overlap the surest; a lower one finds more. Defaults to None: as the run was trained, or if it was trained
-            without, the entities of the best path.
-
-    Raises:
-        FileNotFoundError: It is no run folder, or a file is missing.
-        ValueError: It was written by a newer version or for another task, or a file in it is damaged; or
-            `min_confidence` is out of its range.
-
-    Example:
-
-        >>> recognizer = EntityRecognizer("runs/people")            # doctest: +SKIP
-        >>> recognizer.recognize("李雷住在上海。")                   # doctest: +SKIP
-        [Entity(start=0, end=2, label='PER', text='李雷', confidence=0.98), ...]
-
-    A model whose units are words cuts a text into tokens by itself. Where the tokens are known, give them: a list of
-    strings, or a `kcrf.corpora.Sentence` with its tokens. No entity then begins or ends inside a token.
-
-        >>> recognizer = EntityRecognizer("runs/english")           # doctest: +SKIP
-        >>> recognizer.recognize(["Kim", "lives", "in", "Leeds"])   # doctest: +SKIP
-        [Entity(start=0, end=1, label='PER', text='Kim', confidence=0.97), ...]
-    """
-
-    def __init__(self, run_dir: str | PathLike[str], min_confidence: float | None = None) -> None:
-        if min_confidence is not None and not 0 < min_confidence < 1:
-            raise ValueError(f"`min_confidence` must be above 0 and below 1. Received: {min_confidence!r}")
-        self._tagger = load_tagger(run_dir, ["ner"])
-        if min_confidence is not None:
-            self._tagger.min_confidence = min_confidence
-
-    def recognize(self, text: Any, spans: Iterable[tuple[int, int, str]] = ()) -> list[Entity]:
-        """The entities of a text.
-
-        Args:
-            text: A string of any length, the list of its tokens, or a `kcrf.corpora.Sentence`, whose tokens are used.
-            spans: Entities that the text has, as `(start, end, label)` in its characters, or in tokens of a list. The
-                rest, and the probabilities, are what the model finds with these given. Defaults to none.
-
-        Returns:
-            A list of `Entity` from left to right.
-
-        Raises:
-            ValueError: Spans overlap, are not in the text or have a label that the model does not know.
-        """
-        return self.recognize_batch([text], spans=[spans])[0]
-
-    def recognize_batch(
-        self,
-        texts: Iterable[Any],
-        batch_size: int = 64,
-        on_batch: Callable[[int], object] = ignore,
-        spans: Iterable[Iterable[tuple[int, int, str]]] | None = None,
-    ) -> list[list[Entity]]:
-        """The entities of several texts.
-
-        Args:
-            texts: Iterable of what `recognize` takes.
-            batch_size: Windows of up to 128 positions in a batch. Defaults to 64.
-            on_batch: Called after each batch with the number of characters whose tags it decided.
-            spans: For each text what `recognize` takes. Defaults to None: none.
-
-        Returns:
-            A list with what `recognize` returns for each text.
-        """
-        given = list(map(as_given, _as_list(texts, "recognize")))
-        texts, tokens = [item.text for item in given], [item.tokens for item in given]
-        found = self._tagger.spans(texts, batch_size, on_batch, True, self._known(given, spans), tokens)
-        return list(map(_entities, given, found))
-
-    def _known(self, given, spans):
-        types, spans = self._tagger.scheme.types, _one_each(spans, given)
-        return [
-            Known(item.in_characters(check_spans(row, item, types)), []) for item, row in zip(given, spans, strict=True)
-        ]
-
-    def top_k(
-        self, text: Any, k: int = 5, spans: Iterable[tuple[int, int, str]] = ()
-    ) -> list[tuple[float, list[Entity]]]:
-        """The k most probable analyses of a text.
-
-        Args:
-            text: As for `recognize`.
-            k: How many. Defaults to 5.
-            spans: As for `recognize`. Defaults to none.
-
-        Returns:
-            A list of at most k `(probability, entities)`, best first.
-        """
-        return self.top_k_batch([text], k, spans=[spans])[0]
-
-    def top_k_batch(
-        self,
-        texts: Iterable[Any],
-        k: int = 5,
-        batch_size: int = 64,
-        on_batch: Callable[[int], object] = ignore,
-        spans: Iterable[Iterable[tuple[int, int, str]]] | None = None,
-    ) -> list[list[tuple[float, list[Entity]]]]:
-        """A list with what `top_k` returns for each text; other arguments as for `recognize_batch`."""
-        given = list(map(as_given, _as_list(texts, "top_k")))
-        texts, tokens = [item.text for item in given], [item.tokens for item in given]
-        found = self._tagger.top_k(texts, k, batch_size, on_batch, self._known(given, spans), tokens)
-        return [[(p, _entities(item, spans)) for p, spans in best] for item, best in zip(given, found, strict=True)]
-
-
-def _entities(given, spans):
-    """The `Entity` of each span in characters of a `Given`; none for white space, as between two tokens."""
-    spans = [span for span in spans if not given.text[slice(*span[:2])].isspace()]
-    return [
-        Entity(start, end, label, given.text[slice(*span[:2])], *sure)
-        for span, (start, end, label, *sure) in zip(spans, given.as_counted(spans), strict=True)
-    ]

@@ -3,12 +3,12 @@
 from importlib.util import find_spec
 from pathlib import Path
 
-__all__ = ["ready_segmenter"]
+__all__ = ["built_in_segmenter"]
 
 _FOLDER = Path(__file__).parent / "data" / "zh_gsd"
 
 
-def ready_segmenter():
+def built_in_segmenter():
     """The path of the segmenter in the package: its exported file if onnxruntime is installed, else its run folder.
 
     Raises:

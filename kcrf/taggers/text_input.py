@@ -1,4 +1,4 @@
-"""Texts and lists of tokens to find entities in: both as a text with its tokens. Needs NumPy only."""
+"""The texts that a tagger receives: strings, lists of tokens, sentences. Needs NumPy only."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,11 +7,11 @@ import numpy as np
 
 from kcrf.corpora import Sentence, join_tokens
 
-__all__ = ["Given", "as_given"]
+__all__ = ["TextInput", "as_list", "as_text_input", "one_per_text"]
 
 
 @dataclass(frozen=True)
-class Given:
+class TextInput:
     """What a user gave, as a text.
 
     Attributes:
@@ -44,23 +44,38 @@ class Given:
         return [(first, stop, *span[2:]) for first, stop, span in zip(firsts, stops, spans, strict=True)]
 
 
-def as_given(item):
-    """The `Given` of a string, of a list of tokens, or of a `kcrf.corpora.Sentence`, whose tokens are used.
+def as_text_input(item):
+    """The `TextInput` of a string, of a list of tokens, or of a `kcrf.corpora.Sentence`, whose tokens are used.
 
     Raises:
         TypeError: It is none of these.
         ValueError: A token is no string, or empty.
 
-    >>> as_given(["Kim", "slept"])
-    Given(text='Kim slept', tokens=[(0, 3), (4, 9)], is_tokens=True)
+    >>> as_text_input(["Kim", "slept"])
+    TextInput(text='Kim slept', tokens=[(0, 3), (4, 9)], is_tokens=True)
     """
     if isinstance(item, str):
-        return Given(item, [], False)
+        return TextInput(item, [], False)
     if isinstance(item, Sentence):
-        return Given(item.text, item.tokens, False)
+        return TextInput(item.text, item.tokens, False)
     if not isinstance(item, Iterable) or isinstance(item, bytes):
         raise TypeError(f"needs a string, a list of tokens or a Sentence. Received: {item!r}"[:200])
     tokens = list(item)
     if not all(isinstance(token, str) and token for token in tokens):
         raise ValueError(f"Tokens must be strings, and not empty. Received: {str(tokens)[:80]}")
-    return Given(*join_tokens(tokens), True)
+    return TextInput(*join_tokens(tokens), True)
+
+
+def one_per_text(spans, texts):
+    """The spans for each text."""
+    spans = [()] * len(texts) if spans is None else list(spans)
+    if len(spans) != len(texts):
+        raise ValueError(f"`spans` needs a list for each of the {len(texts)} texts. Received: {len(spans)}")
+    return spans
+
+
+def as_list(texts, method):
+    """The texts as a list. A string is refused: its characters would each be taken for a text."""
+    if isinstance(texts, str):
+        raise TypeError(f"`texts` must be a list of strings; for one text call `{method}`. Received: {texts[:40]!r}")
+    return list(texts)

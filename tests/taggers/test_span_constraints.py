@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcrf.taggers.known_spans import Known, allowed_tags, check_spans, in_units, latin_runs, matches, write_tags
+from kcrf.taggers.span_constraints import (
+    SpanConstraints,
+    allowed_tags,
+    check_spans,
+    in_units,
+    latin_runs,
+    matches,
+    write_tags,
+)
 from kcrf.tags import bio, bioes, bmes
 
 BACKENDS = ["torch"]
@@ -51,7 +59,7 @@ def test_allowed_tags_leave_exactly_the_sequences_that_have_the_spans(scheme, da
         if (label == [] and not scheme.types) or (scheme.types and label):
             spans.append((start, end, *label))
     whole = [] if scheme.types else [tuple(sorted(data.draw(st.lists(st.integers(0, count), min_size=2, max_size=2))))]
-    allowed = allowed_tags(scheme, Known(spans, whole), 0, count)
+    allowed = allowed_tags(scheme, SpanConstraints(spans, whole), 0, count)
     for tags in sequences(scheme, count):
         found = scheme.decode(tags)
         inside = {b for start, end in whole for b in range(start + 1, end)} - {b for span in spans for b in span[:2]}
@@ -62,7 +70,7 @@ def test_allowed_tags_leave_exactly_the_sequences_that_have_the_spans(scheme, da
 @pytest.mark.parametrize("scheme", SCHEMES, ids=lambda scheme: scheme.name)
 def test_a_window_that_cuts_a_span_keeps_a_legal_sequence_and_the_text_gets_the_span(scheme):
     label = scheme.types[:1]
-    known = Known([(2, 7, *label)], [] if label else [(6, 9)])
+    known = SpanConstraints([(2, 7, *label)], [] if label else [(6, 9)])
     for first, count in [(0, 4), (3, 3), (5, 5), (8, 2)]:
         allowed = allowed_tags(scheme, known, first, count)
         assert any(all(allowed[np.arange(count), list(tags)]) for tags in sequences(scheme, count))
@@ -73,11 +81,13 @@ def test_a_window_that_cuts_a_span_keeps_a_legal_sequence_and_the_text_gets_the_
 
 def test_spans_in_units():
     units = np.array([[0, 2], [3, 4], [4, 8]])  # character 2 is in no unit
-    assert in_units(bio(["A"]), units, Known([(3, 8, "A")], []), 9) == Known([(1, 3, "A")], [])
-    assert in_units(bmes(), units, Known([(0, 3), (3, 4)], [(4, 9)]), 9) == Known([(0, 1), (1, 2)], [(2, 3)])
+    assert in_units(bio(["A"]), units, SpanConstraints([(3, 8, "A")], []), 9) == SpanConstraints([(1, 3, "A")], [])
+    assert in_units(bmes(), units, SpanConstraints([(0, 3), (3, 4)], [(4, 9)]), 9) == SpanConstraints(
+        [(0, 1), (1, 2)], [(2, 3)]
+    )
     for scheme, span in [(bio(["A"]), (0, 3, "A")), (bio(["A"]), (3, 6, "A")), (bmes(), (0, 2)), (bmes(), (5, 9))]:
-        with pytest.raises(ValueError, match="`spans` must begin and end where a unit of the model does"):
-            in_units(scheme, units, Known([span], []), 9)
+        with pytest.raises(ValueError, match="`spans` must begin and end at the boundaries of the model"):
+            in_units(scheme, units, SpanConstraints([span], []), 9)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from kcrf.commands import main
 from kcrf.corpora import load_mini
-from kcrf.taggers import WordSegmenter, ready
+from kcrf.taggers import WordSegmenter, built_in_model
 
 FILES = {"README.md", "config.json", "model.onnx", "model.weights.h5", "vocabulary.json"}
 SENTENCES = load_mini().test
@@ -19,7 +19,7 @@ BACKENDS = ["torch"]
 
 
 def test_it_is_small_and_has_its_card():
-    paths = list(ready.ready_segmenter().parent.iterdir())
+    paths = list(built_in_model.built_in_segmenter().parent.iterdir())
     assert {path.name for path in paths} == FILES
     assert sum(path.stat().st_size for path in paths) < 4 * 2**20
     card = next(path for path in paths if path.name == "README.md").read_text(encoding="utf-8")
@@ -31,7 +31,7 @@ def test_it_cuts_words_by_onnxruntime_and_by_keras(monkeypatch):
     texts = ["".join(words) for words in SENTENCES]
     fast = WordSegmenter().segment_batch(texts)
     assert fast[:1] == [WordSegmenter().segment(texts[0])]
-    monkeypatch.setattr(ready, "find_spec", lambda name: name == "torch")
+    monkeypatch.setattr(built_in_model, "find_spec", lambda name: name == "torch")
     exact = WordSegmenter().segment_batch(texts)
     ends, others = ({(i, end) for i, row in enumerate(rows) for end in ends_of(row)} for rows in (fast, exact))
     assert len(ends ^ others) < 0.01 * len(ends)
@@ -53,7 +53,7 @@ def test_the_command_uses_it_without_a_model(monkeypatch, capsys):
 
 
 def test_without_anything_that_runs_it_the_smallest_thing_to_install_is_named(monkeypatch, capsys):
-    monkeypatch.setattr(ready, "find_spec", lambda name: None)
+    monkeypatch.setattr(built_in_model, "find_spec", lambda name: None)
     with pytest.raises(ImportError, match=r"needs onnxruntime, as in: pip install 'kcrf\[onnx\]'"):
         WordSegmenter()
     for command in ("segment", "serve"):

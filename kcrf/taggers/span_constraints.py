@@ -1,4 +1,4 @@
-"""Words and entities of a text that are known before the model reads it, and what they leave open. Needs NumPy only."""
+"""Constraints on the spans of a text: words and entities that the user provides. Needs NumPy only."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -9,7 +9,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Known", "allowed_tags", "check_spans", "in_units", "latin_runs", "matches", "overlapping", "write_tags"]
+__all__ = [
+    "SpanConstraints",
+    "allowed_tags",
+    "check_spans",
+    "in_units",
+    "latin_runs",
+    "matches",
+    "overlapping",
+    "write_tags",
+]
 
 _LETTERS, _DIGITS = "A-Za-zÀ-ÖØ-öø-ɏḀ-ỿＡ-Ｚａ-ｚ", "0-9０-９"
 _MARKS = "\u0300-\u036f"  # accents after their letter, as in decomposed text
@@ -18,31 +27,31 @@ _LATIN_RUN = re.compile(
 )
 
 
-class Known(NamedTuple):
-    """What is known of a text before the model reads it.
+class SpanConstraints(NamedTuple):
+    """Constraints on the spans of a text.
 
     Attributes:
-        spans: The words `(start, end)` or entities `(start, end, label)` that it has, from left to right.
-        whole: Stretches `(start, end)` that no word begins or ends in.
+        spans: Words `(start, end)` or entities `(start, end, label)` that the text contains, from left to right.
+        unbroken: Stretches `(start, end)` without a word boundary inside.
     """
 
     spans: list
-    whole: list
+    unbroken: list
 
 
 def latin_runs(text):
-    """Where Latin words and numbers of at least two characters are, a list of `(start, end)`.
+    """The Latin words and numbers of at least two characters, a list of `(start, end)`.
 
-    A point between digits, an apostrophe before a letter and combining accents belong to them.
+    They include a point between digits, an apostrophe before a letter, and combining accents.
 
     >>> latin_runs("用Python3写3.14行")
     [(1, 8), (9, 13)]
     """
-    return [found.span() for found in _LATIN_RUN.finditer(text)]
+    return [match.span() for match in _LATIN_RUN.finditer(text)]
 
 
 def overlapping(spans, start, end):
-    """Those of some spans, from left to right and without overlaps, that have a position in `[start, end)`.
+    """The spans that overlap `[start, end)`. The spans must be sorted, and must not overlap each other.
 
     >>> overlapping([(0, 2), (3, 5), (5, 9)], 4, 6)
     [(3, 5), (5, 9)]
@@ -51,12 +60,12 @@ def overlapping(spans, start, end):
 
 
 def matches(text, words, lengths=None):
-    """Where words of a list stand in a text: from left to right, the longest of those that begin at one place.
+    """The words of a dictionary in a text: from left to right, the longest match at each position.
 
     Args:
         text: A string.
         words: A set of strings.
-        lengths: Their lengths, the longest first, if they are looked up in many texts. Defaults to None.
+        lengths: The lengths of the words in descending order, to look up words in many texts. Defaults to None.
 
     Returns:
         A list of `(start, end)` that do not overlap.
@@ -65,25 +74,25 @@ def matches(text, words, lengths=None):
     [(0, 3), (3, 7)]
     """
     lengths = sorted(set(map(len, words)), reverse=True) if lengths is None else lengths
-    found, start = [], 0
+    spans, start = [], 0
     while lengths and start < len(text):
         word = next((word for word in (text[start : start + length] for length in lengths) if word in words), "")
         if word:
-            found.append((start, start + len(word)))
+            spans.append((start, start + len(word)))
         start += len(word) or 1
-    return found
+    return spans
 
 
 def check_spans(spans, text, types=()):
-    """The spans from left to right.
+    """Checks the spans and sorts them from left to right.
 
     Args:
-        spans: Iterable of `(start, end)`, or for entities of `(start, end, label)`, in characters. None: none.
+        spans: Iterable of `(start, end)`, or for entities of `(start, end, label)`, in characters; or None.
         text: A string.
-        types: The types of entities, none for words. Defaults to none.
+        types: The entity types; empty for words, the default.
 
     Raises:
-        ValueError: One has another form or an unknown label, is empty or out of the text, or two overlap.
+        ValueError: A span has the wrong form or an unknown label, is empty or is not in the text, or two spans overlap.
     """
     form = f"(start, end, label), with a label of {types}" if types else "(start, end)"
     spans = [] if spans is None else list(spans)
@@ -100,14 +109,14 @@ def check_spans(spans, text, types=()):
     return spans
 
 
-def in_units(scheme, units, known, length):
-    """A `Known` with its spans and stretches in units of the model instead of characters.
+def in_units(scheme, units, constraint, length):
+    """Converts a `SpanConstraints` from characters to units of the model.
 
     Args:
         scheme: A `TagScheme`.
-        units: `(units, 2)`, start and end of each, in characters.
-        known: A `Known` in characters.
-        length: Characters of the text.
+        units: `(units, 2)`, start and end of each unit, in characters.
+        constraint: A `SpanConstraints` in characters.
+        length: The number of characters of the text.
 
     Raises:
         ValueError: A span begins or ends inside a unit.
@@ -116,41 +125,43 @@ def in_units(scheme, units, known, length):
     if not scheme.types:  # words cover the text: characters between two units belong to the word before
         starts, ends = np.array([0, *starts[1:]]), np.array([*starts[1:], length])
     spans = []
-    for start, end, *label in known.spans:
+    for start, end, *label in constraint.spans:
         first, last = np.searchsorted(starts, start), np.searchsorted(ends, end)
         if not (starts[first : first + 1] == start).any() or not (ends[last : last + 1] == end).any():
             raise ValueError(
-                "`spans` must begin and end where a unit of the model does; pieces of a BERT's tokenizer may be longer "
-                f"than a character. Received: {(start, end, *label)}"
+                "`spans` must begin and end at the boundaries of the model's tokens; WordPieces of a BERT may be "
+                f"longer than a character. Received: {(start, end, *label)}"
             )
         spans.append((int(first), int(last) + 1, *label))
-    firsts = np.searchsorted(units[:, 1], [start for start, _ in known.whole], side="right").tolist()
-    stops = np.searchsorted(units[:, 0], [end for _, end in known.whole], side="left").tolist()
-    return Known(spans, list(zip(firsts, stops, strict=True)))
+    firsts = np.searchsorted(units[:, 1], [start for start, _ in constraint.unbroken], side="right").tolist()
+    stops = np.searchsorted(units[:, 0], [end for _, end in constraint.unbroken], side="left").tolist()
+    return SpanConstraints(spans, list(zip(firsts, stops, strict=True)))
 
 
-def allowed_tags(scheme, known, first, count):
-    """Which tags the units of a window may have.
+def allowed_tags(scheme, constraint, first, count):
+    """The tags that the units of a window may have.
 
-    A span that a window cuts off is taken for a whole one there: then some tag sequence remains under any constraints.
+    If a window cuts off a span, the part in the window is treated as a whole span, so that a valid tag sequence remains
+    under any constraints.
 
     Args:
         scheme: A `TagScheme`.
-        known: A `Known` in units of the text.
-        first: The number of the window's first unit.
-        count: Units of the window.
+        constraint: A `SpanConstraints` in units of the text.
+        first: The number of the first unit of the window.
+        count: The number of units of the window.
 
     Returns:
         `(count, tags)` bool.
 
     >>> from kcrf.tags import bmes
-    >>> [[bmes().labels[tag] for tag in np.flatnonzero(row)] for row in allowed_tags(bmes(), Known([(1, 3)], []), 0, 4)]
+    >>> allowed = allowed_tags(bmes(), SpanConstraints([(1, 3)], []), 0, 4)
+    >>> [[bmes().labels[tag] for tag in np.flatnonzero(tags)] for tags in allowed]
     [['s', 'e'], ['b'], ['e'], ['s', 'b']]
     """
     allowed = np.ones((count, len(scheme)), bool)
-    spans = _inside(known.spans, first, count)
+    spans = _inside(constraint.spans, first, count)
     borders = {border for start, end, *_ in spans for border in (start, end)}
-    for start, end, *_ in _inside(known.whole, first, count):
+    for start, end, *_ in _inside(constraint.unbroken, first, count):
         for border in set(range(start + 1, end)) - borders:
             allowed[border] &= ~scheme.allowed_starts
             allowed[border - 1] &= ~scheme.allowed_ends
@@ -162,20 +173,20 @@ def allowed_tags(scheme, known, first, count):
     return allowed
 
 
-def write_tags(scheme, known, tags):
-    """Writes the tags of known spans into the tags of a text: windows may have cut some of them.
+def write_tags(scheme, constraint, tags):
+    """Overwrites the tags of a text with those of the constraints, some of which windows may have cut.
 
     Args:
         scheme: A `TagScheme`.
-        known: A `Known` in units, or None.
-        tags: A list of ints, which is changed, or an array `(units, tags)` of probabilities.
+        constraint: A `SpanConstraints` in units, or None.
+        tags: A list of ints, or an array `(units, tags)` of probabilities; modified in place.
     """
-    for start, end, *label in known.spans if known else ():
-        found = scheme.encode([(0, end - start, *label)], end - start)
-        tags[start:end] = np.eye(len(scheme))[found] if isinstance(tags, np.ndarray) else found
+    for start, end, *label in constraint.spans if constraint else ():
+        span_tags = scheme.encode([(0, end - start, *label)], end - start)
+        tags[start:end] = np.eye(len(scheme))[span_tags] if isinstance(tags, np.ndarray) else span_tags
 
 
 def _inside(spans, first, count):
-    """What a window contains of spans, counted from its first unit."""
+    """The parts of spans that are inside a window, relative to its first unit."""
     inside = overlapping(spans, first, first + count)
     return [(max(start - first, 0), min(end - first, count), *label) for start, end, *label in inside]
