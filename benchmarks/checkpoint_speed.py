@@ -23,7 +23,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from kcrf.backend import backend_name
-from kcrf.checkpoints import huggingface_names, open_checkpoint, write_safetensors, write_tf_checkpoint
+from kcrf.checkpoints import open_checkpoint, write_safetensors, write_tf_checkpoint
+from kcrf.checkpoints.names import huggingface_names
 from kcrf.models import build_transformer_model
 from kcrf.models.loading import load_checkpoint
 

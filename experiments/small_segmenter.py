@@ -48,7 +48,7 @@ def measure_teacher(options):
 def measure(options, row):
     """Trains a student; its scores, size and speed."""
     from kcrf.runs import Settings
-    from kcrf.taggers import load_tagger
+    from kcrf.taggers.open_model import load_tagger
 
     settings, has_teacher, has_texts = ROWS[row]
     settings = Settings(**settings, teacher=options.teacher if has_teacher else None)

@@ -15,7 +15,8 @@ from kcrf.layers import ConditionalRandomField, suggest_lr_multiplier
 from kcrf.layers.chain_layer import real_positions
 from kcrf.layers.checks import check_compiled, warn_of_padding, warn_of_probabilities
 from kcrf.layers.learning_rates import highest_rate
-from kcrf.metrics import advice, is_forbidden, transition_report
+from kcrf.metrics import advice, transition_report
+from kcrf.metrics.transitions import is_forbidden
 from kcrf.optimizers.variables import PathAware
 from kcrf.reports import transition_heat_map
 from kcrf.tags import TagScheme

@@ -9,7 +9,8 @@ from kcrf import crf
 from kcrf.corpora import Example, Sentence, read_classified, read_conll, read_segmented, split
 from kcrf.export import export_model
 from kcrf.layers import ConditionalRandomField, suggest_lr_multiplier
-from kcrf.metrics import bootstrap_difference, entity_scores, segmentation_scores, span_counts
+from kcrf.metrics import entity_scores, segmentation_scores
+from kcrf.metrics.bootstrap import bootstrap_difference, span_counts
 from kcrf.models import build_transformer_model
 from kcrf.optimizers import AdamWeightDecay, WarmupLinearDecay, layerwise_decay, variable_table
 from kcrf.pretraining import PretrainingSettings, pretrain

@@ -21,7 +21,7 @@ def add_augment(commands):
 
 
 def _add_options(parser):
-    from kcrf.augmentation import OPERATIONS
+    from kcrf.augmentation.copies import OPERATIONS
 
     names = "\n".join(f"  {task}: {', '.join(names)}" for task, names in OPERATIONS.items())
     parser.epilog = (
@@ -107,7 +107,9 @@ def _check_is_used(options):
 
 def _copies(options, items):
     """For each item a list of its copies."""
-    from kcrf.augmentation import altered_copies, back_translate, copies_wanted
+    from kcrf.augmentation import altered_copies
+    from kcrf.augmentation.copies import copies_wanted
+    from kcrf.augmentation.translation import back_translate
 
     copies = [[] for _ in items]
     if options.translate is None or options.by is not None:

@@ -13,7 +13,8 @@ from rich.text import Text
 
 from kcrf.backend import backend_name, keras, ops
 from kcrf.corpora import load_mini
-from kcrf.metrics import bootstrap_scores, span_counts, transition_report
+from kcrf.metrics import transition_report
+from kcrf.metrics.bootstrap import bootstrap_scores, span_counts
 from kcrf.reports import score_table, transition_heat_map, transition_table
 from kcrf.runs import Settings, read_run
 from kcrf.taggers import WordSegmenter

@@ -48,7 +48,7 @@ def _importance(options):
     check_out(options.out, options.file, options.overwrite)
     examples = read_part("classify", {"train": options.file, "fields": fields_argument(options)}, "train")
     with quiet_import():
-        from kcrf.pretraining import important_words
+        from kcrf.pretraining.importance import important_words
         from kcrf.taggers import TextClassifier
 
         classifier = TextClassifier(options.model)

@@ -143,7 +143,8 @@ def _read_entities(options, path):
 
 def _word_scores(options, gold, predicted):
     from kcrf.corpora import read_lines
-    from kcrf.metrics import TextMismatch, segmentation_scores
+    from kcrf.metrics import segmentation_scores
+    from kcrf.metrics.scores import TextMismatch
 
     words = options.words and {word for line in read_lines(options.words) for word in line.split()}
     if len(gold) != len(predicted):

@@ -107,7 +107,7 @@ def _run_training(out, settings, sources, mode, overwrite, title="training"):
 
 
 def _check_augmentation(settings):
-    from kcrf.augmentation import copies_wanted
+    from kcrf.augmentation.copies import copies_wanted
     from kcrf.runs import AugmentationConfig
 
     if settings.augment:

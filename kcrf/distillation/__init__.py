@@ -1,7 +1,7 @@
 """Knowledge distillation: the predictions of a teacher as soft labels, and the losses for them."""
 
+from kcrf.distillation.old_names import __getattr__
 from kcrf.distillation.targets import SoftTags
-from kcrf.distillation.teachers import expected_targets, soften
 from kcrf.layers.distillation import (
     LabelDistillationLoss,
     NumberDistillationLoss,
@@ -15,6 +15,4 @@ __all__ = [
     "SequenceDistillationLoss",
     "SoftTags",
     "TagDistillationLoss",
-    "expected_targets",
-    "soften",
 ]

@@ -1,5 +1,6 @@
 """Trained models as files that run without Keras."""
 
-from kcrf.export.write import FORMATS, export_model
+from kcrf.export.old_names import __getattr__
+from kcrf.export.write import export_model
 
-__all__ = ["FORMATS", "export_model"]
+__all__ = ["export_model"]

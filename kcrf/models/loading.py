@@ -13,7 +13,7 @@ import numpy as np
 
 from kcrf import checkpoints
 from kcrf.backend import ops, tensor_from_numpy
-from kcrf.checkpoints import layer_owner
+from kcrf.checkpoints.names import layer_owner
 from kcrf.layers.dense import TruncatedNormal
 from kcrf.models.encoders import checkpoint_names, encoder_record, variables_by_path
 from kcrf.models.names import (

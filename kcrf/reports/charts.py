@@ -9,7 +9,7 @@ from math import ceil, floor, log10
 
 import numpy as np
 
-from kcrf.metrics import is_forbidden
+from kcrf.metrics.transitions import is_forbidden
 
 __all__ = ["box_plot", "heat_map", "is_narrow", "line_chart", "reliability_diagram", "run_color", "scatter_plot"]
 

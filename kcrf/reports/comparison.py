@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kcrf.metrics import bootstrap_difference, f1_of_counts, span_counts
+from kcrf.metrics.bootstrap import bootstrap_difference, f1_of_counts, span_counts
 from kcrf.reports.titles import SETS
 
 __all__ = ["differences_from_the_best", "why_not_comparable"]
@@ -42,7 +42,8 @@ def differences_from_the_best(runs, part):
         part: "valid" or "test".
 
     Returns:
-        A list of `(best name, name, sentences, (difference, low, high))`; see `kcrf.metrics.bootstrap_difference`.
+        A list of `(best name, name, sentences, (difference, low, high))`; see
+        `kcrf.metrics.bootstrap.bootstrap_difference`.
         Empty if fewer than two runs have predictions of this part, and for numbers.
     """
     counts = {

@@ -5,7 +5,8 @@ from html import escape
 
 import numpy as np
 
-from kcrf.metrics import calibration, is_forbidden
+from kcrf.metrics import calibration
+from kcrf.metrics.transitions import is_forbidden
 from kcrf.reports.charts import heat_map, is_narrow
 from kcrf.reports.classifiers import calibration_of_classes, confusion, is_classifier, mistakes_of_classes
 from kcrf.reports.comparison import differences_from_the_best, why_not_comparable

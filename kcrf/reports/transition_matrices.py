@@ -7,7 +7,7 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
-from kcrf.metrics import is_forbidden
+from kcrf.metrics.transitions import is_forbidden
 from kcrf.tags import TagScheme
 
 __all__ = ["transition_heat_map", "transition_table"]

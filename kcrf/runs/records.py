@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from kcrf.metrics import advice, is_forbidden
+from kcrf.metrics import advice
+from kcrf.metrics.transitions import is_forbidden
 from kcrf.runs.config_file import read_for_reports
 from kcrf.runs.folder import RunFolder
 from kcrf.runs.formats import in_words, read_log, read_predictions, read_scores, read_transitions

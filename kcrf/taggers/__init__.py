@@ -3,7 +3,7 @@
 from kcrf.taggers.classifier import Classification, TextClassifier
 from kcrf.taggers.decoding import Tagger
 from kcrf.taggers.entity_recognizer import Entity, EntityRecognizer
-from kcrf.taggers.open_model import load_tagger
+from kcrf.taggers.old_names import __getattr__
 from kcrf.taggers.word_segmenter import WordSegmenter
 
 __all__ = [
@@ -13,5 +13,4 @@ __all__ = [
     "Tagger",
     "TextClassifier",
     "WordSegmenter",
-    "load_tagger",
 ]

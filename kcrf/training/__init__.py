@@ -2,14 +2,13 @@
 
 from kcrf.adversarial import adversarial, gradient_penalty, virtual_adversarial
 from kcrf.runs.settings import Settings
-from kcrf.taggers.open_model import load_tagger
+from kcrf.training.old_names import __getattr__
 from kcrf.training.train import resume_tagger, train_classifier, train_segmenter, train_tagger
 
 __all__ = [
     "Settings",
     "adversarial",
     "gradient_penalty",
-    "load_tagger",
     "resume_tagger",
     "train_classifier",
     "train_segmenter",

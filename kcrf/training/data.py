@@ -4,7 +4,8 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any
 
-from kcrf.augmentation import altered_copies, copies_wanted
+from kcrf.augmentation import altered_copies
+from kcrf.augmentation.copies import copies_wanted
 from kcrf.corpora import sample
 from kcrf.readers.units import with_copies
 from kcrf.runs import AugmentationConfig, Settings

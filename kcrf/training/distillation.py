@@ -10,8 +10,8 @@ from kcrf.metrics.classes import REGRESSION_METRICS
 from kcrf.progress_bars import bar, print_note
 from kcrf.runs import RunFolder, SettingError, TeacherConfig
 from kcrf.runs.names import SCORES, TEACHER
-from kcrf.taggers import load_tagger
 from kcrf.taggers.classifier import load_classifier
+from kcrf.taggers.open_model import load_tagger
 
 __all__ = ["check_teacher", "distillation_windows", "unlabeled_items"]
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcrf.augmentation import OPERATIONS, Synonyms, altered_copies
+from kcrf.augmentation import Synonyms, altered_copies
+from kcrf.augmentation.copies import OPERATIONS
 from kcrf.augmentation.texts import alter_example
 from kcrf.corpora import Example, Sentence, load_mini
 from kcrf.readers.unit_choice import entities_that_cut_tokens

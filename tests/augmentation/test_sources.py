@@ -5,7 +5,9 @@ import shutil
 import numpy as np
 import pytest
 
-from kcrf.augmentation import back_translate, read_synonym_vectors, read_synonyms
+from kcrf.augmentation import read_synonyms
+from kcrf.augmentation.synonyms import read_synonym_vectors
+from kcrf.augmentation.translation import back_translate
 from kcrf.corpora import Example
 
 BACKENDS = ["torch"]

@@ -9,15 +9,8 @@ import numpy as np
 import pytest
 from bundle_writer import ARRAYS, bundle_parts, field, same, table_crc32c, write_bundle, write_index
 
-from kcrf.checkpoints import (
-    NAME_MAPS,
-    google_names,
-    huggingface_names,
-    layer_owner,
-    open_checkpoint,
-    write_safetensors,
-    write_tf_checkpoint,
-)
+from kcrf.checkpoints import google_names, open_checkpoint, write_safetensors, write_tf_checkpoint
+from kcrf.checkpoints.names import NAME_MAPS, huggingface_names, layer_owner
 from kcrf.checkpoints.raw_array import RawArray
 from kcrf.checkpoints.tensor_bundle import NeedsTensorFlow, read_tensor_bundle
 

@@ -15,8 +15,8 @@ from kcrf.distillation import (
     SequenceDistillationLoss,
     SoftTags,
     TagDistillationLoss,
-    soften,
 )
+from kcrf.distillation.teachers import soften
 from kcrf.layers import ConditionalRandomField
 from kcrf.readers.padding import training_batch
 from kcrf.tags import bio

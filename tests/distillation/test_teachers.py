@@ -15,7 +15,7 @@ from kcrf.corpora import Sentence, load_mini
 from kcrf.distillation.teachers import expected_targets, join_counts, split_counts
 from kcrf.models import build_transformer_model, save_pretrained
 from kcrf.runs import RunFolder, Settings
-from kcrf.taggers import load_tagger
+from kcrf.taggers.open_model import load_tagger
 from kcrf.training import distillation, resume_tagger, train_classifier, train_tagger
 
 TINY = Settings(task="ner", width=8, depth=1, batch_size=16, epochs=2, learning_rate=0.02, seed=3)

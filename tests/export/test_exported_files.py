@@ -21,9 +21,10 @@ from kcrf.export import export_model  # noqa: E402
 from kcrf.models import build_transformer_model, save_pretrained  # noqa: E402
 from kcrf.readers import CharacterReader, Lexicon, PieceReader, Vocabulary, WordReader, WordVectors  # noqa: E402
 from kcrf.runs import RunWriter, Settings  # noqa: E402
-from kcrf.taggers import EntityRecognizer, TextClassifier, WordSegmenter, load_tagger  # noqa: E402
+from kcrf.taggers import EntityRecognizer, TextClassifier, WordSegmenter  # noqa: E402
 from kcrf.taggers.classification_model import build_classifier  # noqa: E402
 from kcrf.taggers.networks import build_network, crf_of  # noqa: E402
+from kcrf.taggers.open_model import load_tagger  # noqa: E402
 from kcrf.taggers.setup import save_setup  # noqa: E402
 
 BACKENDS = ["tensorflow"]

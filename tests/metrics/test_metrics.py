@@ -9,16 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcrf.corpora import read_lines, read_segmented
-from kcrf.metrics import (
-    TextMismatch,
-    bootstrap_difference,
-    bootstrap_scores,
-    calibration,
-    entity_scores,
-    segmentation_scores,
-    span_counts,
-    transition_report,
-)
+from kcrf.metrics import calibration, entity_scores, segmentation_scores, transition_report
+from kcrf.metrics.bootstrap import bootstrap_difference, bootstrap_scores, span_counts
+from kcrf.metrics.scores import TextMismatch
 from kcrf.tags import bio, bmes
 
 BACKENDS = ["torch"]

@@ -9,7 +9,8 @@ from bert4keras_host import bert4keras_python  # noqa: F401
 from tiny_encoders import SEGMENTS, SIZES, TOKENS, assert_close, bert, checkpoint, numbers, random_weights, values
 
 from kcrf.backend import keras, tensor_from_numpy
-from kcrf.checkpoints import Checkpoint, google_names, open_checkpoint, write_safetensors
+from kcrf.checkpoints import google_names, open_checkpoint, write_safetensors
+from kcrf.checkpoints.open import Checkpoint
 from kcrf.models import (
     build_transformer_model,
     save_weights_as_checkpoint,

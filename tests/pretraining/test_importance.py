@@ -9,8 +9,9 @@ import pytest
 
 from kcrf import commands
 from kcrf.corpora import Example, classified_line, read_entities
-from kcrf.pretraining import PretrainingSettings, choose_positions, important_words
-from kcrf.pretraining.importance import IMPORTANT, TaskModel, importance_writer
+from kcrf.pretraining import PretrainingSettings
+from kcrf.pretraining.importance import IMPORTANT, TaskModel, importance_writer, important_words
+from kcrf.pretraining.masking import choose_positions
 from kcrf.pretraining.windows import Windows, iterate_lines, write_tokens
 from kcrf.runs import Settings
 from kcrf.taggers import TextClassifier

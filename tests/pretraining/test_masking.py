@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcrf.pretraining import choose_positions, hide
+from kcrf.pretraining.masking import choose_positions, hide
 
 BACKENDS = ["torch"]
 

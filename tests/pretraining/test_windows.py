@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kcrf.pretraining import learn_vocabulary
+from kcrf.pretraining.vocabulary import learn_vocabulary
 from kcrf.pretraining.windows import Windows, iterate_lines, word_splitter, write_tokens
 from kcrf.tokenizers import Tokenizer
 

@@ -10,7 +10,8 @@ import pytest
 from chromium import Page as Browser
 
 from kcrf.commands import main
-from kcrf.metrics import bootstrap_difference, calibration
+from kcrf.metrics import calibration
+from kcrf.metrics.bootstrap import bootstrap_difference
 from kcrf.reports import write_report
 from kcrf.reports.charts import heat_map, line_chart, reliability_diagram
 from kcrf.reports.mistakes import KINDS, frequent_mistakes

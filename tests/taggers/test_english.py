@@ -12,7 +12,8 @@ from kcrf.backend import keras
 from kcrf.corpora import Sentence, entity_line, join_tokens, read_entities
 from kcrf.metrics import entity_scores
 from kcrf.runs import RunFolder, Settings
-from kcrf.taggers import EntityRecognizer, load_tagger
+from kcrf.taggers import EntityRecognizer
+from kcrf.taggers.open_model import load_tagger
 from kcrf.taggers.text_input import as_text_input
 from kcrf.training import resume_tagger, train_tagger
 

@@ -16,8 +16,9 @@ from kcrf.corpora import Sentence, entity_line, load_mini, read_entities
 from kcrf.metrics import entity_scores
 from kcrf.readers import CharacterReader, PieceReader, Vocabulary, spans_of_units, tags_of_units
 from kcrf.runs import Settings
-from kcrf.taggers import Entity, EntityRecognizer, WordSegmenter, load_tagger
+from kcrf.taggers import Entity, EntityRecognizer, WordSegmenter
 from kcrf.taggers.entity_recognizer import entities_of
+from kcrf.taggers.open_model import load_tagger
 from kcrf.taggers.text_input import as_text_input
 from kcrf.tags import bio, bioes, bmes
 from kcrf.tasks.tagging import tagged_windows

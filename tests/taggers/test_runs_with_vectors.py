@@ -14,9 +14,10 @@ from kcrf.corpora import Sentence, entity_line
 from kcrf.models import build_transformer_model, save_pretrained
 from kcrf.readers import PieceReader, WordVectors
 from kcrf.runs import Settings
-from kcrf.taggers import EntityRecognizer, TextClassifier, load_tagger
+from kcrf.taggers import EntityRecognizer, TextClassifier
 from kcrf.taggers.classifier import load_classifier
 from kcrf.taggers.networks import build_network
+from kcrf.taggers.open_model import load_tagger
 from kcrf.taggers.setup import load_setup
 from kcrf.taggers.vectors import embed_vectors
 from kcrf.tags import bio

@@ -25,9 +25,10 @@ from kcrf.corpora import load_mini
 from kcrf.metrics import segmentation_scores
 from kcrf.readers import CharacterReader, Lexicon, Vocabulary
 from kcrf.runs import RunWriter, Settings, read_run
-from kcrf.taggers import WordSegmenter, load_tagger
+from kcrf.taggers import WordSegmenter
 from kcrf.taggers.encoders import ENCODERS
 from kcrf.taggers.networks import build_network
+from kcrf.taggers.open_model import load_tagger
 from kcrf.tags import bmes
 from kcrf.training import train_segmenter
 

@@ -9,7 +9,7 @@ import pytest
 from kcrf.commands import main
 from kcrf.corpora import load_mini
 from kcrf.runs import RunFolder, Settings
-from kcrf.taggers import load_tagger
+from kcrf.taggers.open_model import load_tagger
 from kcrf.training import resume_tagger, train_classifier, train_tagger
 
 TINY = Settings(task="ner", width=8, depth=1, batch_size=16, epochs=2, augment=1, augment_by="mentions,shuffle", seed=3)

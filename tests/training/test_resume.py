@@ -20,8 +20,8 @@ from kcrf.backend import backend_name, keras
 from kcrf.corpora import Sentence, load_mini
 from kcrf.runs import RunFolder, RunWriter, Settings
 from kcrf.runs.lock import locked
-from kcrf.taggers import load_tagger
 from kcrf.taggers.networks import build_network
+from kcrf.taggers.open_model import load_tagger
 from kcrf.training import resume_tagger, train_tagger, trainers
 
 TINY = Settings(task="ner", width=8, depth=1, batch_size=16, epochs=4, learning_rate=0.02, seed=3)

@@ -16,8 +16,9 @@ from kcrf.models import build_transformer_model, save_pretrained
 from kcrf.optimizers import variable_table
 from kcrf.readers import PieceReader
 from kcrf.runs import RunFolder, RunWriter, Settings
-from kcrf.taggers import EntityRecognizer, WordSegmenter, load_tagger
+from kcrf.taggers import EntityRecognizer, WordSegmenter
 from kcrf.taggers.networks import build_network, crf_of
+from kcrf.taggers.open_model import load_tagger
 from kcrf.taggers.setup import save_setup
 from kcrf.tags import bio
 from kcrf.tasks.tagging import tagged_windows

@@ -1,0 +1,16 @@
+"""Names that have left the page of the folder, in their old place."""
+
+from kcrf.deprecated import moved_names
+
+__all__ = ["__getattr__"]
+
+__getattr__ = moved_names(
+    "kcrf.distillation",
+    dict.fromkeys(
+        (
+            "expected_targets",
+            "soften",
+        ),
+        "kcrf.distillation.teachers",
+    ),
+)
