@@ -3,19 +3,20 @@
     python experiments/ready_segmenter.py --gsd FOLDER --pku pku_test_gold.utf8 --work runs/ready
 
 The first folder has train.conll, dev.conll and test.conll of UD Chinese GSD (CC BY-SA 4.0); nothing else is
-learnt from. A model with the defaults teaches a small one, which is exported with integers of 8 bits. Results are kept
-in experiments/ready_segmenter.json. Needs TensorFlow, for the export.
+learnt from. `WordSegmenter()` uses the linear model. For comparison, and as an example of the format, a model with the
+defaults teaches a small one, which is exported to ONNX with integers of 8 bits, for which TensorFlow is needed. Only
+the linear one is made with --linear. Results are kept in experiments/ready_segmenter.json.
 """
 
 import argparse
 import json
 import os
-import shutil
 import subprocess
 import sys
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 from results import kept, trained
 
 RESULTS = Path(__file__).with_suffix(".json")
@@ -23,7 +24,7 @@ HERE = Path(__file__).parents[1] / "kcrf" / "taggers" / "data" / "zh_gsd"
 SMALL = {"width": 64, "depth": 2, "character_width": 64, "bigram_width": 32, "dropout": 0.1, "learning_rate": 2e-3}
 STUDENTS = {"lexicon": {**SMALL, "epochs": 16}, "no lexicon": {**SMALL, "epochs": 16, "lexicon": False}}
 CHOSEN = "lexicon"
-FILES = ("config.json", "vocabulary.json", "model.weights.h5")
+SIGNS = "。，、；：？！∶．,.:;?!“”（）()《》…—～·％%"
 
 
 def main():
@@ -31,13 +32,25 @@ def main():
     parser.add_argument("--gsd", required=True, type=Path)
     parser.add_argument("--pku", required=True, type=Path, help="the test part of PKU, another standard")
     parser.add_argument("--work", required=True, type=Path, help="the folder of the run folders")
+    parser.add_argument("--linear", action="store_true", help="make the linear model alone")
     options = parser.parse_args()
+    print("linear", json.dumps(kept(RESULTS, "linear", partial(train_linear, options))), flush=True)
+    if options.linear:
+        return
     print("teacher", json.dumps(kept(RESULTS, "teacher", partial(train, options, "teacher", {}))), flush=True)
     for name, settings in STUDENTS.items():
         settings = {**settings, "teacher": str(options.work / "teacher")}
         print(name, json.dumps(kept(RESULTS, name, partial(train, options, name, settings))), flush=True)
     install(options.work / CHOSEN)
-    print("ready", json.dumps(kept(RESULTS, "ready", partial(measure, options))), flush=True)
+    print("onnx", json.dumps(kept(RESULTS, "onnx", partial(measure, options, HERE / "model.onnx"))), flush=True)
+
+
+def train_linear(options):
+    from kcrf.taggers.linear_networks import export_linear
+
+    result = train(options, "linear", {"encoder": "linear"})
+    export_linear(options.work / "linear", HERE / "model.npz")
+    return {**result, **measure(options, HERE / "model.npz")}
 
 
 def train(options, name, settings):
@@ -47,51 +60,44 @@ def train(options, name, settings):
     parts = [read_segmented(options.gsd / f"{part}.conll") for part in ("train", "dev", "test")]
     tagger, scores, taken = trained(Settings(**settings), parts, options.work / name)
     figures = {f"{part}_{x}": round(scores[part][x], 4) for part in ("valid", "test") for x in ("f", "oov_recall")}
-    return {**figures, "parameters": tagger.model.count_params(), **taken}
+    size = np.size(tagger.model.scores) if settings.get("encoder") == "linear" else tagger.model.count_params()
+    return {**figures, "parameters": size, **taken}
 
 
 def install(run):
-    """Writes the exported file, and for users without onnxruntime the run with weights of 16 bits."""
-    import h5py
-
-    from kcrf.runs import RunFolder
-
+    """Writes the exported file."""
     HERE.mkdir(parents=True, exist_ok=True)
-    for name in FILES:
-        shutil.copy(run / name, HERE / name)
-    config = RunFolder(run).read_config().published().to_json()
-    (HERE / "config.json").write_text(json.dumps(config, indent=1))
-    with h5py.File(run / "model.weights.h5") as old, h5py.File(HERE / "model.weights.h5", "w") as new:
-        old.visititems(partial(_copy_in_16_bits, new))
     command = [sys.executable, "-m", "kcrf", "export", str(run), "--out", str(HERE / "model.onnx"), "--int8"]
     subprocess.run(command, check=True)
 
 
-def _copy_in_16_bits(new, name, item):
-    if hasattr(item, "shape"):
-        new.create_dataset(name, data=item[()].astype("float16"), **({"compression": "gzip"} if item.shape else {}))
-    else:
-        new.require_group(name)
-
-
-def measure(options):
-    """F1 on both test parts, of both files; the calibration error; bytes."""
+def measure(options, path):
+    """F1 on both test parts, the calibration error, the share of signs that are words of their own; bytes."""
     from kcrf.corpora import read_segmented
     from kcrf.metrics import segmentation_scores
     from kcrf.taggers import WordSegmenter
 
     train = {word for words in read_segmented(options.gsd / "train.conll") for word in words}
     gold = {"gsd": read_segmented(options.gsd / "test.conll"), "pku": read_segmented(options.pku)}
-    result = {"bytes": {path.name: path.stat().st_size for path in HERE.iterdir() if path.name != "README.md"}}
-    for kind, path in (("onnx", HERE / "model.onnx"), ("keras", HERE)):
-        segmenter = WordSegmenter(path)
-        for name, sentences in gold.items():
-            sentences = [words for words in sentences if words]
-            texts = ["".join(words) for words in sentences]
-            scores = segmentation_scores(sentences, segmenter.segment_batch(texts), train)
-            result[f"{kind} {name}"] = {x: round(scores[x], 4) for x in ("f", "precision", "recall", "oov_recall")}
-            result[f"{kind} {name}"]["calibration_error"] = round(calibration_error(segmenter, sentences, texts), 4)
+    segmenter, result = WordSegmenter(path), {"bytes": path.stat().st_size}
+    for name, sentences in gold.items():
+        sentences = [words for words in sentences if words]
+        texts = ["".join(words) for words in sentences]
+        found = segmenter.segment_batch(texts)
+        scores = segmentation_scores(sentences, found, train)
+        result[name] = {x: round(scores[x], 4) for x in ("f", "precision", "recall", "oov_recall")}
+        result[name]["calibration_error"] = round(calibration_error(segmenter, sentences, texts), 4)
+        alone, right = (sum(word == "。" for words in rows for word in words) for rows in (found, sentences))
+        result[name]["full_stops_alone"] = f"{alone} of {right}"
+    result["signs_alone"] = signs_alone(segmenter, [text for text in texts if len(text) >= 40][:100])
     return result
+
+
+def signs_alone(segmenter, texts):
+    """The share of signs that are words of their own where each stands between Chinese characters of each text."""
+    pairs = [(sign, text[:20] + sign + text[20:40]) for sign in SIGNS for text in texts]
+    rows = segmenter.segment_batch([text for _, text in pairs])
+    return round(sum(sign in row for (sign, _), row in zip(pairs, rows, strict=True)) / len(pairs), 4)
 
 
 def calibration_error(segmenter, gold, texts):

@@ -3,6 +3,16 @@
 from kcrf.linear.chain import best_paths, expected_counts
 from kcrf.linear.model import LinearModel
 from kcrf.linear.packing import Packing
-from kcrf.linear.training import LinearTrainer, linear_batches
+from kcrf.linear.training import LinearBatch, LinearTrainer, SoftTarget, linear_batches, log_likelihood
 
-__all__ = ["LinearModel", "LinearTrainer", "Packing", "best_paths", "expected_counts", "linear_batches"]
+__all__ = [
+    "LinearBatch",
+    "LinearModel",
+    "LinearTrainer",
+    "Packing",
+    "SoftTarget",
+    "best_paths",
+    "expected_counts",
+    "linear_batches",
+    "log_likelihood",
+]

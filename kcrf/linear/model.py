@@ -1,5 +1,7 @@
 """A linear model: scores of features, and a CRF with the rules of a tag scheme. Needs NumPy only."""
 
+from functools import cached_property
+
 import numpy as np
 
 from kcrf.linear.chain import best_paths, expected_counts
@@ -16,7 +18,8 @@ class LinearModel:
 
     Args:
         scheme: The `TagScheme`.
-        scores: `(buckets, tags)` float32. Bucket 0 is no feature and has the scores 0.
+        scores: `(buckets, tags)` float32. Bucket 0 is no feature and has the scores 0. Or a pair of such scores as
+            integers of 8 bits and the number by which they are to be multiplied.
         transitions: `(tags, tags)`.
         constraints: Whether the rules of the scheme hold. Defaults to True.
 
@@ -27,7 +30,10 @@ class LinearModel:
     """
 
     def __init__(self, scheme, scores, transitions, constraints=True):
-        self.scheme, self.scores, self.transitions, self.constraints = scheme, scores, transitions, constraints
+        self.scheme, self.transitions, self.constraints = scheme, transitions, constraints
+        self._integers = scores if isinstance(scores, tuple) else None
+        if self._integers is None:
+            self.scores = scores
 
     @classmethod
     def new(cls, scheme, buckets, constraints=True):
@@ -35,8 +41,16 @@ class LinearModel:
         size = len(scheme)
         return cls(scheme, np.zeros((buckets, size), "float32"), np.zeros((size, size)), constraints)
 
+    @cached_property
+    def scores(self):
+        """The scores, `(buckets, tags)` float32."""
+        integers, scale = self._integers
+        return integers.astype("float32") * np.float32(scale)
+
     def integers(self):
         """The scores as integers of 8 bits `(buckets, tags)`, and the number by which they are to be multiplied."""
+        if self._integers is not None:
+            return self._integers
         scale = float(np.abs(self.scores).max(initial=0)) / _LARGEST or 1.0
         return np.round(self.scores / scale).astype("int8"), scale
 
@@ -56,7 +70,7 @@ class LinearModel:
         shapes = {name: np.shape(arrays.get(name)) for name in ("scores", "scale", "transitions")}
         if shapes["transitions"] != (size, size) or shapes["scores"][1:] != (size,) or shapes["scale"] != ():
             raise ValueError(f"needs the scores and transitions of {size} tags. Received: arrays of shapes {shapes}")
-        scores = arrays["scores"].astype("float32") * np.float32(arrays["scale"])
+        scores = (arrays["scores"].astype("int8", copy=False), float(arrays["scale"]))
         return cls(scheme, scores, arrays["transitions"].astype("float64"), constraints)
 
     def constrained_transitions(self, constraints=None):

@@ -45,4 +45,6 @@ class Packing:
     @property
     def last(self):
         """The packed positions that end a sequence, an array."""
-        return np.setdiff1d(np.arange(len(self.index)), self.before, assume_unique=True)
+        ends = np.ones(len(self.index), bool)
+        ends[self.before] = False
+        return np.flatnonzero(ends)

@@ -6,6 +6,7 @@ features that do not matter to 0.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,9 +14,25 @@ from kcrf.linear.chain import Counts, expected_counts
 from kcrf.linear.model import FORBIDDEN
 from kcrf.linear.packing import Packing
 
-__all__ = ["LinearBatch", "LinearTrainer", "linear_batches"]
+__all__ = ["LinearBatch", "LinearTrainer", "SoftTarget", "linear_batches", "log_likelihood"]
 
 _DAMPING = 0.1  # of the rates of scores, 1 for those of transitions
+
+
+class SoftTarget(NamedTuple):
+    """The target of a window with the predictions of a teacher.
+
+    Attributes:
+        tags: `(positions,)`, -1 where the tag is unknown.
+        marginals: `(positions, tags)`, the teacher's.
+        steps: `(tags, tags)`, how often the teacher expects each transition.
+        weight: The weight of the teacher's predictions; that of the tags is the rest.
+    """
+
+    tags: np.ndarray
+    marginals: np.ndarray
+    steps: np.ndarray
+    weight: float
 
 
 @dataclass(frozen=True)
@@ -27,22 +44,30 @@ class LinearBatch:
         buckets: `(features,)`, the different buckets.
         features: `(positions, width)`, packed, numbers of `buckets`.
         tags: `(positions,)`, packed, -1 where the tag is unknown.
+        taught: A `SoftTarget` of all windows, packed, or None without a teacher.
     """
 
     packing: Packing
     buckets: np.ndarray
     features: np.ndarray
     tags: np.ndarray
+    taught: SoftTarget | None = None
 
     @classmethod
     def of(cls, windows):
-        """The batch of a list of `(features (positions, width), tags)`."""
+        """The batch of a list of `(features (positions, width), tags)`, or with a `SoftTarget` in place of the tags."""
         lengths = [len(rows) for rows, _ in windows]
         packing = Packing(np.cumsum([0, *lengths[:-1]]), lengths)
         rows = np.concatenate([rows for rows, _ in windows])[packing.index]
         buckets, features = np.unique(rows, return_inverse=True)
-        tags = np.concatenate([np.asarray(tags, "int64") for _, tags in windows])[packing.index]
-        return cls(packing, buckets, features.reshape(rows.shape).astype("int32"), tags)
+        targets, taught = [target for _, target in windows], None
+        if isinstance(targets[0], SoftTarget):
+            marginals = np.concatenate([target.marginals for target in targets])[packing.index]
+            steps = sum(target.steps for target in targets)
+            taught = targets[0]._replace(marginals=marginals, steps=steps)
+            targets = [target.tags for target in targets]
+        tags = np.concatenate([np.asarray(target, "int64") for target in targets])[packing.index]
+        return cls(packing, buckets, features.reshape(rows.shape).astype("int32"), tags, taught)
 
 
 def linear_batches(windows, size):
@@ -98,16 +123,34 @@ class LinearTrainer:
         Returns:
             `(loss, gradient of the scores (features, tags), gradient of the transitions (tags, tags))`.
         """
-        packing, transitions = batch.packing, self.model.constrained_transitions()
-        table = self.model.scores[batch.buckets]  # (features, tags)
-        emissions = sum(table[column] for column in batch.features.T).T.astype("float64")  # (tags, positions)
-        self.model.forbid(emissions, packing)
-        counts = expected_counts(emissions, transitions, packing.steps)
-        gold = _counts_of_tags(batch, emissions, transitions)
-        error = counts.marginals - gold.marginals  # (tags, positions)
+        counts, gold = _counts(self.model, batch)
         width, flat = batch.features.shape[1], batch.features.ravel()
+        error = counts.marginals - gold.marginals  # (tags, positions)
         sums = [np.bincount(flat, np.repeat(row, width), len(batch.buckets)) for row in error]
         return counts.log_z - gold.log_z, np.stack(sums, axis=1).astype("float32"), counts.steps - gold.steps
+
+
+def log_likelihood(model, batch, temperature=1.0):
+    """The log likelihood of the tags of a batch, the sum over its windows, with all scores divided by a temperature."""
+    counts, gold = _counts(model, batch, temperature)
+    return gold.log_z - counts.log_z
+
+
+def _counts(model, batch, temperature=1.0):
+    """The `Counts` of a batch under a model, and those that it should have."""
+    transitions = model.constrained_transitions() / temperature
+    table = model.scores[batch.buckets] / np.float32(temperature)  # (features, tags)
+    emissions = sum(table[column] for column in batch.features.T).T.astype("float64")  # (tags, positions)
+    model.forbid(emissions, batch.packing)
+    counts = expected_counts(emissions, transitions, batch.packing.steps)
+    gold, taught = _counts_of_tags(batch, emissions, transitions), batch.taught
+    if taught is None:
+        return counts, gold
+    weight, soft = taught.weight, taught.marginals.T
+    possible = np.where(emissions > FORBIDDEN / 2, emissions, 0)
+    soft_z = (possible * soft).sum() + (np.maximum(transitions, FORBIDDEN / 2) * taught.steps).sum()
+    pairs = zip(gold[:3], (soft_z, soft, taught.steps), strict=True)
+    return counts, Counts(*((1 - weight) * hard + weight * easy for hard, easy in pairs), None)
 
 
 def _counts_of_tags(batch, emissions, transitions):

@@ -2,7 +2,16 @@
 
 import numpy as np
 
-__all__ = ["BUCKETS", "LONG_BUCKETS", "bucket", "inference_batches", "pad", "row_length", "training_batch"]
+__all__ = [
+    "BUCKETS",
+    "LONG_BUCKETS",
+    "bucket",
+    "check_batch_size",
+    "inference_batches",
+    "pad",
+    "row_length",
+    "training_batch",
+]
 
 BUCKETS = (8, 16, 32, 64, 96, 128)  # the lengths of batches, in positions
 LONG_BUCKETS = (192, 256, 384, 512)  # those of texts that are read as a whole
@@ -83,8 +92,7 @@ def inference_batches(readings, batch_size, few_shapes=True):
     Raises:
         ValueError: `batch_size` is not a positive integer.
     """
-    if not isinstance(batch_size, int | np.integer) or batch_size < 1:
-        raise ValueError(f"`batch_size` must be a positive integer. Received: {batch_size!r}")
+    check_batch_size(batch_size)
     windows = [(number, window) for number, reading in enumerate(readings) for window in reading.windows]
     windows.sort(key=lambda item: item[1].length)
     for first in range(0, len(windows), batch_size):
@@ -93,6 +101,12 @@ def inference_batches(readings, batch_size, few_shapes=True):
         if few_shapes:
             length, rows = bucket(length), _row_bucket(rows, batch_size)
         yield batch, _pad_inputs([window.inputs for _, window in batch], length, rows)
+
+
+def check_batch_size(batch_size):
+    """Raises ValueError if a batch size is not a positive integer."""
+    if not isinstance(batch_size, int | np.integer) or batch_size < 1:
+        raise ValueError(f"`batch_size` must be a positive integer. Received: {batch_size!r}")
 
 
 def _row_bucket(rows, batch_size):

@@ -74,6 +74,9 @@ OF_LAYERS = Condition("read_layers", "{read_layers}", "with --read-layers", lamb
 AUGMENTED = Condition("augment", "{augment}", "with --augment", lambda copies: copies > 0)
 WITH_VECTORS = Condition("vectors", "{vectors}", "with --vectors", lambda vectors: vectors is not None)
 TAUGHT = Condition("teacher", "{teacher}", "with --teacher", lambda teacher: teacher is not None)
+NEURAL = Condition(
+    "encoder", "has no effect with {encoder:'linear'}", "with a neural --encoder", lambda name: name != "linear"
+)
 WITH_CRF = Condition("head", "{head:'crf'}", "with --head crf", lambda head: head == "crf")
 
 
@@ -82,7 +85,7 @@ class Kind:
     """The kind of a run, on which defaults and choices depend.
 
     Attributes:
-        keys: "scratch" or "bert", and the head.
+        keys: "linear" for a linear model, "scratch" or "bert", and the head.
         task: The `kcrf.tasks.Task`, or None for pretraining.
     """
 
@@ -249,7 +252,8 @@ def _check_conditions(setting, values, kind):
         raise SettingError(name, f"needs {tasks}", {name: values[name], "task": kind.task.name})
     if declared.only and not declared.only.holds(values[declared.only.name]):
         received = {name: values[name], declared.only.name: values[declared.only.name]}
-        raise SettingError(name, f"needs {declared.only.requirement}", received)
+        verb = "" if declared.only is NEURAL else "needs "
+        raise SettingError(name, f"{verb}{declared.only.requirement}", received)
 
 
 def _tasks_with(name):
@@ -279,10 +283,11 @@ def default_in_words(setting: "Field[Any]", show: Callable[[Any], str] = repr) -
     defaults = declared.default if isinstance(declared.default, dict) else {"": declared.default}
     if declared.only is not None and declared.only.name in ("bert", "head"):  # one of the defaults is left
         defaults = {"": next(iter(defaults.values()))}
-    first, *other_defaults = defaults.values()
+    first = next(iter(defaults.values()))
     differing_tasks = [task for task in TASKS.values() if task.defaults.get(name, first) != first]
     texts = [] if declared.by_task and differing_tasks == _tasks_with(name) else [words(first)]
-    texts += [f"{words(value)} with --bert" for value in other_defaults if value != first and "bert" in defaults]
+    kinds = {"bert": "with --bert", "linear": "with --encoder linear"}
+    texts += [f"{words(defaults[key])} {kind}" for key, kind in kinds.items() if defaults.get(key, first) != first]
     return ", ".join([*texts, *(f"{words(task.defaults[name])} for {task.name}" for task in differing_tasks)])
 
 

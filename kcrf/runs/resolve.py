@@ -19,6 +19,7 @@ STEPS_OF_AN_EPOCH = 100  # at least this many, where the batch size can be chose
 BATCH_SIZES = (16, 32, 64)
 PATIENCE = 5  # epochs without a better one
 PATIENCE_STEPS = 200  # but at least this many updates: at the start, a run may find no entity for 100 of them
+LINEAR_EPOCHS, LINEAR_PATIENCE = 20, 4
 NARROW, WIDE = 128, 256
 WIDE_FROM = 2500  # windows
 
@@ -93,7 +94,8 @@ def resolve(user: Settings, facts: DataFacts) -> RunConfig:
     if facts.windows < 1:
         raise ValueError(f"`windows` must be positive. Received: {facts.windows}")
     data, model, optimizer = resolve_data(user, facts), user.part(ModelConfig), user.part(OptimizerConfig)
-    training = _training(user.part(TrainingConfig), facts, data.units)
+    make = _training_of_linear if model.encoder == "linear" else _training
+    training = make(user.part(TrainingConfig), facts, data.units)
     multiplier = model.crf_lr_multiplier
     if isinstance(multiplier, str):  # "auto"
         rate, epochs = optimizer.learning_rate or 0.0, training.epochs or 0  # numbers by now
@@ -125,6 +127,14 @@ def _training(training, facts, units):
     return replace(training, epochs=epochs, patience=patience, batch_size=batch_size, metric=metric)
 
 
+def _training_of_linear(training, facts, units):
+    """As `_training`. Epochs of a linear model take little time, and the first ones are the best of large data."""
+    given = training.epochs is not None or training.steps is not None
+    epochs = training.epochs or (math.ceil(training.steps / facts.steps) if training.steps else LINEAR_EPOCHS)
+    patience = training.patience or (None if given else LINEAR_PATIENCE)
+    return replace(training, epochs=epochs, patience=patience, batch_size=training.batch_size or BATCH_SIZES[0])
+
+
 def batch_size_for(training: TrainingConfig, windows: int) -> int:
     """Windows in a batch: as given, else the largest that leaves an epoch enough steps, or the smallest there is."""
     enough = (size for size in BATCH_SIZES if windows >= size * STEPS_OF_AN_EPOCH)
@@ -150,6 +160,8 @@ def describe_run(config: RunConfig, items: int, copies: int = 0) -> str:
         f"{'up to ' if training.patience else ''}{training.epochs} epochs of {config.facts.steps:,} steps",
         f"{training.batch_tokens:,} positions a step" if training.batch_tokens else f"batch size {training.batch_size}",
     ]
-    if model.encoder != "none":
+    if model.encoder == "linear":
+        parts += ["linear"]
+    elif model.encoder != "none":
         parts += [f"width {model.width}", f"depth {model.depth}"]
     return f"{items:,} {config.task.items}{augmented}{learned}: {', '.join([*parts, head])}"

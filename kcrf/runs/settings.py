@@ -52,6 +52,7 @@ class Settings(TeacherConfig, AugmentationConfig, TrainingConfig, OptimizerConfi
             check_value(setting, getattr(settings, name), settings.kind)
         check_settings(settings, settings.kind)
         _check_pool(settings.values())
+        _check_linear(settings.values())
 
     def renamed(self) -> "Settings":
         """The settings without old names."""
@@ -66,7 +67,8 @@ class Settings(TeacherConfig, AugmentationConfig, TrainingConfig, OptimizerConfi
         """The kind of run, on which defaults and choices depend."""
         task = TASKS.get(self.task) if isinstance(self.task, str) else None
         head = self.head or (task.defaults.get("head", "crf") if task else "crf")
-        return Kind(("scratch" if self.bert is None else "bert", head), task)
+        linear = ("linear",) if self.encoder == "linear" else ()
+        return Kind((*linear, "scratch" if self.bert is None else "bert", head), task)
 
     def values(self) -> dict[str, Any]:
         """All settings by name, with the defaults that depend on the task, the head and the BERT."""
@@ -99,6 +101,19 @@ def _check_pool(values):
     for name, value in [needed[pool], ("encoder", "none")] if pool in needed else []:
         if values[name] != value:
             raise SettingError(name, f"must be {value!r} for {{pool:{pool!r}}}", values[name])
+
+
+def _check_linear(values):
+    """Raises a `SettingError` if a linear model should have no tags, no n-grams or no CRF: it has nothing else."""
+    if values["encoder"] != "linear":
+        return
+    if TASKS[values["task"]].output != "tags":
+        received = {name: values[name] for name in ("encoder", "task")}
+        raise SettingError("encoder", "tags words or entities: needs {task:'cws'} or {task:'ner'}", received)
+    for name, needed in (("ngrams", True), ("head", "crf")):
+        if values[name] != needed:
+            received = {name: values[name], "encoder": "linear"}
+            raise SettingError(name, f"must be {needed!r} for {{encoder:'linear'}}", received)
 
 
 Settings.__doc__ = (Settings.__doc__ or "") + describe(  # `python -OO` drops docstrings

@@ -11,6 +11,7 @@ from kcrf.runs.options import (
     FRACTION,
     FROM_SCRATCH,
     LENGTH,
+    NEURAL,
     NOT_NEGATIVE,
     POSITIVE,
     PROBABILITY,
@@ -78,7 +79,7 @@ class OptimizerConfig:
     """The optimizer and its learning rates."""
 
     learning_rate: float | None = option(
-        {"scratch": 1e-3, "bert": 5e-5},
+        {"scratch": 1e-3, "bert": 5e-5, "linear": 0.1},
         "Peak learning rate. Use 2e-5 to 1e-4 for a BERT, more for small models.",
         "training",
         range=POSITIVE,
@@ -88,6 +89,7 @@ class OptimizerConfig:
         "Fraction of the steps in which the learning rate rises from 0 to its peak. Use more if training diverges.",
         "training",
         range=FRACTION,
+        only=NEURAL,
     )
     schedule: str | None = option(
         {"scratch": "cosine", "bert": "linear"},
@@ -95,6 +97,7 @@ class OptimizerConfig:
         "not at all (constant).",
         "training",
         choices=("linear", "cosine", "exponential", "constant"),
+        only=NEURAL,
     )
     head_lr_multiplier: float = option(
         10.0,

@@ -1,15 +1,17 @@
 """Linear models as `Tagger` uses them: arrays in, arrays out. Needs NumPy only."""
 
 import json
+from functools import partial
 from os import PathLike
 from typing import Any
 
 import numpy as np
 
-from kcrf.linear import LinearModel
+from kcrf.linear import LinearBatch, LinearModel, log_likelihood
 from kcrf.runs import RunFolder
 from kcrf.runs.exported import LinearFile, write_linear_file
 from kcrf.runs.names import CONFIG, LINEAR, VOCABULARY
+from kcrf.taggers.golden_section import FEWEST_TAGS, most_likely_temperature
 from kcrf.taggers.network import Arrays, TaggingNetwork
 from kcrf.taggers.posterior_networks import PosteriorNetwork, Scores
 from kcrf.taggers.setup import Setup, load_setup
@@ -34,6 +36,15 @@ class LinearTaggingNetwork(PosteriorNetwork):
     def __init__(self, model: LinearModel, temperature: float = 1.0) -> None:
         super().__init__(model.scheme, model.constrained_transitions() / temperature)
         self.model, self.temperature = model, temperature
+
+    def fit_temperature(self, inputs: Arrays, tags: np.ndarray) -> None:
+        """Sets the temperature to the one under which tags are most probable, as `Tagger.fit_temperature` has it."""
+        if np.sum(tags >= 0) >= FEWEST_TAGS:
+            masks = inputs["ngrams"][:, :, 0] != 0
+            windows = zip(inputs["ngrams"], tags, masks, strict=True)
+            batch = LinearBatch.of([(rows[mask], of_window[mask]) for rows, of_window, mask in windows if mask.any()])
+            self.temperature = most_likely_temperature(partial(log_likelihood, self.model, batch))
+            self._transitions = self.model.constrained_transitions() / self.temperature
 
     def decode(
         self, inputs: Arrays, allowed: np.ndarray, rows: int, with_scores: bool = True
@@ -71,10 +82,9 @@ def read_network(run: RunFolder | LinearFile, setup: Setup) -> TaggingNetwork:
         model = LinearModel.from_arrays(arrays, config.data.tag_scheme(), config.model.constraints)
     except ValueError as error:
         raise ValueError(f"{run.file(LINEAR)}: {error}") from None
-    if len(model.scores) != reader.ngrams.buckets:
-        raise ValueError(
-            f"{run.file(LINEAR)}: needs scores of {reader.ngrams.buckets} features. Received: {len(model.scores)}"
-        )
+    buckets = len(arrays["scores"])
+    if buckets != reader.ngrams.buckets:
+        raise ValueError(f"{run.file(LINEAR)}: needs scores of {reader.ngrams.buckets} features. Received: {buckets}")
     return LinearTaggingNetwork(model, config.temperature)
 
 

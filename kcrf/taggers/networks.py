@@ -1,8 +1,9 @@
 """The network of a tagger, from the inputs that a reader makes to the emission scores of tags."""
 
 from kcrf.backend import keras, ops
-from kcrf.layers import ConditionalRandomField
+from kcrf.layers import ConditionalRandomField, NGramScores
 from kcrf.readers import WordReader
+from kcrf.readers.code_points import TYPES
 from kcrf.readers.pieces import CASES
 from kcrf.taggers.bert import build_bert, combine_states
 from kcrf.taggers.encoders import embed, embed_words, encode
@@ -13,6 +14,7 @@ __all__ = ["HEAD", "build_network", "crf_of", "from_scratch", "mask_of"]
 
 HEAD = "^(BiLSTM-|Case|Classes|Emissions|Layers/|Pool-|Vectors)"  # paths of the variables outside a BERT, but the CRF's
 _CASE_WIDTH = 16
+_TYPE_WIDTH = 8
 
 
 def build_network(model, scheme, reader, checkpoint=None):
@@ -35,11 +37,19 @@ def build_network(model, scheme, reader, checkpoint=None):
     if model.vectors is not None and model.vectors_at == "top":
         hidden = keras.layers.Concatenate()([hidden, embed_vectors(inputs, reader.vectors, model.train_vectors)])
     emissions = keras.layers.Dense(len(scheme), name="Emissions", dtype="float32")(hidden)
+    if getattr(reader, "ngrams", None) is not None:
+        emissions = emissions + _ngram_scores(inputs, scheme, reader.ngrams)
     if model.head == "crf":
         constraints = scheme if model.constraints else None
         layer = ConditionalRandomField(model.crf_lr_multiplier, constraints=constraints, name="CRF")
         emissions = layer(emissions, mask=mask_of(inputs))
     return keras.Model(inputs, emissions)
+
+
+def _ngram_scores(inputs, scheme, ngrams):
+    """The emission scores of n-grams, `(batch, time, tags)`; adds the input "ngrams"."""
+    inputs["ngrams"] = keras.Input((None, ngrams.width), dtype="int32", name="ngrams")
+    return NGramScores(len(scheme), ngrams.buckets, name="NGrams")(inputs["ngrams"])
 
 
 def from_scratch(model, reader):
@@ -66,6 +76,10 @@ def _character_vectors(model, reader):
     if reader.lexicon is not None:
         inputs["words"] = keras.Input((None, reader.lexicon.width), dtype="int32", name="words")
         vectors = keras.layers.Concatenate()([vectors, embed_words(inputs["words"], reader.lexicon.size)])
+    if reader.types:
+        inputs["types"] = keras.Input((None,), dtype="int32", name="types")
+        types = keras.layers.Embedding(len(TYPES) + 1, _TYPE_WIDTH, name="Embedding-Type")(inputs["types"])
+        vectors = keras.layers.Concatenate()([vectors, types])
     return inputs, vectors
 
 

@@ -1,18 +1,13 @@
 """The temperature that calibrates the probabilities of a tagger (Guo et al., 2017, https://arxiv.org/abs/1706.04599)."""
 
-import math
-
 import numpy as np
 
 from kcrf import crf
 from kcrf.backend import ops
+from kcrf.taggers.golden_section import FEWEST_TAGS, most_likely_temperature
 
 __all__ = ["best_temperature"]
 
-_FEWEST_TAGS = 1000  # with fewer known tags, chance decides
-_LOWEST, _HIGHEST = 0.5, 4.0
-_STEPS = 11  # of golden section search: 1 % precision
-_GOLDEN = (math.sqrt(5) - 1) / 2
 _IMPOSSIBLE = crf.FORBIDDEN / 2  # a log likelihood below this: the constraints forbid the tags
 
 
@@ -35,13 +30,6 @@ def best_temperature(layer, emissions, tags):
 
     legal = likelihoods(1.0) > _IMPOSSIBLE  # (batch,)
     emissions, tags = emissions[legal], tags[legal]
-    if np.sum(tags >= 0) < _FEWEST_TAGS:
+    if np.sum(tags >= 0) < FEWEST_TAGS:
         return 1.0
-    low, high = math.log(_LOWEST), math.log(_HIGHEST)
-    for _ in range(_STEPS):
-        lower, upper = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-        if likelihoods(math.exp(lower)).sum() > likelihoods(math.exp(upper)).sum():
-            high = upper
-        else:
-            low = lower
-    return round(math.exp((low + high) / 2), 2)
+    return most_likely_temperature(lambda temperature: likelihoods(temperature).sum())

@@ -29,10 +29,11 @@ class Classification:
     output: Literal["tags", "label"] = "label"
     items = "texts"
     settings = frozenset({"max_length", "metric", "pool"})
-    defaults: Mapping[str, Any] = {"head": "softmax", "lexicon": False, "teacher_temperature": 2.0}
+    defaults: Mapping[str, Any] = {"head": "softmax", "lexicon": False, "ngrams": False, "teacher_temperature": 2.0}
     choices: Mapping[str, tuple[Any, ...]] = {
         "head": ("softmax",),
         "lexicon": (False,),
+        "ngrams": (False,),
         "units": ("characters",),
         "word_case": (False,),
     }

@@ -1,14 +1,25 @@
 """The plan of a run: its configuration, its reader and its windows, from settings and data or from a run folder."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
 from kcrf.backend import backend_name
 from kcrf.progress_bars import print_note
-from kcrf.readers import CharacterReader, Lexicon, Reader, Vocabulary, WordReader, WordVectors
+from kcrf.readers import (
+    CharacterNGrams,
+    CharacterReader,
+    Lexicon,
+    Reader,
+    Vocabulary,
+    WordNGrams,
+    WordReader,
+    WordVectors,
+)
+from kcrf.readers.ngrams import CHARACTER_TEMPLATES, LEXICON_TEMPLATES, buckets_of
 from kcrf.runs import ModelConfig, RunConfig, RunFolder, SettingError, Settings, TrainingConfig, resolve
 from kcrf.runs.config_file import StoredRun
-from kcrf.runs.resolve import batch_size_for, resolve_data
+from kcrf.runs.resolve import BATCH_SIZES, batch_size_for, resolve_data
 from kcrf.taggers.encoder_of_run import reader_of
 from kcrf.taggers.setup import load_setup
 from kcrf.training.data import RunData
@@ -62,12 +73,18 @@ def plan_run(user: Settings, data: RunData, sources: dict[str, Any] | None = Non
     unlabeled = unlabeled_items(user, task, data.texts, facts.pairs)
     reader = _reader(model, data_config, data, unlabeled)
     windows = _windows(data_config, model, facts, reader, data, unlabeled)
-    training = user.part(TrainingConfig)
-    training = replace(training, batch_size=batch_size_for(training, len(windows)))
-    steps = len(trainer_of(task).batches(training, windows))
+    steps = _steps(user.part(TrainingConfig), model, task, windows)
     config = resolve(user, replace(facts, windows=len(windows), steps=steps))
     about = {"sources": sources, "sha256": data.fingerprints()}
     return RunPlan(StoredRun(user, config, about, backend_name()), reader, data, unlabeled, windows)
+
+
+def _steps(training, model, task, windows):
+    """How many steps an epoch has."""
+    if model.encoder == "linear":
+        return math.ceil(len(windows) / (training.batch_size or BATCH_SIZES[0]))
+    training = replace(training, batch_size=batch_size_for(training, len(windows)))
+    return len(trainer_of(task).batches(training, windows))
 
 
 def load_plan(folder: RunFolder, data: RunData) -> RunPlan:
@@ -126,11 +143,17 @@ def _reader_without_vectors(model, data_config, data, unlabeled):
         reader = reader_of(model.bert, model.bert_layers, model.lower_case, model.word_case)
         _check_max_length(model, data_config, task, reader)
         return reader
+    texts, is_linear = [task.vocabulary_text(item) for item in (*train, *unlabeled)], model.encoder == "linear"
+    buckets = buckets_of(sum(map(len, texts)))
     if data_config.units == "words":
-        return WordReader.of(train)
+        reader = WordReader.of(train)
+        ngrams = WordNGrams(buckets) if model.ngrams else None
+        return WordReader(None if is_linear else reader.vocabulary, reader.splits, ngrams)
     lexicon = Lexicon.of(train) if model.lexicon else None
-    texts = [task.vocabulary_text(item) for item in (*train, *unlabeled)]
-    return CharacterReader(Vocabulary.of(texts, min_bigrams=model.min_bigrams), lexicon)
+    templates = CHARACTER_TEMPLATES + LEXICON_TEMPLATES * (lexicon is not None)
+    ngrams = CharacterNGrams(buckets, templates) if model.ngrams else None
+    vocabulary = None if is_linear else Vocabulary.of(texts, min_bigrams=model.min_bigrams)
+    return CharacterReader(vocabulary, lexicon, ngrams, types=bool(model.ngrams) and not is_linear)
 
 
 def _check_max_length(model, data_config, task, reader):

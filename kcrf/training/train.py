@@ -10,6 +10,7 @@ from kcrf.runs.resolve import describe_run
 from kcrf.taggers.setup import save_setup
 from kcrf.training.data import read_data
 from kcrf.training.fit import fit
+from kcrf.training.linear import fit_linear
 from kcrf.training.plan import load_plan, plan_run
 
 __all__ = ["resume_tagger", "train_classifier", "train_segmenter", "train_tagger"]
@@ -62,7 +63,7 @@ def train_tagger(
         if progress:
             print_note(describe_run(plan.config, len(data.parts["train"]), sum(map(len, data.copies or []))))
         save_setup(folder, plan.run, plan.reader)
-        return fit(plan, folder, progress)
+        return _fit(plan, folder, progress)
 
 
 def resume_tagger(
@@ -93,7 +94,7 @@ def resume_tagger(
     """
     with RunWriter.resume(out) as folder:
         user = folder.read_settings()
-        return fit(load_plan(folder, read_data(user, train, valid, test, unlabelled)), folder, progress)
+        return _fit(load_plan(folder, read_data(user, train, valid, test, unlabelled)), folder, progress)
 
 
 def train_segmenter(
@@ -145,3 +146,8 @@ def train_classifier(
 def _check_task(settings, task):
     if settings.task != task:
         raise ValueError(f"`settings` must have task={task!r}. Received: task={settings.task!r}")
+
+
+def _fit(plan, folder, progress):
+    """Trains the model of a planned run: a linear one, or a network."""
+    return (fit_linear if plan.config.model.encoder == "linear" else fit)(plan, folder, progress)

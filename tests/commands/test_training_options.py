@@ -49,7 +49,7 @@ TEXTS = {
 def test_every_option_becomes_its_setting(setting):
     name, needed = setting.name, []
     condition = option_of(setting).only
-    if condition is not None and condition.name == "bert" and name not in ("lexicon", "units"):
+    if condition is not None and condition.name == "bert" and name not in ("lexicon", "ngrams", "units"):
         needed = ["--bert", "/folder"]
     if name in ("scheme", "min_confidence", "units"):
         needed = ["--task", "ner"]
@@ -81,7 +81,7 @@ def test_the_help_and_the_docstring_have_every_option_with_its_default(capsys, m
     for line in (
         "(4,000 if words are the tokens): between 5 and 40 epochs. [by the size of the data, 5 with --bert]",
         "the CRF has to learn what is allowed. [yes; only with --head crf]",
-        "--depth N Layers of the encoder. [3, 1 with --bert]",
+        "--depth N Layers of the encoder. [3, 1 with --bert; only with a neural --encoder]",
         "[bmes for cws, bio for ner; only with --task cws or ner]",
         "[crf, softmax for classify]",
         "No effect if words are the tokens. [yes, no for classify; only without --bert]",

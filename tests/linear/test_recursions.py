@@ -2,7 +2,6 @@
 
 import numpy as np
 import oracles
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -10,7 +9,7 @@ from numpy.testing import assert_allclose
 from kcrf.linear.chain import best_paths, expected_counts
 from kcrf.linear.packing import Packing
 
-pytestmark = pytest.mark.once("torch")
+BACKENDS = ["torch"]
 
 
 @st.composite

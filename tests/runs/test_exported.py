@@ -13,12 +13,14 @@ from kcrf.runs import exported  # noqa: E402
 from kcrf.taggers import WordSegmenter  # noqa: E402
 from kcrf.taggers.built_in_model import built_in_segmenter  # noqa: E402
 
+ONNX = built_in_segmenter().with_name("model.onnx")
+
 BACKENDS = ["torch"]
 
 
 def altered(path, **texts):
     """Writes the exported file that comes with kcrf with other metadata at a path."""
-    proto = onnx.load(built_in_segmenter())
+    proto = onnx.load(ONNX)
     metadata = {item.key: item.value for item in proto.metadata_props}
     del proto.metadata_props[:]
     onnx.helper.set_model_props(proto, {**metadata, **{name.replace("_", "."): text for name, text in texts.items()}})
@@ -46,7 +48,7 @@ def test_damaged_metadata_are_named(texts, reason, tmp_path):
 
 
 def test_metadata_that_are_no_text_are_named(tmp_path):
-    content = built_in_segmenter().read_bytes()
+    content = ONNX.read_bytes()
     at = content.index(b'"characters"')
     (tmp_path / "bytes.onnx").write_bytes(content[:at] + b"\xff" + content[at + 1 :])
     with pytest.raises(ValueError, match="bytes.onnx: has damaged metadata"):
@@ -54,7 +56,7 @@ def test_metadata_that_are_no_text_are_named(tmp_path):
 
 
 def test_the_reason_why_a_file_is_refused_is_not_cut_off(tmp_path):
-    proto = onnx.load(built_in_segmenter())
+    proto = onnx.load(ONNX)
     proto.ir_version = 99
     onnx.save(proto, tmp_path / "future.onnx")
     with pytest.raises(ValueError, match="future.onnx: .*Unsupported model IR version: 99"):
@@ -62,11 +64,10 @@ def test_the_reason_why_a_file_is_refused_is_not_cut_off(tmp_path):
 
 
 def test_a_folder_may_have_the_ending_of_a_file_and_a_file_capitals(tmp_path):
-    folder = built_in_segmenter().parent
     (tmp_path / "run.onnx").mkdir()
-    shutil.copy(folder / "config.json", tmp_path / "run.onnx")
+    (tmp_path / "run.onnx" / "config.json").write_text("{}")
     assert not exported.is_exported(tmp_path / "run.onnx")
-    shutil.copy(built_in_segmenter(), tmp_path / "MODEL.ONNX")
+    shutil.copy(ONNX, tmp_path / "MODEL.ONNX")
     assert WordSegmenter(tmp_path / "MODEL.ONNX").segment("今天天气真好") == ["今天", "天气", "真好"]
 
 

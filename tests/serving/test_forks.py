@@ -13,7 +13,10 @@ from servers import ROOT
 from kcrf.taggers.built_in_model import built_in_segmenter
 
 BACKENDS = ["torch"]
-RUNS = {"keras": str(ROOT / "tests" / "fixtures" / "0.1.0" / "words"), "onnx": str(built_in_segmenter())}
+RUNS = {
+    "keras": str(ROOT / "tests" / "fixtures" / "0.1.0" / "words"),
+    "onnx": str(built_in_segmenter().with_name("model.onnx")),
+}
 APP = """
 from kcrf.serving import build_app, load_models
 app = build_app(load_models({runs}))

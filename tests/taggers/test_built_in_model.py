@@ -12,7 +12,7 @@ from kcrf.commands import main
 from kcrf.corpora import load_mini
 from kcrf.taggers import WordSegmenter, built_in_model
 
-FILES = {"README.md", "config.json", "model.onnx", "model.weights.h5", "vocabulary.json"}
+FILES = {"README.md", "model.npz", "model.onnx"}
 SENTENCES = load_mini().test
 
 BACKENDS = ["torch"]
@@ -26,17 +26,19 @@ def test_it_is_small_and_has_its_card():
     assert "CC BY-SA 4.0" in card and "Universal Dependencies" in card
 
 
-def test_it_cuts_words_by_onnxruntime_and_by_keras(monkeypatch):
-    pytest.importorskip("onnxruntime")
-    texts = ["".join(words) for words in SENTENCES]
-    fast = WordSegmenter().segment_batch(texts)
-    assert fast[:1] == [WordSegmenter().segment(texts[0])]
-    monkeypatch.setattr(built_in_model, "find_spec", lambda name: name == "torch")
-    exact = WordSegmenter().segment_batch(texts)
-    ends, others = ({(i, end) for i, row in enumerate(rows) for end in ends_of(row)} for rows in (fast, exact))
-    assert len(ends ^ others) < 0.01 * len(ends)
-    gold = {(i, end) for i, words in enumerate(SENTENCES) for end in ends_of(words)}
+def test_it_cuts_words():
+    found = WordSegmenter().segment_batch(["".join(words) for words in SENTENCES])
+    ends, gold = ({(i, end) for i, words in enumerate(rows) for end in ends_of(words)} for rows in (found, SENTENCES))
     assert len(ends & gold) > 0.85 * max(len(ends), len(gold))  # of another standard
+
+
+@pytest.mark.parametrize("sign", "。．.，,、：:∶；;？?！!“”（(）)《》…·～")
+def test_signs_are_words_wherever_they_stand(sign):
+    """Also signs that the training set lacks, such as the full stop 。: it writes a period."""
+    texts = [f"他看着前方{sign}今天天气真好", f"今天天气真好{sign}", f"{sign}北京的天气", f"我们去上海{sign}{sign}"]
+    rows = WordSegmenter().segment_batch(texts)
+    assert sum(sign not in row for row in rows) <= 1, rows
+    assert all(len(word) == 1 for word in rows[1][-1:]), rows[1]
 
 
 def ends_of(words):
@@ -52,18 +54,8 @@ def test_the_command_uses_it_without_a_model(monkeypatch, capsys):
     assert capsys.readouterr().out == "今天 天气 真好\n"
 
 
-def test_without_anything_that_runs_it_the_smallest_thing_to_install_is_named(monkeypatch, capsys):
-    monkeypatch.setattr(built_in_model, "find_spec", lambda name: None)
-    with pytest.raises(ImportError, match=r"needs onnxruntime, as in: pip install 'kcrf\[onnx\]'"):
-        WordSegmenter()
-    for command in ("segment", "serve"):
-        assert main([command]) == 2
-        assert "pip install 'kcrf[onnx]'" in capsys.readouterr().err
-
-
 @pytest.fixture(scope="module")
 def segmenter():
-    pytest.importorskip("onnxruntime")
     return WordSegmenter()
 
 

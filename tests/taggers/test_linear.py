@@ -24,7 +24,7 @@ from kcrf.taggers.setup import save_setup
 from kcrf.tags import bio, bmes, words_to_tags
 from kcrf.training.batches import tagged_windows
 
-pytestmark = pytest.mark.once("torch")
+BACKENDS = ["torch"]
 
 TEXTS = st.text(st.sampled_from("今天气很好他们说去北京。，！Ab1９.' \n\t∶😀"), max_size=400)
 

@@ -1,0 +1,29 @@
+"""The temperature under which held-out tags are most probable, by golden section search. Needs NumPy only."""
+
+import math
+
+__all__ = ["FEWEST_TAGS", "most_likely_temperature"]
+
+FEWEST_TAGS = 1000  # with fewer known tags, chance decides
+_LOWEST, _HIGHEST = 0.5, 4.0
+_STEPS = 11  # 1 % precision
+_GOLDEN = (math.sqrt(5) - 1) / 2
+
+
+def most_likely_temperature(log_likelihood):
+    """The temperature from 0.5 to 4 of the highest log likelihood, which is concave in 1 / temperature.
+
+    Args:
+        log_likelihood: A function from a temperature to a number.
+
+    >>> most_likely_temperature(lambda temperature: -((1 / temperature - 0.5) ** 2))
+    2.0
+    """
+    low, high = math.log(_LOWEST), math.log(_HIGHEST)
+    for _ in range(_STEPS):
+        left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+        if log_likelihood(math.exp(left)) > log_likelihood(math.exp(right)):
+            high = right
+        else:
+            low = left
+    return round(math.exp((low + high) / 2), 2)

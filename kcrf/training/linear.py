@@ -1,0 +1,110 @@
+"""Fits the linear model of a planned run, without Keras: the same run folder, log, early stopping and resumption."""
+
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from kcrf.linear import LinearModel, LinearTrainer, SoftTarget, linear_batches
+from kcrf.runs.names import LINEAR
+from kcrf.taggers import Tagger
+from kcrf.taggers.linear_networks import LinearTaggingNetwork
+from kcrf.training.history import TrainingHistory
+from kcrf.training.plan import RunPlan
+from kcrf.training.distillation import taught_windows
+from kcrf.training.trainers import trainer_of
+
+__all__ = ["fit_linear"]
+
+
+def fit_linear(plan: RunPlan, folder: Any, progress: Any = None) -> tuple[Tagger, dict[str, Any]]:
+    """Trains the linear model of a planned run; as `kcrf.training.fit.fit`."""
+    config, trainer, parts = plan.config, trainer_of(plan.config.task), plan.data.parts
+    history = TrainingHistory(config.training.epochs, config.training.patience)
+    batches = _batches(config, taught_windows(plan, folder))
+    with _shown(progress, config.training.epochs, len(batches)):
+        _fit(plan, folder, history, batches, progress)
+    model = LinearModel.from_arrays(folder.read_arrays(LINEAR), config.data.tag_scheme(), config.model.constraints)
+    tagger = _tagger(plan, model)
+    temperature = trainer.calibrate(tagger, parts["valid"])
+    folder.save_config(replace(plan.run, config=replace(config, temperature=temperature)))
+    sources = (plan.run.data or {}).get("sources") or {}
+    scores = trainer.score(folder, tagger, parts, sources)
+    folder.save_scores(scores)
+    return tagger, scores
+
+
+def _batches(config, windows):
+    weight = config.teacher.teacher_weight if config.teacher.teacher is not None else None
+    pairs = [(inputs["ngrams"], _target(target, weight)) for inputs, target in windows]
+    return linear_batches(pairs, config.training.batch_size)
+
+
+def _target(target, weight):
+    if weight is None:
+        return target
+    return SoftTarget(np.array(target.tags), target.expected_tags, target.expected_steps, weight)
+
+
+def _fit(plan, folder, history, batches, progress):
+    """Trains for all epochs. The best model is in the folder afterwards."""
+    config, windows = plan.config, len(plan.windows)
+    model = LinearModel.new(config.data.tag_scheme(), plan.reader.ngrams.buckets, config.model.constraints)
+    trainer = LinearTrainer(model, config.optimizer.learning_rate)
+    _resume(folder, history, trainer)
+    start = time.perf_counter() - history.seconds()
+    while not history.is_done():
+        epoch = len(history.rows)
+        if progress:
+            progress.on_epoch_begin(epoch)
+        order = np.random.default_rng([config.training.seed, epoch]).permutation(len(batches))
+        loss = 0.0
+        for number in order.tolist():
+            loss += float(trainer.train_batch(batches[number]))
+            if progress:
+                progress.on_train_batch_end(number)
+        rounded = LinearModel.from_arrays(model.arrays(), model.scheme, model.constraints)  # as it is kept
+        score = _tagger(plan, rounded).scores(plan.data.parts["valid"])["f"] or 0.0
+        row = {"epoch": epoch + 1, "loss": loss / windows, "valid_f": score}
+        row["seconds"] = round(time.perf_counter() - start, 1)
+        is_best = history.add(row, model.transitions.round(6).tolist())
+        _save(folder, history, trainer, rounded if is_best else None)
+        if progress:
+            progress.report(row)
+
+
+def _tagger(plan, model):
+    return Tagger(LinearTaggingNetwork(model), plan.reader, plan.config.model.min_confidence)
+
+
+def _resume(folder, history, trainer):
+    """Goes on from the state in the folder, if there is one."""
+    if folder.has_state():
+        rows, arrays = folder.read_state()
+        history.set_state(rows)
+        if arrays:
+            trainer.load_state(dict(zip(trainer.state, arrays, strict=True)))
+
+
+def _save(folder, history, trainer, best):
+    """Writes log, transitions, state, and the model if it is the best."""
+    if best is not None:
+        folder.save_arrays(LINEAR, best.arrays())
+    folder.save_log(history.rows)
+    folder.save_transitions(trainer.model.scheme, history.transitions)
+    folder.save_state(history.get_state(), [] if history.is_done() else trainer.state.values())
+
+
+@contextmanager
+def _shown(progress, epochs, steps):
+    """A context in which progress is shown, if there is one."""
+    if progress:
+        progress.set_params({"epochs": epochs, "steps": steps})
+        progress.on_train_begin()
+    try:
+        yield
+    finally:
+        if progress:
+            progress.on_train_end()

@@ -1,0 +1,117 @@
+"""kcrf train --encoder linear: a run folder as every run has it, resumed to the last bit, and taught."""
+
+import json
+
+import numpy as np
+import pytest
+
+from kcrf.commands.main import main
+from kcrf.corpora import load_mini
+from kcrf.runs import RunFolder, Settings
+from kcrf.runs.names import LINEAR, SCORES, STATE, WEIGHTS
+from kcrf.taggers import EntityRecognizer, WordSegmenter
+from kcrf.training import linear as training
+from kcrf.training import resume_tagger, train_tagger
+
+BACKENDS = ["torch"]
+
+
+CORPUS = load_mini()
+TEXTS = ["".join(words) for words in CORPUS.test]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    path = tmp_path_factory.mktemp("runs") / "words"
+    _, scores = train_tagger(Settings(encoder="linear"), CORPUS.train, CORPUS.valid, CORPUS.test, out=path)
+    return path, scores
+
+
+def test_it_is_a_run_as_any_other(run):
+    path, scores = run
+    assert scores["test"]["f"] > 0.85
+    assert json.loads((path / SCORES).read_text()) == json.loads(json.dumps(scores))
+    assert (path / LINEAR).is_file() and not (path / WEIGHTS).exists() and not (path / STATE).exists()
+    rows = (path / "log.csv").read_text().splitlines()
+    assert len(rows) < 21  # stopped early
+    found = WordSegmenter(path).segment_batch(TEXTS)
+    gold = sum(map(len, CORPUS.test))
+    spans = [set(_ends(words)) & set(_ends(row)) for words, row in zip(CORPUS.test, found, strict=True)]
+    assert sum(map(len, spans)) > 0.85 * gold
+
+
+def _ends(words):
+    ends = np.cumsum([0, *map(len, words)]).tolist()
+    return zip(ends, ends[1:])
+
+
+def test_a_run_that_is_resumed_ends_with_the_same_scores(run, tmp_path, monkeypatch):
+    settings, parts = Settings(encoder="linear", epochs=3), (CORPUS.train[:200], CORPUS.valid[:40])
+    train_tagger(settings, *parts, out=tmp_path / "whole")
+    save, calls = training._save, []
+
+    def interrupted(*arguments):
+        save(*arguments)
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(training, "_save", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        train_tagger(settings, *parts, out=tmp_path / "halves")
+    resume_tagger(tmp_path / "halves", *parts)
+    assert len(calls) == 3
+    whole, halves = (RunFolder(tmp_path / name).read_arrays(LINEAR) for name in ("whole", "halves"))
+    for name, array in whole.items():
+        np.testing.assert_array_equal(array, halves[name])
+
+
+def test_entities_are_learned_from_the_command_line(tmp_path):
+    from kcrf.corpora import mini
+
+    folder = mini.__file__.rpartition("/")[0] + "/data"
+    files = ["--train", f"{folder}/mini_ner_train.txt", "--valid", f"{folder}/mini_ner_valid.txt"]
+    assert main(["train", *files, "--task", "ner", "--encoder", "linear", "--out", str(tmp_path / "run")]) == 0
+    assert RunFolder(tmp_path / "run").read_config().config.model.encoder == "linear"
+    sentences = load_mini("ner").test
+    found = EntityRecognizer(tmp_path / "run").recognize_batch([sentence.text for sentence in sentences])
+    right = sum((e.start, e.end, e.label) in sentence.spans for row, sentence in zip(found, sentences) for e in row)
+    assert right > 0.6 * sum(len(sentence.spans) for sentence in sentences)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"width": 64}, "has no effect"),
+        ({"ngrams": False}, "must be True"),
+        ({"head": "softmax"}, "must be 'crf'"),
+        ({"task": "classify"}, "needs task='cws' or task='ner'"),
+    ],
+)
+def test_settings_that_contradict_are_refused(options, reason):
+    with pytest.raises(ValueError, match=reason):
+        Settings(encoder="linear", **options)
+
+
+@pytest.mark.slow
+def test_a_student_learns_from_the_tags_that_its_teacher_expects(tmp_path):
+    """Without labels of its own, it approaches its teacher on text that only the teacher labels."""
+    teacher = tmp_path / "teacher"
+    small = {"epochs": 6, "width": 32, "depth": 1}
+    train_tagger(Settings(**small), CORPUS.train, CORPUS.valid, out=teacher)
+    few = CORPUS.train[:20]
+    settings = {"encoder": "linear", "epochs": 8}
+    alone, _ = train_tagger(Settings(**settings), few, CORPUS.valid, out=tmp_path / "alone")
+    taught, _ = train_tagger(
+        Settings(**settings, teacher=str(teacher), teacher_weight=1.0),
+        few,
+        CORPUS.valid,
+        out=tmp_path / "taught",
+        unlabelled=["".join(words) for words in CORPUS.train[20:]],
+    )
+    expected = WordSegmenter(teacher).segment_batch(TEXTS)
+    agreement = []
+    for name in ("alone", "taught"):
+        found = WordSegmenter(tmp_path / name).segment_batch(TEXTS)
+        agreement.append(sum(len(set(_ends(a)) & set(_ends(b))) for a, b in zip(expected, found, strict=True)))
+    assert agreement[1] > 1.1 * agreement[0]
