@@ -11,9 +11,9 @@ from kcrf.linear import LinearModel, LinearTrainer, SoftTarget, linear_batches
 from kcrf.runs.names import LINEAR
 from kcrf.taggers import Tagger
 from kcrf.taggers.linear_networks import LinearTaggingNetwork
+from kcrf.training.distillation import distillation_windows
 from kcrf.training.history import TrainingHistory
 from kcrf.training.plan import RunPlan
-from kcrf.training.distillation import taught_windows
 from kcrf.training.trainers import trainer_of
 
 __all__ = ["fit_linear"]
@@ -23,7 +23,7 @@ def fit_linear(plan: RunPlan, folder: Any, progress: Any = None) -> tuple[Tagger
     """Trains the linear model of a planned run; as `kcrf.training.fit.fit`."""
     config, trainer, parts = plan.config, trainer_of(plan.config.task), plan.data.parts
     history = TrainingHistory(config.training.epochs, config.training.patience)
-    batches = _batches(config, taught_windows(plan, folder))
+    batches = _batches(config, distillation_windows(plan, folder))
     with _shown(progress, config.training.epochs, len(batches)):
         _fit(plan, folder, history, batches, progress)
     model = LinearModel.from_arrays(folder.read_arrays(LINEAR), config.data.tag_scheme(), config.model.constraints)
