@@ -295,7 +295,7 @@ def test_padding_changes_no_score_under_any_encoder(encoder, head):
 @pytest.mark.once
 def test_without_a_lexicon_a_model_reads_characters_and_pairs_alone(trained, tmp_path):
     data = ["--train", str(trained / "train.txt"), "--test", str(trained / "test.txt")]
-    options = ["--no-lexicon", "--epochs=1", "--width=8", "--depth=1"]
+    options = ["--no-lexicon", "--no-ngrams", "--epochs=1", "--width=8", "--depth=1"]
     with redirect_stdout(io.StringIO()):
         assert commands.main(["train", *data, "--out", str(tmp_path / "run"), *options]) == 0
     assert set(load_tagger(tmp_path / "run").model.input) == {"characters", "bigrams"}
