@@ -29,7 +29,8 @@ def _with_accepted_names(method, name):
     @wraps(method)
     def call(self, filepath, *args, **kwargs):
         path = os.fspath(filepath) if isinstance(filepath, os.PathLike) else filepath
-        if isinstance(path, str) and not path.endswith(_ENDINGS[name]) and has_layer_of_kcrf(self):
+        accepted = _ENDINGS[name] if name != "save" or _fits_in_hdf5(self) else (".keras",)
+        if isinstance(path, str) and not path.endswith(accepted) and has_layer_of_kcrf(self):
             filepath = _name_of_keras_3(name, path, _ENDINGS[name][0])
         return method(self, filepath, *args, **kwargs)
 
@@ -40,7 +41,7 @@ def _with_accepted_name(load_model):
     @wraps(load_model)
     def call(filepath, *args, **kwargs):
         path = os.fspath(filepath) if isinstance(filepath, os.PathLike) else filepath
-        if isinstance(path, str) and not path.endswith(_ENDINGS["save"]) and not os.path.exists(path):
+        if isinstance(path, str) and not path.endswith(".keras") and not os.path.exists(path):
             saved = _with_ending(path, ".keras")
             filepath = saved if os.path.exists(saved) else filepath
         return load_model(filepath, *args, **kwargs)
@@ -56,16 +57,24 @@ def _with_ending(path, ending):
 def _name_of_keras_3(method, path, ending):
     """The name with the ending of Keras 3 in place of that of Keras 2. Warns, or refuses a file of Keras 2."""
     new = _with_ending(path, ending)
-    if method == "load_weights" and not os.path.exists(new):
+    if method != "load_weights":
+        warnings.warn(f"{method}({path!r}) writes {new!r}: names of Keras 3 end in {ending}", stacklevel=3)
+        return new
+    written = (new, _with_ending(path, ".keras"))
+    existing = [name for name in written if os.path.exists(name)]
+    if not existing:
         if os.path.exists(path) or os.path.exists(f"{path}.index"):
             raise ValueError(
                 f"{path} is a file of Keras 2: kcrf.bert4keras.models.load_bert4keras_weights(model, {path!r}) reads "
                 f"it, with `lr_multiplier` for a model with a CRF. Received: load_weights({path!r})"
             )
-        return path  # Keras says what is wrong
-    if method != "load_weights":
-        warnings.warn(f"{method}({path!r}) writes {new!r}: names of Keras 3 end in {ending}", stacklevel=3)
-    return new
+        raise FileNotFoundError(f"No weights are saved as {' or '.join(written)}. Received: load_weights({path!r})")
+    return existing[0]
+
+
+def _fits_in_hdf5(model):
+    """Whether Keras can load the model from an HDF5 file: no mask of a CRF is computed by an operation."""
+    return not any(getattr(layer, "mask_is_computed", False) for layer in model._flatten_layers())
 
 
 def has_layer_of_kcrf(model):

@@ -36,6 +36,7 @@ class ChainLayer(LayerWithMultiplier):
     Attributes:
         key: A string that no other layer has.
         is_loaded: Whether the layer was created from a config.
+        mask_is_computed: Whether an operation computes the mask, which HDF5 files do not hold.
         viterbi_accuracies: The `ViterbiAccuracy` metrics that need copies of the scores.
     """
 
@@ -44,7 +45,7 @@ class ChainLayer(LayerWithMultiplier):
         self.supports_masking = True
         self.key = uuid.uuid4().hex
         self.is_loaded = key is not None
-        self._mask_is_computed = False  # by an operation, which HDF5 files do not hold
+        self.mask_is_computed = False
         self.viterbi_accuracies = weakref.WeakSet()
         keep_state_dict_keys(self)
         _LAYERS[self.key, False] = self
@@ -78,7 +79,7 @@ class ChainLayer(LayerWithMultiplier):
         return input_shape
 
     def compute_output_spec(self, inputs, mask=None, training=False):
-        self._mask_is_computed |= mask is not None and not isinstance(layer_behind(mask), keras.layers.Layer)
+        self.mask_is_computed |= mask is not None and not isinstance(layer_behind(mask), keras.layers.Layer)
         return keras.KerasTensor(inputs.shape, dtype="float32")
 
     def scores(self):
@@ -102,7 +103,7 @@ class ChainLayer(LayerWithMultiplier):
         return Chain(y_pred, real_positions(y_pred), transitions, start, end)
 
     def get_config(self):
-        if saves_as_hdf5() and self._mask_is_computed:
+        if saves_as_hdf5() and self.mask_is_computed:
             raise ValueError(
                 f"A model with `{self.name}` and a mask needs the file format .keras: Keras cannot load the operation "
                 "that computes the mask from HDF5. Use `model.save('model.keras')`, or `model.save_weights("

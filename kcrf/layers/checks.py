@@ -1,6 +1,7 @@
 """Finds mistakes in how a model with a CRF is built, compiled and fitted, which Keras accepts in silence.
 
-`check_compiled` is called by `kcrf.monitor.CRFMonitor`, `check_fit` by the `fit` of `kcrf.bert4keras`. What cannot be
+`check_compiled` is called by `kcrf.monitor.CRFMonitor`, `check_fit` by the `fit` of `kcrf.bert4keras`, `warn_of_softmax`
+and `warn_of_unused_scores` by the layers. What cannot be
 meant raises a `ValueError`; what is probably a mistake is a `UserWarning`, once for each layer.
 """
 
@@ -13,7 +14,14 @@ from kcrf.backend import called_with_mask, compiled_with, keras, layer_behind
 from kcrf.layers.chain_layer import ChainLayer
 from kcrf.layers.losses import SentenceLoss
 
-__all__ = ["check_compiled", "check_fit", "warn_of_padding", "warn_of_probabilities", "warn_of_softmax"]
+__all__ = [
+    "check_compiled",
+    "check_fit",
+    "warn_of_padding",
+    "warn_of_probabilities",
+    "warn_of_softmax",
+    "warn_of_unused_scores",
+]
 
 _SAMPLE = 1024  # sentences that are searched for padding
 _WARNED = weakref.WeakKeyDictionary()  # layer -> the subjects of its warnings
@@ -141,6 +149,17 @@ def _warn_of_emissions(layer, what):
         "softmax",
         f"`{layer.name}` needs scores of any size, such as a Dense layer without activation gives; with probabilities, "
         f"which differ by 1 at most, it learns little. Received: {what}",
+    )
+
+
+def warn_of_unused_scores(layer):
+    """Warns that a CRF layer was called in training, and no loss has computed with its transitions."""
+    _warn_once(
+        layer,
+        "transitions",
+        f"`{layer.name}` was called in training, but no loss used its transitions, so they are not trained. Use `loss="
+        "layer.sparse_loss` or, for one-hot tags, `layer.dense_loss`. To train only other layers, set "
+        "`layer.trainable = False`.",
     )
 
 

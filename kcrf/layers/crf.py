@@ -8,7 +8,7 @@ from kcrf import crf
 from kcrf.backend import Tensor, exports_onnx, keras, ops
 from kcrf.layers.accuracies import DenseAccuracy, SparseAccuracy, ViterbiAccuracy
 from kcrf.layers.chain_layer import BoundToLayer, ChainLayer
-from kcrf.layers.checks import warn_of_softmax
+from kcrf.layers.checks import warn_of_softmax, warn_of_unused_scores
 from kcrf.layers.learning_rates import with_learning_rate_multiplier
 from kcrf.layers.losses import DenseLoss, SparseLoss
 from kcrf.spans import Posterior, span_probabilities
@@ -65,6 +65,7 @@ class ConditionalRandomField(ChainLayer):
         self.use_boundary = use_boundary
         self.constraints = _as_scheme(constraints)
         self.transition_initializer = keras.initializers.get(transition_initializer)
+        self._scores_are_used = False  # by a loss, a metric or a decoder
 
     def build(self, input_shape):
         if len(input_shape) != 3 or input_shape[-1] is None:
@@ -88,6 +89,11 @@ class ConditionalRandomField(ChainLayer):
             warn_of_softmax(self, inputs)
         return super().__call__(inputs, *args, **kwargs)
 
+    def call(self, inputs, mask=None, training=False):
+        if not training and self._trained and self.trainable and not self._scores_are_used:
+            warn_of_unused_scores(self)
+        return super().call(inputs, mask=mask, training=training)
+
     def _add_scores(self, name, shape, initializer=None):
         return self._add_divided_weight(name, shape, keras.initializers.get(initializer) or self.transition_initializer)
 
@@ -107,6 +113,7 @@ class ConditionalRandomField(ChainLayer):
         return self._effective(self._end, "allowed_ends") if self.use_boundary else None
 
     def _effective(self, stored, allowed):
+        self._scores_are_used = True
         scores = with_learning_rate_multiplier(ops.convert_to_tensor(stored), self.multiplier)
         return scores if self.constraints is None else _forbid(scores, getattr(self.constraints, allowed))
 

@@ -87,6 +87,31 @@ def test_other_losses_beside_or_in_place_of_that_of_the_layer_are_taken():
 # What is probably a mistake
 
 
+@pytest.mark.filterwarnings("ignore:Gradients do not exist")  # Keras says this on torch and TensorFlow
+@pytest.mark.parametrize("head", few(ConditionalRandomField, MaximumEntropyMarkovModel))
+def test_transitions_that_no_loss_uses_are_named_without_changed_classes_of_keras(head):
+    restore_keras()
+    model = compiled(head(name="CRF"), keras.losses.SparseCategoricalCrossentropy(True), mask_zero=False)
+    words, tags = np.maximum(WORDS, 1), np.maximum(TAGS, 0)
+    with pytest.warns(UserWarning, match="`CRF` was called in training, but no loss used its transitions.*sparse_loss"):
+        model.fit(words, tags, verbose=0)
+        model.predict(words, verbose=0)
+    model.predict(words[:, :5], verbose=0)  # says it once
+
+
+@pytest.mark.once
+def test_used_or_frozen_transitions_are_not_named():
+    restore_keras()
+    frozen = ConditionalRandomField(trainable=False)
+    words, tags = np.maximum(WORDS, 1), np.maximum(TAGS, 0)
+    model = compiled(frozen, keras.losses.SparseCategoricalCrossentropy(True), mask_zero=False)
+    model.fit(words, tags, validation_data=(words, tags), verbose=0)
+    for layer in (ConditionalRandomField(), MaximumEntropyMarkovModel(hidden_dim=2)):
+        compiled(layer, lambda y_true, y_pred, layer=layer: layer.sparse_loss(y_true, y_pred)).fit(
+            WORDS, TAGS, validation_data=(WORDS, TAGS), verbose=0
+        )
+
+
 @pytest.mark.once
 @pytest.mark.parametrize("metric", few("accuracy", keras.metrics.SparseCategoricalAccuracy()))
 def test_an_accuracy_that_counts_padding_is_named(metric):
