@@ -1,8 +1,8 @@
 """Finds mistakes in how a model with a CRF is built, compiled and fitted, which Keras accepts in silence.
 
-`check_compiled` is called by `kcrf.monitor.CRFMonitor`, `check_fit` by the `fit` of `kcrf.bert4keras`, `warn_of_softmax`
-and `warn_of_unused_scores` by the layers. What cannot be
-meant raises a `ValueError`; what is probably a mistake is a `UserWarning`, once for each layer.
+`check_compiled` is called by `kcrf.monitor.CRFMonitor`, `check_fit` by the `fit` of `kcrf.bert4keras`,
+`warn_of_softmax` and `warn_of_unused_scores` by the layers. What cannot be meant raises a `ValueError`; what is
+probably a mistake is a `UserWarning`, once for each layer.
 """
 
 import warnings
