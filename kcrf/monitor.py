@@ -28,47 +28,48 @@ BATCH_SIZE = 32
 
 
 class CRFMonitor(keras.callbacks.Callback):
-    """Measures a CRF layer after every epoch of `fit` and says in one sentence what to do.
+    """Measures a CRF layer after every epoch of `fit`, and advises in one sentence what to do.
 
-    If the learning rate of a CRF is too small, its transitions stay as they were initialised. Loss and accuracy do not
-    show it. To change a tag, transitions must be larger than the gap between the two best emission scores of a token:
-    the monitor compares the two, and counts how often the transitions do change a tag. If the rate is too large, the
-    best paths have fewer right tags than the largest emissions: with tags in `data` it compares these, too.
+    If the learning rate of a CRF is too low, its transitions keep their initial values. Loss and accuracy do not show
+    this. To change a tag, a transition must be larger than the gap between the two largest emission scores of a token.
+    The monitor compares the transitions with this gap, and counts how often the transitions change a tag. If the
+    learning rate is too high, the best paths have fewer correct tags than the largest emissions. If `data` contains
+    tags, the monitor compares these accuracies.
 
-    It warns (`UserWarning`) if `data` looks padded but the layer masks nothing, and if the emissions are probabilities.
+    The monitor warns (`UserWarning`) if `data` seems to be padded but the layer has no mask, and if the emissions are
+    probabilities.
 
     Args:
         layer: A built or unbuilt `kcrf.layers.ConditionalRandomField`, or any layer with a matrix `trans`, a number
-            `lr_multiplier` and emissions as outputs, as bert4keras' has them.
-        data: Held-out sentences as the model takes them: an array, or a list or dict of arrays; or a tuple `(inputs,
-            tags)`, tags `(sentences, time)`, negative where unknown. The first 256 sentences are looked at.
-        scheme: The `kcrf.tags.TagScheme` that says which transitions are legal. Defaults to the constraints of the
-            layer; without either, illegal transitions are not counted.
-        log_dir: Folder for TensorBoard: the numbers and a heat map for each epoch. Needs TensorFlow and matplotlib.
-            Defaults to None: not written.
-        csv: File with a row for each epoch. Defaults to None: not written.
-        heat_maps: Folder for pictures of the transitions, `epoch-001.png`, ... Needs matplotlib. Defaults to None: not
-            drawn.
-        verbose: 0 prints nothing, 1 a line of numbers and the sentence after every epoch. Defaults to 1.
+            `lr_multiplier` and emissions as outputs, such as the CRF of bert4keras.
+        data: The inputs of the validation set: an array, or a list or dict of arrays; or a tuple `(inputs, tags)` with
+            the tags `(sentences, time)`, negative if unknown. The monitor uses the first 256 sentences.
+        scheme: The `kcrf.tags.TagScheme` that defines the legal transitions. Defaults to the constraints of the layer;
+            without either, illegal transitions are not counted.
+        log_dir: Folder for TensorBoard, with scalars and a heat map for each epoch. Needs TensorFlow and matplotlib.
+            Defaults to None: off.
+        csv: CSV file with a row for each epoch. Defaults to None: off.
+        heat_maps: Folder for images of the transitions, `epoch-001.png`, ... Needs matplotlib. Defaults to None: off.
+        verbose: If 1, prints the measurements and the advice after every epoch; 0 prints nothing. Defaults to 1.
 
     Attributes:
         history: A dict for each epoch: `epoch` (from 1), `transition_size` (standard deviation), `emission_gap` (median
-            difference of a token's two best scores), `transition_change` (standard deviation of the difference to the
-            transitions when the first `fit` began), `illegal_above_legal` and `illegal` (with a scheme),
-            `viterbi_differs` (share of tokens whose tag on the best path is not the one with the largest emission),
-            with tags `argmax_accuracy`, `viterbi_accuracy` and `one_tag_accuracy` (of the most frequent tag alone), the
-            current `learning_rate` and the highest one that this `fit` reaches, `highest_learning_rate`,
-            `lr_multiplier` (of the layer, times that of the optimizer), `suggested_lr_multiplier`, and `advice`, the
-            sentence: see `kcrf.metrics.advice`.
+            difference between the two largest scores of a token), `transition_change` (standard deviation of the change
+            since the first `fit` began), `illegal_above_legal` and `illegal` (with a scheme), `viterbi_differs`
+            (fraction of tokens whose tag on the best path does not have the largest emission), with tags
+            `argmax_accuracy`, `viterbi_accuracy` and `one_tag_accuracy` (of the most frequent tag), the current
+            `learning_rate` and the highest one of this `fit`, `highest_learning_rate`, `lr_multiplier` (of the layer,
+            multiplied by that of the optimizer), `suggested_lr_multiplier`, and `advice`, a sentence: see
+            `kcrf.metrics.advice`.
         transitions: The transition matrix after each epoch, NumPy `(tags, tags)`.
 
-    All numbers but `epoch` and `illegal` also enter the `logs` of Keras, so `fit` returns them in its history, and
-    callbacks after this one in the list (CSVLogger, TensorBoard, EarlyStopping) see them.
+    All numbers except `epoch` and `illegal` are also added to the `logs` of Keras. `fit` returns them in its history,
+    and the callbacks after this one (CSVLogger, TensorBoard, EarlyStopping) receive them.
 
     Raises:
         ImportError: `log_dir` without TensorFlow, or `log_dir` or `heat_maps` without matplotlib.
-        ValueError: The layer has no `trans` or `lr_multiplier`; or in `fit`: the model does not give the emissions of
-            the layer, `data` has no sentences, or the outputs of a CRF are trained by a loss of Keras or another CRF.
+        ValueError: The layer has no `trans` or `lr_multiplier`; or in `fit`: the model does not output the emissions of
+            the layer, `data` has no sentences, or the model is trained with a loss of Keras or of another CRF.
 
     Example:
 

@@ -1,4 +1,4 @@
-"""kcrf export: the model of a run as one file that runs without Keras."""
+"""kcrf export: writes the model of a run as one file that runs without Keras."""
 
 import os
 
@@ -15,9 +15,9 @@ def add_export(commands):
 
 def _add_options(parser):
     parser.epilog = (
-        "It holds network, decoding, confidences and vocabulary. `kcrf segment`, `tag`, `classify` and kcrf.taggers\n"
-        "take an ONNX file in place of the run folder and need onnxruntime only. TensorFlow is needed to write it,\n"
-        "whichever backend trained the model.\n\n"
+        "The file contains the network, decoding, confidences and the vocabulary. `kcrf segment`, `tag`, `classify`\n"
+        "and kcrf.taggers accept an ONNX file instead of the run folder, and then need only onnxruntime. To write the\n"
+        "file, TensorFlow must be installed, whichever backend trained the model.\n\n"
         "examples:\n  kcrf export runs/mine --out mine.onnx\n  kcrf export runs/mine --out small.onnx --int8"
     )
     parser.add_argument("run_dir", metavar="RUN_DIR", help="A folder that `kcrf train` wrote.")
@@ -31,8 +31,8 @@ def _add_options(parser):
     parser.add_argument(
         "--int8",
         action="store_true",
-        help="Integers of 8 bits for matrices and embeddings: a quarter of the size and faster, with slightly "
-        "different scores. [no]",
+        help="Quantize matrices and embeddings to 8-bit integers. The file has a quarter of the size and runs faster; "
+        "its scores differ slightly. [no]",
     )
 
 

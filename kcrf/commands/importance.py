@@ -1,4 +1,4 @@
-"""kcrf importance: labelled texts in, the same texts out with the words by which a classifier knows the labels."""
+"""kcrf importance: marks the words of labeled texts that are important for a classifier."""
 
 from kcrf.commands.parsers import add_command, add_fields_option, add_overwrite_option, check_out, fields_argument
 from kcrf.commands.quiet import quiet_import
@@ -8,21 +8,21 @@ __all__ = ["add_importance"]
 
 def add_importance(commands):
     """Adds `kcrf importance`."""
-    summary = "Mark the words by which a classifier knows the labels of texts, for `kcrf pretrain --mask selected`."
+    summary = "Mark the words that are important for a classifier, for `kcrf pretrain --mask selected`."
     add_command(commands, "importance", summary, _add_options, _importance)
 
 
 def _add_options(parser):
     parser.epilog = (
-        "Each text is rebuilt word by word. A word matters if adding it makes the label almost as probable as the\n"
-        "whole text does; it is then marked and left out again (https://arxiv.org/abs/2004.09733).\n\n"
+        "Each text is rebuilt word by word. A word is important if adding it makes the label almost as probable as\n"
+        "with the whole text. An important word is marked and removed again (https://arxiv.org/abs/2004.09733).\n\n"
         "examples:\n"
         "  kcrf train --task classify --train reviews.tsv --out runs/reviews\n"
         "  kcrf importance --model runs/reviews reviews.tsv --out important.jsonl\n"
         "  kcrf train --task ner --train important.jsonl --out runs/important\n"
         "  kcrf pretrain --text more.txt --mask selected --task-model runs/important --out pretrained/reviews"
     )
-    parser.add_argument("file", metavar="FILE", help="Labelled texts, as for `kcrf train --task classify`.")
+    parser.add_argument("file", metavar="FILE", help="Labeled texts, as for `kcrf train --task classify`.")
     parser.add_argument("--model", required=True, metavar="RUN", help="A run of `kcrf train --task classify`.")
     parser.add_argument(
         "--out", required=True, metavar="FILE", help="The file to write: JSON lines, as for `kcrf train --task ner`."
@@ -33,7 +33,8 @@ def _add_options(parser):
         type=float,
         default=0.05,
         metavar="X",
-        help="How much less probable the label may be than with the whole text. [%(default)s]",
+        help="Largest difference between the probability of the label with the whole text and with the rebuilt text. "
+        "Use a smaller value to mark fewer words. [%(default)s]",
     )
     add_fields_option(parser)
 

@@ -1,4 +1,4 @@
-"""kcrf pretrain: plain text in, a BERT out."""
+"""kcrf pretrain: pretrains a BERT on unlabeled text."""
 
 import os
 import shlex
@@ -11,7 +11,7 @@ __all__ = ["add_pretrain"]
 
 def add_pretrain(commands):
     """Adds `kcrf pretrain`."""
-    summary = "Pretrain a masked language model on plain text, from scratch or from the weights of a BERT."
+    summary = "Pretrain a BERT on unlabeled text, from scratch, or continue from an existing BERT."
     add_command(commands, "pretrain", summary, _add_options, _pretrain)
 
 
@@ -31,12 +31,14 @@ def _add_options(parser):
         "  kcrf pretrain --resume pretrained/news"
     )
     groups = add_settings(parser, PretrainingSettings)
-    groups["model"].add_argument("--text", nargs="+", metavar="FILE", help="The text. May be larger than memory.")
-    groups["model"].add_argument("--out", metavar="FOLDER", help="Folder for the model; new or empty.")
+    groups["model"].add_argument(
+        "--text", nargs="+", metavar="FILE", help="Files with the text. They may be larger than memory."
+    )
+    groups["model"].add_argument("--out", metavar="FOLDER", help="Folder for the model: a new or an empty one.")
     groups["model"].add_argument(
         "--resume",
         metavar="FOLDER",
-        help="Continue an interrupted pretraining after the last state that was saved. Takes no other option.",
+        help="Resume an interrupted pretraining from its last saved state. Takes no other option.",
     )
 
 
@@ -57,7 +59,8 @@ def _pretrain(options):
         hint = f"continue with: kcrf pretrain --resume {shlex.quote(str(out))}"
         raise KeyboardInterrupt(hint if begun else "") from None
     print(
-        f"{out}: held-out loss {best['valid_loss']:.4f}, accuracy {best['valid_accuracy']:.4f} at step {best['step']:,}"
+        f"{out}: validation loss {best['valid_loss']:.4f}, accuracy {best['valid_accuracy']:.4f} at step "
+        f"{best['step']:,}"
     )
 
 
@@ -70,7 +73,7 @@ def _settings(options):
 
 
 def _run(settings, options, out):
-    """Pretrains; returns the row of the log with the lowest held-out loss."""
+    """Pretrains; returns the entry of the log with the lowest validation loss."""
     with quiet_import():
         from kcrf.pretraining import pretrain, resume_pretraining
         from kcrf.training.progress import TrainingProgress

@@ -1,4 +1,4 @@
-"""Trained models as files that run without Keras."""
+"""Writes trained models as files that run without Keras."""
 
 from kcrf.export.old_names import __getattr__
 from kcrf.export.write import export_model

@@ -26,24 +26,25 @@ _NO_LITERT = (
 def export_model(
     run_dir: str | os.PathLike[str], path: str | os.PathLike[str], format: str = "onnx", int8: bool = False
 ) -> None:
-    """Writes the model of a run with decoding, confidences and vocabulary inside.
+    """Exports the model of a run, including decoding, confidences and the vocabulary.
 
-    `kcrf.taggers` and the commands take an ONNX file in place of the run folder and need onnxruntime, but no Keras.
-    What the formats hold for other programs is described in docs/production.md.
+    `kcrf.taggers` and the commands accept an ONNX file instead of the run folder. They then need onnxruntime, but no
+    Keras. docs/production.md describes the formats for other programs.
 
     Args:
         run_dir: A folder that `kcrf train` wrote, on any backend.
-        path: The file, which ends in `.onnx` and replaces one that is there; or the folder of a SavedModel, which must
+        path: The file, which ends in `.onnx` and is replaced if it exists; or the folder of a SavedModel, which must
             not exist.
         format: "onnx" or "saved_model". Defaults to "onnx".
-        int8: For ONNX: whether matrices and embeddings become integers of 8 bits: a quarter of the size, one and a half
-            times the speed, and slightly different scores. Defaults to False.
+        int8: For ONNX: whether to quantize matrices and embeddings to 8-bit integers. The file has a quarter of the
+            size, is one and a half times as fast, and its scores differ slightly. Defaults to False.
 
     Raises:
         FileExistsError: The folder of a SavedModel exists.
-        FileNotFoundError: It is no run folder, or a file is missing.
-        RuntimeError: The backend of Keras is not TensorFlow, from which all formats are made.
-        ValueError: `format` is unknown, `path` has another ending, `int8` is not for ONNX, or the run is damaged.
+        FileNotFoundError: `run_dir` is not a run folder, or a file is missing.
+        RuntimeError: The backend of Keras is not TensorFlow, which writes all formats.
+        ValueError: `format` is unknown, `path` has a different extension, `int8` is used without ONNX, or the run is
+            damaged.
 
     >>> export_model("runs/pku", "pku.onnx", int8=True)              # doctest: +SKIP
     """

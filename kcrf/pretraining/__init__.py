@@ -1,4 +1,4 @@
-"""Masked language models: trained on plain text from scratch, or further from a BERT."""
+"""Pretrains masked language models on unlabeled text, from scratch or from an existing BERT."""
 
 from kcrf.pretraining.clozes import Cloze
 from kcrf.pretraining.old_names import __getattr__

@@ -1,4 +1,4 @@
-"""The folder of a pretraining: the model, and inside it what training needs to go on after an interruption."""
+"""The folder of a pretraining: the model, and a folder with the state to resume from."""
 
 import shutil
 from contextlib import suppress
@@ -47,8 +47,8 @@ class PretrainingFolder:
             begun |= {prefix + name for name in (VOCABULARY, TOKENIZER) for prefix in ("", "new.")}
         if names - begun or self.has_begun():
             raise FileExistsError(
-                f"{self.path}: needs an empty folder or none, or --resume to go on with a pretraining that was "
-                f"interrupted. Received: a folder with {', '.join(sorted(names))}"
+                f"{self.path}: needs a new or an empty folder, or --resume to resume an interrupted pretraining. "
+                f"Received: a folder with {', '.join(sorted(names))}"
             )
 
     def has_begun(self):
@@ -60,7 +60,7 @@ class PretrainingFolder:
         return (self.path / WEIGHTS).is_file()
 
     def read_about(self):
-        """What `save_about` has written."""
+        """The dict that `save_about` wrote."""
         return read_json(self.work.file(ABOUT))
 
     def save_about(self, about):

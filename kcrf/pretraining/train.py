@@ -1,4 +1,4 @@
-"""Pretrains a masked language model on plain text, from scratch or from the weights of a BERT; resumes it."""
+"""Pretrains a masked language model on unlabeled text, from scratch or from a BERT, and resumes pretraining."""
 
 import math
 import time
@@ -31,6 +31,7 @@ from kcrf.runs import RunWriter
 from kcrf.runs.lock import locked
 from kcrf.runs.pretraining import PretrainingSettings
 from kcrf.taggers.encoder_of_run import open_bert, reader_of
+from kcrf.tasks import SettingError
 from kcrf.training.callbacks import EpochBatches, Interruption
 from kcrf.training.history import TrainingHistory
 from kcrf.training.precision import precision
@@ -40,8 +41,8 @@ from kcrf.training.state import load_history, load_state, save_state
 
 __all__ = ["pretrain", "resume_pretraining"]
 
-_MOST_PASSES = 200  # over the text, without `steps` of the user
-HELD_OUT = 500  # windows, or a twentieth of fewer than 10,000
+_MOST_EPOCHS = 200  # if the user does not set `steps`
+HELD_OUT = 500  # windows of the validation set; a twentieth if there are fewer than 10,000 windows
 _HEAD = "cls/predictions"
 _DROPOUT = ("dropout_rate", "attention_dropout_rate")
 
@@ -51,29 +52,29 @@ def pretrain(
 ) -> list[dict[str, Any]]:
     """Pretrains a masked language model.
 
-    It is written as `build_transformer_model`, `--bert` and Hugging Face's `transformers` load it.
-    The text is cut into full windows; a twentieth of them, 500 at most, is held out. The weights that are kept are
-    those with the lowest loss on the held-out part. Tokens and the state of training are in the folder `pretraining`
-    inside `out`, so that `resume_pretraining` can go on after an interruption; the log stays there.
+    `build_transformer_model`, `kcrf train --bert` and Hugging Face's `transformers` load the model.
+    The text is split into full windows. A twentieth of the windows, at most 500, is the validation set. The weights
+    with the lowest validation loss are kept. The folder `pretraining` inside `out` contains the log. Until pretraining
+    is complete, it also contains the tokens of the text and the state for `resume_pretraining`.
 
     Args:
         settings: `PretrainingSettings`.
         texts: Paths of UTF-8 files: sentences, paragraphs or documents, one per line. They may be larger than memory.
-        out: The folder of the model. Made if it does not exist.
-        progress: A Keras callback that shows progress and whose `report(row)` is called after each round. Defaults to
-            None.
+        out: The folder of the model. It is created if it does not exist.
+        progress: A Keras callback that shows progress. Its method `report(record)` is called after each evaluation.
+            Defaults to None.
 
     Returns:
-        The log: a list of dicts with `step`, `loss` and `accuracy` of the hidden tokens, `valid_loss` and
-        `valid_accuracy` of those of the held-out part, and `seconds`.
+        The log: a list of dicts with `step`, `loss` and `accuracy` of the masked tokens, `valid_loss` and
+        `valid_accuracy` on the validation set, and `seconds`.
 
     Raises:
         FileExistsError: `out` is not empty.
-        FileNotFoundError: A file of text, or of the BERT, is not there.
+        FileNotFoundError: A file of the text or of the BERT does not exist.
         BlockingIOError: Another process writes into `out`.
-        ImportError: A library is needed and not installed: tokenizers for a new vocabulary, jieba for Chinese words,
+        ImportError: A required library is not installed: tokenizers for a new vocabulary, jieba for Chinese words,
             TensorFlow for Google's format.
-        ValueError: The text is too short, a line is not UTF-8, or the loss is not finite any more.
+        ValueError: The text is too short, a line is not UTF-8, or the loss is no longer finite.
     """
     folder = PretrainingFolder(out)
     folder.check_is_free()
@@ -92,7 +93,7 @@ def pretrain(
 
 
 def resume_pretraining(out: str | PathLike[str], progress: Any = None) -> list[dict[str, Any]]:
-    """Resumes `pretrain` after the last round of an interrupted run: on a CPU it ends with the same weights.
+    """Resumes an interrupted `pretrain` from its last saved state. On a CPU, the resulting weights are the same.
 
     Args:
         out, progress: As for `pretrain`.
@@ -101,9 +102,9 @@ def resume_pretraining(out: str | PathLike[str], progress: Any = None) -> list[d
         As `pretrain`.
 
     Raises:
-        FileNotFoundError: `out` holds no interrupted pretraining.
-        BlockingIOError: Its process still runs.
-        ValueError: The Keras backend is another one, or a file is damaged.
+        FileNotFoundError: `out` contains no interrupted pretraining.
+        BlockingIOError: The process of the pretraining is still running.
+        ValueError: The Keras backend has changed, or a file is damaged.
     """
     folder = PretrainingFolder(out)
     if not folder.has_begun():
@@ -141,7 +142,7 @@ def _prepare(folder, settings, texts):
             on_batch,
         )
     if count < 2 * settings.length:
-        raise ValueError(f"Pretraining needs text of {2 * settings.length} tokens at least. Received: {count}")
+        raise ValueError(f"Pretraining needs a text of at least {2 * settings.length} tokens. Received: {count}")
     folder.save_tokenizer(reader)
     about = {"settings": asdict(settings), "texts": list(map(str, texts)), "backend": backend_name()}
     folder.save_about({**about, "config": reader.config, "is_complete": False})
@@ -162,7 +163,9 @@ def _make_reader(settings, texts):
         return reader
     pipe = next((path for path in texts if not path.is_file()), None)
     if pipe is not None:
-        raise ValueError(f"{pipe}: needs a file, of which a vocabulary is learnt before it is read. Received: a pipe")
+        raise ValueError(
+            f"{pipe}: needs a regular file: a new vocabulary is learned before the text is read again. Received: a pipe"
+        )
     vocabulary = learn_vocabulary(_shown(iterate_lines(texts), "vocabulary"), settings.vocab_size, settings.lower_case)
     config = {
         "model_type": "bert",
@@ -186,7 +189,9 @@ def _check_bert(settings, reader):
     if reader.config.get("model_type") == "electra":
         raise ValueError(f"{settings.bert}: needs a model that predicts hidden tokens. Received: an ELECTRA")
     if "[MASK]" not in reader.vocabulary:
-        raise ValueError(f"{settings.bert}: needs [MASK] in its vocabulary. Received: {len(reader.vocabulary)} others")
+        raise ValueError(
+            f"{settings.bert}: needs [MASK] in its vocabulary. Received: {len(reader.vocabulary)} other tokens"
+        )
     positions = reader.config.get("max_position_embeddings", settings.length)
     if settings.length > positions:
         raise ValueError(
@@ -210,18 +215,18 @@ def _run(folder, settings, reader, progress):
     batches = MaskedBatches(windows, train, settings, reader.vocabulary, every * settings.accumulate)
     held_out = MaskedBatches(windows, valid, settings, reader.vocabulary)
     if not any(held_out[step][-1].any() for step in range(len(held_out))):
-        raise ValueError("Pretraining needs text in the tokens of the vocabulary. Received: hardly any but [UNK]")
-    resumes = folder.work.has_state()  # then the folder of the BERT is no longer needed
-    passes = rounds * len(batches) * settings.batch_size / len(train)
-    if passes > _MOST_PASSES and settings.steps == PretrainingSettings.steps and not resumes:
         raise ValueError(
-            f"`steps` is needed for so little text: the default, {settings.steps:,}, is {passes:,.0f} passes over it. "
-            f"Received: {len(train):,} windows of {settings.length} tokens"
+            "Pretraining needs a text whose tokens are in the vocabulary. Received: a text in which nearly all tokens "
+            "are [UNK]"
         )
+    resumes = folder.work.has_state()  # then the folder of the BERT is no longer needed
+    epochs = rounds * len(batches) * settings.batch_size / len(train)
+    if not resumes:
+        _check_steps(settings, len(train), epochs)
     if progress:
         print_note(
-            f"{len(train):,} windows of {settings.length} tokens and {len(valid)} held out: {rounds * every:,} steps, "
-            f"{passes:.1f} passes over the text"
+            f"{len(train):,} windows of {settings.length} tokens, {len(valid)} windows in the validation set: "
+            f"{rounds * every:,} steps, {epochs:.1f} epochs"
         )
     with precision(settings.precision):
         transformer = _build(settings, reader, folder.path if resumes else settings.bert)
@@ -242,15 +247,22 @@ def _run(folder, settings, reader, progress):
     return history.rows
 
 
+def _check_steps(settings, windows, epochs):
+    """Refuses the default number of steps if it means too many epochs over a short text."""
+    if epochs > _MOST_EPOCHS and settings.steps == PretrainingSettings.steps:
+        requirement = f"is needed for so little text: the default, {settings.steps:,}, is {epochs:,.0f} epochs over it"
+        raise SettingError("steps", requirement, f"{windows:,} windows of {settings.length} tokens")
+
+
 def _write_google_checkpoint(transformer, out):
-    """Writes the model in a folder once more, as `bert_model.ckpt` and `bert_config.json`."""
-    transformer.load_weights_from_checkpoint(out)  # the best ones; the last ones are in memory
+    """Also writes the model of a folder as `bert_model.ckpt` and `bert_config.json`."""
+    transformer.load_weights_from_checkpoint(out)  # the best weights; the last ones are in memory
     transformer.save_weights_as_checkpoint(out / "bert_model.ckpt")
     RunWriter(out).save_json("bert_config.json", read_json(out / "config.json"))
 
 
 def _split(count):
-    """The numbers of the windows to train on, and of those held out, which are spread over the text."""
+    """The numbers of the windows of the training set and of the validation set, which is spread over the text."""
     held_out = np.unique(np.linspace(0, count - 1, min(HELD_OUT, max(1, count // 20)) + 2).astype(int)[1:-1])
     return np.setdiff1d(np.arange(count), held_out), held_out
 
@@ -272,7 +284,7 @@ def _build(settings, reader, bert):
 
 
 def _transformer(settings, config, model, **options):
-    """A `Transformer` with the dropout of the settings. What is saved of it has that of its configuration."""
+    """A `Transformer` with the dropout of the settings. It is saved with the dropout of its configuration."""
     rates = {} if settings.dropout is None else dict.fromkeys(_DROPOUT, settings.dropout)
     options |= {"with_mlm": "linear", "return_keras_model": False}
     transformer = build_transformer_model(config, model=model, **rates, **options)
@@ -299,7 +311,7 @@ def _compile(model, settings, batches):
 
 
 class RoundEnd(keras.callbacks.Callback):
-    """Logs a round, keeps the encoder with the lowest held-out loss, saves the state, and stops when that is done.
+    """Logs an evaluation, keeps the encoder with the lowest validation loss, saves the state, and stops training.
 
     Args:
         folder: The `PretrainingFolder`.

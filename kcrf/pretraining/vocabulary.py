@@ -1,4 +1,4 @@
-"""A WordPiece vocabulary learnt from text, by the library `tokenizers`. Needs no Keras."""
+"""Learns a WordPiece vocabulary from text with the library `tokenizers`. Needs no Keras."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -9,17 +9,17 @@ SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
 def learn_vocabulary(lines: Iterable[str], size: int, lower_case: bool = True) -> list[str]:
-    """Learns a vocabulary.
+    """Learns a WordPiece vocabulary.
 
     Args:
         lines: An iterable of strings.
-        size: How many tokens it has at most, with the five special ones.
-        lower_case: Whether to lower text and strip its accents first, as the tokenizer will. Defaults to True.
+        size: The maximum number of tokens, including the five special tokens.
+        lower_case: Whether to lower-case the text and strip accents, as the tokenizer will do. Defaults to True.
 
     Returns:
-        A list of tokens, the special ones first. The characters of the text are among them, and pieces of words; where
-        the characters would take more than three quarters of the room, the most frequent ones, and others only where
-        there are no pieces to fill it.
+        A list of tokens: the special tokens, then the characters of the text and WordPieces. The most frequent
+        characters take at most three quarters of the vocabulary; rarer characters fill the places that no WordPiece
+        takes.
 
     Raises:
         ImportError: The library `tokenizers` is not installed.
@@ -30,7 +30,7 @@ def learn_vocabulary(lines: Iterable[str], size: int, lower_case: bool = True) -
     try:
         from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
     except ImportError:
-        raise ImportError("A vocabulary is learnt by the library tokenizers: pip install tokenizers") from None
+        raise ImportError("A new vocabulary needs the library tokenizers: pip install tokenizers") from None
     learner = Tokenizer(models.WordPiece(unk_token="[UNK]"))  # noqa: S106 (no password)
     learner.normalizer = normalizers.BertNormalizer(lowercase=lower_case)
     learner.pre_tokenizer = pre_tokenizers.BertPreTokenizer()

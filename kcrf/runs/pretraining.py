@@ -31,7 +31,7 @@ class PretrainingSettings:
     """The settings of pretraining a masked language model, checked.
 
     Raises:
-        ValueError: A value has the wrong type or is out of range, or is given where it has no meaning.
+        ValueError: A value has the wrong type or is out of range, or has no effect with the other settings.
 
     >>> PretrainingSettings().completed().learning_rate, PretrainingSettings(bert="folder").completed().learning_rate
     (0.0005, 5e-05)
@@ -40,8 +40,8 @@ class PretrainingSettings:
 
     bert: str | PathLike[str] | None = option(
         None,
-        "Folder of a BERT, in Google's or Hugging Face's format, or of a run of `kcrf train`, to pretrain further on "
-        "text of your domain.",
+        "Continue pretraining from this BERT, in Google's or Hugging Face's format, or from a run of `kcrf train`, to "
+        "adapt it to the text of your domain.",
         "model",
         none="a new model",
         metavar="FOLDER",
@@ -52,11 +52,16 @@ class PretrainingSettings:
         256, "Size of the hidden vectors of a new model, a multiple of 64.", "model", range=POSITIVE, only=FROM_SCRATCH
     )
     vocab_size: int = option(
-        8000, "How many tokens are learnt from the text.", "model", range=AT_LEAST_100, only=FROM_SCRATCH
+        8000,
+        "Vocabulary size of a new model. The vocabulary is learned from the text.",
+        "model",
+        range=AT_LEAST_100,
+        only=FROM_SCRATCH,
     )
     positions: int | None = option(
         None,
-        "Longest window that a new model can read, where it is to be pretrained on longer ones afterwards.",
+        "Maximum number of tokens that a new model can read. Use more than --length if you will continue pretraining "
+        "with longer windows.",
         "model",
         range=LENGTH,
         only=FROM_SCRATCH,
@@ -64,77 +69,82 @@ class PretrainingSettings:
     )
     lower_case: bool | None = option(
         {"scratch": True, "bert": None},
-        "Whether text is lower-cased and its accents are removed.",
+        "Whether the tokenizer lower-cases the text and removes accents.",
         "model",
-        none="as the BERT's folder says",
+        none="as in the folder of the BERT",
     )
     mask: str = option(
         "tokens",
-        "What is hidden: single tokens; words as a whole, with jieba for Chinese text; spans of several "
-        "words; or selected, tokens that matter to --task-model. words and spans are harder, and mostly better.",
+        "What is masked: single tokens; whole words, with jieba for Chinese text; spans of several words; or selected, "
+        "tokens that are important for --task-model. words and spans are harder to predict and usually give a better "
+        "model.",
         "masks",
         choices=MASKS,
     )
     task_model: str | PathLike[str] | None = option(
         None,
-        "A run of `kcrf train` that decides which tokens are hidden, for --mask selected. The more the entropy of its "
-        "answer changes when a word is hidden, the more often that word is masked; this runs the model once for each "
-        "word of the text. A run trained on a file of `kcrf importance` gives the importance of all words in one pass.",
+        "A run of `kcrf train` that selects the tokens to mask, for --mask selected. A word is masked more often if "
+        "masking it changes the entropy of the model's predictions; this needs one prediction per word of the text. A "
+        "run that was trained on a file of `kcrf importance` gives the importance of all words in one pass.",
         "masks",
         metavar="RUN",
         is_path=True,
     )
-    rate: float = option(0.15, "Share of the tokens that are hidden.", "masks", range=PROBABILITY)
+    rate: float = option(0.15, "Fraction of the tokens that are masked.", "masks", range=PROBABILITY)
     static: bool = option(
         False,
-        "Hide the same tokens of a window in each pass over the text, as the original BERT. Worse on small data.",
+        "Mask the same tokens of a window in every epoch, as the original BERT. Less accurate on small datasets.",
         "masks",
     )
-    length: int = option(128, "Tokens of a window. Text is cut into full windows.", "masks", range=LENGTH)
+    length: int = option(128, "Tokens per window. The text is split into full windows.", "masks", range=LENGTH)
     steps: int = option(
         10_000,
-        "Updates of the weights; more than --every are rounded up to a multiple of it. On a BERT 100,000 were best in "
-        "the literature, fewer for little text; watch the held-out loss, or set --patience.",
+        "Number of updates; above --every, rounded up to a multiple of --every. To continue from a BERT, 100,000 steps "
+        "were best in the literature; use fewer for small datasets. Watch the validation loss, or set --patience.",
         "training",
         range=POSITIVE,
     )
-    batch_size: int = option(32, "Windows of a batch.", "training", range=POSITIVE)
+    batch_size: int = option(32, "Windows per batch.", "training", range=POSITIVE)
     accumulate: int = option(
         1,
-        "Batches whose gradients are averaged for an update: larger batches in the same memory.",
+        "Number of batches whose gradients are averaged for an update. Use it for larger batches in the same memory.",
         "training",
         range=POSITIVE,
     )
     learning_rate: float | None = option(
-        {"scratch": 5e-4, "bert": 5e-5}, "Learning rate at its peak.", "training", range=POSITIVE
+        {"scratch": 5e-4, "bert": 5e-5}, "Peak learning rate.", "training", range=POSITIVE
     )
     warmup: float = option(
-        0.1, "Fraction of the steps in which the learning rate rises from 0.", "training", range=FRACTION
+        0.1, "Fraction of the steps in which the learning rate rises from 0 to its peak.", "training", range=FRACTION
     )
     schedule: str = option(
         "linear",
-        "How the learning rate falls after its peak: along a line or a cosine to 0, by the same factor in each step to "
-        "a hundredth (exponential), or not at all (constant).",
+        "How the learning rate falls after its peak: linearly or along a cosine to 0, exponentially to a hundredth, or "
+        "not at all (constant).",
         "training",
         choices=("linear", "cosine", "exponential", "constant"),
     )
     dropout: float | None = option(
         None,
-        "Fraction of hidden values set to 0 while pretraining. 0 is faster, and better for a small model that does not "
-        "learn its text by heart. What is written keeps the model's own for fine-tuning.",
+        "Dropout in pretraining: the fraction of hidden values set to 0. 0 is faster, and more accurate for a small "
+        "model, which does not overfit. The written model keeps its own dropout for fine-tuning.",
         "training",
         range=FRACTION,
-        none="the model's, 0.1 of a new one",
+        none="that of the model; 0.1 for a new model",
     )
     weight_decay: float = option(0.01, "Weight decay of AdamW.", "training", range=NOT_NEGATIVE)
     every: int = option(
         500,
-        "Score the held-out part, keep the best weights and save the state after this many steps.",
+        "Evaluate on the validation set, keep the best weights and save the state after this many steps.",
         "training",
         range=POSITIVE,
     )
     patience: int | None = option(
-        None, "Stop after this many scores without a lower held-out loss.", "training", range=POSITIVE, none="never"
+        None,
+        "Stop after this many evaluations without a lower validation loss.",
+        "training",
+        range=POSITIVE,
+        none="never",
     )
     precision: str = option(
         "float32",
@@ -144,7 +154,7 @@ class PretrainingSettings:
     )
     google_checkpoint: bool = option(
         False,
-        "At the end also write the model in Google's format: bert_model.ckpt and bert_config.json. Needs TensorFlow.",
+        "At the end, also write the model in Google's format: bert_model.ckpt and bert_config.json. Needs TensorFlow.",
         "training",
     )
     seed: int = option(0, "Seed of weights, windows and masks.", "training", range=NOT_NEGATIVE)

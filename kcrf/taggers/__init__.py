@@ -1,4 +1,4 @@
-"""Uses trained models: text in, words, entities or a label out, with their probabilities and alternatives."""
+"""Uses trained models: word segmentation, named entities and text classification, with probabilities."""
 
 from kcrf.taggers.classifier import Classification, TextClassifier
 from kcrf.taggers.decoding import Tagger

@@ -1,4 +1,4 @@
-"""The segmenter that comes with kcrf. Needs NumPy only."""
+"""The built-in word segmenter. Needs NumPy only."""
 
 from pathlib import Path
 
@@ -8,5 +8,5 @@ _FOLDER = Path(__file__).parent / "data" / "zh_gsd"
 
 
 def built_in_segmenter():
-    """The path of the segmenter in the package, the file of a linear model."""
+    """The path of the built-in segmenter: the file of a linear model."""
     return _FOLDER / "model.npz"

@@ -128,18 +128,18 @@ def load_classifier(path):
 
 
 class TextClassifier:
-    """Classifies texts, or pairs of texts, with the model of a run folder.
+    """Classifies texts or pairs of texts with a trained model.
 
     Args:
-        run_dir: A folder that `kcrf train --task classify` wrote, or a file that `kcrf export` made of it.
+        run_dir: A folder that `kcrf train --task classify` wrote, or a file that `kcrf export` wrote.
 
     Attributes:
         labels: The labels in their order, a tuple; empty for regression.
-        pairs: Whether it classifies pairs of texts.
+        pairs: Whether the model classifies pairs of texts.
 
     Raises:
-        FileNotFoundError: It is no run folder, or a file is missing.
-        ValueError: It was written by a newer version or for another task, or a file in it is damaged.
+        FileNotFoundError: `run_dir` is not a run folder, or a file is missing.
+        ValueError: `run_dir` was written by a newer version or for another task, or a file in it is damaged.
 
     Example:
 
@@ -153,22 +153,25 @@ class TextClassifier:
         self.labels, self.pairs = self._classifier.labels, self._classifier.pairs
 
     def classify(self, text: str, text_b: str | None = None) -> Classification:
-        """The `Classification` of a text, or of a pair of texts."""
+        """Classifies a text or a pair of texts."""
         return self.classify_batch([text if text_b is None else (text, text_b)])[0]
 
     def classify_batch(
         self, texts: Iterable[Any], batch_size: int = 64, on_batch: Callable[[int], object] | None = None
     ) -> list[Classification]:
-        """The `Classification` of each of several texts, a list.
+        """Classifies several texts.
 
         Args:
-            texts: Iterable of strings; for pairs, of tuples of two strings. What is longer than the run's `max_length`
-                is cut off.
-            batch_size: Texts in a batch. Defaults to 64.
+            texts: Iterable of strings; for pairs, of tuples of two strings. Texts are truncated to the `max_length` of
+                the run.
+            batch_size: Number of texts per batch. Defaults to 64.
             on_batch: Called after each batch with the number of its texts. Defaults to None.
 
+        Returns:
+            A list with the `Classification` of each text.
+
         Raises:
-            TypeError: `texts` is a string or a mapping, or its items are not what the run was trained on.
+            TypeError: `texts` is a string or a mapping, or contains pairs for a model of single texts, or vice versa.
         """
         if isinstance(texts, (str, Mapping)):
             raise TypeError(f"`texts` must be a list; for one text call `classify`. Received: {texts!r}"[:200])
@@ -179,5 +182,5 @@ class TextClassifier:
         parts = tuple(text) if is_row else (text,)
         if len(parts) != 1 + self.pairs or not all(isinstance(part, str) for part in parts):
             needed = "pairs of strings" if self.pairs else "strings"
-            raise TypeError(f"This run classifies {needed}. Received: {text!r}"[:200])
+            raise TypeError(f"The model needs {needed}. Received: {text!r}"[:200])
         return (*parts, None)[:2]

@@ -18,11 +18,11 @@ class Entity:
     """An entity in a text.
 
     Attributes:
-        start, end: Where it is: `[start, end)`, in characters of a text, in tokens of a list of tokens.
-        label: Its type.
-        text: Its characters.
-        confidence: The posterior probability that exactly this span is an entity of this type. None in the results of
-            `top_k`, which have one probability for all of their entities together.
+        start, end: The span `[start, end)`, in characters of a text or in tokens of a list of tokens.
+        label: The entity type.
+        text: The text of the entity.
+        confidence: The posterior probability that this span is an entity of this type. None in the results of `top_k`,
+            where one probability applies to all entities together.
     """
 
     start: int
@@ -33,18 +33,18 @@ class Entity:
 
 
 class EntityRecognizer:
-    """Finds entities with the model of a run folder, in texts of any length.
+    """Recognizes named entities in texts of any length.
 
     Args:
-        run_dir: A folder that `kcrf train --task ner` wrote, or a file that `kcrf export` made of it.
-        min_confidence: Above 0 and below 1: find all entities whose posterior is at least that, and of those that
-            overlap the surest; a lower one finds more. Defaults to None: as the run was trained, or if it was trained
-            without, the entities of the best path.
+        run_dir: A folder that `kcrf train --task ner` wrote, or a file that `kcrf export` wrote.
+        min_confidence: Return every entity with at least this posterior probability, and among overlapping entities
+            the most confident one. Above 0 and below 1; lower values favor recall. Defaults to None: the setting of
+            the run, or if it has none, the entities on the best path.
 
     Raises:
-        FileNotFoundError: It is no run folder, or a file is missing.
-        ValueError: It was written by a newer version or for another task, or a file in it is damaged; or
-            `min_confidence` is out of its range.
+        FileNotFoundError: `run_dir` is not a run folder, or a file is missing.
+        ValueError: `run_dir` was written by a newer version or for another task, or a file in it is damaged; or
+            `min_confidence` is out of range.
 
     Example:
 
@@ -52,8 +52,8 @@ class EntityRecognizer:
         >>> recognizer.recognize("李雷住在上海。")                   # doctest: +SKIP
         [Entity(start=0, end=2, label='PER', text='李雷', confidence=0.98), ...]
 
-    A model whose units are words cuts a text into tokens by itself. Where the tokens are known, give them: a list of
-    strings, or a `kcrf.corpora.Sentence` with its tokens. No entity then begins or ends inside a token.
+    A word-level model splits a text into tokens. If you already have the tokens, pass them as a list of strings, or as
+    a `kcrf.corpora.Sentence` with its tokens. Entities then begin and end at token boundaries.
 
         >>> recognizer = EntityRecognizer("runs/english")           # doctest: +SKIP
         >>> recognizer.recognize(["Kim", "lives", "in", "Leeds"])   # doctest: +SKIP
@@ -68,18 +68,19 @@ class EntityRecognizer:
             self._tagger.min_confidence = min_confidence
 
     def recognize(self, text: Any, spans: Iterable[tuple[int, int, str]] = ()) -> list[Entity]:
-        """The entities of a text.
+        """Recognizes the entities of a text.
 
         Args:
-            text: A string of any length, the list of its tokens, or a `kcrf.corpora.Sentence`, whose tokens are used.
-            spans: Entities that the text has, as `(start, end, label)` in its characters, or in tokens of a list. The
-                rest, and the probabilities, are what the model finds with these given. Defaults to none.
+            text: A string of any length, a list of tokens, or a `kcrf.corpora.Sentence`, whose tokens are used.
+            spans: Entities that you already know, as `(start, end, label)` in characters of the text, or in tokens of
+                the list. The other entities and all probabilities are predicted given these entities. Defaults to no
+                entities.
 
         Returns:
             A list of `Entity` from left to right.
 
         Raises:
-            ValueError: Spans overlap, are not in the text or have a label that the model does not know.
+            ValueError: Spans overlap, are not in the text, or have a label that the model lacks.
         """
         return self.recognize_batch([text], spans=[spans])[0]
 
@@ -90,16 +91,16 @@ class EntityRecognizer:
         on_batch: Callable[[int], object] = ignore,
         spans: Iterable[Iterable[tuple[int, int, str]]] | None = None,
     ) -> list[list[Entity]]:
-        """The entities of several texts.
+        """Recognizes the entities of several texts.
 
         Args:
-            texts: Iterable of what `recognize` takes.
-            batch_size: Windows of up to 128 positions in a batch. Defaults to 64.
-            on_batch: Called after each batch with the number of characters whose tags it decided.
-            spans: For each text what `recognize` takes. Defaults to None: none.
+            texts: Iterable of texts as for `recognize`.
+            batch_size: Number of windows of up to 128 positions per batch. Defaults to 64.
+            on_batch: Called after each batch with the number of characters that have been tagged.
+            spans: For each text, the `spans` of `recognize`. Defaults to None: no spans.
 
         Returns:
-            A list with what `recognize` returns for each text.
+            A list with the result of `recognize` for each text.
         """
         inputs = list(map(as_text_input, as_list(texts, "recognize")))
         texts, tokens = [item.text for item in inputs], [item.tokens for item in inputs]
@@ -116,12 +117,12 @@ class EntityRecognizer:
     def top_k(
         self, text: Any, k: int = 5, spans: Iterable[tuple[int, int, str]] = ()
     ) -> list[tuple[float, list[Entity]]]:
-        """The k most probable analyses of a text.
+        """The k best analyses of a text.
 
         Args:
             text: As for `recognize`.
-            k: How many. Defaults to 5.
-            spans: As for `recognize`. Defaults to none.
+            k: The number of analyses. Defaults to 5.
+            spans: As for `recognize`. Defaults to no entities.
 
         Returns:
             A list of at most k `(probability, entities)`, best first.
@@ -136,7 +137,7 @@ class EntityRecognizer:
         on_batch: Callable[[int], object] = ignore,
         spans: Iterable[Iterable[tuple[int, int, str]]] | None = None,
     ) -> list[list[tuple[float, list[Entity]]]]:
-        """A list with what `top_k` returns for each text; other arguments as for `recognize_batch`."""
+        """A list with the result of `top_k` for each text; the other arguments are as for `recognize_batch`."""
         inputs = list(map(as_text_input, as_list(texts, "top_k")))
         texts, tokens = [item.text for item in inputs], [item.tokens for item in inputs]
         analyses = self._tagger.top_k(texts, k, batch_size, on_batch, self._constraints(inputs, spans), tokens)
@@ -146,7 +147,7 @@ class EntityRecognizer:
 
 
 def entities_of(source, spans):
-    """The `Entity` of each span in characters of a `TextInput`; none for white space, as between two tokens."""
+    """The `Entity` of each span in characters of a `TextInput`, except for spans of white space between tokens."""
     spans = [span for span in spans if not source.text[slice(*span[:2])].isspace()]
     return [
         Entity(start, end, label, source.text[slice(*span[:2])], *confidences)

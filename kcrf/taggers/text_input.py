@@ -12,12 +12,12 @@ __all__ = ["TextInput", "as_list", "as_text_input", "one_per_text"]
 
 @dataclass(frozen=True)
 class TextInput:
-    """What a user gave, as a text.
+    """A text, or a list of tokens joined to a text.
 
     Attributes:
-        text: The text; that of a list of tokens is joined.
-        tokens: The `(start, end)` of its tokens in characters, a list. Empty for a text that came without tokens.
-        is_tokens: Whether it was a list of tokens: spans are counted in these then, else in characters.
+        text: The text.
+        tokens: The `(start, end)` of its tokens in characters, a list. Empty for a text without tokens.
+        is_tokens: Whether the input was a list of tokens. Its spans are then in tokens instead of characters.
     """
 
     text: str
@@ -25,17 +25,17 @@ class TextInput:
     is_tokens: bool
 
     def __len__(self):
-        """How many tokens or characters: what spans are counted in."""
+        """The number of tokens or characters, in which spans are counted."""
         return len(self.tokens if self.is_tokens else self.text)
 
     def in_characters(self, spans):
-        """Spans as the user counts them, `(start, end, label)`, in characters of the text."""
+        """Converts the spans of the user, `(start, end, label)`, to characters of the text."""
         if not self.is_tokens:
             return spans
         return [(self.tokens[start][0], self.tokens[end - 1][1], label) for start, end, label in spans]
 
     def as_counted(self, spans):
-        """Spans in characters, `(start, end, ...)`, as the user counts them: of tokens, all that a span touches."""
+        """Converts spans in characters, `(start, end, ...)`, to those of the user: all tokens that a span touches."""
         if not self.is_tokens:
             return spans
         starts, ends = np.array(self.tokens, int).reshape(-1, 2).T  # (tokens,) each

@@ -22,29 +22,30 @@ from kcrf.taggers.text_input import as_list, one_per_text
 __all__ = ["WordSegmenter"]
 
 
-_COUNT = 5  # of a word of the user without a count: the largest that the lexicon tells apart
+_COUNT = 5  # of a word in the user dictionary without a count: the largest count that the lexicon distinguishes
 
 
 class WordSegmenter:
-    """Cuts text into words: with the model that comes with kcrf, or with one of your own.
+    """Segments text into words, with the built-in model or with a model that you trained.
 
-    No character is lost: joined, the words are the text without its white space, whatever the text.
+    No character is lost: the concatenated words are the text without its white space.
 
     Args:
-        run_dir: A folder that `kcrf train --task cws` wrote, or a file that `kcrf export` made of it. Defaults to None:
-            a small linear model for modern Chinese, which needs NumPy only. It was trained on the 3,997 sentences of UD
+        run_dir: A folder that `kcrf train --task cws` wrote, or a file that `kcrf export` wrote. Defaults to None: a
+            small linear model for modern Chinese, which needs only NumPy. It was trained on the 3,997 sentences of UD
             Chinese GSD; kcrf/taggers/data/zh_gsd/README.md lists its scores.
-        words: A dictionary of the user's own: strings, or a mapping from strings to how often each counts as having
-            been seen in training, 5 where that is None. A model trained from scratch takes words of 2 to 5 characters
-            into its lexicon and decides for itself; it warns of others. Defaults to none.
-        force_words: Whether `words`, of any length, are words wherever they stand: from left to right, the longest of
-            those that begin at one place. Defaults to False.
-        keep_latin: Whether runs of Latin letters and digits, such as Python3 and 3.14, are never cut. Defaults to True.
+        words: A user dictionary: strings, or a mapping from strings to counts. A count says how often the word counts
+            as having occurred in the training data; None means 5. A model with a lexicon adds words of 2 to 5
+            characters to its lexicon features and warns about other words. Defaults to no words.
+        force_words: Whether `words`, of any length, are always segmented as words: from left to right, the longest
+            match at each position. Defaults to False.
+        keep_latin: Whether runs of Latin letters and digits, such as Python3 and 3.14, are never split. Defaults to
+            True.
 
     Raises:
-        FileNotFoundError: It is no run folder, or a file is missing.
-        ValueError: It was written by a newer version or for another task, or a file in it is damaged; or one of `words`
-            is empty, has white space or a count that is not positive, or the model has no lexicon.
+        FileNotFoundError: `run_dir` is not a run folder, or a file is missing.
+        ValueError: `run_dir` was written by a newer version or for another task, or a file in it is damaged; or one of
+            `words` is empty, contains white space or has a count that is not positive; or the model has no lexicon.
 
     Example:
 
@@ -86,20 +87,19 @@ class WordSegmenter:
         self._tagger.reader = self._tagger.reader.with_words(counts)
 
     def segment(self, text: str, confidence: bool = False, spans: Iterable[tuple[int, int]] = ()) -> list[Any]:
-        """The words of a text. White space ends a word and is left out.
+        """Segments a text. White space ends a word and is omitted.
 
         Args:
             text: A string of any length.
-            confidence: Whether to return with each word the posterior probability that exactly this word stands there.
-                Defaults to False.
-            spans: Words that the text has, as `(start, end)` in its characters. The rest, and the probabilities, are
-                what the model finds with these given. Defaults to none.
+            confidence: Whether to return each word with its posterior probability. Defaults to False.
+            spans: Words that you already know, as `(start, end)` in characters of the text. The other words and all
+                probabilities are predicted given these words. Defaults to no words.
 
         Returns:
             A list of strings, or of `(word, probability)`.
 
         Raises:
-            ValueError: Spans overlap, are not in the text or have white space in them.
+            ValueError: Spans overlap, are not in the text, or contain white space.
         """
         return self.segment_batch([text], confidence=confidence, spans=[spans])[0]
 
@@ -111,17 +111,17 @@ class WordSegmenter:
         confidence: bool = False,
         spans: Iterable[Iterable[tuple[int, int]]] | None = None,
     ) -> list[list[Any]]:
-        """The words of several texts.
+        """Segments several texts.
 
         Args:
             texts: Iterable of strings of any length.
-            batch_size: Windows of up to 128 characters in a batch. Defaults to 64.
-            on_batch: Called after each batch with the number of characters whose tags it decided.
+            batch_size: Number of windows of up to 128 characters per batch. Defaults to 64.
+            on_batch: Called after each batch with the number of characters that have been tagged.
             confidence: As for `segment`.
-            spans: For each text what `segment` takes. Defaults to None: none.
+            spans: For each text, the `spans` of `segment`. Defaults to None: no spans.
 
         Returns:
-            A list with what `segment` returns for each text.
+            A list with the result of `segment` for each text.
         """
         check_batch_size(batch_size)
         texts = _checked_strings(as_list(texts, "segment"))
@@ -139,7 +139,7 @@ class WordSegmenter:
     def segment_lines(
         self, texts: Iterable[str], batch_size: int = 64, on_batch: Callable[[int], object] = ignore
     ) -> list[str]:
-        """The words of several texts with a space between two, a list of strings; the fastest way with a linear model.
+        """Segments several texts into strings with spaces between the words. With a linear model, this is fastest.
 
         Args:
             texts, batch_size, on_batch: As for `segment_batch`.
@@ -151,7 +151,7 @@ class WordSegmenter:
         return [" ".join(words) for words in self.segment_batch(texts, batch_size, on_batch)]
 
     def _parts(self, texts, spans):
-        """What white space separates in each text, lists of strings; and of all these parts what is known."""
+        """The parts of each text between white space, lists of strings; and the constraints of all these parts."""
         parts_of_texts, constraints = [], []
         for text, text_spans in zip(texts, one_per_text(spans, texts), strict=True):
             parts = list(re.finditer(r"\S+", text))
@@ -168,7 +168,7 @@ class WordSegmenter:
             for a, b in part_spans
         )
         if sum(whole) < len(spans):
-            raise ValueError(f"`spans` must be words, without white space. Received: {spans} in {text!r}")
+            raise ValueError(f"`spans` must be words without white space. Received: {spans} in {text!r}")
         return [
             self._constraints_of_part(text[slice(*part)], part_spans)
             for part, part_spans in zip(parts, inside, strict=True)
@@ -180,11 +180,11 @@ class WordSegmenter:
         return SpanConstraints(sorted([*spans, *forced]), latin_runs(part) if self._keep_latin else [])
 
     def top_k(self, text: str, k: int = 5, spans: Iterable[tuple[int, int]] = ()) -> list[tuple[float, list[str]]]:
-        """The k most probable segmentations of a text.
+        """The k best segmentations of a text.
 
         Args:
             text: A string of any length.
-            k: How many. Defaults to 5.
+            k: The number of segmentations. Defaults to 5.
             spans: As for `segment`.
 
         Returns:
@@ -203,7 +203,7 @@ class WordSegmenter:
         on_batch: Callable[[int], object] = ignore,
         spans: Iterable[Iterable[tuple[int, int]]] | None = None,
     ) -> list[list[tuple[float, list[str]]]]:
-        """A list with what `top_k` returns for each text; other arguments as for `segment_batch`."""
+        """A list with the result of `top_k` for each text; the other arguments are as for `segment_batch`."""
         parts_of_texts, constraints = self._parts(_checked_strings(as_list(texts, "top_k")), spans)
         analyses = iter(
             self._tagger.top_k(list(chain.from_iterable(parts_of_texts)), k, batch_size, on_batch, constraints)
@@ -234,7 +234,7 @@ def _checked_strings(texts):
 
 
 def _join_parts(parts, analyses_of_parts, k):
-    """The k best `(probability, words)` of a text, out of those of its parts, which are independent of each other."""
+    """The k best `(probability, words)` of a text, from those of its parts, which are independent of each other."""
     ways = [
         {tuple(part[start:end] for start, end in spans): log(p) if p else -inf for p, spans in analyses}
         for part, analyses in zip(parts, analyses_of_parts, strict=True)

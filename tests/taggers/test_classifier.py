@@ -118,10 +118,10 @@ def test_only_what_the_run_was_trained_on_is_taken(run):
     classifier = TextClassifier(run)
     with pytest.raises(TypeError, match="for one text call `classify`. Received: 'a text'"):
         classifier.classify_batch("a text")
-    with pytest.raises(TypeError, match="This run classifies strings. Received: .'a', 'b'."):
+    with pytest.raises(TypeError, match="The model needs strings. Received: .'a', 'b'."):
         classifier.classify("a", "b")
     for item in ({"text": "a good film"}, {"a good film"}, None, 3):
-        with pytest.raises(TypeError, match="This run classifies strings. Received: "):
+        with pytest.raises(TypeError, match="The model needs strings. Received: "):
             classifier.classify_batch([item])
     with pytest.raises(TypeError, match="`texts` must be a list; .* Received: .'text': "):
         classifier.classify_batch({"text": ["a good film"]})

@@ -583,7 +583,7 @@ def test_words_that_cannot_be_are_refused(trained, arguments, message):
 
 @pytest.mark.once
 def test_known_words_must_fit_the_text(segmenter):
-    with pytest.raises(ValueError, match="`spans` must be words, without white space"):
+    with pytest.raises(ValueError, match="`spans` must be words without white space"):
         segmenter.segment("上 海", spans=[(0, 3)])
     with pytest.raises(ValueError, match="`spans` needs a list for each of the 2 texts. Received: 1"):
         segmenter.segment_batch(["上海", "下雨"], spans=[[]])
