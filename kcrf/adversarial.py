@@ -1,7 +1,7 @@
-"""Training against small changes of the embeddings: two adversarial methods, and a penalty on their gradient.
+"""Adversarial training on perturbed embeddings, virtual adversarial training, and a gradient penalty.
 
-They change how a model's `fit` makes a step, and nothing else: losses, metrics, callbacks and optimizers stay. Each
-step computes a gradient more, so it takes about twice as long.
+These functions change only the training step of a model. Losses, metrics, callbacks and optimizers stay the same. Each
+step computes an additional gradient and takes about twice as long.
 """
 
 import random
@@ -14,20 +14,22 @@ __all__ = ["adversarial", "gradient_penalty", "virtual_adversarial"]
 
 
 def adversarial(model: Any, embedding: str = "Embedding-Token", epsilon: float = 1.0) -> None:
-    """Trains a model on embeddings that are moved in the direction in which the loss grows fastest (FGM).
+    """Trains a model on adversarial perturbations of its embeddings (FGM).
 
-    A step computes the gradient g of the loss with respect to the embedding matrix, adds `epsilon * g / |g|` to the
-    matrix, makes the optimizer's step there, and takes the addition back. Source: Miyato, Dai and Goodfellow, 2017,
-    "Adversarial Training Methods for Semi-Supervised Text Classification", https://arxiv.org/abs/1605.07725.
+    A step computes the gradient g of the loss with respect to the embedding matrix, adds the perturbation
+    `epsilon * g / |g|` to the matrix, makes the step of the optimizer, and subtracts the perturbation. Source: Miyato,
+    Dai and Goodfellow, 2017, "Adversarial Training Methods for Semi-Supervised Text Classification",
+    https://arxiv.org/abs/1605.07725.
 
     Args:
-        model: A compiled model. `fit` and `train_on_batch` train it so from now on, also after it is compiled again.
-        embedding: The name of the layer that holds the embeddings. Defaults to "Embedding-Token", that of
+        model: A compiled model. `fit` and `train_on_batch` then use adversarial training, even if the model is compiled
+            again.
+        embedding: The name of the embedding layer. Defaults to "Embedding-Token", the name in
             `build_transformer_model`.
-        epsilon: The length of the addition, the Frobenius norm over the whole matrix. Defaults to 1.0.
+        epsilon: The norm of the perturbation, the Frobenius norm of the whole matrix. Defaults to 1.0.
 
     Raises:
-        ValueError: The model has no such layer, or its embeddings are not trained.
+        ValueError: The model has no such layer, or its embeddings are frozen.
 
     Example:
 
@@ -48,19 +50,20 @@ def adversarial(model: Any, embedding: str = "Embedding-Token", epsilon: float =
 def virtual_adversarial(
     model: Any, embedding: str = "Embedding-Token", epsilon: float = 1.0, xi: float = 10.0, iterations: int = 1
 ) -> None:
-    """Trains a model to predict the same on embeddings that are moved so that its predictions change most.
+    """Trains a model to be robust to the perturbation of its embeddings that changes its predictions most.
 
-    It needs no labels: each step predicts a batch, takes the predictions as labels, finds the direction in which the
-    loss grows fastest, starting from a random one, and makes the optimizer's step at embeddings moved by `epsilon` in
-    it. Source: Miyato, Maeda, Koyama and Ishii, 2018, "Virtual Adversarial Training: A Regularization Method for
-    Supervised and Semi-Supervised Learning", https://arxiv.org/abs/1704.03976.
+    This needs no labels. Each step predicts a batch and uses the predictions as labels. Starting from a random
+    direction, the step finds the direction in which the loss grows fastest, and then makes the step of the optimizer on
+    embeddings that are perturbed by `epsilon` in this direction. Source: Miyato, Maeda, Koyama and Ishii, 2018,
+    "Virtual Adversarial Training: A Regularization Method for Supervised and Semi-Supervised Learning",
+    https://arxiv.org/abs/1704.03976.
 
     Args:
-        model: A compiled model, as for `adversarial`. Its loss compares two predictions, as "kld" does.
-        embedding: The name of the layer that holds the embeddings. Defaults to "Embedding-Token".
-        epsilon: The length of the addition, the Frobenius norm over the whole matrix. Defaults to 1.0.
-        xi: The length of the additions at which the direction is searched. Defaults to 10.0.
-        iterations: How often the direction is improved; each time computes a gradient. Defaults to 1.
+        model: A compiled model, as for `adversarial`. Its loss must compare two predictions, as "kld" does.
+        embedding: The name of the embedding layer. Defaults to "Embedding-Token".
+        epsilon: The norm of the perturbation, the Frobenius norm of the whole matrix. Defaults to 1.0.
+        xi: The norm of the perturbations in the search for the direction. Defaults to 10.0.
+        iterations: The number of steps of that search; each one computes a gradient. Defaults to 1.
 
     Raises:
         ValueError: As for `adversarial`; or the model has a `ConditionalRandomField`, whose loss compares scores with
@@ -86,16 +89,16 @@ def virtual_adversarial(
 
 @needs_keras_3
 def gradient_penalty(model: Any, embedding: str = "Embedding-Token", scale: float = 1.0) -> None:
-    """Adds half the squared norm of the gradient of the loss, with respect to the embedding matrix, to the loss.
+    """Adds a gradient penalty to the loss: half the squared norm of its gradient with respect to the embedding matrix.
 
-    The loss that `fit` prints includes the penalty on TensorFlow and PyTorch, and does not on JAX. Needs Keras 3.
+    The loss that `fit` prints includes the penalty on TensorFlow and PyTorch, but not on JAX. Needs Keras 3.
     Source: Ross and Doshi-Velez, 2018, "Improving the Adversarial Robustness and Interpretability of Deep Neural
     Networks by Regularizing their Input Gradients", https://arxiv.org/abs/1711.09404.
 
     Args:
         model: As for `adversarial`, compiled before or after, with the loss without the penalty.
-        embedding: The name of the layer that holds the embeddings. Defaults to "Embedding-Token".
-        scale: What the squared norm is multiplied by, in addition to 1/2. Defaults to 1.0.
+        embedding: The name of the embedding layer. Defaults to "Embedding-Token".
+        scale: The factor of the penalty, in addition to 1/2. Defaults to 1.0.
 
     Raises:
         ValueError: As for `adversarial`; or the model has a `ConditionalRandomField`, whose loss has no second
@@ -110,7 +113,7 @@ def gradient_penalty(model: Any, embedding: str = "Embedding-Token", scale: floa
         gradient = {"tensorflow": _gradient_on_tensorflow, "torch": _gradient_on_torch}[backend_name()]
         model.compute_loss = _penalized(model, variable, scale, model.compute_loss, gradient)
     step = model.train_step
-    # A new function: for one that it has compiled before, JAX would go on with the old loss.
+    # A new function: JAX would use the old loss with a function that it has already compiled.
     another = _without_fused_attention if backend_name() == "torch" else lambda step: lambda *args: step(*args)
     _replace_step(model, another(step))
 
@@ -246,7 +249,7 @@ def _index_of(variables, variable):
 
 
 def _with(values, index, value):
-    """A list of values with another one at an index."""
+    """A copy of a list of values with the value at one index replaced."""
     return [*values[:index], value, *values[index + 1 :]]
 
 

@@ -1,4 +1,4 @@
-"""Which tokens a classifier's decision rests on: gradients times inputs, and integrated gradients."""
+"""Attributes the prediction of a classifier to its input tokens: gradient times input, integrated gradients."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -62,32 +62,32 @@ class _GradientTimesInput(keras.layers.Layer):
 def integrated_gradients(
     model: Any, inputs: Any, labels: Sequence[int] | np.ndarray, embedding: str = "Embedding-Token", steps: int = 20
 ) -> np.ndarray:
-    """The share that each number of each token's embedding has in the score of a label.
+    """The contribution of each dimension of each token embedding to the score of a label.
 
-    The gradient of the score, averaged on the way from embeddings of 0 to those of the text, times the embeddings.
-    Over a text the values sum to the difference between the score of the text and that of embeddings of 0, up to the
-    error of the average. Source: Sundararajan, Taly and Yan, 2017, "Axiomatic Attribution for Deep Networks",
-    https://arxiv.org/abs/1703.01365. Needs Keras 3.
+    The attributions are the embeddings multiplied by the gradient of the score, averaged over the path from zero
+    embeddings to the embeddings of the text. Their sum over a text is the difference between the score of the text and
+    the score of zero embeddings, up to the error of the average. Source: Sundararajan, Taly and Yan, 2017, "Axiomatic
+    Attribution for Deep Networks", https://arxiv.org/abs/1703.01365. Needs Keras 3.
 
     Args:
         model: A functional `keras.Model` with one output `(batch, labels)`.
-        inputs: What the model predicts on: an array, or a list of arrays for several inputs.
-        labels: Ints `(batch,)`: the label of each row whose score is explained.
-        embedding: The name of the layer that holds the embeddings. Defaults to "Embedding-Token", that of
+        inputs: The inputs of the model: an array, or a list of arrays for several inputs.
+        labels: Ints `(batch,)`: for each text, the label whose score is explained.
+        embedding: The name of the embedding layer. Defaults to "Embedding-Token", the name in
             `build_transformer_model`.
-        steps: The number of points on the way. Defaults to 20.
+        steps: The number of points on the path. Defaults to 20.
 
     Returns:
         An array `(batch, time, size of an embedding)`. The norm over its last axis ranks the tokens.
 
     Raises:
-        ValueError: The layer is not one of the model's own, or the output has another shape.
+        ValueError: The layer is not a layer of the model itself, or the output has a different shape.
 
     Example:
 
     ```python
-    shares = integrated_gradients(model, [token_ids, segment_ids], [1])
-    scores = np.sqrt((shares[0] ** 2).sum(axis=1))  # one for each token
+    attributions = integrated_gradients(model, [token_ids, segment_ids], [1])
+    scores = np.sqrt((attributions[0] ** 2).sum(axis=1))  # one for each token
     ```
     """
     if len(model.outputs) != 1 or len(model.output.shape) != 2:
@@ -101,9 +101,9 @@ def integrated_gradients(
     above = _above(node.outputs[0], model.inputs, model.output)
     mask, labels = layer.compute_mask(tokens), np.asarray(labels)[:, None]
     whole = layer(tokens)
-    shares = [(step + 0.5) / steps for step in range(steps)]
-    slopes = [ops.convert_to_numpy(_gradient(above, whole * share, inputs, labels, mask)) for share in shares]
-    return np.mean(slopes, axis=0) * ops.convert_to_numpy(whole)
+    fractions = [(step + 0.5) / steps for step in range(steps)]
+    gradients = [ops.convert_to_numpy(_gradient(above, whole * part, inputs, labels, mask)) for part in fractions]
+    return np.mean(gradients, axis=0) * ops.convert_to_numpy(whole)
 
 
 def _above(below, sources, scores):

@@ -1,4 +1,4 @@
-"""Writes files so that they are never half-written, and reads and writes JSON."""
+"""Writes files completely or not at all, and reads and writes JSON."""
 
 import json
 import os
@@ -15,8 +15,8 @@ def write_aside(path, write, room=0):
 
     Args:
         path: A `pathlib.Path`.
-        write: A function that writes the file whose path it is given.
-        room: How many bytes must be free on the disk before `write` is called, for a `write` that would crash on a
+        write: A function that receives a path and writes the file.
+        room: The number of bytes that must be free on the disk before `write` is called, if `write` would crash on a
             full disk. Defaults to 0.
 
     Raises:

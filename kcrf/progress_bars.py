@@ -10,10 +10,10 @@ __all__ = ["bar", "print_note"]
 
 
 def bar(*done):
-    """A rich progress bar on standard error, which shows nothing if that is no terminal.
+    """A rich progress bar on standard error; hidden if standard error is not a terminal.
 
     Args:
-        done: The columns that say how much is done, after the bar. Defaults to "M/N".
+        done: The columns after the bar that show the progress. Defaults to "M/N".
     """
     console = Console(stderr=True)
     columns = (
@@ -27,6 +27,6 @@ def bar(*done):
 
 
 def print_note(text):
-    """Prints a line to standard error. If nobody reads that any more, the work goes on without."""
+    """Prints a line to standard error. Errors, such as a closed pipe, are ignored."""
     with suppress(OSError):
         print(text, file=sys.stderr, flush=True)

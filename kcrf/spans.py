@@ -1,4 +1,4 @@
-"""The posterior probabilities of spans, out of one forward and one backward recursion per sentence. Needs NumPy only.
+"""The posterior probabilities of spans, from one forward and one backward recursion per sentence. Needs NumPy only.
 
 The tags y_s ... y_e of a span have the probability
 
@@ -40,7 +40,7 @@ def span_probabilities(posterior, scheme, spans):
 
 
 def _tags_of_spans(scheme, spans, mask):
-    """For each span its sentence, the number of its first real position, its tags, and the tag not to follow or -1."""
+    """For each span: sentence, number of its first real position, tags, and the tag that must not follow or -1."""
     sentences, first, tags, excluded = [], [], [], []
     for sentence, sentence_spans in enumerate(spans):
         real = [0, *np.cumsum(mask[sentence]).tolist()]  # before each position, how many real ones
@@ -64,7 +64,7 @@ def _tags_of_spans(scheme, spans, mask):
 
 @lru_cache(maxsize=4096)
 def _pattern(scheme, length, *label):
-    """The tags of a span, and the tag that would make it longer if it came next, -1 if its last tag shows its end."""
+    """The tags of a span, and the tag that would extend the span if it followed; -1 if the last tag marks the end."""
     tags, longer = (scheme.encode([(0, n, *label)], n) for n in (length, length + 1))
     return np.array(tags), longer[length] if longer[:length] == tags else -1
 
@@ -74,14 +74,14 @@ class Posterior:
 
     Args:
         marginals: `(batch, time, tags)`, the probability of every tag.
-        onward: `(batch, time, tags)`, the emission score of every tag plus the logarithm of the sum over all that may
-            follow, to the end of the sentence.
-        transitions: `(tags, tags)`, from row to column.
+        onward: `(batch, time, tags)`, the emission score of every tag plus the logarithm of the sum over all
+            continuations to the end of the sentence.
+        transitions: `(tags, tags)`, `[i, j]` from tag i to tag j.
         mask: `(batch, time)` bool, True = real.
 
     Attributes:
-        order: `(batch, time)`, the real positions of each sentence from left to right, then the others.
-        counts: `(batch,)`, how many real ones there are.
+        order: `(batch, time)`, the real positions of each sentence from left to right, then the masked positions.
+        counts: `(batch,)`, the number of real positions.
     """
 
     def __init__(self, marginals, onward, transitions, mask):
@@ -111,7 +111,7 @@ class Posterior:
         return np.minimum(begin * np.exp(inside), 1.0)
 
     def log_conditionals(self, sentences, numbers, before):
-        """The log probabilities of all tags at the n-th real positions, given the tags before; `(positions, tags)`."""
+        """The log probabilities `(positions, tags)` of all tags at the n-th real positions, given the previous tags."""
         scores = self._transitions[before] + self._onward[sentences, self.order[sentences, numbers]]
         return scores - _log_sum(scores)
 

@@ -144,7 +144,7 @@ class TagScheme:
     def repair(self, tags: Iterable[int]) -> list[int]:
         """Converts tags to legal tags of the same spans, those of `decode`. Legal sequences do not change.
 
-        So IOB1 becomes BIO; words and entities get the begin or end tags that they lack.
+        This converts IOB1 to BIO, and adds missing begin or end tags to words and entities.
 
         Raises:
             ValueError: A tag is negative (unknown).
@@ -156,7 +156,7 @@ class TagScheme:
         tags = [int(tag) for tag in tags]
         if min(tags, default=0) < 0:
             at = next(position for position, tag in enumerate(tags) if tag < 0)
-            raise ValueError(f"`repair` needs tags that are known. Received: tag {tags[at]} at position {at}")
+            raise ValueError(f"`repair` needs tags >= 0. Received: the unknown tag {tags[at]} at position {at}")
         return self.encode(self.decode(tags), len(tags))
 
 
@@ -213,15 +213,15 @@ def bioes(types: Iterable[str]) -> TagScheme:
 def check_tags(
     sentences: Iterable[Any], scheme: TagScheme, lengths: Iterable[int] | None = None, repair: bool = False
 ) -> list[list[int]]:
-    """Checks the tags of sentences before training. A compiled graph could not say what is wrong with them.
+    """Checks the tags of sentences before training, since a compiled graph cannot report errors in them.
 
     Args:
         sentences: One sequence of ints per sentence; negative ones are unknown, and transitions from and to them are
             not checked.
         scheme: The `TagScheme` that they should follow.
         lengths: The number of characters of each sentence. Defaults to `None`: not checked.
-        repair: Whether sentences that break the scheme are repaired by `TagScheme.repair`, as IOB1 files need it,
-            instead of refused. Defaults to `False`.
+        repair: Whether to repair sentences that break the scheme with `TagScheme.repair`, such as those of IOB1 files,
+            instead of raising an error. Defaults to `False`.
 
     Returns:
         A list of lists of ints that follow the scheme.
@@ -240,7 +240,7 @@ def check_tags(
         total = sum(map(len, broken.values()))
         places = [(number, *violation) for number, violations in broken.items() for violation in violations]
         raise ValueError(
-            f"Tags must follow the scheme {scheme.name}; `repair=True` mends them. Received: {total} violations in "
+            f"Tags must follow the scheme {scheme.name}; `repair=True` repairs them. Received: {total} violations in "
             f"{len(broken)} of {len(sentences)} sentences, "
             f"first {'; '.join(_describe(*place) for place in places[:_MOST_VIOLATIONS])}"
         )

@@ -124,9 +124,9 @@ def test_violations_are_told_by_sentence_position_and_labels_and_counted():
     with pytest.raises(ValueError) as error:
         check_tags(sentences, bmes())
     assert str(error.value) == (
-        "Tags must follow the scheme bmes; `repair=True` mends them. Received: 8 violations in 7 of 8 sentences, first "
-        "sentence 1, position 0: m at the start; sentence 2, position 1: b after b; sentence 3, position 1: b at the "
-        "end; sentence 4, position 0: e at the start; sentence 5, position 0: e at the start"
+        "Tags must follow the scheme bmes; `repair=True` repairs them. Received: 8 violations in 7 of 8 sentences, "
+        "first sentence 1, position 0: m at the start; sentence 2, position 1: b after b; sentence 3, position 1: b at "
+        "the end; sentence 4, position 0: e at the start; sentence 5, position 0: e at the start"
     )
 
 
@@ -150,8 +150,11 @@ def test_a_scheme_comes_back_from_its_config(scheme):
         (lambda: check_tags([[0], [4]], bmes(), repair=True), "Received: tag 4 in sentence 1 at position 0"),
         (lambda: check_tags([[0], [0]], bmes(), [1, 2]), "Received: sentence 1 with 2 characters, 1 tags"),
         (lambda: check_tags([[0]], bmes(), [1, 2]), "one length per sentence. Received: 1 sentences, 2 lengths"),
-        (lambda: check_tags([[0], [3, -1]], bmes(), repair=True), "sentence 1: .* Received: tag -1 at position 1"),
-        (lambda: bmes().repair([0, -100]), "tags that are known. Received: tag -100 at position 1"),
+        (
+            lambda: check_tags([[0], [3, -1]], bmes(), repair=True),
+            "sentence 1: .* Received: the unknown tag -1 at position 1",
+        ),
+        (lambda: bmes().repair([0, -100]), "needs tags >= 0. Received: the unknown tag -100 at position 1"),
         (lambda: TagScheme.from_config({"name": "iob1"}), "one of .* Received: name='iob1'"),
     ],
 )
