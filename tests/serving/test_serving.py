@@ -38,7 +38,7 @@ def runs(tmp_path_factory):
     kinds = [(text, "question" if "吗" in text else "other") for text in ("好吗", "好的", "来吗", "来了")] * 4
     train_classifier(Settings(task="classify", **QUICK), kinds, kinds[:4], out=folder / "kinds")
     pairs = [(text, "好", label) for text, label in kinds]
-    train_classifier(Settings(task="classify", pairs=True, **QUICK), pairs, pairs[:4], out=folder / "pairs")
+    train_classifier(Settings(task="classify", **QUICK), pairs, pairs[:4], out=folder / "pairs")
     return {
         "words": FIXTURES / "words",
         "people": FIXTURES / "entities",
