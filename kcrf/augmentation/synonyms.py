@@ -122,4 +122,4 @@ def read_synonym_vectors(path: str | PathLike[str], most: int = 200_000) -> Syno
         FileNotFoundError: There is no such file.
         ValueError: A line is not a word followed by as many numbers as in the first line. The message names the line.
     """
-    return _NearestNeighbors(*read_vectors(path, most=most))
+    return _NearestNeighbors(*read_vectors(path, max_words=most))

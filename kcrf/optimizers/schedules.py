@@ -140,8 +140,8 @@ class WarmupLinearDecay(Warmup):
         return ops.where(step < self.steps, self.peak * step / max(self.steps, 1), fall)
 
     def get_config(self):
-        own = {"peak": self.peak, "warmup": self.steps, "total": self.total}
-        return {**own, "bert_jump": self.bert_jump, "name": self.name}
+        config = {"peak": self.peak, "warmup": self.steps, "total": self.total}
+        return {**config, "bert_jump": self.bert_jump, "name": self.name}
 
 
 @keras.saving.register_keras_serializable(package="kcrf")
@@ -187,8 +187,8 @@ class WarmupExponentialDecay(Warmup):
         return super().__call__(ops.minimum(ops.cast(step, "float32"), float(self.total)))
 
     def get_config(self):
-        own = {"peak": self.peak, "warmup": self.steps, "total": self.total}
-        return {**own, "final": self.final, "name": self.name}
+        config = {"peak": self.peak, "warmup": self.steps, "total": self.total}
+        return {**config, "final": self.final, "name": self.name}
 
 
 def _check_steps(warmup, total):

@@ -16,31 +16,30 @@ _CHUNK = 1 << 20  # bytes of a binary file that are read at once
 _FASTTEXT = 793712314  # the number that a binary file of fastText begins with, an int32
 
 
-def read_vectors(path, wanted=frozenset(), most=None):
-    """Reads the vectors of the words that are needed, and passes over the others.
+def read_vectors(path, wanted=frozenset(), max_words=None):
+    """Reads the vectors of the requested words and skips the other words.
 
     Args:
         path: A file in the text format of GloVe, of word2vec or of fastText (`.vec`), in the binary format of word2vec,
             or in that of fastText (`.bin`), for which gensim must be installed. Its name may end in `.gz`.
-        wanted: A container of words whose vectors are returned. Defaults to none.
-        most: This many words from the start of the file are returned too; files have frequent words first. Defaults to
-            None: all.
+        wanted: A container of words whose vectors are returned. Defaults to no words.
+        max_words: The first N words of the file, the most frequent ones, are also returned. Defaults to None: all.
 
     Returns:
-        `(words, vectors)`: a list of strings in the order of the file, and a float32 array `(words, features)`. Of a
-        word that occurs twice, the first vector.
+        `(words, vectors)`: a list of strings in the order of the file, and a float32 array `(words, features)`. If a
+        word occurs twice, its first vector.
 
     Raises:
         FileNotFoundError: There is no such file.
-        ModuleNotFoundError: It is fastText's and gensim is not installed.
-        ValueError: A line is not a word with as many finite numbers as the others have, or the file has fewer words
-            than its first line says. Names file and line, of a binary file the number of the word.
+        ModuleNotFoundError: The file is a binary file of fastText, and gensim is not installed.
+        ValueError: A line is not a word followed by as many finite numbers as in the other lines, or the file has fewer
+            words than its first line says. Names file and line; for a binary file, the number of the word.
     """
     vectors = {}
     try:
-        rows = islice(_vectors_in(path), None if wanted else most)
+        rows = islice(_vectors_in(path), None if wanted else max_words)
         for number, (word, vector) in enumerate(rows):
-            if word not in vectors and (most is None or number < most or word in wanted):
+            if word not in vectors and (max_words is None or number < max_words or word in wanted):
                 vectors[word] = vector()
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(f"{path}: cannot be unpacked ({error})") from error

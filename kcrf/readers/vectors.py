@@ -46,16 +46,16 @@ class WordVectors:
         self._rows = {word: row for row, word in enumerate(self.words, 1)}
 
     @classmethod
-    def of_file(cls, path, texts, units, most):
-        """The vectors of a file for the words of a training text, and for the first `most` words of the file.
+    def of_file(cls, path, texts, units, max_words):
+        """The vectors of the words in the training set, and of the first `max_words` words of the file.
 
-        Units are taken for tokens if they have two characters or more on average.
+        Units count as tokens if they have at least two characters on average.
 
         Args:
             path: As for `kcrf.readers.vector_files.read_vectors`.
             texts: List of strings.
-            units: For each `(units, 2)` ints, start and end of each unit.
-            most: This many of the file's first words are kept too, for other texts.
+            units: For each text an integer array `(units, 2)`, start and end of each unit.
+            max_words: Keep the vectors of the first N words of the file (the most frequent ones), too.
 
         Raises:
             FileNotFoundError: There is no such file.
@@ -69,7 +69,7 @@ class WordVectors:
             wanted.update(text[start:end] for start, end in tokens)
             wanted.update(string for *_, string in _strings(text, rows, longest, tokens))
         wanted |= {string.lower() for string in wanted}
-        words, vectors = read_vectors(path, wanted, most)
+        words, vectors = read_vectors(path, wanted, max_words)
         if wanted.isdisjoint(words):
             raise ValueError(f"{path}: needs words of the training text. Received: none, but {words[0]!r} and others")
         return cls(words, vectors, longest)
@@ -106,8 +106,8 @@ class WordVectors:
         """The row of a word, 0 if it has none."""
         return self._rows.get(string) or self._rows.get(string.lower()) or 0
 
-    def share_known(self, texts, units):
-        """The share of the units of some texts around which a word is known."""
+    def coverage(self, texts, units):
+        """The fraction of the units of some texts that belong to a word with a vector."""
         has_vector = [self.encode(*pair).any(axis=1) for pair in zip(texts, units, strict=True)]
         return float(np.concatenate(has_vector).mean())
 

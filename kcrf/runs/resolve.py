@@ -129,9 +129,9 @@ def _training(training, facts, units):
 
 def _training_of_linear(training, facts, units):
     """As `_training`. Epochs of a linear model take little time, and the first ones are the best of large data."""
-    given = training.epochs is not None or training.steps is not None
+    is_set = training.epochs is not None or training.steps is not None
     epochs = training.epochs or (math.ceil(training.steps / facts.steps) if training.steps else LINEAR_EPOCHS)
-    patience = training.patience or (None if given else LINEAR_PATIENCE)
+    patience = training.patience or (None if is_set else LINEAR_PATIENCE)
     return replace(training, epochs=epochs, patience=patience, batch_size=training.batch_size or BATCH_SIZES[0])
 
 

@@ -33,10 +33,10 @@ class Tagger:
     Args:
         network: A `kcrf.taggers.keras_networks.KerasTaggingNetwork`, or what has its methods.
         reader: The `CharacterReader`, `WordReader` or `PieceReader` of its inputs.
-        min_confidence: For entities. None takes those of the best path; a number takes all whose posterior is at least
-            that, and of those that overlap the surest. By what the model believes, F1 is highest at about half of the
-            best F1 (Lipton et al., 2014, "Optimal Thresholding of Classifiers to Maximize F1 Measure"): where F1 is
-            low, many entities that are on no best path should be found. Defaults to None.
+        min_confidence: For entities. If a number, the tagger returns every entity with at least this posterior
+            probability, and among overlapping entities the most confident one. The expected F1 is highest at a
+            threshold of about half of the best F1 (Lipton et al., 2014, "Optimal Thresholding of Classifiers to
+            Maximize F1 Measure"). Defaults to None: the entities on the best path.
 
     Attributes:
         scheme: The `TagScheme` of the network.

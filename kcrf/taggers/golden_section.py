@@ -21,9 +21,9 @@ def most_likely_temperature(log_likelihood):
     """
     low, high = math.log(_LOWEST), math.log(_HIGHEST)
     for _ in range(_STEPS):
-        left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-        if log_likelihood(math.exp(left)) > log_likelihood(math.exp(right)):
-            high = right
+        lower, upper = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+        if log_likelihood(math.exp(lower)) > log_likelihood(math.exp(upper)):
+            high = upper
         else:
-            low = left
+            low = lower
     return round(math.exp((low + high) / 2), 2)

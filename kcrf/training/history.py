@@ -58,7 +58,7 @@ class TrainingHistory:
 
     def _best(self):
         """The row of the first of the best epochs, or None."""
-        return max(self.rows, key=lambda row: self._sign * row[self._score], default=None)
+        return max(self.rows, key=lambda record: self._sign * record[self._score], default=None)
 
     def get_state(self):
         """Plain values that `set_state` takes."""

@@ -67,12 +67,12 @@ def _fit(plan, folder, history, batches, progress):
                 progress.on_train_batch_end(number)
         rounded = LinearModel.from_arrays(model.arrays(), model.scheme, model.constraints)  # as it is kept
         score = _tagger(plan, rounded).scores(plan.data.parts["valid"])["f"] or 0.0
-        row = {"epoch": epoch + 1, "loss": loss / windows, "valid_f": score}
-        row["seconds"] = round(time.perf_counter() - start, 1)
-        is_best = history.add(row, model.transitions.round(6).tolist())
+        record = {"epoch": epoch + 1, "loss": loss / windows, "valid_f": score}
+        record["seconds"] = round(time.perf_counter() - start, 1)
+        is_best = history.add(record, model.transitions.round(6).tolist())
         _save(folder, history, trainer, rounded if is_best else None)
         if progress:
-            progress.report(row)
+            progress.report(record)
 
 
 def _tagger(plan, model):

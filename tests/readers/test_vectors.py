@@ -46,7 +46,7 @@ def test_every_format_gives_the_same_words_and_numbers(tmp_path, name):
     words, vectors = read_vectors(path)
     assert words == WORDS and vectors.dtype == "float32"
     np.testing.assert_array_equal(vectors, TABLE)
-    words, vectors = read_vectors(path, wanted={"Leeds", "absent"}, most=1)
+    words, vectors = read_vectors(path, wanted={"Leeds", "absent"}, max_words=1)
     assert words == ["the", "Leeds"]
     np.testing.assert_array_equal(vectors, TABLE[[0, 2]])
 
@@ -74,12 +74,12 @@ def test_files_of_gensim_are_read_as_gensim_reads_them(tmp_path):
 def test_what_is_not_needed_is_passed_over(tmp_path):
     path = tmp_path / "v.txt"
     path.write_text("the 1 2\nof 3 4\nLeeds x y\nYork 5 6\nof 7 8\n", encoding="utf-8")
-    words, vectors = read_vectors(path, wanted={"York", "of"}, most=1)
+    words, vectors = read_vectors(path, wanted={"York", "of"}, max_words=1)
     assert words == ["the", "of", "York"] and vectors.tolist() == [[1, 2], [3, 4], [5, 6]]
     with pytest.raises(ValueError, match="v.txt:3: needs a word and 2 numbers. Received: 'Leeds x y'"):
-        read_vectors(path, wanted={"Leeds"}, most=1)
+        read_vectors(path, wanted={"Leeds"}, max_words=1)
     path.write_text("the 1 2\n. . . 3 4\nof 5\n", encoding="utf-8")  # GloVe has words with blanks
-    assert read_vectors(path, most=2)[0] == ["the", ". . ."]
+    assert read_vectors(path, max_words=2)[0] == ["the", ". . ."]
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_words_between_blanks_are_whole_where_units_are_characters(tmp_path):
     path, text = tmp_path / "v.txt", "the Children ate at 上海"
     path.write_text("children 1\nthe 2\nhe 3\nat 4\nhild 5\n上海 6\nchi 7\n", encoding="utf-8")
     units = np.array([[i, i + 1] for i, character in enumerate(text) if character != " "])
-    vectors = WordVectors.of_file(path, [text], [units], most=0)
+    vectors = WordVectors.of_file(path, [text], [units], max_words=0)
     assert vectors.words == ["children", "the", "at", "上海"]
     rows = vectors.encode(text, units)
     assert rows[:, 0].tolist() == [2] * 3 + [1] * 8 + [0] * 3 + [3] * 2 + [0] * 2
@@ -181,14 +181,14 @@ def test_tokens_are_looked_up_as_written_then_in_lower_case_and_characters_with_
     path = tmp_path / "v.txt"
     path.write_text("of 1 1\nthe 2 2\nleeds 3 3\nLeeds 4 4\n北京 5 5\nyork 6 6\n大学 7 7\n", encoding="utf-8")
     text, units = "The Leeds LEEDS", np.array([[0, 3], [4, 9], [10, 15]])
-    vectors = WordVectors.of_file(path, [text], [units], most=1)
+    vectors = WordVectors.of_file(path, [text], [units], max_words=1)
     assert vectors.words == ["of", "the", "leeds", "Leeds"] and vectors.places == 1  # of 7; the first, and what is used
     assert vectors.table[vectors.encode(text, units)[:, 0], 0].tolist() == [2, 4, 3]
-    assert vectors.share_known([text, "x"], [units, [(0, 1)]]) == 0.75
+    assert vectors.coverage([text, "x"], [units, [(0, 1)]]) == 0.75
     characters = [np.array([[i, i + 1] for i in range(3)])]
-    assert WordVectors.of_file(path, ["在北京"], characters, most=0).words == ["北京"]
+    assert WordVectors.of_file(path, ["在北京"], characters, max_words=0).words == ["北京"]
     with pytest.raises(ValueError, match="v.txt: needs words of the training text. Received: none, but 'of' and"):
-        WordVectors.of_file(path, ["在上海"], characters, most=2)
+        WordVectors.of_file(path, ["在上海"], characters, max_words=2)
 
 
 def test_vectors_are_the_same_after_a_round_trip_through_arrays():
