@@ -1,10 +1,11 @@
 """Segments text with a file written by `kcrf export`, using only onnxruntime and NumPy: no Keras, no kcrf.
 
+    kcrf train --task cws --no-ngrams --train words.txt --out runs/words
     kcrf export runs/words --out words.onnx
     python examples/basic_onnx_segment.py words.onnx 今天天气真好
 
-The model must be trained from scratch, and the texts must contain no whitespace. Prints the words of each text and
-their probabilities.
+The model must be trained from scratch and without n-gram features, and the texts must contain no whitespace. Prints the
+words of each text and their probabilities.
 """
 
 import json

@@ -116,23 +116,29 @@ def test_probabilities_are_those_of_all_paths(words):
     assert best[0][0] == pytest.approx(np.exp(score - known["log_z"]), rel=1e-4)
 
 
-def test_keras_finds_the_same_tags(words):
+@pytest.mark.parametrize("count", [100, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_keras_finds_the_same_words(words, count):
+    """Texts of random words of the corpus and of signs, segmented line by line with NumPy, and as batches in Keras."""
     from kcrf.backend import keras, ops
     from kcrf.layers import ConditionalRandomField, NGramScores
 
-    _, network, reader = words
+    path, network, reader = words
+    random = np.random.default_rng(0)
+    vocabulary = sorted({word for sentence in load_mini().train for word in sentence} | set("∶。1Ａ绾魕"))
+    texts = ["".join(random.choice(vocabulary, random.integers(1, 30))) for _ in range(count)]
     layer = NGramScores(4, reader.ngrams.buckets)
     crf = ConditionalRandomField(constraints=bmes())
     inputs = keras.Input((None, reader.ngrams.width), dtype="int32")
     model = keras.Model(inputs, crf(layer(inputs), mask=ops.not_equal(inputs[:, :, 0], 0)))
-    layer.set_weights([network.model.scores / 10, *layer.get_weights()[1:]])
+    layer.set_weights([network.model.scores / layer.lr_multiplier, *layer.get_weights()[1:]])
     crf.set_weights([network.model.transitions])
-    for words_ in load_mini().test[:20]:
-        (window,) = reader.read(["".join(words_)])[0].windows
-        features = window.inputs["ngrams"][None]
-        tags = ops.convert_to_numpy(crf.decode(model.predict(features, verbose=0)))
-        found, _ = network.decode({"ngrams": features}, np.zeros((*features.shape[:2], 4), "float32"), 1, False)
-        np.testing.assert_array_equal(tags, found)
+    features = reader.ngrams.encode(texts, reader.lexicon)
+    padded = np.zeros((count, max(map(len, features)), reader.ngrams.width), "int32")
+    for array, of_text in zip(padded, features, strict=True):
+        array[: len(of_text)] = of_text
+    tags = ops.convert_to_numpy(crf.decode(model.predict(padded, batch_size=256, verbose=0)))
+    expected = [[text[a:b] for a, b in bmes().decode(row[: len(text)].tolist())] for text, row in zip(texts, tags)]
+    assert WordSegmenter(path, keep_latin=False).segment_batch(texts) == expected
 
 
 @pytest.fixture(scope="module")
