@@ -5,7 +5,7 @@
     python experiments/defaults.py --data FOLDER --only "weibo, 500," --settings '{"epochs": 25, "batch_size": 16}'
     python experiments/defaults.py --table
 
-FOLDER contains the files named in CORPORA. Each corpus is reduced to the numbers of sentences in SIZES, drawn by the
+FOLDER contains the files of TAGGED in data.py. Each corpus is reduced to the numbers of sentences in SIZES, drawn by the
 seed. Validation and test sets are reduced too, so that scoring does not take longer than training. Each sample is
 trained with the settings in ROWS: "before" are the defaults of version 0.1.0, "rule" the current defaults, which depend
 on the size. `--settings` changes settings of "before".
@@ -18,35 +18,20 @@ are stored in experiments/defaults.json; stored results are not measured again.
 import argparse
 import json
 import os
-import random
 import tempfile
 import time
 from dataclasses import replace
-from functools import cache, partial
-from itertools import accumulate, pairwise
+from functools import partial
 from pathlib import Path
 
+from data import TAGGED, cut, parts_of
 from results import DEFAULTS_0_1, kept
 
 RESULTS = Path(__file__).with_suffix(".json")
 CONFIDENCES = (0.3, 0.4, 0.5, 0.6, 0.7)
-CORPORA = {  # the task and its parts: train, dev, test; None for dev: lines of the training text that are not drawn
-    "ud_gsd": ("cws", ("cws/ud_gsd/train.conll", "cws/ud_gsd/dev.conll", "cws/ud_gsd/test.conll")),
-    "pfr199801": ("cws", ("cws/pfr199801/train.utf8", None, "cws/sighan2005/pku_test_gold.utf8")),
-    "people_daily": ("ner", tuple(f"ner/people_daily/example.{part}" for part in ("train", "dev", "test"))),
-    "weibo": ("ner", tuple(f"ner/weibo/weiboNER_2nd_conll.{part}" for part in ("train", "dev", "test"))),
-    "wnut17": (
-        "ner",
-        (
-            "ner/wnut17/train/wnut17train.conll",
-            "ner/wnut17/dev/emerging.dev.conll",
-            "ner/wnut17/test/emerging.test.annotated",
-        ),
-    ),
-}
+HELD_OUT = (400, 1000)  # sentences of dev and test at most
 SIZES = (500, 2000, 8000, None)
 SENTENCES = {"ud_gsd": 3997, "pfr199801": 19484, "people_daily": 20864, "weibo": 1350, "wnut17": 3394}
-HELD_OUT = {"dev": 400, "test": 1000}  # sentences at most
 ROWS = {"before": DEFAULTS_0_1, "rule": {}}
 
 
@@ -77,46 +62,10 @@ def cuts_and_rows(rows):
     return [
         (corpus, size, row)
         for size in SIZES
-        for corpus in CORPORA
+        for corpus in TAGGED
         if size is None or size < SENTENCES[corpus]
         for row in rows
     ]
-
-
-@cache
-def parts_of(data, corpus):
-    """The parts train, dev and test of a corpus, as lists of `Sentence`s; dev is None where it has to be drawn."""
-    from kcrf.corpora import read_conll, read_segmented
-
-    def read(path):
-        if CORPORA[corpus][0] == "cws":
-            return [words_as_sentence(words) for words in read_segmented(data / path) if words]
-        return read_conll(data / path, repair=corpus == "weibo")
-
-    return [path and read(path) for path in CORPORA[corpus][1]]
-
-
-def words_as_sentence(words):
-    from kcrf.corpora import Sentence
-
-    ends = list(accumulate(map(len, words), initial=0))
-    return Sentence("".join(words), list(pairwise(ends)))
-
-
-def cut(parts, size, seed):
-    """The parts with this many sentences to train on, and few enough to score on."""
-    train, dev, test = parts
-    rng = random.Random(seed)
-    order = rng.sample(range(len(train)), len(train))
-    if dev is None:
-        held_out, order = order[: HELD_OUT["dev"]], order[HELD_OUT["dev"] :]
-        dev = [train[i] for i in sorted(held_out)]
-    chosen = sorted(order[:size])
-    dev, test = (
-        part if len(part) <= most else random.Random(0).sample(part, most)
-        for part, most in ((dev, HELD_OUT["dev"] if size != 500 else 250), (test, HELD_OUT["test"]))
-    )
-    return [train[i] for i in chosen], dev, test
 
 
 def measure(data, corpus, size, settings, seed):
@@ -124,8 +73,8 @@ def measure(data, corpus, size, settings, seed):
     from kcrf.runs import RunFolder, Settings, read_run
     from kcrf.training import train_tagger
 
-    task = CORPORA[corpus][0]
-    train, dev, test = cut(parts_of(data, corpus), size, seed)
+    task = TAGGED[corpus][0]
+    train, dev, test = cut(parts_of(data, corpus), size, seed, *HELD_OUT)
     settings = Settings(task=task, seed=seed, **settings)
     with tempfile.TemporaryDirectory() as folder:
         out, worked = Path(folder) / "run", time.process_time()

@@ -5,7 +5,7 @@
     python experiments/glue.py cola --data classification/CoLA --bert all-MiniLM-L6-v2
     python experiments/glue.py stsb --data classification/STS-B --bert all-MiniLM-L6-v2
 
-Every run is `kcrf train --task classify --bert FOLDER` with its defaults, except for the metric of the task in TASKS,
+Every run is `kcrf train --task classify --bert FOLDER` with its defaults, except for the metric of the task,
 the row in ROWS and the seed. As usual for GLUE validation scores, the epoch is chosen on the set that is scored. For
 MRPC, this is the labeled test set. `--only NAME` runs one row, `--limit N` trains on a sample, and `--from RUN` starts
 from the BERT of another run: `rte ... --from runs/glue/stsb/defaults-seed-0` after a run of STS-B. Results are stored
@@ -17,16 +17,10 @@ import json
 from functools import partial
 from pathlib import Path
 
+from data import CLASSIFIED, classified_parts
 from results import kept, run_folder, trained
 
 HERE = Path(__file__).parent
-TASKS = {  # files for training, joined; the file that is scored; where texts and label are; the metric
-    "rte": (("train.tsv", "val.tsv"), "dev.tsv", (1, 2, 3), "accuracy"),
-    "mrpc": (("msr_paraphrase_train.txt",), "msr_paraphrase_test.txt", (3, 4, 0), "f"),
-    "cola": (("train.tsv", "val.tsv"), "dev.tsv", (3, 1), "matthews"),
-    "stsb": (("sts-train.csv",), "sts-dev.csv", (5, 6, 4), "pearson"),
-}
-HEADERS = {"index", "Quality"}  # the first cells of first lines with names
 ROWS = {
     "defaults": {},
     "1,000 steps": {"steps": 1000},
@@ -41,7 +35,7 @@ ROWS = {
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("task", choices=TASKS)
+    parser.add_argument("task", choices=[task for task in CLASSIFIED if task != "chnsenticorp"])
     parser.add_argument("--data", required=True, help="the folder of the task")
     encoder = parser.add_mutually_exclusive_group(required=True)
     encoder.add_argument("--bert", help="the folder of a BERT")
@@ -66,25 +60,10 @@ def measure(options, settings, out):
     """The scores of one training run, and its wall time and processor time in seconds."""
     from kcrf.runs import Settings
 
-    settings = Settings(task="classify", metric=TASKS[options.task][-1], **settings)
-    _, scores, taken = trained(settings, read_parts(options.task, Path(options.data)), out)
+    settings = Settings(task="classify", metric=CLASSIFIED[options.task][-1], **settings)
+    _, scores, taken = trained(settings, classified_parts(options.task, options.data), out)
     figures = {name: round(value, 5) for name, value in scores["valid"].items() if isinstance(value, float)}
     return {**figures, "examples": scores["valid"]["examples"], **taken}
-
-
-def read_parts(task, folder):
-    """Training part and the part that is scored."""
-    files, scored, columns, _ = TASKS[task]
-    return [row for file in files for row in read(folder / file, columns)], read(folder / scored, columns)
-
-
-def read(path, columns):
-    """The examples of a file, `(text, [text_b,] label)`; of MRPC without the rows whose texts have no id."""
-    from kcrf.corpora import read_lines
-
-    rows = [line.split("\t") for line in read_lines(path)]
-    rows = [row for row in rows if row[0] not in HEADERS and "-1" not in row[1:3]]
-    return [tuple(row[column].strip() for column in columns) for row in rows]
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from defaults import words_as_sentence
+from data import words_as_sentence
 from results import kept
 
 RESULTS = Path(__file__).with_suffix(".json")

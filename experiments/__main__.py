@@ -1,0 +1,53 @@
+"""Measures claims: `python -m experiments c02 --data FOLDER`. See README.md."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from experiments.claim import load_claims
+from experiments.runner import Context, measure_claim
+from experiments.store import Results
+from experiments.table import list_claims, write_table
+
+
+def main(arguments=None):
+    """Runs the command line; returns the exit status."""
+    os.environ.setdefault("KERAS_BACKEND", "torch")  # the backend of most stored results
+    claims = load_claims()
+    options = _parser(claims).parse_args(arguments)
+    if options.claim == "table":
+        write_table(claims)
+        return 0
+    if options.claim == "list":
+        print(list_claims(claims))
+        return 0
+    claim = claims[options.claim]
+    claim = claims[claim.runs_of] if claim.runs_of else claim
+    berts = {"chinese": options.data / "checkpoints/zh_small_bert", "english": options.english}
+    context = Context(options.data, options.out, berts)
+
+    def chosen(run):
+        return (options.seeds is None or run.seed in options.seeds) and all(part in run.key for part in options.only)
+
+    results = Results.of(claim)
+    measure_claim(claim, results, context, chosen, options.most, options.minutes)
+    write_table(claims)
+    return 0
+
+
+def _parser(claims):
+    parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
+    parser.add_argument("claim", choices=[*claims, "table", "list"], help="a claim; or write README.md; or list claims")
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="the folder of the corpora")
+    parser.add_argument("--english", type=Path, help="the folder of all-MiniLM-L6-v2, for claims on English text")
+    parser.add_argument("--out", type=Path, default=Path("runs/experiments"), help="files of unfinished runs")
+    parser.add_argument("--seeds", type=int, nargs="+", help="measure these seeds only")
+    parser.add_argument("--only", nargs="+", default=[], metavar="TEXT", help="measure runs whose names contain these")
+    parser.add_argument("--most", type=int, metavar="N", help="measure at most N runs")
+    parser.add_argument("--minutes", type=float, metavar="N", help="begin no run after N minutes")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

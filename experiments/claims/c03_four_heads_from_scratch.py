@@ -1,0 +1,31 @@
+"""The four rows of the source on models without a BERT."""
+
+from experiments.claim import Claim, Grid, Stored
+from experiments.claims.c02_four_heads_on_one_layer import ARMS
+from experiments.verdicts import Comparison, measure
+
+COMMON = {"corpus": "pfr199801", "sentences": 1000, "width": 128, "lexicon": False, "epochs": 10, "constraints": False}
+CELLS = {name: {**COMMON, "encoder": name.lower()} for name in ("CNN", "BiLSTM")}
+
+CLAIM = Claim(
+    title="A higher learning rate of the CRF also helps on a CNN and a BiLSTM",
+    source="helps in some cases, no figure (000, 001)",
+    literature="no replication known",
+    grids=tuple(Grid({cell: settings}, ARMS) for cell, settings in CELLS.items()),
+    comparisons=tuple(
+        Comparison(first, second, claimed, 0.002, (cell,), "F1")
+        for cell in CELLS
+        for first, second, claimed in (
+            ("CRF-2", "CRF-1", "higher"),
+            ("CRF-1", "softmax", "higher"),
+            ("CRF-3", "CRF-1", "lower"),
+        )
+    ),
+    stored=(
+        Stored("pku_heads.json", Comparison("crf auto", "crf x1", "higher", 0.002, what="CNN, all of PFR 1998-01, F1",
+                                            numbers=measure("f"))),
+        Stored("pku_heads.json", Comparison("crf x1", "softmax", "higher", 0.002, what="CNN, all of PFR 1998-01, F1",
+                                            numbers=measure("f"))),
+    ),
+    axis="head",
+)  # fmt: skip

@@ -1,0 +1,24 @@
+"""A re-initialized pooler."""
+
+from experiments.claim import Claim, Grid
+from experiments.claims.c04_bias_correction import TASKS
+from experiments.verdicts import Comparison
+
+CELLS = {name: {**cell, "epochs": 5} for name, cell in TASKS.items()}
+ARMS = {
+    "pooler loaded": {"pool": "pooler"},
+    "pooler anew": {"pool": "pooler", "skip_pooler": True},
+    "no pooler": {"pool": "first"},
+}
+
+CLAIM = Claim(
+    title="A re-initialized pooler always helps",
+    source="a certain help for classification, no figure (002)",
+    literature="users of MobileBERT find the pooler harmful",
+    grids=tuple(Grid({name: cell}, ARMS) for name, cell in CELLS.items()),
+    comparisons=(
+        *(Comparison("pooler anew", "pooler loaded", "higher", 0.01, (cell,)) for cell in CELLS),
+        *(Comparison("no pooler", "pooler loaded", "higher", 0.01, (cell,)) for cell in CELLS),
+    ),
+    axis="pooler",
+)

@@ -1,0 +1,40 @@
+"""Fine-tuning on another task first, related or not."""
+
+from experiments.claim import Claim, Grid, Stored
+from experiments.claims.c04_bias_correction import ENGLISH
+from experiments.verdicts import Comparison, measure
+
+FIRST = {**ENGLISH, "sentences": 3000, "epochs": 3}
+CHINESE = {"bert": "chinese", "learning_rate": 3e-4, "batch_size": 16}
+RTE = {"RTE": {**ENGLISH, "corpus": "rte", "epochs": 5}}
+WEIBO = {"Weibo": {**CHINESE, "corpus": "weibo", "epochs": 10}}
+BEFORE_RTE = {
+    "alone": {},
+    **{f"after {name}": {"before": {**FIRST, "corpus": corpus}}
+       for name, corpus in (("STS-B", "stsb"), ("MRPC", "mrpc"), ("CoLA", "cola"))},
+}  # fmt: skip
+BEFORE_WEIBO = {
+    "alone": {},
+    "after People's Daily": {"before": {**CHINESE, "corpus": "people_daily", "sentences": 3000, "epochs": 3}},
+    "after ChnSentiCorp": {"before": {**CHINESE, "corpus": "chnsenticorp", "sentences": 3000, "epochs": 3}},
+}
+
+CLAIM = Claim(
+    title="An intermediate task helps if it is related",
+    source="MSRA entities before 400 sentences of another domain: no clear gain (002)",
+    literature="Zhang 2021: RTE +12.3",
+    grids=(Grid(WEIBO, BEFORE_WEIBO), Grid(RTE, BEFORE_RTE)),
+    comparisons=(
+        Comparison("after People's Daily", "alone", "higher", 0.01, ("Weibo",), "F1"),
+        Comparison("after ChnSentiCorp", "alone", "same", 0.01, ("Weibo",), "F1"),
+        Comparison("after STS-B", "alone", "higher", 0.01, ("RTE",), "accuracy"),
+        Comparison("after MRPC", "alone", "higher", 0.01, ("RTE",), "accuracy"),
+        Comparison("after CoLA", "alone", "same", 0.01, ("RTE",), "accuracy"),
+    ),
+    seeds=5,
+    stored=(
+        Stored("glue_rte.json", Comparison("defaults, from stsb", "defaults", "higher", 0.01, what="RTE, all "
+                                           "of both, accuracy", numbers=measure("accuracy"))),
+    ),
+    axis="intermediate task",
+)  # fmt: skip

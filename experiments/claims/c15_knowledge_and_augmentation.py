@@ -1,0 +1,39 @@
+"""Word vectors below and above the BERT, augmentation over the size of the data, two tasks at once."""
+
+from experiments.claim import Claim, Grid, Stored
+from experiments.verdicts import Comparison, measure
+
+COMMON = {"bert": "chinese", "learning_rate": 3e-4, "batch_size": 16, "epochs": 10}
+WEIBO = {"Weibo": {**COMMON, "corpus": "weibo"}}
+VECTORS = {
+    "without": {},
+    **{f"vectors at {place}": {"word_vectors": True, "vectors_at": place} for place in ("top", "embeddings")},
+}
+SIZES = {
+    f"People's Daily, {size} sentences": {**COMMON, "corpus": "people_daily", "sentences": size}
+    for size in (100, 300, 1000)
+}
+COPIES = {"without": {}, **{f"{n} copies": {"augment": n} for n in (1, 4)}}
+
+
+def _stored(first, second, task, claimed):
+    comparison = Comparison(first, second, claimed, 0.01, what=f"F1 of {task}, 500 sentences", numbers=measure(task))
+    return Stored("segment_and_tag.json", comparison)
+
+
+CLAIM = Claim(
+    title="Word knowledge and augmentation help, a second task does not",
+    source="vectors at the embeddings or at the top help; augmentation may help; a second task brings nothing (004)",
+    literature="Sun 2019: a second task brings nothing",
+    grids=(Grid(WEIBO, VECTORS), Grid(SIZES, COPIES)),
+    comparisons=(
+        Comparison("vectors at top", "without", "higher", 0.005, ("Weibo",), "F1"),
+        Comparison("vectors at embeddings", "without", "higher", 0.005, ("Weibo",), "F1"),
+        *(Comparison(arm, "without", "higher", 0.005, (cell,), "F1") for cell in SIZES for arm in list(COPIES)[1:]),
+    ),
+    stored=(
+        _stored("joint", "words alone", "words", "same"),
+        _stored("joint", "entities alone", "entities", "same"),
+    ),
+    axis="knowledge",
+)

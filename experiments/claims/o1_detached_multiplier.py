@@ -1,0 +1,111 @@
+"""The detached multiplier of `kcrf.layers` and the plain one of bert4keras, under clipping and under SGD.
+
+Both store the transitions divided by k. bert4keras reads `k * stored`, so the gradient of `stored` is k times larger:
+under SGD the transitions learn k * k times as fast, and a clipping norm that they share takes the gradient from the
+other weights. kcrf reads `stored + stop_gradient((k - 1) * stored)`.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from experiments.claim import Claim, Grid
+from experiments.measures import settings_of
+from experiments.verdicts import Comparison
+
+SMALL = {"encoder": "cnn", "width": 64, "depth": 1, "character_width": 64, "bigram_width": 32, "lexicon": False,
+         "dropout": 0.1, "epochs": 10, "batch_size": 16, "constraints": False}  # fmt: skip
+COMMON = {"corpus": "pfr199801", "sentences": 300, **SMALL}
+CELLS = {
+    "SGD": {**COMMON, "optimizer": "SGD", "learning_rate": 2e-3, "clipnorm": None},
+    "SGD, clipped": {**COMMON, "optimizer": "SGD", "learning_rate": 0.3, "clipnorm": 1.0},
+    "Adam, clipped": {**COMMON, "optimizer": "Adam", "learning_rate": 1e-3, "clipnorm": 1.0},
+}
+ARMS = {
+    "x1": {"crf_lr_multiplier": 1.0},
+    "detached x100": {"crf_lr_multiplier": 100.0},
+    "plain x100": {"crf_lr_multiplier": 100.0, "plain": True},
+}
+
+
+def train_and_score(run, context):
+    """Trains the network of a run with the optimizer of its cell, and scores it on the test set.
+
+    A run that diverges has the score 0.
+    """
+    from experiments.data import sample_of
+    from kcrf.training.data import read_data
+    from kcrf.training.plan import plan_run
+    from kcrf.training.trainers import trainer_of
+
+    own = ("optimizer", "clipnorm", "plain")
+    user = settings_of(replace(run, settings={k: v for k, v in run.settings.items() if k not in own}))
+    parts = sample_of(context.data, run.settings["corpus"], run.settings["sentences"], run.seed)
+    plan = plan_run(user, read_data(user, *parts))
+    model, layer, losses = _fitted(plan, trainer_of(plan.config.task), run)
+    if not np.all(np.isfinite(losses)):
+        return {"score": 0.0, "losses": [], "diverged": 1}
+    score = trainer_of(plan.config.task).wrap(plan.config, model, plan.reader).scores(parts[-1])["f"] or 0.0
+    largest = float(np.abs(_numpy(layer.trans)).max())
+    losses = [float(f"{loss:.5g}") for loss in losses]
+    return {"score": round(score, 5), "losses": losses, "diverged": 0, "largest_transition": float(f"{largest:.4g}")}
+
+
+def _fitted(plan, trainer, run):
+    """The model after training, its CRF, and the loss by epoch, NaN if it diverged."""
+    from kcrf.backend import keras, set_random_seed
+    from kcrf.training.callbacks import EpochBatches
+
+    config = plan.config
+    set_random_seed(run.seed)
+    model = trainer.build(config, plan.reader)
+    model, layer = _plain(model) if run.settings.get("plain") else (model, model.layers[-1])
+    optimizer = getattr(keras.optimizers, run.settings["optimizer"])
+    clipped = {"global_clipnorm": run.settings["clipnorm"]}
+    model.compile(optimizer(config.optimizer.learning_rate, **clipped), loss=layer.sparse_loss)
+    batches = trainer.batches(config.training, plan.windows)
+    options = {"epochs": config.training.epochs, "shuffle": False, "verbose": 0, "callbacks": [EpochBatches(batches)]}
+    try:
+        return model, layer, model.fit(batches, **options).history["loss"]
+    except ValueError as error:
+        if "must be allowed" not in str(error):  # scores so large that paths seem forbidden
+            raise
+        return model, layer, [np.nan]
+
+
+def _plain(model):
+    """The model with a CRF whose multiplier scales the gradient too, and this CRF."""
+    from kcrf.backend import keras, ops
+    from kcrf.layers import ConditionalRandomField
+    from kcrf.taggers.networks import mask_of
+
+    class PlainCRF(ConditionalRandomField):
+        def _effective(self, stored, allowed):
+            return self.multiplier * ops.convert_to_tensor(stored)
+
+    detached = model.layers[-1]
+    layer = PlainCRF(detached.lr_multiplier, name="CRF")
+    plain = keras.Model(model.input, layer(model.get_layer("Emissions").output, mask=mask_of(model.input)))
+    layer.set_weights(detached.get_weights())
+    return plain, layer
+
+
+def _numpy(tensor):
+    from kcrf.backend import ops
+
+    return ops.convert_to_numpy(tensor)
+
+
+CLAIM = Claim(
+    title="Under SGD and under clipping, the detached multiplier trains better than bert4keras' plain one",
+    source="bert4keras 0.11.5 has the plain one",
+    literature="no comparison known",
+    grids=(Grid(CELLS, ARMS),),
+    comparisons=tuple(
+        Comparison("detached x100", second, "higher", 0.002, (cell,), "F1")
+        for cell in CELLS
+        for second in ("plain x100", "x1")
+    ),
+    measure=train_and_score,
+    axis="multiplier",
+)

@@ -1,0 +1,229 @@
+"""What is measured in a training run of a claim.
+
+The settings of a run are those of `kcrf.runs.Settings`, and these:
+
+- `corpus`, `sentences`: a corpus of `experiments.data`, and how many of its sentences or texts are trained on (all).
+- `bert`: "chinese" or "english", a name in `Context.berts`.
+- `start`: "zeros" begins with transitions of 0.
+- `before`: settings of a run on another corpus, whose BERT is fine-tuned.
+- `pretraining`: a list of stages of further pretraining, settings of `kcrf.pretraining.PretrainingSettings`, each with
+  `texts`: the sentences of these corpora, or "task", those that are trained on.
+- `teacher`: True trains a teacher with the same settings first.
+- `word_vectors`: True adds word vectors of PFR 1998-01.
+"""
+
+import random
+from dataclasses import replace
+
+from experiments.data import CLASSIFIED, sample_of, task_of_corpus
+from experiments.results import trained
+
+__all__ = ["settings_of", "train_and_score"]
+
+FOR_RUNNER = ("corpus", "sentences", "start", "before", "pretraining", "teacher", "word_vectors", "bert")
+
+
+def train_and_score(run, context):
+    """Trains a model and scores it on the test set.
+
+    Args:
+        run: The `Run`.
+        context: The `Context`.
+
+    Returns:
+        A dict with `score`, the F1 or the metric of the corpus on the test set; `valid`, the same by epoch on the
+        validation set; `losses` by epoch; `failed`, 1 if the score is that of a constant answer or lower; for a CRF
+        `illegal_above_legal`, a fraction of the illegal transitions, `size_over_gap`, `multiplier` and the `advice` of
+        the monitor; for taggers `constrained_score`, with illegal transitions forbidden in decoding only.
+    """
+    settings = run.settings
+    parts = sample_of(context.data, settings["corpus"], settings.get("sentences"), run.seed)
+    user = settings_of(run, **_files_of(run, parts, context))
+    more = {"progress": _zero_start()} if settings.get("start") == "zeros" else {}
+    tagger, scores, _ = trained(user, parts, context.folder / "run", **more)
+    return _measures(settings["corpus"], tagger, scores, parts, context.folder / "run")
+
+
+def settings_of(run, **files):
+    """The `kcrf.runs.Settings` of a run, with the files that the runner made for it."""
+    from kcrf.runs import Settings
+
+    corpus = run.settings["corpus"]
+    values = {name: value for name, value in run.settings.items() if name not in FOR_RUNNER}
+    metric = {"metric": CLASSIFIED[corpus][-1]} if corpus in CLASSIFIED else {}
+    return Settings(task=task_of_corpus(corpus), seed=run.seed, **metric, **values, **files)
+
+
+def _files_of(run, parts, context):
+    """The BERT, the teacher and the vectors of a run by the names of their settings, as paths."""
+    files, settings = {}, run.settings
+    if "bert" in settings:
+        files["bert"] = str(context.berts[settings["bert"]])
+    if "before" in settings:
+        files["bert"] = str(_intermediate(run, context))
+    for number, stage in enumerate(settings.get("pretraining", ())):
+        files["bert"] = str(_pretrained(files["bert"], stage, run.seed, parts, context, number))
+    if settings.get("word_vectors"):
+        files["vectors"] = str(_word_vectors(context))
+    if settings.get("teacher"):
+        trained(settings_of(run, **files), parts, context.folder / "teacher")
+        files["teacher"] = str(context.folder / "teacher")
+    return files
+
+
+def _intermediate(run, context):
+    """The folder of a run on another corpus."""
+    before = replace(run, settings=run.settings["before"])
+    parts = sample_of(context.data, before.settings["corpus"], before.settings.get("sentences"), run.seed)
+    trained(settings_of(before, bert=str(context.berts[before.settings["bert"]])), parts, context.folder / "before")
+    return context.folder / "before"
+
+
+def _pretrained(bert, stage, seed, parts, context, number):
+    """The folder of a BERT that is pretrained further."""
+    from kcrf.pretraining import PretrainingSettings, pretrain, resume_pretraining
+
+    folder, file = context.folder / f"pretrained-{number}", context.folder / f"texts-{number}.txt"
+    if folder.exists():
+        resume_pretraining(folder)
+        return folder
+    stage = dict(stage)
+    corpora = stage.pop("texts")
+    samples = [parts] if corpora == "task" else [sample_of(context.data, corpus, None, seed) for corpus in corpora]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("".join(f"{text}\n" for train, *_ in samples for text in _texts(train)), encoding="utf-8")
+    if stage.get("mask") == "selected":
+        stage["task_model"] = str(context.folder / "task_model")
+        trained(_selecting(parts, bert, seed), parts, stage["task_model"])
+    pretrain(PretrainingSettings(bert=bert, seed=seed, **stage), [file], folder)
+    return folder
+
+
+def _selecting(parts, bert, seed):
+    """The settings of the classifier that decides which words matter to its task."""
+    from kcrf.runs import Settings
+
+    return Settings(task="classify", bert=bert, seed=seed, epochs=3, learning_rate=3e-4)
+
+
+def _texts(items):
+    """The texts of sentences, or of examples `(text, [text_b,] label)`."""
+    return [text for item in items for text in ([item.text] if hasattr(item, "text") else item[:-1])]
+
+
+def _word_vectors(context):
+    """The path of word vectors of PFR 1998-01, made once for all runs of a claim."""
+    from gensim.models import Word2Vec
+
+    from kcrf.corpora import read_segmented
+
+    path = context.folder.parent / "words.bin"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = read_segmented(context.data / "cws/pfr199801/train.utf8")
+        model = Word2Vec(text, vector_size=100, sg=1, min_count=5, epochs=5, seed=0, workers=1)
+        aside = context.folder.parent / f"{random.getrandbits(32)}.bin"  # another process may make them too
+        model.wv.save_word2vec_format(aside, binary=True)
+        aside.replace(path)
+    return path
+
+
+def _zero_start():
+    """A callback that begins training with transitions of 0."""
+    import numpy as np
+
+    from kcrf.backend import keras, ops
+    from kcrf.taggers.networks import crf_of
+
+    class ZeroStart(keras.callbacks.Callback):
+        def on_train_begin(self, logs=None):
+            layer = crf_of(self.model)
+            if int(ops.convert_to_numpy(self.model.optimizer.iterations)) == 0:  # else the run is resumed
+                layer.set_weights([np.zeros_like(weight) for weight in layer.get_weights()])
+
+        def report(self, row):
+            """Shows nothing."""
+
+    return ZeroStart()
+
+
+def _measures(corpus, tagger, scores, parts, folder):
+    from kcrf.metrics import advice
+    from kcrf.runs import read_run
+
+    record, metric = read_run(folder), CLASSIFIED[corpus][-1] if corpus in CLASSIFIED else "f"
+    score = scores["test"][metric] or 0.0
+    measures = {
+        "score": round(score, 5),
+        "valid": [round(row[f"valid_{metric}"], 5) for row in record.log],
+        "losses": [round(row["loss"], 5) for row in record.log],
+        "failed": int(score <= _constant_score(metric, parts[-1])),
+    }
+    if corpus in CLASSIFIED:
+        return measures
+    last = record.log[-1]
+    if "transition_size" in last:
+        measures |= {
+            "size_over_gap": round(last["transition_size"] / last["emission_gap"], 4),
+            "multiplier": last["lr_multiplier"],
+            "advice": advice(last),
+        }
+    if last.get("illegal"):
+        measures["illegal_above_legal"] = round(last["illegal_above_legal"] / last["illegal"], 4)
+    elif "illegal_above_legal" in last:
+        measures["illegal_above_legal"] = int(last["illegal_above_legal"]) / _illegal(tagger.scheme)
+    if record.settings["constraints"]:
+        return measures
+    constrained = _constrained(tagger, folder).scores(parts[-1])["f"] or 0.0
+    return {**measures, "constrained_score": round(constrained, 5)}
+
+
+def _illegal(scheme):
+    """The number of transitions that a scheme forbids."""
+    return int((~scheme.allowed_transitions).sum())
+
+
+def _constant_score(metric, test):
+    """The best score of a constant answer."""
+    if metric in ("f", "accuracy") and not hasattr(test[0], "text"):
+        labels = sorted(example[-1] for example in test)
+        share = labels.count(labels[-1]) / len(labels)
+        return max(share, 1 - share) if metric == "accuracy" else 2 * share / (1 + share)
+    return 0.0
+
+
+def _constrained(tagger, folder):
+    """The tagger with illegal transitions forbidden in decoding; without a CRF, its transitions are 0."""
+    import numpy as np
+
+    from kcrf.runs import RunFolder
+    from kcrf.taggers import Tagger
+    from kcrf.taggers.keras_networks import KerasTaggingNetwork
+    from kcrf.taggers.networks import build_network, crf_of
+    from kcrf.taggers.setup import load_setup
+
+    setup = load_setup(RunFolder(folder))
+    config = replace(setup.config.model, head="crf", constraints=True, crf_lr_multiplier=1.0)
+    model = build_network(config, tagger.scheme, setup.reader)
+    layers = (
+        [layer for layer in of.layers if layer.weights and layer is not crf_of(of)] for of in (model, tagger.model)
+    )
+    for layer, source in zip(*layers, strict=True):
+        layer.set_weights(source.get_weights())
+    trained_crf = crf_of(tagger.model)
+    scores = np.zeros((len(tagger.scheme),) * 2) if trained_crf is None else _transitions(trained_crf)
+    crf_of(model).set_weights([scores])
+    return Tagger(KerasTaggingNetwork(model, tagger.scheme), setup.reader)
+
+
+def _below_crf(model):
+    """The layers with weights but the CRF."""
+    from kcrf.taggers.networks import crf_of
+
+    return [layer for layer in model.layers if layer.weights and layer is not crf_of(model)]
+
+
+def _transitions(layer):
+    from kcrf.backend import ops
+
+    return ops.convert_to_numpy(layer.trans)

@@ -1,0 +1,101 @@
+"""The results of a claim: one JSON file, written completely or not at all, by any number of processes."""
+
+import json
+import platform
+import subprocess
+import time
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from kcrf.files import read_json, write_lines
+from kcrf.runs.lock import locked
+
+__all__ = ["Results", "about_now"]
+
+MEASURED = Path(__file__).parent / "measured"
+
+
+class Results:
+    """The results of one claim, a dict from the keys of runs to records.
+
+    Args:
+        path: The JSON file.
+    """
+
+    def __init__(self, path):
+        self._path = Path(path)
+
+    @classmethod
+    def of(cls, claim):
+        """The stored results of a claim."""
+        return cls(MEASURED / f"{claim.runs_of or claim.name}.json")
+
+    def read(self):
+        """All records by key."""
+        return read_json(self._path) if self._path.exists() else {}
+
+    def measures(self):
+        """The measures of all runs by key."""
+        return {key: record["measures"] for key, record in self.read().items()}
+
+    def add(self, run, record):
+        """Adds the record of a run."""
+        with _lock_when_free(self._path.parent / f".{self._path.stem}"):
+            records = {**self.read(), run.key: {"settings": dict(run.settings), **record}}
+            write_lines(self._path, ["{", *_lines(records), "}"])
+
+    def has(self, run):
+        """Whether a run is stored.
+
+        Raises:
+            ValueError: It is stored with other settings than the claim has now.
+        """
+        record = self.read().get(run.key)
+        if record is not None and record["settings"] != json.loads(json.dumps(dict(run.settings))):
+            raise ValueError(
+                f"{self._path}: {run.key!r} must have the settings of the claim, {dict(run.settings)}: delete the "
+                f"record to measure it again. Received: {record['settings']}"
+            )
+        return record is not None
+
+
+def _lines(records):
+    """A line for each record, so that a new run is a new line of a diff."""
+    ends = [","] * (len(records) - 1) + [""]
+    return [f"{json.dumps(key)}: {json.dumps(record)}{end}" for (key, record), end in zip(records.items(), ends)]
+
+
+@contextmanager
+def _lock_when_free(folder, seconds=0.05):
+    while True:
+        try:
+            with locked(folder):
+                yield
+                return
+        except BlockingIOError:
+            time.sleep(seconds)
+
+
+def about_now():
+    """Commit, machine and date, for the record of a run."""
+    changes = "+changes" if _git("status", "--porcelain", "kcrf", "experiments/*.py", "experiments/claims") else ""
+    return {
+        "commit": _git("rev-parse", "--short=10", "HEAD")
+        + ("+changes" if _git("status", "--porcelain", "kcrf") else ""),
+        "machine": _processor(),
+        "date": datetime.now(UTC).date().isoformat(),
+    }
+
+
+def _git(*arguments):
+    done = subprocess.run(["git", *arguments], capture_output=True, text=True, cwd=Path(__file__).parents[1])
+    return done.stdout.strip()
+
+
+def _processor():
+    """The model of the processor."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor())

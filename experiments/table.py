@@ -1,0 +1,117 @@
+"""The tables of README.md, made from the results. Needs no Keras."""
+
+import json
+from pathlib import Path
+
+from experiments.store import MEASURED, Results
+from experiments.verdicts import spread
+from kcrf.files import write_lines
+
+__all__ = ["list_claims", "readme", "write_table"]
+
+HERE = Path(__file__).parent
+README = HERE / "README.md"
+BEGIN, END = "<!-- begin: written by `python -m experiments table` -->", "<!-- end -->"
+OURS = "ours: mean ± deviation (n), 95 % interval of the difference"
+HEAD = [f"| | claim | source | literature | {OURS} | verdict |"]
+RULE = ["|---|---|---|---|---|---|"]
+
+
+def write_table(claims):
+    """Writes the tables into README.md, and a plot for each claim with results."""
+    write_lines(README, readme(claims).splitlines())
+    for claim in claims.values():
+        measures = Results.of(claim).measures()
+        if measures and not claim.runs_of:
+            from experiments.plots import plot_claim
+
+            plot_claim(claim, measures, MEASURED / f"{claim.name}.png")
+
+
+def readme(claims):
+    """README.md with the present tables."""
+    text = README.read_text(encoding="utf-8")
+    before, _, behind = text.partition(BEGIN)
+    _, _, after = behind.partition(END)
+    return "\n".join([before + BEGIN, "", *claims_table(claims), "", *stored_table(claims), "", END + after])
+
+
+def claims_table(claims):
+    """The lines of the table of claims: one for each comparison that has results."""
+    return [*HEAD, *RULE, *(line for claim in claims.values() for line in _lines(claim))]
+
+
+def _lines(claim):
+    measures = Results.of(claim).measures()
+    outcomes = [comparison.outcome(measures, claim.seeds) for comparison in claim.comparisons]
+    measured = [
+        (describe(comparison, outcome), comparison.verdict(outcome, claim.seeds))
+        for comparison, outcome in zip(claim.comparisons, outcomes)
+        if outcome is not None
+    ]
+    if missing := outcomes.count(None):
+        which = f"{missing} more comparisons" if measured else "not measured yet"
+        measured.append((f"{which}: `{command(claim)}`", "not measured yet"))
+    about = [claim.name, claim.title, claim.source, claim.literature]
+    return [_row(*(about if number == 0 else [""] * 4), *cells) for number, cells in enumerate(measured)]
+
+
+def stored_table(claims):
+    """The lines of the table of comparisons in results of earlier experiments."""
+    lines = [
+        "| | results | ours: mean ± deviation (n), 95 % interval of the difference | verdict |",
+        "|---|---|---|---|",
+    ]
+    for claim in claims.values():
+        for stored in claim.stored:
+            results = json.loads((HERE / stored.file).read_text(encoding="utf-8"))
+            outcome = stored.comparison.outcome(results, claim.seeds)
+            verdict = stored.comparison.verdict(outcome, claim.seeds)
+            lines.append(
+                _row(claim.name, f"[{stored.file}]({stored.file})", describe(stored.comparison, outcome), verdict)
+            )
+    return lines
+
+
+def describe(comparison, outcome):
+    """An outcome in words and numbers."""
+    difference, low, high = outcome.interval()
+    interval = f" [{low:+.4f}, {high:+.4f}]" if outcome.n > 1 else ""
+    arms = f"{comparison.first} {spread(outcome.first)}, {outcome.arm} {spread(outcome.second)}"
+    return f"{_what(comparison)}: {arms}; difference {difference:+.4f}{interval}"
+
+
+def _what(comparison):
+    cells = [cell for cell in comparison.cells if cell]
+    return ", ".join([*cells, comparison.what] if len(cells) < 3 else [f"mean of {len(cells)} cells", comparison.what])
+
+
+def command(claim):
+    """The command that measures a claim."""
+    name = claim.runs_of or claim.name
+    english = " --english all-MiniLM-L6-v2" if any(is_english(run) for run in claim.runs()) else ""
+    return f"python -m experiments {name} --data FOLDER{english}"
+
+
+def is_english(run):
+    """Whether a run fine-tunes the English BERT."""
+    return run.settings.get("bert") == "english"
+
+
+def list_claims(claims):
+    """A line for each claim: its runs, those that are stored, and the processor minutes of the rest."""
+    lines = []
+    for claim in claims.values():
+        runs, records = claim.runs(), Results.of(claim).read()
+        seconds = [record["processor_seconds"] for record in records.values()]
+        missing = [run for run in runs if run.key not in records]
+        left = (
+            f"about {len(missing) * sum(seconds) / len(seconds) / 60:.0f} minutes left" if seconds else "not timed yet"
+        )
+        counts = f"{len(runs) - len(missing)} of {len(runs)} runs" if runs else f"the runs of {claim.runs_of}"
+        lines.append(f"{claim.name}  {counts}, {left}: {claim.title}")
+    return "\n".join(lines)
+
+
+def _row(*cells):
+    return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"

@@ -1,0 +1,194 @@
+"""The runner of the experiments: runs are measured once, results are complete, the tables follow from them."""
+
+import json
+import multiprocessing
+import statistics
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from experiments import table  # noqa: E402
+from experiments.claim import Claim, Grid, crossed, load_claims  # noqa: E402
+from experiments.measures import settings_of  # noqa: E402
+from experiments.runner import Context, measure_claim  # noqa: E402
+from experiments.store import Results  # noqa: E402
+from experiments.verdicts import Comparison, epochs_to_loss  # noqa: E402
+
+BACKENDS = ["torch"]
+CLAIMS = load_claims()
+OURS = ("optimizer", "clipnorm", "plain")  # settings of o1 alone
+
+
+def note_run(run, context):
+    """Writes down that a run was measured, in a file that all processes add to."""
+    with open(context.data / "measured.txt", "a", encoding="utf-8") as file:
+        file.write(f"{run.key}\n")
+    return {"score": run.settings["score"] + run.seed / 100}
+
+
+def claim(**changes):
+    grid = Grid({"cell": {"epochs": 1}}, {"a": {"score": 0.5}, "b": {"score": 0.25}})
+    comparison = Comparison("a", "b", "higher", 0.1, ("cell",), "F1")
+    made = Claim("A is better", "source", "literature", (grid,), (comparison,), seeds=3, measure=note_run, name="t1")
+    return replace(made, **changes)
+
+
+def context(folder):
+    return Context(folder, folder / "runs", {})
+
+
+def measured(folder):
+    path = folder / "measured.txt"
+    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+
+def work(folder):
+    measure_claim(claim(), Results(folder / "t1.json"), context(folder))
+
+
+def test_a_stopped_claim_resumes_and_measures_each_run_once(tmp_path):
+    results = Results(tmp_path / "t1.json")
+
+    def stop(run, where):
+        if run.arm == "b" and run.seed == 1:
+            raise KeyboardInterrupt
+        return note_run(run, where)
+
+    with pytest.raises(KeyboardInterrupt):
+        measure_claim(claim(measure=stop), results, context(tmp_path))
+    assert list(results.read()) == ["cell, a, seed 0", "cell, b, seed 0", "cell, a, seed 1"]
+    done = measure_claim(claim(), results, context(tmp_path))
+    assert done == ["cell, b, seed 1", "cell, a, seed 2", "cell, b, seed 2"]
+    assert sorted(measured(tmp_path)) == sorted(run.key for run in claim().runs())
+    record = json.loads((tmp_path / "t1.json").read_text(encoding="utf-8"))["cell, b, seed 2"]
+    assert record["measures"] == {"score": 0.27} and record["settings"] == {"epochs": 1, "score": 0.25}
+    assert {"commit", "machine", "date", "backend", "processor_seconds"} <= set(record)
+
+
+def test_two_processes_share_the_work(tmp_path):
+    processes = [multiprocessing.get_context("fork").Process(target=work, args=(tmp_path,)) for _ in range(2)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(60)
+    assert [process.exitcode for process in processes] == [0, 0]
+    keys = sorted(run.key for run in claim().runs())
+    assert sorted(measured(tmp_path)) == keys == sorted(Results(tmp_path / "t1.json").read())
+
+
+def test_a_run_that_another_process_claimed_is_skipped(tmp_path):
+    results = Results(tmp_path / "t1.json")
+
+    def measure(run, where):
+        assert measure_claim(claim(), results, context(tmp_path), lambda other: other.key == run.key) == []
+        return note_run(run, where)
+
+    measure_claim(claim(measure=measure), results, context(tmp_path), most=1)
+    assert measured(tmp_path) == ["cell, a, seed 0"]
+
+
+def test_a_result_is_written_completely_or_not_at_all(tmp_path, monkeypatch):
+    results = Results(tmp_path / "t1.json")
+    first, second, *_ = claim().runs()
+    results.add(first, {"measures": {"score": 0.5}})
+    before = (tmp_path / "t1.json").read_bytes()
+    monkeypatch.setattr("kcrf.files.os.replace", lambda *paths: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        results.add(second, {"measures": {"score": 0.5}})
+    assert (tmp_path / "t1.json").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["t1.json"]
+
+
+def test_results_of_other_settings_are_refused(tmp_path):
+    results = Results(tmp_path / "t1.json")
+    run = claim().runs()[0]
+    results.add(run, {"measures": {"score": 0.5}})
+    with pytest.raises(ValueError, match="'cell, a, seed 0' must have the settings of the claim.*'epochs': 2"):
+        results.has(replace(run, settings={**run.settings, "epochs": 2}))
+
+
+def test_mean_deviation_and_interval_follow_from_the_results():
+    first, second = [0.93, 0.95, 0.91, 0.94], [0.90, 0.93, 0.90, 0.90]
+    results = {f"cell, a, seed {i}": {"score": score} for i, score in enumerate(first)}
+    results |= {f"cell, b, seed {i}": {"score": score} for i, score in enumerate(second)}
+    results["cell, a, seed 4"] = {"score": 0.0}  # without its pair
+    comparison = claim().comparisons[0]
+    outcome = comparison.outcome(results, 8)
+    differences = [one - other for one, other in zip(first, second)]
+    rng = np.random.default_rng(1)
+    means = [statistics.mean(rng.choice(differences, 4)) for _ in range(20_000)]
+    difference, low, high = outcome.interval()
+    assert difference == pytest.approx(statistics.mean(differences))
+    assert [low, high] == pytest.approx(np.quantile(means, [0.025, 0.975]), abs=1.5e-3)
+    deviations = [f"{statistics.mean(values):.4f} ± {statistics.stdev(values):.4f}" for values in (first, second)]
+    assert table.describe(comparison, outcome) == (
+        f"cell, F1: a {deviations[0]} (n = 4), b {deviations[1]} (n = 4); difference +0.0250 [{low:+.4f}, {high:+.4f}]"
+    )
+
+
+@pytest.mark.parametrize(
+    ("claimed", "margin", "differences", "verdict"),
+    [
+        ("higher", 0.01, [0.02, 0.03, 0.04], "holds"),
+        ("higher", 0.01, [0.001, 0.002, 0.001], "does not hold here"),
+        ("higher", 0.01, [-0.05, 0.05, 0.04], "not decidable at this size"),
+        ("lower", 0.01, [-0.02, -0.03, -0.04], "holds"),
+        ("lower", 0.01, [0.02, 0.03, 0.04], "does not hold here"),
+        ("same", 0.01, [0.001, -0.002, 0.003], "holds"),
+        ("same", 0.01, [0.02, 0.03, 0.04], "does not hold here"),
+        ("same", 0.01, [-0.05, 0.05, 0.04], "not decidable at this size"),
+        ("higher", 0.01, [0.02, 0.03], "not decidable yet (n = 2 of 3)"),
+        ("higher", 0.01, [], "not measured yet"),
+    ],
+)
+def test_the_verdict_follows_from_the_interval(claimed, margin, differences, verdict):
+    results = {f"b, seed {seed}": {"score": 0.5} for seed in range(3)}
+    results |= {f"a, seed {seed}": {"score": 0.5 + value} for seed, value in enumerate(differences)}
+    comparison = Comparison("a", "b", claimed, margin)
+    assert comparison.verdict(comparison.outcome(results, 3), 3) == verdict
+
+
+def test_of_several_arms_the_best_one_counts_and_cells_are_averaged():
+    scores = {"x, a": 0.4, "y, a": 0.6, "x, b": 0.1, "y, b": 0.9, "x, c": 0.7, "y, c": 0.7}
+    results = {f"{key}, seed 0": {"score": score} for key, score in scores.items()}
+    outcome = Comparison("a", ("b", "c"), "same", 0.1, ("x", "y")).outcome(results, 1)
+    assert (outcome.arm, outcome.first, outcome.second) == ("c", (0.5,), pytest.approx((0.7,)))
+
+
+def test_epochs_to_the_loss_of_another_run():
+    slow = {"losses": [8.0, 6.0, 5.0, 4.0]}
+    assert epochs_to_loss({"losses": [6.0, 3.5, 3.0, 2.0]}, slow) == (0.5, 1.0)
+    assert epochs_to_loss({"losses": [9.0, 8.0, 7.0, 6.0]}, slow) == (1.25, 1.0)
+
+
+def test_all_combinations_of_named_settings():
+    cells = crossed({"a": {"x": 1}}, {"b": {"y": 2}, "c": {"y": 3}})
+    assert cells == {"a, b": {"x": 1, "y": 2}, "a, c": {"x": 1, "y": 3}}
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_the_runs_of_a_claim_have_settings_that_exist(name):
+    """And what is compared is measured."""
+    runs = [run for run in CLAIMS[CLAIMS[name].runs_of or name].runs() if run.seed == 0]
+    for run in runs:
+        files = {"bert": "folder"} if "bert" in run.settings else {}
+        files |= {"teacher": "folder"} if run.settings.get("teacher") else {}
+        files |= {"vectors": "file"} if run.settings.get("word_vectors") else {}
+        settings_of(replace(run, settings={k: v for k, v in run.settings.items() if k not in OURS}), **files)
+    names = {(run.cell, run.arm) for run in runs}
+    for comparison in CLAIMS[name].comparisons:
+        arms = (comparison.second,) if isinstance(comparison.second, str) else comparison.second
+        compared = {(cell, arm) for cell in comparison.cells for arm in (comparison.first, *arms)}
+        assert compared <= names or type(comparison) is not Comparison
+
+
+def test_the_readme_is_what_the_results_say():
+    assert table.README.read_text(encoding="utf-8") == table.readme(CLAIMS) + "\n", (
+        "run `python -m experiments table` and commit README.md"
+    )
