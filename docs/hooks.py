@@ -14,6 +14,7 @@ BESIDE = [
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "benchmarks/README.md",
+    "experiments/README.md",
     "pretrained/README.md",
     "kcrf/taggers/data/zh_gsd/README.md",
 ]

@@ -5,8 +5,8 @@
     python experiments/defaults.py --data FOLDER --only "weibo, 500," --settings '{"epochs": 25, "batch_size": 16}'
     python experiments/defaults.py --table
 
-FOLDER contains the files of TAGGED in data.py. Each corpus is reduced to the numbers of sentences in SIZES, drawn by the
-seed. Validation and test sets are reduced too, so that scoring does not take longer than training. Each sample is
+FOLDER contains the files of TAGGED in data.py. Each corpus is reduced to the numbers of sentences in SIZES, drawn by
+the seed. Validation and test sets are reduced too, so that scoring does not take longer than training. Each sample is
 trained with the settings in ROWS: "before" are the defaults of version 0.1.0, "rule" the current defaults, which depend
 on the size. `--settings` changes settings of "before".
 

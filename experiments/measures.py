@@ -205,10 +205,7 @@ def _constrained(tagger, folder):
     setup = load_setup(RunFolder(folder))
     config = replace(setup.config.model, head="crf", constraints=True, crf_lr_multiplier=1.0)
     model = build_network(config, tagger.scheme, setup.reader)
-    layers = (
-        [layer for layer in of.layers if layer.weights and layer is not crf_of(of)] for of in (model, tagger.model)
-    )
-    for layer, source in zip(*layers, strict=True):
+    for layer, source in zip(_below_crf(model), _below_crf(tagger.model), strict=True):
         layer.set_weights(source.get_weights())
     trained_crf = crf_of(tagger.model)
     scores = np.zeros((len(tagger.scheme),) * 2) if trained_crf is None else _transitions(trained_crf)

@@ -79,10 +79,9 @@ def _lock_when_free(folder, seconds=0.05):
 
 def about_now():
     """Commit, machine and date, for the record of a run."""
-    changes = "+changes" if _git("status", "--porcelain", "kcrf", "experiments/*.py", "experiments/claims") else ""
+    changed = _git("status", "--porcelain", "kcrf", "experiments/*.py", "experiments/claims")
     return {
-        "commit": _git("rev-parse", "--short=10", "HEAD")
-        + ("+changes" if _git("status", "--porcelain", "kcrf") else ""),
+        "commit": _git("rev-parse", "--short=10", "HEAD") + "+changes" * bool(changed),
         "machine": _processor(),
         "date": datetime.now(UTC).date().isoformat(),
     }

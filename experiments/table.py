@@ -58,17 +58,14 @@ def _lines(claim):
 
 def stored_table(claims):
     """The lines of the table of comparisons in results of earlier experiments."""
-    lines = [
-        "| | results | ours: mean ± deviation (n), 95 % interval of the difference | verdict |",
-        "|---|---|---|---|",
-    ]
+    lines = [f"| | results | {OURS} | verdict |", "|---|---|---|---|"]
     for claim in claims.values():
         for stored in claim.stored:
             results = json.loads((HERE / stored.file).read_text(encoding="utf-8"))
             outcome = stored.comparison.outcome(results, claim.seeds)
             verdict = stored.comparison.verdict(outcome, claim.seeds)
             lines.append(
-                _row(claim.name, f"[{stored.file}]({stored.file})", describe(stored.comparison, outcome), verdict)
+                _row(claim.name, f"`{stored.file}`", describe(stored.comparison, outcome), verdict)
             )
     return lines
 
@@ -105,9 +102,8 @@ def list_claims(claims):
         runs, records = claim.runs(), Results.of(claim).read()
         seconds = [record["processor_seconds"] for record in records.values()]
         missing = [run for run in runs if run.key not in records]
-        left = (
-            f"about {len(missing) * sum(seconds) / len(seconds) / 60:.0f} minutes left" if seconds else "not timed yet"
-        )
+        minutes = len(missing) * sum(seconds) / max(1, len(seconds)) / 60
+        left = f"about {minutes:.0f} processor minutes left" if seconds else "not timed yet"
         counts = f"{len(runs) - len(missing)} of {len(runs)} runs" if runs else f"the runs of {claim.runs_of}"
         lines.append(f"{claim.name}  {counts}, {left}: {claim.title}")
     return "\n".join(lines)

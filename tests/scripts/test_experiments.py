@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT))  # `python -m pytest` does so, `pytest` does not
 
 from experiments import table  # noqa: E402
 from experiments.claim import Claim, Grid, crossed, load_claims  # noqa: E402
@@ -189,6 +189,6 @@ def test_the_runs_of_a_claim_have_settings_that_exist(name):
 
 
 def test_the_readme_is_what_the_results_say():
-    assert table.README.read_text(encoding="utf-8") == table.readme(CLAIMS) + "\n", (
+    assert table.README.read_text(encoding="utf-8") == table.readme(CLAIMS), (
         "run `python -m experiments table` and commit README.md"
     )
