@@ -64,9 +64,7 @@ def stored_table(claims):
             results = json.loads((HERE / stored.file).read_text(encoding="utf-8"))
             outcome = stored.comparison.outcome(results, claim.seeds)
             verdict = stored.comparison.verdict(outcome, claim.seeds)
-            lines.append(
-                _row(claim.name, f"`{stored.file}`", describe(stored.comparison, outcome), verdict)
-            )
+            lines.append(_row(claim.name, f"`{stored.file}`", describe(stored.comparison, outcome), verdict))
     return lines
 
 
