@@ -155,7 +155,7 @@ def test_pairs_are_learnt_on_a_bert(bert, tmp_path):
     assert scores["valid"]["accuracy"] == 1
     classifier = TextClassifier(tmp_path / "run")
     assert classifier.pairs and classifier.classify(*PAIRS[0][:2]).label == PAIRS[0][2]
-    with pytest.raises(TypeError, match="classifies pairs of strings. Received: 'a text'"):
+    with pytest.raises(TypeError, match="needs pairs of strings. Received: 'a text'"):
         classifier.classify("a text")
     assert read_run(tmp_path / "run").predictions[0]["text_b"] == PAIRS[0][1]
 
