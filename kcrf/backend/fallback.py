@@ -3,12 +3,15 @@
 import sys
 from importlib import import_module
 
-from kcrf.backend import functions, host, k
-from kcrf.backend.activations import set_gelu
+from kcrf.backend import activations, functions, host, k
 
 __all__ = ["__getattr__"]
 
-_OF_BERT4KERAS = {"K": k, "set_gelu": set_gelu, **{name: getattr(functions, name) for name in functions.__all__}}
+_OF_BERT4KERAS = {
+    "K": k,
+    **{name: getattr(activations, name) for name in ("gelu_erf", "gelu_tanh", "set_gelu")},
+    **{name: getattr(functions, name) for name in functions.__all__},
+}
 
 
 def __getattr__(name):
