@@ -1,6 +1,6 @@
 /* Loss and gradient of a linear-chain CRF on one thread: what crf_speed.py compares with as the lower limit.
 
-Forward and backward recursion on probabilities with a running normaliser, exact unless a relevant probability underflows.
+Forward and backward recursion on probabilities with a running normalizer, exact unless a relevant probability underflows.
 With -DTAGS=n the compiler knows the number of tags. The gradients are overwritten; `emissions` and `for_emissions` are
 (batch, time, tags), `transitions` and `for_transitions` (tags, tags) from row to column. */
 #include <math.h>

@@ -327,7 +327,7 @@ def compiled_limit(problem, *flags):
     """A function that returns the loss and the gradients of emissions and transitions."""
     with tempfile.TemporaryDirectory() as folder:
         source, library = str(Path(__file__).with_name("crf_limit.c")), str(Path(folder, "crf.so"))
-        flags = ["-O3", "-march=native", "-ffast-math", *flags, "-shared", "-fPIC"]  # else sums are not vectorised
+        flags = ["-O3", "-march=native", "-ffast-math", *flags, "-shared", "-fPIC"]  # else sums are not vectorized
         subprocess.run(["gcc", *flags, source, "-o", library, "-lm"], check=True)
         function = ctypes.CDLL(library).crf
     function.restype = ctypes.c_double

@@ -3,7 +3,7 @@
     python experiments/ready_segmenter.py --gsd FOLDER --pku pku_test_gold.utf8 --work runs/ready
 
 The first folder has train.conll, dev.conll and test.conll of UD Chinese GSD (CC BY-SA 4.0); nothing else is
-learnt from. `WordSegmenter()` uses the linear model. For comparison, and as an example of the format, a model with the
+learned from. `WordSegmenter()` uses the linear model. For comparison, and as an example of the format, a model with the
 defaults teaches a small one, which is exported to ONNX with integers of 8 bits, for which TensorFlow is needed. Only
 the linear one is made with --linear. Results are kept in experiments/ready_segmenter.json.
 """

@@ -72,9 +72,9 @@ def read_parts(data):
 
     january, test = (read(data / name) for name in ("pfr199801/train.utf8", "sighan2005/pku_test_gold.utf8"))
     train, valid = split(january, 0.1, 0)
-    labelled = {"".join(words) for words in (*january, *test)}
+    labeled = {"".join(words) for words in (*january, *test)}
     texts = ("".join(words) for words in read_segmented(data / "pfr199801-02/all.utf8"))
-    return (train, valid, test), [text for text in dict.fromkeys(texts) if text and text not in labelled]
+    return (train, valid, test), [text for text in dict.fromkeys(texts) if text and text not in labeled]
 
 
 def read(path):

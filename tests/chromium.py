@@ -61,7 +61,7 @@ class Page:
         self.wait(f"location.href == {json.dumps(url)} && document.readyState == 'complete'")
 
     def dark(self, is_dark):
-        """Prefers dark colours, or light ones."""
+        """Prefers dark colors, or light ones."""
         features = [{"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}]
         self._call("Emulation.setEmulatedMedia", features=features)
 

@@ -112,16 +112,16 @@ def print_seeds(out, scores, metric=None, diverged=()):
 
 
 def failed_runs(scores, metric=None):
-    """The seeds of the runs that learnt nothing: not better than one label for all texts, no F1, no correlation.
+    """The seeds of the runs that learned nothing: not better than one label for all texts, no F1, no correlation.
 
     >>> labels = {"no": {"true": 3}, "yes": {"true": 1}}
     >>> failed_runs({0: {"valid": {"accuracy": 0.75, "labels": labels}}, 1: {"valid": {"f": 0.5}}})
     [0]
     """
-    return [seed for seed, parts in scores.items() if _learnt_nothing(parts["valid"], metric or "accuracy")]
+    return [seed for seed, parts in scores.items() if _learned_nothing(parts["valid"], metric or "accuracy")]
 
 
-def _learnt_nothing(scores, metric):
+def _learned_nothing(scores, metric):
     from kcrf.metrics import classification_scores
 
     if "labels" not in scores:

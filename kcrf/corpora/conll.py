@@ -37,7 +37,7 @@ def read_conll(
     the token is the second. Lines that begin with `-DOCSTART-` end a sentence. A line that begins with `#` and white
     space before the first token of a sentence is a comment, unless it has as many columns as the rest and a tag.
 
-    The scheme is recognised from all tags of the file: BIO (IOB2), IOB1, BIOES, BILOU or BMES; O is outside.
+    The scheme is recognized from all tags of the file: BIO (IOB2), IOB1, BIOES, BILOU or BMES; O is outside.
 
     The text is made of the tokens. They are joined without blanks if nearly all are one character, and next to a
     Chinese or Japanese character; otherwise by one blank. If nearly every token ends in its position in the word (科0

@@ -25,7 +25,7 @@ def load_mini(task: str = "cws") -> Corpus:
 
     Args:
         task: "cws", 1,311 sentences segmented by the PKU conventions of 1998, or "ner", 520 sentences with people
-            (PER), places (LOC) and organisations (ORG). Defaults to "cws".
+            (PER), places (LOC) and organizations (ORG). Defaults to "cws".
 
     Returns:
         A `Corpus` of lists of words, or of `Sentence`s.

@@ -34,11 +34,11 @@ def forward_backward(trellis):
         tags: `(batch, time, tags)`, the posterior of each tag, 0 where masked.
         steps: `(batch, from, to)`, the expected number of each transition.
     """
-    centred = trellis.detached().centred()
-    log_z, gamma, steps, underflow = _scaled_forward_backward(centred)
-    log_z, gamma, steps = ops.cond(underflow, lambda: log_forward_backward(centred), lambda: (log_z, gamma, steps))
+    centered = trellis.detached().centered()
+    log_z, gamma, steps, underflow = _scaled_forward_backward(centered)
+    log_z, gamma, steps = ops.cond(underflow, lambda: log_forward_backward(centered), lambda: (log_z, gamma, steps))
     log_z = ops.where(trellis.occupied, log_z, 0.0)
-    log_z = log_z if trellis.offset is not None else log_z + centred.offset
+    log_z = log_z if trellis.offset is not None else log_z + centered.offset
     return log_z, ops.where(trellis.mask[:, :, None], gamma, 0.0), steps
 
 
@@ -62,7 +62,7 @@ class _Filtered(NamedTuple):
 
 
 def _scaled_forward_backward(trellis):
-    """`forward_backward` of a centred trellis in probability space, and whether an underflow may have spoilt it."""
+    """`forward_backward` of a centered trellis in probability space, and whether an underflow may have spoiled it."""
     time, blocks = trellis.emissions.shape[1], number_of_blocks(trellis, "sum")
     recursion = SumBlocks(blocks) if blocks > 1 else OneLoop()
     trellis = trellis.padded(blocks)

@@ -8,7 +8,7 @@ Each function takes a `kcrf.crf.Chain`, or in its place the arrays that make one
 with `emissions (batch, time, tags)`, `mask (batch, time)` bool with True = real (None: all are), `transitions (tags,
 tags)` where `[i, j]` is the score of going from tag i to tag j, and optional `start (tags,)`, `end (tags,)`.
 
-Masked positions are removed from the sentence: the positions on both sides of one become neighbours. This covers right
+Masked positions are removed from the sentence: the positions on both sides of one become neighbors. This covers right
 padding, left padding and holes. A sentence without a real position has one path, the empty one: score 0, log Z 0. A
 forbidden tag or transition has the score `FORBIDDEN`, or any score below it.
 
@@ -85,7 +85,7 @@ def log_likelihood(chain: Chain, tags: Tensor) -> Tensor:
     >>> round(float(log_likelihood([[[0.0, 0.0]]], [[1]], None, [[0.0, 0.0], [0.0, 0.0]])[0]), 4)  # -log 2
     -0.6931
     """
-    trellis, tags = Trellis(chain).centred(), ops.cast(tags, "int32")
+    trellis, tags = Trellis(chain).centered(), ops.cast(tags, "int32")
     observed = ops.cond(
         ops.any(trellis.mask & (tags < 0)),
         lambda: forward_backward(trellis.with_emissions(restrict(trellis, tags))),
@@ -137,7 +137,7 @@ def distillation_loss(chain: Chain, expected_tags: Tensor, expected_steps: Tenso
     >>> round(float(loss[0]), 4)  # log 2: the student has no preference
     0.6931
     """
-    trellis = Trellis(chain).centred()
+    trellis = Trellis(chain).centered()
     tags, steps = (ops.cast(counts, "float32") for counts in (expected_tags, expected_steps))
     observed = expected_score(trellis.detached(), tags, steps), tags, steps
     return -with_gradient(trellis, _difference(observed, forward_backward(trellis)))
@@ -150,7 +150,7 @@ def entropy(chain: Chain) -> Tensor:
     >>> round(float(entropy([[[0.0, 0.0], [0.0, 0.0]]], None, [[0.0, 0.0], [0.0, 0.0]])[0]), 4)  # log 4
     1.3863
     """
-    return path_entropy(Trellis(chain).detached().centred())
+    return path_entropy(Trellis(chain).detached().centered())
 
 
 @takes_chain(1)
@@ -200,7 +200,7 @@ def log_probability_within(chain: Chain, allowed: Tensor) -> Tensor:
     >>> round(float(log_p[0]), 4)  # -log 2
     -0.6931
     """
-    trellis = Trellis(chain).centred()
+    trellis = Trellis(chain).centered()
     free = ops.cast(allowed, "bool") | ~trellis.mask[:, :, None]
     within = trellis.with_emissions(ops.where(free, trellis.emissions, FORBIDDEN))
     return log_partition_of(within) - log_partition_of(trellis)
@@ -221,7 +221,7 @@ def log_sums_onward(chain: Chain) -> Tensor:
     >>> round(float(sums[0, 0, 0] - sums[0, 0, 1]), 4)
     2.0
     """
-    return log_beta(Trellis(chain).detached().centred())
+    return log_beta(Trellis(chain).detached().centered())
 
 
 def _difference(observed, expected):

@@ -13,7 +13,7 @@ _LARGEST_SURPRISE = 100.0  # nats: exp(-100) is 0 in float32, and a forbidden sc
 
 
 def log_forward_backward(trellis):
-    """`forward_backward` of a centred trellis in log space."""
+    """`forward_backward` of a centered trellis in log space."""
     emissions, linked = time_first(trellis.emissions), time_first(trellis.linked)[:, :, None]
 
     def forward(alpha, inputs):
@@ -60,7 +60,7 @@ def log_beta(trellis):
 
 
 def path_entropy(trellis):
-    """The entropy of the distribution over paths of a centred trellis in nats, `(batch,)`.
+    """The entropy of the distribution over paths of a centered trellis in nats, `(batch,)`.
 
     The sum of the entropies of each tag given the tag after it, by one forward recursion (Hernando et al. 2005,
     https://doi.org/10.1109/TIT.2005.850223). No term is negative, so nothing cancels: log Z minus the expected score
@@ -99,6 +99,6 @@ def _log_softmax(x, axis):
     The largest score is subtracted first: `x - logsumexp(x)` has three decimals where scores are 10,000.
     """
     top = ops.max(x, axis=axis, keepdims=True)
-    centred = x - top
-    total = ops.logsumexp(centred, axis=axis, keepdims=True)
-    return centred - total, top + total
+    centered = x - top
+    total = ops.logsumexp(centered, axis=axis, keepdims=True)
+    return centered - total, top + total

@@ -27,7 +27,7 @@ class Trellis:
         first, last: `(batch, time)` bool, the first and the last real position.
         linked: `(batch, time)` bool, real positions with a real one before them: a transition leads here.
         continues: `(batch, time)` bool, real positions with a real one after them: a transition leads on.
-        offset: `(batch,)`, what `centred` subtracted from the score of every path; None before that.
+        offset: `(batch,)`, what `centered` subtracted from the score of every path; None before that.
     """
 
     def __init__(self, chain):
@@ -78,7 +78,7 @@ class Trellis:
         """A copy with other emissions, which must be 0 where masked."""
         return self.replace(emissions=emissions, offset=None)
 
-    def centred(self):
+    def centered(self):
         """A copy whose largest scores are 0: the same distribution over paths, with fewer digits lost to rounding."""
         if self.offset is not None:
             return self

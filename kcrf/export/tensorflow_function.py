@@ -61,7 +61,7 @@ def _confidences(chain, scheme, tags):
     """Factors `(batch, time)`; their product over a span of the best path is the probability of the span."""
     marginals = crf.marginals(chain)
     onward = tf.maximum(chain.emissions, crf.FORBIDDEN) + crf.log_sums_onward(chain)
-    # Real positions from left to right, then the masked ones: the neighbours of a position are next to it.
+    # Real positions from left to right, then the masked ones: the neighbors of a position are next to it.
     order = tf.argsort(tf.cast(~chain.mask, "int32"), axis=1, stable=True)
     tags, marginals, onward, real = (
         tf.gather(x, order, axis=1, batch_dims=1) for x in (tags, marginals, onward, chain.mask)

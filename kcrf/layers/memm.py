@@ -5,7 +5,7 @@ From left to right the scores of the first tag are its emissions, those of any l
 the transitions out of the tag before; from right to left the same with the transitions into the tag after. Loss and
 decoding take the mean of both directions' log probabilities. This is the definition of bert4keras.
 
-The normaliser of a position depends on one neighbour's tag, so it can be moved into that neighbour's emissions. The
+The normalizer of a position depends on one neighbor's tag, so it can be moved into that neighbor's emissions. The
 model then is a CRF (`equal_crf`), whose Viterbi and marginals decode it exactly.
 """
 
@@ -55,8 +55,8 @@ def _folded(emissions, mask, transitions):
     alone = emissions - ops.logsumexp(emissions, axis=-1, keepdims=True)
     from_left = ops.where(before[:, :, None], halves, alone)
     from_right = ops.where(behind[:, :, None], halves, alone)
-    owed_left = _shift(_normalisers(halves, transitions), -1, 0.0)  # the normalizer of the next position
-    owed_right = _shift(_normalisers(halves, ops.transpose(transitions)), 1, 0.0)
+    owed_left = _shift(_normalizers(halves, transitions), -1, 0.0)  # the normalizer of the next position
+    owed_right = _shift(_normalizers(halves, ops.transpose(transitions)), 1, 0.0)
     owed = ops.where(behind[:, :, None], owed_left, 0.0) + ops.where(before[:, :, None], owed_right, 0.0)
     folded = ops.where(forbidden, crf.FORBIDDEN, (from_left + from_right - owed) / 2.0)
     return _take(folded, ops.argsort(order, axis=1))
@@ -68,7 +68,7 @@ class MaximumEntropyMarkovModel(ConditionalRandomField):
 
     Returns its inputs as `ConditionalRandomField` does, with the same masks, and has the same methods. `decode`,
     `top_k`, `marginals` and `entropy` are those of the CRF `equal_crf`. Masked positions are removed. Unknown
-    (negative) tags have no loss, and their neighbours are scored as at the edge of a sentence: the loss is a sum of
+    (negative) tags have no loss, and their neighbors are scored as at the edge of a sentence: the loss is a sum of
     cross-entropies of known tags, and does not sum over paths.
 
     Args:
@@ -149,14 +149,14 @@ class MaximumEntropyMarkovModel(ConditionalRandomField):
         tags = _take(ops.where(mask, ops.cast(sparse_labels(y_true, y_pred), "int32"), -1), order)
         beside = _shift(
             tags, -1 if go_backwards else 1, -1
-        )  # the neighbour's tag, negative if there is none or it is unknown
+        )  # the neighbor's tag, negative if there is none or it is unknown
         history = self._history(ops.maximum(beside, 0), go_backwards)
         scores = ops.where((beside >= 0)[:, :, None], (emissions + history) / 2.0, emissions)
         gold = ops.take_along_axis(scores, ops.maximum(tags, 0)[:, :, None], axis=-1)[:, :, 0]
         return ops.sum(ops.where(tags >= 0, ops.logsumexp(scores, axis=-1) - gold, 0.0), axis=1)
 
     def _history(self, tags, go_backwards):
-        """The transition scores that a neighbour's tag adds at each position, `(batch, time, tags)`."""
+        """The transition scores that a neighbor's tag adds at each position, `(batch, time, tags)`."""
         if self.hidden_dim is None:
             return ops.take(ops.transpose(self.trans) if go_backwards else self.trans, tags, axis=0)
         factors = (self.r_trans, self.l_trans) if go_backwards else (self.l_trans, self.r_trans)
@@ -222,7 +222,7 @@ def _shift(x, by, fill):
     return ops.pad(x[:, :-1] if by > 0 else x[:, 1:], padding, constant_values=fill)
 
 
-def _normalisers(scores, transitions):
+def _normalizers(scores, transitions):
     """logsumexp over j of `scores[b, t, j] + transitions[i, j]`, `(batch, time, tags i)`, tag by tag to save memory."""
 
     def step(state, row):

@@ -75,9 +75,9 @@ def build_transformer_model(
         model: "bert", "roberta" (wwm, MacBERT and others with BERT's names), "ernie", "albert", "electra" or "nezha".
         application: "encoder".
         return_keras_model: `False` returns the `Transformer`, which has `.model`. Defaults to `True`.
-        skip_top_layers: Number of top layers that are freshly initialised instead of loaded, an int, as in Zhang et al.
+        skip_top_layers: Number of top layers that are freshly initialized instead of loaded, an int, as in Zhang et al.
             2021, "Revisiting Few-sample BERT Fine-tuning", https://arxiv.org/abs/2006.05987. Defaults to 0.
-        skip_pooler: Whether the pooler is freshly initialised too. Defaults to `skip_top_layers > 0`.
+        skip_pooler: Whether the pooler is freshly initialized too. Defaults to `skip_top_layers > 0`.
         skip: More weights not to load: regular expressions, searched in variable paths such as
             `Transformer-0-FeedForward/output/kernel` and in checkpoint names. Defaults to none.
         ignore_invalid_weights: Whether to accept a checkpoint that does not fit. Weights that it lacks, or has in

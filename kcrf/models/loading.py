@@ -1,4 +1,4 @@
-"""Loads checkpoints into the encoder of a model, and re-initialises its top layers.
+"""Loads checkpoints into the encoder of a model, and re-initializes its top layers.
 
 The encoder is found by the names of its layers: in the model that `build_transformer_model` returned, in one with a CRF
 on top, in one that Keras loaded from a file.
@@ -69,7 +69,7 @@ class LoadReport:
         problems += [f"{name} changes hidden states, and the configuration has no place for it" for name in self.needed]
         if problems:
             no_pooler = any("/pooler/" in name for name in self.missing)
-            advice = "; skip_pooler=True, --skip-pooler, re-initialises the pooler" if no_pooler else ""
+            advice = "; skip_pooler=True, --skip-pooler, re-initializes the pooler" if no_pooler else ""
             unused = _shortened(self.unused) or "none"
             raise ValueError(
                 f"{self.source}: {_shortened(problems)}. Nothing was loaded; ignore_invalid_weights=True leaves such "
@@ -173,7 +173,7 @@ def _sort_out(names, variables, skipped, source, report):
 
 
 def reinitialize(model: Any, top_layers: int = 0, pooler: bool | None = None, prefix: str = "") -> Any:
-    """Re-initialises the weights of the top layers of an encoder, in place.
+    """Re-initializes the weights of the top layers of an encoder, in place.
 
     Kernels are drawn from TruncatedNormal(0.02), or the configuration's `initializer_range`, each with its own
     seed. Biases become 0, LayerNorm's gamma 1 and beta 0. Source: Zhang et al. 2021, https://arxiv.org/abs/2006.05987,
@@ -182,19 +182,19 @@ def reinitialize(model: Any, top_layers: int = 0, pooler: bool | None = None, pr
     Args:
         model: Any model with one of our encoders in it.
         top_layers: Number of transformer layers, from the top. Defaults to 0.
-        pooler: Whether to re-initialise the pooler too. Defaults to `top_layers > 0`, where there is a pooler.
+        pooler: Whether to re-initialize the pooler too. Defaults to `top_layers > 0`, where there is a pooler.
         prefix: The prefix of the encoder's layer names. Defaults to "".
 
     Returns:
         The paths of the variables that changed, sorted.
 
     Raises:
-        ValueError: More layers than there are, any layer of ALBERT, or nothing to re-initialise.
+        ValueError: More layers than there are, any layer of ALBERT, or nothing to re-initialize.
     """
     record, variables = encoder_record(model, prefix), variables_by_path(model)
     paths = sorted(_paths_on_top(checkpoint_names(record, variables), record.config, top_layers, pooler))
     if not paths:
-        raise ValueError(f"There must be a layer to re-initialise. Received: top_layers={top_layers}, pooler={pooler}")
+        raise ValueError(f"There must be a layer to re-initialize. Received: top_layers={top_layers}, pooler={pooler}")
     for path in paths:
         _assign(variables, path, fresh_value(path, variables[path].shape, record.config["initializer_range"]))
     if record.report is not None:

@@ -214,7 +214,7 @@ def variable_table(model: Any, optimizer: Any = None) -> "VariableTable":
     Returns:
         A list with one dict per variable: `path`, `shape` (a tuple), `multiplier` of the learning rate (None if the
         variable is frozen), `decayed`, `prior` (whether it decays towards its initial value), and `origin`: "loaded",
-        "re-initialised" or "new"; None if no checkpoint was loaded into the model. `print` shows the list as a table.
+        "re-initialized" or "new"; None if no checkpoint was loaded into the model. `print` shows the list as a table.
 
     Raises:
         ValueError: There is no optimizer, or a pattern of the optimizer matches no variable.
@@ -248,7 +248,7 @@ def _origin(path, report):
         return None
     if path in report["loaded"]:
         return "loaded"
-    return "re-initialised" if path in report["reinitialized"] else "new"
+    return "re-initialized" if path in report["reinitialized"] else "new"
 
 
 def load_report(model):

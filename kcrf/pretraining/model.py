@@ -36,7 +36,7 @@ def start_positions(transformer):
     """Gives the embeddings of positions of a new model sinusoids to start from, of the size of random ones.
 
     The step from one position to the next is then the same linear map everywhere, so that attention learns to look at
-    neighbours much earlier than from random vectors, of which each pair has to be learnt by itself. Source of the
+    neighbors much earlier than from random vectors, of which each pair has to be learned by itself. Source of the
     sinusoids: Vaswani et al., 2017, https://arxiv.org/abs/1706.03762.
     """
     embeddings = transformer.layers[transformer.config["prefix"] + "Embedding-Position"].embeddings

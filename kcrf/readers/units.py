@@ -16,7 +16,7 @@ class Window(NamedTuple):
         positions: `(units,)`, where in the inputs each of its units is, ascending.
         first: The number of its first unit, counted in the text.
         keep: The numbers `(start, stop)` of the units whose tags are taken from this window; those before and after
-            them are context, and belong to its neighbours.
+            them are context, and belong to its neighbors.
     """
 
     inputs: dict

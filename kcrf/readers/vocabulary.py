@@ -1,4 +1,4 @@
-"""The numbers of characters and of pairs of neighbours."""
+"""The numbers of characters and of pairs of neighbors."""
 
 import unicodedata
 from collections import Counter
@@ -28,7 +28,7 @@ def fold_text(text):
 
 
 class Vocabulary:
-    """The numbers of characters and of pairs of neighbours. 0 is padding, 1 is for all that are not listed.
+    """The numbers of characters and of pairs of neighbors. 0 is padding, 1 is for all that are not listed.
 
     Args:
         characters: List of folded characters.

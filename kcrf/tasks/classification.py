@@ -167,7 +167,7 @@ def _numbers(user: Any, parts: Any) -> DataFacts:
 
 
 def _check_for_numbers(examples: list[Example]) -> None:
-    """Refuses the first label that is no number where nearly all are: without it, they would be learnt as numbers."""
+    """Refuses the first label that is no number where nearly all are: without it, they would be learned as numbers."""
     not_numbers = [example for example in examples if as_number(example.label) is None]
     numbers = [example.label for example in examples if as_number(example.label) is not None]
     if not_numbers and len(not_numbers) <= len(examples) / 10 and have_decimals(numbers):

@@ -100,7 +100,7 @@ def _shown(total):
 
 
 def _print_note(config, texts):
-    print_note(f"{len(texts):,} texts are labelled by the teacher, {config.teacher.teacher}")
+    print_note(f"{len(texts):,} texts are labeled by the teacher, {config.teacher.teacher}")
 
 
 class _TagTeacher:

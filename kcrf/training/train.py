@@ -126,7 +126,7 @@ def train_classifier(
 
     Args:
         settings: `Settings`. Without `labels`, they are those of `train`; without a `metric`, labels that are numbers
-            with decimals are learnt as numbers (regression).
+            with decimals are learned as numbers (regression).
         train, valid, test: Lists of `kcrf.corpora.Example`s, or of `(text, label)` or `(text, text_b, label)`.
         out, progress, overwrite: As for `train_tagger`.
         unlabelled: As for `train_tagger`; for pairs, tuples of two strings.

@@ -271,7 +271,7 @@ def test_skipped_layers_are_fresh_and_each_kernel_is_its_own(bert):
     report = transformer.model.kcrf_load_report
     assert len(report.reinitialized) == len(fresh) and "bert/pooler/dense/kernel" in report.skipped
     origins = {row["path"]: row["origin"] for row in variable_table(transformer.model, Adam())}
-    assert origins["Embedding-Token/embeddings"] == "re-initialised" and origins["Embedding-Norm/gamma"] == "loaded"
+    assert origins["Embedding-Token/embeddings"] == "re-initialized" and origins["Embedding-Norm/gamma"] == "loaded"
 
 
 def test_a_model_without_checkpoint_has_kernels_of_its_own_too(bert):

@@ -78,7 +78,7 @@ def test_gold_that_would_be_misread_is_refused_by_line(tmp_path, data, message):
         read_segmented(write(tmp_path, data.encode()))
 
 
-def test_word_classes_are_recognised_and_taken_off_where_asked(tmp_path):
+def test_word_classes_are_recognized_and_taken_off_where_asked(tmp_path):
     """CTB writes 第六_OD, PKU 充满/v with brackets around compounds. A tenth of the words may lack their class."""
     path = write(tmp_path, "第六_OD 届_M 会议_NN-SHORT\n在_P 北京_NR 。_PU\n\n开幕_VV 了_AS 好 今天_NT\n".encode())
     with pytest.raises(
@@ -300,7 +300,7 @@ SCHEMES = {
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_every_scheme_is_recognised_by_its_tags(tmp_path, scheme):
+def test_every_scheme_is_recognized_by_its_tags(tmp_path, scheme):
     text = rows("a b c d e f g h i j", SCHEMES[scheme])
     assert [sentence.spans for sentence in conll(tmp_path, text * 2)] == [SPANS, SPANS]
 

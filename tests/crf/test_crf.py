@@ -196,7 +196,7 @@ def test_a_tag_is_not_lost_where_all_that_can_be_reached_is_unlikely():
 
 
 @pytest.mark.once
-def test_a_sentence_that_has_no_legal_path_has_numbers_and_leaves_its_neighbours_alone():
+def test_a_sentence_that_has_no_legal_path_has_numbers_and_leaves_its_neighbors_alone():
     case = Case(3, 4, 2, "right", boundary=True, batch=2)
     case.mask[:] = [[True, False, False, False], [True] * 4]  # the first one takes no step, and all steps are forbidden
     case.transitions[0], case.start[1] = crf.FORBIDDEN, crf.FORBIDDEN  # out of tag 0, which alone may be the first

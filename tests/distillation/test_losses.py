@@ -105,7 +105,7 @@ def test_a_teacher_gives_nothing_to_what_the_student_forbids():
     assert (ops.convert_to_numpy(losses) < 50).all()
 
 
-def test_tags_without_a_crf_are_learnt_one_by_one():
+def test_tags_without_a_crf_are_learned_one_by_one():
     teacher, student = (random.normal(size=(3, LONGEST, SIZE)) for _ in range(2))
     p = np.where(MASK[:, :, None], np.exp(log_softmax(teacher / 2)), 0.0)
     found = TagDistillationLoss(0.7, 2.0)(target(GOLD, p, np.zeros((3, SIZE, SIZE))), student.astype("float32"))
@@ -117,7 +117,7 @@ def test_tags_without_a_crf_are_learnt_one_by_one():
     assert_allclose(ops.convert_to_numpy(found), np.mean(losses), **RELAXED)
 
 
-def test_labels_and_numbers_are_learnt_where_they_are_known_and_from_the_teacher_everywhere():
+def test_labels_and_numbers_are_learned_where_they_are_known_and_from_the_teacher_everywhere():
     teacher, student = random.normal(size=(2, 4, 3))
     p = np.exp(log_softmax(teacher / 3))
     labels = [2, -1, 0, -1]

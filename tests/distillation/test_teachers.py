@@ -109,7 +109,7 @@ def test_other_units_are_refused_before_the_teacher_begins(teacher, tmp_path, ca
     }.items():
         with pytest.raises(ValueError, match=f"into the same windows; .* Received: {received}"):
             train_tagger(student, [*known, Sentence(text, [])], known, out=tmp_path / "student")
-        assert "labelled by the teacher" not in capsys.readouterr().err
+        assert "labeled by the teacher" not in capsys.readouterr().err
         assert not (tmp_path / "student").exists()
 
 

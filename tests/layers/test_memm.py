@@ -96,7 +96,7 @@ def test_low_rank_losses_are_those_of_the_product():
     assert full.l_trans is None and full.r_trans is None
 
 
-def test_unknown_tags_cost_nothing_and_tell_their_neighbours_nothing():
+def test_unknown_tags_cost_nothing_and_tell_their_neighbors_nothing():
     layer = built(transitions=TRANSITIONS)
     tags = np.where(random.random(TAGS.shape) < 0.4, -1, TAGS)
     y_pred = layer(EMISSIONS, mask=MASK)

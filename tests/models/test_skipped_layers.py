@@ -176,7 +176,7 @@ def test_reinitialize_draws_top_layers_and_pooler_of_a_model_with_something_on_t
     assert encoder.kcrf_load_report.reinitialized == set(changed)
     assert not encoder.kcrf_load_report.loaded & set(changed)
     assert reinitialize(model, pooler=True) == ["Pooler-Dense/bias", "Pooler-Dense/kernel"]
-    with pytest.raises(ValueError, match="There must be a layer to re-initialise. Received: top_layers=0, pooler=None"):
+    with pytest.raises(ValueError, match="There must be a layer to re-initialize. Received: top_layers=0, pooler=None"):
         reinitialize(model)
     with pytest.raises(ValueError, match="Needs a model of `build_transformer_model`. Received: none with prefix=''"):
         reinitialize(keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)]), top_layers=1)

@@ -410,7 +410,7 @@ def test_only_loaded_variables_are_pulled_back(on_model):
     optimizer = AdamWeightDecay.from_config(optimizer.get_config())
     optimizer.build(model.trainable_variables)
     pulled = [path_of(v) for v, p in zip(model.trainable_variables, optimizer._priors, strict=True) if p is not None]
-    assert pulled == ["Embedding-Token/embeddings"]  # the others are frozen, re-initialised or new
+    assert pulled == ["Embedding-Token/embeddings"]  # the others are frozen, re-initialized or new
 
 
 def test_a_model_without_report_cannot_name_its_loaded_variables():

@@ -133,7 +133,7 @@ def test_the_table_tells_what_each_variable_gets():
     assert [row["multiplier"] for row in rows] == [None, None, 1, 1, 1, 1, 100, 100]
     assert [row["decayed"] for row in rows] == [False, False, True, False, True, False, True, False]
     assert [row["prior"] for row in rows] == [False, False, True, True, False, False, False, False]
-    assert [row["origin"] for row in rows][2:5] == ["loaded", "loaded", "re-initialised"]
+    assert [row["origin"] for row in rows][2:5] == ["loaded", "loaded", "re-initialized"]
 
 
 def test_a_report_on_a_layer_speaks_for_the_models_around_it():

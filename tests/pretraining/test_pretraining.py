@@ -127,7 +127,7 @@ def test_static_and_held_out_masks_stay():
 
 
 @pytest.mark.once
-def test_what_follows_from_its_neighbours_is_learnt(text, tmp_path):
+def test_what_follows_from_its_neighbors_is_learned(text, tmp_path):
     """Guessing by frequency costs more than 2 nats and is right one time in four."""
     settings = replace(TINY, steps=300, every=150, mask="tokens", batch_size=32)
     rows = pretrain(settings, [text], tmp_path / "bert")

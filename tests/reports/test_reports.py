@@ -274,7 +274,7 @@ def test_the_difference_of_two_runs_comes_with_its_interval_and_a_word_on_noise(
     assert "lie between +0.0000 and" in page.text and "within the noise of so few sentences" in page.text
 
 
-def test_mistakes_and_calibration_have_the_colour_of_their_run(run_dir):
+def test_mistakes_and_calibration_have_the_color_of_their_run(run_dir):
     page = report(run_dir, copy_of(run_dir, "second"))
     styles = [attributes["style"] for attributes in page.attributes if attributes.get("style", "").startswith("--run")]
     assert styles == ["--run:var(--run-1)", "--run:var(--run-2)"] * 4  # transitions, mistakes, sentences, calibration
@@ -465,11 +465,11 @@ def test_a_line_stands_where_its_values_are():
 
 def test_a_heat_map_crosses_out_what_is_illegal_and_frames_what_wins():
     scheme = bmes()
-    learnt = np.where(scheme.allowed_transitions, 1.0, -1.0)
-    assert heat_map("t", learnt, scheme.labels, scheme.allowed_transitions).count('class="cross"') == 8
-    assert 'class="framed"' not in heat_map("t", learnt, scheme.labels, scheme.allowed_transitions)
-    learnt[0, 2], learnt[2, 2:] = 1.5, 2.0  # s to m is above s to b, though not above what leaves m
-    assert heat_map("t", learnt, scheme.labels, scheme.allowed_transitions).count('class="framed"') == 1
+    learned = np.where(scheme.allowed_transitions, 1.0, -1.0)
+    assert heat_map("t", learned, scheme.labels, scheme.allowed_transitions).count('class="cross"') == 8
+    assert 'class="framed"' not in heat_map("t", learned, scheme.labels, scheme.allowed_transitions)
+    learned[0, 2], learned[2, 2:] = 1.5, 2.0  # s to m is above s to b, though not above what leaves m
+    assert heat_map("t", learned, scheme.labels, scheme.allowed_transitions).count('class="framed"') == 1
     shares = re.findall(r"var\(--(warm|cold)\) (\d+)%", heat_map("t", [[2.0, -1.0], [0.5, 0.0]], "ab"))
     assert shares == [("warm", "100"), ("cold", "50"), ("warm", "25"), ("cold", "0")]
 

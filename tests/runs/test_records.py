@@ -40,7 +40,7 @@ def test_longer_training_is_advised_only_while_the_scores_improve(scores, end):
     assert last_advice(log, None, []) == fault + end
 
 
-def test_a_run_that_recognizes_nothing_is_not_called_learnt():
+def test_a_run_that_recognizes_nothing_is_not_called_learned():
     log = [{**ROW, "epoch": epoch, "emission_gap": 1.0, "valid_f": 0.0} for epoch in (1, 2)]
     assert "while the validation score is 0: train for longer" in last_advice(log, None, [])
     assert "look learned: nothing to do" in last_advice([*log, {**log[0], "epoch": 3, "valid_f": 0.4}], None, [])

@@ -149,7 +149,7 @@ def test_texts_may_be_iterated_once(tmp_path):
 
 
 @pytest.mark.once
-def test_pairs_are_learnt_on_a_bert(bert, tmp_path):
+def test_pairs_are_learned_on_a_bert(bert, tmp_path):
     settings = Settings(**{**QUICK, "epochs": 20}, bert=str(bert), metric="f")
     _, scores = train_classifier(settings, PAIRS[:80], PAIRS[:16], out=tmp_path / "run")
     assert scores["valid"]["accuracy"] == 1
@@ -161,8 +161,8 @@ def test_pairs_are_learnt_on_a_bert(bert, tmp_path):
 
 
 @pytest.mark.once
-def test_numbers_are_learnt_in_their_own_units(tmp_path):
-    """Far from 0 and wide: without standardising, the loss would not be finite or the rate too small."""
+def test_numbers_are_learned_in_their_own_units(tmp_path):
+    """Far from 0 and wide: without standardizing, the loss would not be finite or the rate too small."""
     train = [(text, str(5000.5 + 300 * (label == "good"))) for text, label in PARTS["train"]]
     settings = Settings(**{**SCRATCH, "epochs": 8})
     classifier, scores = train_classifier(settings, train, train, out=tmp_path / "run")
@@ -289,7 +289,7 @@ REFUSED = {
 
 @pytest.mark.once
 @pytest.mark.parametrize("case", REFUSED)
-def test_data_that_cannot_be_learnt_are_refused_and_nothing_is_left(case, tmp_path):
+def test_data_that_cannot_be_learned_are_refused_and_nothing_is_left(case, tmp_path):
     train, valid, settings, message = REFUSED[case]
     with pytest.raises(ValueError, match=message):
         train_classifier(Settings(**{**SCRATCH, **settings}), train, valid, out=tmp_path / "run")
@@ -361,7 +361,7 @@ def test_names_of_columns_that_may_have_been_read_as_an_example_are_pointed_out(
     [(("3.5", "4"), 16, "accuracy"), (("no", "yes", "maybe"), 2, "accuracy"), (("no", "yes"), 1, "f")],
 )
 def test_the_predictions_of_a_run_are_scored_as_in_the_run(names, valid, metric, tmp_path, capsys):
-    """Labels that are numbers, but were learnt as names; labels of which the held-out part has none."""
+    """Labels that are numbers, but were learned as names; labels of which the held-out part has none."""
     train = [(f"it is a film {i}", names[i % len(names)]) for i in range(16)]
     settings = Settings(**{**SCRATCH, "epochs": 1, "learning_rate": 1e-9}, metric=metric)
     _, scores = train_classifier(settings, train, train[:valid], out=tmp_path / "run")
@@ -605,7 +605,7 @@ def test_a_fresh_pooler_is_drawn_anew(bert, tmp_path):
 @pytest.mark.parametrize(
     "pool", ["max", *(pytest.param(name, marks=pytest.mark.slow) for name in ("first", "pooler", "mean", "cnn"))]
 )
-def test_every_pool_is_learnt_in_half_precision(pool, bert, tmp_path):
+def test_every_pool_is_learned_in_half_precision(pool, bert, tmp_path):
     losses, half = [], "bfloat16" if backend_name() == "jax" else "float16"  # JAX has no float16 on CPUs
     for precision in ("float32", half):
         settings = Settings(**{**QUICK, "epochs": 2}, bert=str(bert), pool=pool, precision=precision)
@@ -763,7 +763,7 @@ def test_a_seed_that_diverges_counts_as_failed_and_the_others_stand(tmp_path, ca
 
 
 @pytest.mark.once
-def test_runs_that_learnt_nothing_are_named():
+def test_runs_that_learned_nothing_are_named():
     labels = {"x": {"true": 6}, "y": {"true": 4}}
     of_accuracy = lambda accuracy: {"valid": {"accuracy": accuracy, "examples": 10, "labels": labels}}  # noqa: E731
     assert failed_runs({0: of_accuracy(0.6), 1: of_accuracy(0.7), 2: of_accuracy(0.1)}) == [0, 2]

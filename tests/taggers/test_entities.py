@@ -1,4 +1,4 @@
-"""Entities from CoNLL files to spans with confidences: recogniser, command line, readers, unusual data."""
+"""Entities from CoNLL files to spans with confidences: recognizer, command line, readers, unusual data."""
 
 import json
 import shutil

@@ -100,7 +100,7 @@ def bert(tmp_path_factory):
 
 
 def examples(part):
-    """Labelled texts: the type of the first name."""
+    """Labeled texts: the type of the first name."""
     return [(sentence.text, sentence.spans[0][2]) for sentence in part]
 
 

@@ -197,7 +197,7 @@ def test_one_text_where_several_are_expected_is_refused(segmenter):
 
 @pytest.mark.once
 def test_words_of_the_held_out_part_are_out_of_vocabulary(tmp_path):
-    """A word of `valid` that `train` lacks is unknown: the model never learnt it."""
+    """A word of `valid` that `train` lacks is unknown: the model never learned it."""
     corpus = load_mini()
     train, valid = [["今天", "天气", "好"]] * 8, corpus.valid[:6]
     tagger, scores = train_segmenter(Settings(**TINY), train, valid, valid, out=tmp_path / "run")

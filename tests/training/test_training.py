@@ -208,7 +208,7 @@ def test_every_variable_gets_the_rate_and_the_decay_it_should(bert, tmp_path):
         assert row["decayed"] == (part != "CRF" and not re.search("Norm|bias", path))
         assert row["prior"] == (row["origin"] == "loaded")
         loaded = part in ("Embedding-", "Transformer-0-")
-        assert row["origin"] == ("loaded" if loaded else "re-initialised" if part == "Transformer-1-" else "new")
+        assert row["origin"] == ("loaded" if loaded else "re-initialized" if part == "Transformer-1-" else "new")
     assert model.get_layer("CRF").lr_multiplier == 50
     rate = model.optimizer._learning_rate
     assert [round(float(rate(step)) / 5e-5, 6) for step in (0, 5, 10, 55, 100)] == [0, 0.5, 1, 0.5, 0]
