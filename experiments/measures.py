@@ -148,7 +148,6 @@ def _zero_start():
 
 
 def _measures(corpus, tagger, scores, parts, folder):
-    from kcrf.metrics import advice
     from kcrf.runs import read_run
 
     record, metric = read_run(folder), CLASSIFIED[corpus][-1] if corpus in CLASSIFIED else "f"
@@ -165,13 +164,10 @@ def _measures(corpus, tagger, scores, parts, folder):
     if "transition_size" in last:
         measures |= {
             "size_over_gap": round(last["transition_size"] / last["emission_gap"], 4),
+            "illegal_above_legal": round(last["illegal_above_legal"] / _illegal(tagger.scheme), 4),
             "multiplier": last["lr_multiplier"],
-            "advice": advice(last),
+            "advice": tagger.advice,
         }
-    if last.get("illegal"):
-        measures["illegal_above_legal"] = round(last["illegal_above_legal"] / last["illegal"], 4)
-    elif "illegal_above_legal" in last:
-        measures["illegal_above_legal"] = int(last["illegal_above_legal"]) / _illegal(tagger.scheme)
     if record.settings["constraints"]:
         return measures
     constrained = _constrained(tagger, folder).scores(parts[-1])["f"] or 0.0

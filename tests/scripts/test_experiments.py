@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))  # `python -m pytest` does so, `pytest` does not
 
 from experiments import table  # noqa: E402
-from experiments.claim import Claim, Grid, crossed, load_claims  # noqa: E402
+from experiments.claim import Claim, Grid, Run, crossed, load_claims  # noqa: E402
 from experiments.measures import settings_of  # noqa: E402
 from experiments.runner import Context, measure_claim  # noqa: E402
 from experiments.store import Results  # noqa: E402
@@ -186,6 +186,40 @@ def test_the_runs_of_a_claim_have_settings_that_exist(name):
         arms = (comparison.second,) if isinstance(comparison.second, str) else comparison.second
         compared = {(cell, arm) for cell in comparison.cells for arm in (comparison.first, *arms)}
         assert compared <= names or type(comparison) is not Comparison
+
+
+def small(settings):
+    """The settings with a few sentences and steps."""
+    few = {"sentences": 24, "epochs": 1, "batch_size": 8} | ({"bert_layers": 1} if "bert" in settings else {})
+    changed = {**settings, **few}
+    if "before" in settings:
+        changed["before"] = {**settings["before"], **few}
+    if "pretraining" in settings:
+        changed["pretraining"] = tuple({**stage, "steps": 2, "length": 16} for stage in settings["pretraining"])
+    return changed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "cell", "arm"),
+    [
+        ("c01", "People's Daily, 1 layer, 1e-5", "x1, zeros"),
+        ("c03", "BiLSTM", "softmax"),
+        ("c09", "Weibo", "after ChnSentiCorp"),
+        ("c12", "ChnSentiCorp", "static"),
+        ("c12", "ChnSentiCorp", "selected by entropy"),
+        ("c14", "People's Daily", "softmax, teacher"),
+        ("c15", "People's Daily, 100 sentences", "4 copies"),
+        ("o4", "PKU, 100 sentences", "linear"),
+    ],
+)
+def test_each_kind_of_run_can_be_measured(name, cell, arm, shared_data, tmp_path):
+    grids = CLAIMS[name].grids
+    cells, arms = ({k: v for grid in grids for k, v in getattr(grid, part).items()} for part in ("cells", "arms"))
+    run = Run(cell, arm, 0, small({**cells[cell], **arms[arm]}))
+    where = Context(shared_data, tmp_path, {"chinese": shared_data / "checkpoints/zh_small_bert"})
+    measures = CLAIMS[name].measure(run, where)
+    assert 0 <= measures["score"] <= 1 and all(np.isfinite(measures["losses"]))
 
 
 def test_the_readme_is_what_the_results_say():
