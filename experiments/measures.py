@@ -21,6 +21,16 @@ from experiments.results import trained
 __all__ = ["settings_of", "train_and_score"]
 
 FOR_RUNNER = ("corpus", "sentences", "start", "before", "pretraining", "teacher", "word_vectors", "bert")
+DIVERGED = {
+    "score": 0.0,
+    "constrained_score": 0.0,
+    "valid": [0.0],
+    "losses": [1e9],
+    "failed": 1,
+    "illegal_above_legal": 1.0,
+    "diverged": 1,
+    "advice": "training diverged",
+}
 
 
 def train_and_score(run, context):
@@ -34,13 +44,19 @@ def train_and_score(run, context):
         A dict with `score`, the F1 or the metric of the corpus on the test set; `valid`, the same by epoch on the
         validation set; `losses` by epoch; `failed`, 1 if the score is that of a constant answer or lower; for a CRF
         `illegal_above_legal`, a fraction of the illegal transitions, `size_over_gap`, `multiplier` and the `advice` of
-        the monitor; for taggers `constrained_score`, with illegal transitions forbidden in decoding only.
+        the monitor; for taggers `constrained_score`, with illegal transitions forbidden in decoding only. A run that
+        diverges has `diverged` 1 and the score 0.
     """
+    from kcrf.runs import DivergedError
+
     settings = run.settings
     parts = sample_of(context.data, settings["corpus"], settings.get("sentences"), run.seed)
     user = settings_of(run, **_files_of(run, parts, context))
     more = {"progress": _zero_start()} if settings.get("start") == "zeros" else {}
-    tagger, scores, _ = trained(user, parts, context.folder / "run", **more)
+    try:
+        tagger, scores, _ = trained(user, parts, context.folder / "run", **more)
+    except DivergedError:
+        return dict(DIVERGED)
     return _measures(settings["corpus"], tagger, scores, parts, context.folder / "run")
 
 

@@ -4,7 +4,15 @@ from experiments.claim import Claim, Grid, Stored
 from experiments.claims.c02_four_heads_on_one_layer import ARMS
 from experiments.verdicts import Comparison, measure
 
-COMMON = {"corpus": "pfr199801", "sentences": 1000, "width": 128, "lexicon": False, "epochs": 10, "constraints": False}
+COMMON = {
+    "corpus": "pfr199801",
+    "sentences": 1000,
+    "width": 128,
+    "lexicon": False,
+    "ngrams": False,
+    "epochs": 10,
+    "constraints": False,
+}
 CELLS = {name: {**COMMON, "encoder": name.lower()} for name in ("CNN", "BiLSTM")}
 
 CLAIM = Claim(

@@ -14,7 +14,7 @@ from experiments.measures import settings_of
 from experiments.verdicts import Comparison
 
 SMALL = {"encoder": "cnn", "width": 64, "depth": 1, "character_width": 64, "bigram_width": 32, "lexicon": False,
-         "dropout": 0.1, "epochs": 10, "batch_size": 16, "constraints": False}  # fmt: skip
+         "ngrams": False, "dropout": 0.1, "epochs": 10, "batch_size": 16, "constraints": False}  # fmt: skip
 COMMON = {"corpus": "pfr199801", "sentences": 300, **SMALL}
 CELLS = {
     "SGD": {**COMMON, "optimizer": "SGD", "learning_rate": 2e-3, "clipnorm": None},
@@ -54,12 +54,13 @@ def train_and_score(run, context):
 def _fitted(plan, trainer, run):
     """The model after training, its CRF, and the loss by epoch, NaN if it diverged."""
     from kcrf.backend import keras, set_random_seed
+    from kcrf.taggers.networks import crf_of
     from kcrf.training.callbacks import EpochBatches
 
     config = plan.config
     set_random_seed(run.seed)
     model = trainer.build(config, plan.reader)
-    model, layer = _plain(model) if run.settings.get("plain") else (model, model.layers[-1])
+    model, layer = _plain(model) if run.settings.get("plain") else (model, crf_of(model))
     optimizer = getattr(keras.optimizers, run.settings["optimizer"])
     clipped = {"global_clipnorm": run.settings["clipnorm"]}
     model.compile(optimizer(config.optimizer.learning_rate, **clipped), loss=layer.sparse_loss)
@@ -77,15 +78,15 @@ def _plain(model):
     """The model with a CRF whose multiplier scales the gradient too, and this CRF."""
     from kcrf.backend import keras, ops
     from kcrf.layers import ConditionalRandomField
-    from kcrf.taggers.networks import mask_of
+    from kcrf.taggers.networks import crf_of
 
     class PlainCRF(ConditionalRandomField):
         def _effective(self, stored, allowed):
             return self.multiplier * ops.convert_to_tensor(stored)
 
-    detached = model.layers[-1]
+    detached = crf_of(model)
     layer = PlainCRF(detached.lr_multiplier, name="CRF")
-    plain = keras.Model(model.input, layer(model.get_layer("Emissions").output, mask=mask_of(model.input)))
+    plain = keras.Model(model.input, layer(detached.input[0], mask=detached.input[1]))
     layer.set_weights(detached.get_weights())
     return plain, layer
 

@@ -222,6 +222,13 @@ def test_each_kind_of_run_can_be_measured(name, cell, arm, shared_data, tmp_path
     assert 0 <= measures["score"] <= 1 and all(np.isfinite(measures["losses"]))
 
 
+@pytest.mark.slow
+def test_a_run_that_diverges_is_a_failed_run(shared_data, tmp_path):
+    cell = {**CLAIMS["c03"].grids[0].cells["CNN"], "learning_rate": 1e12}
+    measures = CLAIMS["c03"].measure(Run("CNN", "", 0, small(cell)), Context(shared_data, tmp_path, {}))
+    assert (measures["score"], measures["failed"], measures["diverged"]) == (0, 1, 1)
+
+
 def test_the_readme_is_what_the_results_say():
     assert table.README.read_text(encoding="utf-8") == table.readme(CLAIMS), (
         "run `python -m experiments table` and commit README.md"
