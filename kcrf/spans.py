@@ -66,6 +66,8 @@ def _tags_of_spans(scheme, spans, mask):
 def _pattern(scheme, length, *label):
     """The tags of a span, and the tag that would extend the span if it followed; -1 if the last tag marks the end."""
     tags, longer = (scheme.encode([(0, n, *label)], n) for n in (length, length + 1))
+    if scheme.is_of_tokens:
+        return np.array(tags), -1
     return np.array(tags), longer[length] if longer[:length] == tags else -1
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["TagScheme", "bio", "bioes", "bmes", "check_tags", "tags_to_words", "words_to_tags"]
+__all__ = ["TagScheme", "bio", "bioes", "bmes", "check_tags", "classes", "tags_to_words", "words_to_tags"]
 
 SINGLE, BEGIN, MIDDLE, END = range(4)  # bert4keras' numbers: 0 = s, 1 = b, 2 = m, 3 = e
 _MOST_VIOLATIONS = 5  # in an error message
@@ -19,11 +19,11 @@ _MOST_VIOLATIONS = 5  # in an error message
 class TagScheme:
     """The tags of a task, the rules of their order, and conversion between spans and tags.
 
-    Made by `bmes()`, `bio(types)` or `bioes(types)`.
+    Made by `bmes()`, `bio(types)`, `bioes(types)` or `classes(types)`.
 
     Attributes:
-        name: "bmes", "bio" or "bioes".
-        types: The entity types, an empty tuple for segmentation.
+        name: "bmes", "bio", "bioes" or "classes".
+        types: The entity types or the classes of tokens, an empty tuple for segmentation.
         labels: One string per tag; the tag is the index in this tuple.
         allowed_starts: `(tags,)` bool, True where a sentence may begin with the tag.
         allowed_transitions: `(tags, tags)` bool, `[i, j]` True where tag j may follow tag i.
@@ -57,6 +57,16 @@ class TagScheme:
     def __hash__(self):
         return hash((self.name, self.types))
 
+    @property
+    def is_of_tokens(self):
+        """Whether each tag is the class of its token by itself: there are no longer spans and no outside."""
+        return self.name == "classes"
+
+    @property
+    def outside(self):
+        """The tag of what is in no span: 0, or -1 (unknown) where each token has a class."""
+        return -1 if self.is_of_tokens else 0
+
     def get_config(self):
         """A dict of plain values from which `TagScheme.from_config` makes the same scheme."""
         return {"name": self.name, "types": list(self.types)}
@@ -64,7 +74,7 @@ class TagScheme:
     @classmethod
     def from_config(cls, config):
         """Makes a scheme from what `get_config` returned."""
-        makers = {"bmes": lambda types: bmes(), "bio": bio, "bioes": bioes}
+        makers = {"bmes": lambda types: bmes(), "bio": bio, "bioes": bioes, "classes": classes}
         if config.get("name") not in makers:
             raise ValueError(f"A tag scheme is one of {sorted(makers)}. Received: name={config.get('name')!r}")
         return makers[config["name"]](config["types"])
@@ -74,7 +84,8 @@ class TagScheme:
 
         Args:
             spans: `(start, end)` for segmentation, where they must cover the sentence, or `(start, end, label)` for
-                entities, where the rest is outside. Half-open, in characters, in any order, not overlapping.
+                entities, where the rest is outside, and for classes, where the rest is unknown (-1). Half-open, in
+                characters, in any order, not overlapping.
             length: The number of characters of the sentence.
 
         Returns:
@@ -94,14 +105,17 @@ class TagScheme:
             tags[start:end] = self._inside(end - start, *span[2:])
         if self.name == "bmes" and None in tags:
             raise ValueError(f"Words must cover the sentence. Received: no word at position {tags.index(None)}")
-        return [0 if tag is None else tag for tag in tags]
+        return [self.outside if tag is None else tag for tag in tags]
 
     def decode(self, tags: Sequence[int] | np.ndarray) -> list[Any]:
         """Converts tags to spans. Illegal sequences are accepted.
 
         Segmentation spans always cover the whole sentence: a word begins at s, at b and after s or e. An entity begins
-        at B or S, and at an I or E that does not continue an entity of its own type, as in conlleval.
+        at B or S, and at an I or E that does not continue an entity of its own type, as in conlleval. Of classes, each
+        token is a span; one with a negative (unknown) tag is left out.
         """
+        if self.is_of_tokens:
+            return [(i, i + 1, self.labels[tag]) for i, tag in enumerate(tags) if tag >= 0]
         if self.name == "bmes":
             starts = word_starts(tags)
             return list(zip(starts, starts[1:] + [len(tags)], strict=False))[: len(starts)]
@@ -208,6 +222,24 @@ def bioes(types: Iterable[str]) -> TagScheme:
         return [begin + 3] if length == 1 else [begin] + [begin + 1] * (length - 2) + [begin + 2]
 
     return TagScheme("bioes", tuple(types), labels, opens, transitions, closed, inside)
+
+
+def classes(types: Iterable[str]) -> TagScheme:
+    """A class for each token, such as its part of speech: tag i is the i-th class, and any tag may follow any other.
+
+    >>> scheme = classes(["NOUN", "VERB"])
+    >>> scheme.encode([(0, 1, "VERB"), (2, 3, "NOUN")], length=3)
+    [1, -1, 0]
+    >>> scheme.decode([1, -1, 0])
+    [(0, 1, 'VERB'), (2, 3, 'NOUN')]
+    """
+    labels = tuple(_checked_types(types))
+    free = np.ones(len(labels), bool)
+
+    def inside(length, label):
+        return [_type_index(labels, label)] * length
+
+    return TagScheme("classes", labels, labels, free, np.outer(free, free), free, inside)
 
 
 def check_tags(
@@ -326,7 +358,7 @@ def _word_tags(length):
 def _checked_types(types):
     types = tuple(types)
     if isinstance(types, str) or not types or len(set(types)) != len(types) or not all(types):
-        raise ValueError(f"Entity types must be distinct, non-empty strings. Received: types={types}")
+        raise ValueError(f"Types must be distinct, non-empty strings. Received: types={types}")
     return types
 
 

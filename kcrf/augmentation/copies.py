@@ -61,7 +61,8 @@ def altered_copies(
 
     Returns:
         For each item a list of augmented examples, which differ from the item and from each other. The list is shorter
-        than `copies` if the operations do not yield enough different examples.
+        than `copies` if the operations do not yield enough different examples. It is empty for sentences with unknown
+        labels.
 
     Raises:
         ValueError: `task` has no such operation, an operation needs `synonyms`, or a number is out of range.
@@ -82,6 +83,8 @@ def altered_copies(
 
 def _copies_of(number, item, count, names, seed, alter):
     copies = []
+    if isinstance(item, Sentence) and item.unknown:
+        return copies
     for copy in range(count):
         random = np.random.default_rng([seed, number, copy])
         for name in random.permutation(names).tolist():
@@ -99,7 +102,7 @@ def _alterations(task, items, share, synonyms):
     if task == "cws":
         after = [*items[1:], []]
         return lambda number, name, random: alter_words(items[number], name, share, synonyms, random, after[number])
-    pools = EntityPools(items)
+    pools = EntityPools([item for item in items if not item.unknown])
     return lambda number, name, random: alter_sentence(items[number], name, share, synonyms, random, pools)
 
 

@@ -105,7 +105,10 @@ def add_command(commands, name, summary, add_options, run):
 def add_conll_options(parser):
     """Adds the options on how to read CoNLL files and segmented text. An option left out is None."""
     parser.add_argument(
-        "--column", type=int, metavar="N", help="CoNLL column of the tags, counted from 0. [-1, the last column]"
+        "--column",
+        type=_column,
+        metavar="N",
+        help="CoNLL column of the tags, counted from 0; for CoNLL-U also UPOS or XPOS. [-1, the last column; UPOS]",
     )
     parser.add_argument(
         "--repair",
@@ -119,6 +122,16 @@ def add_conll_options(parser):
         default=None,
         help="Remove word classes from the words of segmented text, as in 充满/v or 今天_t. Only for cws. [no]",
     )
+
+
+def _column(text):
+    """The number of a column, or the name of one of CoNLL-U."""
+    if text.upper() in ("UPOS", "XPOS"):
+        return text.upper()
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a number, UPOS or XPOS. Received: {text}") from None
 
 
 def add_overwrite_option(parser):

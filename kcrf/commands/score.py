@@ -18,32 +18,35 @@ from kcrf.commands.parsers import (
 
 __all__ = ["add_score"]
 
+_MOST_PAIRS = 10
 _CONFIDENCE = re.compile(r'"(?:confidence|confidences|probabilities)": ?[\[{\d]')
 
 
 def add_score(commands):
     """Adds `kcrf score`."""
-    summary = "Score words by SIGHAN's measure (cws), entities by conlleval's (ner), labels by GLUE's (classify)."
+    summary = "Score words as SIGHAN (cws), entities as conlleval (ner), tokens (pos), labels as GLUE (classify)."
     add_command(commands, "score", summary, _add_options, _score)
 
 
 def _add_options(parser):
     parser.epilog = (
         "GOLD and PRED hold the same text. For cws: one sentence per line, words separated by blanks. For ner:\n"
-        "CoNLL or JSON lines, also one of each. For classify: columns, or JSON lines as `kcrf classify` writes them;\n"
+        "CoNLL or JSON lines, also one of each. For pos: as `kcrf train --task pos` reads them. For classify:\n"
+        "columns, or JSON lines as `kcrf classify` writes them;\n"
         "numbers with decimals are correlated. The predictions.jsonl of a run folder holds both, and so needs neither\n"
         "--task nor --gold.\n"
         "\n"
         "examples:\n"
         "  kcrf score --gold gold.txt --pred mine.txt --words training_words.txt\n"
         "  kcrf score --task ner --gold test.conll --pred tagged.jsonl\n"
+        "  kcrf score --task pos --gold test.conllu --column XPOS --pred tagged.conll --words training_words.txt\n"
         "  kcrf score --task classify --gold test.tsv --pred classified.jsonl\n"
         "  kcrf score --pred runs/people/predictions.jsonl"
     )
     parser.add_argument(
         "--task",
-        choices=["cws", "ner", "classify"],
-        help="What to score: words (cws), entities (ner) or labels of texts (classify). [cws]",
+        choices=list(_HOW),
+        help="What to score: words (cws), entities (ner), tags of tokens (pos) or labels of texts (classify). [cws]",
     )
     parser.add_argument("--gold", metavar="GOLD", help="The file with the correct words or entities.")
     parser.add_argument("--pred", required=True, metavar="PRED", help="The file to score.")
@@ -51,7 +54,7 @@ def _add_options(parser):
         "--words",
         metavar="FILE",
         help="The words of the training data, separated by blanks. Adds the recall of words that are in it (IV) and of "
-        "those that are not (OOV). Only with --task cws. [no such figures]",
+        "those that are not (OOV); for pos their accuracy. Only with --task cws and pos. [no such scores]",
     )
     add_fields_option(parser)
     add_conll_options(parser)
@@ -72,6 +75,17 @@ def _score(options):
         print(json.dumps(scores))
     else:
         print_scores(options.pred, {"all": scores})
+        _print_confusion(scores.get("confusion", ()))
+
+
+def _print_confusion(confusion):
+    """Prints the most frequent pairs of a gold and a predicted tag that differ."""
+    if confusion:
+        from rich.console import Console
+
+        from kcrf.reports import score_table
+
+        Console().print(score_table("most frequent mistakes", ["gold", "predicted", "count"], confusion[:_MOST_PAIRS]))
 
 
 def _check_gold(options):
@@ -119,8 +133,13 @@ def _read_run(options):
         if task == "cws":
             parts.append([[text[start:end] for start, end, _ in row] for text, row in zip(texts, spans)])
         else:
-            parts.append(list(map(Sentence, texts, spans)))
+            parts.append([Sentence(*item, _extents(gold)) for item, gold in zip(zip(texts, spans), run.predictions)])
     return task, *parts
+
+
+def _extents(row):
+    """Where the gold spans of a prediction are: of --task pos, the tokens that are scored."""
+    return sorted((start, end) for start, end, *_ in row["gold"])
 
 
 def _is_of_run(path):
@@ -142,18 +161,16 @@ def _read_entities(options, path):
 
 
 def _word_scores(options, gold, predicted):
-    from kcrf.corpora import read_lines
     from kcrf.metrics import segmentation_scores
     from kcrf.metrics.scores import TextMismatch
 
-    words = options.words and {word for line in read_lines(options.words) for word in line.split()}
     if len(gold) != len(predicted):
         raise ValueError(
             f"{options.pred}: needs a line for each line of the gold. Received: {len(predicted)} lines, in the gold "
             f"{len(gold)}"
         )
     try:
-        return segmentation_scores(gold, predicted, words)
+        return segmentation_scores(gold, predicted, _training_words(options))
     except TextMismatch as error:
         raise ValueError(f"{options.pred}:{error.line}: {error}") from None
 
@@ -182,7 +199,36 @@ def _entity_scores(options, gold, predicted):
     from kcrf.metrics import entity_scores
 
     _check_texts(options, "sentence", [s.text for s in gold], [s.text for s in predicted])
-    return entity_scores([sentence.spans for sentence in gold], [sentence.spans for sentence in predicted])
+    scored = [sentence.scored(other.spans) for sentence, other in zip(gold, predicted)]
+    return entity_scores([sentence.spans for sentence in gold], scored)
+
+
+def _read_tags(options, path):
+    from kcrf.corpora import read_lines, read_tagged
+
+    first = next((line for line in read_lines(path) if line.strip() and not line.startswith("#")), "")
+    has_one_tag = path != options.gold and len(first.split("\t")) == 2  # as `kcrf tag` writes it
+    return read_tagged(path, -1 if options.column is None or has_one_tag else options.column)
+
+
+def _token_scores(options, gold, predicted):
+    from kcrf.corpora.tagged import tags_of_tokens
+    from kcrf.metrics import token_scores
+
+    _check_texts(options, "sentence", *([" ".join(_tokens(s)) for s in part] for part in (gold, predicted)))
+    tags = ([tags_of_tokens(sentence) for sentence in part] for part in (gold, predicted))
+    return token_scores(list(map(_tokens, gold)), *tags, _training_words(options))
+
+
+def _tokens(sentence):
+    return [sentence.text[start:end] for start, end in sentence.tokens]
+
+
+def _training_words(options):
+    """The words in --words, a set, or None."""
+    from kcrf.corpora import read_lines
+
+    return options.words and {word for line in read_lines(options.words) for word in line.split()}
 
 
 def _label_scores(options, gold, predicted):
@@ -242,5 +288,6 @@ def _short(text):
 _HOW = {
     "cws": (_read_words, _word_scores),
     "ner": (_read_entities, _entity_scores),
+    "pos": (_read_tags, _token_scores),
     "classify": (_read_labels, _label_scores),
 }

@@ -110,23 +110,32 @@ def _best_words(text, best, as_json):
 
 def add_tag(commands):
     """Adds `kcrf tag`."""
-    summary = "Find entities: a JSON object out for each line, with the text and its entities."
+    summary = "Recognize entities (ner), or predict a class for each token (pos): JSON lines or CoNLL columns out."
     add_command(commands, "tag", summary, _add_tag_options, _tag)
 
 
 def _add_tag_options(parser):
     parser.epilog = (
-        "With --top-k the object also has `alternatives`: the K most probable analyses, each with its probability.\n\n"
+        "The model decides what is predicted. For ner, a JSON object for each line has the text and its entities;\n"
+        "with --top-k also `alternatives`: the K most probable analyses, each with its probability. For pos, a JSON\n"
+        "object has the tokens of a sentence, their tags, and the probabilities of these.\n\n"
         "examples:\n  echo 李雷住在上海。 | kcrf tag --model runs/people\n"
-        "  kcrf tag --model runs/english --input conll test.conll > found.jsonl"
+        "  kcrf tag --model runs/english --input conll test.conll > found.jsonl\n"
+        "  echo Kim slept . | kcrf tag --model runs/pos --output conll"
     )
     parser.add_argument(
         "--input",
         choices=["text", "tokens", "conll"],
-        default="text",
         help="What the input is. text: one text per line, which a model of words cuts into tokens by itself. tokens: "
-        "one sentence per line, tokens separated by blanks. conll: one token per line, in the first column, an empty "
-        "line between sentences. [%(default)s]",
+        "one sentence per line, tokens separated by spaces. conll: one token per line, in the first column, an empty "
+        "line between sentences. [text for ner, tokens for pos]",
+    )
+    parser.add_argument(
+        "--output",
+        choices=["json", "conll"],
+        default="json",
+        help="What is written. json: an object per sentence. conll: a token, a tab and its tag per line, an empty line "
+        "after each sentence; needs tokens as the input. [%(default)s]",
     )
     parser.add_argument(
         "--top-k", type=int, metavar="K", help="Also list the K most probable analyses of each line. [no]"
@@ -144,8 +153,47 @@ def _add_tag_options(parser):
 def _tag(options):
     if options.min_confidence is not None and not 0 < options.min_confidence < 1:
         raise ValueError(f"--min-confidence must be above 0 and below 1. Received: {options.min_confidence}")
-    with checked_input(options, "ner") as lines:
-        write_results(lines, _inputs(lines, options.input), _recognizing, options)
+    with checked_input(options, "ner", "pos") as lines:
+        is_of_tokens = options.task == "pos"
+        _check_formats(options, is_of_tokens)
+        make = _tagging if is_of_tokens else _recognizing
+        write_results(lines, _inputs(lines, options.input), make, options, in_blocks=options.output == "conll")
+
+
+def _check_formats(options, is_of_tokens):
+    """Sets the format of the input, and refuses options that the task of the model has no use for."""
+    options.input = options.input or ("tokens" if is_of_tokens else "text")
+    for name in ("top_k", "min_confidence"):
+        if is_of_tokens and getattr(options, name) is not None:
+            raise ValueError(f"--{name.replace('_', '-')} needs a run of --task ner. Received: one of --task pos")
+    if options.input == "text" and (is_of_tokens or options.output == "conll"):
+        reason = "a run of --task pos" if is_of_tokens else "--output conll"
+        raise ValueError(f"{reason} needs --input tokens or conll. Received: --input text")
+    if options.top_k is not None and options.output == "conll":
+        raise ValueError("--top-k needs --output json. Received: --output conll")
+
+
+def _tagging(options):
+    """What predicts a class for each token, for `write_results`."""
+    from kcrf.corpora.tagged import tagged_line, tagged_lines
+
+    with quick_import():
+        from kcrf.taggers import TokenTagger
+
+        tagger = TokenTagger(options.model)
+
+    def process(sentences, on_batch):
+        tokens = [[s.text[start:end] for start, end in s.tokens] for s in sentences]
+        if options.output == "conll":
+            found = tagger.tag_batch(sentences, options.batch_size, on_batch)
+            return ["".join(f"{line}\n" for line in tagged_lines(*pair)[:-1]) for pair in zip(tokens, found)]
+        found = tagger.tag_batch(sentences, options.batch_size, on_batch, confidence=True)
+        return [
+            tagged_line(words, [tag for tag, _ in row], confidences=[round(p, 6) for _, p in row])
+            for words, row in zip(tokens, found)
+        ]
+
+    return process
 
 
 def _recognizing(options):
@@ -158,6 +206,9 @@ def _recognizing(options):
         recognizer = EntityRecognizer(options.model, options.min_confidence)
 
     def process(given, on_batch):
+        if options.output == "conll":
+            found = recognizer.recognize_batch(given, options.batch_size, on_batch)
+            return [_columns(*pair) for pair in zip(given, found, strict=True)]
         texts = [item if isinstance(item, str) else item.text for item in given]
         found = [list(map(_members, row)) for row in recognizer.recognize_batch(given, options.batch_size, on_batch)]
         if options.top_k is None:
@@ -169,6 +220,16 @@ def _recognizing(options):
         return [entity_line(text, row, alternatives=rows) for text, row, rows in zip(texts, found, best)]
 
     return process
+
+
+def _columns(sentence, entities):
+    """The block of CoNLL lines for a `Sentence` with tokens."""
+    from dataclasses import replace
+
+    from kcrf.corpora import conll_lines
+
+    spans = [(entity.start, entity.end, entity.label) for entity in entities]
+    return "".join(f"{line}\n" for line in conll_lines(replace(sentence, spans=spans))[:-1])
 
 
 def _members(entity):
@@ -202,15 +263,14 @@ def checked_texts(lines):
 
 def _inputs(lines, kind):
     """What to find entities in: strings, or `Sentence`s where the tokens are given."""
-    import re
-
-    from kcrf.corpora import Sentence, read_conll_tokens
+    from kcrf.corpora import read_conll_tokens
+    from kcrf.tasks.tokens import sentence_of_tokens
 
     if kind == "text":
         return checked_texts(lines)
     if kind == "conll":
         return iter(read_conll_tokens(lines))
-    return (Sentence(line, [], [match.span() for match in re.finditer(r"\S+", line)]) for line in lines)
+    return map(sentence_of_tokens, lines)
 
 
 def add_input_options(parser, items="Windows, of up to 128 positions each,", default=None):
@@ -237,8 +297,11 @@ def add_input_options(parser, items="Windows, of up to 128 positions each,", def
 
 
 @contextmanager
-def checked_input(options, task):
-    """The lines of the input, once the options and the run folder are checked: loading the model takes much longer."""
+def checked_input(options, *tasks):
+    """The lines of the input, once the options and the run folder are checked: loading the model takes much longer.
+
+    `options.task` is then the task of the model, one of `tasks`.
+    """
     from kcrf.corpora.lines import check_is_file
     from kcrf.taggers.open_model import open_run
 
@@ -248,9 +311,10 @@ def checked_input(options, task):
             raise ValueError(f"--{name.replace('_', '-')} must be at least 1. Received: {value}")
     if not options.file and sys.stdin is None:
         raise ValueError("needs FILE, or text on standard input. Received: neither")
-    trained_for = open_run(options.model).read_settings().task
-    if trained_for != task:
-        raise ValueError(f"{options.model}: needs a run of --task {task}. Received: a run of --task {trained_for}")
+    options.task = open_run(options.model).read_settings().task
+    if options.task not in tasks:
+        needed = " or ".join(tasks)
+        raise ValueError(f"{options.model}: needs a run of --task {needed}. Received: a run of --task {options.task}")
     if options.file:
         check_is_file(options.file)
     if not options.file and sys.stdin.isatty():

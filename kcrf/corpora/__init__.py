@@ -9,6 +9,7 @@ from kcrf.corpora.mini import Corpus, load_mini
 from kcrf.corpora.segmented import read_segmented
 from kcrf.corpora.sentences import Sentence, entity_types
 from kcrf.corpora.splits import sample, split
+from kcrf.corpora.tagged import read_tagged, tagged_sentence
 from kcrf.corpora.texts import iterate_texts
 from kcrf.corpora.word_list import read_word_list
 
@@ -30,7 +31,9 @@ __all__ = [
     "read_entities",
     "read_lines",
     "read_segmented",
+    "read_tagged",
     "read_word_list",
     "sample",
     "split",
+    "tagged_sentence",
 ]

@@ -10,9 +10,18 @@ from typing import NamedTuple
 from kcrf.corpora.lines import read_corpus_lines
 from kcrf.corpora.segmented import ENTITY_TAG
 from kcrf.corpora.sentences import Sentence
+from kcrf.corpora.unknown_tags import UNKNOWN, known_runs, unknown_parts
 from kcrf.tags import TagScheme, bio, bioes, violation_in_words
 
-__all__ = ["conll_lines", "join_tokens", "read_conll", "read_conll_tokens"]
+__all__ = [
+    "columns_of",
+    "conll_lines",
+    "join_tokens",
+    "read_conll",
+    "read_conll_tokens",
+    "token_column",
+    "width_of",
+]
 
 _SCHEMES = {"BIO": set("BI"), "BIOES": set("BIES"), "BILOU": set("BILU"), "BMES": set("BMES")}
 _AS_BIO, _AS_BIOES = str.maketrans("EMLSU", "IIIBB"), str.maketrans("MLU", "IES")
@@ -38,6 +47,10 @@ def read_conll(
     space before the first token of a sentence is a comment, unless it has as many columns as the rest and a tag.
 
     The scheme is recognized from all tags of the file: BIO (IOB2), IOB1, BIOES, BILOU or BMES; O is outside.
+
+    `?` or `-1` says that the tag of a token is not known: the token is in `unknown` of its sentence. So are the tokens
+    of an entity whose begin is not known, as in `? I-PER`. An entity is taken to end before a `?`, unless the tags of
+    the file mark the ends of entities, and not that of this one.
 
     The text is made of the tokens. They are joined without blanks if nearly all are one character, and next to a
     Chinese or Japanese character; otherwise by one blank. If nearly every token ends in its position in the word (科0
@@ -69,15 +82,20 @@ def read_conll(
     """
     lines = read_corpus_lines(path, lines)
     sentences = _read_rows(path, lines, column, repair)
-    return _sentences(sentences, _entities(path, sentences, repair))
+    runs = known_runs(sentences)
+    labeled = iter(_entities(path, [rows for run in runs for _, rows in run], repair))
+    spans = [
+        [(first + start, first + end, label) for first, _ in run for start, end, label in next(labeled)] for run in runs
+    ]
+    return _sentences(sentences, spans, list(map(unknown_parts, sentences, runs)))
 
 
 def _read_rows(path, lines, column, repair):
     """The sentences of a CoNLL file, each a list of (line number, token, tag)."""
-    rows = [_columns(line) for line in lines]
+    rows = [columns_of(line) for line in lines]
     _check_not_segmented(path, rows)
-    token, width = _token_column(rows), max(2, _width(rows))
-    if column not in range(-width, width) or column % width in (0, token):
+    token, width = token_column(rows), max(2, width_of(rows))
+    if isinstance(column, str) or column not in range(-width, width) or column % width in (0, token):
         raise ValueError(
             f"{path}: `column` must name one of {width} columns, not the {_ORDINALS[token]}. Received: {column}"
         )
@@ -88,7 +106,7 @@ def _read_rows(path, lines, column, repair):
             continue
         complete = len(columns) == width and columns[token] != ""
         tag = columns[column] if -len(columns) < column < len(columns) else ""
-        known = ENTITY_TAG.fullmatch(tag) is not None
+        known = tag in UNKNOWN or ENTITY_TAG.fullmatch(tag) is not None
         if line.startswith(("# ", "#\t")) and not sentences[-1] and not (complete and known):
             continue
         if not complete and not repair:
@@ -97,7 +115,7 @@ def _read_rows(path, lines, column, repair):
             )
         if not known and not repair:
             raise ValueError(
-                f"{path}:{number}: needs O or a tag like B-PER, with one of BIESMLU. "
+                f"{path}:{number}: needs O or a tag like B-PER, with one of BIESMLU; ? is for an unknown one. "
                 f"Received: {tag!r}{_other_column(rows, column % width)}"
             )
         if columns[token:] and columns[token]:
@@ -108,13 +126,13 @@ def _read_rows(path, lines, column, repair):
     return sentences
 
 
-def _width(rows):
+def width_of(rows):
     """How many columns most lines have that are not blank; 0 without any."""
     widths = Counter(len(columns) for columns in rows if columns)
     return max(widths, key=widths.get, default=0)
 
 
-def _token_column(rows):
+def token_column(rows):
     """The column of the tokens: 1 if the first one counts the tokens of each sentence, else 0."""
     counted = last = 0
     if all(ENTITY_TAG.fullmatch(columns[-1]) for columns in rows if len(columns) == 2):  # numbers that are tokens
@@ -155,7 +173,7 @@ def _check_not_segmented(path, rows):
         )
 
 
-def _columns(line):
+def columns_of(line):
     """The columns of a line; none of a blank line. A blank before the only other column is a token."""
     line = line.rstrip(" \t")
     if "\t" in line:
@@ -285,11 +303,12 @@ def _some(numbers, most=10):
     return shown + (f" and {len(numbers) - most} more" if len(numbers) > most else "")
 
 
-def _sentences(sentences, entities):
-    """A `Sentence` for each list of (line number, token, tag), with its entities, which come in tokens."""
+def _sentences(sentences, entities, unknown):
+    """A `Sentence` for each list of (line number, token, tag); entities and unknown parts come in tokens."""
     sentences, numbered = _without_numbers(sentences)
     join_all = numbered or _are_characters([token for rows in sentences for _, token, _ in rows])
-    return [_sentence([token for _, token, _ in rows], spans, join_all) for rows, spans in zip(sentences, entities)]
+    tokens = ([token for _, token, _ in rows] for rows in sentences)
+    return [_sentence(*item, join_all) for item in zip(tokens, entities, unknown)]
 
 
 def _are_characters(tokens):
@@ -299,10 +318,13 @@ def _are_characters(tokens):
     return all(sum(len(token) == 1 for token in part) >= fraction * len(part) for part, fraction in fractions)
 
 
-def _sentence(tokens, spans, join_all):
-    """Joins tokens to a `Sentence`; spans come in tokens."""
+def _sentence(tokens, spans, unknown, join_all):
+    """Joins tokens to a `Sentence`; spans and unknown parts come in tokens."""
     text, extents = join_tokens(tokens, join_all)
-    return Sentence(text, [(extents[first][0], extents[last - 1][1], label) for first, last, label in spans], extents)
+    spans, unknown = (
+        [(extents[first][0], extents[stop - 1][1], *label) for first, stop, *label in part] for part in (spans, unknown)
+    )
+    return Sentence(text, spans, extents, unknown)
 
 
 def join_tokens(tokens: Sequence[str], join_all: bool = False) -> tuple[str, list[tuple[int, int]]]:
@@ -343,19 +365,21 @@ def read_conll_tokens(lines: Iterable[str]) -> list[Sentence]:
     >>> [sentence.text for sentence in read_conll_tokens(["Kim NNP", "slept VBD", "", "Yes"])]
     ['Kim slept', 'Yes']
     """
-    sentences, rows = [[]], list(map(_columns, lines))
-    token, width = _token_column(rows), _width(rows)
+    sentences, rows = [[]], list(map(columns_of, lines))
+    token, width = token_column(rows), width_of(rows)
     for number, columns in enumerate(rows, 1):
         is_comment = columns[:1] == ["#"] and len(columns) not in (1, width) and not sentences[-1]
         if not columns or columns[0].startswith("-DOCSTART-"):
             sentences.append([])
         elif columns[token:] and columns[token] and not is_comment:
             sentences[-1].append((number, columns[token], "O"))
-    return _sentences([rows for rows in sentences if rows], itertools.repeat([]))
+    return _sentences([rows for rows in sentences if rows], itertools.repeat([]), itertools.repeat([]))
 
 
 def conll_lines(sentence: Sentence) -> list[str]:
     """The lines, without their ends, of a `Sentence` as CoNLL columns: a token, a tab, its BIO tag; a blank line last.
+
+    The tag of a token that touches an unknown part is `?`.
 
     Args:
         sentence: A `Sentence` with tokens.
@@ -368,5 +392,7 @@ def conll_lines(sentence: Sentence) -> list[str]:
         inside = [i for i, (a, b) in enumerate(sentence.tokens) if start <= a and b <= end]
         for prefix, i in zip("B" + "I" * len(inside), inside):
             tags[i] = f"{prefix}-{label}"
+    for start, end in sentence.unknown:
+        tags = ["?" if a < end and start < b else tag for (a, b), tag in zip(sentence.tokens, tags, strict=True)]
     texts = (sentence.text[start:end] for start, end in sentence.tokens)
     return [*(f"{text}\t{tag}" for text, tag in zip(texts, tags, strict=True)), ""]

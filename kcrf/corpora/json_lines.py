@@ -1,7 +1,9 @@
 """Texts with entities as JSON lines: `kcrf tag` writes them, `kcrf train` and `kcrf score` read them as well as CoNLL.
 
 One object per line: {"text": "李雷在上海", "entities": [{"start": 0, "end": 2, "label": "PER"}, ...]}. Offsets count
-characters. Entities may have more members: their text, which must be the one at their offsets, or a confidence.
+characters. Entities may have more members: their text, which must be the one at their offsets, or a confidence. The
+member "unknown", a list of [start, end], says where entities are not known; true stands for all text outside the
+entities, of which only some are marked.
 """
 
 import json
@@ -12,6 +14,7 @@ from kcrf.corpora.conll import read_conll
 from kcrf.corpora.lines import BEGINS_ARRAY, BEGINS_OBJECT, read_lines
 from kcrf.corpora.offsets import check_offsets, fitting_units, trimmed
 from kcrf.corpora.sentences import Sentence
+from kcrf.corpora.unknown_tags import outside_spans
 from kcrf.files import json_line
 
 __all__ = ["entity_line", "read_entities", "sentence_line"]
@@ -27,7 +30,8 @@ def entity_line(text: str, entities: list[dict[str, Any]], **more: Any) -> str:
 def sentence_line(sentence: Sentence) -> str:
     """The line, without its end, for a `Sentence` with entities."""
     entities = [{"start": start, "end": end, "label": label} for start, end, label in sentence.spans]
-    return entity_line(sentence.text, entities)
+    unknown = {"unknown": [list(part) for part in sentence.unknown]} if sentence.unknown else {}
+    return entity_line(sentence.text, entities, **unknown)
 
 
 def read_entities(path: str | PathLike[str], column: int = -1, repair: bool = False) -> list[Sentence]:
@@ -60,7 +64,7 @@ def read_entities(path: str | PathLike[str], column: int = -1, repair: bool = Fa
     rows = trimmed(path, [(number, text, [span[:3] for span in spans]) for number, text, spans in rows])
     if not repair:
         _check_apart(path, rows)
-    return [_sentence(path, number, text, _without_overlaps(spans)) for number, text, spans in rows]
+    return [_sentence(path, number, text, _without_overlaps(spans), lines[number - 1]) for number, text, spans in rows]
 
 
 def _one_object_a_line(path, received, query):
@@ -134,10 +138,22 @@ def _without_overlaps(spans):
     return sorted(kept, key=lambda span: span[:2])
 
 
-def _sentence(path, number, text, spans):
+def _unknown(path, number, line, text):
+    """The member "unknown" of a line as a sorted list of `(start, end)`."""
+    unknown = json.loads(line).get("unknown", []) if '"unknown"' in line else []
+    if unknown is True:
+        return [(0, len(text))] if text else []
+    is_list = isinstance(unknown, list) and all(isinstance(part, list) and len(part) == 2 for part in unknown)
+    if not is_list or any(type(x) is not int for part in unknown for x in part):
+        raise ValueError(f"{path}:{number}: needs `unknown` as true or [[start, end], ...]. Received: {unknown!r}")
+    return sorted(map(tuple, unknown))
+
+
+def _sentence(path, number, text, spans, line):
+    unknown = _unknown(path, number, line, text)
     try:
-        return Sentence(text, spans)
+        return Sentence(text, spans, [], outside_spans(spans, unknown))
     except ValueError as error:
-        units = [] if max(end for _, end, _ in spans) <= len(text) else fitting_units([(text, spans)])
+        units = [] if max((end for _, end, _ in spans), default=0) <= len(text) else fitting_units([(text, spans)])
         hint = f"; they are within it in {' or '.join(units)}" if units else ""
         raise ValueError(f"{path}:{number}: {error}{hint}") from None

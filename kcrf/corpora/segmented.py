@@ -7,7 +7,7 @@ from kcrf.corpora.lines import BEGINS_ARRAY, BEGINS_OBJECT, read_corpus_lines
 from kcrf.corpora.unsegmented import check_segmented
 from kcrf.corpora.word_classes import class_sign, without_class
 
-__all__ = ["read_segmented"]
+__all__ = ["is_conllu", "read_segmented"]
 
 ENTITY_TAG = re.compile(r"O|[BIESMLU]-.+")
 _MANY = 10  # lines in columns from which on the last one may be taken for labels
@@ -35,7 +35,7 @@ def read_segmented(path: str | PathLike[str], strip_tags: bool = False) -> list[
             columns or JSON lines.
     """
     lines = read_corpus_lines(path)
-    if _is_conllu(lines):
+    if is_conllu(lines):
         return _read_conllu(path, lines)
     begin = "\n".join([line for line in lines if line.strip()][:2])
     rows = [line.split("\t") for line in lines if line.strip()]
@@ -75,7 +75,7 @@ def _check_not_labels(path, rows):
         )
 
 
-def _is_conllu(lines):
+def is_conllu(lines):
     """Whether the first line that is neither blank nor a comment is a token of CoNLL-U."""
     first = next((line for line in lines if line.strip() and not line.startswith("#")), "")
     return len(first.split("\t")) == _COLUMNS and _TOKEN_ID.fullmatch(first.split("\t")[0]) is not None

@@ -20,6 +20,8 @@ def roles_of(scheme):
     [[True, True, False], [-1, 2, 2]]
     """
     begins, longer = np.zeros(len(scheme), bool), np.full(len(scheme), -1, "int32")
+    if scheme.is_of_tokens:
+        return ~begins, longer
     for label in [(name,) for name in scheme.types] or [()]:
         one, two, three = (scheme.encode([(0, length, *label)], length) for length in (1, 2, 3))
         begins[[one[0], two[0]]] = True

@@ -1,8 +1,9 @@
-"""Scores of words, entities and classes, calibration, bootstrap intervals, reports on transitions. Needs no Keras."""
+"""Scores of words, entities, tokens and classes, calibration, bootstrap intervals, transitions. Needs no Keras."""
 
 from kcrf.metrics.classes import classification_scores, regression_scores
 from kcrf.metrics.old_names import __getattr__
 from kcrf.metrics.scores import calibration, entity_scores, segmentation_scores
+from kcrf.metrics.tokens import token_scores
 from kcrf.metrics.transitions import advice, transition_report
 
 __all__ = [
@@ -12,5 +13,6 @@ __all__ = [
     "entity_scores",
     "regression_scores",
     "segmentation_scores",
+    "token_scores",
     "transition_report",
 ]

@@ -22,7 +22,7 @@ _OVERLAP = 16  # pieces that two windows share at most
 
 
 class PieceReader:
-    """Words of BERT's tokenizer are the units, each tagged at its first piece.
+    """Words of BERT's tokenizer, or tokens that come with the texts, are the units, each tagged at its first piece.
 
     The model also reads the other pieces of a word, [CLS] and [SEP]; they carry no tags.
 
@@ -35,6 +35,8 @@ class PieceReader:
         tokenize_chinese_chars: Whether each Chinese character is a word of its own. Defaults to True.
         vectors: `kcrf.readers.WordVectors` for the input "vectors", the same for all pieces of a word. Defaults to
             None: no such input.
+        by_tokens: Whether the units are the tokens that come with a text. A token of which the tokenizer leaves
+            nothing, such as a control character, or only a part of a piece, is no unit. Defaults to False.
 
     Attributes:
         longest: The most positions of a text that is read as a whole.
@@ -53,6 +55,7 @@ class PieceReader:
         strip_accents=None,
         tokenize_chinese_chars=True,
         vectors=None,
+        by_tokens=False,
     ):
         absent = [token for token in ("[PAD]", "[UNK]", "[CLS]", "[SEP]") if token not in vocabulary]
         if absent:
@@ -64,6 +67,7 @@ class PieceReader:
             )
         self.config, self.vocabulary = config, vocabulary
         self.lower_case, self.word_case, self.vectors = lower_case, word_case, vectors
+        self.by_tokens = by_tokens
         self.splitting = {"strip_accents": strip_accents, "tokenize_chinese_chars": tokenize_chinese_chars}
         self._tokenizer = self.make_tokenizer(token_end=None)
         self._start, self._end = vocabulary["[CLS]"], vocabulary["[SEP]"]
@@ -80,13 +84,15 @@ class PieceReader:
         return Tokenizer(self.vocabulary, self.lower_case, token_start=None, token_end=token_end, **self.splitting)
 
     def read(self, texts, tokens=None):
-        """A list with the `Reading` of each text; `tokens` are not looked at."""
+        """A list with the `Reading` of each text; with `by_tokens` its units are `tokens`, as for `WordReader.read`."""
         encoded = self._tokenizer.encode_batch(list(texts))
-        return [self._read_one(*pair) for pair in zip(texts, encoded, strict=True)]
+        tokens = tokens if tokens and self.by_tokens else [()] * len(encoded)
+        return [self._read_one(*item) for item in zip(texts, encoded, tokens, strict=True)]
 
     def read_training(self, sentences, copies=None):
         """A list with the `Reading` of each `Sentence`, followed by those of its altered copies."""
-        return self.read([sentence.text for sentence in with_copies(sentences, copies)])
+        sentences = with_copies(sentences, copies)
+        return self.read([sentence.text for sentence in sentences], [sentence.tokens for sentence in sentences])
 
     def read_texts(self, texts, max_length):
         """A list with the `Reading` of each text as a whole: `[CLS] text [SEP]`, or `[CLS] text [SEP] text_b [SEP]`.
@@ -135,9 +141,9 @@ class PieceReader:
         last = np.append(first[1:], len(ids))[: len(first)] - 1  # (units,)
         return np.stack([starts[first], ends[last]], axis=1), first
 
-    def _read_one(self, text, encoded):
+    def _read_one(self, text, encoded, tokens):
         ids, ends = encoded.token_ids, encoded.offsets[:, 1]  # (pieces,)
-        units, first = self._units(encoded)
+        units, first = _units_of_tokens(encoded, tokens) if len(tokens) else self._units(encoded)
         rows = None if self.vectors is None else self._vectors_of_pieces(text, encoded)
         cases = [case_of(text[start:end]) for start, end in units.tolist()] if self.word_case else []
         parts = []
@@ -164,12 +170,20 @@ class PieceReader:
 
     def with_vectors(self, vectors):
         """The same reader with word vectors."""
-        arguments = (self.config, self.vocabulary, self.lower_case, self.word_case)
-        return PieceReader(*arguments, **self.splitting, vectors=vectors)
+        return self._with(vectors=vectors)
+
+    def with_tokens(self):
+        """The same reader, whose units are the tokens that come with the texts."""
+        return self._with(by_tokens=True)
+
+    def _with(self, **changed):
+        changed = {"vectors": self.vectors, "by_tokens": self.by_tokens, **changed}
+        return PieceReader(self.config, self.vocabulary, self.lower_case, self.word_case, **self.splitting, **changed)
 
     def get_config(self):
         """A dict of plain values from which, with the vocabulary, `from_config` makes the same reader."""
         changed = {name: value for name, value in self.splitting.items() if value != SPLITTING[name]}
+        changed |= {"by_tokens": True} if self.by_tokens else {}
         return {**self.config, "lower_case": self.lower_case, "word_case": self.word_case, **changed}
 
     @classmethod
@@ -179,8 +193,8 @@ class PieceReader:
         lower_case, word_case = config.pop("lower_case", None), config.pop("word_case", False)
         if lower_case is None:
             raise ValueError("needs lower_case, as a run has it. Received: none")
-        splitting = {name: config.pop(name, default) for name, default in SPLITTING.items()}
-        return cls(config, vocabulary, lower_case, word_case, **splitting)
+        changed = {name: config.pop(name, default) for name, default in {**SPLITTING, "by_tokens": False}.items()}
+        return cls(config, vocabulary, lower_case, word_case, **changed)
 
     @classmethod
     def of_bert(cls, folder, layers=None, lower_case=None, word_case=False):
@@ -214,6 +228,16 @@ class PieceReader:
             return cls(config, vocabulary, lower_case, word_case, settings.strip_accents, split_chinese)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
+
+
+def _units_of_tokens(encoded, tokens):
+    """As `PieceReader._units`, for units that are tokens `(start, end)` of the text."""
+    tokens, (starts, ends) = np.array(tokens, int), encoded.offsets.T  # (tokens, 2); (pieces,) each
+    first = np.searchsorted(np.maximum.accumulate(ends), tokens[:, 0], side="right")  # (tokens,)
+    has_piece = np.append(starts, np.inf)[first] < tokens[:, 1]
+    tokens, first = tokens[has_piece], first[has_piece]
+    is_new = np.diff(first, prepend=-1) > 0  # a piece that begins in one token and ends in the next is the first one's
+    return tokens[is_new], first[is_new]
 
 
 def _row(length, positions, values):

@@ -47,31 +47,34 @@ class Reading(NamedTuple):
     windows: list
 
 
-def tags_of_units(scheme, units, spans):
+def tags_of_units(scheme, units, spans, unknown=()):
     """One tag for each unit of a text.
 
     Args:
         scheme: A `TagScheme`.
         units: `(units, 2)`, start and end of each.
         spans: As `scheme.encode` takes them, in characters. A span that contains no unit is left out.
+        unknown: `(start, end)` of text whose tags are not known, in characters, in order. Defaults to none.
 
     Returns:
-        A list of ints, -1 (unknown) where a span begins or ends inside a unit.
+        A list of ints, -1 (unknown) where a span begins or ends inside a unit, and for all units that touch `unknown`.
 
     >>> from kcrf.tags import bmes
     >>> tags_of_units(bmes(), np.array([[0, 4], [4, 5], [5, 6]]), [(0, 2), (2, 5), (5, 6)])
     [-1, 3, 0]
     """
-    tags, unknown = [0] * len(units), []
+    tags, cut = [scheme.outside] * len(units), []
     firsts = np.searchsorted(units[:, 1], [span[0] for span in spans], side="right").tolist()
     stops = np.searchsorted(units[:, 0], [span[1] for span in spans], side="left").tolist()
     inside = cache(lambda length, *label: scheme.encode([(0, length, *label)], length))
     for (start, end, *label), first, stop in zip(spans, firsts, stops, strict=True):
         if first < stop:
             tags[first:stop] = inside(stop - first, *label)
-            unknown += [first] if units[first, 0] < start else []
-            unknown += [stop - 1] if units[stop - 1, 1] > end else []
-    for unit in unknown:
+            cut += [first] if units[first, 0] < start else []
+            cut += [stop - 1] if units[stop - 1, 1] > end else []
+    for start, end in unknown:
+        cut += np.flatnonzero((units[:, 0] < end) & (start < units[:, 1])).tolist()
+    for unit in cut:
         tags[unit] = -1
     return tags
 

@@ -8,7 +8,7 @@ from kcrf.metrics import calibration
 from kcrf.reports.charts import scatter_plot
 from kcrf.reports.html import calibration_table, in_language, missing, number_cell, of_part, table
 
-__all__ = ["calibration_of_classes", "confusion", "is_classifier", "mistakes_of_classes"]
+__all__ = ["calibration_of_classes", "confusion", "has_classes", "is_classifier", "mistakes_of_classes"]
 
 MOST_MISTAKES = 50
 MOST_LABELS = 30  # of a confusion matrix
@@ -18,6 +18,11 @@ LONGEST_TEXT = 300  # characters shown of a text
 def is_classifier(run):
     """Whether a run is one of `--task classify`."""
     return run.settings.get("task") == "classify"
+
+
+def has_classes(run):
+    """Whether a run predicts one class for each text or for each token."""
+    return is_classifier(run) or run.settings.get("task") == "pos"
 
 
 def _has_numbers(run):
@@ -31,17 +36,29 @@ def confusion(number, run):
     if _has_numbers(run):
         points = [(row["gold"], row["found"]) for row in run.predictions]
         return f"<figure>{scatter_plot('Predicted number by gold number', points)}</figure>"
-    labels = list(run.predictions[0]["probabilities"])
+    labels, pairs = _labels_and_pairs(run)
     places = {label: place for place, label in enumerate(labels)}
     counts = np.zeros((len(labels), len(labels)), int)
-    for row in run.predictions:
-        counts[places[row["gold"]], places[row["found"]]] += 1
+    for gold, predicted in pairs:
+        counts[places[gold], places[predicted]] += 1
     shown = np.sort(np.argsort(-counts.sum(1), kind="stable")[:MOST_LABELS])  # the most frequent, in their order
     note = f"The {len(shown)} most frequent of {len(labels)} labels. " if len(shown) < len(labels) else ""
     rows = [_confusion_row(labels[i], counts[i], i, shown) for i in shown]
     head = ["gold \\ predicted", *(f"<span{in_language(labels[i])}>{escape(labels[i])}</span>" for i in shown)]
     note = f"{note}Rows are gold labels, columns are predicted labels{of_part(run)}."
     return f'<p class="soft">{note}</p>{table(head, rows)}'
+
+
+def _labels_and_pairs(run):
+    """All labels, and a pair of gold and predicted label for each text or token."""
+    if is_classifier(run):
+        pairs = [(row["gold"], row["found"]) for row in run.predictions]
+        return list(run.predictions[0]["probabilities"]), pairs
+    pairs = []
+    for row in run.predictions:
+        predicted = {(start, end): label for start, end, label, _ in row["found"]}
+        pairs += [(label, predicted.get((start, end), "?")) for start, end, label in row["gold"]]
+    return sorted({label for pair in pairs for label in pair}), pairs
 
 
 def _confusion_row(label, counts, own, shown):

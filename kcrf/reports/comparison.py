@@ -27,7 +27,7 @@ def why_not_comparable(runs, part):
 
 
 def _gold_count(scores):
-    return next((scores[key] for key in ("true_words", "true_entities", "examples") if key in scores), None)
+    return next((scores[key] for key in ("true_words", "true_entities", "examples", "tokens") if key in scores), None)
 
 
 def _gold(run):

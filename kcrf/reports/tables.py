@@ -6,7 +6,15 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from kcrf.reports.titles import CLASS_COLUMNS, ENTITY_COLUMNS, NUMBER_COLUMNS, TITLES, WORD_COLUMNS, format_value
+from kcrf.reports.titles import (
+    CLASS_COLUMNS,
+    ENTITY_COLUMNS,
+    NUMBER_COLUMNS,
+    TITLES,
+    TOKEN_COLUMNS,
+    WORD_COLUMNS,
+    format_value,
+)
 
 __all__ = ["columns_of", "score_table", "table_of_parts"]
 
@@ -46,8 +54,9 @@ def table_of_parts(title: str, parts: Mapping[str, dict[str, Any]]) -> Table:
 
 
 def columns_of(parts):
-    """The keys of the scores that a terminal has room for: those of entities, of classes, of numbers or of words."""
-    for columns, key in ((ENTITY_COLUMNS, "types"), (CLASS_COLUMNS, "labels"), (NUMBER_COLUMNS, "pearson")):
+    """The keys of the scores that a terminal has room for: those of entities, tokens, classes, numbers or words."""
+    keys = {"types": ENTITY_COLUMNS, "tokens": TOKEN_COLUMNS, "labels": CLASS_COLUMNS, "pearson": NUMBER_COLUMNS}
+    for key, columns in keys.items():
         if any(key in scores for scores in parts.values()):
             return columns
     return WORD_COLUMNS

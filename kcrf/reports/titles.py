@@ -10,6 +10,7 @@ __all__ = [
     "NUMBER_COLUMNS",
     "SETS",
     "TITLES",
+    "TOKEN_COLUMNS",
     "WORD_COLUMNS",
     "format_value",
 ]
@@ -34,6 +35,9 @@ TITLES = {  # by key in the results of `kcrf.metrics`
     "spearman": "Spearman",
     "mean_error": "mean absolute error",
     "examples": "texts",
+    "tokens": "tokens",
+    "oov_accuracy": "OOV accuracy",
+    "iv_accuracy": "IV accuracy",
 }
 METRICS = (*CLASSIFICATION_METRICS, *REGRESSION_METRICS)
 NOT_RANKED = {  # counts, and scores that are not better the larger they are
@@ -44,10 +48,12 @@ NOT_RANKED = {  # counts, and scores that are not better the larger they are
     "found_entities",
     "mean_error",
     "examples",
+    "tokens",
 }
 # The scores that a terminal has room for.
 WORD_COLUMNS = ("recall", "precision", "f", "oov_rate", "oov_recall", "iv_recall")
 ENTITY_COLUMNS = ("precision", "recall", "f", "true_entities", "found_entities", "correct")
+TOKEN_COLUMNS = ("accuracy", "oov_rate", "oov_accuracy", "f", "precision", "recall")
 CLASS_COLUMNS = ("accuracy", "matthews", "macro_f", "f", "precision", "recall")
 NUMBER_COLUMNS = ("pearson", "spearman", "mean_error", "examples")
 

@@ -19,7 +19,7 @@ from kcrf.runs.options import (
     WITH_BERT,
     option,
 )
-from kcrf.tags import TagScheme, bio, bioes, bmes
+from kcrf.tags import TagScheme, bio, bioes, bmes, classes
 from kcrf.tasks import TASKS
 
 __all__ = ["AugmentationConfig", "DataConfig", "OptimizerConfig", "TeacherConfig", "TrainingConfig"]
@@ -31,12 +31,14 @@ class DataConfig:
 
     task: str = option(
         "cws",
-        "What is learned: the words (cws) or the named entities (ner) of a text, or one label for all of it "
-        "(classify).",
+        "What is learned: the words (cws) or the named entities (ner) of a text, a class for each token, such as its "
+        "part of speech (pos), or one label for the whole text (classify).",
         "data",
         choices=tuple(TASKS),
     )
-    types: tuple[str, ...] = option((), "The entity types in the order of their tags.", none="those of the data")
+    types: tuple[str, ...] = option(
+        (), "The entity types, or the classes of tokens, in the order of their tags.", none="those of the data"
+    )
     labels: tuple[str, ...] = option((), "The labels of texts in their order.", none="those of the data")
     units: str | None = option(
         None,
@@ -71,7 +73,8 @@ class DataConfig:
 
     def tag_scheme(self) -> TagScheme:
         """The `TagScheme`, with the types."""
-        return bmes() if self.scheme == "bmes" else {"bio": bio, "bioes": bioes}[str(self.scheme)](self.types)
+        makers = {"bio": bio, "bioes": bioes, "classes": classes}
+        return bmes() if self.scheme == "bmes" else makers[str(self.scheme)](self.types)
 
 
 @dataclass(frozen=True)

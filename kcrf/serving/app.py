@@ -28,6 +28,7 @@ __all__ = ["build_app"]
 _SUMMARIES = {
     "/segment": "Segments texts into words.",
     "/tag": "Recognizes named entities in texts.",
+    "/pos": "Predicts the class of each token.",
     "/classify": "Classifies texts or pairs of texts: a label, or a number.",
 }
 _ALIASES = {"/tag": "/recognize"}  # paths of earlier versions

@@ -6,12 +6,13 @@ from dataclasses import asdict
 from os import PathLike
 from typing import Any
 
-from kcrf.taggers import EntityRecognizer, TextClassifier, WordSegmenter
+from kcrf.taggers import EntityRecognizer, TextClassifier, TokenTagger, WordSegmenter
 from kcrf.taggers.open_model import open_run
+from kcrf.tasks.tokens import sentence_of_tokens
 
 __all__ = ["PATHS", "LoadedBeforeFork", "ServedModel", "load_models"]
 
-PATHS = {"cws": "/segment", "ner": "/tag", "classify": "/classify"}  # of the tasks
+PATHS = {"cws": "/segment", "ner": "/tag", "pos": "/pos", "classify": "/classify"}  # of the tasks
 _WARM_UP = "今天天气真好。"  # any text: what a backend compiles depends on the length alone
 
 
@@ -72,6 +73,24 @@ def _entity(entity):
     return members if confidence is None else {**members, "confidence": round(confidence, 6)}
 
 
+class _TokenTagger:
+    """Answers with the tokens, which white space separates, and their classes."""
+
+    def __init__(self, run_dir):
+        self._model = TokenTagger(run_dir)
+
+    def compute(self, texts, top_k):
+        """The answer for each text, a dict."""
+        sentences = list(map(sentence_of_tokens, texts))
+        found = self._model.tag_batch(sentences, confidence=True)
+        return [{"tokens": list(map(_token, [s.text] * len(row), s.tokens, row))} for s, row in zip(sentences, found)]
+
+
+def _token(text, extent, tag):
+    start, end = extent
+    return {"text": text[start:end], "start": start, "end": end, "label": tag[0], "confidence": round(tag[1], 6)}
+
+
 class _Classifier:
     """Answers with a label, or a number."""
 
@@ -91,7 +110,7 @@ def _label(prediction):
     }
 
 
-_KINDS = {"cws": _Segmenter, "ner": _Recognizer, "classify": _Classifier}
+_KINDS = {"cws": _Segmenter, "ner": _Recognizer, "pos": _TokenTagger, "classify": _Classifier}
 
 
 class ServedModel:
@@ -102,9 +121,9 @@ class ServedModel:
         run_dir: Its run folder or exported file.
 
     Attributes:
-        task: "cws", "ner" or "classify".
+        task: "cws", "ner", "pos" or "classify".
         path: The path of its requests, such as "/segment".
-        labels: The types of entities, or the labels of texts, a list. Empty for words and numbers.
+        labels: The types of entities, or the classes of tokens or texts, a list. Empty for words and numbers.
         pairs: Whether it classifies pairs of texts.
     """
 

@@ -5,10 +5,11 @@ const PAUSE = 120; // milliseconds without a key before a request
 const AGAIN = 1000; // milliseconds before a request that was refused because the server is busy is sent again
 const ALTERNATIVES = 4; // with the most probable one
 const DOUBT = 0.9; // confidences below it stand out
-const KINDS = { cws: "words", ner: "entities", classify: "label" };
+const KINDS = { cws: "words", ner: "entities", pos: "tokens", classify: "label" };
 const EXAMPLES = {
   cws: ["研究生命的起源。", "南京市长江大桥昨天通车了。", "他从马上跳下来。"],
   ner: ["李明在北京大学读书。", "国家主席在上海会见了世界银行行长。", "Angela Merkel visited Paris on Monday."],
+  pos: ["今天 天气 真 好 。", "Kim lives in Leeds ."],
   classify: ["这家餐厅的菜很好吃，下次还来。", "物流太慢了，包装也坏了。", "What a wonderful film!"],
   pairs: [["花呗怎么还款", "如何还花呗"], ["今天天气怎么样", "明天会下雨吗"]],
 };
@@ -68,7 +69,7 @@ async function send() {
   }
   const controller = (running = new AbortController());
   const body = { model: model.name, texts: [model.pairs ? texts : text] };
-  if (model.task !== "classify") body.top_k = ALTERNATIVES;
+  if (["cws", "ner"].includes(model.task)) body.top_k = ALTERNATIVES;
   const start = performance.now();
   try {
     const answer = await fetch(model.path.slice(1), {
@@ -100,16 +101,16 @@ function clear() {
 }
 
 function show(text, result, milliseconds) {
-  const spans = result.words || result.entities;
+  const spans = result.words || result.entities || result.tokens;
   const kind = KINDS[model.task];
   find("heading").textContent = kind[0].toUpperCase() + kind.slice(1);
   find("probability").textContent = "";
   if (spans) {
     const characters = Array.from(text); // places are counted in code points
-    const count = `${spans.length} ${spans.length === 1 ? (kind === "words" ? "word" : "entity") : kind}`;
+    const count = `${spans.length} ${spans.length === 1 ? (kind === "entities" ? "entity" : kind.slice(0, -1)) : kind}`;
     say(`${count}, ${Math.round(milliseconds)} ms`);
     find("result").replaceChildren(...marked(characters, spans, piece));
-    showAlternatives(characters, spans, result.alternatives);
+    showAlternatives(characters, spans, result.alternatives || []);
   } else {
     say(`${Math.round(milliseconds)} ms`);
     find("result").replaceChildren(labels(result));

@@ -24,6 +24,7 @@ def request_models(limits):
     return {
         "/segment": _model("SegmentRequest", limits, text, "Texts to segment.", top_k=top_k),
         "/tag": _model("TagRequest", limits, text, "Texts whose entities to recognize.", top_k=top_k),
+        "/pos": _model("PosRequest", limits, text, "Texts to tag, with spaces between the tokens."),
         "/classify": _model("ClassifyRequest", limits, text | pair, pairs),
     }
 

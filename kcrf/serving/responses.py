@@ -57,6 +57,22 @@ class Entities(BaseModel):
     alternatives: list[Analysis] | None = Field(None, description="Best first, if `top_k` is above 0.")
 
 
+class Token(BaseModel):
+    """A token of a text, and its class."""
+
+    text: str
+    start: int = Field(description=_START)
+    end: int = Field(description=_END)
+    label: str
+    confidence: float = Field(description="The posterior probability of the class.")
+
+
+class Tokens(BaseModel):
+    """The tokens of a text."""
+
+    tokens: list[Token]
+
+
 class Label(BaseModel):
     """The label of a text, or a number."""
 
@@ -79,6 +95,13 @@ class TagResponse(BaseModel):
     results: list[Entities]
 
 
+class PosResponse(BaseModel):
+    """The results of the texts, in their order."""
+
+    model: str
+    results: list[Tokens]
+
+
 class ClassifyResponse(BaseModel):
     """The results of the texts, in their order."""
 
@@ -96,9 +119,9 @@ class Model(BaseModel):
     """A model of the server."""
 
     name: str
-    task: str = Field(description="cws, ner or classify")
+    task: str = Field(description="cws, ner, pos or classify")
     path: str = Field(description="The path of its requests.")
-    labels: list[str] = Field(description="The types of entities, or the labels of texts.")
+    labels: list[str] = Field(description="The types of entities, the classes of tokens, or the labels of texts.")
     pairs: bool = Field(description="Whether it classifies pairs of texts.")
 
 
@@ -116,4 +139,4 @@ class Health(BaseModel):
     version: str
 
 
-RESPONSES = {"/segment": SegmentResponse, "/tag": TagResponse, "/classify": ClassifyResponse}
+RESPONSES = {"/segment": SegmentResponse, "/tag": TagResponse, "/pos": PosResponse, "/classify": ClassifyResponse}

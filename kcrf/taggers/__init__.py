@@ -4,6 +4,7 @@ from kcrf.taggers.classifier import Classification, TextClassifier
 from kcrf.taggers.decoding import Tagger
 from kcrf.taggers.entity_recognizer import Entity, EntityRecognizer
 from kcrf.taggers.old_names import __getattr__
+from kcrf.taggers.token_tagger import TokenTagger
 from kcrf.taggers.word_segmenter import WordSegmenter
 
 __all__ = [
@@ -12,5 +13,6 @@ __all__ = [
     "EntityRecognizer",
     "Tagger",
     "TextClassifier",
+    "TokenTagger",
     "WordSegmenter",
 ]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kcrf.metrics import entity_scores, segmentation_scores
+from kcrf.metrics import entity_scores, segmentation_scores, token_scores
 from kcrf.readers import spans_of_units
 from kcrf.readers.padding import inference_batches
 from kcrf.taggers.confidences import possible_spans, span_confidences, without_overlaps
@@ -40,16 +40,15 @@ class Tagger:
 
     Attributes:
         scheme: The `TagScheme` of the network.
-        metric: The score by which the best epoch is chosen: "f".
+        metric: The score by which the best epoch is chosen: "f", for classes of tokens "accuracy".
         advice: After training, one sentence about the transitions of the CRF, as `kcrf.metrics.advice` gives it; None
             without a CRF and for a tagger that was loaded.
     """
 
-    metric = "f"
-
     def __init__(self, network, reader, min_confidence=None, advice=None):
         self.network, self.reader, self.min_confidence = network, reader, min_confidence
         self.scheme, self.advice = network.scheme, advice
+        self.metric = "accuracy" if self.scheme.is_of_tokens else "f"
 
     def with_advice(self, advice):
         """The same tagger with advice on its transitions."""
@@ -283,7 +282,8 @@ class Tagger:
             training_words: For segmentation: the in-vocabulary words. Defaults to None.
 
         Returns:
-            A dict, as `segmentation_scores` or `entity_scores` return it.
+            A dict, as `segmentation_scores`, `entity_scores` or `token_scores` return it. Predictions where the labels
+            of a sentence are unknown are not scored.
         """
         return self.score(sentences, self.spans_of(sentences), training_words)
 
@@ -294,13 +294,25 @@ class Tagger:
 
     def score(self, sentences, predicted, training_words=None):
         """As `scores`, for spans that have been predicted before."""
+        if self.scheme.is_of_tokens:
+            return token_scores(*_by_token(sentences, predicted), training_words)
         if self.scheme.types:
-            return entity_scores([sentence.spans for sentence in sentences], predicted)
+            scored = [sentence.scored(spans) for sentence, spans in zip(sentences, predicted, strict=True)]
+            return entity_scores([sentence.spans for sentence in sentences], scored)
         gold, words = (
             [[s.text[start:end] for start, end in spans] for s, spans in zip(sentences, rows, strict=True)]
             for rows in ([sentence.spans for sentence in sentences], predicted)
         )
         return segmentation_scores(gold, words, training_words)
+
+
+def _by_token(sentences, found):
+    """The tokens whose class is known, their gold classes and the predicted ones, lists for each sentence."""
+    tokens = [[sentence.text[start:end] for start, end, _ in sentence.spans] for sentence in sentences]
+    gold = [[label for *_, label in sentence.spans] for sentence in sentences]
+    by_place = [{(start, end): label for start, end, label in spans} for spans in found]
+    rows = zip(sentences, by_place, strict=True)
+    return tokens, gold, [[labels.get((start, end), "?") for start, end, _ in s.spans] for s, labels in rows]
 
 
 def _characters(text, reading, window):

@@ -4,10 +4,11 @@ from kcrf.tasks.classification import Classification
 from kcrf.tasks.entities import Entities
 from kcrf.tasks.segmentation import Segmentation
 from kcrf.tasks.task import Task
+from kcrf.tasks.tokens import TokenTagging
 
 __all__ = ["TASKS", "task_of"]
 
-_ALL: tuple[Task, ...] = (Segmentation(), Entities(), Classification())
+_ALL: tuple[Task, ...] = (Segmentation(), Entities(), TokenTagging(), Classification())
 TASKS = {task.name: task for task in _ALL}
 
 

@@ -37,7 +37,7 @@ class TaggingTask:
 
     def content(self, sentences: list[Any]) -> list[Any]:
         """The texts and their spans."""
-        return [(s.text, s.spans) for s in sentences]
+        return [(s.text, s.spans, s.unknown) if s.unknown else (s.text, s.spans) for s in sentences]
 
     def labels_to_balance(self, sentences: list[Any]) -> list[str] | None:
         """None: sentences have no labels whose proportions a sample should keep."""
@@ -74,7 +74,7 @@ class TaggingTask:
 
     def unlabeled_windows(self, data: Any, reader: Reader, sentences: list[Any]) -> list[Any]:
         """The windows of sentences with unknown tags."""
-        readings = reader.read([sentence.text for sentence in sentences])
+        readings = reader.read(*self.texts(sentences))
         return [(window.inputs, [-1] * window.length) for reading in readings for window in reading.windows]
 
     def outputs(self, data: Any) -> tuple[str, ...]:
@@ -115,7 +115,7 @@ def tagged_windows(
     """
     windows = []
     for sentence, reading in zip(sentences, readings, strict=True):
-        tags = tags_of_units(scheme, reading.units, sentence.spans)
+        tags = tags_of_units(scheme, reading.units, sentence.spans, sentence.unknown)
         for window in reading.windows:
             chosen = tags[window.first : window.first + len(window.positions)]
             if whole_spans:

@@ -1,9 +1,10 @@
 """Training data: windows in batches of one length bucket, drawn again every epoch."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from kcrf.backend import keras
-from kcrf.corpora import Sentence
 from kcrf.readers.padding import bucket, row_length, training_batch
 from kcrf.tasks.tagging import tagged_windows
 
@@ -23,7 +24,7 @@ def held_out_batch(reader, sentences, scheme, limit=256):
         `(inputs, tags)`, as `kcrf.readers.padding.training_batch` returns them.
     """
     relabeled = [
-        Sentence(s.text, [span for span in s.spans if not scheme.types or span[2] in scheme.types], s.tokens)
+        replace(s, spans=[span for span in s.spans if not scheme.types or span[2] in scheme.types])
         for s in [sentence for sentence in sentences if sentence.text][:limit]
     ]
     readings = reader.read([sentence.text for sentence in relabeled], [sentence.tokens for sentence in relabeled])

@@ -142,7 +142,7 @@ def _reader_without_vectors(model, data_config, data, unlabeled):
     if model.bert is not None:
         reader = reader_of(model.bert, model.bert_layers, model.lower_case, model.word_case)
         _check_max_length(model, data_config, task, reader)
-        return reader
+        return reader.with_tokens() if data_config.units == "words" else reader
     texts, is_linear = [task.vocabulary_text(item) for item in (*train, *unlabeled)], model.encoder == "linear"
     buckets = buckets_of(sum(map(len, texts)))
     if data_config.units == "words":

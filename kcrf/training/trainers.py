@@ -62,7 +62,8 @@ class TaggingTrainer:
             sentences, training_words = parts[name], _words(_known_part(sources, parts, name))
             spans = tagger.spans_of(sentences, confidence=name == last)
             if name == last:
-                folder.save_predictions(sentences, spans)
+                scored = [sentence.scored(row) for sentence, row in zip(sentences, spans, strict=True)]
+                folder.save_predictions(sentences, scored)
                 spans = [[span[:-1] for span in of_sentence] for of_sentence in spans]
             scores[name] = tagger.score(sentences, spans, training_words)
         return scores

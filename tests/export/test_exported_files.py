@@ -16,12 +16,12 @@ onnxruntime = pytest.importorskip("onnxruntime")
 pytest.importorskip("tf2onnx")
 
 from kcrf.backend import ops  # noqa: E402
-from kcrf.corpora import Sentence, load_mini  # noqa: E402
+from kcrf.corpora import Sentence, load_mini, tagged_sentence  # noqa: E402
 from kcrf.export import export_model  # noqa: E402
 from kcrf.models import build_transformer_model, save_pretrained  # noqa: E402
 from kcrf.readers import CharacterReader, Lexicon, PieceReader, Vocabulary, WordReader, WordVectors  # noqa: E402
 from kcrf.runs import RunWriter, Settings  # noqa: E402
-from kcrf.taggers import EntityRecognizer, TextClassifier, WordSegmenter  # noqa: E402
+from kcrf.taggers import EntityRecognizer, TextClassifier, TokenTagger, WordSegmenter  # noqa: E402
 from kcrf.taggers.classification_model import build_classifier  # noqa: E402
 from kcrf.taggers.networks import build_network, crf_of  # noqa: E402
 from kcrf.taggers.open_model import load_tagger  # noqa: E402
@@ -138,6 +138,23 @@ def test_words_as_units_and_a_bilstm_and_pieces_of_a_bert(tmp_path):
         for ours, others in zip(exported.spans(texts, confidence=True), run.spans(texts, confidence=True)):
             assert [span[:-1] for span in ours] == [span[:-1] for span in others]
             assert_allclose([p for *_, p in ours], [p for *_, p in others], rtol=1e-3, atol=1e-5)
+
+
+def test_classes_of_tokens_are_those_of_the_run(tmp_path):
+    tokens = ["Kim", "lives", "in", "Leeds", ".", "Kim"]
+    settings = Settings(task="pos", types=("A", "B", "C"), crf_lr_multiplier=1.0, **SMALL)
+    write_run(tmp_path / "run", settings, WordReader.of([tagged_sentence(tokens, ["A"] * 6)]), units="words")
+    export_model(tmp_path / "run", tmp_path / "pos.onnx")
+    run, exported = (TokenTagger(tmp_path / name) for name in ("run", "pos.onnx"))
+    ours, others = (model.tag_batch([tokens, tokens[2:4]], confidence=True) for model in (exported, run))
+    for row, expected in zip(ours, others, strict=True):
+        assert [tag for tag, _ in row] == [tag for tag, _ in expected]
+        assert_allclose([p for _, p in row], [p for _, p in expected], rtol=1e-3, atol=1e-5)
+    session = onnxruntime.InferenceSession(tmp_path / "pos.onnx")  # as another program uses it
+    (reading,) = exported._tagger.reader.read([" ".join(tokens)])
+    inputs = {name: np.array([rows], "int32") for name, rows in reading.windows[0].inputs.items()}
+    (confidences,) = session.run(["confidences"], {**inputs, **NOTHING_KNOWN})
+    assert_allclose(confidences[0], [p for _, p in others[0]], rtol=1e-3, atol=1e-5)
 
 
 def test_vectors_of_words_are_read_as_by_the_run(tmp_path):

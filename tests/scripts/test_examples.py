@@ -35,6 +35,8 @@ AT_LEAST = {  # what stands before the last number of the output, and how large 
     "task_sequence_labeling_ner_augmentation": ("with copies: F1 on the test set: ", 0.4),
     "task_sequence_labeling_cws_distillation": ("with a teacher: F1 on the test set: ", 0.6),
     "task_bilstm_crf_two_learning_rates": ("F1: ", 0.8),
+    "task_token_tagging": ("accuracy on the test set: ", 0.95),
+    "task_partial_labels": ("missing labels as unknown, ", 0.3),
     "basic_linear_crf": ("F1 on the test set: ", 0.7),
 }
 

@@ -1,0 +1,45 @@
+"""Named entities from sentences that are labeled in part: unknown labels compared with labels that are missing.
+
+    KERAS_BACKEND=torch python examples/task_partial_labels.py
+
+In three of four sentences, only the first half is labeled. Usually the other half is stored as "O", no entity. With
+`unknown`, the CRF sums over all tags that the characters there may have. The sentences are the made-up ones that come
+with kcrf.
+"""
+
+import os
+import tempfile
+from dataclasses import replace
+
+os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+from kcrf.corpora import load_mini
+from kcrf.training import Settings, train_tagger
+
+corpus = load_mini("ner")
+settings = Settings(task="ner", epochs=12, batch_size=16, width=64, depth=2, character_width=32, bigram_width=16)
+
+
+def half_labeled(number, sentence):
+    """A `Sentence` whose second half has no labels and is unknown; each fourth sentence as it is."""
+    half, length = len(sentence.text) // 2, len(sentence.text)
+    if number % 4 == 0 or not half:
+        return sentence
+    labeled = [span for span in sentence.spans if span[1] <= half]
+    half = max([half, *(end for _, end, _ in labeled)])
+    cut = [start for start, end, _ in sentence.spans if start < half < end]  # an entity that is half labeled
+    return replace(sentence, spans=labeled, unknown=[(min([half, *cut]), length)])
+
+
+partial = [half_labeled(*item) for item in enumerate(corpus.train)]
+versions = {
+    "all labels": corpus.train,
+    "missing labels as O": [replace(sentence, unknown=[]) for sentence in partial],
+    "missing labels as unknown": partial,
+}
+for name, train in versions.items():
+    with tempfile.TemporaryDirectory() as folder:
+        _, scores = train_tagger(settings, train, corpus.valid, corpus.test, out=folder)
+    entities = sum(len(sentence.spans) for sentence in train)
+    print(f"{name}, {entities} entities: F1 on the test set: {scores['test']['f']:.3f}")

@@ -1,0 +1,240 @@
+"""Sentences with a class for each token: CoNLL columns, CoNLL-U, lines of word/tag, and JSON lines."""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from os import PathLike
+
+from kcrf.corpora.conll import columns_of, join_tokens, token_column, width_of
+from kcrf.corpora.lines import BEGINS_OBJECT, read_corpus_lines
+from kcrf.corpora.segmented import is_conllu
+from kcrf.corpora.sentences import Sentence
+from kcrf.corpora.unknown_tags import UNKNOWN
+from kcrf.corpora.word_classes import class_sign
+
+__all__ = ["read_tagged", "tagged_line", "tagged_lines", "tagged_sentence", "tags_of_tokens"]
+
+CONLLU_COLUMNS = {"UPOS": 3, "XPOS": 4}
+_UNKNOWN = {*UNKNOWN, "_"}  # _ as CoNLL-U has it
+_END_OF_COMPOUND = re.compile(r"\]/?[A-Za-z]*$")  # [中国/ns 人民/n]nt
+_BRACKETED = re.compile(r"(.+)[(（]([^()（）]+)[)）]")  # 天氣(Na)
+
+
+def tagged_sentence(tokens: Sequence[str], tags: Sequence[str | None]) -> Sentence:
+    """The `Sentence` of tokens and their classes, one span for each token.
+
+    Args:
+        tokens: Strings, none of them empty.
+        tags: The class of each token; None, "?", "-1" and "_" say that it is not known.
+
+    Raises:
+        ValueError: There are more tokens than tags or fewer, or one of either is empty.
+
+    >>> tagged_sentence(["Kim", "slept"], ["PROPN", "?"]).spans
+    [(0, 3, 'PROPN')]
+    """
+    if len(tokens) != len(tags) or not all(tokens) or "" in tags:
+        raise ValueError(f"needs a tag for each token, none of them empty. Received: {tokens} with the tags {tags}")
+    text, extents = join_tokens(tokens)
+    pairs = list(zip(extents, tags, strict=True))
+    spans = [(*extent, tag) for extent, tag in pairs if not _is_unknown(tag)]
+    return Sentence(text, spans, extents, [extent for extent, tag in pairs if _is_unknown(tag)])
+
+
+def _is_unknown(tag):
+    return tag is None or tag in _UNKNOWN
+
+
+def tags_of_tokens(sentence: Sentence) -> list[str]:
+    """The class of each token of a `Sentence`, "?" where it is not known.
+
+    >>> tags_of_tokens(tagged_sentence(["Kim", "slept"], ["PROPN", None]))
+    ['PROPN', '?']
+    """
+    tags = {(start, end): label for start, end, label in sentence.spans}
+    return [tags.get(tuple(extent), "?") for extent in sentence.tokens]
+
+
+def tagged_lines(tokens: Iterable[str], tags: Iterable[str]) -> list[str]:
+    """The lines, without their ends, of a sentence as CoNLL columns: a token, a tab, its tag; a blank line last.
+
+    >>> tagged_lines(["Kim", "slept"], ["PROPN", "VERB"])
+    ['Kim\\tPROPN', 'slept\\tVERB', '']
+    """
+    return [*(f"{token}\t{tag}" for token, tag in zip(tokens, tags, strict=True)), ""]
+
+
+def tagged_line(tokens: Sequence[str], tags: Sequence[str], **members: object) -> str:
+    """The JSON line, without its end, for the tokens of a sentence and their classes."""
+    from kcrf.files import json_line
+
+    return json_line({"tokens": list(tokens), "tags": list(tags), **members})
+
+
+def read_tagged(path: str | PathLike[str], column: int | str = -1) -> list[Sentence]:
+    """Reads sentences with a class for each token, such as parts of speech.
+
+    The format is recognized:
+
+    - CoNLL columns: a token and its tag on a line, an empty line after each sentence. The token is the first column,
+      or the second if the first one counts the tokens. Columns are separated by tabs in lines that have a tab, else
+      by spaces. A line that begins with `#` and a space before the first token of a sentence, and has fewer or more
+      columns than the other lines, is a comment.
+    - CoNLL-U, as Universal Dependencies publish it. Ranges (3-4) and empty nodes (3.1) are skipped.
+    - A sentence on a line, with words as in 充满/v, 今天_t or 天氣(Na). Brackets around compounds, as in the People's
+      Daily corpus ([中国/ns 人民/n]nt), are removed.
+    - JSON lines, as `kcrf tag` writes them: {"tokens": ["Kim", "slept"], "tags": ["PROPN", "VERB"]}.
+
+    The tags `?`, `-1` and `_` say that the class of a token is not known: the token is in `unknown` of its sentence.
+
+    Args:
+        path: A UTF-8 file.
+        column: Index of the column with the tags, counted from 0; negative indices count from the last. For CoNLL-U
+            also "UPOS" or "XPOS". Defaults to -1, the last column; for CoNLL-U that means UPOS.
+
+    Returns:
+        A list of `Sentence`s with tokens and one span for each token whose class is known; none of them is empty.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        ValueError: The file is not UTF-8, a token has no tag, there is no sentence, or no such column.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".conll", encoding="utf-8") as file:
+    ...     _ = file.write("Kim PROPN\\nslept VERB\\n")
+    ...     file.flush()
+    ...     read_tagged(file.name)
+    [Sentence(text='Kim slept', spans=[(0, 3, 'PROPN'), (4, 9, 'VERB')], tokens=[(0, 3), (4, 9)])]
+    """
+    lines = read_corpus_lines(path)
+    first = next((line for line in lines if line.strip()), "")
+    if BEGINS_OBJECT.match(first):
+        rows = _json_rows(path, lines)
+    elif is_conllu(lines):
+        rows = _conllu_rows(path, lines, column)
+    else:
+        sign, _ = class_sign([word for line in lines for word in line.split()])
+        is_in_words = sign is not None and "\t" not in first
+        rows = _word_rows(path, lines) if is_in_words else _column_rows(path, lines, column)
+    if not rows:
+        raise ValueError(f"{path}: needs at least one sentence of tokens with tags. Received: a file without any")
+    return [_sentence(path, number, *sentence) for number, *sentence in rows]
+
+
+def _sentence(path, number, tokens, tags):
+    try:
+        return tagged_sentence(tokens, tags)
+    except ValueError as error:
+        raise ValueError(f"{path}:{number}: {error}") from None
+
+
+def _json_rows(path, lines):
+    rows = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            item = json.loads(line)
+            tokens, tags = item["tokens"], item["tags"]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            tokens = tags = None
+        if not _are_strings(tokens) or not _are_strings([tag or "?" for tag in tags or []]):
+            form = '{"tokens": [...], "tags": [...]}, with strings'
+            raise ValueError(f"{path}:{number}: needs {form}. Received: {line[:80]!r}")
+        rows += [(number, tokens, tags)] if tokens else []
+    return rows
+
+
+def _are_strings(items):
+    return isinstance(items, list) and all(isinstance(item, str) for item in items)
+
+
+def _conllu_rows(path, lines, column):
+    place = _conllu_column(path, column)
+    sentences = _Sentences()
+    for number, line in enumerate(lines, 1):
+        columns = line.split("\t")
+        if not line.strip():
+            sentences.end()
+        elif columns[0].isdecimal():
+            if len(columns) != 10:
+                raise ValueError(f"{path}:{number}: needs the 10 columns of CoNLL-U. Received: {line[:40]!r}")
+            sentences.add(number, columns[1], columns[place])
+    return sentences.end()
+
+
+def _conllu_column(path, column):
+    if isinstance(column, str):
+        place = CONLLU_COLUMNS.get(column.upper())
+    else:
+        place = CONLLU_COLUMNS["UPOS"] if column == -1 else column % 10 if -10 <= column < 10 else None
+    if place is None or place < 2:
+        raise ValueError(f"{path}: `column` must be UPOS, XPOS or 2 to 9 for CoNLL-U. Received: {column}")
+    return place
+
+
+def _column_rows(path, lines, column):
+    if isinstance(column, str):
+        raise ValueError(f"{path}: `column` must be a number for files other than CoNLL-U. Received: {column}")
+    rows = list(map(columns_of, lines))
+    token, width = token_column(rows), width_of(rows)
+    if width < 2 or column not in range(-width, width) or column % width in (0, token):
+        raise ValueError(
+            f"{path}: needs a token and its tag on a line, or words as in 今天/t, and `column` must be the tags'. "
+            f"Received: lines of {width} column{'s' * (width != 1)}, column={column}"
+        )
+    sentences = _Sentences()
+    for number, (line, columns) in enumerate(zip(lines, rows), 1):
+        is_comment = line.startswith(("# ", "#\t")) and len(columns) != width and not sentences.tokens
+        if not columns or columns[0].startswith("-DOCSTART-"):
+            sentences.end()
+        elif len(columns) != width and not is_comment:
+            raise ValueError(f"{path}:{number}: needs {width} columns, as most lines have. Received: {line[:80]!r}")
+        elif not is_comment:
+            sentences.add(number, columns[token], columns[column])
+    return sentences.end()
+
+
+class _Sentences:
+    """Collects `(number of its first line, tokens, tags)` of each sentence."""
+
+    def __init__(self):
+        self._rows, self.tokens, self._tags, self._first = [], [], [], 0
+
+    def add(self, number, token, tag):
+        self._first = self._first if self.tokens else number
+        self.tokens.append(token)
+        self._tags.append(tag)
+
+    def end(self):
+        self._rows += [(self._first, self.tokens, self._tags)] if self.tokens else []
+        self.tokens, self._tags = [], []
+        return self._rows
+
+
+def _word_rows(path, lines):
+    sign, _ = class_sign([word for line in lines for word in line.split()])
+    rows = []
+    for number, line in enumerate(lines, 1):
+        pairs = [_word_and_class(word, sign) for word in line.split()]
+        if None in pairs:
+            word = line.split()[pairs.index(None)]
+            raise ValueError(f"{path}:{number}: needs a tag for each word, as most words have. Received: {word!r}")
+        rows += [(number, *map(list, zip(*pairs)))] if pairs else []
+    return rows
+
+
+def _word_and_class(word, sign):
+    """The word and its class, or None without one."""
+    if sign in ("(", "（"):
+        match = _BRACKETED.fullmatch(word)
+        return match and match.groups()
+    word, _, tag = _without_end_of_compound(word, sign).rpartition(sign)
+    is_begin = word[:1] == "[" and len(word) > 1
+    return (word[is_begin:], tag) if word and tag else None
+
+
+def _without_end_of_compound(word, sign):
+    """人民/n]nt and 人民/n]/nt without what follows the bracket; ]/w, a bracket in the text, as it is."""
+    end = _END_OF_COMPOUND.search(word)
+    return word[: end.start()] if end and sign in word[: end.start()] else word

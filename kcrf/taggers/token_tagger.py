@@ -1,0 +1,95 @@
+"""Predicts a class for each token of a sentence, such as its part of speech."""
+
+from collections.abc import Callable, Iterable
+from os import PathLike
+from typing import Any
+
+from kcrf.corpora import Sentence
+from kcrf.taggers.decoding import ignore
+from kcrf.taggers.open_model import load_tagger
+from kcrf.taggers.tokens import as_given
+
+__all__ = ["TokenTagger"]
+
+
+class TokenTagger:
+    """Predicts a class for each token with the model of a run folder, in sentences of any length.
+
+    Args:
+        run_dir: A folder that `kcrf train --task pos` wrote, or a file that `kcrf export` made of it.
+
+    Attributes:
+        classes: The classes, a tuple.
+
+    Raises:
+        FileNotFoundError: It is no run folder, or a file is missing.
+        ValueError: It was written by a newer version or for another task, or a file in it is damaged.
+
+    Example:
+
+        >>> tagger = TokenTagger("runs/pos")                            # doctest: +SKIP
+        >>> tagger.tag(["Kim", "slept"])                                # doctest: +SKIP
+        ['PROPN', 'VERB']
+        >>> tagger.tag(["Kim", "slept"], confidence=True)               # doctest: +SKIP
+        [('PROPN', 0.99), ('VERB', 0.98)]
+    """
+
+    def __init__(self, run_dir: str | PathLike[str]) -> None:
+        self._tagger = load_tagger(run_dir, ["pos"])
+        self.classes: tuple[str, ...] = self._tagger.scheme.types
+
+    def tag(self, tokens: Any, confidence: bool = False) -> list[Any]:
+        """The class of each token of a sentence.
+
+        Args:
+            tokens: A list of strings, or a `kcrf.corpora.Sentence` with tokens.
+            confidence: Whether to return with each class its posterior probability. Defaults to False.
+
+        Returns:
+            A list of strings, or of `(class, probability)`. A token of which the tokenizer of a BERT leaves nothing,
+            such as a control character, has the class "?" and the probability 0.
+
+        Raises:
+            TypeError: `tokens` is a string.
+            ValueError: A token is no string, or empty.
+        """
+        return self.tag_batch([tokens], confidence=confidence)[0]
+
+    def tag_batch(
+        self,
+        sentences: Iterable[Any],
+        batch_size: int = 64,
+        on_batch: Callable[[int], object] = ignore,
+        confidence: bool = False,
+    ) -> list[list[Any]]:
+        """The classes of the tokens of several sentences.
+
+        Args:
+            sentences: Iterable of what `tag` takes.
+            batch_size: Windows of up to 128 positions in a batch. Defaults to 64.
+            on_batch: Called after each batch with the number of characters whose tags it decided.
+            confidence: As for `tag`.
+
+        Returns:
+            A list with what `tag` returns for each sentence.
+        """
+        given = list(map(_tokens, sentences))
+        texts, tokens = [item.text for item in given], [item.tokens for item in given]
+        spans = self._tagger.spans(texts, batch_size, on_batch, confidence, tokens=tokens)
+        return [_tags(*item, confidence) for item in zip(tokens, spans, strict=True)]
+
+
+def _tokens(item):
+    """The `Given` of a list of tokens, or of a `Sentence`."""
+    if isinstance(item, str):
+        raise TypeError(f"`tokens` must be a list of strings; split the text into tokens. Received: {item[:40]!r}")
+    given = as_given(item)
+    if isinstance(item, Sentence) and item.text.strip() and not item.tokens:
+        raise ValueError(f"a Sentence needs tokens to be tagged. Received: {item.text[:40]!r} without tokens")
+    return given
+
+
+def _tags(tokens, spans, confidence):
+    """The label, or `(label, probability)`, of each token `(start, end)`."""
+    tags = {(start, end): (label, *sure) if confidence else label for start, end, label, *sure in spans}
+    return [tags.get(tuple(token), ("?", 0.0) if confidence else "?") for token in tokens]

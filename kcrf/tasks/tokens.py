@@ -1,0 +1,74 @@
+"""Token tagging: a class for each token, such as its part of speech. Needs NumPy only."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kcrf.corpora import Sentence, entity_types, read_tagged, tagged_sentence
+from kcrf.progress_bars import print_note
+from kcrf.tasks.facts import DataFacts
+from kcrf.tasks.tagging import TaggingTask
+
+__all__ = ["TokenTagging", "sentence_of_tokens"]
+
+
+class TokenTagging(TaggingTask):
+    """A class for each token of a sentence. The tokens come with the sentence, in training as in use."""
+
+    name = "pos"
+    settings = frozenset({"scheme"})
+    defaults: Mapping[str, Any] = {"scheme": "classes", "constraints": False}
+    choices: Mapping[str, tuple[Any, ...]] = {"scheme": ("classes",), "constraints": (False,), "units": ("words",)}
+    file_options = frozenset({"column", "words"})
+
+    def read_file(self, path: str, reading: Mapping[str, Any]) -> list[Any]:
+        """The sentences of a file."""
+        return read_tagged(path, reading["column"])
+
+    def read_unlabeled_line(self, line: str) -> Any:
+        """The tokens of the line, which white space separates."""
+        return sentence_of_tokens(line)
+
+    def check(self, name: str, items: Sequence[Any]) -> list[Any]:
+        """The items of a part as `Sentence`s; lists of `(token, tag)` become one.
+
+        Raises:
+            ValueError: A sentence has no tokens, or spans that are not tokens; or there is none.
+        """
+        sentences = [item if isinstance(item, Sentence) else tagged_sentence(*zip(*item)) for item in items if item]
+        for number, sentence in enumerate(sentences, 1):
+            tokens = set(map(tuple, sentence.tokens))
+            if not tokens or not {(start, end) for start, end, _ in sentence.spans} <= tokens:
+                received = f"{len(tokens)} tokens and {len(sentence.spans)} tags for {sentence.text[:40]!r}"
+                raise ValueError(f"`{name}`, sentence {number}: needs tokens, each with its tag. Received: {received}")
+        if not any(sentence.spans for sentence in sentences):
+            raise ValueError(f"`{name}` needs at least one token whose tag is known. Received: {len(items)} sentences")
+        return sentences
+
+    def unlabeled_items(self, texts: Sequence[Any], pairs: bool) -> list[Any]:
+        """The texts as `Sentence`s with tokens, which white space separates."""
+        return [text if isinstance(text, Sentence) else sentence_of_tokens(text) for text in texts]
+
+    def facts(self, user: Any, parts: Mapping[str, list[Any]]) -> DataFacts:
+        """The classes of the training set; notes classes of other parts that it lacks."""
+        types = user.types or entity_types(parts["train"])
+        for name, part in parts.items():
+            unseen = Counter(label for sentence in part for *_, label in sentence.spans if label not in types)
+            if unseen:
+                counts = ", ".join(f"{label} ({count})" for label, count in sorted(unseen.items()))
+                print_note(f"{name}: tags that the training set lacks count as wrong: {counts}")
+        return DataFacts(types=tuple(types), units="words", metric="accuracy")
+
+    def describe(self, config: Any) -> tuple[str, str]:
+        """The number of tags, and the head."""
+        return f", {len(config.data.types)} tags", config.model.head
+
+
+def sentence_of_tokens(line: str) -> Sentence:
+    """The `Sentence` of a line of tokens with white space between them.
+
+    >>> sentence_of_tokens("Kim slept").tokens
+    [(0, 3), (4, 9)]
+    """
+    return Sentence(line, [], [match.span() for match in re.finditer(r"\S+", line)])
