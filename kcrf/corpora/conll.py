@@ -115,7 +115,7 @@ def _read_rows(path, lines, column, repair):
             )
         if not known and not repair:
             raise ValueError(
-                f"{path}:{number}: needs O or a tag like B-PER, with one of BIESMLU; ? is for an unknown one. "
+                f"{path}:{number}: needs O or a tag like B-PER, with one of BIESMLU. "
                 f"Received: {tag!r}{_other_column(rows, column % width)}"
             )
         if columns[token:] and columns[token]:

@@ -96,6 +96,7 @@ def resolve(user: Settings, facts: DataFacts) -> RunConfig:
     data, model, optimizer = resolve_data(user, facts), user.part(ModelConfig), user.part(OptimizerConfig)
     make = _training_of_linear if model.encoder == "linear" else _training
     training = make(user.part(TrainingConfig), facts, data.units)
+    training = replace(training, metric=training.metric or facts.metric)
     multiplier = model.crf_lr_multiplier
     if isinstance(multiplier, str):  # "auto"
         rate, epochs = optimizer.learning_rate or 0.0, training.epochs or 0  # numbers by now
@@ -113,7 +114,7 @@ def resolve_data(user: Settings, facts: DataFacts) -> DataConfig:
 
 
 def _training(training, facts, units):
-    """The settings of training with numbers of epochs and of windows in a batch, with the patience and the metric."""
+    """The settings of training with numbers of epochs and of windows in a batch, and with the patience."""
     batch_size = batch_size_for(training, facts.windows)
     epochs, patience = training.epochs, training.patience
     if training.steps is not None:
@@ -123,8 +124,7 @@ def _training(training, facts, units):
         updates = STEPS_OF_WORDS if units == "words" else STEPS
         epochs = min(max(FEWEST_EPOCHS, round(updates / steps)), MOST_EPOCHS)
         patience = patience or max(PATIENCE, math.ceil(PATIENCE_STEPS / steps))
-    metric = training.metric or facts.metric
-    return replace(training, epochs=epochs, patience=patience, batch_size=batch_size, metric=metric)
+    return replace(training, epochs=epochs, patience=patience, batch_size=batch_size)
 
 
 def _training_of_linear(training, facts, units):

@@ -306,11 +306,11 @@ class Tagger:
         return segmentation_scores(gold, words, training_words)
 
 
-def _by_token(sentences, found):
+def _by_token(sentences, predicted):
     """The tokens whose class is known, their gold classes and the predicted ones, lists for each sentence."""
     tokens = [[sentence.text[start:end] for start, end, _ in sentence.spans] for sentence in sentences]
     gold = [[label for *_, label in sentence.spans] for sentence in sentences]
-    by_place = [{(start, end): label for start, end, label in spans} for spans in found]
+    by_place = [{(start, end): label for start, end, label in spans} for spans in predicted]
     rows = zip(sentences, by_place, strict=True)
     return tokens, gold, [[labels.get((start, end), "?") for start, end, _ in s.spans] for s, labels in rows]
 

@@ -7,7 +7,7 @@ from typing import Any
 from kcrf.corpora import Sentence
 from kcrf.taggers.decoding import ignore
 from kcrf.taggers.open_model import load_tagger
-from kcrf.taggers.tokens import as_given
+from kcrf.taggers.text_input import as_list, as_text_input
 
 __all__ = ["TokenTagger"]
 
@@ -73,20 +73,20 @@ class TokenTagger:
         Returns:
             A list with what `tag` returns for each sentence.
         """
-        given = list(map(_tokens, sentences))
-        texts, tokens = [item.text for item in given], [item.tokens for item in given]
+        inputs = list(map(_text_input, as_list(sentences, "tag")))
+        texts, tokens = [item.text for item in inputs], [item.tokens for item in inputs]
         spans = self._tagger.spans(texts, batch_size, on_batch, confidence, tokens=tokens)
         return [_tags(*item, confidence) for item in zip(tokens, spans, strict=True)]
 
 
-def _tokens(item):
-    """The `Given` of a list of tokens, or of a `Sentence`."""
+def _text_input(item):
+    """The `TextInput` of a list of tokens, or of a `Sentence`."""
     if isinstance(item, str):
         raise TypeError(f"`tokens` must be a list of strings; split the text into tokens. Received: {item[:40]!r}")
-    given = as_given(item)
+    text_input = as_text_input(item)
     if isinstance(item, Sentence) and item.text.strip() and not item.tokens:
         raise ValueError(f"a Sentence needs tokens to be tagged. Received: {item.text[:40]!r} without tokens")
-    return given
+    return text_input
 
 
 def _tags(tokens, spans, confidence):

@@ -22,7 +22,8 @@ __all__ = ["fit_linear"]
 def fit_linear(plan: RunPlan, folder: Any, progress: Any = None) -> tuple[Tagger, dict[str, Any]]:
     """Trains the linear model of a planned run; as `kcrf.training.fit.fit`."""
     config, trainer, parts = plan.config, trainer_of(plan.config.task), plan.data.parts
-    history = TrainingHistory(config.training.epochs, config.training.patience)
+    score = f"valid_{config.training.metric or 'f'}"
+    history = TrainingHistory(config.training.epochs, config.training.patience, score)
     batches = _batches(config, distillation_windows(plan, folder))
     with _shown(progress, config.training.epochs, len(batches)):
         _fit(plan, folder, history, batches, progress)
@@ -66,8 +67,9 @@ def _fit(plan, folder, history, batches, progress):
             if progress:
                 progress.on_train_batch_end(number)
         rounded = LinearModel.from_arrays(model.arrays(), model.scheme, model.constraints)  # as it is kept
-        score = _tagger(plan, rounded).scores(plan.data.parts["valid"])["f"] or 0.0
-        record = {"epoch": epoch + 1, "loss": loss / windows, "valid_f": score}
+        tagger = _tagger(plan, rounded)
+        score = tagger.scores(plan.data.parts["valid"])[tagger.metric] or 0.0
+        record = {"epoch": epoch + 1, "loss": loss / windows, f"valid_{tagger.metric}": score}
         record["seconds"] = round(time.perf_counter() - start, 1)
         is_best = history.add(record, model.transitions.round(6).tolist())
         _save(folder, history, trainer, rounded if is_best else None)

@@ -216,6 +216,17 @@ def test_a_softmax_head_ignores_unknown_tags(tmp_path):
     assert scores["valid"]["accuracy"] > 0.8
 
 
+def test_a_linear_model_tags_tokens_and_is_exported(tmp_path):
+    settings = Settings(task="pos", encoder="linear", epochs=8)
+    parts = sentences(80, 0, unknown=0.2), sentences(12, 1), sentences(20, 2)
+    _, scores = train_tagger(settings, *parts, out=tmp_path / "run")
+    assert scores["test"]["accuracy"] > 0.95
+    assert commands.main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "tags.npz")]) == 0
+    run, exported = (TokenTagger(tmp_path / name) for name in ("run", "tags.npz"))
+    tokens = [tokens for tokens, _ in TEST]
+    assert exported.tag_batch(tokens, confidence=True) == run.tag_batch(tokens, confidence=True)
+
+
 def test_the_server_answers_with_tokens_and_their_places(run):
     texts = [" ".join(tokens) for tokens, _ in TEST[:3]] + [" the  can ", ""]
     model = load_models({"tags": run})["tags"]
