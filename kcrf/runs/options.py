@@ -284,7 +284,8 @@ def default_in_words(setting: "Field[Any]", show: Callable[[Any], str] = repr) -
     if declared.only is not None and declared.only.name in ("bert", "head"):  # one of the defaults is left
         defaults = {"": next(iter(defaults.values()))}
     first = next(iter(defaults.values()))
-    differing_tasks = [task for task in TASKS.values() if task.defaults.get(name, first) != first]
+    tasks = _tasks_with(name) if declared.by_task else TASKS.values()
+    differing_tasks = [task for task in tasks if task.defaults.get(name, first) != first]
     texts = [] if declared.by_task and differing_tasks == _tasks_with(name) else [words(first)]
     kinds = {"bert": "with --bert", "linear": "with --encoder linear"}
     texts += [f"{words(defaults[key])} {kind}" for key, kind in kinds.items() if defaults.get(key, first) != first]

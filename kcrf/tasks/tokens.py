@@ -17,7 +17,7 @@ class TokenTagging(TaggingTask):
     """A class for each token of a sentence. The tokens come with the sentence, in training as in use."""
 
     name = "pos"
-    settings = frozenset({"scheme"})
+    settings: frozenset[str] = frozenset()
     defaults: Mapping[str, Any] = {"scheme": "classes", "constraints": False}
     choices: Mapping[str, tuple[Any, ...]] = {"scheme": ("classes",), "constraints": (False,), "units": ("words",)}
     file_options = frozenset({"column", "words"})
