@@ -30,8 +30,8 @@ def review():
 
 
 train, valid, test = ([review() for _ in range(count)] for count in (64, 64, 256))
-unlabelled = [text for text, _ in (review() for _ in range(576))]
-config_path, checkpoint_path, dict_path = checkpoint([*unlabelled, "不满意。"])
+unlabeled = [text for text, _ in (review() for _ in range(576))]
+config_path, checkpoint_path, dict_path = checkpoint([*unlabeled, "不满意。"])
 tokenizer = Tokenizer(str(dict_path), do_lower_case=True)
 cloze = Cloze(tokenizer, "{label}满意。{text}", {"差评": "不", "好评": "很"})
 
@@ -45,10 +45,10 @@ def masked(filled, rate=0.15):
 def pet_data():
     """Inputs, targets and weights: labeled texts, then unlabeled texts, whose gap has weight 0."""
     texts, labels = zip(*train, strict=True)
-    filled = cloze.encode([*texts, *unlabelled], maxlen)
+    filled = cloze.encode([*texts, *unlabeled], maxlen)
     token_ids, weights = masked(filled)
     targets = filled.token_ids.copy()
-    targets[: len(train)] = cloze.answers(filled, [*labels, *["好评"] * len(unlabelled)])[: len(train)]
+    targets[: len(train)] = cloze.answers(filled, [*labels, *["好评"] * len(unlabeled)])[: len(train)]
     np.put_along_axis(weights, filled.gaps, np.arange(len(weights))[:, None] < len(train), axis=1)
     return [token_ids, filled.segment_ids], targets, weights.astype("float32")
 

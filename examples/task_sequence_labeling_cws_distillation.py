@@ -3,7 +3,7 @@
     KERAS_BACKEND=torch python examples/task_sequence_labeling_cws_distillation.py
 
 300 sentences are labeled; the teacher labels the others. Without code: `kcrf train --train FILE --out runs/teacher`,
-then `kcrf train --train FILE --teacher runs/teacher --unlabelled TEXTS --width 32 --depth 1 --out runs/student`.
+then `kcrf train --train FILE --teacher runs/teacher --unlabeled TEXTS --width 32 --depth 1 --out runs/student`.
 """
 
 from dataclasses import replace
@@ -26,4 +26,4 @@ teacher = Settings(width=96, depth=2, epochs=8, batch_size=16, learning_rate=2e-
 small = Settings(width=32, depth=1, steps=160, batch_size=16, learning_rate=4e-3, min_bigrams=2)
 f1("teacher", teacher)
 f1("by labels alone", small)
-f1("with a teacher", replace(small, teacher="runs/teacher"), unlabelled=texts)
+f1("with a teacher", replace(small, teacher="runs/teacher"), unlabeled=texts)

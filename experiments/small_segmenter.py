@@ -54,7 +54,7 @@ def measure(options, row):
     settings = Settings(**settings, teacher=options.teacher if has_teacher else None)
     parts, texts = read_parts(options.data)
     out = run_folder(options.out, row)
-    more = {"unlabelled": texts} if has_texts else {}
+    more = {"unlabeled": texts} if has_texts else {}
     tagger, scores, taken = trained(settings, parts, out, **more)
     speeds = characters_a_second(options.data, load_tagger(options.teacher), tagger)
     return {**figures(scores), "parameters": tagger.model.count_params(), **speeds, **taken}

@@ -1,9 +1,14 @@
-"""Old places of public names, for one release: the name works there, and a warning says where it is now."""
+"""Old places and old names, for one release: they work, and a warning says the new ones."""
 
 import warnings
+from collections.abc import Callable
+from functools import wraps
 from importlib import import_module
+from typing import Any, TypeVar
 
-__all__ = ["moved_names"]
+__all__ = ["moved_names", "renamed_arguments"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def moved_names(module, places):
@@ -29,3 +34,31 @@ def moved_names(module, places):
         return getattr(import_module(places[name]), name)
 
     return __getattr__
+
+
+def renamed_arguments(**names: str) -> Callable[[Function], Function]:
+    """A decorator for a function some of whose keyword arguments have new names.
+
+    Args:
+        names: The new name of each old name.
+
+    Returns:
+        A decorator. The decorated function takes an argument under its old name too, and warns with a
+        `DeprecationWarning`. It raises a `TypeError` if an argument is given under both names.
+
+    >>> renamed_arguments(colour="color")(lambda color: color)(color="red")
+    'red'
+    """
+
+    def decorate(function):
+        @wraps(function)
+        def call(*args, **kwargs):
+            for old, new in names.items():
+                if old in kwargs and new not in kwargs:
+                    warnings.warn(f"`{old}` of {function.__name__} is now `{new}`", DeprecationWarning, stacklevel=2)
+                    kwargs[new] = kwargs.pop(old)
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorate

@@ -4,6 +4,8 @@ from importlib import import_module
 
 import pytest
 
+from kcrf.runs import Settings
+
 BACKENDS = ["torch"]
 ROOMS = ["augmentation", "checkpoints", "distillation", "metrics", "pretraining", "taggers", "training"]
 OLD = {
@@ -33,3 +35,18 @@ def test_every_name_of_a_page_is_there_and_others_are_not(room):
     assert all(hasattr(module, name) for name in module.__all__)
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = module.nothing
+
+
+@pytest.mark.parametrize("name", ["train_tagger", "train_segmenter", "train_classifier", "resume_tagger"])
+def test_an_argument_under_its_old_name_says_the_new_one(name, tmp_path):
+    """The text is of no use without a teacher, which only a call that has received it can say."""
+    train = getattr(import_module("kcrf.training"), name)
+    settings = Settings(task="classify" if name == "train_classifier" else "cws")
+    data = [("a", "0"), ("b", "1")] if name == "train_classifier" else [["a", "b"]] * 2
+    first = tmp_path if name == "resume_tagger" else settings
+    with pytest.warns(DeprecationWarning, match=f"^`unlabelled` of {name} is now `unlabeled`$"):
+        with pytest.raises((ValueError, FileNotFoundError)) as error:
+            train(first, data, data, unlabelled=["c"], **({"out": tmp_path / "run"} if first is settings else {}))
+    assert name == "resume_tagger" or "`unlabeled` needs a `teacher`" in str(error.value)
+    with pytest.raises(TypeError, match="unlabelled"):
+        train(first, data, data, unlabelled=["c"], unlabeled=["c"])

@@ -18,7 +18,7 @@ _WEIGHTS = {".safetensors", ".bin", ".h5", ".index", ".data-00000-of-00001", ".t
 
 def with_hashes(sources, settings):
     """The sources with a hash of each file and folder: a run of one that has changed since is one of other data."""
-    names = {name: sources.get(name) for name in ("train", "valid", "test", "unlabelled")}
+    names = {name: sources.get(name) for name in ("train", "valid", "test", "unlabeled")}
     names |= {name: getattr(settings, name) for name in ("vectors", "synonyms", "synonym_vectors", "bert", "teacher")}
     return {**sources, "sha256": {name: _hash(Path(path)) for name, path in names.items() if path is not None}}
 

@@ -96,7 +96,7 @@ def _train_seeds(options, settings, sources):
 
 def _run_training(out, settings, sources, mode, overwrite, title="training"):
     """Trains; returns the tagger and the scores. Keras is imported only once options and data are valid."""
-    parts, unlabelled = _read_parts(settings, sources), _read_unlabelled(settings.task, sources)
+    parts, unlabeled = _read_parts(settings, sources), _read_unlabeled(settings.task, sources)
     _check_augmentation(settings)
     with quiet_import():
         from kcrf.training import resume_tagger, train_tagger
@@ -104,8 +104,8 @@ def _run_training(out, settings, sources, mode, overwrite, title="training"):
 
     progress = TrainingProgress(title)
     if mode == "resume":
-        return resume_tagger(out, *parts, progress=progress, unlabelled=unlabelled)
-    return train_tagger(settings, *parts, out, progress, sources, overwrite, unlabelled)
+        return resume_tagger(out, *parts, progress=progress, unlabeled=unlabeled)
+    return train_tagger(settings, *parts, out, progress, sources, overwrite, unlabeled)
 
 
 def _check_augmentation(settings):
@@ -183,12 +183,12 @@ def _note_training_texts(task, train, parts):
             )
 
 
-def _read_unlabelled(task, sources):
-    """The texts without labels, for classification strings or tuples of two strings; none if no file was given."""
+def _read_unlabeled(task, sources):
+    """The unlabeled texts: strings, or for pairs tuples of two strings. Empty if no file was given."""
     from kcrf.corpora.lines import read_corpus_lines
     from kcrf.tasks import task_of
 
-    path = sources.get("unlabelled")  # older runs do not have it
+    path = sources.get("unlabeled")  # runs of older versions lack the key
     lines = [] if path is None else [line for line in read_corpus_lines(path) if line.strip()]
     if path is not None and not lines:
         raise ValueError(f"{path}: needs one text per line. Received: a file without any")

@@ -28,7 +28,7 @@ __all__ = [
     "settings_and_sources",
 ]
 
-_FILES = ("train", "valid", "test", "unlabelled")
+_FILES = ("train", "valid", "test", "unlabeled")
 _NOT_SETTINGS = (*_FILES, "from_run", "fields", "column", "repair", "strip_tags", "out", "overwrite", "seeds")
 
 
@@ -82,11 +82,12 @@ def _add_files(data):
     )
     data.add_argument("--test", metavar="FILE", help="Test data, scored once at the end. [none]")
     data.add_argument(
-        "--unlabelled",
+        "--unlabeled",
         metavar="FILE",
-        help="Texts without labels, one per line, or two with a tab between them, that the teacher alone labels. Only "
+        help="Unlabeled text that the teacher labels: one text per line, or two texts with a tab between them. Only "
         "with --teacher. [none]",
     )
+    data.add_argument("--unlabelled", dest="unlabeled", metavar="FILE", action=_Renamed, help=SUPPRESS)
     add_fields_option(data)
     add_conll_options(data)
     data.add_argument("--out", metavar="RUN_DIR", help="Folder for the model, its scores and the log.")
@@ -166,8 +167,8 @@ def settings_and_sources(options):
         if os.path.isfile(settings.teacher):
             raise ValueError(f"{settings.teacher}: --teacher needs the folder of a run. Received: a file")
         RunFolder(settings.teacher).read_config()  # refuses a folder that holds no run
-    if options.unlabelled is not None and settings.teacher is None:
-        raise ValueError("--unlabelled needs --teacher RUN_DIR. Received: no --teacher")
+    if options.unlabeled is not None and settings.teacher is None:
+        raise ValueError("--unlabeled needs --teacher RUN_DIR. Received: no --teacher")
     refuse_data_options(options, settings.task)
     files = {name: getattr(options, name) for name in _FILES}
     sources = {name: path and os.path.abspath(path) for name, path in files.items()}

@@ -15,6 +15,7 @@ from kcrf.version import __version__
 __all__ = ["FORMAT", "StoredRun", "read_for_reports", "read_stored_run"]
 
 FORMAT = 3  # 2: one flat dict with the values that ran, "settings"; in `data` the names of those that the run chose
+_RENAMED_FILES = {"unlabelled": "unlabeled"}  # their names in `data` of older runs
 _PART_NAMES = ("data", "model", "optimizer", "training", "augmentation", "teacher")
 
 
@@ -64,7 +65,14 @@ def read_stored_run(path: str | PathLike[str], content: Mapping[str, Any]) -> St
         _check_values(config, user.kind)
     except (KeyError, TypeError, ValueError) as error:  # a value of another type, or out of its range
         raise ValueError(f"{path}: needs the settings of a run. Received: {_in_words(error)}") from None
-    return StoredRun(user, config, content.get("data"), content.get("backend"))
+    return StoredRun(user, config, _with_new_names(content.get("data")), content.get("backend"))
+
+
+def _with_new_names(data: Any) -> Any:
+    """The sources and fingerprints of a run under the names that files have now."""
+    if not isinstance(data, Mapping):
+        return data
+    return {_RENAMED_FILES.get(name, name): _with_new_names(value) for name, value in data.items()}
 
 
 def read_for_reports(path: str | PathLike[str], content: Mapping[str, Any]) -> dict[str, Any]:

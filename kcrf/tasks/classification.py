@@ -122,7 +122,7 @@ class Classification:
         deviating = next((item for item in items if len(item) != 2 or (item[1] is not None) != pairs), None)
         if deviating is not None:
             needed = "pairs of texts" if pairs else "single texts"
-            raise ValueError(f"`unlabelled` needs {needed}, as the training part has them. Received: {deviating!r}")
+            raise ValueError(f"`unlabeled` needs {needed}, as the training part has them. Received: {deviating!r}")
         return items
 
     def unlabeled_windows(self, data: Any, reader: Reader, items: list[Any]) -> list[Any]:

@@ -42,7 +42,7 @@ class RunData:
         if self.copies is not None:
             content["copies"] = self.task.content([copy for copies in self.copies for copy in copies])
         if self.texts:
-            content["unlabelled"] = self.texts
+            content["unlabeled"] = self.texts
         return {name: _hash(items) for name, items in content.items()}
 
 
@@ -50,7 +50,7 @@ def _hash(items):
     return hashlib.sha256(repr(items).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def read_data(user: Settings, train: Any, valid: Any, test: Any = None, unlabelled: Any = ()) -> RunData:
+def read_data(user: Settings, train: Any, valid: Any, test: Any = None, unlabeled: Any = ()) -> RunData:
     """The data of a run. The types, labels and units are decided by all of `train`, also where it is limited.
 
     Raises:
@@ -63,7 +63,7 @@ def read_data(user: Settings, train: Any, valid: Any, test: Any = None, unlabell
     if user.limit is not None:
         items, _ = sample(whole["train"], user.limit, user.seed, task.labels_to_balance(whole["train"]))
         parts = {**whole, "train": task.check("train", items)}  # a sample of sentences may be empty
-    return RunData(task, whole, parts, _copies(user, task, parts["train"]), list(unlabelled))
+    return RunData(task, whole, parts, _copies(user, task, parts["train"]), list(unlabeled))
 
 
 def _copies(user, task, items):

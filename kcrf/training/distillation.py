@@ -71,7 +71,7 @@ def unlabeled_items(user, task, texts, pairs):
     """
     texts = [text for text in texts if (text if isinstance(text, str) else "".join(text)).strip()]
     if texts and user.teacher is None:
-        raise ValueError("`unlabelled` needs a `teacher`. Received: teacher=None")
+        raise ValueError("`unlabeled` needs a `teacher`. Received: teacher=None")
     return task.unlabeled_items(texts, pairs)
 
 

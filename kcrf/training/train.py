@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from os import PathLike
 from typing import Any
 
+from kcrf.deprecated import renamed_arguments
 from kcrf.progress_bars import print_note
 from kcrf.runs import RunWriter, Settings
 from kcrf.runs.resolve import describe_run
@@ -16,6 +17,7 @@ from kcrf.training.plan import load_plan, plan_run
 __all__ = ["resume_tagger", "train_classifier", "train_segmenter", "train_tagger"]
 
 
+@renamed_arguments(unlabelled="unlabeled")
 def train_tagger(
     settings: Settings,
     train: Sequence[Any],
@@ -25,7 +27,7 @@ def train_tagger(
     progress: Any = None,
     sources: dict[str, Any] | None = None,
     overwrite: bool = False,
-    unlabelled: Iterable[str] = (),
+    unlabeled: Iterable[str] = (),
 ) -> tuple[Any, dict[str, Any]]:
     """Trains a tagger and writes all that is needed to use it into a run folder.
 
@@ -44,7 +46,7 @@ def train_tagger(
         sources: Plain values that say where the data came from, kept in `config.json`. Defaults to None.
         overwrite: Whether a complete run in `out` is replaced. It is replaced when the new one is complete, and can be
             used until then. Defaults to False: it is refused.
-        unlabelled: Texts without labels that the `teacher` of the settings labels, strings. Defaults to none.
+        unlabeled: Unlabeled texts, strings, which the `teacher` of the settings labels. Defaults to none.
 
     Returns:
         `(tagger, scores)`: a `Tagger` with the best weights, whose `advice` is what a `kcrf.monitor.CRFMonitor` says
@@ -57,7 +59,7 @@ def train_tagger(
         ValueError: A part has no text, or `train` no entity; or the teacher has another task, other labels or other
             units; or the loss is not finite any more.
     """
-    data = read_data(settings, train, valid, test, unlabelled)
+    data = read_data(settings, train, valid, test, unlabeled)
     with RunWriter.create(out, overwrite) as folder:
         plan = plan_run(settings, data, sources)
         if progress:
@@ -66,13 +68,14 @@ def train_tagger(
         return _fit(plan, folder, progress)
 
 
+@renamed_arguments(unlabelled="unlabeled")
 def resume_tagger(
     out: str | PathLike[str],
     train: Sequence[Any],
     valid: Sequence[Any],
     test: Sequence[Any] | None = None,
     progress: Any = None,
-    unlabelled: Iterable[str] = (),
+    unlabeled: Iterable[str] = (),
 ) -> tuple[Any, dict[str, Any]]:
     """Resumes an interrupted run of `train_tagger` after its last complete epoch.
 
@@ -81,7 +84,7 @@ def resume_tagger(
 
     Args:
         out: The run folder.
-        train, valid, test, progress, unlabelled: As for `train_tagger`, with the same sentences.
+        train, valid, test, progress, unlabeled: As for `train_tagger`, with the same sentences.
 
     Returns:
         As `train_tagger`.
@@ -94,9 +97,10 @@ def resume_tagger(
     """
     with RunWriter.resume(out) as folder:
         user = folder.read_settings()
-        return _fit(load_plan(folder, read_data(user, train, valid, test, unlabelled)), folder, progress)
+        return _fit(load_plan(folder, read_data(user, train, valid, test, unlabeled)), folder, progress)
 
 
+@renamed_arguments(unlabelled="unlabeled")
 def train_segmenter(
     settings: Settings,
     train: Sequence[Any],
@@ -105,13 +109,14 @@ def train_segmenter(
     out: str | PathLike[str] = "runs/segmenter",
     progress: Any = None,
     overwrite: bool = False,
-    unlabelled: Iterable[str] = (),
+    unlabeled: Iterable[str] = (),
 ) -> tuple[Any, dict[str, Any]]:
     """`train_tagger` for word segmentation, with sentences as lists of words."""
     _check_task(settings, "cws")
-    return train_tagger(settings, train, valid, test, out, progress, overwrite=overwrite, unlabelled=unlabelled)
+    return train_tagger(settings, train, valid, test, out, progress, overwrite=overwrite, unlabeled=unlabeled)
 
 
+@renamed_arguments(unlabelled="unlabeled")
 def train_classifier(
     settings: Settings,
     train: Sequence[Any],
@@ -120,7 +125,7 @@ def train_classifier(
     out: str | PathLike[str] = "runs/classifier",
     progress: Any = None,
     overwrite: bool = False,
-    unlabelled: Iterable[str] = (),
+    unlabeled: Iterable[str] = (),
 ) -> tuple[Any, dict[str, Any]]:
     """`train_tagger` for `Settings(task="classify")`: one label, or one number, for each text or pair of texts.
 
@@ -129,7 +134,7 @@ def train_classifier(
             with decimals are learned as numbers (regression).
         train, valid, test: Lists of `kcrf.corpora.Example`s, or of `(text, label)` or `(text, text_b, label)`.
         out, progress, overwrite: As for `train_tagger`.
-        unlabelled: As for `train_tagger`; for pairs, tuples of two strings.
+        unlabeled: As for `train_tagger`; for pairs, tuples of two strings.
 
     Returns:
         `(classifier, scores)`: the `Classifier` with the best weights, and a dict with the keys "valid" and, with a
@@ -140,7 +145,7 @@ def train_classifier(
             single texts and pairs are mixed. Names the text, by file and line if it was read from one.
     """
     _check_task(settings, "classify")
-    return train_tagger(settings, train, valid, test, out, progress, overwrite=overwrite, unlabelled=unlabelled)
+    return train_tagger(settings, train, valid, test, out, progress, overwrite=overwrite, unlabeled=unlabeled)
 
 
 def _check_task(settings, task):

@@ -127,6 +127,7 @@ def test_an_option_that_would_have_no_effect_is_refused(arguments, message):
         ("--layers", "--read-layers all", ["--bert", "/folder"]),
         ("--vectors-most", "--max-vectors 9", ["--vectors", "/folder"]),
         ("--temperature", "--teacher-temperature 3.0", ["--teacher", TEACHER]),
+        ("--unlabelled", "--unlabeled /texts", ["--teacher", TEACHER]),
     ],
 )
 def test_old_flags_work_and_say_the_new_ones(old, new, needed):
@@ -134,6 +135,15 @@ def test_old_flags_work_and_say_the_new_ones(old, new, needed):
     with pytest.warns(UserWarning, match=f"^{old} is now {flag}$"):
         settings = parse(*needed, old, value)
     assert settings == parse(*needed, *new.split())
+
+
+def test_unlabeled_text_is_read_under_the_old_name_of_its_option():
+    parser = ArgumentParser(exit_on_error=False)
+    add_training_options(parser)
+    arguments = ["--train", "x", "--out", "y", "--teacher", TEACHER, "--unlabelled", "/texts"]
+    with pytest.warns(UserWarning, match="^--unlabelled is now --unlabeled$"):
+        options = parser.parse_args(arguments)
+    assert settings_and_sources(options)[1]["unlabeled"] == "/texts"
 
 
 def test_score_refuses_options_of_another_task(tmp_path, capsys):

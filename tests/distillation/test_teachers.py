@@ -125,15 +125,15 @@ def test_a_student_that_learns_from_its_teacher_alone_comes_to_answer_as_it_does
 
 @pytest.mark.parametrize("epochs", [0, 1])
 def test_a_taught_run_goes_on_to_the_same_weights_without_its_teacher(student, teacher, tmp_path, epochs):
-    train_tagger(student, **PARTS, out=tmp_path / "whole", unlabelled=TEXTS)
+    train_tagger(student, **PARTS, out=tmp_path / "whole", unlabeled=TEXTS)
     copy = shutil.copytree(teacher, tmp_path / "teacher")
     settings = replace(student, teacher=str(copy))
     with pytest.raises(KeyboardInterrupt):
-        train_tagger(settings, **PARTS, out=tmp_path / "run", progress=Interrupts(epochs), unlabelled=TEXTS)
+        train_tagger(settings, **PARTS, out=tmp_path / "run", progress=Interrupts(epochs), unlabeled=TEXTS)
     shutil.rmtree(copy)  # its answers are in the folder of the run
-    with pytest.raises(ValueError, match="needs the data that the run began with. Received: unlabelled with other"):
-        resume_tagger(tmp_path / "run", **PARTS, unlabelled=TEXTS[:1])
-    resume_tagger(tmp_path / "run", **PARTS, unlabelled=TEXTS)
+    with pytest.raises(ValueError, match="needs the data that the run began with. Received: unlabeled with other"):
+        resume_tagger(tmp_path / "run", **PARTS, unlabeled=TEXTS[:1])
+    resume_tagger(tmp_path / "run", **PARTS, unlabeled=TEXTS)
     assert_same_weights(tmp_path / "run", tmp_path / "whole")
 
 
@@ -151,7 +151,7 @@ def test_answers_that_were_not_yet_written_are_asked_for_anew(student, tmp_path,
 
 
 def test_texts_without_labels_have_answers_and_characters_of_their_own(student, tmp_path):
-    train_tagger(replace(student, augment=1), **PARTS, out=tmp_path / "run", unlabelled=["龘龘龘", "  "])
+    train_tagger(replace(student, augment=1), **PARTS, out=tmp_path / "run", unlabeled=["龘龘龘", "  "])
     arrays = RunFolder(tmp_path / "run").read_arrays("teacher.npz")
     assert len(arrays["windows"]) > len(PARTS["train"]) + 1  # copies are answered, too; the blank text is left out
     assert arrays["units"][-1] == 3 and arrays["tags"].shape == (arrays["units"].sum(), 7)
@@ -174,7 +174,7 @@ def test_words_are_taught_under_every_head(tmp_path, head):
         student.teacher,
         "--teacher-temperature",
         "2",
-        "--unlabelled",
+        "--unlabeled",
         str(tmp_path / "texts.txt"),
     ]
     assert main(["train", "--train", str(tmp_path / "words.txt"), "--out", str(tmp_path / "run"), *arguments]) == 0
@@ -191,8 +191,8 @@ def test_classifiers_and_regressions_are_taught(tmp_path):
     train_classifier(settings, REVIEWS, REVIEWS, out=tmp_path / "teacher")
     wrong = [(text, {"good": "bad", "bad": "good"}[label]) for text, label in REVIEWS]
     student = replace(settings, teacher=str(tmp_path / "teacher"), teacher_weight=1.0)
-    unlabelled = ["good dance", "bad dance"]
-    classifier, _ = train_classifier(student, wrong, REVIEWS, out=tmp_path / "student", unlabelled=unlabelled)
+    unlabeled = ["good dance", "bad dance"]
+    classifier, _ = train_classifier(student, wrong, REVIEWS, out=tmp_path / "student", unlabeled=unlabeled)
     assert [item.label for item in classifier.classify([(text, None) for text, _ in REVIEWS])] == [
         r[1] for r in REVIEWS
     ]
@@ -245,10 +245,10 @@ def test_a_teacher_of_another_task_or_one_that_is_not_complete_is_refused(teache
     three = Settings(task="classify", teacher=str(tmp_path / "two"))
     with pytest.raises(ValueError, match="needs the labels of its student, bad, fair, good. Received: bad, good"):
         train_classifier(three, labels, labels, out=tmp_path / "run")
-    with pytest.raises(ValueError, match="`unlabelled` needs single texts, .* Received: .'a', 'b'."):
-        train_classifier(replace(three, labels=()), REVIEWS, REVIEWS, out=tmp_path / "run", unlabelled=[("a", "b")])
-    with pytest.raises(ValueError, match="`unlabelled` needs a `teacher`"):
-        train_tagger(TINY, **PARTS, out=tmp_path / "run", unlabelled=TEXTS)
+    with pytest.raises(ValueError, match="`unlabeled` needs single texts, .* Received: .'a', 'b'."):
+        train_classifier(replace(three, labels=()), REVIEWS, REVIEWS, out=tmp_path / "run", unlabeled=[("a", "b")])
+    with pytest.raises(ValueError, match="`unlabeled` needs a `teacher`"):
+        train_tagger(TINY, **PARTS, out=tmp_path / "run", unlabeled=TEXTS)
     copy = shutil.copytree(teacher, tmp_path / "copy")
     (copy / "scores.json").unlink()
     with pytest.raises(FileNotFoundError, match="scores.json: no such file"):

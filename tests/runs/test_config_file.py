@@ -50,6 +50,15 @@ def test_a_config_of_format_2_gives_what_ran_and_what_its_user_said():
     assert read_stored_run("config.json", json.loads(json.dumps(stored.to_json()))) == stored
 
 
+def test_a_file_of_an_older_run_has_its_new_name():
+    data = {"sources": {"train": "a", "unlabelled": "b", "sha256": {"unlabelled": "c"}}, "sha256": {"unlabelled": "d"}}
+    stored = read_stored_run("config.json", {**OLD, "data": data})
+    assert stored.data == {
+        "sources": {"train": "a", "unlabeled": "b", "sha256": {"unlabeled": "c"}},
+        "sha256": {"unlabeled": "d"},
+    }
+
+
 def test_a_softmax_run_of_format_2_has_a_multiplier_that_its_user_cannot_have_said():
     settings = {"task": "classify", "head": "softmax", "labels": ["a", "b"], "crf_lr_multiplier": 30.0, "pool": "max"}
     stored = read_stored_run("config.json", {"format": 2, "settings": settings, "data": None})

@@ -107,7 +107,7 @@ def test_a_student_learns_from_the_tags_that_its_teacher_expects(tmp_path):
         few,
         CORPUS.valid,
         out=tmp_path / "taught",
-        unlabelled=["".join(words) for words in CORPUS.train[20:]],
+        unlabeled=["".join(words) for words in CORPUS.train[20:]],
     )
     expected = WordSegmenter(teacher).segment_batch(TEXTS)
     agreement = []
