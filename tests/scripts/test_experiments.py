@@ -222,6 +222,30 @@ def test_each_kind_of_run_can_be_measured(name, cell, arm, shared_data, tmp_path
     assert 0 <= measures["score"] <= 1 and all(np.isfinite(measures["losses"]))
 
 
+def test_the_plain_multiplier_has_the_same_scores_and_a_gradient_k_times_as_large():
+    from experiments.claims.o1_detached_multiplier import _plain
+    from kcrf.backend import keras
+    from kcrf.layers import ConditionalRandomField
+
+    inputs = keras.Input((None, 3))
+    mask = keras.Input((None,), dtype="bool")
+    model = keras.Model([inputs, mask], ConditionalRandomField(100, name="CRF")(inputs, mask=mask))
+    rng, tags = np.random.default_rng(0), np.array([[0, 1, 2, 1], [2, 2, 0, 0]])
+    batch = [rng.normal(size=(2, 4, 3)).astype("float32"), np.array([[True] * 4, [True, True, False, False]])]
+    plain, layer = _plain(model)
+    losses, gradients = zip(*(loss_and_gradient(m, m.layers[-1], batch, tags) for m in (model, plain)))
+    assert losses[1] == pytest.approx(losses[0], rel=1e-6)
+    np.testing.assert_allclose(gradients[1], 100 * gradients[0], rtol=1e-4)
+
+
+def loss_and_gradient(model, layer, batch, tags):
+    """The loss and its gradient with respect to the stored transitions, on torch."""
+    model.zero_grad()
+    loss = layer.sparse_loss(tags, model(batch))
+    loss.mean().backward()
+    return float(loss.mean().detach()), layer._trans.value.grad.numpy().copy()
+
+
 @pytest.mark.slow
 def test_a_run_that_diverges_is_a_failed_run(shared_data, tmp_path):
     cell = {**CLAIMS["c03"].grids[0].cells["CNN"], "learning_rate": 1e12}
