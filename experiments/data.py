@@ -41,11 +41,13 @@ def sample_of(data, corpus, size, seed):
     """Training, validation and test set of a corpus, with this many sentences or texts to train on.
 
     The seed draws them. The validation set of a classification corpus is drawn from its training text too, a fifth as
-    large, because the labeled test sets of GLUE are its validation sets.
+    large, because the labeled test sets of GLUE are its validation sets. Texts of the test set are omitted from both.
     """
     if corpus in TAGGED:
         return cut(parts_of(data, corpus), size, seed, *HELD_OUT[TAGGED[corpus][0]])
     train, test = classified_parts(corpus, data / "classification" / FOLDERS[corpus])
+    tested = {example[:-1] for example in test}
+    train = [example for example in train if example[:-1] not in tested]
     order = random.Random(seed).sample(train, len(train))
     held_out = len(order) // 6 if size is None else size // 5
     return order[held_out:][:size], order[:held_out], test

@@ -15,6 +15,7 @@ sys.path.insert(0, str(ROOT))  # `python -m pytest` does so, `pytest` does not
 
 from experiments import table  # noqa: E402
 from experiments.claim import Claim, Grid, Run, crossed, load_claims  # noqa: E402
+from experiments.data import sample_of  # noqa: E402
 from experiments.measures import settings_of  # noqa: E402
 from experiments.runner import Context, measure_claim  # noqa: E402
 from experiments.store import Results  # noqa: E402
@@ -251,6 +252,12 @@ def test_a_run_that_diverges_is_a_failed_run(shared_data, tmp_path):
     cell = {**CLAIMS["c03"].grids[0].cells["CNN"], "learning_rate": 1e12}
     measures = CLAIMS["c03"].measure(Run("CNN", "", 0, small(cell)), Context(shared_data, tmp_path, {}))
     assert (measures["score"], measures["failed"], measures["diverged"]) == (0, 1, 1)
+
+
+@pytest.mark.parametrize("corpus", ["chnsenticorp", "rte"])
+def test_no_text_of_the_test_set_is_trained_on(corpus, shared_data):
+    train, valid, test = ([example[:-1] for example in part] for part in sample_of(shared_data, corpus, 9000, 0))
+    assert train and valid and not {*train, *valid} & set(test)
 
 
 def test_the_readme_is_what_the_results_say():
