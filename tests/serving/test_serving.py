@@ -144,7 +144,7 @@ def test_the_server_lists_its_models_and_is_healthy(server):
 
 def test_the_paths_are_described_for_programs_and_the_page_needs_no_network(server):
     document = server.ask("GET", "/openapi.json")[1]
-    paths = {"/segment", "/tag", "/recognize", "/classify", "/models", "/health", "/metrics"}
+    paths = {"/segment", "/tag", "/recognize", "/pos", "/classify", "/models", "/health", "/metrics"}
     assert paths == document["paths"].keys()
     assert {path for path in paths for operation in document["paths"][path].values() if "deprecated" in operation} == {
         "/recognize"
@@ -294,6 +294,7 @@ MALFORMED = [  # path, body, status, what the reason says
     ("/segment", json.dumps({"texts": ["x" * 20_001]}), 422, "texts[0]: "),
     ("/segment", json.dumps({"texts": ["x" * 400_000]}), 413, "400,000 bytes"),
     ("/classify", '{"texts": ["好"], "top_k": 2}', 422, "top_k: "),
+    ("/pos", '{"texts": ["好"], "top_k": 2}', 422, "top_k: "),
     ("/classify", '{"texts": ["好"], "model": "pairs"}', 422, "texts[0]: "),
     ("/classify", '{"texts": [["好", "好"]], "model": "kinds"}', 422, "texts[0]: "),
     ("/classify", '{"texts": [["好"]], "model": "pairs"}', 422, "texts[0]"),
@@ -335,7 +336,10 @@ def test_other_requests_are_refused_with_a_reason(server):
         got, found, _ = server.ask(method, path, body and body.encode(), headers)
         assert got == status, (method, path, got)
         if status == 404:
-            assert "POST /segment, POST /tag, POST /classify" in found["error"] and "GET /health" in found["error"]
+            assert (
+                "POST /segment, POST /tag, POST /pos, POST /classify" in found["error"]
+                and "GET /health" in found["error"]
+            )
         if status == 405:
             assert found["error"] == f"/segment needs POST. Received: {method}"
         assert_says_nothing_of_the_machine(json.dumps(found))

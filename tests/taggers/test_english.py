@@ -174,7 +174,7 @@ def test_the_units_are_chosen_by_the_data_and_said(tmp_path, capfd):
     assert tagger.reader.splits == "-"
     assert commands.main([*arguments, "--overwrite", "--units", "characters"]) == 0
     assert "145 sentences of characters, 5 tags: " in capfd.readouterr().err
-    assert set(load_tagger(tmp_path / "run").model.input) == {"characters", "bigrams", "words"}
+    assert set(load_tagger(tmp_path / "run").model.input) == {"characters", "bigrams", "words", "ngrams", "types"}
     assert read_entities(path)[-1].tokens == []
     assert commands.main([*arguments, "--overwrite", "--task", "cws", "--units", "words"]) == 2
     assert "--units is 'characters' for cws. Received: 'words'" in capfd.readouterr().err
