@@ -35,7 +35,7 @@ def main():
             models[name] = f"{folder}/{len(models)}.onnx"
             command = [sys.executable, "-m", "kcrf", "export", options.run, "--out", models[name], *flags]
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        found = {name: WordSegmenter(model).segment_batch(texts, confidence=True) for name, model in models.items()}
+        found = {name: WordSegmenter(model).segment_batch_with_confidence(texts) for name, model in models.items()}
     rows = {"sentences": len(texts)}
     for name, sentences in found.items():
         f = segmentation_scores(gold, [[word for word, _ in words] for words in sentences])["f"]

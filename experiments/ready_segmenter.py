@@ -105,7 +105,7 @@ def calibration_error(segmenter, gold, texts):
     from kcrf.metrics import calibration
 
     pairs = []
-    for words, found in zip(gold, segmenter.segment_batch(texts, confidence=True), strict=True):
+    for words, found in zip(gold, segmenter.segment_batch_with_confidence(texts), strict=True):
         known = {span[:2] for span in places((word, 1.0) for word in words)}
         pairs += [(confidence, (start, end) in known) for start, end, confidence in places(found)]
     return calibration(*zip(*pairs, strict=True))[1]

@@ -52,7 +52,7 @@ def test_a_saved_decoder_gives_the_same_tags_and_confidences(answers):
 def test_a_run_of_words_segments_as_it_did():
     told = TOLD["words"]
     segmenter = WordSegmenter(FOLDER / "words", keep_latin=False)  # which 0.1.0 could not keep
-    found = segmenter.segment_batch(told["texts"], confidence=True)
+    found = segmenter.segment_batch_with_confidence(told["texts"])
     assert [[word for word, _ in row] for row in found] == [[word for word, _ in row] for row in told["words"]]
     for ours, theirs in zip(found, told["words"], strict=True):
         assert_allclose([p for _, p in ours], [p for _, p in theirs], atol=1e-4)

@@ -53,9 +53,9 @@ def files(path: Path) -> None:
 def taggers(run: Path) -> None:
     segmenter = WordSegmenter(run, words={"石墨烯": 20, "云计算": None})
     words: list[str] = segmenter.segment("今天天气真好", spans=[(0, 2)])
-    sure: list[tuple[str, float]] = segmenter.segment("今天天气真好", confidence=True)
-    print(words, sure)
-    assert_type(segmenter.top_k("今天", k=2), list[tuple[float, list[str]]])
+    assert_type(segmenter.segment_with_confidence("今天天气真好"), list[tuple[str, float]])
+    print(words)
+    assert_type(segmenter.k_best("今天", k=2), list[tuple[list[str], float]])
     segmenter.segment(3)  # type: ignore[arg-type]
     segmenter.segment("今天", confidences=True)  # type: ignore[call-arg]
     entities = EntityRecognizer("runs/people", min_confidence=0.3).recognize("李雷")

@@ -80,11 +80,12 @@ def _segmenting(options):
 
     def process(texts, on_batch):
         if options.top_k is not None:
-            found = segmenter.top_k_batch(texts, options.top_k, options.batch_size, on_batch)
+            found = segmenter.k_best_batch(texts, options.top_k, options.batch_size, on_batch)
             return [_best_words(*item, options.json) for item in zip(texts, found, strict=True)]
         if not (options.confidence or options.json):
             return segmenter.segment_lines(texts, options.batch_size, on_batch)
-        found = segmenter.segment_batch(texts, options.batch_size, on_batch, options.confidence)
+        segment = segmenter.segment_batch_with_confidence if options.confidence else segmenter.segment_batch
+        found = segment(texts, options.batch_size, on_batch)
         return [_words(*item, options) for item in zip(texts, found, strict=True)]
 
     return process
@@ -101,11 +102,11 @@ def _words(text, words, options):
 
 
 def _best_words(text, best, as_json):
-    """A block of lines, or a line of JSON, for the most probable `(probability, words)` of a text."""
+    """A block of lines, or a line of JSON, for the most probable `(words, probability)` of a text."""
     if not as_json:
-        return "".join(f"{p:.4f}\t{' '.join(words)}\n" for p, words in best)
-    alternatives = [{"probability": round(p, 6), "words": words} for p, words in best]
-    return json_line({"text": text, "words": best[0][1], "alternatives": alternatives})
+        return "".join(f"{p:.4f}\t{' '.join(words)}\n" for words, p in best)
+    alternatives = [{"probability": round(p, 6), "words": words} for words, p in best]
+    return json_line({"text": text, "words": best[0][0], "alternatives": alternatives})
 
 
 def add_tag(commands):
@@ -213,9 +214,9 @@ def _recognizing(options):
         found = [list(map(_members, row)) for row in recognizer.recognize_batch(given, options.batch_size, on_batch)]
         if options.top_k is None:
             return list(map(entity_line, texts, found))
-        best = recognizer.top_k_batch(given, options.top_k, options.batch_size)
+        best = recognizer.k_best_batch(given, options.top_k, options.batch_size)
         best = [
-            [{"probability": round(p, 6), "entities": list(map(_members, row))} for p, row in rows] for rows in best
+            [{"probability": round(p, 6), "entities": list(map(_members, row))} for row, p in rows] for rows in best
         ]
         return [entity_line(text, row, alternatives=rows) for text, row, rows in zip(texts, found, best)]
 

@@ -28,12 +28,12 @@ class _Segmenter:
 
     def compute(self, texts, top_k):
         """The answer for each text, a dict."""
-        sentences = self._model.segment_batch(texts, confidence=True)
+        sentences = self._model.segment_batch_with_confidence(texts)
         answers = [{"words": _words(text, words)} for text, words in zip(texts, sentences, strict=True)]
-        alternatives = self._model.top_k_batch(texts, top_k) if top_k else []
+        alternatives = self._model.k_best_batch(texts, top_k) if top_k else []
         for text, answer, paths in zip(texts, answers, alternatives):
             answer["alternatives"] = [
-                {"probability": round(p, 6), "words": _words(text, [(word,) for word in words])} for p, words in paths
+                {"probability": round(p, 6), "words": _words(text, [(word,) for word in words])} for words, p in paths
             ]
         return answers
 
@@ -59,10 +59,10 @@ class _Recognizer:
     def compute(self, texts, top_k):
         """The answer for each text, a dict."""
         answers = [{"entities": list(map(_entity, entities))} for entities in self._model.recognize_batch(texts)]
-        alternatives = self._model.top_k_batch(texts, top_k) if top_k else []
+        alternatives = self._model.k_best_batch(texts, top_k) if top_k else []
         for answer, paths in zip(answers, alternatives):
             answer["alternatives"] = [
-                {"probability": round(p, 6), "entities": list(map(_entity, entities))} for p, entities in paths
+                {"probability": round(p, 6), "entities": list(map(_entity, entities))} for entities, p in paths
             ]
         return answers
 

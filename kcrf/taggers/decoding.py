@@ -7,6 +7,7 @@ from kcrf.readers import spans_of_units
 from kcrf.readers.padding import inference_batches
 from kcrf.taggers.confidences import possible_spans, span_confidences, without_overlaps
 from kcrf.taggers.k_best import best_of_window, join_windows
+from kcrf.taggers.k_best_tagger import probability_first
 from kcrf.taggers.span_constraints import allowed_tags, in_units, write_tags
 
 __all__ = ["Tagger", "ignore"]
@@ -180,7 +181,7 @@ class Tagger:
             np.add.at(entropies, [number for number, _ in windows], self.network.entropies(scores))
         return entropies
 
-    def top_k(self, texts, k, batch_size=64, on_batch=ignore, constraints=None, tokens=None):
+    def k_best(self, texts, k, batch_size=64, on_batch=ignore, constraints=None, tokens=None):
         """The spans of the k best tag sequences of each text. The probabilities of equal results are added.
 
         Args:
@@ -188,7 +189,7 @@ class Tagger:
             k: The number of tag sequences.
 
         Returns:
-            For each text a list of at most k `(probability, spans)`, best first.
+            For each text a list of at most k `(spans, probability)`, best first.
         """
         if not isinstance(k, int | np.integer) or k < 1:
             raise ValueError(f"`k` must be a positive integer. Received: {k!r}")
@@ -207,13 +208,17 @@ class Tagger:
             analyses.append(self._analyses(text, reading, sequences))
         return analyses
 
+    def top_k(self, *args, **kwargs):
+        """Deprecated: `k_best` returns `(spans, probability)`; this method returns `(probability, spans)`."""
+        return probability_first("Tagger.top_k", "k_best", self.k_best(*args, **kwargs))
+
     def _analyses(self, text, reading, sequences):
-        """`(probability, spans)` of `(tags, log probability)`, best first; sequences with the same spans are merged."""
+        """`(spans, probability)` of `(tags, log probability)`, best first; sequences with the same spans are merged."""
         probabilities = {}
         for tags, score in sequences:
             spans = tuple(spans_of_units(self.scheme, reading.units, self._spans_of(tags), len(text)))
             probabilities[spans] = probabilities.get(spans, 0.0) + float(np.exp(score))
-        return sorted(((p, list(spans)) for spans, p in probabilities.items()), key=lambda item: -item[0])
+        return sorted(((list(spans), p) for spans, p in probabilities.items()), key=lambda item: -item[1])
 
     def _decode(self, texts, readings, batch_size, on_batch, constraints, with_scores=True):
         """Yields `(windows, scores, paths)` of each batch.

@@ -6,6 +6,7 @@ from os import PathLike
 from typing import Any
 
 from kcrf.taggers.decoding import ignore
+from kcrf.taggers.k_best_tagger import KBestTagger
 from kcrf.taggers.open_model import load_tagger
 from kcrf.taggers.span_constraints import SpanConstraints, check_spans
 from kcrf.taggers.text_input import as_list, as_text_input, one_per_text
@@ -21,7 +22,7 @@ class Entity:
         start, end: The span `[start, end)`, in characters of a text or in tokens of a list of tokens.
         label: The entity type.
         text: The text of the entity.
-        confidence: The posterior probability that this span is an entity of this type. None in the results of `top_k`,
+        confidence: The posterior probability that this span is an entity of this type. None in the results of `k_best`,
             where one probability applies to all entities together.
     """
 
@@ -32,7 +33,7 @@ class Entity:
     confidence: float | None = None
 
 
-class EntityRecognizer:
+class EntityRecognizer(KBestTagger[list[Entity]]):
     """Recognizes named entities in texts of any length.
 
     Args:
@@ -114,9 +115,9 @@ class EntityRecognizer:
             for item, text_spans in zip(inputs, spans, strict=True)
         ]
 
-    def top_k(
+    def k_best(
         self, text: Any, k: int = 5, spans: Iterable[tuple[int, int, str]] = ()
-    ) -> list[tuple[float, list[Entity]]]:
+    ) -> list[tuple[list[Entity], float]]:
         """The k best analyses of a text.
 
         Args:
@@ -125,24 +126,24 @@ class EntityRecognizer:
             spans: As for `recognize`. Defaults to no entities.
 
         Returns:
-            A list of at most k `(probability, entities)`, best first.
+            A list of at most k `(entities, probability)`, best first.
         """
-        return self.top_k_batch([text], k, spans=[spans])[0]
+        return self.k_best_batch([text], k, spans=[spans])[0]
 
-    def top_k_batch(
+    def k_best_batch(  # type: ignore[override]
         self,
         texts: Iterable[Any],
         k: int = 5,
         batch_size: int = 64,
         on_batch: Callable[[int], object] = ignore,
         spans: Iterable[Iterable[tuple[int, int, str]]] | None = None,
-    ) -> list[list[tuple[float, list[Entity]]]]:
-        """A list with the result of `top_k` for each text; the other arguments are as for `recognize_batch`."""
-        inputs = list(map(as_text_input, as_list(texts, "top_k")))
+    ) -> list[list[tuple[list[Entity], float]]]:
+        """A list with the result of `k_best` for each text; the other arguments are as for `recognize_batch`."""
+        inputs = list(map(as_text_input, as_list(texts, "k_best")))
         texts, tokens = [item.text for item in inputs], [item.tokens for item in inputs]
-        analyses = self._tagger.top_k(texts, k, batch_size, on_batch, self._constraints(inputs, spans), tokens)
+        analyses = self._tagger.k_best(texts, k, batch_size, on_batch, self._constraints(inputs, spans), tokens)
         return [
-            [(p, entities_of(item, spans)) for p, spans in best] for item, best in zip(inputs, analyses, strict=True)
+            [(entities_of(item, spans), p) for spans, p in best] for item, best in zip(inputs, analyses, strict=True)
         ]
 
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import chain, islice
 from math import exp, inf, log
 from os import PathLike
-from typing import Any
 
 from kcrf.readers.lexicon import LENGTHS
 from kcrf.readers.padding import check_batch_size
 from kcrf.taggers.built_in_model import built_in_segmenter
 from kcrf.taggers.decoding import ignore
 from kcrf.taggers.k_best import join_windows
+from kcrf.taggers.k_best_tagger import KBestTagger, warn_of_confidence
 from kcrf.taggers.line_segmenter import LineSegmenter
 from kcrf.taggers.linear_networks import LinearTaggingNetwork
 from kcrf.taggers.open_model import load_tagger
@@ -25,7 +25,7 @@ __all__ = ["WordSegmenter"]
 _COUNT = 5  # of a word in the user dictionary without a count: the largest count that the lexicon distinguishes
 
 
-class WordSegmenter:
+class WordSegmenter(KBestTagger[list[str]]):
     """Segments text into words, with the built-in model or with a model that you trained.
 
     No character is lost: the concatenated words are the text without its white space.
@@ -86,22 +86,42 @@ class WordSegmenter:
             )
         self._tagger.reader = self._tagger.reader.with_words(counts)
 
-    def segment(self, text: str, confidence: bool = False, spans: Iterable[tuple[int, int]] = ()) -> list[Any]:
+    def segment(self, text: str, confidence: bool = False, spans: Iterable[tuple[int, int]] = ()) -> list[str]:
         """Segments a text. White space ends a word and is omitted.
 
         Args:
             text: A string of any length.
-            confidence: Whether to return each word with its posterior probability. Defaults to False.
-            spans: Words that you already know, as `(start, end)` in characters of the text. The other words and all
-                probabilities are predicted given these words. Defaults to no words.
+            confidence: Deprecated: use `segment_with_confidence`, whose result True returns. Defaults to False.
+            spans: Words that you already know, as `(start, end)` in characters of the text. The other words are
+                predicted given these words. Defaults to no words.
 
         Returns:
-            A list of strings, or of `(word, probability)`.
+            A list of strings.
 
         Raises:
             ValueError: Spans overlap, are not in the text, or contain white space.
         """
-        return self.segment_batch([text], confidence=confidence, spans=[spans])[0]
+        if confidence:
+            warn_of_confidence("segment")
+            return self.segment_with_confidence(text, spans)  # type: ignore[return-value]
+        return self.segment_batch([text], spans=[spans])[0]
+
+    def segment_with_confidence(self, text: str, spans: Iterable[tuple[int, int]] = ()) -> list[tuple[str, float]]:
+        """Segments a text, and returns each word with its posterior probability.
+
+        Args:
+            text, spans: As for `segment`. All probabilities are conditioned on `spans`.
+
+        Returns:
+            A list of `(word, probability)`.
+
+        Raises:
+            ValueError: As for `segment`.
+
+        >>> segmenter.segment_with_confidence("今天天气")              # doctest: +SKIP
+        [('今天', 0.998), ('天气', 0.987)]
+        """
+        return self.segment_batch_with_confidence([text], spans=[spans])[0]
 
     def segment_batch(
         self,
@@ -110,28 +130,54 @@ class WordSegmenter:
         on_batch: Callable[[int], object] = ignore,
         confidence: bool = False,
         spans: Iterable[Iterable[tuple[int, int]]] | None = None,
-    ) -> list[list[Any]]:
+    ) -> list[list[str]]:
         """Segments several texts.
 
         Args:
             texts: Iterable of strings of any length.
             batch_size: Number of windows of up to 128 characters per batch. Defaults to 64.
             on_batch: Called after each batch with the number of characters that have been tagged.
-            confidence: As for `segment`.
+            confidence: Deprecated: use `segment_batch_with_confidence`, whose result True returns. Defaults to False.
             spans: For each text, the `spans` of `segment`. Defaults to None: no spans.
 
         Returns:
             A list with the result of `segment` for each text.
         """
+        if confidence:
+            warn_of_confidence("segment_batch")
+            return self.segment_batch_with_confidence(texts, batch_size, on_batch, spans)  # type: ignore[return-value]
         check_batch_size(batch_size)
         texts = _checked_strings(as_list(texts, "segment"))
-        if self._lines is not None and spans is None and not confidence:
+        if self._lines is not None and spans is None:
             return [line.split(" ") if line else [] for line in self._lines.segment(texts, on_batch)]
+        words_of_texts = self._words(texts, batch_size, on_batch, False, spans)
+        return [[word for (word,) in words] for words in words_of_texts]
+
+    def segment_batch_with_confidence(
+        self,
+        texts: Iterable[str],
+        batch_size: int = 64,
+        on_batch: Callable[[int], object] = ignore,
+        spans: Iterable[Iterable[tuple[int, int]]] | None = None,
+    ) -> list[list[tuple[str, float]]]:
+        """Segments several texts, and returns each word with its posterior probability.
+
+        Args:
+            texts, batch_size, on_batch, spans: As for `segment_batch`.
+
+        Returns:
+            A list with the result of `segment_with_confidence` for each text.
+        """
+        check_batch_size(batch_size)
+        return self._words(_checked_strings(as_list(texts, "segment")), batch_size, on_batch, True, spans)
+
+    def _words(self, texts, batch_size, on_batch, confidence, spans):
+        """For each text its words as tuples: `(word, probability)` with confidence, else `(word,)`."""
         parts_of_texts, constraints = self._parts(texts, spans)
         parts = list(chain.from_iterable(parts_of_texts))
         spans_of_parts = self._tagger.spans(parts, batch_size, on_batch, confidence, constraints)
         words = iter(
-            [(part[start:end], *confidences) if confidences else part[start:end] for start, end, *confidences in spans]
+            [(part[start:end], *confidences) for start, end, *confidences in spans]
             for part, spans in zip(parts, spans_of_parts, strict=True)
         )
         return [list(chain.from_iterable(islice(words, len(parts_of_text)))) for parts_of_text in parts_of_texts]
@@ -179,7 +225,7 @@ class WordSegmenter:
         forced = [span for span in dictionary_spans if not overlapping(spans, *span)]
         return SpanConstraints(sorted([*spans, *forced]), latin_runs(part) if self._keep_latin else [])
 
-    def top_k(self, text: str, k: int = 5, spans: Iterable[tuple[int, int]] = ()) -> list[tuple[float, list[str]]]:
+    def k_best(self, text: str, k: int = 5, spans: Iterable[tuple[int, int]] = ()) -> list[tuple[list[str], float]]:
         """The k best segmentations of a text.
 
         Args:
@@ -188,25 +234,25 @@ class WordSegmenter:
             spans: As for `segment`.
 
         Returns:
-            A list of at most k `(probability, words)`, best first.
+            A list of at most k `(words, probability)`, best first.
 
-        >>> segmenter.top_k("研究生命的起源", k=2)                  # doctest: +SKIP
-        [(0.81, ['研究', '生命', '的', '起源']), (0.13, ['研究生', '命', '的', '起源'])]
+        >>> segmenter.k_best("研究生命的起源", k=2)                  # doctest: +SKIP
+        [(['研究', '生命', '的', '起源'], 0.81), (['研究生', '命', '的', '起源'], 0.13)]
         """
-        return self.top_k_batch([text], k, spans=[spans])[0]
+        return self.k_best_batch([text], k, spans=[spans])[0]
 
-    def top_k_batch(
+    def k_best_batch(  # type: ignore[override]
         self,
         texts: Iterable[str],
         k: int = 5,
         batch_size: int = 64,
         on_batch: Callable[[int], object] = ignore,
         spans: Iterable[Iterable[tuple[int, int]]] | None = None,
-    ) -> list[list[tuple[float, list[str]]]]:
-        """A list with the result of `top_k` for each text; the other arguments are as for `segment_batch`."""
-        parts_of_texts, constraints = self._parts(_checked_strings(as_list(texts, "top_k")), spans)
+    ) -> list[list[tuple[list[str], float]]]:
+        """A list with the result of `k_best` for each text; the other arguments are as for `segment_batch`."""
+        parts_of_texts, constraints = self._parts(_checked_strings(as_list(texts, "k_best")), spans)
         analyses = iter(
-            self._tagger.top_k(list(chain.from_iterable(parts_of_texts)), k, batch_size, on_batch, constraints)
+            self._tagger.k_best(list(chain.from_iterable(parts_of_texts)), k, batch_size, on_batch, constraints)
         )
         return [_join_parts(parts_of_text, islice(analyses, len(parts_of_text)), k) for parts_of_text in parts_of_texts]
 
@@ -234,9 +280,9 @@ def _checked_strings(texts):
 
 
 def _join_parts(parts, analyses_of_parts, k):
-    """The k best `(probability, words)` of a text, from those of its parts, which are independent of each other."""
+    """The k best `(words, probability)` of a text, from those of its parts, which are independent of each other."""
     ways = [
-        {tuple(part[start:end] for start, end in spans): log(p) if p else -inf for p, spans in analyses}
+        {tuple(part[start:end] for start, end in spans): log(p) if p else -inf for spans, p in analyses}
         for part, analyses in zip(parts, analyses_of_parts, strict=True)
     ]
-    return [(exp(score), words) for words, score in join_windows(ways, k)]
+    return [(words, exp(score)) for words, score in join_windows(ways, k)]

@@ -238,12 +238,12 @@ def test_segment_writes_json(tmp_path, capfdbinary):
     assert rows == [{"text": text, "words": segmenter.segment(text)} for text in texts]
     rows = segment(capfdbinary, "--json", "--confidence", tmp_path / "text.txt").split("\n")[:-1]
     for row, text in zip(map(json.loads, rows), texts, strict=True):
-        found = segmenter.segment(text, confidence=True)
+        found = segmenter.segment_with_confidence(text)
         assert row["words"] == [word for word, _ in found]
         assert row["confidences"] == pytest.approx([p for _, p in found], abs=1e-4)
     rows = segment(capfdbinary, "--json", "--top-k", 2, tmp_path / "text.txt").split("\n")[:-1]
     for row, text in zip(map(json.loads, rows), texts, strict=True):
-        assert [way["words"] for way in row["alternatives"]] == [words for _, words in segmenter.top_k(text, 2)]
+        assert [way["words"] for way in row["alternatives"]] == [words for words, _ in segmenter.k_best(text, 2)]
 
 
 @pytest.mark.parametrize("options", [[], ["--top-k", "2"]], ids=["words", "blocks"])

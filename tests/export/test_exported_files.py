@@ -74,12 +74,12 @@ def test_words_are_those_of_the_run(words):
     run, exported = map(WordSegmenter, words)
     assert exported.segment_batch(TEXTS) == run.segment_batch(TEXTS)
     assert len({len(word) for row in run.segment_batch(TEXTS) for word in row}) > 2
-    for ours, others in zip(exported.segment_batch(TEXTS, confidence=True), run.segment_batch(TEXTS, confidence=True)):
+    for ours, others in zip(*(tagger.segment_batch_with_confidence(TEXTS) for tagger in (exported, run))):
         assert [word for word, _ in ours] == [word for word, _ in others]
         assert_allclose([p for _, p in ours], [p for _, p in others], rtol=1e-3, atol=1e-5)
-    for ours, others in zip(exported.top_k_batch(TEXTS[:6], 4), run.top_k_batch(TEXTS[:6], 4)):
-        assert [found for _, found in ours] == [found for _, found in others]
-        assert_allclose([p for p, _ in ours], [p for p, _ in others], rtol=1e-4, atol=1e-7)
+    for ours, others in zip(exported.k_best_batch(TEXTS[:6], 4), run.k_best_batch(TEXTS[:6], 4)):
+        assert [found for found, _ in ours] == [found for found, _ in others]
+        assert_allclose([p for _, p in ours], [p for _, p in others], rtol=1e-4, atol=1e-7)
 
 
 def test_a_dictionary_and_known_words_work_as_on_the_run(words):
@@ -112,8 +112,8 @@ def test_entities_are_those_of_the_run(head, scheme, tmp_path):
         for row, others in zip(ours, found, strict=True):
             assert [replace(entity, confidence=0) for entity in row] == [replace(e, confidence=0) for e in others]
             assert_allclose([e.confidence for e in row], [e.confidence for e in others], rtol=1e-3, atol=1e-5)
-    best, others = run.top_k(TEXTS[0], 3), exported.top_k(TEXTS[0], 3)
-    assert [found for _, found in best] == [found for _, found in others]
+    best, others = run.k_best(TEXTS[0], 3), exported.k_best(TEXTS[0], 3)
+    assert [found for found, _ in best] == [found for found, _ in others]
 
 
 def write_bert(folder):
@@ -296,7 +296,7 @@ def test_the_example_needs_neither_keras_nor_kcrf(words):
     texts = [text for text in TEXTS if len(text) <= 128]
     command = [sys.executable, "-c", code, EXAMPLE, words[1], *texts]
     found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
-    expected = WordSegmenter(words[0], keep_latin=False).segment_batch(texts, confidence=True)
+    expected = WordSegmenter(words[0], keep_latin=False).segment_batch_with_confidence(texts)
     for line, row in zip(found, expected, strict=True):
         pairs = [item.rsplit("/", 1) for item in line.split()]
         assert [word for word, _ in pairs] == [word for word, _ in row]

@@ -78,7 +78,7 @@ def test_a_word_matters_by_how_far_the_entropy_of_the_labels_moves_without_it(ru
 
 def test_the_entropy_of_a_tagger_is_that_of_all_its_paths():
     tagger, text = load_tagger(FIXTURES / "words"), "天气好"
-    shares = [p for p, _ in tagger.top_k([text], 4**3)[0]]  # words and paths are one to one under constraints
+    shares = [p for _, p in tagger.k_best([text], 4**3)[0]]  # words and paths are one to one under constraints
     assert sum(shares) == pytest.approx(1, abs=1e-4)
     assert tagger.entropies([text, text * 60])[0] == pytest.approx(entropy(p for p in shares if p > 0), abs=1e-3)
     model = TaskModel(FIXTURES / "words")

@@ -86,11 +86,11 @@ def test_words_are_those_of_the_tagger_with_their_places(server, runs):
     segmenter = WordSegmenter(runs["words"])
     status, found, _ = server.post("/segment", texts=texts, top_k=3)
     assert (status, found["model"]) == (200, "words")
-    expected = segmenter.segment_batch(texts, confidence=True)
-    best = segmenter.top_k_batch(texts, 3)
+    expected = segmenter.segment_batch_with_confidence(texts)
+    best = segmenter.k_best_batch(texts, 3)
     for text, result, words, ways in zip(texts, found["results"], expected, best, strict=True):
         assert close([(word["text"], word["confidence"]) for word in result["words"]], words)
-        ours = [(way["probability"], [word["text"] for word in way["words"]]) for way in result["alternatives"]]
+        ours = [([word["text"] for word in way["words"]], way["probability"]) for way in result["alternatives"]]
         assert close(ours, ways)
         for row in [result["words"], *(way["words"] for way in result["alternatives"])]:
             assert [text[word["start"] : word["end"]] for word in row] == [word["text"] for word in row]
@@ -99,7 +99,7 @@ def test_words_are_those_of_the_tagger_with_their_places(server, runs):
 
 def test_an_exported_file_is_served_too(server, runs):
     status, found, _ = server.post("/segment", texts=SENTENCES, model="ready")
-    expected = WordSegmenter(runs["ready"]).segment_batch(SENTENCES, confidence=True)
+    expected = WordSegmenter(runs["ready"]).segment_batch_with_confidence(SENTENCES)
     words = [[(word["text"], word["confidence"]) for word in result["words"]] for result in found["results"]]
     assert status == 200 and close(words, expected)
 
@@ -111,10 +111,10 @@ def test_entities_are_those_of_the_recognizer(server, runs):
     expected = [list(map(asdict, row)) for row in recognizer.recognize_batch(texts)]
     assert status == 200 and sum(map(len, expected)) > 5
     assert close([result["entities"] for result in found["results"]], expected)
-    for result, ways in zip(found["results"], recognizer.top_k_batch(texts, 2), strict=True):
-        spans = [(p, [(entity.start, entity.end, entity.label) for entity in row]) for p, row in ways]
+    for result, ways in zip(found["results"], recognizer.k_best_batch(texts, 2), strict=True):
+        spans = [([(entity.start, entity.end, entity.label) for entity in row], p) for row, p in ways]
         ours = [
-            (way["probability"], [(entity["start"], entity["end"], entity["label"]) for entity in way["entities"]])
+            ([(entity["start"], entity["end"], entity["label"]) for entity in way["entities"]], way["probability"])
             for way in result["alternatives"]
         ]
         assert close(ours, spans)
@@ -429,15 +429,15 @@ def test_the_page_shows_words_their_confidence_and_alternatives_while_one_types(
     assert page.value("document.activeElement.id") == "text"
     for text in (TYPED, TYPED + "👍 <b>好</b>"):  # what was typed before is still there
         page.type(text.removeprefix(page.value("document.getElementById('text').value")))
-        words = segmenter.segment(text, confidence=True)
+        words = segmenter.segment_with_confidence(text)
         page.wait(f"{SHOWN}.join(' ') == {json.dumps(' '.join(word for word, _ in words))}")
     shown = page.value("[...document.querySelectorAll('#result .piece small')].map(x => parseFloat(x.textContent))")
     assert shown == pytest.approx([100 * p for _, p in words], abs=0.06)
-    best = segmenter.top_k(text, 4)[1:]
+    best = segmenter.k_best(text, 4)[1:]
     rows = page.value(
         "[...document.querySelectorAll('#alternatives li')].map(x => [...x.children].map(y => y.textContent))"
     )
-    assert [row[1].split() for row in rows] == [words for _, words in best]
+    assert [row[1].split() for row in rows] == [words for words, _ in best]
     assert page.errors == []
 
 
@@ -451,7 +451,7 @@ def test_the_page_shows_the_probability_of_the_whole_analysis(server, runs, page
     page.wait("document.querySelectorAll('#models button').length == 5")
     page.type(TYPED)
     page.wait("document.getElementById('probability').textContent != ''")
-    probability, words = WordSegmenter(runs["words"]).top_k(TYPED, 1)[0]
+    words, probability = WordSegmenter(runs["words"]).k_best(TYPED, 1)[0]
     assert page.value(SHOWN) == words
     assert page.value(
         "document.getElementById('probability').textContent"

@@ -61,7 +61,7 @@ def segmenter():
 
 @pytest.mark.parametrize("texts", [None, 3, "今天".encode(), ["今天"]])
 def test_texts_that_are_no_strings_are_refused_by_name(texts, segmenter):
-    for call in (segmenter.segment, segmenter.top_k):
+    for call in (segmenter.segment, segmenter.k_best):
         with pytest.raises(TypeError, match="texts must be strings. Received: "):
             call(texts)
 
@@ -71,7 +71,7 @@ def test_numbers_that_are_not_positive_are_refused(number, segmenter):
     with pytest.raises(ValueError, match="`batch_size` must be a positive integer. Received: "):
         segmenter.segment_batch(["今天天气"], batch_size=number)
     with pytest.raises(ValueError, match="`k` must be a positive integer. Received: "):
-        segmenter.top_k("今天天气", k=number)
+        segmenter.k_best("今天天气", k=number)
 
 
 def test_spans_of_another_form_are_refused_and_none_are_none(segmenter):

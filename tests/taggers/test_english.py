@@ -73,7 +73,7 @@ def test_entities_are_characters_of_a_text_as_it_is_written(recognizer):
     found = recognizer.recognize(text)
     assert [(text[e.start : e.end], e.label) for e in found] == [("Leeds", "LOC"), ("Kim", "PER"), ("Kim", "PER")]
     assert [e.text for e in found] == ["Leeds", "Kim", "Kim"] and all(0.5 < e.confidence <= 1 for e in found)
-    ((p, best), *_) = recognizer.top_k(text, 3)
+    ((best, p), *_) = recognizer.k_best(text, 3)
     assert [(e.start, e.end, e.label) for e in best] == [(e.start, e.end, e.label) for e in found] and p <= 1
 
 
@@ -86,7 +86,7 @@ def test_entities_of_a_list_of_tokens_are_counted_in_tokens(recognizer):
     assert [(e.start, e.end, e.label, e.text) for e in lists] == [(1, 2, "LOC", "Leeds"), (3, 5, "PER", "Kim Smith")]
     assert [(e.start, e.end) for e in sentence] == [(3, 8), (11, 20)]
     assert [e.confidence for e in lists] == [e.confidence for e in sentence]
-    ((_, best),) = recognizer.top_k(tokens, 1)
+    ((best, _),) = recognizer.k_best(tokens, 1)
     assert [(e.start, e.end) for e in best] == [(1, 2), (3, 5)]
     known = recognizer.recognize(tokens, spans=[(9, 10, "PER"), (3, 4, "PER")])
     assert {(1, 2, "LOC"), (3, 4, "PER"), (9, 10, "PER")} <= {(e.start, e.end, e.label) for e in known}

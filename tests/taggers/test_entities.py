@@ -151,9 +151,9 @@ def test_confidences_and_alternatives_are_those_of_all_paths(head, run, tmp_path
     for path in legal[-6:]:
         spans = tuple(tagger.scheme.decode(path))
         by_spans[spans] = by_spans.get(spans, 0) + probabilities[path]
-    (best,) = tagger.top_k([text], 6)
-    assert_allclose([p for p, _ in best], sorted(by_spans.values(), reverse=True), atol=1e-5)
-    assert {tuple(spans) for _, spans in best} == set(by_spans)
+    (best,) = tagger.k_best([text], 6)
+    assert_allclose([p for _, p in best], sorted(by_spans.values(), reverse=True), atol=1e-5)
+    assert {tuple(spans) for spans, _ in best} == set(by_spans)
 
 
 @pytest.mark.once
@@ -172,7 +172,7 @@ def test_no_entity_comes_from_an_illegal_path_without_constraints(tmp_path):
     assert [span[:3] for span in found] == scheme.decode(legal[-1]) != []
     for *span, confidence in found:
         assert_allclose(confidence, posterior(probabilities, scheme, *span), atol=1e-5)
-    assert {tuple(spans) for _, spans in tagger.top_k([text], 4)[0]} <= {
+    assert {tuple(spans) for spans, _ in tagger.k_best([text], 4)[0]} <= {
         tuple(map(tuple, scheme.decode(p))) for p in legal
     }
 
@@ -204,11 +204,11 @@ def test_alternatives_of_a_long_document_multiply_those_of_its_windows(recognize
     sentences = [sentence.text for sentence in CORPUS.valid[:30] if sentence.text.endswith("。")]
     document = "".join(sentences)
     windows = recognizer._tagger.reader.read([document])[0].windows
-    parts = [recognizer.top_k(document[w.keep[0] : w.keep[1]], 1)[0][0] for w in windows]
-    best = recognizer.top_k(document, 4)
-    assert recognizer.top_k_batch(iter([document]), 4) == [best]
-    assert len(best) == 4 and [p for p, _ in best] == sorted((p for p, _ in best), reverse=True)
-    assert_allclose(np.log(best[0][0]), np.sum(np.log(parts)), atol=0.01)
+    parts = [recognizer.k_best(document[w.keep[0] : w.keep[1]], 1)[0][1] for w in windows]
+    best = recognizer.k_best(document, 4)
+    assert recognizer.k_best_batch(iter([document]), 4) == [best]
+    assert len(best) == 4 and [p for _, p in best] == sorted((p for _, p in best), reverse=True)
+    assert_allclose(np.log(best[0][1]), np.sum(np.log(parts)), atol=0.01)
 
 
 @pytest.mark.once
@@ -219,7 +219,7 @@ def test_the_space_between_two_tokens_is_no_entity():
 
 
 def test_one_text_where_several_are_expected_is_refused(recognizer):
-    for method in (recognizer.recognize_batch, recognizer.top_k_batch):
+    for method in (recognizer.recognize_batch, recognizer.k_best_batch):
         with pytest.raises(TypeError, match="must be a list of strings; for one text call `.*`. Received: '李雷'"):
             method("李雷")
 

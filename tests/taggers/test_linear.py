@@ -93,7 +93,7 @@ def test_words_of_the_user_are_more_probable(words):
     text, word = "他在绾魕上班。", "绾魕"
 
     def probability(segmenter):
-        return sum(p for p, row in segmenter.top_k(text, 100) if word in row)
+        return sum(p for row, p in segmenter.k_best(text, 100) if word in row)
 
     assert probability(WordSegmenter(words[0], {word: 5})) > probability(WordSegmenter(words[0]))
 
@@ -109,11 +109,11 @@ def test_probabilities_are_those_of_all_paths(words):
     known = oracles.sentence(emissions, np.ones(4, bool), transitions, starts, ends)
     ((_, marginals),) = Tagger(network, reader).marginals([text])
     np.testing.assert_allclose(marginals, known["marginals"], atol=1e-5)
-    found = WordSegmenter(words[0]).segment(text, confidence=True)
+    found = WordSegmenter(words[0]).segment_with_confidence(text)
     path, score = known["paths"][0]
     assert [word for word, _ in found] == [text[a:b] for a, b in bmes().decode(list(path))]
-    best = WordSegmenter(words[0]).top_k(text, 3)
-    assert best[0][0] == pytest.approx(np.exp(score - known["log_z"]), rel=1e-4)
+    best = WordSegmenter(words[0]).k_best(text, 3)
+    assert best[0][1] == pytest.approx(np.exp(score - known["log_z"]), rel=1e-4)
 
 
 @pytest.mark.parametrize("count", [100, pytest.param(10_000, marks=pytest.mark.slow)])

@@ -190,7 +190,7 @@ def test_no_character_of_any_unicode_text_is_lost(segmenter, texts):
 
 @pytest.mark.once
 def test_one_text_where_several_are_expected_is_refused(segmenter):
-    for method in (segmenter.segment_batch, segmenter.top_k_batch):
+    for method in (segmenter.segment_batch, segmenter.k_best_batch):
         with pytest.raises(TypeError, match="must be a list of strings; for one text call `.*`. Received: '好的'"):
             method("好的")
 
@@ -220,17 +220,17 @@ def test_a_batch_is_segmented_as_its_texts_one_by_one(segmenter):
 def test_the_best_segmentations_come_in_order_as_one_by_one_and_sum_to_at_most_one(segmenter):
     texts = ["他说今天 天气真好", "", "".join(map("".join, load_mini().valid[:8])), "好"]
     settled = []
-    found = segmenter.top_k_batch(texts, 3, batch_size=2, on_batch=settled.append)
+    found = segmenter.k_best_batch(texts, 3, batch_size=2, on_batch=settled.append)
     for text, ways in zip(texts, found, strict=True):
-        alone = segmenter.top_k(text, 3)
-        assert [words for _, words in ways] == [words for _, words in alone]
-        assert_allclose([p for p, _ in ways], [p for p, _ in alone], rtol=1e-3)
-        probabilities = [p for p, _ in ways]
+        alone = segmenter.k_best(text, 3)
+        assert [words for words, _ in ways] == [words for words, _ in alone]
+        assert_allclose([p for _, p in ways], [p for _, p in alone], rtol=1e-3)
+        probabilities = [p for _, p in ways]
         assert probabilities == sorted(probabilities, reverse=True) and sum(probabilities) <= 1 + 1e-5
-        assert len({tuple(words) for _, words in ways}) == len(ways) <= 3
-        assert all("".join(words) == "".join(text.split()) for _, words in ways)
-        assert ways[0][1] == segmenter.segment(text)
-    assert found[1] == [(1.0, [])] and sum(settled) == sum(len("".join(text.split())) for text in texts)
+        assert len({tuple(words) for words, _ in ways}) == len(ways) <= 3
+        assert all("".join(words) == "".join(text.split()) for words, _ in ways)
+        assert ways[0][0] == segmenter.segment(text)
+    assert found[1] == [([], 1.0)] and sum(settled) == sum(len("".join(text.split())) for text in texts)
 
 
 @pytest.mark.once
@@ -240,7 +240,7 @@ def test_the_command_writes_the_best_segmentations_of_each_line(trained, segment
     assert commands.main([*command, "2"]) == 0
     blocks = capfdbinary.readouterr().out.decode().split("\n\n")
     expected = [
-        "\n".join(f"{p:.4f}\t{' '.join(words)}" for p, words in segmenter.top_k(text, 2))
+        "\n".join(f"{p:.4f}\t{' '.join(words)}" for words, p in segmenter.k_best(text, 2))
         for text in ("今天天气", "", "真好")
     ]
     assert blocks == [*expected, ""]
@@ -513,10 +513,12 @@ def test_known_words_leave_the_probabilities_of_the_sequences_that_have_them(tra
     total, words = sum(left.values()), lambda path: [text[a:b] for a, b in tagger.scheme.decode(path)]
     ranked = sorted(left, key=left.get, reverse=True)
     assert segmenter.segment(text, spans=spans) == words(ranked[0])
-    best = segmenter.top_k(text, k=3, spans=spans)
-    assert [found for _, found in best] == [words(path) for path in ranked[:3]]
-    assert_allclose([p for p, _ in best], [left[path] / total for path in ranked[:3]], atol=1e-5)
-    for (word, confidence), span in zip(segmenter.segment(text, True, spans), tagger.scheme.decode(ranked[0])):
+    best = segmenter.k_best(text, k=3, spans=spans)
+    assert [found for found, _ in best] == [words(path) for path in ranked[:3]]
+    assert_allclose([p for _, p in best], [left[path] / total for path in ranked[:3]], atol=1e-5)
+    for (word, confidence), span in zip(
+        segmenter.segment_with_confidence(text, spans), tagger.scheme.decode(ranked[0])
+    ):
         expected = sum(p for path, p in left.items() if span in tagger.scheme.decode(path)) / total
         assert word == text[slice(*span)]
         assert_allclose(confidence, expected, atol=1e-5)
@@ -529,7 +531,8 @@ def test_known_words_stand_in_texts_of_any_length(trained, length, confidence):
     segmenter = WordSegmenter(trained / "run")
     text = " ".join(["".join(chr(0x4E00 + (7 * i + j) % 3000) for j in range(length)) for i in range(3)])
     spans = [(start, start + 3) for start in range(1, len(text) - 3, 9) if " " not in text[start : start + 3]]
-    (found,) = segmenter.segment_batch([text], spans=[spans], confidence=confidence)
+    segment = segmenter.segment_batch_with_confidence if confidence else segmenter.segment_batch
+    (found,) = segment([text], spans=[spans])
     words = [word for word, _ in found] if confidence else found
     assert "".join(words) == text.replace(" ", "")
     ends = np.cumsum([0, *map(len, words)])

@@ -97,20 +97,20 @@ def test_words_are_segmented_on_a_bert_and_none_is_lost(bert, tmp_path):
     train_tagger(settings, WORDS.train[:32], WORDS.valid[:6], out=tmp_path / "run")
     segmenter = WordSegmenter(tmp_path / "run")
     for text in ("2008年abc\x00李雷\u0301", "\x00\x01", "李雷 在上海", "\ud800", "长" * 300):
-        words = segmenter.segment(text, confidence=True)
+        words = segmenter.segment_with_confidence(text)
         assert "".join(word for word, _ in words) == "".join(text.split())
         assert all(0 <= probability <= 1 for _, probability in words)
         assert [word for word, _ in words] == segmenter.segment(text)
-    assert "2008" in "|".join(segmenter.segment("在2008年")) and segmenter.top_k("李雷在", 2)[0][0] <= 1
+    assert "2008" in "|".join(segmenter.segment("在2008年")) and segmenter.k_best("李雷在", 2)[0][1] <= 1
 
 
 def test_the_best_analysis_of_a_text_with_a_word_longer_than_a_window_is_what_is_found(run):
     """Between windows inside one word no unit begins: such a window decides nothing."""
     tagger = load_tagger(run)
     for text in ("李" * 20 + "a" * 200 + "雷住在上海。" * 8, "a" * 200 + "雷住在上海" * 30 + "a" * 300):
-        (best, *_), *_ = tagger.top_k([text], 3)
+        (best, *_), *_ = tagger.k_best([text], 3)
         (found,) = tagger.spans([text])
-        assert best[1] == found
+        assert best[0] == found
 
 
 class Precisions(keras.callbacks.Callback):
