@@ -130,7 +130,7 @@ class EntityRecognizer(KBestTagger[list[Entity]]):
         """
         return self.k_best_batch([text], k, spans=[spans])[0]
 
-    def k_best_batch(  # type: ignore[override]
+    def k_best_batch(
         self,
         texts: Iterable[Any],
         k: int = 5,

@@ -241,7 +241,7 @@ class WordSegmenter(KBestTagger[list[str]]):
         """
         return self.k_best_batch([text], k, spans=[spans])[0]
 
-    def k_best_batch(  # type: ignore[override]
+    def k_best_batch(
         self,
         texts: Iterable[str],
         k: int = 5,

@@ -40,10 +40,7 @@ def test_the_probability_of_a_word_is_that_of_all_segmentations_with_it(segmente
     for word, probability in words:  # no word occurs in TEXT twice
         assert probability == pytest.approx(sum(p for way, p in ways if word in way), abs=1e-4)
     assert dict(segmenter.segment_with_confidence(TEXT, spans=[(1, 3)]))["究生"] == pytest.approx(1)
-    assert segmenter.segment_batch_with_confidence([TEXT, ""]) == [
-        words,
-        [],
-    ]
+    assert segmenter.segment_batch_with_confidence([TEXT, ""]) == [words, []]
 
 
 def test_old_spellings_of_the_segmenter_return_what_they_did_and_name_the_new_ones(segmenter):
