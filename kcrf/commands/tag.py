@@ -188,7 +188,7 @@ def _tagging(options):
         if options.output == "conll":
             found = tagger.tag_batch(sentences, options.batch_size, on_batch)
             return ["".join(f"{line}\n" for line in tagged_lines(*pair)[:-1]) for pair in zip(tokens, found)]
-        found = tagger.tag_batch(sentences, options.batch_size, on_batch, confidence=True)
+        found = tagger.tag_batch_with_confidence(sentences, options.batch_size, on_batch)
         return [
             tagged_line(words, [tag for tag, _ in row], confidences=[round(p, 6) for _, p in row])
             for words, row in zip(tokens, found)

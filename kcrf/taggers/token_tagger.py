@@ -30,7 +30,7 @@ class TokenTagger:
         >>> tagger = TokenTagger("runs/pos")                            # doctest: +SKIP
         >>> tagger.tag(["Kim", "slept"])                                # doctest: +SKIP
         ['PROPN', 'VERB']
-        >>> tagger.tag(["Kim", "slept"], confidence=True)               # doctest: +SKIP
+        >>> tagger.tag_with_confidence(["Kim", "slept"])               # doctest: +SKIP
         [('PROPN', 0.99), ('VERB', 0.98)]
     """
 
@@ -38,41 +38,58 @@ class TokenTagger:
         self._tagger = load_tagger(run_dir, ["pos"])
         self.classes: tuple[str, ...] = self._tagger.scheme.types
 
-    def tag(self, tokens: Any, confidence: bool = False) -> list[Any]:
-        """The class of each token of a sentence.
+    def tag(self, tokens: Any) -> list[str]:
+        """Predicts the class of each token of a sentence.
 
         Args:
             tokens: A list of strings, or a `kcrf.corpora.Sentence` with tokens.
-            confidence: Whether to return with each class its posterior probability. Defaults to False.
 
         Returns:
-            A list of strings, or of `(class, probability)`. A token of which the tokenizer of a BERT leaves nothing,
-            such as a control character, has the class "?" and the probability 0.
+            A list of strings. A token of which the tokenizer of a BERT leaves nothing, such as a control character, has
+            the class "?".
 
         Raises:
             TypeError: `tokens` is a string.
             ValueError: A token is no string, or empty.
         """
-        return self.tag_batch([tokens], confidence=confidence)[0]
+        return self.tag_batch([tokens])[0]
 
-    def tag_batch(
-        self,
-        sentences: Iterable[Any],
-        batch_size: int = 64,
-        on_batch: Callable[[int], object] = ignore,
-        confidence: bool = False,
-    ) -> list[list[Any]]:
-        """The classes of the tokens of several sentences.
+    def tag_with_confidence(self, tokens: Any) -> list[tuple[str, float]]:
+        """Predicts the class of each token of a sentence, and returns each class with its posterior probability.
 
         Args:
-            sentences: Iterable of what `tag` takes.
-            batch_size: Windows of up to 128 positions in a batch. Defaults to 64.
-            on_batch: Called after each batch with the number of characters whose tags it decided.
-            confidence: As for `tag`.
+            tokens: As for `tag`.
 
         Returns:
-            A list with what `tag` returns for each sentence.
+            A list of `(class, probability)`. The probability of the class "?" is 0.
+
+        Raises:
+            TypeError, ValueError: As for `tag`.
         """
+        return self.tag_batch_with_confidence([tokens])[0]
+
+    def tag_batch(
+        self, sentences: Iterable[Any], batch_size: int = 64, on_batch: Callable[[int], object] = ignore
+    ) -> list[list[str]]:
+        """Predicts the classes of the tokens of several sentences.
+
+        Args:
+            sentences: Iterable of sentences as for `tag`.
+            batch_size: Number of windows of up to 128 positions per batch. Defaults to 64.
+            on_batch: Called after each batch with the number of characters that have been tagged.
+
+        Returns:
+            A list with the result of `tag` for each sentence.
+        """
+        return self._tags(sentences, batch_size, on_batch, False)
+
+    def tag_batch_with_confidence(
+        self, sentences: Iterable[Any], batch_size: int = 64, on_batch: Callable[[int], object] = ignore
+    ) -> list[list[tuple[str, float]]]:
+        """A list with the result of `tag_with_confidence` for each sentence; the arguments are as for `tag_batch`."""
+        return self._tags(sentences, batch_size, on_batch, True)
+
+    def _tags(self, sentences, batch_size, on_batch, confidence):
         inputs = list(map(_text_input, as_list(sentences, "tag")))
         texts, tokens = [item.text for item in inputs], [item.tokens for item in inputs]
         spans = self._tagger.spans(texts, batch_size, on_batch, confidence, tokens=tokens)

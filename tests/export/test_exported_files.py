@@ -146,7 +146,7 @@ def test_classes_of_tokens_are_those_of_the_run(tmp_path):
     write_run(tmp_path / "run", settings, WordReader.of([tagged_sentence(tokens, ["A"] * 6)]), units="words")
     export_model(tmp_path / "run", tmp_path / "pos.onnx")
     run, exported = (TokenTagger(tmp_path / name) for name in ("run", "pos.onnx"))
-    ours, others = (model.tag_batch([tokens, tokens[2:4]], confidence=True) for model in (exported, run))
+    ours, others = (model.tag_batch_with_confidence([tokens, tokens[2:4]]) for model in (exported, run))
     for row, expected in zip(ours, others, strict=True):
         assert [tag for tag, _ in row] == [tag for tag, _ in expected]
         assert_allclose([p for _, p in row], [p for _, p in expected], rtol=1e-3, atol=1e-5)

@@ -75,7 +75,7 @@ def test_probabilities_are_those_of_all_paths(run):
     emissions = tagger.emissions([" ".join(tokens)]) / tagger.temperature  # (time, tags)
     expected = oracle(emissions, [True] * len(tokens), transitions)
     best = expected["paths"][0][0]
-    tags = TokenTagger(run).tag(tokens, confidence=True)
+    tags = TokenTagger(run).tag_with_confidence(tokens)
     assert [tag for tag, _ in tags] == [tagger.scheme.types[i] for i in best]
     np.testing.assert_allclose([p for _, p in tags], expected["marginals"][range(len(best)), best], rtol=1e-4)
 
@@ -224,7 +224,7 @@ def test_a_linear_model_tags_tokens_and_is_exported(tmp_path):
     assert commands.main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "tags.npz")]) == 0
     run, exported = (TokenTagger(tmp_path / name) for name in ("run", "tags.npz"))
     tokens = [tokens for tokens, _ in TEST]
-    assert exported.tag_batch(tokens, confidence=True) == run.tag_batch(tokens, confidence=True)
+    assert exported.tag_batch_with_confidence(tokens) == run.tag_batch_with_confidence(tokens)
 
 
 def test_the_server_answers_with_tokens_and_their_places(run):
@@ -234,7 +234,7 @@ def test_the_server_answers_with_tokens_and_their_places(run):
     answers = model.compute(texts, 0)
     RESPONSES["/pos"].model_validate({"model": "tags", "results": answers})
     for text, answer in zip(texts, answers, strict=True):
-        expected = TokenTagger(run).tag(text.split(), confidence=True)
+        expected = TokenTagger(run).tag_with_confidence(text.split())
         assert [
             (token["label"], pytest.approx(token["confidence"], abs=1e-5)) for token in answer["tokens"]
         ] == expected
