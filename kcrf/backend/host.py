@@ -39,6 +39,7 @@ as_keras3_optimizer = _host.as_keras3_optimizer
 keras: Any = _host.keras
 own_trainable_variables = _host.own_trainable_variables
 called_with_mask = _host.called_with_mask
+mask_ignores_inputs = _host.mask_ignores_inputs
 compiled_with = _host.compiled_with
 computes_shapes_only = _host.computes_shapes_only
 current_stateless_scope = _host.current_stateless_scope
@@ -72,6 +73,7 @@ __all__ = [
     "compiled_with",
     "computes_shapes_only",
     "exports_onnx",
+    "mask_ignores_inputs",
     "saves_as_hdf5",
     "current_stateless_scope",
     "fused_attention_learns_fast",

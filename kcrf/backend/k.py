@@ -40,6 +40,7 @@ _INSTEAD = {  # functions of graphs that Keras 3 does not build
     "rnn": "`keras.layers.RNN`",
     "batch_dot": "`ops.matmul` or `ops.einsum`",
     "placeholder": "`keras.Input`",
+    **dict.fromkeys(("get_session", "set_session"), "nothing: Keras 3 has no sessions, so remove the line"),
     "name_scope": "`keras.name_scope`; in place of the class SetLearningRate of kexue.fm/archives/6418, "
     "`from kcrf.bert4keras.layers import SetLearningRate`, which has its arguments",
 }

@@ -35,6 +35,7 @@ __all__ = [
     "keep_state_dict_keys",
     "keras",
     "layer_behind",
+    "mask_ignores_inputs",
     "ops",
     "own_trainable_variables",
     "path_of",
@@ -103,6 +104,19 @@ def layer_behind(tensor):
     if isinstance(layer, keras.Model) and len(getattr(layer, "outputs", None) or ()) > history.tensor_index:
         return layer_behind(layer.outputs[history.tensor_index])
     return layer
+
+
+def mask_ignores_inputs(mask):
+    """Whether a symbolic mask is True everywhere, because Keras' Concatenate got inputs with and without a mask."""
+    pending = [mask]
+    while pending:
+        history = getattr(pending.pop(), "_keras_history", None)
+        if history is None or isinstance(history.operation, keras.layers.Layer):
+            continue
+        if type(history.operation).__name__ == "OnesLike":  # in place of the mask of an input that has none
+            return True
+        pending.extend(history.operation._inbound_nodes[history.node_index].input_tensors)
+    return False
 
 
 def called_with_mask(layer):

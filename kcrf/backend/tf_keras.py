@@ -40,6 +40,7 @@ __all__ = [
     "keep_state_dict_keys",
     "keras",
     "layer_behind",
+    "mask_ignores_inputs",
     "ops",
     "own_trainable_variables",
     "path_of",
@@ -161,6 +162,11 @@ def layer_behind(tensor):
     if isinstance(layer, tf_keras.Model) and len(getattr(layer, "outputs", None) or ()) > history.tensor_index:
         return layer_behind(layer.outputs[history.tensor_index])
     return layer
+
+
+def mask_ignores_inputs(mask):
+    """False: the Concatenate of tf_keras masks the positions that one of its inputs masks."""
+    return False
 
 
 def called_with_mask(layer):

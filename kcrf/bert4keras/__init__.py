@@ -14,7 +14,7 @@ back. Importing any other part of kcrf changes nothing. The changes on Keras 3:
   that names what replaces them.
 - `keras.callbacks.Callback.model`: can be set.
 - `keras.layers.Layer.get_output_at`, `output_mask`: the attributes of Keras 2.
-- `sys.modules`: `keras.layers.embeddings` and other modules of Keras 2 are `keras.layers`.
+- `sys.modules`: `keras.layers.embeddings` and others are `keras.layers`, `keras.utils.np_utils` is `keras.utils`.
 
 The changes of `keras.Model` have an effect for models with a layer of kcrf alone. The changes on tf_keras:
 

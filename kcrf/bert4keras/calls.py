@@ -32,6 +32,7 @@ def changes_of_calls():
     yield keras.utils, "multi_gpu_model", multi_gpu_model
     for part in PARTS_OF_LAYERS:
         yield sys.modules, f"keras.layers.{part}", keras.layers
+    yield sys.modules, "keras.utils.np_utils", keras.utils
 
 
 class _OldMethod:

@@ -148,11 +148,13 @@ def token_column(rows):
 
 
 def _other_column(rows, column):
-    """Where the tags are, for the end of a message, if they are all in another column."""
+    """Where the tags are, for the end of a message, if they are all in another column or behind commas."""
     rows = [columns for columns in rows if columns and columns[0] != "#"]
+    if all("," in "".join(columns) for columns in rows):
+        return "; tabs or spaces must separate the columns, not commas"
     width = min(map(len, rows))
-    tagged = (i for i in range(width) if i != column and all(ENTITY_TAG.fullmatch(columns[i]) for columns in rows))
-    other = next(tagged, None)
+    values = {i: {columns[i] for columns in rows} for i in range(width) if i != column}
+    other = next((i for i in values if values[i] != {"O"} and all(map(ENTITY_TAG.fullmatch, values[i]))), None)
     if other is None:
         return ""
     return (

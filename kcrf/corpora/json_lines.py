@@ -83,7 +83,8 @@ def _parse_line(path, number, line, lines):
         return item["text"], sorted(map(_span, item["entities"]), key=lambda span: span[:2])
     except (KeyError, TypeError) as error:
         raise ValueError(
-            f"{path}:{number}: needs {_FORM}. Received: {line[:80]!r} ({type(error).__name__} {error})"
+            f"{path}:{number}: needs {_FORM}; docs/entities.md converts other exports. Received: {line[:80]!r} "
+            f"({type(error).__name__} {error})"
         ) from None
     except (ValueError, RecursionError) as error:  # no JSON, or nested too deep
         if number == 1 and _is_object("\n".join(lines)):

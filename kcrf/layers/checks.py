@@ -1,7 +1,7 @@
 """Finds mistakes in how a model with a CRF is built, compiled and fitted, which Keras accepts in silence.
 
 `check_compiled` is called by `kcrf.monitor.CRFMonitor`, `check_fit` by the `fit` of `kcrf.bert4keras`,
-`warn_of_softmax` and `warn_of_unused_scores` by the layers. What cannot be meant raises a `ValueError`; what is
+the others by the layers. What cannot be meant raises a `ValueError`; what is
 probably a mistake is a `UserWarning`, once for each layer.
 """
 
@@ -17,9 +17,11 @@ from kcrf.layers.losses import SentenceLoss
 __all__ = [
     "check_compiled",
     "check_fit",
+    "warn_of_inputs",
     "warn_of_padding",
+    "warn_of_partial_mask",
     "warn_of_probabilities",
-    "warn_of_softmax",
+    "warn_of_tags_as_multiplier",
     "warn_of_unused_scores",
 ]
 
@@ -126,12 +128,19 @@ def _name_of(given):
     return repr(given) if isinstance(given, str) else getattr(given, "__name__", type(given).__name__)
 
 
-def warn_of_softmax(layer, inputs):
-    """Warns if a symbolic tensor that a CRF layer is called on is the output of a softmax."""
+def warn_of_inputs(layer, inputs):
+    """Warns if a symbolic tensor that a CRF layer is called on is the output of a softmax or of a recurrent layer."""
     before = layer_behind(inputs)
     inner = before
     while hasattr(inner, "layer"):  # of TimeDistributed, SetLearningRate and the like
         inner = inner.layer
+    if isinstance(inner, (keras.layers.RNN, keras.layers.Bidirectional)):
+        _warn_once(
+            layer,
+            "recurrent",
+            f"`{layer.name}` needs one score for each tag: put `keras.layers.Dense(number_of_tags)` before it. "
+            f"Received: the output of `{before.name}`, {inputs.shape[-1]} numbers for each position",
+        )
     activation = getattr(getattr(inner, "activation", None), "__name__", "")
     if "softmax" in (activation, type(inner).__name__.lower(), getattr(inner, "name", "").rpartition(".")[2]):
         _warn_of_emissions(layer, f"the output of the softmax `{before.name}`")
@@ -150,6 +159,29 @@ def _warn_of_emissions(layer, what):
         f"`{layer.name}` needs scores of any size, such as a Dense layer without activation gives; with probabilities, "
         f"which differ by 1 at most, it learns little. Received: {what}",
     )
+
+
+def warn_of_partial_mask(layer):
+    """Warns that the mask of a CRF layer is True everywhere."""
+    _warn_once(
+        layer,
+        "mask",
+        f"The mask of `{layer.name}` is True everywhere: the model concatenates inputs with and without a mask, and "
+        "Keras takes the positions for real that one of them does not mask. Call the layer with a mask, as in "
+        "`layer(x, mask=keras.ops.not_equal(words, 0))`.",
+    )
+
+
+def warn_of_tags_as_multiplier(layer, size):
+    """Warns if the number of tags was given as `lr_multiplier`, the first argument."""
+    is_power_of_ten = str(layer.lr_multiplier).strip("0") == "1"
+    if type(layer.lr_multiplier) is int and layer.lr_multiplier == size and not is_power_of_ten:
+        _warn_once(
+            layer,
+            "multiplier",
+            f"`{layer.name}` takes no number of tags, only scores for each tag: its first argument is `lr_multiplier`. "
+            f"If this is meant, use a float. Received: lr_multiplier={size} for {size} tags",
+        )
 
 
 def warn_of_unused_scores(layer):

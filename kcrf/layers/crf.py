@@ -5,10 +5,15 @@ from typing import Any
 import numpy as np
 
 from kcrf import crf
-from kcrf.backend import Tensor, exports_onnx, keras, ops
+from kcrf.backend import Tensor, exports_onnx, keras, mask_ignores_inputs, ops
 from kcrf.layers.accuracies import DenseAccuracy, SparseAccuracy, ViterbiAccuracy
 from kcrf.layers.chain_layer import BoundToLayer, ChainLayer
-from kcrf.layers.checks import warn_of_softmax, warn_of_unused_scores
+from kcrf.layers.checks import (
+    warn_of_inputs,
+    warn_of_partial_mask,
+    warn_of_tags_as_multiplier,
+    warn_of_unused_scores,
+)
 from kcrf.layers.learning_rates import with_learning_rate_multiplier
 from kcrf.layers.losses import DenseLoss, SparseLoss
 from kcrf.spans import Posterior, span_probabilities
@@ -78,6 +83,8 @@ class ConditionalRandomField(ChainLayer):
                 f"`{self.name}` needs one score for each of the {len(self.constraints)} tags of its constraints "
                 f"{self.constraints.labels}. Received: shape={tuple(input_shape)}"
             )
+        if not self.is_loaded:
+            warn_of_tags_as_multiplier(self, size)
         self._trans = self._add_scores("trans", (size, size))
         if self.use_boundary:
             self._start = self._add_scores("start", (size,), "zeros")
@@ -86,13 +93,18 @@ class ConditionalRandomField(ChainLayer):
 
     def __call__(self, inputs, *args, **kwargs):
         if not self.is_loaded:
-            warn_of_softmax(self, inputs)
+            warn_of_inputs(self, inputs)
         return super().__call__(inputs, *args, **kwargs)
 
     def call(self, inputs, mask=None, training=False):
         if not training and self._trained and self.trainable and not self._scores_are_used:
             warn_of_unused_scores(self)
         return super().call(inputs, mask=mask, training=training)
+
+    def compute_output_spec(self, inputs, mask=None, training=False):
+        if not self.is_loaded and mask_ignores_inputs(mask):
+            warn_of_partial_mask(self)
+        return super().compute_output_spec(inputs, mask=mask, training=training)
 
     def _add_scores(self, name, shape, initializer=None):
         return self._add_divided_weight(name, shape, keras.initializers.get(initializer) or self.transition_initializer)

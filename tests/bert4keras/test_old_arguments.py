@@ -7,6 +7,7 @@ from numpy.testing import assert_array_equal
 
 from kcrf import snippets, tokenizers
 from kcrf.backend import keras, ops
+from kcrf.bert4keras.backend import K
 from kcrf.bert4keras.layers import SetLearningRate
 from kcrf.bert4keras.models import build_transformer_model
 from kcrf.bert4keras.snippets import sequence_padding
@@ -55,6 +56,17 @@ def test_the_mask_of_an_output_is_that_of_the_tokens():
     tokens = np.array([[3, 4, 0], [5, 0, 0]])
     assert_array_equal(mask.predict([tokens, tokens * 0], verbose=0), tokens > 0)
     assert bert.get_layer("Input-Segment").output_mask is None
+
+
+def test_a_function_of_a_module_of_keras_2_is_found():
+    from keras.utils.np_utils import to_categorical
+
+    assert_array_equal(to_categorical([1, 0], 2), [[0, 1], [1, 0]])
+
+
+def test_sessions_are_to_be_removed():
+    with pytest.raises(AttributeError, match="K has no 'set_session', .* no sessions, so remove the line"):
+        K.set_session  # noqa: B018 (raises)
 
 
 def test_a_layer_of_a_module_of_keras_2_is_found():

@@ -156,6 +156,12 @@ def test_a_first_column_of_numbers_is_no_token(tmp_path):
         read_conll(write(tmp_path, text), column=1)
 
 
+def test_columns_between_commas_are_named(tmp_path):
+    text = "Sentence #,Word,Tag\nSentence: 1,Kim,B-PER\n,lives,O\n"
+    with pytest.raises(ValueError, match=r":1: .*; tabs or spaces must separate the columns, not commas$"):
+        read_conll(write(tmp_path, text))
+
+
 def test_numbers_that_are_tokens_stay_tokens(tmp_path):
     assert [s.text for s in read_conll(write(tmp_path, "1 O\n2 O\n\n3 B-X\n"))] == ["12", "3"]
     assert [s.text for s in read_conll(write(tmp_path, "1 CD O\n2 CD O\nof IN O\n"))] == ["1 2 of"]

@@ -5,7 +5,7 @@ import pytest
 from changed_keras import changed_keras  # noqa: F401 (a fixture)
 from conftest import few
 
-from kcrf.backend import keras, ops
+from kcrf.backend import OLD_HOST, keras, ops
 from kcrf.bert4keras import restore_keras
 from kcrf.layers import ConditionalRandomField, MaximumEntropyMarkovModel, SetLearningRate
 from kcrf.monitor import CRFMonitor
@@ -144,6 +144,44 @@ def test_a_softmax_before_the_crf_is_named(way, tmp_path):
         model = tagger(ConditionalRandomField(name="CRF"), scores=softmaxes()[way])
     model.save(tmp_path / "model.keras")
     keras.saving.load_model(tmp_path / "model.keras")  # says it when a model is built, not when it is loaded
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("recurrent", [lambda: keras.layers.LSTM(8, return_sequences=True), "bidirectional"])
+def test_a_recurrent_layer_in_place_of_scores_is_named(recurrent):
+    layer = keras.layers.Bidirectional(keras.layers.GRU(4, return_sequences=True))
+    with pytest.warns(UserWarning, match=r"`CRF` needs one score for each tag: put .*Dense.* Received: .* 8 numbers"):
+        tagger(ConditionalRandomField(name="CRF"), scores=layer if recurrent == "bidirectional" else recurrent())
+
+
+@pytest.mark.once
+def test_a_number_of_tags_in_place_of_the_multiplier_is_named(tmp_path):
+    with pytest.warns(UserWarning, match=r"`CRF` takes no number of tags.* Received: lr_multiplier=4 for 4 tags"):
+        model = tagger(ConditionalRandomField(4, name="CRF"))
+    model.save(tmp_path / "model.keras")
+    keras.saving.load_model(tmp_path / "model.keras")
+    tagger(ConditionalRandomField(4.0))
+    tagger(ConditionalRandomField(10), scores=keras.layers.Dense(10))
+
+
+@pytest.mark.skipif(OLD_HOST, reason="tf_keras masks what one of the inputs masks")
+def test_a_mask_that_a_concatenation_loses_is_named():
+    words, features = keras.Input((6,), dtype="int32"), keras.Input((6,), dtype="int32")
+    masked = keras.layers.Embedding(20, 4, mask_zero=True)(words)
+    layer = ConditionalRandomField(name="CRF")
+
+    def concatenated(mask_zero, mask=None):
+        x = keras.layers.Embedding(20, 4, mask_zero=mask_zero)(features)
+        x = keras.layers.LSTM(4, return_sequences=True)(keras.layers.Concatenate()([masked, x]))
+        return keras.Model([words, features], layer(keras.layers.Dense(4)(x), mask=mask))
+
+    with pytest.warns(UserWarning, match=r"The mask of `CRF` is True everywhere.*keras.ops.not_equal\(words, 0\)"):
+        model = concatenated(mask_zero=False)
+    assert np.isfinite(model.predict([WORDS, WORDS], verbose=0)).all()
+    layer = ConditionalRandomField(name="CRF")  # of which nothing was said yet
+    for model in (concatenated(mask_zero=True), concatenated(False, keras.ops.not_equal(words, 0))):
+        real = np.isfinite(model.predict([WORDS, WORDS], verbose=0)).all(axis=-1)
+        np.testing.assert_array_equal(real, REAL)
 
 
 @pytest.mark.once
