@@ -107,15 +107,21 @@ def layer_behind(tensor):
 
 
 def mask_ignores_inputs(mask):
-    """Whether a symbolic mask is True everywhere, because Keras' Concatenate got inputs with and without a mask."""
-    pending = [mask]
+    """Whether a symbolic mask is True everywhere, because Keras' Concatenate got inputs with and without a mask.
+
+    Keras computes it as any(concatenate([mask, ones_like(input without a mask)])).
+    """
+    pending = [(mask, ("", ""))]  # tensors, each with the names of the last two operations that lead from it
     while pending:
-        history = getattr(pending.pop(), "_keras_history", None)
+        tensor, path = pending.pop()
+        history = getattr(tensor, "_keras_history", None)
         if history is None or isinstance(history.operation, keras.layers.Layer):
             continue
-        if type(history.operation).__name__ == "OnesLike":  # in place of the mask of an input that has none
+        name = type(history.operation).__name__
+        if name == "OnesLike" and path == ("Any", "Concatenate"):
             return True
-        pending.extend(history.operation._inbound_nodes[history.node_index].input_tensors)
+        path = (path[1], name)
+        pending.extend((x, path) for x in history.operation._inbound_nodes[history.node_index].input_tensors)
     return False
 
 

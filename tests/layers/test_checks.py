@@ -8,6 +8,7 @@ from conftest import few
 from kcrf.backend import OLD_HOST, keras, ops
 from kcrf.bert4keras import restore_keras
 from kcrf.layers import ConditionalRandomField, MaximumEntropyMarkovModel, SetLearningRate
+from kcrf.models import build_transformer_model
 from kcrf.monitor import CRFMonitor
 
 BACKENDS = ["torch", "tensorflow", "jax", "tf_keras"]
@@ -179,6 +180,10 @@ def test_a_mask_that_a_concatenation_loses_is_named():
         model = concatenated(mask_zero=False)
     assert np.isfinite(model.predict([WORDS, WORDS], verbose=0)).all()
     layer = ConditionalRandomField(name="CRF")  # of which nothing was said yet
+    bert = build_transformer_model(
+        vocab_size=20, hidden_size=4, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8
+    )  # whose mask has a one for the first token
+    keras.Model(bert.input, ConditionalRandomField()(keras.layers.Dense(4)(bert.output)))
     for model in (concatenated(mask_zero=True), concatenated(False, keras.ops.not_equal(words, 0))):
         real = np.isfinite(model.predict([WORDS, WORDS], verbose=0)).all(axis=-1)
         np.testing.assert_array_equal(real, REAL)
