@@ -13,7 +13,8 @@ from kcrf.files import read_json, write_aside
 __all__ = ["name_full_disk", "open_output"]
 
 _SECONDS = 1  # between two notes of how far the input was read
-_NO_PART = ("out", "resume", "overwrite", "workers", "batch_size", "run", "command")  # of what results depend on
+# The results do not depend on these; the task is that of the model, on which they do.
+_NO_PART = ("out", "resume", "overwrite", "workers", "batch_size", "run", "command", "model_task")
 
 
 @contextmanager

@@ -155,7 +155,7 @@ def _tag(options):
     if options.min_confidence is not None and not 0 < options.min_confidence < 1:
         raise ValueError(f"--min-confidence must be above 0 and below 1. Received: {options.min_confidence}")
     with checked_input(options, "ner", "pos") as lines:
-        is_of_tokens = options.task == "pos"
+        is_of_tokens = options.model_task == "pos"
         _check_formats(options, is_of_tokens)
         make = _tagging if is_of_tokens else _recognizing
         write_results(lines, _inputs(lines, options.input), make, options, in_blocks=options.output == "conll")
@@ -301,7 +301,7 @@ def add_input_options(parser, items="Windows, of up to 128 positions each,", def
 def checked_input(options, *tasks):
     """The lines of the input, once the options and the run folder are checked: loading the model takes much longer.
 
-    `options.task` is then the task of the model, one of `tasks`.
+    `options.model_task` is then the task of the model, one of `tasks`.
     """
     from kcrf.corpora.lines import check_is_file
     from kcrf.taggers.open_model import open_run
@@ -312,10 +312,12 @@ def checked_input(options, *tasks):
             raise ValueError(f"--{name.replace('_', '-')} must be at least 1. Received: {value}")
     if not options.file and sys.stdin is None:
         raise ValueError("needs FILE, or text on standard input. Received: neither")
-    options.task = open_run(options.model).read_settings().task
-    if options.task not in tasks:
+    options.model_task = open_run(options.model).read_settings().task
+    if options.model_task not in tasks:
         needed = " or ".join(tasks)
-        raise ValueError(f"{options.model}: needs a run of --task {needed}. Received: a run of --task {options.task}")
+        raise ValueError(
+            f"{options.model}: needs a run of --task {needed}. Received: a run of --task {options.model_task}"
+        )
     if options.file:
         check_is_file(options.file)
     if not options.file and sys.stdin.isatty():
