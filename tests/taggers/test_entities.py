@@ -50,6 +50,14 @@ def recognizer(run):
     return EntityRecognizer(run)
 
 
+@pytest.fixture(scope="module")
+def recognizer_without_ngrams(tmp_path_factory):
+    """N-gram features see two characters of the text beyond the edge of a window; this model does not."""
+    folder = tmp_path_factory.mktemp("entities") / "run"
+    train_tagger(Settings(**TINY, ngrams=False), **DATA, out=folder)
+    return EntityRecognizer(folder)
+
+
 @pytest.mark.once
 def test_the_scores_of_the_run_are_those_of_what_it_finds(run, recognizer):
     found = recognizer.recognize_batch([sentence.text for sentence in TEST])
@@ -185,7 +193,8 @@ def test_where_windows_meet_a_piece_of_an_entity_is_left_out(run):
 
 
 @pytest.mark.once
-def test_a_long_document_is_its_sentences_and_loses_no_entity(recognizer):
+def test_a_long_document_is_its_sentences_and_loses_no_entity(recognizer_without_ngrams):
+    recognizer = recognizer_without_ngrams
     sentences = [sentence.text for sentence in CORPUS.valid[:40] if sentence.text.endswith("。")]
     document, expected, start = "".join(sentences), [], 0
     (whole,) = recognizer.recognize_batch([document])
@@ -200,7 +209,8 @@ def test_a_long_document_is_its_sentences_and_loses_no_entity(recognizer):
 
 
 @pytest.mark.once
-def test_alternatives_of_a_long_document_multiply_those_of_its_windows(recognizer):
+def test_alternatives_of_a_long_document_multiply_those_of_its_windows(recognizer_without_ngrams):
+    recognizer = recognizer_without_ngrams
     sentences = [sentence.text for sentence in CORPUS.valid[:30] if sentence.text.endswith("。")]
     document = "".join(sentences)
     windows = recognizer._tagger.reader.read([document])[0].windows
