@@ -299,7 +299,8 @@ def test_without_a_lexicon_a_model_reads_characters_and_pairs_alone(trained, tmp
     with redirect_stdout(io.StringIO()):
         assert commands.main(["train", *data, "--out", str(tmp_path / "run"), *options]) == 0
     assert set(load_tagger(tmp_path / "run").model.input) == {"characters", "bigrams"}
-    assert set(load_tagger(trained / "run").model.input) == {"characters", "bigrams", "words"}
+    inputs = {"characters", "bigrams", "words", "types", "ngrams"}
+    assert set(load_tagger(trained / "run").model.input) == inputs
     content = json.loads((tmp_path / "run" / "vocabulary.json").read_text(encoding="utf-8"))
     assert set(content) == {"characters", "bigrams"}
 
