@@ -58,12 +58,12 @@ class TagScheme:
         return hash((self.name, self.types))
 
     @property
-    def is_of_tokens(self):
+    def is_of_tokens(self) -> bool:
         """Whether each tag is the class of its token by itself: there are no longer spans and no outside."""
         return self.name == "classes"
 
     @property
-    def outside(self):
+    def outside(self) -> int:
         """The tag of what is in no span: 0, or -1 (unknown) where each token has a class."""
         return -1 if self.is_of_tokens else 0
 

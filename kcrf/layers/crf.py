@@ -97,9 +97,10 @@ class ConditionalRandomField(ChainLayer):
         return super().__call__(inputs, *args, **kwargs)
 
     def call(self, inputs, mask=None, training=False):
+        outputs = super().call(inputs, mask=mask, training=training)
         if not training and self._trained and self.trainable and not self._scores_are_used:
             warn_of_unused_scores(self)
-        return super().call(inputs, mask=mask, training=training)
+        return outputs
 
     def compute_output_spec(self, inputs, mask=None, training=False):
         if not self.is_loaded and mask_ignores_inputs(mask):
