@@ -271,7 +271,7 @@ def test_whether_a_bert_lowers_text_is_read_from_its_folder(vocab, said, lower, 
 @pytest.mark.parametrize(
     ("values", "told"),
     [
-        ({"task": "pos"}, "`task` is one of"),
+        ({"task": "parse"}, "`task` is one of"),
         ({"task": "cws", "scheme": "bio"}, "`scheme` is .bmes. for cws. Received"),
         ({"encoder": "none"}, "`encoder` is one of .* without a BERT. Received"),
         ({"bert": "x", "encoder": "cnn"}, "`encoder` is one of .* on a BERT. Received"),
