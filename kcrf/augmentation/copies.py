@@ -1,6 +1,7 @@
 """Augmented examples of a training set, reproducible by their seed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -16,13 +17,7 @@ from kcrf.tasks import SettingError
 
 __all__ = ["OPERATIONS", "altered_copies", "copies_wanted"]
 
-OPERATIONS = {  # by task
-    "classify": ("synonyms", "insertion", "swap", "deletion"),
-    "ner": ("synonyms", "mentions", "tokens", "shuffle"),
-    "cws": ("synonyms", "join", "cut"),
-}
 _WITH_SYNONYMS = ("synonyms", "insertion")
-_SHARES = {"classify": 0.1, "ner": 0.3, "cws": 0.3}
 
 
 def altered_copies(
@@ -72,10 +67,9 @@ def altered_copies(
     ['李雷住在北京', '上海很大']
     """
     names = _checked(task, copies, operations, share, synonyms, seed)
-    share = _SHARES[task] if share is None else share
-    if task == "cws":
-        items = [_words(item) for item in items]
-    alter = _alterations(task, items, share, synonyms or Synonyms())
+    method = _METHODS[task]
+    items = list(map(method.as_item, items))
+    alter = method.alterations(items, method.share if share is None else share, synonyms or Synonyms())
     with bar() as shown:
         numbered = shown.track(enumerate(items), total=len(items), description="copies")
         return [_copies_of(number, item, copies, names, seed, partial(alter, number)) for number, item in numbered]
@@ -95,19 +89,48 @@ def _copies_of(number, item, count, names, seed, alter):
     return copies
 
 
-def _alterations(task, items, share, synonyms):
-    """The function `(number of an item, operation, random) -> altered item`."""
-    if task == "classify":
-        return lambda number, name, random: alter_example(items[number], name, share, synonyms, random)
-    if task == "cws":
-        after = [*items[1:], []]
-        return lambda number, name, random: alter_words(items[number], name, share, synonyms, random, after[number])
-    pools = EntityPools([item for item in items if not item.unknown])
-    return lambda number, name, random: alter_sentence(items[number], name, share, synonyms, random, pools)
+@dataclass(frozen=True)
+class _Method:
+    """How the items of a task are altered.
+
+    Attributes:
+        operations: The names of the operations.
+        share: The default fraction that changes.
+        alterations: A function `(items, share, synonyms)` that returns the function `(number of an item, operation,
+            random) -> altered item`.
+        as_item: A function that prepares an item. Defaults to the item itself.
+    """
+
+    operations: tuple[str, ...]
+    share: float
+    alterations: Callable[..., Callable[..., Any]]
+    as_item: Callable[[Any], Any] = lambda item: item
+
+
+def _alter_examples(examples, share, synonyms):
+    return lambda number, name, random: alter_example(examples[number], name, share, synonyms, random)
+
+
+def _alter_sentences(sentences, share, synonyms):
+    pools = EntityPools([sentence for sentence in sentences if not sentence.unknown])
+    return lambda number, name, random: alter_sentence(sentences[number], name, share, synonyms, random, pools)
+
+
+def _alter_words(sentences, share, synonyms):
+    following = [*sentences[1:], []]
+    return lambda number, name, random: alter_words(sentences[number], name, share, synonyms, random, following[number])
 
 
 def _words(item):
     return [item.text[start:end] for start, end, *_ in item.spans] if isinstance(item, Sentence) else list(item)
+
+
+_METHODS = {  # by task; the other tasks cannot be augmented
+    "classify": _Method(("synonyms", "insertion", "swap", "deletion"), 0.1, _alter_examples),
+    "ner": _Method(("synonyms", "mentions", "tokens", "shuffle"), 0.3, _alter_sentences),
+    "cws": _Method(("synonyms", "join", "cut"), 0.3, _alter_words, _words),
+}
+OPERATIONS = {task: method.operations for task, method in _METHODS.items()}
 
 
 def copies_wanted(task: str, augmentation: Any, seed: int) -> dict[str, Any]:

@@ -80,8 +80,10 @@ def _add_sources(parser):
 
 def _augment(options):
     from kcrf.files import write_lines
+    from kcrf.tasks import task_of
 
-    if options.translate is not None and options.task != "classify":
+    task = task_of(options.task)
+    if options.translate is not None and task.output != "label":
         raise ValueError(
             "--translate needs --task classify: a translation does not keep words or entities. "
             f"Received: --task {options.task}"
@@ -92,9 +94,9 @@ def _augment(options):
     sources = {"train": options.file, **reading_arguments(options)}
     items = read_part(options.task, sources, "train")
     copies = _copies(options, items)
-    rows = [row for item, more in zip(items, copies, strict=True) for row in (item, *more)]
-    write_lines(options.out, _lines(options.task, rows))
-    print(f"{options.out}: {len(items):,} as they were, {len(rows) - len(items):,} altered copies")
+    all_items = [copy for item, copies_of_item in zip(items, copies, strict=True) for copy in (item, *copies_of_item)]
+    write_lines(options.out, task.file_lines(all_items))
+    print(f"{options.out}: {len(items):,} as they were, {len(all_items) - len(items):,} altered copies")
 
 
 def _check_is_used(options):
@@ -134,16 +136,3 @@ def _augmentation(options):
     sources = {"synonyms": options.synonyms, "synonym_vectors": options.synonym_vectors}
     how = {"augment": copies, "augment_by": options.by, "augment_share": options.share}
     return Settings(task=options.task, **how, **sources).part(AugmentationConfig)
-
-
-def _lines(task, items):
-    """The lines of a file from which the items can be read again."""
-    from kcrf.corpora import classified_line, conll_lines, sentence_line
-
-    if task == "cws":
-        return [" ".join(words) for words in items]
-    if task == "classify":
-        return [classified_line(*item.texts, label=item.label) for item in items]
-    if all(item.tokens for item in items):
-        return [line for item in items for line in conll_lines(item)]
-    return list(map(sentence_line, items))

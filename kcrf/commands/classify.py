@@ -40,7 +40,7 @@ def _classify(options):
     if options.fields is not None and options.input == "text":
         raise ValueError("--fields needs --input table or json. Received: --input text")
     fields = fields_argument(options)
-    with checked_input(options, "classify") as lines:
+    with checked_input(options) as lines:
         from kcrf.corpora import iterate_texts
         from kcrf.taggers.open_model import open_run
 

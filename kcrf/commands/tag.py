@@ -62,7 +62,7 @@ def _segment(options):
         options.model = str(built_in_segmenter())
     if options.force_words and options.words is None:
         raise ValueError("--force-words needs --words FILE. Received: no --words")
-    with checked_input(options, "cws") as lines:
+    with checked_input(options) as lines:
         from kcrf.corpora import read_word_list
 
         options.words = read_word_list(options.words) if options.words else {}
@@ -152,23 +152,27 @@ def _add_tag_options(parser):
 
 
 def _tag(options):
+    from kcrf.tasks import TASKS
+
     if options.min_confidence is not None and not 0 < options.min_confidence < 1:
         raise ValueError(f"--min-confidence must be above 0 and below 1. Received: {options.min_confidence}")
-    with checked_input(options, "ner", "pos") as lines:
-        is_of_tokens = options.model_task == "pos"
-        _check_formats(options, is_of_tokens)
-        make = _tagging if is_of_tokens else _recognizing
+    with checked_input(options) as lines:
+        task = TASKS[options.model_task]
+        _check_formats(options, task)
+        make = _tagging if task.needs_tokens else _recognizing
         write_results(lines, _inputs(lines, options.input), make, options, in_blocks=options.output == "conll")
 
 
-def _check_formats(options, is_of_tokens):
+def _check_formats(options, task):
     """Sets the format of the input, and refuses options that the task of the model has no use for."""
-    options.input = options.input or ("tokens" if is_of_tokens else "text")
+    options.input = options.input or ("tokens" if task.needs_tokens else "text")
     for name in ("top_k", "min_confidence"):
-        if is_of_tokens and getattr(options, name) is not None:
-            raise ValueError(f"--{name.replace('_', '-')} needs a run of --task ner. Received: one of --task pos")
-    if options.input == "text" and (is_of_tokens or options.output == "conll"):
-        reason = "a run of --task pos" if is_of_tokens else "--output conll"
+        if task.needs_tokens and getattr(options, name) is not None:
+            raise ValueError(
+                f"--{name.replace('_', '-')} needs a run of --task ner. Received: one of --task {task.name}"
+            )
+    if options.input == "text" and (task.needs_tokens or options.output == "conll"):
+        reason = f"a run of --task {task.name}" if task.needs_tokens else "--output conll"
         raise ValueError(f"{reason} needs --input tokens or conll. Received: --input text")
     if options.top_k is not None and options.output == "conll":
         raise ValueError("--top-k needs --output json. Received: --output conll")
@@ -298,13 +302,14 @@ def add_input_options(parser, items="Windows, of up to 128 positions each,", def
 
 
 @contextmanager
-def checked_input(options, *tasks):
+def checked_input(options):
     """The lines of the input, once the options and the run folder are checked: loading the model takes much longer.
 
-    `options.model_task` is then the task of the model, one of `tasks`.
+    `options.model_task` is then the name of the task of the model, a task of the command.
     """
     from kcrf.corpora.lines import check_is_file
     from kcrf.taggers.open_model import open_run
+    from kcrf.tasks import TASKS
 
     for name in ("top_k", "batch_size"):
         value = getattr(options, name, None)
@@ -313,6 +318,7 @@ def checked_input(options, *tasks):
     if not options.file and sys.stdin is None:
         raise ValueError("needs FILE, or text on standard input. Received: neither")
     options.model_task = open_run(options.model).read_settings().task
+    tasks = [task.name for task in TASKS.values() if task.command == options.command]
     if options.model_task not in tasks:
         needed = " or ".join(tasks)
         raise ValueError(

@@ -7,7 +7,15 @@ from pathlib import Path
 
 from kcrf.corpora.encodings import check_is_text, encoding_hint
 
-__all__ = ["BEGINS_ARRAY", "BEGINS_OBJECT", "check_is_file", "decode_lines", "read_corpus_lines", "read_lines"]
+__all__ = [
+    "BEGINS_ARRAY",
+    "BEGINS_OBJECT",
+    "check_is_file",
+    "decode_lines",
+    "first_json_line",
+    "read_corpus_lines",
+    "read_lines",
+]
 
 BEGINS_OBJECT = re.compile(r'\s*\{\s*["}]')  # of JSON; a CoNLL file may begin with a brace as well
 BEGINS_ARRAY = re.compile(r"\s*\[\s*(\{|$)")
@@ -30,6 +38,12 @@ def read_lines(path: str | PathLike[str]) -> list[str]:
     if not lines[-1]:
         lines.pop()  # the file ended in a line end, and no line follows it
     return list(decode_lines(lines, path))
+
+
+def first_json_line(path: str | PathLike[str]) -> str | None:
+    """The first line of a file that is not blank, if it begins as a JSON object does, else None."""
+    first = next((line for line in read_lines(path) if line.strip()), "")
+    return first if BEGINS_OBJECT.match(first) else None
 
 
 def check_is_file(path):

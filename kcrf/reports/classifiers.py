@@ -7,6 +7,7 @@ import numpy as np
 from kcrf.metrics import calibration
 from kcrf.reports.charts import scatter_plot
 from kcrf.reports.html import calibration_table, in_language, missing, number_cell, of_part, table
+from kcrf.tasks import task_of
 
 __all__ = ["calibration_of_classes", "confusion", "has_classes", "is_classifier", "mistakes_of_classes"]
 
@@ -16,13 +17,17 @@ LONGEST_TEXT = 300  # characters shown of a text
 
 
 def is_classifier(run):
-    """Whether a run is one of `--task classify`."""
-    return run.settings.get("task") == "classify"
+    """Whether a run predicts one label, or one number, for each text."""
+    return _task_of(run).output == "label"
 
 
 def has_classes(run):
     """Whether a run predicts one class for each text or for each token."""
-    return is_classifier(run) or run.settings.get("task") == "pos"
+    return is_classifier(run) or _task_of(run).needs_tokens
+
+
+def _task_of(run):
+    return task_of(run.settings.get("task", "cws"))
 
 
 def _has_numbers(run):

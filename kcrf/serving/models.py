@@ -4,15 +4,14 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from os import PathLike
-from typing import Any
+from typing import Any, Protocol
 
 from kcrf.taggers import EntityRecognizer, TextClassifier, TokenTagger, WordSegmenter
 from kcrf.taggers.open_model import open_run
 from kcrf.tasks.tokens import sentence_of_tokens
 
-__all__ = ["PATHS", "LoadedBeforeFork", "ServedModel", "load_models"]
+__all__ = ["LoadedBeforeFork", "ServedModel", "load_models"]
 
-PATHS = {"cws": "/segment", "ner": "/tag", "pos": "/pos", "classify": "/classify"}  # of the tasks
 _WARM_UP = "今天天气真好。"  # any text: what a backend compiles depends on the length alone
 
 
@@ -20,8 +19,25 @@ class LoadedBeforeFork(Exception):
     """A model was loaded in another process: the threads of its backend are not in this one."""
 
 
+class _Service(Protocol):
+    """Answers requests with a model, which it loads from a run folder or an exported file.
+
+    Attributes:
+        path: The path of its requests.
+    """
+
+    path: str
+
+    def __init__(self, run_dir: str | PathLike[str]) -> None: ...
+
+    def compute(self, texts: list[Any], top_k: int) -> list[dict[str, Any]]:
+        """The answer for each text, with `top_k` alternatives if there are any."""
+
+
 class _Segmenter:
     """Answers with words."""
+
+    path = "/segment"
 
     def __init__(self, run_dir):
         self._model = WordSegmenter(run_dir)
@@ -53,6 +69,8 @@ def _words(text, words):
 class _Recognizer:
     """Answers with entities."""
 
+    path = "/tag"
+
     def __init__(self, run_dir):
         self._model = EntityRecognizer(run_dir)
 
@@ -76,6 +94,8 @@ def _entity(entity):
 class _TokenTagger:
     """Answers with the tokens, which white space separates, and their classes."""
 
+    path = "/pos"
+
     def __init__(self, run_dir):
         self._model = TokenTagger(run_dir)
 
@@ -94,6 +114,8 @@ def _token(text, extent, tag):
 class _Classifier:
     """Answers with a label, or a number."""
 
+    path = "/classify"
+
     def __init__(self, run_dir):
         self._model = TextClassifier(run_dir)
 
@@ -110,7 +132,12 @@ def _label(prediction):
     }
 
 
-_KINDS = {"cws": _Segmenter, "ner": _Recognizer, "pos": _TokenTagger, "classify": _Classifier}
+_SERVICES: dict[str, type[_Service]] = {  # by task
+    "cws": _Segmenter,
+    "ner": _Recognizer,
+    "pos": _TokenTagger,
+    "classify": _Classifier,
+}
 
 
 class ServedModel:
@@ -129,7 +156,9 @@ class ServedModel:
 
     def __init__(self, name: str, run_dir: str | PathLike[str]) -> None:
         config = open_run(run_dir).read_config().config
-        self.name, self.task, self.path = name, config.data.task, PATHS[config.data.task]
+        self.name, self.task = name, config.data.task
+        self._service = _SERVICES[self.task]
+        self.path = self._service.path
         self.labels = list(config.data.labels or config.data.types)
         self.pairs = config.facts.pairs
         self._run_dir = run_dir
@@ -144,7 +173,7 @@ class ServedModel:
             ValueError: A file is damaged, or was written by a newer version.
         """
         if self._model is None:
-            self._model, self._process = _KINDS[self.task](self._run_dir), os.getpid()
+            self._model, self._process = self._service(self._run_dir), os.getpid()
 
     def is_usable(self) -> bool:
         """Whether it can compute here: it is not loaded yet, or this process has loaded it."""

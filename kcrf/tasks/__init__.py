@@ -2,7 +2,8 @@
 
 from kcrf.tasks.errors import SettingError, Wording
 from kcrf.tasks.facts import DataFacts
+from kcrf.tasks.mismatch import MismatchError
 from kcrf.tasks.table import TASKS, task_of
 from kcrf.tasks.task import Task
 
-__all__ = ["TASKS", "DataFacts", "SettingError", "Task", "Wording", "task_of"]
+__all__ = ["TASKS", "DataFacts", "MismatchError", "SettingError", "Task", "Wording", "task_of"]

@@ -2,20 +2,31 @@
 
 import reprlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
-from kcrf.corpora import Example, read_classified, sample
-from kcrf.corpora.classified import as_number, check_spellings, have_decimals, recurring, sorted_labels
+from kcrf.corpora import Example, classified_line, read_classified, sample
+from kcrf.corpora.classified import (
+    as_number,
+    check_spellings,
+    have_decimals,
+    read_all_classified,
+    recurring,
+    sorted_labels,
+    undecided_examples,
+)
+from kcrf.corpora.lines import first_json_line
+from kcrf.metrics import classification_scores, regression_scores
 from kcrf.metrics.classes import CLASSIFICATION_METRICS, REGRESSION_METRICS
 from kcrf.readers import Reader
 from kcrf.readers.units import with_copies
 from kcrf.readers.whole import SEPARATOR
 from kcrf.tasks.errors import SettingError
 from kcrf.tasks.facts import DataFacts
+from kcrf.tasks.mismatch import check_same_texts
 
 __all__ = ["Classification"]
 
@@ -28,6 +39,8 @@ class Classification:
     name = "classify"
     output: Literal["tags", "label"] = "label"
     items = "texts"
+    command = "classify"
+    needs_tokens = False
     settings = frozenset({"max_length", "metric", "pool"})
     defaults: Mapping[str, Any] = {"head": "softmax", "lexicon": False, "ngrams": False, "teacher_temperature": 2.0}
     choices: Mapping[str, tuple[Any, ...]] = {
@@ -42,6 +55,10 @@ class Classification:
     def read_file(self, path: str, reading: Mapping[str, Any]) -> list[Any]:
         """The `Example`s of a file."""
         return read_classified(path, reading["fields"])
+
+    def file_lines(self, items: list[Any]) -> list[str]:
+        """JSON lines."""
+        return [classified_line(*example.texts, label=example.label) for example in items]
 
     def read_unlabeled_line(self, line: str) -> Any:
         """The text, or the pair of texts with a tab between them."""
@@ -134,6 +151,37 @@ class Classification:
         """The labels."""
         return data.labels
 
+    def read_scored(self, path: str, reading: Mapping[str, Any], is_gold: bool) -> list[Any]:
+        """The `Example`s of a file. JSON lines with predictions have members with fixed names."""
+        has_fixed_names = not is_gold and first_json_line(path) is not None
+        return read_all_classified(path, None if has_fixed_names else reading["fields"])
+
+    def predicted_items(self, predictions: list[dict[str, Any]], member: str) -> list[Any]:
+        """`Example`s."""
+        return [Example(row["text"], str(row[member]), row["text_b"]) for row in predictions]
+
+    def scores(
+        self,
+        gold: list[Any],
+        predicted: list[Any],
+        training_words: Collection[str] | None = None,
+        labels: Sequence[str] = (),
+    ) -> dict[str, Any]:
+        """As `kcrf.metrics.classification_scores`, for numbers as `regression_scores`.
+
+        Texts on whose label annotators did not agree are not scored.
+        """
+        gold, predicted = _decided(gold, predicted)
+        check_same_texts("text", *([example.texts for example in part] for part in (gold, predicted)))
+        gold_labels, predicted_labels = ([str(example.label) for example in part] for part in (gold, predicted))
+        if not labels and have_decimals(gold_labels + predicted_labels):
+            return regression_scores(
+                [float(label) for label in gold_labels], [float(label) for label in predicted_labels]
+            )
+        check_spellings([*gold, *predicted])
+        others = sorted_labels({*gold_labels, *predicted_labels} - {*labels})
+        return classification_scores(gold_labels, predicted_labels, (*labels, *others))
+
     def describe(self, config: Any) -> tuple[str, str]:
         """The number of labels, and the text vector that is classified."""
         labels = f"{len(config.data.labels)} labels" if config.data.labels else "with numbers"
@@ -151,6 +199,14 @@ def _as_example(name: str, number: int, item: Any) -> Example:
         *texts, label = item
         item = Example(texts[0], label, texts[1] if len(texts) > 1 else None, source)
     return replace(item, label=str(item.label), source=item.source or source)
+
+
+def _decided(gold: list[Example], predicted: list[Example]) -> tuple[list[Example], list[Example]]:
+    """Gold and prediction without the texts on whose label annotators did not agree."""
+    undecided = undecided_examples(gold)
+    if len(predicted) == len(gold):
+        predicted = [example for number, example in enumerate(predicted) if number not in undecided]
+    return [example for number, example in enumerate(gold) if number not in undecided], predicted
 
 
 def _numbers(user: Any, parts: Any) -> DataFacts:

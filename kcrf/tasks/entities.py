@@ -1,13 +1,15 @@
 """Named-entity recognition. Needs NumPy only."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from kcrf.corpora import Sentence, entity_types, read_entities
+from kcrf.corpora import Sentence, conll_lines, entity_types, read_entities, sentence_line
+from kcrf.metrics import entity_scores
 from kcrf.progress_bars import print_note
 from kcrf.readers.unit_choice import choose_units, entities_that_cut_tokens, splits_of
 from kcrf.tasks.facts import DataFacts
+from kcrf.tasks.mismatch import check_same_texts
 from kcrf.tasks.tagging import TaggingTask
 
 __all__ = ["Entities"]
@@ -26,6 +28,12 @@ class Entities(TaggingTask):
         """The sentences of a file."""
         return [sentence for sentence in read_entities(path, reading["column"], reading["repair"]) if sentence.text]
 
+    def file_lines(self, items: list[Any]) -> list[str]:
+        """CoNLL lines if all sentences have tokens, else JSON lines."""
+        if all(sentence.tokens for sentence in items):
+            return [line for sentence in items for line in conll_lines(sentence)]
+        return list(map(sentence_line, items))
+
     def unlabeled_items(self, texts: Sequence[Any], pairs: bool) -> list[Any]:
         """The texts as `Sentence`s without spans."""
         return [Sentence(text, []) for text in texts]
@@ -43,6 +51,22 @@ class Entities(TaggingTask):
         if not any(sentence.spans for sentence in parts["valid"]):
             print_note("valid: no entity, so no epoch is better than another: the last one is kept")
         return DataFacts(types=tuple(types), units=_units(user, parts) if user.bert is None else None)
+
+    def read_scored(self, path: str, reading: Mapping[str, Any], is_gold: bool) -> list[Any]:
+        """The sentences of a file."""
+        return read_entities(path, reading["column"], reading["repair"])
+
+    def scores(
+        self,
+        gold: list[Any],
+        predicted: list[Any],
+        training_words: Collection[str] | None = None,
+        labels: Sequence[str] = (),
+    ) -> dict[str, Any]:
+        """As `kcrf.metrics.entity_scores`; predictions where labels are unknown are not scored."""
+        check_same_texts("sentence", *([sentence.text for sentence in part] for part in (gold, predicted)))
+        scored = [sentence.scored(other.spans) for sentence, other in zip(gold, predicted, strict=True)]
+        return entity_scores([sentence.spans for sentence in gold], scored)
 
 
 def _units(user: Any, parts: Any) -> str:

@@ -19,6 +19,8 @@ class TaggingTask:
 
     output: Literal["tags", "label"] = "tags"
     items = "sentences"
+    command = "tag"
+    needs_tokens = False
 
     def read_unlabeled_line(self, line: str) -> Any:
         """The line."""
@@ -76,6 +78,12 @@ class TaggingTask:
         """The windows of sentences with unknown tags."""
         readings = reader.read(*self.texts(sentences))
         return [(window.inputs, [-1] * window.length) for reading in readings for window in reading.windows]
+
+    def predicted_items(self, predictions: list[dict[str, Any]], member: str) -> list[Any]:
+        """The `Sentence`s of the texts; their tokens are where the gold spans are."""
+        spans = [sorted(tuple(span[:3]) for span in row[member]) for row in predictions]
+        tokens = [sorted((start, end) for start, end, *_ in row["gold"]) for row in predictions]
+        return [Sentence(row["text"], *extents) for row, *extents in zip(predictions, spans, tokens, strict=True)]
 
     def outputs(self, data: Any) -> tuple[str, ...]:
         """The labels of the tags."""

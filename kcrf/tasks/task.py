@@ -1,6 +1,6 @@
 """The protocol of a task. Needs no Keras."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from kcrf.readers import Reader
@@ -23,6 +23,8 @@ class Task(Protocol):
         defaults: Its own defaults of settings.
         choices: Its own choices of settings, where it has other ones than all tasks.
         file_options: The options of the command line that say how its files are read.
+        command: The command that uses its models, such as "segment".
+        needs_tokens: Whether its models need texts that are split into tokens.
     """
 
     @property
@@ -46,8 +48,17 @@ class Task(Protocol):
     @property
     def file_options(self) -> frozenset[str]: ...
 
+    @property
+    def command(self) -> str: ...
+
+    @property
+    def needs_tokens(self) -> bool: ...
+
     def read_file(self, path: str, reading: Mapping[str, Any]) -> list[Any]:
         """The items of a file; empty sentences are left out. `reading` has a value for each of `file_options`."""
+
+    def file_lines(self, items: list[Any]) -> list[str]:
+        """The lines of a file from which `read_file` reads the items again."""
 
     def read_unlabeled_line(self, line: str) -> Any:
         """The text, or the pair of texts, in a line of a file of unlabeled text."""
@@ -112,6 +123,42 @@ class Task(Protocol):
 
     def outputs(self, data: Any) -> tuple[str, ...]:
         """The labels of the outputs of a model, in the order of their numbers; none for regression."""
+
+    def read_scored(self, path: str, reading: Mapping[str, Any], is_gold: bool) -> list[Any]:
+        """The items of a file to score, empty ones included.
+
+        Args:
+            path: The file.
+            reading: As for `read_file`.
+            is_gold: Whether the file has the correct labels. Files with predictions may be those that commands write.
+        """
+
+    def predicted_items(self, predictions: list[dict[str, Any]], member: str) -> list[Any]:
+        """The items of the "predictions.jsonl" of a run, as `scores` takes them.
+
+        Args:
+            predictions: The objects of the file.
+            member: "gold" for the correct labels, "found" for the predicted ones.
+        """
+
+    def scores(
+        self,
+        gold: list[Any],
+        predicted: list[Any],
+        training_words: Collection[str] | None = None,
+        labels: Sequence[str] = (),
+    ) -> dict[str, Any]:
+        """The scores of predictions, with the keys of a function of `kcrf.metrics`.
+
+        Args:
+            gold, predicted: Items of `read_scored` or `predicted_items`.
+            training_words: The words of the training set, for scores of words that are in it and that are not. Defaults
+                to None: no such scores.
+            labels: The labels of the classifier, in their order. Defaults to those in the items.
+
+        Raises:
+            MismatchError: The texts of gold and prediction differ.
+        """
 
     def describe(self, config: Any) -> tuple[str, str]:
         """Two parts of the line on a run: what is learned, and the head."""

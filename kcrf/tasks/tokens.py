@@ -2,12 +2,15 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from kcrf.corpora import Sentence, entity_types, read_tagged, tagged_sentence
+from kcrf.corpora import Sentence, entity_types, read_lines, read_tagged, tagged_sentence
+from kcrf.corpora.tagged import tagged_lines, tags_of_tokens
+from kcrf.metrics import token_scores
 from kcrf.progress_bars import print_note
 from kcrf.tasks.facts import DataFacts
+from kcrf.tasks.mismatch import check_same_texts
 from kcrf.tasks.tagging import TaggingTask
 
 __all__ = ["TokenTagging", "sentence_of_tokens"]
@@ -17,6 +20,7 @@ class TokenTagging(TaggingTask):
     """A class for each token of a sentence. The tokens come with the sentence, in training as in use."""
 
     name = "pos"
+    needs_tokens = True
     settings: frozenset[str] = frozenset()
     defaults: Mapping[str, Any] = {"scheme": "classes", "constraints": False}
     choices: Mapping[str, tuple[Any, ...]] = {"scheme": ("classes",), "constraints": (False,), "units": ("words",)}
@@ -60,9 +64,35 @@ class TokenTagging(TaggingTask):
                 print_note(f"{name}: tags that the training set lacks count as wrong: {counts}")
         return DataFacts(types=tuple(types), units="words", metric="accuracy")
 
+    def file_lines(self, items: list[Any]) -> list[str]:
+        """A token, a tab and its tag per line."""
+        return [line for sentence in items for line in tagged_lines(_words(sentence), tags_of_tokens(sentence))]
+
+    def read_scored(self, path: str, reading: Mapping[str, Any], is_gold: bool) -> list[Any]:
+        """The sentences of a file."""
+        first = next((line for line in read_lines(path) if line.strip() and not line.startswith("#")), "")
+        has_one_tag = not is_gold and len(first.split("\t")) == 2  # as `kcrf tag` writes it
+        return read_tagged(path, -1 if has_one_tag else reading["column"])
+
+    def scores(
+        self,
+        gold: list[Any],
+        predicted: list[Any],
+        training_words: Collection[str] | None = None,
+        labels: Sequence[str] = (),
+    ) -> dict[str, Any]:
+        """As `kcrf.metrics.token_scores`."""
+        check_same_texts("sentence", *([" ".join(_words(sentence)) for sentence in part] for part in (gold, predicted)))
+        gold_tags, predicted_tags = (list(map(tags_of_tokens, part)) for part in (gold, predicted))
+        return token_scores(list(map(_words, gold)), gold_tags, predicted_tags, training_words)
+
     def describe(self, config: Any) -> tuple[str, str]:
         """The number of tags, and the head."""
         return f", {len(config.data.types)} tags", config.model.head
+
+
+def _words(sentence: Sentence) -> list[str]:
+    return [sentence.text[start:end] for start, end in sentence.tokens]
 
 
 def sentence_of_tokens(line: str) -> Sentence:

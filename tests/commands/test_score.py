@@ -1,10 +1,11 @@
-"""kcrf score: files that were exchanged."""
+"""kcrf score: files that were exchanged, and its tasks."""
 
 import json
 
 import pytest
 
 from kcrf.commands import main
+from kcrf.tasks import TASKS
 
 BACKENDS = ["torch"]
 ENTITY = {"start": 0, "end": 2, "label": "PER"}
@@ -31,3 +32,9 @@ def test_gold_and_predictions_that_were_exchanged_are_noticed(task, tmp_path, ca
     assert main([*score, "--gold", str(pred), "--pred", str(gold)]) == 2
     message = "--gold needs the correct words, entities or labels. Received: predictions of `kcrf`; exchange --gold"
     assert f"{pred}: {message} and --pred" in capsys.readouterr().err
+
+
+def test_every_task_can_be_scored(capsys):
+    with pytest.raises(SystemExit):
+        main(["score", "--help"])
+    assert f"--task {{{','.join(TASKS)}}}" in capsys.readouterr().out

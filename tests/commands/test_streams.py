@@ -279,7 +279,7 @@ def test_what_a_worker_is_given_can_be_sent_to_it(command, monkeypatch):
     given = []
     fixture = {"segment": WORDS, "tag": WORDS.with_name("entities")}.get(command)
     if fixture is None:
-        monkeypatch.setattr("kcrf.commands.classify.checked_input", lambda options, task: nullcontext(Namespace()))
+        monkeypatch.setattr("kcrf.commands.classify.checked_input", lambda options: nullcontext(Namespace()))
         monkeypatch.setattr("kcrf.runs.RunFolder.read_config", lambda self: Namespace(config=config_of(Settings())))
     for module in ("tag", "classify"):
         monkeypatch.setattr(f"kcrf.commands.{module}.write_results", lambda *arguments, **more: given.append(arguments))

@@ -1,0 +1,57 @@
+"""The files of each task: written and read again, and scored."""
+
+import pytest
+
+from kcrf.corpora import Example, Sentence
+from kcrf.tasks import TASKS, MismatchError
+
+BACKENDS = ["torch"]
+READING = {"column": -1, "repair": False, "strip_tags": False, "fields": None}
+TOKENS = [(0, 3), (4, 9)]
+ITEMS = {
+    "cws": [["北京", "大学"], ["好"]],
+    "ner": [Sentence("Kim slept", [(0, 3, "PER")], TOKENS)],
+    "pos": [Sentence("Kim slept", [(0, 3, "PROPN"), (4, 9, "VERB")], TOKENS)],
+    "classify": [Example("a fine film", "good"), Example("a dull film", "bad")],
+}
+# As in "predictions.jsonl": one of two words, entities, tokens or texts is right.
+PREDICTIONS = {
+    "cws": [{"text": "北京大学", "gold": [[0, 2], [2, 4]], "found": [[0, 2, 0.9], [2, 3, 0.8], [3, 4, 0.8]]}],
+    "ner": [{"text": "Kim Ada", "gold": [[0, 3, "PER"], [4, 7, "PER"]], "found": [[4, 7, "PER", 1], [0, 3, "X", 1]]}],
+    "pos": [{"text": "a b", "gold": [[0, 1, "X"], [2, 3, "Y"]], "found": [[0, 1, "X", 0.9], [2, 3, "X", 0.9]]}],
+    "classify": [
+        {"text": "a", "text_b": None, "gold": "x", "found": "x"},
+        {"text": "b", "text_b": None, "gold": "y", "found": "x"},
+    ],
+}
+SCORES = {
+    "cws": {"recall": 1 / 2, "precision": 1 / 3},
+    "ner": {"recall": 1 / 2, "precision": 1 / 2},
+    "pos": {"accuracy": 1 / 2},
+    "classify": {"accuracy": 1 / 2},
+}
+
+
+@pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
+def test_items_are_read_from_the_lines_that_were_written(task, tmp_path):
+    path = tmp_path / "items"
+    path.write_text("\n".join(task.file_lines(ITEMS[task.name])) + "\n", encoding="utf-8")
+    for items in (task.read_file(path, READING), task.read_scored(path, READING, is_gold=True)):
+        assert task.content(task.check("train", items)) == task.content(task.check("train", ITEMS[task.name]))
+
+
+@pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
+def test_scores_of_the_predictions_of_a_run(task):
+    gold, predicted = (task.predicted_items(PREDICTIONS[task.name], member) for member in ("gold", "found"))
+    scores = task.scores(gold, predicted)
+    assert {name: scores[name] for name in SCORES[task.name]} == pytest.approx(SCORES[task.name])
+
+
+@pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
+def test_predictions_of_other_texts_are_refused(task):
+    rows = PREDICTIONS[task.name]
+    gold = task.predicted_items(rows, "gold")
+    other = task.predicted_items([{**row, "text": row["text"].upper().replace("北", "南")} for row in rows], "found")
+    for predicted in (other, gold[:-1]):
+        with pytest.raises(MismatchError, match=r"[Rr]eceived"):
+            task.scores(gold, predicted)
