@@ -107,7 +107,7 @@ class ChainLayer(LayerWithMultiplier):
             raise ValueError(
                 f"A model with `{self.name}` and a mask needs the file format .keras: Keras cannot load the operation "
                 "that computes the mask from HDF5. Use `model.save('model.keras')`, or `model.save_weights("
-                "'model.weights.h5')`. Received: a file in HDF5 format"
+                "'model.weights.h5')`. Received: a file in HDF5 format; Keras has created it, and it is empty"
             )
         return {**super().get_config(), "key": self.key}
 
