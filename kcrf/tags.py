@@ -1,6 +1,7 @@
 """Tag schemes: how words and entities become one tag per character, and back. Needs NumPy only.
 
-Spans are half-open `[start, end)`. A segmentation span is `(start, end)`, an entity span `(start, end, label)`.
+Spans are half-open `[start, end)`. A segmentation span is `(start, end)`. The span of an entity, or of a word with its
+class, is `(start, end, label)`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -12,6 +13,7 @@ import numpy as np
 __all__ = ["TagScheme", "bio", "bioes", "bmes", "check_tags", "classes", "tags_to_words", "words_to_tags"]
 
 SINGLE, BEGIN, MIDDLE, END = range(4)  # bert4keras' numbers: 0 = s, 1 = b, 2 = m, 3 = e
+_WORD_TAGS = 4  # of each class of words
 _MOST_VIOLATIONS = 5  # in an error message
 
 
@@ -19,11 +21,11 @@ _MOST_VIOLATIONS = 5  # in an error message
 class TagScheme:
     """The tags of a task, the rules of their order, and conversion between spans and tags.
 
-    Made by `bmes()`, `bio(types)`, `bioes(types)` or `classes(types)`.
+    Made by `bmes()`, `bmes(types)`, `bio(types)`, `bioes(types)` or `classes(types)`.
 
     Attributes:
         name: "bmes", "bio", "bioes" or "classes".
-        types: The entity types or the classes of tokens, an empty tuple for segmentation.
+        types: The entity types, or the classes of words or tokens; an empty tuple for segmentation without classes.
         labels: One string per tag; the tag is the index in this tuple.
         allowed_starts: `(tags,)` bool, True where a sentence may begin with the tag.
         allowed_transitions: `(tags, tags)` bool, `[i, j]` True where tag j may follow tag i.
@@ -63,9 +65,14 @@ class TagScheme:
         return self.name == "classes"
 
     @property
+    def is_of_words(self) -> bool:
+        """Whether spans are words, which cover the text: there is no outside. With `types`, each word has a class."""
+        return self.name == "bmes"
+
+    @property
     def outside(self) -> int:
-        """The tag of what is in no span: 0, or -1 (unknown) where each token has a class."""
-        return -1 if self.is_of_tokens else 0
+        """The tag of what is in no span: 0, or -1 (unknown) where each token or word has a class."""
+        return -1 if self.is_of_tokens or self.is_of_words and self.types else 0
 
     def get_config(self):
         """A dict of plain values from which `TagScheme.from_config` makes the same scheme."""
@@ -74,7 +81,7 @@ class TagScheme:
     @classmethod
     def from_config(cls, config):
         """Makes a scheme from what `get_config` returned."""
-        makers = {"bmes": lambda types: bmes(), "bio": bio, "bioes": bioes, "classes": classes}
+        makers = {"bmes": bmes, "bio": bio, "bioes": bioes, "classes": classes}
         if config.get("name") not in makers:
             raise ValueError(f"A tag scheme is one of {sorted(makers)}. Received: name={config.get('name')!r}")
         return makers[config["name"]](config["types"])
@@ -84,8 +91,8 @@ class TagScheme:
 
         Args:
             spans: `(start, end)` for segmentation, where they must cover the sentence, or `(start, end, label)` for
-                entities, where the rest is outside, and for classes, where the rest is unknown (-1). Half-open, in
-                characters, in any order, not overlapping.
+                entities, where the rest is outside, and for classes of tokens or words, where the rest is unknown (-1).
+                Half-open, in characters, in any order, not overlapping.
             length: The number of characters of the sentence.
 
         Returns:
@@ -103,22 +110,22 @@ class TagScheme:
             if any(tag is not None for tag in tags[start:end]):
                 raise ValueError(f"Spans must not overlap. Received: {tuple(span)} over another one")
             tags[start:end] = self._inside(end - start, *span[2:])
-        if self.name == "bmes" and None in tags:
+        if self.is_of_words and not self.types and None in tags:
             raise ValueError(f"Words must cover the sentence. Received: no word at position {tags.index(None)}")
         return [self.outside if tag is None else tag for tag in tags]
 
     def decode(self, tags: Sequence[int] | np.ndarray) -> list[Any]:
         """Converts tags to spans. Illegal sequences are accepted.
 
-        Segmentation spans always cover the whole sentence: a word begins at s, at b and after s or e. An entity begins
-        at B or S, and at an I or E that does not continue an entity of its own type, as in conlleval. Of classes, each
-        token is a span; one with a negative (unknown) tag is left out.
+        Segmentation spans always cover the whole sentence: a word begins at s, at b and after s or e. The class of a
+        word is that of its first tag; a word whose first tag is negative (unknown) is then left out. An entity begins
+        at B or S, and at an I or E that does not continue an entity of its own type, as in conlleval. Of classes of
+        tokens, each token is a span; one with a negative tag is left out.
         """
         if self.is_of_tokens:
             return [(i, i + 1, self.labels[tag]) for i, tag in enumerate(tags) if tag >= 0]
-        if self.name == "bmes":
-            starts = word_starts(tags)
-            return list(zip(starts, starts[1:] + [len(tags)], strict=False))[: len(starts)]
+        if self.is_of_words:
+            return self._words(tags)
         spans, open_start, open_type = [], None, None
         for position, tag in enumerate([*tags, 0]):
             prefix, _, label = self.labels[tag].partition("-")
@@ -131,6 +138,15 @@ class TagScheme:
                 spans.append((open_start, position + 1, open_type))
                 open_type = None
         return spans
+
+    def _words(self, tags):
+        """The spans of words, with their classes if there are types."""
+        if not self.types:
+            starts = word_starts(tags)
+            return list(zip(starts, starts[1:] + [len(tags)], strict=False))[: len(starts)]
+        starts = word_starts([tag % _WORD_TAGS if tag >= 0 else tag for tag in tags])
+        ends = [*starts[1:], len(tags)]
+        return [(a, b, self.types[tags[a] // _WORD_TAGS]) for a, b in zip(starts, ends) if tags[a] >= 0]
 
     def violations(self, tags: Sequence[int] | np.ndarray) -> list[tuple[int, str | None, str | None]]:
         """The positions at which a tag sequence breaks the scheme.
@@ -174,16 +190,40 @@ class TagScheme:
         return self.encode(self.decode(tags), len(tags))
 
 
-def bmes() -> TagScheme:
+def bmes(types: Iterable[str] = ()) -> TagScheme:
     """The scheme of word segmentation: 0 = s (single), 1 = b (begin), 2 = m (middle), 3 = e (end).
+
+    Args:
+        types: The classes of words, such as parts of speech. Each class then has these four tags, in the same order,
+            and a word keeps its class from its first to its last character. Defaults to no classes.
 
     >>> bmes().encode([(0, 3), (3, 4)], length=4)
     [1, 2, 3, 0]
+    >>> scheme = bmes(["NOUN", "VERB"])
+    >>> scheme.labels
+    ('s-NOUN', 'b-NOUN', 'm-NOUN', 'e-NOUN', 's-VERB', 'b-VERB', 'm-VERB', 'e-VERB')
+    >>> scheme.encode([(0, 3, "NOUN"), (3, 4, "VERB")], length=4)
+    [1, 2, 3, 4]
+    >>> scheme.decode([1, 2, 3, 4])
+    [(0, 3, 'NOUN'), (3, 4, 'VERB')]
     """
+    types = tuple(types) if not isinstance(types, str) else types
+    types = _checked_types(types) if types else ()
     closed = np.array([True, False, False, True])  # after s and e no word is open
     opens = np.array([True, True, False, False])
-    transitions = closed[:, None] == opens[None, :]
-    return TagScheme("bmes", (), ("s", "b", "m", "e"), opens, transitions, closed, _word_tags)
+    if not types:
+        transitions = closed[:, None] == opens[None, :]
+        return TagScheme("bmes", (), ("s", "b", "m", "e"), opens, transitions, closed, _word_tags)
+    labels = tuple(f"{prefix}-{label}" for label in types for prefix in "sbme")
+    opens, closed = np.tile(opens, len(types)), np.tile(closed, len(types))
+    of_type = np.repeat(np.arange(len(types)), _WORD_TAGS)  # (tags,)
+    inside_word = ~closed[:, None] & ~opens & (of_type[:, None] == of_type)  # (from, to)
+
+    def inside(length, label):
+        first = _WORD_TAGS * _type_index(types, label)
+        return [first + tag for tag in _word_tags(length)]
+
+    return TagScheme("bmes", types, labels, opens, closed[:, None] & opens | inside_word, closed, inside)
 
 
 def bio(types: Iterable[str]) -> TagScheme:

@@ -41,6 +41,7 @@ _OTHER_NAMES = {
     "force overwriteoutputdir": ["--overwrite"],
     "nbest k": ["--top-k"],
     "threshold": ["--min-confidence"],
+    "pos posseg withpos postags withtags flag tag": ["--tags"],
     "pred predictions hyp hypothesis": ["--pred"],
     "ref reference truth": ["--gold"],
 }

@@ -18,20 +18,23 @@ from kcrf.commands.parsers import (
 __all__ = ["add_score"]
 
 _MOST_PAIRS = 10
-_TASKS = ("cws", "ner", "pos", "classify")  # those of kcrf.tasks, which --help does not import: it needs NumPy
+_TASKS = ("cws", "ner", "pos", "cws-pos", "classify")  # those of kcrf.tasks, which --help does not import: it needs NumPy
 _CONFIDENCE = re.compile(r'"(?:confidence|confidences|probabilities)": ?[\[{\d]')
 
 
 def add_score(commands):
     """Adds `kcrf score`."""
-    summary = "Score words as SIGHAN (cws), entities as conlleval (ner), tokens (pos), labels as GLUE (classify)."
+    summary = (
+        "Score words as SIGHAN (cws), words with their classes (cws-pos), entities as conlleval (ner), tokens (pos), "
+        "labels as GLUE (classify)."
+    )
     add_command(commands, "score", summary, _add_options, _score)
 
 
 def _add_options(parser):
     parser.epilog = (
         "GOLD and PRED hold the same text. For cws: one sentence per line, words separated by blanks. For ner:\n"
-        "CoNLL or JSON lines, also one of each. For pos: as `kcrf train --task pos` reads them. For classify:\n"
+        "CoNLL or JSON lines, also one of each. For pos and cws-pos: as `kcrf train` reads them. For classify:\n"
         "columns, or JSON lines as `kcrf classify` writes them;\n"
         "numbers with decimals are correlated. The predictions.jsonl of a run folder holds both, and so needs neither\n"
         "--task nor --gold. JSON lines of kcrf given as --gold are refused. Segmented text and CoNLL columns do not\n"
@@ -39,6 +42,7 @@ def _add_options(parser):
         "\n"
         "examples:\n"
         "  kcrf score --gold gold.txt --pred mine.txt --words training_words.txt\n"
+        "  kcrf score --task cws-pos --gold test.txt --pred tagged.txt --words training_words.txt\n"
         "  kcrf score --task ner --gold test.conll --pred tagged.jsonl\n"
         "  kcrf score --task pos --gold test.conllu --column XPOS --pred tagged.conll --words training_words.txt\n"
         "  kcrf score --task classify --gold test.tsv --pred classified.jsonl\n"
@@ -47,7 +51,8 @@ def _add_options(parser):
     parser.add_argument(
         "--task",
         choices=_TASKS,
-        help="What to score: words (cws), entities (ner), tags of tokens (pos) or labels of texts (classify). [cws]",
+        help="What to score: words (cws), words with their classes (cws-pos), entities (ner), tags of tokens (pos) or "
+        "labels of texts (classify). [cws]",
     )
     parser.add_argument("--gold", metavar="GOLD", help="The file with the correct words or entities.")
     parser.add_argument("--pred", required=True, metavar="PRED", help="The file to score.")
@@ -55,7 +60,7 @@ def _add_options(parser):
         "--words",
         metavar="FILE",
         help="The words of the training data, separated by blanks. Adds the recall of words that are in it (IV) and of "
-        "those that are not (OOV); for pos their accuracy. Only with --task cws and pos. [no such scores]",
+        "those that are not (OOV); for pos their accuracy. Only with --task cws, cws-pos and pos. [no such scores]",
     )
     add_fields_option(parser)
     add_conll_options(parser)

@@ -21,7 +21,9 @@ def add_segment(commands):
 def _add_segment_options(parser):
     parser.epilog = (
         "With --top-k each line gives up to K lines, each a probability, a tab and the words, and an empty line after\n"
-        "them.\n\nexamples:\n  echo 今天天气真好 | kcrf segment --model runs/mine\n"
+        "them. With --tags a class follows each word, as in 天气/NOUN; with --confidence also, 天气/NOUN/0.987.\n\n"
+        "examples:\n  echo 今天天气真好 | kcrf segment --model runs/mine\n"
+        "  echo 今天天气真好 | kcrf segment --model runs/joint --tags\n"
         "  kcrf segment --model runs/mine large.txt --out words.txt --workers 4"
     )
     output = parser.add_mutually_exclusive_group()
@@ -30,10 +32,15 @@ def _add_segment_options(parser):
         "--top-k", type=int, metavar="K", help="Write the K most probable segmentations of each line. [only the best]"
     )
     parser.add_argument(
+        "--tags",
+        action="store_true",
+        help="Write word/class, as in 天气/NOUN. Needs a run of --task cws-pos. [no]",
+    )
+    parser.add_argument(
         "--json",
         action="store_true",
-        help="Write a JSON object for each line, with its text and its words; with --confidence also with their "
-        "probabilities, with --top-k with `alternatives`. [no]",
+        help="Write a JSON object for each line, with its text and its words; with --tags also with their `tags`, with "
+        "--confidence with their probabilities, with --top-k with `alternatives`. [no]",
     )
     parser.add_argument(
         "--words",
@@ -56,6 +63,8 @@ def _add_segment_options(parser):
 
 
 def _segment(options):
+    from kcrf.tasks import TASKS
+
     if options.model is None:
         from kcrf.taggers.built_in_model import built_in_segmenter
 
@@ -63,6 +72,8 @@ def _segment(options):
     if options.force_words and options.words is None:
         raise ValueError("--force-words needs --words FILE. Received: no --words")
     with checked_input(options) as lines:
+        if options.tags and not TASKS[options.model_task].has_word_classes:
+            raise ValueError(f"--tags needs a run of --task cws-pos. Received: {options.model}, which has no classes")
         from kcrf.corpora import read_word_list
 
         options.words = read_word_list(options.words) if options.words else {}
@@ -80,33 +91,46 @@ def _segmenting(options):
 
     def process(texts, on_batch):
         if options.top_k is not None:
-            found = segmenter.k_best_batch(texts, options.top_k, options.batch_size, on_batch)
-            return [_best_words(*item, options.json) for item in zip(texts, found, strict=True)]
+            found = segmenter.k_best_batch(texts, options.top_k, options.batch_size, on_batch, tags=options.tags)
+            return [_best_words(*item, options) for item in zip(texts, found, strict=True)]
         if not (options.confidence or options.json):
-            return segmenter.segment_lines(texts, options.batch_size, on_batch)
+            return segmenter.segment_lines(texts, options.batch_size, on_batch, options.tags)
         segment = segmenter.segment_batch_with_confidence if options.confidence else segmenter.segment_batch
-        found = segment(texts, options.batch_size, on_batch)
+        found = segment(texts, options.batch_size, on_batch, tags=options.tags)
         return [_words(*item, options) for item in zip(texts, found, strict=True)]
 
     return process
 
 
 def _words(text, words, options):
-    """A line for the words of a text, `(word, probability)` with `--confidence`, one of which or `--json` is given."""
+    """A line for the words of a text, with `--confidence` or `--json` or both.
+
+    The words are strings, or tuples of a word, its class with `--tags`, and its probability with `--confidence`.
+    """
     if not options.json:
-        return " ".join(f"{word}/{probability:.3f}" for word, probability in words)
-    if not options.confidence:
-        return json_line({"text": text, "words": words})
-    sure = [round(probability, 6) for _, probability in words]
-    return json_line({"text": text, "words": [word for word, _ in words], "confidences": sure})
+        return " ".join("/".join([*parts, f"{probability:.3f}"]) for *parts, probability in words)
+    members = _members_of_words([word[:-1] if options.confidence else word for word in words], options.tags)
+    if options.confidence:
+        members["confidences"] = [round(word[-1], 6) for word in words]
+    return json_line({"text": text, **members})
 
 
-def _best_words(text, best, as_json):
+def _members_of_words(words, has_tags):
+    """The members `words` and, with classes, `tags` of a JSON object, from strings or from tuples."""
+    words = [(word,) if isinstance(word, str) else word for word in words]
+    return {"words": [word[0] for word in words], **({"tags": [word[1] for word in words]} if has_tags else {})}
+
+
+def _best_words(text, best, options):
     """A block of lines, or a line of JSON, for the most probable `(words, probability)` of a text."""
-    if not as_json:
-        return "".join(f"{p:.4f}\t{' '.join(words)}\n" for words, p in best)
-    alternatives = [{"probability": round(p, 6), "words": words} for words, p in best]
-    return json_line({"text": text, "words": best[0][0], "alternatives": alternatives})
+    if not options.json:
+        return "".join(f"{p:.4f}\t{' '.join(map(_word_line, words))}\n" for words, p in best)
+    alternatives = [{"probability": round(p, 6), **_members_of_words(words, options.tags)} for words, p in best]
+    return json_line({"text": text, **_members_of_words(best[0][0], options.tags), "alternatives": alternatives})
+
+
+def _word_line(word):
+    return word if isinstance(word, str) else "/".join(word)
 
 
 def add_tag(commands):

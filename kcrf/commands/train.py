@@ -11,7 +11,10 @@ __all__ = ["add_train", "read_part"]
 
 def add_train(commands):
     """Adds `kcrf train`."""
-    summary = "Train a tagger of words (cws), named entities (ner) or tokens (pos), or a text classifier (classify)."
+    summary = (
+        "Train a tagger of words (cws), words with their classes (cws-pos), named entities (ner) or tokens (pos), or a "
+        "text classifier (classify)."
+    )
     add_command(commands, "train", summary, _add_options, _train)
 
 
@@ -22,12 +25,13 @@ def _add_options(parser):
     parser.epilog = (
         "FILE is UTF-8 text. For cws: one sentence per line, words separated by blanks. For ner: CoNLL, one\n"
         "token and its tag per line, an empty line between sentences; or JSON lines as `kcrf tag` writes them. For\n"
-        "pos: CoNLL, CoNLL-U or JSON lines, or one sentence per line with words as in 今天/t or today_NN. A tag ? is\n"
-        "not known. For classify: one text and its label per line, or two texts and their label, in columns separated\n"
-        "by tabs or commas, or JSON lines.\n\n"
+        "pos and cws-pos: CoNLL, CoNLL-U or JSON lines, or one sentence per line with words as in 今天/t or\n"
+        "today_NN. A tag ? is not known. For classify: one text and its label per line, or two texts and their\n"
+        "label, in columns separated by tabs or commas, or JSON lines.\n\n"
         "Defaults are in square brackets.\n\n"
         "examples:\n"
         "  kcrf train --train words.txt --out runs/words\n"
+        "  kcrf train --task cws-pos --train tagged.txt --out runs/joint\n"
         "  kcrf train --task ner --train train.conll --valid dev.conll --out runs/people\n"
         "  kcrf train --task ner --train train.conll --bert MiniLM-L6 --skip-top-layers 1 --out runs/bert\n"
         "  kcrf train --task pos --train train.conllu --column XPOS --out runs/pos\n"

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Sequence
+from itertools import accumulate, pairwise
 from os import PathLike
 
 from kcrf.corpora.conll import columns_of, join_tokens, token_column, width_of
@@ -12,7 +13,7 @@ from kcrf.corpora.sentences import Sentence
 from kcrf.corpora.unknown_tags import UNKNOWN
 from kcrf.corpora.word_classes import class_sign
 
-__all__ = ["read_tagged", "tagged_line", "tagged_lines", "tagged_sentence", "tags_of_tokens"]
+__all__ = ["read_tagged", "tagged_line", "tagged_lines", "tagged_sentence", "tagged_words_sentence", "tags_of_tokens"]
 
 CONLLU_COLUMNS = {"UPOS": 3, "XPOS": 4}
 _UNKNOWN = {*UNKNOWN, "_"}  # _ as CoNLL-U has it
@@ -33,9 +34,28 @@ def tagged_sentence(tokens: Sequence[str], tags: Sequence[str | None]) -> Senten
     >>> tagged_sentence(["Kim", "slept"], ["PROPN", "?"]).spans
     [(0, 3, 'PROPN')]
     """
+    _check_tags(tokens, tags)
+    return _with_tags(*join_tokens(tokens), tags)
+
+
+def tagged_words_sentence(words: Sequence[str], tags: Sequence[str | None]) -> Sentence:
+    """As `tagged_sentence`, for the words of a text without spaces between them, as in Chinese.
+
+    >>> tagged_words_sentence(["用", "Python"], ["P", "NOUN"])
+    Sentence(text='用Python', spans=[(0, 1, 'P'), (1, 7, 'NOUN')], tokens=[(0, 1), (1, 7)])
+    """
+    _check_tags(words, tags)
+    ends = list(accumulate(map(len, words), initial=0))
+    return _with_tags("".join(words), list(pairwise(ends)), tags)
+
+
+def _check_tags(tokens, tags):
     if len(tokens) != len(tags) or not all(tokens) or "" in tags:
         raise ValueError(f"needs a tag for each token, none of them empty. Received: {tokens} with the tags {tags}")
-    text, extents = join_tokens(tokens)
+
+
+def _with_tags(text, extents, tags):
+    """The `Sentence` of a text with the tags of its tokens."""
     pairs = list(zip(extents, tags, strict=True))
     spans = [(*extent, tag) for extent, tag in pairs if not _is_unknown(tag)]
     return Sentence(text, spans, extents, [extent for extent, tag in pairs if _is_unknown(tag)])
@@ -83,7 +103,8 @@ def read_tagged(path: str | PathLike[str], column: int | str = -1) -> list[Sente
     - CoNLL-U, as Universal Dependencies publish it. Ranges (3-4) and empty nodes (3.1) are skipped.
     - A sentence on a line, with words as in 充满/v, 今天_t or 天氣(Na). Brackets around compounds, as in the People's
       Daily corpus ([中国/ns 人民/n]nt), are removed.
-    - JSON lines, as `kcrf tag` writes them: {"tokens": ["Kim", "slept"], "tags": ["PROPN", "VERB"]}.
+    - JSON lines, as `kcrf tag` writes them: {"tokens": ["Kim", "slept"], "tags": ["PROPN", "VERB"]}; or with "words" in
+      place of "tokens", as `kcrf segment --tags --json` does.
 
     The tags `?`, `-1` and `_` say that the class of a token is not known: the token is in `unknown` of its sentence.
 
@@ -113,9 +134,8 @@ def read_tagged(path: str | PathLike[str], column: int | str = -1) -> list[Sente
     elif is_conllu(lines):
         rows = _conllu_rows(path, lines, column)
     else:
-        sign, _ = class_sign([word for line in lines for word in line.split()])
-        is_in_words = sign is not None and "\t" not in first
-        rows = _word_rows(path, lines) if is_in_words else _column_rows(path, lines, column)
+        sign = None if "\t" in first else _sign([word for line in lines for word in line.split()])
+        rows = _column_rows(path, lines, column) if sign is None else _word_rows(path, lines, sign)
     if not rows:
         raise ValueError(f"{path}: needs at least one sentence of tokens with tags. Received: a file without any")
     return [_sentence(path, number, *sentence) for number, *sentence in rows]
@@ -135,7 +155,7 @@ def _json_rows(path, lines):
             continue
         try:
             item = json.loads(line)
-            tokens, tags = item["tokens"], item["tags"]
+            tokens, tags = item["tokens" if "tokens" in item else "words"], item["tags"]
         except (ValueError, KeyError, TypeError, RecursionError):
             tokens = tags = None
         if not _are_strings(tokens) or not _are_strings([tag or "?" for tag in tags or []]):
@@ -212,8 +232,15 @@ class _Sentences:
         return self._rows
 
 
-def _word_rows(path, lines):
-    sign, _ = class_sign([word for line in lines for word in line.split()])
+def _sign(words):
+    """The sign between words and their classes, such as /; None if there is none."""
+    sign, _ = class_sign(words)
+    if sign is None and words:  # classes need not be letters, as in ,/,
+        sign = next((sign for sign in "/_" if all(sign in word[1:-1] for word in words)), None)
+    return sign
+
+
+def _word_rows(path, lines, sign):
     rows = []
     for number, line in enumerate(lines, 1):
         pairs = [_word_and_class(word, sign) for word in line.split()]

@@ -3,6 +3,7 @@
 from kcrf.metrics.classes import classification_scores, regression_scores
 from kcrf.metrics.old_names import __getattr__
 from kcrf.metrics.scores import calibration, entity_scores, segmentation_scores
+from kcrf.metrics.tagged_words import tagged_word_scores
 from kcrf.metrics.tokens import token_scores
 from kcrf.metrics.transitions import advice, transition_report
 
@@ -13,6 +14,7 @@ __all__ = [
     "entity_scores",
     "regression_scores",
     "segmentation_scores",
+    "tagged_word_scores",
     "token_scores",
     "transition_report",
 ]

@@ -47,19 +47,15 @@ def segmentation_scores(
     >>> scores["recall"], scores["precision"], scores["oov_recall"], scores["iv_recall"]
     (0.3333333333333333, 0.5, 0.0, 1.0)
     """
-    if len(gold) != len(predicted):
-        raise ValueError(
-            "Gold and prediction must have the same number of lines. "
-            f"Received: {len(gold)} lines of gold, {len(predicted)} of prediction"
-        )
+    check_same_lines(gold, predicted)
     vocabulary = None if training_words is None else set(training_words)
     true_words = test_words = right = oov = right_oov = 0
     for line, (words, guesses) in enumerate(zip(gold, predicted, strict=True), 1):
-        _check_text(line, "".join(words), "".join(guesses))
-        predicted_spans = set(_spans(guesses))
+        check_same_text(line, "".join(words), "".join(guesses))
+        predicted_spans = set(spans_of_words(guesses))
         true_words += len(words)
         test_words += len(guesses)
-        for word, span in zip(words, _spans(words), strict=True):
+        for word, span in zip(words, spans_of_words(words), strict=True):
             hit, new = span in predicted_spans, vocabulary is not None and word not in vocabulary
             right += hit
             oov += new
@@ -67,18 +63,28 @@ def segmentation_scores(
     scores = {
         "true_words": true_words,
         "test_words": test_words,
-        "recall": _share(right, true_words),
-        "precision": _share(right, test_words),
-        "f": _share(2 * right, true_words + test_words),
+        "recall": share(right, true_words),
+        "precision": share(right, test_words),
+        "f": share(2 * right, true_words + test_words),
     }
     if vocabulary is not None:
-        scores["oov_rate"] = _share(oov, true_words)
-        scores["oov_recall"] = _share(right_oov, oov)
-        scores["iv_recall"] = _share(right - right_oov, true_words - oov)
+        scores["oov_rate"] = share(oov, true_words)
+        scores["oov_recall"] = share(right_oov, oov)
+        scores["iv_recall"] = share(right - right_oov, true_words - oov)
     return scores
 
 
-def _check_text(line, gold, predicted):
+def check_same_lines(gold, predicted):
+    """Raises ValueError if gold and prediction have different numbers of sentences."""
+    if len(gold) != len(predicted):
+        raise ValueError(
+            "Gold and prediction must have the same number of lines. "
+            f"Received: {len(gold)} lines of gold, {len(predicted)} of prediction"
+        )
+
+
+def check_same_text(line, gold, predicted):
+    """Raises TextMismatch if two texts differ; `line` is the number of their sentence."""
     if gold == predicted:
         return
     pairs = enumerate(zip(gold, predicted, strict=False))
@@ -86,14 +92,15 @@ def _check_text(line, gold, predicted):
     raise TextMismatch(line, at + 1, gold[at : at + 10], predicted[at : at + 10])
 
 
-def _spans(words):
+def spans_of_words(words):
     end = 0
     for word in words:
         start, end = end, end + len(word)
         yield start, end
 
 
-def _share(part, whole):
+def share(part, whole):
+    """The part of a whole as a fraction, None of nothing."""
     return part / whole if whole else None
 
 
@@ -157,9 +164,9 @@ def _scores_of_counts(gold, predicted, correct):
         "true_entities": gold,
         "found_entities": predicted,
         "correct": correct,
-        "precision": _share(correct, predicted) or 0.0,
-        "recall": _share(correct, gold) or 0.0,
-        "f": _share(2 * correct, gold + predicted) or 0.0,
+        "precision": share(correct, predicted) or 0.0,
+        "recall": share(correct, gold) or 0.0,
+        "f": share(2 * correct, gold + predicted) or 0.0,
     }
 
 

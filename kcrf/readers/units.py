@@ -82,7 +82,8 @@ def tags_of_units(scheme, units, spans, unknown=()):
 def spans_of_units(scheme, units, spans, length):
     """Spans of units as spans of characters.
 
-    Words cover the text: characters between two units belong to the word before. An entity ends with its last unit.
+    Words cover the text: characters between two units belong to the word before. An entity ends with its last unit. A
+    text without units is one word, of the class "?" where words have classes.
 
     Args:
         scheme: A `TagScheme`.
@@ -93,12 +94,12 @@ def spans_of_units(scheme, units, spans, length):
     Returns:
         A list of `(start, end)` or `(start, end, label)`, in characters.
     """
-    if scheme.types:
+    if not scheme.is_of_words:
         return [(int(units[start, 0]), int(units[end - 1, 1]), label) for start, end, label in spans]
     if not spans:
-        return [(0, length)] if length else []
-    starts = [0, *units[[start for start, _ in spans[1:]], 0].tolist(), length]
-    return list(zip(starts, starts[1:], strict=False))
+        return [(0, length, "?") if scheme.types else (0, length)] if length else []
+    starts = [0, *units[[start for start, *_ in spans[1:]], 0].tolist(), length]
+    return [(start, end, *label) for start, end, (_, _, *label) in zip(starts, starts[1:], spans)]
 
 
 def with_copies(items, copies=None):

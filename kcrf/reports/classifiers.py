@@ -9,7 +9,14 @@ from kcrf.reports.charts import scatter_plot
 from kcrf.reports.html import calibration_table, in_language, missing, number_cell, of_part, table
 from kcrf.tasks import task_of
 
-__all__ = ["calibration_of_classes", "confusion", "has_classes", "is_classifier", "mistakes_of_classes"]
+__all__ = [
+    "calibration_of_classes",
+    "confusion",
+    "has_classes",
+    "has_confusion",
+    "is_classifier",
+    "mistakes_of_classes",
+]
 
 MOST_MISTAKES = 50
 MOST_LABELS = 30  # of a confusion matrix
@@ -28,6 +35,11 @@ def has_classes(run):
 
 def _task_of(run):
     return task_of(run.settings.get("task", "cws"))
+
+
+def has_confusion(run):
+    """Whether classes can be confused: those of texts or tokens, or those of words that were found."""
+    return has_classes(run) or _task_of(run).has_word_classes
 
 
 def _has_numbers(run):
@@ -51,6 +63,7 @@ def confusion(number, run):
     rows = [_confusion_row(labels[i], counts[i], i, shown) for i in shown]
     head = ["gold \\ predicted", *(f"<span{in_language(labels[i])}>{escape(labels[i])}</span>" for i in shown)]
     note = f"{note}Rows are gold labels, columns are predicted labels{of_part(run)}."
+    note += " Words that were not found count as ?." if _task_of(run).has_word_classes else ""
     return f'<p class="soft">{note}</p>{table(head, rows)}'
 
 

@@ -8,7 +8,14 @@ import numpy as np
 from kcrf.metrics import calibration
 from kcrf.metrics.transitions import is_forbidden
 from kcrf.reports.charts import heat_map, is_narrow
-from kcrf.reports.classifiers import calibration_of_classes, confusion, has_classes, is_classifier, mistakes_of_classes
+from kcrf.reports.classifiers import (
+    calibration_of_classes,
+    confusion,
+    has_classes,
+    has_confusion,
+    is_classifier,
+    mistakes_of_classes,
+)
 from kcrf.reports.comparison import differences_from_the_best, why_not_comparable
 from kcrf.reports.curves import curves_section
 from kcrf.reports.html import (
@@ -79,7 +86,8 @@ def _not_comparable(part, obstacle):
 
 def _notes_on_differences(runs, part):
     """A sentence for each run but the best: its distance from the best, and whether the distance may be chance."""
-    metric = "Accuracy" if any(map(has_classes, runs.values())) else "F1"
+    with_class = any("joint_f" in (run.scores or {}).get(part, {}) for run in runs.values())
+    metric = "Accuracy" if any(map(has_classes, runs.values())) else TITLES["joint_f" if with_class else "f"]
     for best, name, count, (difference, low, high) in differences_from_the_best(runs, part):
         verdict = "more than noise" if low > 0 else "within the noise of so few sentences: it may be chance"
         yield (
@@ -125,7 +133,7 @@ def _taggers(runs):
 
 
 def _confusion(runs):
-    return each_run({name: run for name, run in runs.items() if has_classes(run)}, confusion)
+    return each_run({name: run for name, run in runs.items() if has_confusion(run)}, confusion)
 
 
 def _sentences(runs):

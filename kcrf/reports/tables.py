@@ -9,6 +9,7 @@ from rich.text import Text
 from kcrf.reports.titles import (
     CLASS_COLUMNS,
     ENTITY_COLUMNS,
+    JOINT_COLUMNS,
     NUMBER_COLUMNS,
     TITLES,
     TOKEN_COLUMNS,
@@ -55,7 +56,13 @@ def table_of_parts(title: str, parts: Mapping[str, dict[str, Any]]) -> Table:
 
 def columns_of(parts):
     """The keys of the scores that a terminal has room for: those of entities, tokens, classes, numbers or words."""
-    keys = {"types": ENTITY_COLUMNS, "tokens": TOKEN_COLUMNS, "labels": CLASS_COLUMNS, "pearson": NUMBER_COLUMNS}
+    keys = {
+        "joint_f": JOINT_COLUMNS,
+        "types": ENTITY_COLUMNS,
+        "tokens": TOKEN_COLUMNS,
+        "labels": CLASS_COLUMNS,
+        "pearson": NUMBER_COLUMNS,
+    }
     for key, columns in keys.items():
         if any(key in scores for scores in parts.values()):
             return columns

@@ -5,6 +5,7 @@ from kcrf.metrics.classes import CLASSIFICATION_METRICS, REGRESSION_METRICS
 __all__ = [
     "CLASS_COLUMNS",
     "ENTITY_COLUMNS",
+    "JOINT_COLUMNS",
     "METRICS",
     "NOT_RANKED",
     "NUMBER_COLUMNS",
@@ -20,6 +21,9 @@ TITLES = {  # by key in the results of `kcrf.metrics`
     "f": "F1",
     "precision": "precision",
     "recall": "recall",
+    "joint_f": "F1 with class",
+    "joint_precision": "precision with class",
+    "joint_recall": "recall with class",
     "oov_rate": "OOV rate",
     "oov_recall": "OOV recall",
     "iv_recall": "IV recall",
@@ -52,6 +56,7 @@ NOT_RANKED = {  # counts, and scores that are not better the larger they are
 }
 # The scores that a terminal has room for.
 WORD_COLUMNS = ("recall", "precision", "f", "oov_rate", "oov_recall", "iv_recall")
+JOINT_COLUMNS = ("recall", "precision", "f", "joint_f", "oov_recall", "iv_recall")
 ENTITY_COLUMNS = ("precision", "recall", "f", "true_entities", "found_entities", "correct")
 TOKEN_COLUMNS = ("accuracy", "oov_rate", "oov_accuracy", "f", "precision", "recall")
 CLASS_COLUMNS = ("accuracy", "matthews", "macro_f", "f", "precision", "recall")

@@ -31,13 +31,14 @@ class DataConfig:
 
     task: str = option(
         "cws",
-        "What is learned: the words (cws) or the named entities (ner) of a text, a class for each token, such as its "
-        "part of speech (pos), or one label for the whole text (classify).",
+        "What is learned: the words of a text (cws), the words with their classes, such as parts of speech (cws-pos), "
+        "the named entities (ner), a class for each token of a tokenized text (pos), or one label for the whole text "
+        "(classify).",
         "data",
         choices=tuple(TASKS),
     )
     types: tuple[str, ...] = option(
-        (), "The entity types, or the classes of tokens, in the order of their tags.", none="those of the data"
+        (), "The entity types, or the classes of words or tokens, in the order of their tags.", none="those of the data"
     )
     labels: tuple[str, ...] = option((), "The labels of texts in their order.", none="those of the data")
     units: str | None = option(
@@ -73,8 +74,8 @@ class DataConfig:
 
     def tag_scheme(self) -> TagScheme:
         """The `TagScheme`, with the types."""
-        makers = {"bio": bio, "bioes": bioes, "classes": classes}
-        return bmes() if self.scheme == "bmes" else makers[str(self.scheme)](self.types)
+        makers = {"bmes": bmes, "bio": bio, "bioes": bioes, "classes": classes}
+        return bmes() if self.task == "cws" else makers[str(self.scheme)](self.types)
 
 
 @dataclass(frozen=True)
@@ -162,12 +163,13 @@ class TrainingConfig:
     )
     metric: str | None = option(
         None,
-        "The score on the validation set by which the best epoch is chosen: f is F1 of the second of two labels, in "
-        "their order. pearson and spearman treat the labels as numbers.",
+        "The score on the validation set by which the best epoch is chosen. For classify, f is F1 of the second of two "
+        "labels, in their order; pearson and spearman treat the labels as numbers. For cws-pos, f is F1 of words, and "
+        "joint_f is F1 of words with their classes.",
         "training",
         choices=(*CLASSIFICATION_METRICS, *REGRESSION_METRICS),
         by_task=True,
-        none="accuracy, or pearson if the labels are numbers with decimals",
+        none="accuracy, or pearson if the labels are numbers with decimals; joint_f for cws-pos",
     )
     patience: int | None = option(
         None,

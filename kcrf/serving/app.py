@@ -26,7 +26,7 @@ from kcrf.version import __version__
 __all__ = ["build_app"]
 
 _SUMMARIES = {
-    "/segment": "Segments texts into words.",
+    "/segment": "Segments texts into words, with their classes if the model has classes.",
     "/tag": "Recognizes named entities in texts.",
     "/pos": "Predicts the class of each token.",
     "/classify": "Classifies texts or pairs of texts: a label, or a number.",

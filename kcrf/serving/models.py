@@ -35,34 +35,38 @@ class _Service(Protocol):
 
 
 class _Segmenter:
-    """Answers with words."""
+    """Answers with words, and with their classes if the model has classes."""
 
     path = "/segment"
 
     def __init__(self, run_dir):
         self._model = WordSegmenter(run_dir)
+        self._has_classes = bool(self._model.classes)
 
     def compute(self, texts, top_k):
         """The answer for each text, a dict."""
-        sentences = self._model.segment_batch_with_confidence(texts)
+        sentences = self._model.segment_batch_with_confidence(texts, tags=self._has_classes)
         answers = [{"words": _words(text, words)} for text, words in zip(texts, sentences, strict=True)]
-        alternatives = self._model.k_best_batch(texts, top_k) if top_k else []
+        alternatives = self._model.k_best_batch(texts, top_k, tags=self._has_classes) if top_k else []
         for text, answer, paths in zip(texts, answers, alternatives):
-            answer["alternatives"] = [
-                {"probability": round(p, 6), "words": _words(text, [(word,) for word in words])} for words, p in paths
-            ]
+            answer["alternatives"] = [{"probability": round(p, 6), "words": _words(text, words)} for words, p in paths]
         return answers
 
 
 def _words(text, words):
-    """Dicts of words `(text, probability)` or `(text,)`, with their places in the text, white space left out."""
+    """Dicts of words with their places in the text, white space left out.
+
+    Args:
+        text: A string.
+        words: Strings, or tuples of a word, its class if the model has classes, and its probability if there is one.
+    """
     members, end = [], 0
-    for word, *confidence in words:
+    for word, *more in ((word,) if isinstance(word, str) else word for word in words):
         start = text.index(word, end)
         end = start + len(word)
         members.append({"text": word, "start": start, "end": end})
-        if confidence:
-            members[-1]["confidence"] = round(confidence[0], 6)
+        for value in more:
+            members[-1] |= {"label": value} if isinstance(value, str) else {"confidence": round(value, 6)}
     return members
 
 
@@ -136,6 +140,7 @@ _SERVICES: dict[str, type[_Service]] = {  # by task
     "cws": _Segmenter,
     "ner": _Recognizer,
     "pos": _TokenTagger,
+    "cws-pos": _Segmenter,
     "classify": _Classifier,
 }
 
@@ -148,9 +153,10 @@ class ServedModel:
         run_dir: Its run folder or exported file.
 
     Attributes:
-        task: "cws", "ner", "pos" or "classify".
+        task: "cws", "cws-pos", "ner", "pos" or "classify".
         path: The path of its requests, such as "/segment".
-        labels: The types of entities, or the classes of tokens or texts, a list. Empty for words and numbers.
+        labels: The types of entities, or the classes of words, tokens or texts, a list. Empty for words without classes
+            and for numbers.
         pairs: Whether it classifies pairs of texts.
     """
 

@@ -5,9 +5,10 @@ const PAUSE = 120; // milliseconds without a key before a request
 const AGAIN = 1000; // milliseconds before a request that was refused because the server is busy is sent again
 const ALTERNATIVES = 4; // with the most probable one
 const DOUBT = 0.9; // confidences below it stand out
-const KINDS = { cws: "words", ner: "entities", pos: "tokens", classify: "label" };
+const KINDS = { cws: "words", "cws-pos": "words", ner: "entities", pos: "tokens", classify: "label" };
 const EXAMPLES = {
   cws: ["研究生命的起源。", "南京市长江大桥昨天通车了。", "他从马上跳下来。"],
+  "cws-pos": ["研究生命的起源。", "他把这本书翻译成了中文。", "他从马上跳下来。"],
   ner: ["李明在北京大学读书。", "国家主席在上海会见了世界银行行长。", "Angela Merkel visited Paris on Monday."],
   pos: ["今天 天气 真 好 。", "Kim lives in Leeds ."],
   classify: ["这家餐厅的菜很好吃，下次还来。", "物流太慢了，包装也坏了。", "What a wonderful film!"],
@@ -69,7 +70,7 @@ async function send() {
   }
   const controller = (running = new AbortController());
   const body = { model: model.name, texts: [model.pairs ? texts : text] };
-  if (["cws", "ner"].includes(model.task)) body.top_k = ALTERNATIVES;
+  if (["cws", "cws-pos", "ner"].includes(model.task)) body.top_k = ALTERNATIVES;
   const start = performance.now();
   try {
     const answer = await fetch(model.path.slice(1), {

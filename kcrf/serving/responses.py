@@ -6,7 +6,7 @@ __all__ = ["RESPONSES", "Health", "Model", "Models", "Problem"]
 
 _START = "Its first character, counted from 0 in Unicode code points."
 _END = "The character after its last one."
-_CONFIDENCE = "The posterior probability of exactly this span. Not in alternatives."
+_CONFIDENCE = "The posterior probability of exactly this span with its label. Not in alternatives."
 _TOGETHER = "The joint probability of the whole analysis."
 
 
@@ -16,6 +16,7 @@ class Word(BaseModel):
     text: str
     start: int = Field(description=_START)
     end: int = Field(description=_END)
+    label: str | None = Field(None, description="The class of the word, if the model has classes.")
     confidence: float | None = Field(None, description=_CONFIDENCE)
 
 
@@ -119,9 +120,11 @@ class Model(BaseModel):
     """A model of the server."""
 
     name: str
-    task: str = Field(description="cws, ner, pos or classify")
+    task: str = Field(description="cws, cws-pos, ner, pos or classify")
     path: str = Field(description="The path of its requests.")
-    labels: list[str] = Field(description="The types of entities, the classes of tokens, or the labels of texts.")
+    labels: list[str] = Field(
+        description="The types of entities, the classes of words or tokens, or the labels of texts."
+    )
     pairs: bool = Field(description="Whether it classifies pairs of texts.")
 
 

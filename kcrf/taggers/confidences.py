@@ -5,7 +5,7 @@ from operator import itemgetter
 
 import numpy as np
 
-__all__ = ["possible_spans", "span_confidences", "without_overlaps"]
+__all__ = ["possible_spans", "span_confidences", "without_overlaps", "word_confidences"]
 
 
 def span_confidences(network, spans, batches):
@@ -30,6 +30,21 @@ def span_confidences(network, spans, batches):
             for (index, _), confidence in zip(spans_inside, confidences.tolist(), strict=True):
                 probabilities[number][index] = confidence
     return probabilities
+
+
+def word_confidences(network, words, batches):
+    """The posterior probabilities of words whose classes do not matter: for each word, the sum over all classes.
+
+    Args:
+        network, batches: As for `span_confidences`.
+        words: For each text a sorted list of `(start, end, class)`.
+    """
+    types = network.scheme.types
+    spans = [[(start, end, name) for start, end, _ in row for name in types] for row in words]
+    return [
+        np.reshape(row, (-1, len(types))).sum(axis=1).clip(max=1.0).tolist()
+        for row in span_confidences(network, spans, batches)
+    ]
 
 
 def _spans_in_window(window, spans):

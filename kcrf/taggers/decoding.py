@@ -2,16 +2,18 @@
 
 import numpy as np
 
-from kcrf.metrics import entity_scores, segmentation_scores, token_scores
+from kcrf.corpora.tagged import tags_of_tokens
+from kcrf.metrics import entity_scores, segmentation_scores, tagged_word_scores, token_scores
 from kcrf.readers import spans_of_units
 from kcrf.readers.padding import inference_batches
-from kcrf.taggers.confidences import possible_spans, span_confidences, without_overlaps
+from kcrf.taggers.confidences import possible_spans, span_confidences, without_overlaps, word_confidences
 from kcrf.taggers.k_best import best_of_window, join_windows
 from kcrf.taggers.k_best_tagger import probability_first
 from kcrf.taggers.span_constraints import allowed_tags, in_units, write_tags
 
 __all__ = ["Tagger", "ignore"]
 
+_SEQUENCES_OF_WORDS = 8  # tag sequences for each of the k best results without classes
 _SAMPLE = 64  # how many texts `Tagger.emissions` looks at
 
 
@@ -22,8 +24,8 @@ def ignore(characters):
 class Tagger:
     """A model with its reader and its tag scheme: from texts to spans.
 
-    Spans are `(start, end)` for words and `(start, end, label)` for entities, half-open, in characters. Words cover the
-    text. Texts to be segmented must not have white space.
+    Spans are `(start, end)` for words and `(start, end, label)` for entities and for words with classes, half-open, in
+    characters. Words cover the text. Texts to be segmented must not have white space.
 
     Paths of entities follow the tag scheme, also if the model was trained without constraints: no entity begins with an
     I. Probabilities are those of the model, in which other paths may be possible.
@@ -38,22 +40,27 @@ class Tagger:
             probability, and among overlapping entities the most confident one. The expected F1 is highest at a
             threshold of about half of the best F1 (Lipton et al., 2014, "Optimal Thresholding of Classifiers to
             Maximize F1 Measure"). Defaults to None: the entities on the best path.
+        advice, metric: The attributes of the same names. Default to None: no advice, and the usual score.
 
     Attributes:
         scheme: The `TagScheme` of the network.
-        metric: The score by which the best epoch is chosen: "f", for classes of tokens "accuracy".
+        metric: The score by which the best epoch is chosen. By default "f", for classes of tokens "accuracy", for words
+            with classes "joint_f".
+        has_word_classes: Whether spans are words with their classes.
         advice: After training, one sentence about the transitions of the CRF, as `kcrf.metrics.advice` gives it; None
             without a CRF and for a tagger that was loaded.
     """
 
-    def __init__(self, network, reader, min_confidence=None, advice=None):
+    def __init__(self, network, reader, min_confidence=None, advice=None, metric=None):
         self.network, self.reader, self.min_confidence = network, reader, min_confidence
         self.scheme, self.advice = network.scheme, advice
-        self.metric = "accuracy" if self.scheme.is_of_tokens else "f"
+        self.has_word_classes = self.scheme.is_of_words and bool(self.scheme.types)
+        usual = "accuracy" if self.scheme.is_of_tokens else "joint_f" if self.has_word_classes else "f"
+        self.metric = metric or usual
 
     def with_advice(self, advice):
         """The same tagger with advice on its transitions."""
-        return Tagger(self.network, self.reader, self.min_confidence, advice)
+        return Tagger(self.network, self.reader, self.min_confidence, advice, self.metric)
 
     @property
     def model(self):
@@ -70,7 +77,9 @@ class Tagger:
         """All scores are divided by it before probabilities are computed."""
         return self.network.temperature
 
-    def spans(self, texts, batch_size=64, on_batch=ignore, confidence=False, constraints=None, tokens=None):
+    def spans(
+        self, texts, batch_size=64, on_batch=ignore, confidence=False, constraints=None, tokens=None, classes=True
+    ):
         """The spans of each text.
 
         Args:
@@ -82,6 +91,8 @@ class Tagger:
                 conditioned on them. Defaults to None: no constraints.
             tokens: For each text a list of the `(start, end)` of its tokens, in characters, for a word-level model.
                 Defaults to None: the model splits the texts into tokens.
+            classes: For words with classes: whether the spans have the classes. Without them, the probability of a word
+                is the sum over all classes. Defaults to True.
 
         Returns:
             For each text a list of `(start, end)`, `(start, end, label)`, or either followed by a probability.
@@ -94,13 +105,15 @@ class Tagger:
         if self.min_confidence is not None:
             spans_in_units, confidences = self._likely_spans(readings, batches, constraints)
         elif confidence:
-            spans_in_units, confidences = self._best_spans_and_confidences(readings, batches, constraints)
+            spans_in_units, confidences = self._best_spans_and_confidences(readings, batches, constraints, classes)
         else:
             spans_in_units = self._best_spans(readings, batches, constraints)
         spans = [
             spans_of_units(self.scheme, reading.units, spans_of_text, len(text))
             for text, reading, spans_of_text in zip(texts, readings, spans_in_units, strict=True)
         ]
+        if not classes:
+            spans = [[span[:2] for span in spans_of_text] for spans_of_text in spans]
         if not confidence:
             return spans
         # A text without units may still be a word; its probability is 1.
@@ -131,7 +144,7 @@ class Tagger:
     def _spans_of(self, tags):
         """The spans of the tags of a text, without the pieces of entities that windows cut off."""
         spans = self.scheme.decode(tags)
-        if not self.scheme.types:
+        if self.scheme.is_of_words:
             return spans
         return [span for span in spans if tags[span[0] : span[1]] == self._tags_inside(span)]
 
@@ -139,11 +152,12 @@ class Tagger:
         start, end, label = span
         return self.scheme.encode([(0, end - start, label)], end - start)
 
-    def _best_spans_and_confidences(self, readings, batches, constraints):
+    def _best_spans_and_confidences(self, readings, batches, constraints, classes):
         """The spans of the best path of each text, in units, and their posteriors."""
         batches = list(batches)
         spans = self._best_spans(readings, batches, constraints)
-        return spans, span_confidences(self.network, spans, [batch[:2] for batch in batches])
+        confidences_of = span_confidences if classes or not self.has_word_classes else word_confidences
+        return spans, confidences_of(self.network, spans, [batch[:2] for batch in batches])
 
     def _likely_spans(self, readings, batches, constraints):
         """The entities whose posterior is at least `min_confidence`, in units, and their posteriors."""
@@ -181,42 +195,46 @@ class Tagger:
             np.add.at(entropies, [number for number, _ in windows], self.network.entropies(scores))
         return entropies
 
-    def k_best(self, texts, k, batch_size=64, on_batch=ignore, constraints=None, tokens=None):
+    def k_best(self, texts, k, batch_size=64, on_batch=ignore, constraints=None, tokens=None, classes=True):
         """The spans of the k best tag sequences of each text. The probabilities of equal results are added.
 
         Args:
             texts, batch_size, on_batch, constraints, tokens: As for `spans`.
             k: The number of tag sequences.
+            classes: For words with classes: whether the spans have the classes. Without them, the results are those of
+                the 8 k best tag sequences. Defaults to True.
 
         Returns:
             For each text a list of at most k `(spans, probability)`, best first.
         """
         if not isinstance(k, int | np.integer) or k < 1:
             raise ValueError(f"`k` must be a positive integer. Received: {k!r}")
+        count = k if classes or not self.has_word_classes else _SEQUENCES_OF_WORDS * k
         readings = self.reader.read(texts, tokens)
         best = [{} for _ in texts]  # for each text: from the kept part of a window to its best tag sequences
         constraints = self._in_units(texts, readings, constraints)
         for windows, scores, _ in self._decode(texts, readings, batch_size, on_batch, constraints):
-            for (number, window), paths, likely in zip(windows, *self.network.best_paths(scores, k), strict=True):
+            for (number, window), paths, likely in zip(windows, *self.network.best_paths(scores, count), strict=True):
                 if window.keep[0] < window.keep[1]:
                     best[number][window.keep] = best_of_window(window, paths, likely)
         analyses = []
         for text, reading, ways, constraint in zip(texts, readings, best, constraints, strict=True):
-            sequences = [(list(tags), p) for tags, p in join_windows([ways[keep] for keep in sorted(ways)], k)]
+            sequences = [(list(tags), p) for tags, p in join_windows([ways[keep] for keep in sorted(ways)], count)]
             for tags, _ in sequences:
                 write_tags(self.scheme, constraint, tags)
-            analyses.append(self._analyses(text, reading, sequences))
+            analyses.append(self._analyses(text, reading, sequences, classes)[:k])
         return analyses
 
     def top_k(self, *args, **kwargs):
         """Deprecated: `k_best` returns `(spans, probability)`; this method returns `(probability, spans)`."""
         return probability_first("Tagger.top_k", "k_best", self.k_best(*args, **kwargs))
 
-    def _analyses(self, text, reading, sequences):
+    def _analyses(self, text, reading, sequences, classes):
         """`(spans, probability)` of `(tags, log probability)`, best first; sequences with the same spans are merged."""
         probabilities = {}
         for tags, score in sequences:
             spans = tuple(spans_of_units(self.scheme, reading.units, self._spans_of(tags), len(text)))
+            spans = spans if classes else tuple(span[:2] for span in spans)
             probabilities[spans] = probabilities.get(spans, 0.0) + float(np.exp(score))
         return sorted(((list(spans), p) for spans, p in probabilities.items()), key=lambda item: -item[1])
 
@@ -287,8 +305,8 @@ class Tagger:
             training_words: For segmentation: the in-vocabulary words. Defaults to None.
 
         Returns:
-            A dict, as `segmentation_scores`, `entity_scores` or `token_scores` return it. Predictions where the labels
-            of a sentence are unknown are not scored.
+            A dict, as `segmentation_scores`, `tagged_word_scores`, `entity_scores` or `token_scores` return it.
+            Predictions where the labels of a sentence are unknown are not scored.
         """
         return self.score(sentences, self.spans_of(sentences), training_words)
 
@@ -301,6 +319,8 @@ class Tagger:
         """As `scores`, for spans that have been predicted before."""
         if self.scheme.is_of_tokens:
             return token_scores(*_by_token(sentences, predicted), training_words)
+        if self.has_word_classes:
+            return tagged_word_scores(*_words_with_classes(sentences, predicted), training_words)
         if self.scheme.types:
             scored = [sentence.scored(spans) for sentence, spans in zip(sentences, predicted, strict=True)]
             return entity_scores([sentence.spans for sentence in sentences], scored)
@@ -318,6 +338,12 @@ def _by_token(sentences, predicted):
     by_place = [{(start, end): label for start, end, label in spans} for spans in predicted]
     rows = zip(sentences, by_place, strict=True)
     return tokens, gold, [[labels.get((start, end), "?") for start, end, _ in s.spans] for s, labels in rows]
+
+
+def _words_with_classes(sentences, predicted):
+    """For each sentence the `(word, class)` of gold, "?" where it is not known, and those that were predicted."""
+    gold = [[(s.text[a:b], tag) for (a, b), tag in zip(s.tokens, tags_of_tokens(s), strict=True)] for s in sentences]
+    return gold, [[(s.text[a:b], tag) for a, b, tag in row] for s, row in zip(sentences, predicted, strict=True)]
 
 
 def _characters(text, reading, window):

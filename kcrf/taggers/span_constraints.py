@@ -31,7 +31,8 @@ class SpanConstraints(NamedTuple):
     """Constraints on the spans of a text.
 
     Attributes:
-        spans: Words `(start, end)` or entities `(start, end, label)` that the text contains, from left to right.
+        spans: Words `(start, end)`, or words or entities `(start, end, label)`, that the text contains, from left to
+            right. The class of a word without a label is open.
         unbroken: Stretches `(start, end)` without a word boundary inside.
     """
 
@@ -83,22 +84,30 @@ def matches(text, words, lengths=None):
     return spans
 
 
-def check_spans(spans, text, types=()):
+def check_spans(spans, text, types=(), label_is_open=False):
     """Checks the spans and sorts them from left to right.
 
     Args:
-        spans: Iterable of `(start, end)`, or for entities of `(start, end, label)`, in characters; or None.
+        spans: Iterable of `(start, end)`, or of `(start, end, label)` if there are types, in characters; or None.
         text: A string.
-        types: The entity types; empty for words, the default.
+        types: The entity types or the classes of words; empty for words without classes, the default.
+        label_is_open: Whether a span may come without its label, although there are types. Defaults to False.
 
     Raises:
         ValueError: A span has the wrong form or an unknown label, is empty or is not in the text, or two spans overlap.
     """
     form = f"(start, end, label), with a label of {types}" if types else "(start, end)"
+    form = f"(start, end) or {form}" if types and label_is_open else form
+    lengths = ((2, 3) if label_is_open else (3,)) if types else (2,)
     spans = [] if spans is None else list(spans)
     for span in spans:
-        is_span = isinstance(span, Sequence | np.ndarray) and len(span) == (3 if types else 2)
-        if not is_span or not all(isinstance(x, int | np.integer) for x in span[:2]) or types and span[2] not in types:
+        is_span = isinstance(span, Sequence | np.ndarray) and len(span) in lengths
+        if (
+            not is_span
+            or not all(isinstance(x, int | np.integer) for x in span[:2])
+            or span[2:]
+            and span[2] not in types
+        ):
             raise ValueError(f"`spans` needs {form}. Received: {span!r}")
         if not 0 <= span[0] < span[1] <= len(text):
             raise ValueError(f"`spans` must lie in the text of {len(text)} characters. Received: {span!r}")
@@ -122,7 +131,7 @@ def in_units(scheme, units, constraint, length):
         ValueError: A span begins or ends inside a unit.
     """
     starts, ends = units.T
-    if not scheme.types:  # words cover the text: characters between two units belong to the word before
+    if scheme.is_of_words:  # words cover the text: characters between two units belong to the word before
         starts, ends = np.array([0, *starts[1:]]), np.array([*starts[1:], length])
     spans = []
     for start, end, *label in constraint.spans:
@@ -157,6 +166,10 @@ def allowed_tags(scheme, constraint, first, count):
     >>> allowed = allowed_tags(bmes(), SpanConstraints([(1, 3)], []), 0, 4)
     >>> [[bmes().labels[tag] for tag in np.flatnonzero(tags)] for tags in allowed]
     [['s', 'e'], ['b'], ['e'], ['s', 'b']]
+    >>> scheme = bmes(["n", "v"])
+    >>> allowed = allowed_tags(scheme, SpanConstraints([(0, 2), (2, 3, "v")], []), 0, 3)
+    >>> [[scheme.labels[tag] for tag in np.flatnonzero(tags)] for tags in allowed]
+    [['b-n', 'b-v'], ['e-n', 'e-v'], ['s-v']]
     """
     allowed = np.ones((count, len(scheme)), bool)
     spans = _inside(constraint.spans, first, count)
@@ -166,8 +179,9 @@ def allowed_tags(scheme, constraint, first, count):
             allowed[border] &= ~scheme.allowed_starts
             allowed[border - 1] &= ~scheme.allowed_ends
     for start, end, *label in spans:
-        tags = scheme.encode([(0, end - start, *label)], end - start)
-        allowed[start:end] = np.eye(len(scheme), dtype=bool)[tags]
+        labels = [label] if label or not scheme.types else [[name] for name in scheme.types]
+        tags = [scheme.encode([(0, end - start, *one)], end - start) for one in labels]  # (labels, span)
+        allowed[start:end] = np.eye(len(scheme), dtype=bool)[tags].any(axis=0)
         allowed[start - 1 : start] &= scheme.allowed_ends
         allowed[end : end + 1] &= scheme.allowed_starts
     return allowed
@@ -182,6 +196,8 @@ def write_tags(scheme, constraint, tags):
         tags: A list of ints, or an array `(units, tags)` of probabilities; modified in place.
     """
     for start, end, *label in constraint.spans if constraint else ():
+        if scheme.is_of_words and scheme.types and not label:
+            label = [scheme.decode(tags[start:end])[0][2]]
         span_tags = scheme.encode([(0, end - start, *label)], end - start)
         tags[start:end] = np.eye(len(scheme))[span_tags] if isinstance(tags, np.ndarray) else span_tags
 

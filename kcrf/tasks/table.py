@@ -5,10 +5,11 @@ from kcrf.tasks.entities import Entities
 from kcrf.tasks.segmentation import Segmentation
 from kcrf.tasks.task import Task
 from kcrf.tasks.tokens import TokenTagging
+from kcrf.tasks.words_with_classes import WordsWithClasses
 
 __all__ = ["TASKS", "task_of"]
 
-_ALL: tuple[Task, ...] = (Segmentation(), Entities(), TokenTagging(), Classification())
+_ALL: tuple[Task, ...] = (Segmentation(), Entities(), TokenTagging(), WordsWithClasses(), Classification())
 TASKS = {task.name: task for task in _ALL}
 
 

@@ -1,17 +1,19 @@
 """Tasks with a tag for each token of a text: what they share. Needs NumPy only."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
-from kcrf.corpora import Sentence, split
+from kcrf.corpora import Sentence, entity_types, split
+from kcrf.progress_bars import print_note
 from kcrf.readers import Reader, tags_of_units
 from kcrf.readers.units import with_copies
 from kcrf.tags import TagScheme
 from kcrf.tasks.facts import DataFacts
 
-__all__ = ["TaggingTask", "as_sentence", "tagged_windows"]
+__all__ = ["TaggingTask", "as_sentence", "tagged_windows", "types_of"]
 
 
 class TaggingTask:
@@ -21,6 +23,7 @@ class TaggingTask:
     items = "sentences"
     command = "tag"
     needs_tokens = False
+    has_word_classes = False
 
     def read_unlabeled_line(self, line: str) -> Any:
         """The line."""
@@ -103,6 +106,23 @@ def as_sentence(item: Any) -> Sentence:
         return item
     ends = np.cumsum([0, *map(len, item)]).tolist()
     return Sentence("".join(item), list(zip(ends, ends[1:])))
+
+
+def types_of(user: Any, parts: Mapping[str, list[Any]], called: str) -> tuple[str, ...]:
+    """The types that the user gave, or those of the training set; notes types of other parts that these lack.
+
+    Args:
+        user: The `kcrf.runs.Settings`.
+        parts: The `Sentence`s of "train", "valid" and maybe "test".
+        called: What the types are called in the note.
+    """
+    types = tuple(user.types or entity_types(parts["train"]))
+    for name, part in parts.items():
+        unseen = Counter(label for sentence in part for *_, label in sentence.spans if label not in types)
+        if unseen:
+            counts = ", ".join(f"{label} ({count})" for label, count in sorted(unseen.items()))
+            print_note(f"{name}: {called} that the training set lacks count as wrong: {counts}")
+    return types
 
 
 def tagged_windows(

@@ -25,6 +25,7 @@ class Task(Protocol):
         file_options: The options of the command line that say how its files are read.
         command: The command that uses its models, such as "segment".
         needs_tokens: Whether its models need texts that are split into tokens.
+        has_word_classes: Whether its models find words and their classes.
     """
 
     @property
@@ -53,6 +54,9 @@ class Task(Protocol):
 
     @property
     def needs_tokens(self) -> bool: ...
+
+    @property
+    def has_word_classes(self) -> bool: ...
 
     def read_file(self, path: str, reading: Mapping[str, Any]) -> list[Any]:
         """The items of a file; empty sentences are left out. `reading` has a value for each of `file_options`."""

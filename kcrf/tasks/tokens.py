@@ -1,19 +1,17 @@
 """Token tagging: a class for each token, such as its part of speech. Needs NumPy only."""
 
 import re
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from kcrf.corpora import Sentence, entity_types, read_lines, read_tagged, tagged_sentence
+from kcrf.corpora import Sentence, read_lines, read_tagged, tagged_sentence
 from kcrf.corpora.tagged import tagged_lines, tags_of_tokens
 from kcrf.metrics import token_scores
-from kcrf.progress_bars import print_note
 from kcrf.tasks.facts import DataFacts
 from kcrf.tasks.mismatch import check_same_texts
-from kcrf.tasks.tagging import TaggingTask
+from kcrf.tasks.tagging import TaggingTask, types_of
 
-__all__ = ["TokenTagging", "sentence_of_tokens"]
+__all__ = ["TokenTagging", "read_scored_tags", "sentence_of_tokens", "words_of"]
 
 
 class TokenTagging(TaggingTask):
@@ -56,23 +54,15 @@ class TokenTagging(TaggingTask):
 
     def facts(self, user: Any, parts: Mapping[str, list[Any]]) -> DataFacts:
         """The classes of the training set; notes classes of other parts that it lacks."""
-        types = user.types or entity_types(parts["train"])
-        for name, part in parts.items():
-            unseen = Counter(label for sentence in part for *_, label in sentence.spans if label not in types)
-            if unseen:
-                counts = ", ".join(f"{label} ({count})" for label, count in sorted(unseen.items()))
-                print_note(f"{name}: tags that the training set lacks count as wrong: {counts}")
-        return DataFacts(types=tuple(types), units="words", metric="accuracy")
+        return DataFacts(types=types_of(user, parts, "tags"), units="words", metric="accuracy")
 
     def file_lines(self, items: list[Any]) -> list[str]:
         """A token, a tab and its tag per line."""
-        return [line for sentence in items for line in tagged_lines(_words(sentence), tags_of_tokens(sentence))]
+        return [line for sentence in items for line in tagged_lines(words_of(sentence), tags_of_tokens(sentence))]
 
     def read_scored(self, path: str, reading: Mapping[str, Any], is_gold: bool) -> list[Any]:
         """The sentences of a file."""
-        first = next((line for line in read_lines(path) if line.strip() and not line.startswith("#")), "")
-        has_one_tag = not is_gold and len(first.split("\t")) == 2  # as `kcrf tag` writes it
-        return read_tagged(path, -1 if has_one_tag else reading["column"])
+        return read_scored_tags(path, reading, is_gold)
 
     def scores(
         self,
@@ -82,16 +72,24 @@ class TokenTagging(TaggingTask):
         labels: Sequence[str] = (),
     ) -> dict[str, Any]:
         """As `kcrf.metrics.token_scores`."""
-        check_same_texts("sentence", *([" ".join(_words(sentence)) for sentence in part] for part in (gold, predicted)))
+        check_same_texts("sentence", *([" ".join(words_of(sentence)) for sentence in part] for part in (gold, predicted)))
         gold_tags, predicted_tags = (list(map(tags_of_tokens, part)) for part in (gold, predicted))
-        return token_scores(list(map(_words, gold)), gold_tags, predicted_tags, training_words)
+        return token_scores(list(map(words_of, gold)), gold_tags, predicted_tags, training_words)
 
     def describe(self, config: Any) -> tuple[str, str]:
         """The number of tags, and the head."""
         return f", {len(config.data.types)} tags", config.model.head
 
 
-def _words(sentence: Sentence) -> list[str]:
+def read_scored_tags(path: str, reading: Mapping[str, Any], is_gold: bool) -> list[Sentence]:
+    """The sentences of a file of gold tags, or of predictions, which may have one tag for each token."""
+    first = next((line for line in read_lines(path) if line.strip() and not line.startswith("#")), "")
+    has_one_tag = not is_gold and len(first.split("\t")) == 2  # as `kcrf tag` writes it
+    return read_tagged(path, -1 if has_one_tag else reading["column"])
+
+
+def words_of(sentence: Sentence) -> list[str]:
+    """The tokens of a `Sentence`, strings."""
     return [sentence.text[start:end] for start, end in sentence.tokens]
 
 

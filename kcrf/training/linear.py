@@ -78,7 +78,8 @@ def _fit(plan, folder, history, batches, progress):
 
 
 def _tagger(plan, model):
-    return Tagger(LinearTaggingNetwork(model), plan.reader, plan.config.model.min_confidence)
+    model_config, metric = plan.config.model, plan.config.training.metric
+    return Tagger(LinearTaggingNetwork(model), plan.reader, model_config.min_confidence, metric=metric)
 
 
 def _resume(folder, history, trainer):

@@ -41,7 +41,8 @@ class TaggingTrainer:
 
     def wrap(self, config, model, reader):
         """The `Tagger` around a model."""
-        return Tagger(KerasTaggingNetwork(model, config.data.tag_scheme()), reader, config.model.min_confidence)
+        network, metric = KerasTaggingNetwork(model, config.data.tag_scheme()), config.training.metric
+        return Tagger(network, reader, config.model.min_confidence, metric=metric)
 
     def monitors(self, tagger, valid):
         """A list with a `CRFMonitor`, or an empty one without a CRF."""

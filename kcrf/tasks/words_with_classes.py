@@ -1,0 +1,116 @@
+"""Word segmentation with a class for each word, such as its part of speech, in one model. Needs NumPy only."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from kcrf.corpora import Sentence, read_tagged
+from kcrf.corpora.tagged import tagged_lines, tagged_words_sentence, tags_of_tokens
+from kcrf.metrics import tagged_word_scores
+from kcrf.tasks.facts import DataFacts
+from kcrf.tasks.mismatch import check_same_texts
+from kcrf.tasks.tagging import TaggingTask, types_of
+from kcrf.tasks.tokens import read_scored_tags, words_of
+
+__all__ = ["WordsWithClasses"]
+
+
+class WordsWithClasses(TaggingTask):
+    """The words of texts without spaces between them, as in Chinese, and a class for each word."""
+
+    name = "cws-pos"
+    command = "segment"
+    has_word_classes = True
+    settings = frozenset({"metric"})
+    defaults: Mapping[str, Any] = {"scheme": "bmes"}
+    choices: Mapping[str, tuple[Any, ...]] = {
+        "scheme": ("bmes",),
+        "units": ("characters",),
+        "metric": ("joint_f", "f"),
+    }
+    file_options = frozenset({"column", "words"})
+
+    def read_file(self, path: str, reading: Mapping[str, Any]) -> list[Any]:
+        """The sentences of a file, whose tokens are the words; the text has no space between them."""
+        return [_without_spaces(sentence) for sentence in read_tagged(path, reading["column"])]
+
+    def check(self, name: str, items: Sequence[Any]) -> list[Any]:
+        """The items of a part as `Sentence`s; lists of `(word, class)` become one.
+
+        Raises:
+            ValueError: A sentence has text outside of its words, or spans that are not words; or no class is known.
+        """
+        sentences = [_as_sentence(f"`{name}`, sentence {number}", item) for number, item in enumerate(items, 1)]
+        if not any(sentence.spans for sentence in sentences):
+            raise ValueError(f"`{name}` needs at least one word whose class is known. Received: {len(items)} sentences")
+        return sentences
+
+    def unlabeled_items(self, texts: Sequence[Any], pairs: bool) -> list[Any]:
+        """The texts without their white space, as `Sentence`s."""
+        return [Sentence("".join(text.split()), []) for text in texts]
+
+    def facts(self, user: Any, parts: Mapping[str, list[Any]]) -> DataFacts:
+        """The classes of the training set; notes classes of other parts that it lacks."""
+        return DataFacts(types=types_of(user, parts, "classes"), metric="joint_f")
+
+    def file_lines(self, items: list[Any]) -> list[str]:
+        """A word, a tab and its class per line."""
+        return [line for sentence in items for line in tagged_lines(words_of(sentence), tags_of_tokens(sentence))]
+
+    def read_scored(self, path: str, reading: Mapping[str, Any], is_gold: bool) -> list[Any]:
+        """The sentences of a file."""
+        return list(map(_without_spaces, read_scored_tags(path, reading, is_gold)))
+
+    def predicted_items(self, predictions: list[dict[str, Any]], member: str) -> list[Any]:
+        """The `Sentence`s of the texts; text without a span is a word whose class is not known."""
+        pairs = [_pairs_of_text(row["text"], sorted(tuple(span[:3]) for span in row[member])) for row in predictions]
+        return [tagged_words_sentence(*zip(*row, strict=True)) for row in pairs]
+
+    def scores(
+        self,
+        gold: list[Any],
+        predicted: list[Any],
+        training_words: Collection[str] | None = None,
+        labels: Sequence[str] = (),
+    ) -> dict[str, Any]:
+        """As `kcrf.metrics.tagged_word_scores`."""
+        check_same_texts("sentence", *([sentence.text for sentence in part] for part in (gold, predicted)))
+        pairs = ([list(zip(words_of(s), tags_of_tokens(s), strict=True)) for s in part] for part in (gold, predicted))
+        return tagged_word_scores(*pairs, training_words)
+
+    def describe(self, config: Any) -> tuple[str, str]:
+        """The number of classes and of tags, and the head with its constraints."""
+        tags, head = super().describe(config)
+        return f", {len(config.data.types)} classes{tags}", head
+
+
+def _pairs_of_text(text: str, spans: list[Any]) -> list[tuple[str, str]]:
+    """The words of a text with their classes, "?" where there is no span."""
+    pairs, end = [], 0
+    for start, stop, label in [*spans, (len(text), len(text), "")]:
+        pairs += [(text[end:start], "?")] if end < start else []
+        pairs += [(text[start:stop], label)] if start < stop else []
+        end = stop
+    return pairs
+
+
+def _as_sentence(source: str, item: Any) -> Sentence:
+    """A `Sentence` without spaces between its words, out of another one or of pairs."""
+    if not isinstance(item, Sentence):
+        pairs = list(item)
+        if not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs):
+            raise ValueError(f"{source}: needs pairs (word, class). Received: {str(pairs[:3])[:80]}")
+        return tagged_words_sentence(*zip(*pairs, strict=True)) if pairs else Sentence("", [])
+    tokens = item.tokens or sorted([span[:2] for span in item.spans] + item.unknown)
+    ends = [0, *(end for _, end in tokens)]
+    gaps = [item.text[a:b] for a, b in zip(ends, [*(start for start, _ in tokens), len(item.text)], strict=True)]
+    words = set(map(tuple, tokens))
+    if any(gap.strip() for gap in gaps) or not {span[:2] for span in map(tuple, item.spans)} <= words:
+        raise ValueError(f"{source}: needs words that cover the text, each with its class. Received: {item}"[:240])
+    return _without_spaces(Sentence(item.text, item.spans, tokens, item.unknown))
+
+
+def _without_spaces(sentence: Sentence) -> Sentence:
+    """The sentence of the same words without spaces between and inside them."""
+    words = ["".join(word.split()) for word in words_of(sentence)]
+    pairs = [(word, tag) for word, tag in zip(words, tags_of_tokens(sentence), strict=True) if word]
+    return tagged_words_sentence(*zip(*pairs, strict=True)) if pairs else Sentence("", [])
