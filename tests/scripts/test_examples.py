@@ -36,6 +36,7 @@ AT_LEAST = {  # what stands before the last number of the output, and how large 
     "task_sequence_labeling_cws_distillation": ("with a teacher: F1 on the test set: ", 0.6),
     "task_bilstm_crf_two_learning_rates": ("F1: ", 0.8),
     "task_token_tagging": ("accuracy on the test set: ", 0.95),
+    "task_words_with_classes": ("F1 of words with classes: ", 0.9),
     "task_partial_labels": ("missing labels as unknown: F1 on the test set: ", 0.75),
     "basic_linear_crf": ("F1 on the test set: ", 0.7),
 }

@@ -31,6 +31,7 @@ def write_inputs(folder):
     reviews = [f"{text}很好\tgood" for text in texts] + [f"{text}不好\tbad" for text in texts]
     contents = {
         "words.txt": [" ".join(sentence) for sentence in words.train[:200]],
+        "tagged.txt": [" ".join(f"{word}/{'w' if word in '，。' else 'n'}" for word in s) for s in words.train[:200]],
         "dictionary.txt": ["图书馆", "天气 100"],
         "text.txt": texts,
         "large.txt": texts * 10,
