@@ -72,7 +72,9 @@ class TokenTagging(TaggingTask):
         labels: Sequence[str] = (),
     ) -> dict[str, Any]:
         """As `kcrf.metrics.token_scores`."""
-        check_same_texts("sentence", *([" ".join(words_of(sentence)) for sentence in part] for part in (gold, predicted)))
+        check_same_texts(
+            "sentence", *([" ".join(words_of(sentence)) for sentence in part] for part in (gold, predicted))
+        )
         gold_tags, predicted_tags = (list(map(tags_of_tokens, part)) for part in (gold, predicted))
         return token_scores(list(map(words_of, gold)), gold_tags, predicted_tags, training_words)
 

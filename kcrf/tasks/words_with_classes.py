@@ -74,13 +74,17 @@ class WordsWithClasses(TaggingTask):
     ) -> dict[str, Any]:
         """As `kcrf.metrics.tagged_word_scores`."""
         check_same_texts("sentence", *([sentence.text for sentence in part] for part in (gold, predicted)))
-        pairs = ([list(zip(words_of(s), tags_of_tokens(s), strict=True)) for s in part] for part in (gold, predicted))
-        return tagged_word_scores(*pairs, training_words)
+        return tagged_word_scores(list(map(_pairs, gold)), list(map(_pairs, predicted)), training_words)
 
     def describe(self, config: Any) -> tuple[str, str]:
         """The number of classes and of tags, and the head with its constraints."""
         tags, head = super().describe(config)
         return f", {len(config.data.types)} classes{tags}", head
+
+
+def _pairs(sentence: Sentence) -> list[tuple[str, str]]:
+    """The words of a sentence with their classes."""
+    return list(zip(words_of(sentence), tags_of_tokens(sentence), strict=True))
 
 
 def _pairs_of_text(text: str, spans: list[Any]) -> list[tuple[str, str]]:
@@ -111,6 +115,6 @@ def _as_sentence(source: str, item: Any) -> Sentence:
 
 def _without_spaces(sentence: Sentence) -> Sentence:
     """The sentence of the same words without spaces between and inside them."""
-    words = ["".join(word.split()) for word in words_of(sentence)]
-    pairs = [(word, tag) for word, tag in zip(words, tags_of_tokens(sentence), strict=True) if word]
+    pairs = [("".join(word.split()), tag) for word, tag in _pairs(sentence)]
+    pairs = [(word, tag) for word, tag in pairs if word]
     return tagged_words_sentence(*zip(*pairs, strict=True)) if pairs else Sentence("", [])

@@ -12,6 +12,10 @@ ITEMS = {
     "cws": [["北京", "大学"], ["好"]],
     "ner": [Sentence("Kim slept", [(0, 3, "PER")], TOKENS)],
     "pos": [Sentence("Kim slept", [(0, 3, "PROPN"), (4, 9, "VERB")], TOKENS)],
+    "cws-pos": [
+        Sentence("用Python！", [(0, 1, "P"), (7, 8, "W")], [(0, 1), (1, 7), (7, 8)], [(1, 7)]),
+        Sentence("好", [(0, 1, "A")], [(0, 1)]),
+    ],
     "classify": [Example("a fine film", "good"), Example("a dull film", "bad")],
 }
 # As in "predictions.jsonl": one of two words, entities, tokens or texts is right.
@@ -19,6 +23,10 @@ PREDICTIONS = {
     "cws": [{"text": "北京大学", "gold": [[0, 2], [2, 4]], "found": [[0, 2, 0.9], [2, 3, 0.8], [3, 4, 0.8]]}],
     "ner": [{"text": "Kim Ada", "gold": [[0, 3, "PER"], [4, 7, "PER"]], "found": [[4, 7, "PER", 1], [0, 3, "X", 1]]}],
     "pos": [{"text": "a b", "gold": [[0, 1, "X"], [2, 3, "Y"]], "found": [[0, 1, "X", 0.9], [2, 3, "X", 0.9]]}],
+    "cws-pos": [
+        {"text": "北京大学", "gold": [[0, 2, "P"], [2, 4, "N"]], "found": [[0, 2, "N", 0.9], [2, 4, "N", 0.9]]},
+        {"text": "北京人", "gold": [[0, 2, "P"]], "found": [[0, 1, "P", 0.9], [1, 2, "P", 0.9]]},
+    ],
     "classify": [
         {"text": "a", "text_b": None, "gold": "x", "found": "x"},
         {"text": "b", "text_b": None, "gold": "y", "found": "x"},
@@ -28,6 +36,7 @@ SCORES = {
     "cws": {"recall": 1 / 2, "precision": 1 / 3},
     "ner": {"recall": 1 / 2, "precision": 1 / 2},
     "pos": {"accuracy": 1 / 2},
+    "cws-pos": {"recall": 2 / 3, "precision": 2 / 4, "joint_recall": 1 / 3, "joint_precision": 1 / 4},
     "classify": {"accuracy": 1 / 2},
 }
 
