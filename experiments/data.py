@@ -19,7 +19,7 @@ TAGGED = {  # the task and its parts: train, dev, test; None for dev: lines of t
         ),
     ),
 }
-HELD_OUT = {"cws": (100, 300), "ner": (300, 1000)}  # sentences of dev and test at most; those of words are long
+HELD_OUT = {"cws": (100, 300), "ner": (100, 500)}  # sentences of dev and test at most; those of words are long
 CLASSIFIED = {  # files for training, joined; the file that is scored; where texts and label are; the metric
     "rte": (("train.tsv", "val.tsv"), "dev.tsv", (1, 2, 3), "accuracy"),
     "mrpc": (("msr_paraphrase_train.txt",), "msr_paraphrase_test.txt", (3, 4, 0), "f"),
@@ -37,20 +37,28 @@ def task_of_corpus(corpus):
 
 
 @cache
-def sample_of(data, corpus, size, seed):
+def sample_of(data, corpus, size, seed, lengths=None):
     """Training, validation and test set of a corpus, with this many sentences or texts to train on.
 
-    The seed draws them. The validation set of a classification corpus is drawn from its training text too, a fifth as
-    large, because the labeled test sets of GLUE are its validation sets. Texts of the test set are omitted from both.
+    The seed draws them. With `lengths`, sentences of tagged corpora with fewer or more characters are omitted from all
+    parts. The validation set of a classification corpus is drawn from its training text too, a fifth as large, because
+    the labeled test sets of GLUE are its validation sets. Texts of the test set are omitted from both.
     """
     if corpus in TAGGED:
-        return cut(parts_of(data, corpus), size, seed, *HELD_OUT[TAGGED[corpus][0]])
+        parts = [part and _of_lengths(part, lengths) for part in parts_of(data, corpus)]
+        return cut(parts, size, seed, *HELD_OUT[TAGGED[corpus][0]])
     train, test = classified_parts(corpus, data / "classification" / FOLDERS[corpus])
     tested = {example[:-1] for example in test}
     train = [example for example in train if example[:-1] not in tested]
     order = random.Random(seed).sample(train, len(train))
     held_out = len(order) // 6 if size is None else size // 5
     return order[held_out:][:size], order[:held_out], test
+
+
+def _of_lengths(sentences, lengths):
+    """The sentences that are neither shorter nor longer, or all."""
+    least, most = lengths or (0, float("inf"))
+    return [sentence for sentence in sentences if least <= len(sentence.text) <= most]
 
 
 @cache

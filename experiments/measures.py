@@ -3,6 +3,8 @@
 The settings of a run are those of `kcrf.runs.Settings`, and these:
 
 - `corpus`, `sentences`: a corpus of `experiments.data`, and how many of its sentences or texts are trained on (all).
+- `lengths`: the fewest and the most characters of a sentence, of a tagged corpus; in all of its parts (all).
+- `masked`: True scores the tagger with illegal transitions forbidden in decoding, too.
 - `bert`: "chinese" or "english", a name in `Context.berts`.
 - `start`: "zeros" begins with transitions of 0.
 - `before`: settings of a run on another corpus, whose BERT is fine-tuned.
@@ -20,7 +22,18 @@ from experiments.results import trained
 
 __all__ = ["settings_of", "train_and_score"]
 
-FOR_RUNNER = ("corpus", "sentences", "start", "before", "pretraining", "teacher", "word_vectors", "bert")
+FOR_RUNNER = (
+    "corpus",
+    "sentences",
+    "lengths",
+    "masked",
+    "start",
+    "before",
+    "pretraining",
+    "teacher",
+    "word_vectors",
+    "bert",
+)
 DIVERGED = {
     "score": 0.0,
     "constrained_score": 0.0,
@@ -44,20 +57,26 @@ def train_and_score(run, context):
         A dict with `score`, the F1 or the metric of the corpus on the test set; `valid`, the same by epoch on the
         validation set; `losses` by epoch; `failed`, 1 if the score is that of a constant answer or lower; for a CRF
         `illegal_above_legal`, a fraction of the illegal transitions, `size_over_gap`, `multiplier` and the `advice` of
-        the monitor; for taggers `constrained_score`, with illegal transitions forbidden in decoding only. A run that
-        diverges has `diverged` 1 and the score 0.
+        the monitor; with `masked`, `constrained_score`, with illegal transitions forbidden in decoding only. A run
+        that diverges has `diverged` 1 and the score 0.
     """
     from kcrf.runs import DivergedError
 
     settings = run.settings
-    parts = sample_of(context.data, settings["corpus"], settings.get("sentences"), run.seed)
+    parts = _parts(context, settings, run.seed)
     user = settings_of(run, **_files_of(run, parts, context))
     more = {"progress": _zero_start()} if settings.get("start") == "zeros" else {}
     try:
         tagger, scores, _ = trained(user, parts, context.folder / "run", **more)
     except DivergedError:
         return dict(DIVERGED)
-    return _measures(settings["corpus"], tagger, scores, parts, context.folder / "run")
+    return _measures(settings, tagger, scores, parts, context.folder / "run")
+
+
+def _parts(context, settings, seed):
+    """Training, validation and test set of a run."""
+    lengths = settings.get("lengths")
+    return sample_of(context.data, settings["corpus"], settings.get("sentences"), seed, lengths and tuple(lengths))
 
 
 def settings_of(run, **files):
@@ -90,7 +109,7 @@ def _files_of(run, parts, context):
 def _intermediate(run, context):
     """The folder of a run on another corpus."""
     before = replace(run, settings=run.settings["before"])
-    parts = sample_of(context.data, before.settings["corpus"], before.settings.get("sentences"), run.seed)
+    parts = _parts(context, before.settings, run.seed)
     trained(settings_of(before, bert=str(context.berts[before.settings["bert"]])), parts, context.folder / "before")
     return context.folder / "before"
 
@@ -163,9 +182,10 @@ def _zero_start():
     return ZeroStart()
 
 
-def _measures(corpus, tagger, scores, parts, folder):
+def _measures(settings, tagger, scores, parts, folder):
     from kcrf.runs import read_run
 
+    corpus = settings["corpus"]
     record, metric = read_run(folder), CLASSIFIED[corpus][-1] if corpus in CLASSIFIED else "f"
     score = scores["test"][metric] or 0.0
     measures = {
@@ -184,7 +204,7 @@ def _measures(corpus, tagger, scores, parts, folder):
             "multiplier": last["lr_multiplier"],
             "advice": tagger.advice,
         }
-    if record.settings["constraints"]:
+    if not settings.get("masked"):
         return measures
     constrained = _constrained(tagger, folder).scores(parts[-1])["f"] or 0.0
     return {**measures, "constrained_score": round(constrained, 5)}

@@ -33,8 +33,9 @@ class Context:
 def measure_claim(claim, results, context, chosen=lambda run: True, most=None, minutes=None):
     """Measures the runs of a claim that are not stored, and stores each one as soon as it is complete.
 
-    A run belongs to the process that holds the lock of its folder; the lock ends with the process. Other processes skip
-    the run. An interrupted run resumes after its last complete epoch.
+    A run that another claim has measured with the same settings and seed is copied. A run belongs to the process that
+    holds the lock of its folder; the lock ends with the process. Other processes skip the run. An interrupted run
+    resumes after its last complete epoch.
 
     Args:
         claim: The `Claim`.
@@ -68,17 +69,23 @@ def _measure(claim, run, results, context):
         with locked(folder.with_name(f"{folder.name}.claimed")):
             if results.has(run):  # another process stored it since the caller looked
                 return False
-            worked = time.process_time()
-            measures = claim.measure(run, Context(context.data, folder, context.berts))
-            seconds = round(time.process_time() - worked, 1)
-            backend = os.environ.get("KERAS_BACKEND", "tensorflow")
-            record = {"measures": measures, "processor_seconds": seconds, "backend": backend, **about_now()}
+            record = results.of_other_claim(run) or _record(claim, run, Context(context.data, folder, context.berts))
             results.add(run, record)
             shutil.rmtree(folder, ignore_errors=True)
     except BlockingIOError:
         return False
-    print_note(f"{claim.name}: {run.key}: {json.dumps(_numbers(measures))}, {seconds:.0f} s")
+    numbers = json.dumps(_numbers(record["measures"]))
+    print_note(f"{claim.name}: {run.key}: {numbers}, {record['processor_seconds']:.0f} s")
     return True
+
+
+def _record(claim, run, context):
+    """The measures of a run, with their cost and origin."""
+    worked = time.process_time()
+    measures = claim.measure(run, context)
+    seconds = round(time.process_time() - worked, 1)
+    backend = os.environ.get("KERAS_BACKEND", "tensorflow")
+    return {"measures": measures, "processor_seconds": seconds, "backend": backend, **about_now()}
 
 
 def _numbers(measures):

@@ -45,6 +45,15 @@ class Results:
             records = {**self.read(), run.key: {"settings": dict(run.settings), **record}}
             write_lines(self._path, ["{", *_lines(records), "}"])
 
+    def of_other_claim(self, run):
+        """The record of a run of another claim in the same folder with the same settings and seed, or None."""
+        settings = json.loads(json.dumps(dict(run.settings)))
+        for path in sorted(self._path.parent.glob("*.json")):
+            for key, record in read_json(path).items():
+                if record["settings"] == settings and key.endswith(f", seed {run.seed}"):
+                    return {name: value for name, value in record.items() if name != "settings"}
+        return None
+
     def has(self, run):
         """Whether a run is stored.
 

@@ -53,13 +53,14 @@ class Comparison:
 
     - higher: "holds" if the interval of the difference is above 0 and reaches `margin`; "does not hold here" if it is
       below `margin`. lower: the same with the sign changed.
+    - not lower: "holds" if the interval is above `-margin`; "does not hold here" if it is below `-margin`.
     - same: "holds" if the interval is within `margin` of 0 on both sides; else "does not hold here" if it omits 0.
     - Otherwise "not decidable at this size"; with fewer seeds than the claim asks for, "not decidable yet".
 
     Attributes:
         first: The name of an arm.
         second: The name of another arm; of several arms, the one with the highest mean counts.
-        claimed: "higher", "lower" or "same".
+        claimed: "higher", "lower", "not lower" or "same".
         margin: The smallest difference that matters.
         cells: The cells over which a seed is averaged.
         what: The measure in words.
@@ -106,6 +107,9 @@ class Comparison:
             if -self.margin < low and high < self.margin:
                 return DECIDED[0]
             return DECIDED[1] if low > 0 or high < 0 else DECIDED[2]
+        if self.claimed == "not lower":
+            low, high = low + self.margin, high + self.margin
+            return DECIDED[0] if low > 0 else DECIDED[1] if high < 0 else DECIDED[2]
         if self.claimed == "lower":
             low, high = -high, -low
         if high < self.margin:

@@ -1,10 +1,13 @@
-"""A re-initialized pooler."""
+"""A re-initialized pooler.
+
+Before these runs, 1,000 examples were reduced to 256 of at most 48 tokens, to save processor time.
+"""
 
 from experiments.claim import Claim, Grid
 from experiments.claims.c04_bias_correction import TASKS
 from experiments.verdicts import Comparison
 
-CELLS = {name: {**cell, "epochs": 5} for name, cell in TASKS.items()}
+CELLS = {name: {**cell, "epochs": 5} for name, cell in TASKS.items() if name != "RTE"}
 ARMS = {
     "pooler loaded": {"pool": "pooler"},
     "pooler anew": {"pool": "pooler", "skip_pooler": True},

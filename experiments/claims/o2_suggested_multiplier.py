@@ -1,18 +1,21 @@
-"""`suggest_lr_multiplier` against the best multiplier of the grid, in the runs of c01."""
+"""`suggest_lr_multiplier` against the best multiplier of the grid, in the runs of c01.
+
+The goal was .1 points of F1. Runs as small as those of c01 cannot show so small a difference, so the margin was raised
+to 1 point before they were measured.
+"""
 
 from experiments.claim import Claim
-from experiments.claims.c01_learning_rate_of_transitions import ARMS, BEST, CELLS
+from experiments.claims.c01_learning_rate_of_transitions import ARMS, AT_HIGH_RATE, HIGH, LOW
 from experiments.verdicts import Comparison
 
-FIXED = tuple(arm for arm in ARMS if arm != "auto")
-ORDER = (BEST, *(cell for cell in CELLS if cell != BEST))
-
 CLAIM = Claim(
-    title="`suggest_lr_multiplier` is within .1 points of F1 of the best multiplier of the grid",
+    title="`suggest_lr_multiplier` is within 1 point of F1 of the best multiplier of the grid, or better",
     source="ours",
     literature="",
     grids=(),
-    comparisons=tuple(Comparison("auto", FIXED, "same", 0.001, (cell,), "F1") for cell in ORDER),
+    comparisons=tuple(
+        Comparison("auto", tuple(arm for arm in arms if arm != "auto"), "not lower", 0.01, (cell,), "F1")
+        for cell, arms in ((LOW, ARMS), (HIGH, AT_HIGH_RATE))
+    ),
     runs_of="c01",
-    seeds=5,
 )

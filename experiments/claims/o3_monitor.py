@@ -3,14 +3,14 @@
 import numpy as np
 
 from experiments.claim import Claim
-from experiments.claims.c01_learning_rate_of_transitions import ARMS, CELLS
+from experiments.claims.c01_learning_rate_of_transitions import ARMS, AT_HIGH_RATE, HIGH, LOW
 from experiments.verdicts import Comparison, Outcome
 
-WORSE = 0.002  # F1: a run that is worse than the best one of its cell and seed by more than this has a fault
+WORSE = 0.01  # F1: a run that is worse than the best one of its cell and seed by more than this has a fault
 
 
 class Agreement(Comparison):
-    """The share of runs in which the monitor finds a fault exactly if the run has one, against always "no fault"."""
+    """The fraction of runs in which the monitor finds a fault exactly if the run has one, against always "no fault"."""
 
     def outcome(self, results, seeds):
         shares = [share for seed in range(seeds) if (share := _shares(results, seed))]
@@ -18,10 +18,10 @@ class Agreement(Comparison):
 
 
 def _shares(results, seed):
-    """The share of runs of a seed in which the monitor is right, and "no fault" is; None without runs."""
+    """The fraction of runs of a seed in which the monitor is right, and "no fault" is; None without runs."""
     right = []
-    for cell in CELLS:
-        runs = [results.get(f"{cell}, {arm}, seed {seed}") for arm in ARMS]
+    for cell, arms in ((LOW, ARMS), (HIGH, AT_HIGH_RATE)):
+        runs = [results.get(f"{cell}, {arm}, seed {seed}") for arm in arms]
         if all(runs):
             best = max(run["score"] for run in runs)
             faults = np.array([run["score"] < best - WORSE for run in runs])
@@ -35,7 +35,6 @@ CLAIM = Claim(
     source="ours",
     literature="",
     grids=(),
-    comparisons=(Agreement("the monitor", "always no fault", "higher", 0.05, what="share of runs"),),
+    comparisons=(Agreement("the monitor", "always no fault", "higher", 0.05, what="fraction of runs"),),
     runs_of="c01",
-    seeds=5,
 )
