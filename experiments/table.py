@@ -1,10 +1,10 @@
-"""The tables of README.md, made from the results. Needs no Keras."""
+"""The tables of README.md, and its list of contradicted claims, made from the results. Needs no Keras."""
 
 import json
 from pathlib import Path
 
 from experiments.store import MEASURED, Results
-from experiments.verdicts import spread
+from experiments.verdicts import DECIDED, spread
 from kcrf.files import write_lines
 
 __all__ = ["list_claims", "readme", "write_table"]
@@ -33,24 +33,41 @@ def readme(claims):
     text = README.read_text(encoding="utf-8")
     before, _, behind = text.partition(BEGIN)
     _, _, after = behind.partition(END)
-    return "\n".join([before + BEGIN, "", *claims_table(claims), "", *stored_table(claims), "", END + after])
+    written = ["", *contradicted(claims), "", *claims_table(claims), "", *stored_table(claims), ""]
+    return "\n".join([before + BEGIN, *written, END + after])
+
+
+def contradicted(claims):
+    """The lines that say what does not hold here, and how many comparisons are decided."""
+    outcomes = [(claim, *outcome) for claim in claims.values() for outcome in _outcomes(claim)]
+    decided = [verdict for *_, verdict in outcomes if verdict in DECIDED[:2]]
+    lines = [
+        f"- {claim.name}: {claim.title}. Here: {describe(comparison, outcome)}"
+        for claim, comparison, outcome, verdict in outcomes
+        if verdict == DECIDED[1]
+    ]
+    count = f"{len(decided)} of {len(outcomes)} comparisons are decided. These do not hold here:"
+    return [count, "", *(lines or ["- none yet"])]
+
+
+def _outcomes(claim):
+    """The comparisons of a claim with their outcomes and verdicts."""
+    measures = Results.of(claim).measures()
+    outcomes = [(comparison, comparison.outcome(measures, claim.seeds)) for comparison in claim.comparisons]
+    return [(comparison, outcome, comparison.verdict(outcome, claim.seeds)) for comparison, outcome in outcomes]
 
 
 def claims_table(claims):
     """The lines of the table of claims: one for each comparison that has results."""
-    return [*HEAD, *RULE, *(line for claim in claims.values() for line in _lines(claim))]
+    return [*HEAD, *RULE, *(line for claim in claims.values() for line in lines_of(claim))]
 
 
-def _lines(claim):
-    measures = Results.of(claim).measures()
-    outcomes = [comparison.outcome(measures, claim.seeds) for comparison in claim.comparisons]
-    measured = [
-        (describe(comparison, outcome), comparison.verdict(outcome, claim.seeds))
-        for comparison, outcome in zip(claim.comparisons, outcomes)
-        if outcome is not None
-    ]
-    if missing := outcomes.count(None):
-        which = f"{missing} more comparisons" if measured else "not measured yet"
+def lines_of(claim):
+    """The lines of a claim in the table."""
+    outcomes = _outcomes(claim)
+    measured = [(describe(comparison, outcome), verdict) for comparison, outcome, verdict in outcomes if outcome]
+    if missing := len(outcomes) - len(measured):
+        which = f"{missing} more comparison{'s' * (missing > 1)}" if measured else "not measured yet"
         measured.append((f"{which}: `{command(claim)}`", "not measured yet"))
     about = [claim.name, claim.title, claim.source, claim.literature]
     return [_row(*(about if number == 0 else [""] * 4), *cells) for number, cells in enumerate(measured)]

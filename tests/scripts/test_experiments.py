@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import re
 import statistics
 import sys
 from dataclasses import replace
@@ -94,6 +95,17 @@ def test_a_run_that_another_process_claimed_is_skipped(tmp_path):
     assert measured(tmp_path) == ["cell, a, seed 0"]
 
 
+def test_a_run_that_another_claim_measured_is_copied(tmp_path):
+    other = claim(name="t2", grids=(Grid({"place": {"epochs": 1}}, {"c": {"score": 0.5}}),))
+    measure_claim(other, Results(tmp_path / "t2.json"), context(tmp_path))
+    measure_claim(claim(), Results(tmp_path / "t1.json"), context(tmp_path))
+    assert sorted(measured(tmp_path)) == sorted(
+        [f"place, c, seed {seed}" for seed in range(3)] + [f"cell, b, seed {seed}" for seed in range(3)]
+    )
+    copied = json.loads((tmp_path / "t1.json").read_text(encoding="utf-8"))
+    assert [copied[f"cell, a, seed {seed}"]["measures"]["score"] for seed in range(3)] == [0.5, 0.51, 0.52]
+
+
 def test_a_result_is_written_completely_or_not_at_all(tmp_path, monkeypatch):
     results = Results(tmp_path / "t1.json")
     first, second, *_ = claim().runs()
@@ -144,6 +156,10 @@ def test_mean_deviation_and_interval_follow_from_the_results():
         ("same", 0.01, [0.001, -0.002, 0.003], "holds"),
         ("same", 0.01, [0.02, 0.03, 0.04], "does not hold here"),
         ("same", 0.01, [-0.05, 0.05, 0.04], "not decidable at this size"),
+        ("not lower", 0.01, [0.02, 0.03, 0.04], "holds"),
+        ("not lower", 0.01, [-0.002, -0.009, 0.002], "holds"),
+        ("not lower", 0.01, [-0.02, -0.03, -0.04], "does not hold here"),
+        ("not lower", 0.01, [-0.02, -0.005, 0.0], "not decidable at this size"),
         ("higher", 0.01, [0.02, 0.03], "not decidable yet (n = 2 of 3)"),
         ("higher", 0.01, [], "not measured yet"),
     ],
@@ -204,12 +220,13 @@ def small(settings):
 @pytest.mark.parametrize(
     ("name", "cell", "arm"),
     [
-        ("c01", "People's Daily, 1 layer, 1e-5", "x1, zeros"),
+        ("c01", "PKU, 1e-4", "x1, zeros"),
+        ("c03b", "People's Daily, 1 layer, 160 sentences", "softmax"),
         ("c03", "BiLSTM", "softmax"),
         ("c09", "Weibo", "after ChnSentiCorp"),
         ("c12", "ChnSentiCorp", "static"),
         ("c12", "ChnSentiCorp", "selected by entropy"),
-        ("c14", "People's Daily", "softmax, teacher"),
+        ("c14", "PKU, 1 layer, 160 sentences", "softmax, teacher"),
         ("c15", "People's Daily, 100 sentences", "4 copies"),
         ("o4", "PKU, 100 sentences", "linear"),
     ],
@@ -254,10 +271,44 @@ def test_a_run_that_diverges_is_a_failed_run(shared_data, tmp_path):
     assert (measures["score"], measures["failed"], measures["diverged"]) == (0, 1, 1)
 
 
+def test_sentences_of_other_lengths_are_in_no_part(shared_data):
+    parts = sample_of(shared_data, "weibo", 50, 0, (20, 40))
+    assert [len(part) for part in parts] == [50, len(parts[1]), len(parts[2])]
+    assert all(20 <= len(sentence.text) <= 40 for part in parts for sentence in part)
+    assert parts[0] != sample_of(shared_data, "weibo", 50, 1, (20, 40))[0]
+
+
 @pytest.mark.parametrize("corpus", ["chnsenticorp", "rte"])
 def test_no_text_of_the_test_set_is_trained_on(corpus, shared_data):
     train, valid, test = ([example[:-1] for example in part] for part in sample_of(shared_data, corpus, 9000, 0))
     assert train and valid and not {*train, *valid} & set(test)
+
+
+QUOTING = ["README.md", "README.zh.md", "docs/recipes.md"]
+CLAIM_NAME = re.compile(r"\[([co]\d+b?)\]\([^)]*experiments/README\.md#claims\)")
+DECIMAL = re.compile(r"(?<![\w.])[+-]?\d*\.\d+(?![\w.])")
+
+
+def quotes(document):
+    """The decimal numbers of each line that cites claims, with the names of these claims."""
+    for line in (ROOT / document).read_text(encoding="utf-8").splitlines():
+        if names := CLAIM_NAME.findall(line):
+            yield names, DECIMAL.findall(line)
+
+
+def is_in(number, text):
+    """Whether a number is one of a text's, rounded."""
+    places = len(number.partition(".")[2])
+    return any(round(abs(float(other)), places) == abs(float(number)) for other in DECIMAL.findall(text))
+
+
+@pytest.mark.parametrize("document", QUOTING)
+def test_a_figure_beside_a_claim_is_one_of_the_claim(document):
+    quoted = list(quotes(document))
+    assert quoted
+    for names, numbers in quoted:
+        rows = " ".join(" ".join(table.lines_of(CLAIMS[name])) for name in names)
+        assert [number for number in numbers if not is_in(number, rows)] == []
 
 
 def test_the_readme_is_what_the_results_say():
