@@ -78,7 +78,6 @@ class Claim:
         stored: Comparisons in results of earlier experiments.
         runs_of: The name of the claim whose runs are compared, for a claim without runs of its own.
         measure: A function of a run and a `Context` that returns the measures as plain values.
-        axis: What the arms differ in, for the plot.
     """
 
     title: str
@@ -90,8 +89,6 @@ class Claim:
     stored: tuple[Stored, ...] = ()
     runs_of: str | None = None
     measure: Callable[[Run, Any], dict[str, Any]] = train_and_score
-    axis: str = ""
-    shown: str = "score"
     name: str = field(default="", compare=False)
 
     def runs(self) -> list[Run]:

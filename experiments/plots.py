@@ -1,4 +1,4 @@
-"""A plot for each claim: the measure by arm, a line for each cell, a point for each run."""
+"""A plot for each claim: the differences of its comparisons, a row for each, a point for each seed."""
 
 import io
 
@@ -8,47 +8,37 @@ from kcrf.files import write_aside
 
 __all__ = ["plot_claim"]
 
-MOST_CELLS = 10  # in the legend
+COLORS = {"holds": "tab:green", "does not hold here": "tab:red"}
 
 
-def plot_claim(claim, measures, path):
+def plot_claim(claim, rows, path):
     """Writes the plot of a claim as a PNG file.
 
     Args:
         claim: The `Claim`.
-        measures: The measures of its runs by key.
+        rows: A tuple for each measured comparison: its name, the `Comparison`, the `Outcome` and the verdict.
         path: The file.
     """
     from matplotlib.figure import Figure
 
-    values = _values(claim, measures)
-    arms = list(dict.fromkeys(arm for _, arm in values))
-    figure = Figure(figsize=(8, 4.5), layout="constrained")
+    figure = Figure(figsize=(10, 1.3 + 0.5 * len(rows)), layout="constrained")
     axes = figure.subplots()
-    for cell in dict.fromkeys(cell for cell, _ in values):
-        columns = [i for i, arm in enumerate(arms) if (cell, arm) in values]
-        of_cell = [values[cell, arms[i]] for i in columns]
-        deviations = [np.std(scores, ddof=1) if len(scores) > 1 else 0.0 for scores in of_cell]
-        bars = axes.errorbar(columns, list(map(np.mean, of_cell)), deviations, label=cell, capsize=3)
-        for column, scores in zip(columns, of_cell):
-            axes.plot([column] * len(scores), scores, ".", color=bars[0].get_color(), alpha=0.4)
-    axes.set_xticks(range(len(arms)), arms, rotation=20 if len(arms) > 4 else 0)
-    axes.set(xlabel=claim.axis, ylabel=claim.shown.replace("_", " "), title=f"{claim.name} ({_counts(values)})")
-    axes.legend(fontsize="small", ncols=1 if len({cell for cell, _ in values}) < MOST_CELLS else 3)
+    for place, (_, comparison, outcome, verdict) in enumerate(rows):
+        _draw(axes, place, comparison, outcome, COLORS.get(verdict, "tab:gray"))
+    axes.axvline(0, color="black", linewidth=0.8)
+    axes.set_yticks(range(len(rows)), [name for name, *_ in rows], fontsize="small")
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_xlabel("difference: mean, 95 % interval, and each seed; gray: the margin")
+    figure.suptitle(f"{claim.name}: {claim.title}", fontsize="small", wrap=True)
     picture = io.BytesIO()
     figure.savefig(picture, dpi=80, metadata={"Software": None})
     write_aside(path, lambda aside: aside.write_bytes(picture.getvalue()))
 
 
-def _values(claim, measures):
-    """The shown measure of the measured runs, a list by cell and arm."""
-    values = {}
-    for run in claim.runs():
-        if claim.shown in measures.get(run.key, {}):
-            values.setdefault((run.cell, run.arm), []).append(measures[run.key][claim.shown])
-    return values
-
-
-def _counts(values):
-    counts = {len(scores) for scores in values.values()}
-    return f"n = {min(counts)}" if len(counts) == 1 else f"n = {min(counts)} to {max(counts)}"
+def _draw(axes, place, comparison, outcome, color):
+    """Draws one row: the band of the margin, a point for each seed, the mean and its interval."""
+    axes.barh(place, 2 * comparison.margin, left=-comparison.margin, height=0.8, color="lightgray")
+    seeds = np.subtract(outcome.first, outcome.second)
+    axes.plot(seeds, [place + 0.2] * len(seeds), ".", color=color, alpha=0.4)
+    mean, low, high = outcome.interval()
+    axes.errorbar([mean], [place], xerr=[[mean - low], [high - mean]], fmt="o", color=color, capsize=3)

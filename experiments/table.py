@@ -21,11 +21,15 @@ def write_table(claims):
     """Writes the tables into README.md, and a plot for each claim with results."""
     write_lines(README, readme(claims).splitlines())
     for claim in claims.values():
-        measures = Results.of(claim).measures()
-        if measures and not claim.runs_of:
+        rows = [
+            (f"{_what(comparison)}\n{comparison.first} − {outcome.arm}", comparison, outcome, verdict)
+            for comparison, outcome, verdict in _outcomes(claim)
+            if outcome
+        ]
+        if rows:
             from experiments.plots import plot_claim
 
-            plot_claim(claim, measures, MEASURED / f"{claim.name}.png")
+            plot_claim(claim, rows, MEASURED / f"{claim.name}.png")
 
 
 def readme(claims):

@@ -42,6 +42,4 @@ CLAIM = Claim(
         Comparison("auto", "x1", "higher", 0.01, (LOW,), "F1"),
         Comparison("auto", "x1", "higher", 0.01, (HIGH,), "F1"),
     ),
-    axis="learning-rate multiplier of the transitions",
-    shown="illegal_above_legal",
 )

@@ -35,5 +35,4 @@ CLAIM = Claim(
         Comparison("CRF-2", "softmax", "higher", 0.005, (CELL,), "F1"),
         Comparison("CRF-2", "CRF-1", "higher", 0.005, (CELL,), "validation F1 after epoch 1", first_epoch),
     ),
-    axis="head",
 )

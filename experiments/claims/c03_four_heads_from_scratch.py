@@ -40,5 +40,4 @@ CLAIM = Claim(
         Stored("pku_heads.json", Comparison("crf x1", "softmax", "higher", 0.002, what="CNN, all of PFR 1998-01, F1",
                                             numbers=measure("f"))),
     ),
-    axis="head",
 )  # fmt: skip

@@ -39,5 +39,4 @@ CLAIM = Claim(
             Comparison("CRF", "softmax", "same", 0.01, (cell,), "F1"),
         )
     ),
-    axis="head",
 )

@@ -50,5 +50,4 @@ CLAIM = Claim(
         Comparison("corrected", "uncorrected", "higher", 0.02, ("CoLA",), "Matthews correlation"),
         Comparison("corrected", "uncorrected", "lower", 0.05, ("CoLA",), "fraction of failed runs", measure("failed")),
     ),
-    axis="Adam",
 )  # fmt: skip

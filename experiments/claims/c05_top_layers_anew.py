@@ -29,5 +29,4 @@ CLAIM = Claim(
         Stored("ner_wnut17.json", Comparison("top layer anew", "all layers", "same", 0.01, what="WNUT17, MiniLM, F1",
                                              numbers=measure("f"))),
     ),
-    axis="re-initialized top layers",
 )  # fmt: skip

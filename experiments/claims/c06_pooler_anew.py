@@ -23,5 +23,4 @@ CLAIM = Claim(
         *(Comparison("pooler anew", "pooler loaded", "higher", 0.01, (cell,)) for cell in CELLS),
         *(Comparison("no pooler", "pooler loaded", "higher", 0.01, (cell,)) for cell in CELLS),
     ),
-    axis="pooler",
 )

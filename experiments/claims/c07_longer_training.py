@@ -17,5 +17,4 @@ CLAIM = Claim(
     literature="Mosbach 2021: 20 epochs instead of 3",
     grids=(Grid({CELL: HEADS[CELL]}, ARMS),),
     comparisons=tuple(Comparison(arm, "x1", "higher", 0.01, (CELL,), "F1") for arm in ("x4", "x2")),
-    axis="steps, in multiples of 4 epochs",
 )

@@ -36,5 +36,4 @@ CLAIM = Claim(
         Stored("glue_rte.json", Comparison("defaults, from stsb", "defaults", "higher", 0.01, what="RTE, all "
                                            "of both, accuracy", numbers=measure("accuracy"))),
     ),
-    axis="intermediate task",
 )  # fmt: skip

@@ -27,5 +27,4 @@ CLAIM = Claim(
         Comparison("head 1e-3", "head 1e-4", "higher", 0.01, (CELL,), "F1"),
         Comparison("head 1e-2", "head 1e-4", "higher", 0.01, (CELL,), "F1"),
     ),
-    axis="learning rate of the BiLSTM and the CRF",
 )

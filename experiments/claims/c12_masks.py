@@ -30,5 +30,4 @@ CLAIM = Claim(
         Comparison("spans", "dynamic", "higher", 0.01, ("ChnSentiCorp",), "accuracy"),
     ),
     seeds=5,
-    axis="masks",
 )

@@ -29,5 +29,4 @@ CLAIM = Claim(
         Comparison("all, mean", "last", "same", 0.01, (STRONG,), "F1"),
         Comparison("CNN over layers", "last", "higher", 0.02, ("ChnSentiCorp",), "accuracy"),
     ),
-    axis="layers",
 )

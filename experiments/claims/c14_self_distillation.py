@@ -24,5 +24,4 @@ CLAIM = Claim(
         Comparison("teacher", "labels", "higher", 0.01, (CELL,), "F1, sequence level"),
         Comparison("softmax, teacher", "softmax, labels", "higher", 0.01, (CELL,), "F1, token level"),
     ),
-    axis="targets",
 )

@@ -35,5 +35,4 @@ CLAIM = Claim(
         _stored("joint", "words alone", "words", "same"),
         _stored("joint", "entities alone", "entities", "same"),
     ),
-    axis="knowledge",
 )

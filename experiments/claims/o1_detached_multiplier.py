@@ -111,5 +111,4 @@ CLAIM = Claim(
         for second in ("plain x100", "x1")
     ),
     measure=train_and_score,
-    axis="multiplier",
 )

@@ -27,5 +27,4 @@ CLAIM = Claim(
             Comparison("wide and deep", ("deep", "linear"), "not lower", 0.01, (cell,), "F1"),
         )
     ),
-    axis="model",
 )
