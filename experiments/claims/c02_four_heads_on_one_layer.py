@@ -25,7 +25,7 @@ def first_epoch(one, other):
 
 CLAIM = Claim(
     title="On one layer of BERT, a CRF with a 10 times higher learning rate is best, then the plain CRF, then softmax",
-    source="PKU F1: CRF-1 .925, CRF-2 .930, CRF-3 .747, softmax .907; after epoch 1 .914, .929, .673, .899 (000, 001)",
+    source="PKU F1: CRF-1 .925, CRF-2 .930, CRF-3 .747, softmax .907; after epoch 1 .914, .929, .673, .899 (Su 2020)",
     literature="no replication known",
     grids=(Grid({CELL: MULTIPLIERS[HIGH]}, ARMS),),
     comparisons=(

@@ -22,7 +22,7 @@ CELLS = {name: {**COMMON, "encoder": name.lower()} for name in ("CNN", "BiLSTM")
 
 CLAIM = Claim(
     title="A higher learning rate of the CRF also helps on a CNN and a BiLSTM",
-    source="helps in some cases, no figure (000, 001)",
+    source="helps in some cases, no figure (Su 2020)",
     literature="no replication known",
     grids=tuple(Grid({cell: settings}, ARMS) for cell, settings in CELLS.items()),
     comparisons=tuple(

@@ -25,11 +25,11 @@ MASKED = measure("score", "constrained_score")
 
 CLAIM = Claim(
     title="On a strong encoder a CRF brings nothing over softmax",
-    source="PKU, BERT base: softmax as good as the CRF, no figure (000, 001)",
+    source="PKU, BERT base: softmax as good as the CRF, no figure (Su 2020)",
     literature="agrees: Yang 2019; disagrees: eznlp, CoNLL 2003 92.02 -> 92.38 (BERT base) and 92.81 -> 93.20 (RoBERTa "
     "large), OntoNotes 89.35 -> 90.14; CLUENER .7963 -> .8076; Wei 2021 (2103.10682): masking illegal paths helps by "
     "itself",
-    grids=tuple(Grid({cell: CELLS[cell]}, ARMS) for cell in (STRONG, *CELLS)),
+    grids=tuple(Grid({cell: settings}, ARMS) for cell, settings in CELLS.items()),
     comparisons=tuple(
         comparison
         for cell in (STRONG, *(cell for cell in CELLS if cell != STRONG))

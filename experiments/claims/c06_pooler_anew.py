@@ -16,7 +16,7 @@ ARMS = {
 
 CLAIM = Claim(
     title="A re-initialized pooler always helps",
-    source="a certain help for classification, no figure (002)",
+    source="a certain help for classification, no figure (Stable BERT 2020)",
     literature="users of MobileBERT find the pooler harmful",
     grids=tuple(Grid({name: cell}, ARMS) for name, cell in CELLS.items()),
     comparisons=(

@@ -13,7 +13,7 @@ ARMS = {f"x{n}": {"constraints": True, "epochs": 4 * n} for n in (1, 2, 4)}
 
 CLAIM = Claim(
     title="Training for more steps helps on few samples",
-    source="helps, no figure; with early stopping of little use (002)",
+    source="helps, no figure; with early stopping of little use (Stable BERT 2020)",
     literature="Mosbach 2021: 20 epochs instead of 3",
     grids=(Grid({CELL: HEADS[CELL]}, ARMS),),
     comparisons=tuple(Comparison(arm, "x1", "higher", 0.01, (CELL,), "F1") for arm in ("x4", "x2")),

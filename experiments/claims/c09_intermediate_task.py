@@ -21,7 +21,7 @@ BEFORE_WEIBO = {
 
 CLAIM = Claim(
     title="An intermediate task helps if it is related",
-    source="MSRA entities before 400 sentences of another domain: no clear gain (002)",
+    source="MSRA entities before 400 sentences of another domain: no clear gain (Stable BERT 2020)",
     literature="Zhang 2021: RTE +12.3",
     grids=(Grid(WEIBO, BEFORE_WEIBO), Grid(RTE, BEFORE_RTE)),
     comparisons=(

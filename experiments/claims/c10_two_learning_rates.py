@@ -16,7 +16,7 @@ MULTIPLES = {arm: round(rate / RATE, 4) for arm, rate in RATES.items()}  # the s
 
 CLAIM = Claim(
     title="BERT with a BiLSTM-CRF needs two learning rates",
-    source="BERT 5e-5, 3e-5 or 2e-5, BiLSTM and CRF 1e-4, no figure (003)",
+    source="BERT 5e-5, 3e-5 or 2e-5, BiLSTM and CRF 1e-4, no figure (Chile 2020)",
     literature="HanLP and flair have two rates",
     grids=(
         Grid({CELL: COMMON}, {arm: {"head_lr_multiplier": k, "crf_lr_multiplier": k} for arm, k in MULTIPLES.items()}),

@@ -22,7 +22,7 @@ ARMS = {
 
 CLAIM = Claim(
     title="Further pretraining on the task helps, on the domain and then the task most; too many steps hurt",
-    source="4 stages best, then 3, then 2; about 100,000 steps are best (004)",
+    source="4 stages best, then 3, then 2; about 100,000 steps are best (xv44586 2020)",
     literature="Sun 2019, IMDb: best at 100,000 steps; Gururangan 2020: domain, then task",
     grids=(Grid(CELLS, ARMS),),
     comparisons=(

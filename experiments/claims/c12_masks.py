@@ -19,7 +19,7 @@ ARMS = {"none": {}, **{name: {"pretraining": ({**STAGE, **mask},)} for name, mas
 
 CLAIM = Claim(
     title="For further pretraining, selective masks are better than dynamic masks, which are better than static masks",
-    source="selective > dynamic > static; selection by entropy not tried (004)",
+    source="selective > dynamic > static; selection by entropy not tried (xv44586 2020)",
     literature="not replicated",
     grids=(Grid(CELLS, ARMS),),
     comparisons=(

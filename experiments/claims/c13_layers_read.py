@@ -21,7 +21,7 @@ CNN = {"CNN over layers": {"pool": "cnn", "read_layers": "all"}}
 
 CLAIM = Claim(
     title="All layers joined are best; a CNN over the layers gains",
-    source="all joined best, the last nearly as good; a CNN +8 points on hate speech (004)",
+    source="all joined best, the last nearly as good; a CNN +8 points on hate speech (xv44586 2020)",
     literature="contradicted by Sun 2019, IMDb: last 94.57, last four 94.50, mean 94.42",
     grids=(Grid(WORDS, ARMS), Grid(SENTIMENT, {"last": ARMS["last"], **CNN})),
     comparisons=(

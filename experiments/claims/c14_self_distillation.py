@@ -17,7 +17,7 @@ ARMS = {
 
 CLAIM = Claim(
     title="Self-distillation gains",
-    source="often gains, no figure (004)",
+    source="often gains, no figure (xv44586 2020)",
     literature="Furlanello 2018 agrees on images",
     grids=(Grid({CELL: HEADS[CELL]}, ARMS),),
     comparisons=(
