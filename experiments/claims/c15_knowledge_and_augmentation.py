@@ -23,7 +23,8 @@ def _stored(first, second, task, claimed):
 
 CLAIM = Claim(
     title="Word knowledge and augmentation help, a second task does not",
-    source="vectors at the embeddings or at the top help; augmentation may help; a second task brings nothing (xv44586 2020)",
+    source="vectors at the embeddings or at the top help; augmentation may help; a second task brings nothing "
+    "(xv44586 2020)",
     literature="Sun 2019: a second task brings nothing",
     grids=(Grid(WEIBO, VECTORS), Grid(SIZES, COPIES)),
     comparisons=(
