@@ -24,7 +24,7 @@ STRONG = "PKU, 4 layers, 160 sentences"
 MASKED = measure("score", "constrained_score")
 
 CLAIM = Claim(
-    title="On a strong encoder a CRF brings nothing over softmax",
+    title="On top of a BERT, a CRF brings nothing over softmax",
     source="PKU, BERT base: softmax as good as the CRF, no figure (Su 2020)",
     literature="agrees: Yang 2019; disagrees: eznlp, CoNLL 2003 92.02 -> 92.38 (BERT base) and 92.81 -> 93.20 (RoBERTa "
     "large), OntoNotes 89.35 -> 90.14; CLUENER .7963 -> .8076; Wei 2021 (2103.10682): masking illegal paths helps by "
