@@ -25,7 +25,6 @@ from results import kept
 RESULTS = Path(__file__).with_suffix(".json")
 SYSTEMS = {"default": {}, "no n-grams": {"ngrams": False}, "linear": {"encoder": "linear"}}
 OTHERS = ("crfsuite", "jieba")
-_WNUT17 = ("train/wnut17train.conll", "dev/emerging.dev.conll", "test/emerging.test.annotated")
 PARTS = {
     "people_daily": ("people_daily/example.train", "people_daily/example.dev", "people_daily/example.test"),
     "weibo": tuple(f"weibo/weiboNER_2nd_conll.{part}" for part in ("train", "dev", "test")),
@@ -86,7 +85,12 @@ def measured(out, corpus, system, seed, parts):
     _, scores = train_tagger(Settings(task=task, seed=seed, **SYSTEMS[system]), *parts, out=out, overwrite=True)
     seconds = time.process_time() - began
     shutil.rmtree(out)
-    return {**figures(scores["test"]), "processor_seconds": round(seconds, 1)}
+    return {**figures(scores["test"]), **on_valid(scores["valid"]), "processor_seconds": round(seconds, 1)}
+
+
+def on_valid(scores):
+    """The figures on the validation set, by which defaults are chosen."""
+    return {f"valid_{name}": figure for name, figure in figures(scores).items()}
 
 
 def figures(scores):
@@ -109,13 +113,13 @@ def crfsuite_scores(task, parts):
     """The scores of python-crfsuite with the n-grams of `kcrf.readers` as strings."""
     import pycrfsuite
 
-    from kcrf.metrics import entity_scores, segmentation_scores
+    from kcrf.metrics import entity_scores
     from kcrf.readers import CharacterReader, WordReader, tags_of_units
     from kcrf.readers.unit_choice import choose_units
     from kcrf.tags import bio, bmes
     from kcrf.tasks.tagging import as_sentence
 
-    train, _, test = ([as_sentence(item) for item in part] for part in parts)
+    train, *scored = ([as_sentence(item) for item in part] for part in parts)
     by_words = task == "ner" and choose_units(train) == "words"
     reader = WordReader.of(train) if by_words else CharacterReader(None)
     scheme = bmes() if task == "cws" else bio(sorted({span[2] for sentence in train for span in sentence.spans}))
@@ -131,15 +135,26 @@ def crfsuite_scores(task, parts):
         seconds = time.process_time() - began
         tagger = pycrfsuite.Tagger()
         tagger.open(f"{folder}/model")
-        found = [tag(tagger, scheme, *pair, by_words) for pair in zip(test, units_of(reader, test), strict=True)]
-    if task == "ner":
-        scores = entity_scores([sentence.spans for sentence in test], found)
-    else:
-        words = [
-            [sentence.text[start:end] for start, end in spans] for sentence, spans in zip(test, found, strict=True)
+        found = [
+            [tag(tagger, scheme, *pair, by_words) for pair in zip(part, units_of(reader, part), strict=True)]
+            for part in scored
         ]
-        scores = segmentation_scores(parts[2], words, {word for sentence in parts[0] for word in sentence})
-    return {**figures(scores), "processor_seconds": round(seconds, 1)}
+    valid, test = (
+        entity_scores([sentence.spans for sentence in part], spans)
+        if task == "ner"
+        else scores_of_words(parts[0], part, spans)
+        for part, spans in zip(scored, found, strict=True)
+    )
+    return {**figures(test), **on_valid(valid), "processor_seconds": round(seconds, 1)}
+
+
+def scores_of_words(train, sentences, found):
+    """Segmentation scores of the spans that were found in sentences."""
+    from kcrf.metrics import segmentation_scores
+
+    words = [[item.text[start:end] for start, end in spans] for item, spans in zip(sentences, found, strict=True)]
+    gold = [[item.text[start:end] for start, end in item.spans] for item in sentences]
+    return segmentation_scores(gold, words, {word for sentence in train for word in sentence})
 
 
 def units_of(reader, sentences):

@@ -3,16 +3,26 @@
 from kcrf.linear.chain import best_paths, expected_counts
 from kcrf.linear.model import LinearModel
 from kcrf.linear.packing import Packing
-from kcrf.linear.training import LinearBatch, LinearTrainer, SoftTarget, linear_batches, log_likelihood
+from kcrf.linear.training import (
+    AdaGradTrainer,
+    LBFGSTrainer,
+    LinearBatch,
+    SoftTarget,
+    linear_batches,
+    log_likelihood,
+    loss_and_gradient,
+)
 
 __all__ = [
+    "AdaGradTrainer",
+    "LBFGSTrainer",
     "LinearBatch",
     "LinearModel",
-    "LinearTrainer",
     "Packing",
     "SoftTarget",
     "best_paths",
     "expected_counts",
     "linear_batches",
     "log_likelihood",
+    "loss_and_gradient",
 ]

@@ -77,6 +77,7 @@ TAUGHT = Condition("teacher", "{teacher}", "with --teacher", lambda teacher: tea
 NEURAL = Condition(
     "encoder", "has no effect with {encoder:'linear'}", "with a neural --encoder", lambda name: name != "linear"
 )
+LINEAR = Condition("encoder", "{encoder:'linear'}", "with --encoder linear", lambda name: name == "linear")
 WITH_CRF = Condition("head", "{head:'crf'}", "with --head crf", lambda head: head == "crf")
 
 

@@ -10,7 +10,7 @@ from kcrf.runs.settings import PARTS, Settings
 from kcrf.runs.training_config import AugmentationConfig, DataConfig, OptimizerConfig, TeacherConfig, TrainingConfig
 from kcrf.tasks import DataFacts, Task, task_of
 
-__all__ = ["RunConfig", "batch_size_for", "describe_run", "resolve", "resolve_data"]
+__all__ = ["RunConfig", "batch_size_for", "describe_run", "linear_solver", "resolve", "resolve_data"]
 
 STEPS = 1000  # updates that data of any size get, unless that is fewer than 5 or more than 40 epochs
 STEPS_OF_WORDS = 4000  # in place of `STEPS` where words are the tokens: sentences are short, and each has its own words
@@ -19,7 +19,11 @@ STEPS_OF_AN_EPOCH = 100  # at least this many, where the batch size can be chose
 BATCH_SIZES = (16, 32, 64)
 PATIENCE = 5  # epochs without a better one
 PATIENCE_STEPS = 200  # but at least this many updates: at the start, a run may find no entity for 100 of them
-LINEAR_EPOCHS, LINEAR_PATIENCE = 20, 4
+LINEAR_EPOCHS, LINEAR_PATIENCE = 20, 4  # in steps
+LBFGS_UP_TO = 5000  # windows
+ITERATIONS = 100  # of an epoch of L-BFGS; it ends earlier if it converges
+PENALTIES = {"characters": (0.03, 0.03), "words": (0.3, 0.01)}  # L1 and L2 of L-BFGS
+ADAGRAD_L1 = 0.01
 NARROW, WIDE = 128, 256
 WIDE_FROM = 2500  # windows
 
@@ -94,8 +98,11 @@ def resolve(user: Settings, facts: DataFacts) -> RunConfig:
     if facts.windows < 1:
         raise ValueError(f"`windows` must be positive. Received: {facts.windows}")
     data, model, optimizer = resolve_data(user, facts), user.part(ModelConfig), user.part(OptimizerConfig)
-    make = _training_of_linear if model.encoder == "linear" else _training
-    training = make(user.part(TrainingConfig), facts, data.units)
+    if model.encoder == "linear":
+        optimizer = _optimizer_of_linear(user, facts.windows, data.units)
+        training = _training_of_linear(user.part(TrainingConfig), facts, optimizer.solver)
+    else:
+        training = _training(user.part(TrainingConfig), facts, data.units)
     training = replace(training, metric=training.metric or facts.metric)
     multiplier = model.crf_lr_multiplier
     if isinstance(multiplier, str):  # "auto"
@@ -127,12 +134,33 @@ def _training(training, facts, units):
     return replace(training, epochs=epochs, patience=patience, batch_size=batch_size)
 
 
-def _training_of_linear(training, facts, units):
-    """As `_training`. Epochs of a linear model take little time, and the first ones are the best of large data."""
-    is_set = training.epochs is not None or training.steps is not None
-    epochs = training.epochs or (math.ceil(training.steps / facts.steps) if training.steps else LINEAR_EPOCHS)
-    patience = training.patience or (None if is_set else LINEAR_PATIENCE)
-    return replace(training, epochs=epochs, patience=patience, batch_size=training.batch_size or BATCH_SIZES[0])
+def linear_solver(user: Settings, windows: int) -> str:
+    """How a linear model is trained: "lbfgs" or "adagrad"."""
+    if user.solver is not None:
+        return user.solver
+    in_steps = any(value is not None for value in (user.learning_rate, user.batch_size, user.batch_tokens))
+    return "adagrad" if user.l2 is None and (in_steps or windows > LBFGS_UP_TO) else "lbfgs"
+
+
+def _optimizer_of_linear(user, windows, units):
+    """The settings of the optimizer with the solver and its penalties."""
+    optimizer, solver = user.part(OptimizerConfig), linear_solver(user, windows)
+    l1, l2 = PENALTIES["words" if units == "words" else "characters"] if solver == "lbfgs" else (ADAGRAD_L1, 0.0)
+    l1, l2 = l1 if optimizer.l1 is None else optimizer.l1, l2 if optimizer.l2 is None else optimizer.l2
+    return replace(optimizer, solver=solver, l1=l1, l2=l2)
+
+
+def _training_of_linear(training, facts, solver):
+    """As `_training`. L-BFGS has one epoch, and needs no early stopping: its optimum is a regularized one.
+
+    Epochs in steps take little time, and the first ones are the best of large data.
+    """
+    is_set, by_default = training.epochs is not None or training.steps is not None, LINEAR_EPOCHS
+    patience, batch_size = training.patience or (None if is_set else LINEAR_PATIENCE), BATCH_SIZES[0]
+    if solver == "lbfgs":
+        by_default, patience, batch_size = 1, training.patience, facts.windows
+    epochs = training.epochs or (math.ceil(training.steps / facts.steps) if training.steps else by_default)
+    return replace(training, epochs=epochs, patience=patience, batch_size=training.batch_size or batch_size)
 
 
 def batch_size_for(training: TrainingConfig, windows: int) -> int:
@@ -156,10 +184,15 @@ def describe_run(config: RunConfig, items: int, copies: int = 0) -> str:
     training, model = config.training, config.model
     augmented = f" and {copies:,} augmented copies" if copies else ""
     learned, head = config.task.describe(config)
-    parts = [
-        f"{'up to ' if training.patience else ''}{training.epochs} epochs of {config.facts.steps:,} steps",
-        f"{training.batch_tokens:,} positions a step" if training.batch_tokens else f"batch size {training.batch_size}",
-    ]
+    if config.optimizer.solver == "lbfgs":
+        parts = [f"up to {(training.epochs or 1) * config.facts.steps} iterations of L-BFGS"]
+    else:
+        parts = [
+            f"{'up to ' if training.patience else ''}{training.epochs} epochs of {config.facts.steps:,} steps",
+            f"{training.batch_tokens:,} positions a step"
+            if training.batch_tokens
+            else f"batch size {training.batch_size}",
+        ]
     if model.encoder == "linear":
         parts += ["linear"]
     elif model.encoder != "none":

@@ -53,6 +53,7 @@ class Settings(TeacherConfig, AugmentationConfig, TrainingConfig, OptimizerConfi
         check_settings(settings, settings.kind)
         _check_pool(settings.values())
         _check_linear(settings.values())
+        _check_lbfgs(settings)
 
     def renamed(self) -> "Settings":
         """The settings without old names."""
@@ -114,6 +115,17 @@ def _check_linear(values):
         if values[name] != needed:
             received = {name: values[name], "encoder": "linear"}
             raise SettingError(name, f"must be {needed!r} for {{encoder:'linear'}}", received)
+    if values["solver"] == "adagrad" and values["l2"] is not None:
+        raise SettingError("l2", "needs {solver:'lbfgs'}", {name: values[name] for name in ("l2", "solver")})
+
+
+def _check_lbfgs(settings):
+    """Raises a `SettingError` if L-BFGS should have a learning rate or batches: it has neither."""
+    for name in ("learning_rate", "batch_size", "batch_tokens"):
+        value = getattr(settings, name)
+        if value is not None and (settings.solver == "lbfgs" or settings.l2 is not None):
+            received = {name: value, "solver": "lbfgs"}
+            raise SettingError(name, "has no effect with {solver:'lbfgs'}", received)
 
 
 Settings.__doc__ = (Settings.__doc__ or "") + describe(  # `python -OO` drops docstrings

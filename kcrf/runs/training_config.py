@@ -11,6 +11,7 @@ from kcrf.runs.options import (
     FRACTION,
     FROM_SCRATCH,
     LENGTH,
+    LINEAR,
     NEURAL,
     NOT_NEGATIVE,
     POSITIVE,
@@ -102,6 +103,32 @@ class OptimizerConfig:
         "training",
         choices=("linear", "cosine", "exponential", "constant"),
         only=NEURAL,
+    )
+    solver: str | None = option(
+        None,
+        "How the scores of a linear model are trained: with L-BFGS until they converge, as CRFsuite does (lbfgs), or "
+        "in steps, which is faster for large datasets (adagrad).",
+        "training",
+        choices=("lbfgs", "adagrad"),
+        none="lbfgs up to 5,000 sentences, unless a learning rate or a batch size is given",
+        only=LINEAR,
+    )
+    l1: float | None = option(
+        None,
+        "L1 penalty of a linear model: the weight of the sum of the sizes of its scores, beside the loss of the whole "
+        "training set (lbfgs, as CRFsuite's c1) or of a batch (adagrad). Larger values make smaller files.",
+        "training",
+        range=NOT_NEGATIVE,
+        none="0.03, 0.3 for words, 0.01 with --solver adagrad",
+        only=LINEAR,
+    )
+    l2: float | None = option(
+        None,
+        "L2 penalty of a linear model: the weight of the sum of the squares of its scores, as CRFsuite's c2.",
+        "training",
+        range=NOT_NEGATIVE,
+        none="0.03, 0.01 for words; adagrad has none",
+        only=LINEAR,
     )
     head_lr_multiplier: float = option(
         10.0,

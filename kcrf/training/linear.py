@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from kcrf.linear import LinearModel, LinearTrainer, SoftTarget, linear_batches
+from kcrf.linear import AdaGradTrainer, LBFGSTrainer, LinearModel, SoftTarget, linear_batches
 from kcrf.runs.names import LINEAR
+from kcrf.runs.resolve import ADAGRAD_L1, ITERATIONS
 from kcrf.taggers import Tagger
 from kcrf.taggers.linear_networks import LinearTaggingNetwork
 from kcrf.training.distillation import distillation_windows
@@ -25,7 +26,7 @@ def fit_linear(plan: RunPlan, folder: Any, progress: Any = None) -> tuple[Tagger
     score = f"valid_{config.training.metric or 'f'}"
     history = TrainingHistory(config.training.epochs, config.training.patience, score)
     batches = _batches(config, distillation_windows(plan, folder))
-    with _shown(progress, config.training.epochs, len(batches)):
+    with _shown(progress, config.training.epochs, config.facts.steps):
         _fit(plan, folder, history, batches, progress)
     model = LinearModel.from_arrays(folder.read_arrays(LINEAR), config.data.tag_scheme(), config.model.constraints)
     tagger = _tagger(plan, model)
@@ -53,7 +54,7 @@ def _fit(plan, folder, history, batches, progress):
     """Trains for all epochs. The best model is in the folder afterwards."""
     config, windows = plan.config, len(plan.windows)
     model = LinearModel.new(config.data.tag_scheme(), plan.reader.ngrams.buckets, config.model.constraints)
-    trainer = LinearTrainer(model, config.optimizer.learning_rate)
+    trainer = _solver(config.optimizer, model)
     _resume(folder, history, trainer)
     start = time.perf_counter() - history.seconds()
     while not history.is_done():
@@ -63,9 +64,7 @@ def _fit(plan, folder, history, batches, progress):
         order = np.random.default_rng([config.training.seed, epoch]).permutation(len(batches))
         loss = 0.0
         for number in order.tolist():
-            loss += float(trainer.train_batch(batches[number]))
-            if progress:
-                progress.on_train_batch_end(number)
+            loss += float(trainer.train_batch(batches[number], progress and progress.on_train_batch_end))
         rounded = LinearModel.from_arrays(model.arrays(), model.scheme, model.constraints)  # as it is kept
         tagger = _tagger(plan, rounded)
         score = tagger.scores(plan.data.parts["valid"])[tagger.metric] or 0.0
@@ -75,6 +74,13 @@ def _fit(plan, folder, history, batches, progress):
         _save(folder, history, trainer, rounded if is_best else None)
         if progress:
             progress.report(record)
+
+
+def _solver(settings, model):
+    """What trains a model by the settings of the optimizer."""
+    if settings.solver == "lbfgs":
+        return LBFGSTrainer(model, settings.l1, settings.l2, ITERATIONS)
+    return AdaGradTrainer(model, settings.learning_rate, ADAGRAD_L1 if settings.l1 is None else settings.l1)
 
 
 def _tagger(plan, model):

@@ -19,7 +19,7 @@ from kcrf.readers import (
 from kcrf.readers.ngrams import CHARACTER_TEMPLATES, LEXICON_TEMPLATES, buckets_of
 from kcrf.runs import ModelConfig, RunConfig, RunFolder, SettingError, Settings, TrainingConfig, resolve
 from kcrf.runs.config_file import StoredRun
-from kcrf.runs.resolve import BATCH_SIZES, batch_size_for, resolve_data
+from kcrf.runs.resolve import BATCH_SIZES, ITERATIONS, batch_size_for, linear_solver, resolve_data
 from kcrf.taggers.encoder_of_run import reader_of
 from kcrf.taggers.setup import load_setup
 from kcrf.training.data import RunData
@@ -73,16 +73,18 @@ def plan_run(user: Settings, data: RunData, sources: dict[str, Any] | None = Non
     unlabeled = unlabeled_items(user, task, data.texts, facts.pairs)
     reader = _reader(model, data_config, data, unlabeled)
     windows = _windows(data_config, model, facts, reader, data, unlabeled)
-    steps = _steps(user.part(TrainingConfig), model, task, windows)
+    steps = _steps(user, task, windows)
     config = resolve(user, replace(facts, windows=len(windows), steps=steps))
     about = {"sources": sources, "sha256": data.fingerprints()}
     return RunPlan(StoredRun(user, config, about, backend_name()), reader, data, unlabeled, windows)
 
 
-def _steps(training, model, task, windows):
+def _steps(user, task, windows):
     """How many steps an epoch has."""
-    if model.encoder == "linear":
-        return math.ceil(len(windows) / (training.batch_size or BATCH_SIZES[0]))
+    training = user.part(TrainingConfig)
+    if user.encoder == "linear":
+        size = training.batch_size or BATCH_SIZES[0]
+        return ITERATIONS if linear_solver(user, len(windows)) == "lbfgs" else math.ceil(len(windows) / size)
     training = replace(training, batch_size=batch_size_for(training, len(windows)))
     return len(trainer_of(task).batches(training, windows))
 

@@ -33,7 +33,7 @@ def test_it_is_a_run_as_any_other(run):
     assert json.loads((path / SCORES).read_text()) == json.loads(json.dumps(scores))
     assert (path / LINEAR).is_file() and not (path / WEIGHTS).exists() and not (path / STATE).exists()
     rows = (path / "log.csv").read_text().splitlines()
-    assert len(rows) < 21  # stopped early
+    assert len(rows) == 2  # of one epoch, until it converged
     found = WordSegmenter(path).segment_batch(TEXTS)
     gold = sum(map(len, CORPUS.test))
     spans = [set(_ends(words)) & set(_ends(row)) for words, row in zip(CORPUS.test, found, strict=True)]
@@ -45,8 +45,28 @@ def _ends(words):
     return zip(ends, ends[1:])
 
 
-def test_a_run_that_is_resumed_ends_with_the_same_scores(run, tmp_path, monkeypatch):
-    settings, parts = Settings(encoder="linear", epochs=3), (CORPUS.train[:200], CORPUS.valid[:40])
+def test_training_in_steps_stops_early(tmp_path):
+    settings = Settings(encoder="linear", solver="adagrad")
+    _, scores = train_tagger(settings, CORPUS.train[:200], CORPUS.valid[:40], CORPUS.test, out=tmp_path / "run")
+    assert scores["test"]["f"] > 0.75
+    rows = (tmp_path / "run" / "log.csv").read_text().splitlines()
+    assert 5 < len(rows) < 21
+
+
+def test_penalties_make_scores_0_and_small(tmp_path):
+    sizes = {}
+    for name, settings in {"l1": {"l1": 1.0, "l2": 0.0}, "little": {"l1": 0.0, "l2": 0.001}, "l2": {"l2": 1.0}}.items():
+        train_tagger(Settings(encoder="linear", **settings), CORPUS.train[:100], CORPUS.valid[:20], out=tmp_path / name)
+        arrays = RunFolder(tmp_path / name).read_arrays(LINEAR)
+        sizes[name] = np.count_nonzero(arrays["scores"]), float(np.abs(arrays["scores"]).max() * arrays["scale"])
+    assert sizes["l1"][0] < sizes["little"][0] / 10
+    assert sizes["l2"][1] < sizes["little"][1] / 2
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "adagrad"])
+def test_a_run_that_is_resumed_ends_with_the_same_scores(tmp_path, monkeypatch, solver):
+    settings = Settings(encoder="linear", epochs=3, solver=solver)
+    parts = (CORPUS.train[:200], CORPUS.valid[:40])
     train_tagger(settings, *parts, out=tmp_path / "whole")
     save, calls = training._save, []
 
@@ -86,11 +106,19 @@ def test_entities_are_learned_from_the_command_line(tmp_path):
         ({"ngrams": False}, "must be True"),
         ({"head": "softmax"}, "must be 'crf'"),
         ({"task": "classify"}, "needs task='cws' or task='ner'"),
+        ({"solver": "lbfgs", "learning_rate": 0.1}, "has no effect with solver='lbfgs'"),
+        ({"l2": 0.1, "batch_size": 8}, "has no effect with solver='lbfgs'"),
+        ({"solver": "adagrad", "l2": 0.1}, "needs solver='lbfgs'"),
     ],
 )
 def test_settings_that_contradict_are_refused(options, reason):
     with pytest.raises(ValueError, match=reason):
         Settings(encoder="linear", **options)
+
+
+def test_a_penalty_of_scores_is_refused_without_a_linear_model():
+    with pytest.raises(ValueError, match="needs encoder='linear'"):
+        Settings(l1=0.1)
 
 
 @pytest.mark.slow
