@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-__all__ = ["Posterior", "span_probabilities"]
+__all__ = ["Posterior", "entropies_of", "span_probabilities"]
 
 _POSITIONS_AT_ONCE = 1 << 16  # of spans; each has a row of scores, one per tag
 _LOWEST = -4e9  # below the sum of a few scores of what is forbidden, each -1e9
@@ -112,10 +112,39 @@ class Posterior:
         inside[cut] += _log_sum(scores)[:, 0]
         return np.minimum(begin * np.exp(inside), 1.0)
 
+    def entropies(self):
+        """The entropy of the tag sequences of each sentence in nats, `(batch,)`; 0 for one without real positions.
+
+        The tags are a Markov chain: this is the entropy of the first tag, plus the expected entropies of each tag given
+        the one before it.
+        """
+        sentences, tags = np.arange(len(self.mask)), np.arange(self.marginals.shape[2])
+        totals = np.zeros(len(sentences))
+        for number in range(int(self.counts.max(initial=0))):
+            going = sentences[number < self.counts]
+            if number == 0:
+                totals[going] = entropies_of(self.marginals[going, self.order[going, 0]])
+                continue
+            before = self.marginals[going, self.order[going, number - 1]]  # (going, tags)
+            scores = self.log_conditionals(going[:, None], np.full((1, 1), number), tags[None])  # (going, tags, tags)
+            totals[going] += (before * entropies_of(np.exp(scores))).sum(axis=-1)
+        return totals
+
     def log_conditionals(self, sentences, numbers, before):
         """The log probabilities `(positions, tags)` of all tags at the n-th real positions, given the previous tags."""
         scores = self._transitions[before] + self._onward[sentences, self.order[sentences, numbers]]
         return scores - _log_sum(scores)
+
+
+def entropies_of(probabilities):
+    """The entropies in nats of distributions over the last axis, float64.
+
+    >>> entropies_of(np.array([[0.5, 0.5], [1.0, 0.0]])).round(4).tolist()
+    [0.6931, 0.0]
+    """
+    probabilities = np.asarray(probabilities, "float64")
+    logarithms = np.log(np.where(probabilities > 0, probabilities, 1.0))
+    return np.maximum(-(probabilities * logarithms).sum(axis=-1), 0.0)
 
 
 def _log_sum(scores):

@@ -4,6 +4,7 @@ from kcrf.taggers.classifier import Classification, TextClassifier
 from kcrf.taggers.decoding import Tagger
 from kcrf.taggers.entity_recognizer import Entity, EntityRecognizer
 from kcrf.taggers.old_names import __getattr__
+from kcrf.taggers.suggestions import Suggestion
 from kcrf.taggers.token_tagger import TokenTagger
 from kcrf.taggers.word_segmenter import WordSegmenter
 
@@ -11,6 +12,7 @@ __all__ = [
     "Classification",
     "Entity",
     "EntityRecognizer",
+    "Suggestion",
     "Tagger",
     "TextClassifier",
     "TokenTagger",

@@ -14,6 +14,9 @@ from kcrf.metrics import classification_scores, regression_scores
 from kcrf.readers.padding import inference_batches
 from kcrf.runs.errors import NOT_FINITE, DivergedError
 from kcrf.taggers.open_model import open_model
+from kcrf.taggers.suggestions import Suggester
+from kcrf.taggers.text_input import as_list
+from kcrf.taggers.uncertainty import DEFAULT_STRATEGY, label_uncertainties
 
 __all__ = ["Classification", "Classifier", "TextClassifier", "load_classifier"]
 
@@ -77,9 +80,8 @@ class Classifier:
         if not self.labels:
             numbers = scores[:, 0] * self._deviation + self._mean
             return [Classification(number) for number in numbers.tolist()]
-        scores = np.exp(scores - scores.max(axis=1, keepdims=True))  # (texts, labels)
         classifications = []
-        for probabilities in (scores / scores.sum(axis=1, keepdims=True)).tolist():
+        for probabilities in _softmax(scores).tolist():
             best = int(np.argmax(probabilities))
             classifications.append(
                 Classification(
@@ -87,6 +89,16 @@ class Classifier:
                 )
             )
         return classifications
+
+    def probabilities(self, texts, batch_size=64, on_batch=None):
+        """The probability of each label, `(texts, labels)`; the arguments are as for `classify`.
+
+        Raises:
+            ValueError: The model predicts numbers, without probabilities.
+        """
+        if not self.labels:
+            raise ValueError("needs a model with probabilities. Received: a model that predicts numbers (regression)")
+        return _softmax(self._scores(texts, batch_size, on_batch))
 
     def _scores(self, texts, batch_size, on_batch):
         """The outputs of the model in double precision, `(texts, labels)`."""
@@ -115,6 +127,11 @@ class Classifier:
         return classification_scores(gold, predicted, self.labels)
 
 
+def _softmax(scores):
+    scores = np.exp(scores - scores.max(axis=1, keepdims=True))  # (texts, labels)
+    return scores / scores.sum(axis=1, keepdims=True)
+
+
 def load_classifier(path):
     """The `Classifier` of a run folder or of an exported file, ready to use.
 
@@ -127,7 +144,7 @@ def load_classifier(path):
     return Classifier(network, setup.reader, config.data, config.facts, config.training.metric)
 
 
-class TextClassifier:
+class TextClassifier(Suggester[Classification]):
     """Classifies texts or pairs of texts with a trained model.
 
     Args:
@@ -176,6 +193,26 @@ class TextClassifier:
         if isinstance(texts, (str, Mapping)):
             raise TypeError(f"`texts` must be a list; for one text call `classify`. Received: {texts!r}"[:200])
         return self._classifier.classify([self._checked(text) for text in texts], batch_size, on_batch)
+
+    def uncertainties(
+        self,
+        texts: Iterable[Any],
+        strategy: str = DEFAULT_STRATEGY,
+        batch_size: int = 64,
+        on_batch: Callable[[int], object] | None = None,
+    ) -> np.ndarray:
+        """How uncertain the model is about each text, an array; the arguments are as for `suggest`.
+
+        The entropy is that of the labels, for both strategies that are named after it.
+        """
+        checked = [self._checked(text) for text in as_list(texts, "suggest")]
+        return label_uncertainties(strategy, self._classifier.probabilities(checked, batch_size, on_batch))
+
+    def _predictions(self, texts, batch_size):
+        return self.classify_batch(texts, batch_size)
+
+    def _plain_text(self, text):
+        return "\t".join(filter(None, self._checked(text)))
 
     def _checked(self, text):
         is_row = isinstance(text, Iterable) and not isinstance(text, (str, Mapping, Set))

@@ -10,6 +10,7 @@ from kcrf.taggers.confidences import possible_spans, span_confidences, without_o
 from kcrf.taggers.k_best import best_of_window, join_windows
 from kcrf.taggers.k_best_tagger import probability_first
 from kcrf.taggers.span_constraints import allowed_tags, in_units, write_tags
+from kcrf.taggers.uncertainty import path_entropies
 
 __all__ = ["Tagger", "ignore"]
 
@@ -190,10 +191,23 @@ class Tagger:
 
     def entropies(self, texts, batch_size=64, on_batch=ignore):
         """The entropy of the tag sequences of each text in nats, an array; the sum if a text has several windows."""
-        readings, entropies = self.reader.read(texts), np.zeros(len(texts))
-        for windows, scores, _ in self._decode(texts, readings, batch_size, on_batch, [None] * len(texts)):
-            np.add.at(entropies, [number for number, _ in windows], self.network.entropies(scores))
-        return entropies
+        return self.uncertainties(texts, path_entropies, batch_size, on_batch)[0]
+
+    def uncertainties(self, texts, measure, batch_size=64, on_batch=ignore, constraints=None, tokens=None):
+        """How uncertain the model is about each text.
+
+        Args:
+            texts, batch_size, on_batch, constraints, tokens: As for `spans`.
+            measure: A function of `kcrf.taggers.uncertainty`.
+
+        Returns:
+            Two arrays `(texts,)`: the sums of the measure over the windows of each text, and the numbers of units.
+        """
+        readings = self.reader.read(texts, tokens)
+        totals, constraints = np.zeros(len(texts)), self._in_units(texts, readings, constraints)
+        for windows, scores, _ in self._decode(texts, readings, batch_size, on_batch, constraints):
+            np.add.at(totals, [number for number, _ in windows], measure(self.network, scores, windows))
+        return totals, np.array([len(reading.units) for reading in readings], int)
 
     def k_best(self, texts, k, batch_size=64, on_batch=ignore, constraints=None, tokens=None, classes=True):
         """The spans of the k best tag sequences of each text. The probabilities of equal results are added.

@@ -5,11 +5,15 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
+import numpy as np
+
 from kcrf.taggers.decoding import ignore
 from kcrf.taggers.k_best_tagger import KBestTagger
 from kcrf.taggers.open_model import load_tagger
 from kcrf.taggers.span_constraints import SpanConstraints, check_spans
+from kcrf.taggers.suggestions import Suggester
 from kcrf.taggers.text_input import as_list, as_text_input, one_per_text
+from kcrf.taggers.uncertainty import DEFAULT_STRATEGY, measure_of, score_of
 
 __all__ = ["Entity", "EntityRecognizer", "entities_of"]
 
@@ -33,7 +37,7 @@ class Entity:
     confidence: float | None = None
 
 
-class EntityRecognizer(KBestTagger[list[Entity]]):
+class EntityRecognizer(KBestTagger[list[Entity]], Suggester[list[Entity]]):
     """Recognizes named entities in texts of any length.
 
     Args:
@@ -145,6 +149,25 @@ class EntityRecognizer(KBestTagger[list[Entity]]):
         return [
             [(entities_of(item, spans), p) for spans, p in best] for item, best in zip(inputs, analyses, strict=True)
         ]
+
+    def uncertainties(
+        self,
+        texts: Iterable[Any],
+        strategy: str = DEFAULT_STRATEGY,
+        batch_size: int = 64,
+        on_batch: Callable[[int], object] = ignore,
+    ) -> np.ndarray:
+        """How uncertain the model is about each text, an array; the arguments are as for `suggest`."""
+        inputs = list(map(as_text_input, as_list(texts, "suggest")))
+        texts, tokens = [item.text for item in inputs], [item.tokens for item in inputs]
+        measure = measure_of(strategy)
+        return score_of(strategy, *self._tagger.uncertainties(texts, measure, batch_size, on_batch, tokens=tokens))
+
+    def _predictions(self, texts, batch_size):
+        return self.recognize_batch(texts, batch_size)
+
+    def _plain_text(self, text):
+        return as_text_input(text).text
 
 
 def entities_of(source, spans):

@@ -43,6 +43,9 @@ class TaggingNetwork(Protocol):
     def marginals(self, scores: Any) -> np.ndarray:
         """The posterior probability of every tag, `(rows, time, tags)`."""
 
+    def entropies(self, scores: Any) -> np.ndarray:
+        """The entropy of the tag sequences of each row in nats, `(rows,)`."""
+
     def span_confidences(self, scores: Any, spans: Sequence[Sequence[tuple[Any, ...]]]) -> Sequence[np.ndarray]:
         """The posterior probability of each span, for each row an array. Spans are in positions."""
 
@@ -62,9 +65,6 @@ class KerasNetwork(TaggingNetwork, Protocol):
     model: Any
     crf: Any
     temperature: float
-
-    def entropies(self, scores: Any) -> np.ndarray:
-        """The entropy of the tag sequences of each row in nats, `(rows,)`."""
 
     def expected_counts(self, scores: Any, constraints: TagScheme | None, temperature: float) -> tuple[np.ndarray, ...]:
         """As `ConditionalRandomField.expected_counts`, arrays."""

@@ -36,6 +36,10 @@ class PosteriorNetwork:
         """The posterior probability of every tag, `(rows, time, tags)`."""
         return scores.marginals
 
+    def entropies(self, scores: Scores) -> np.ndarray:
+        """The entropy of the tag sequences of each row in nats, `(rows,)`."""
+        return self._posterior(scores).entropies()
+
     def span_confidences(self, scores: Scores, spans: Sequence[Sequence[tuple[Any, ...]]]) -> Sequence[np.ndarray]:
         """As `ConditionalRandomField.span_confidence`."""
         return span_probabilities(self._posterior(scores), self.scheme, spans)

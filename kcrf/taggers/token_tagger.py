@@ -4,15 +4,19 @@ from collections.abc import Callable, Iterable
 from os import PathLike
 from typing import Any
 
+import numpy as np
+
 from kcrf.corpora import Sentence
 from kcrf.taggers.decoding import ignore
 from kcrf.taggers.open_model import load_tagger
+from kcrf.taggers.suggestions import Suggester
 from kcrf.taggers.text_input import as_list, as_text_input
+from kcrf.taggers.uncertainty import DEFAULT_STRATEGY, measure_of, score_of
 
 __all__ = ["TokenTagger"]
 
 
-class TokenTagger:
+class TokenTagger(Suggester[list[str]]):
     """Predicts a class for each token with the model of a run folder, in sentences of any length.
 
     Args:
@@ -94,6 +98,25 @@ class TokenTagger:
         texts, tokens = [item.text for item in inputs], [item.tokens for item in inputs]
         spans = self._tagger.spans(texts, batch_size, on_batch, confidence, tokens=tokens)
         return [_tags(*item, confidence) for item in zip(tokens, spans, strict=True)]
+
+    def uncertainties(
+        self,
+        texts: Iterable[Any],
+        strategy: str = DEFAULT_STRATEGY,
+        batch_size: int = 64,
+        on_batch: Callable[[int], object] = ignore,
+    ) -> np.ndarray:
+        """How uncertain the model is about each sentence, an array; the arguments are as for `suggest`."""
+        inputs = list(map(_text_input, as_list(texts, "suggest")))
+        sentences, tokens = [item.text for item in inputs], [item.tokens for item in inputs]
+        measure = measure_of(strategy)
+        return score_of(strategy, *self._tagger.uncertainties(sentences, measure, batch_size, on_batch, tokens=tokens))
+
+    def _predictions(self, texts, batch_size):
+        return self.tag_batch(texts, batch_size)
+
+    def _plain_text(self, text):
+        return _text_input(text).text
 
 
 def _text_input(item):

@@ -7,6 +7,8 @@ from math import exp, inf, log
 from os import PathLike
 from typing import Any, Literal, overload
 
+import numpy as np
+
 from kcrf.readers.padding import check_batch_size
 from kcrf.taggers.built_in_model import built_in_segmenter
 from kcrf.taggers.decoding import ignore
@@ -16,13 +18,15 @@ from kcrf.taggers.line_segmenter import LineSegmenter
 from kcrf.taggers.linear_networks import LinearTaggingNetwork
 from kcrf.taggers.open_model import load_tagger
 from kcrf.taggers.span_constraints import SpanConstraints, check_spans, latin_runs, overlapping
+from kcrf.taggers.suggestions import Suggester
 from kcrf.taggers.text_input import as_list, one_per_text
+from kcrf.taggers.uncertainty import DEFAULT_STRATEGY, measure_of, score_of, sums_of
 from kcrf.taggers.user_dictionary import ForcedWords, reader_with_words, word_counts
 
 __all__ = ["WordSegmenter"]
 
 
-class WordSegmenter(KBestTagger[list[str]]):
+class WordSegmenter(KBestTagger[list[str]], Suggester[list[Any]]):
     """Segments text into words, with the built-in model or with a model that you trained.
 
     No character is lost: the concatenated words are the text without its white space. With a model of
@@ -374,6 +378,22 @@ class WordSegmenter(KBestTagger[list[str]]):
         parts = list(chain.from_iterable(parts_of_texts))
         analyses = iter(self._tagger.k_best(parts, k, batch_size, on_batch, constraints, classes=tags))
         return [_join_parts(parts_of_text, islice(analyses, len(parts_of_text)), k) for parts_of_text in parts_of_texts]
+
+    def uncertainties(
+        self,
+        texts: Iterable[str],
+        strategy: str = DEFAULT_STRATEGY,
+        batch_size: int = 64,
+        on_batch: Callable[[int], object] = ignore,
+    ) -> np.ndarray:
+        """How uncertain the model is about each text, an array; the arguments are as for `suggest`."""
+        parts_of_texts, constraints = self._parts(_checked_strings(as_list(texts, "suggest")), None)
+        parts, counts = list(chain.from_iterable(parts_of_texts)), list(map(len, parts_of_texts))
+        sums = self._tagger.uncertainties(parts, measure_of(strategy), batch_size, on_batch, constraints)
+        return score_of(strategy, *(sums_of(values, counts) for values in sums))
+
+    def _predictions(self, texts, batch_size):
+        return self.segment_batch(texts, batch_size, tags=bool(self.classes))
 
 
 def _checked_strings(texts):

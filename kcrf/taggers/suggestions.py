@@ -1,0 +1,128 @@
+"""Suggests which texts to label next: those from whose labels a model would learn most. Needs NumPy only."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from kcrf.corpora.near_duplicates import NearDuplicates
+from kcrf.taggers.decoding import ignore
+from kcrf.taggers.text_input import as_list
+from kcrf.taggers.uncertainty import DEFAULT_STRATEGY, measure_of
+
+__all__ = ["Suggester", "Suggestion", "distinct", "most_uncertain"]
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Suggestion(Generic[Result]):
+    """A text to label.
+
+    Attributes:
+        index: Its place in the texts that were given, counted from 0.
+        text: The text, as it was given.
+        score: How uncertain the model is, by the strategy; the higher, the more uncertain.
+        prediction: What the model predicts for the text, for annotators to correct.
+    """
+
+    index: int
+    text: Any
+    score: float
+    prediction: Result
+
+
+class Suggester(Generic[Result]):
+    """Base of the classes that use a trained model: suggests which texts to label next."""
+
+    def uncertainties(
+        self,
+        texts: Iterable[Any],
+        strategy: str = DEFAULT_STRATEGY,
+        batch_size: int = 64,
+        on_batch: Callable[[int], object] = ignore,
+    ) -> np.ndarray:
+        """How uncertain the model is about each text, an array.
+
+        Args:
+            texts: Iterable of texts, as the other methods of the class take them.
+            strategy, batch_size, on_batch: As for `suggest`.
+        """
+        raise NotImplementedError
+
+    def suggest(
+        self,
+        texts: Iterable[Any],
+        count: int = 100,
+        strategy: str = DEFAULT_STRATEGY,
+        labeled: Iterable[str] = (),
+        batch_size: int = 64,
+        on_batch: Callable[[int], object] = ignore,
+    ) -> list[Suggestion[Result]]:
+        """Suggests which of the texts to label next, the most useful text first.
+
+        These are the texts about which the model is most uncertain. A text is omitted if it is empty, or nearly the
+        same as a text that was chosen before it or that is already labeled (see
+        `kcrf.corpora.near_duplicates.NearDuplicates`).
+
+        Args:
+            texts: Iterable of unlabeled texts, as the other methods of the class take them.
+            count: How many texts to suggest. Defaults to 100.
+            strategy: The measure of uncertainty (Settles and Craven, 2008, "An Analysis of Active Learning Strategies
+                for Sequence Labeling Tasks"). "token-entropy": the mean entropy of the tags. "sequence-entropy": the
+                entropy of the tag sequences, which prefers long texts. "least-confidence": minus the log probability
+                of the best tag sequence. Defaults to "token-entropy".
+            labeled: Iterable of strings: the texts that are labeled, such as those of the training set. Defaults to no
+                texts.
+            batch_size: Number of windows of up to 128 positions per batch. Defaults to 64.
+            on_batch: Called after each batch with the number of characters that have been read.
+
+        Returns:
+            A list of at most `count` `Suggestion`s.
+
+        Raises:
+            ValueError: `count` is not positive, the strategy is unknown, or the model has no probabilities.
+        """
+        measure_of(strategy)
+        if not isinstance(count, int | np.integer) or count < 1:
+            raise ValueError(f"`count` must be a positive integer. Received: {count!r}")
+        given = as_list(texts, "suggest")
+        scores = self.uncertainties(given, strategy, batch_size, on_batch)
+        seen = NearDuplicates(labeled)
+        chosen = list(distinct(most_uncertain(scores), lambda index: self._plain_text(given[index]), count, seen))
+        predictions = self._predictions([given[index] for index in chosen], batch_size)
+        rows = zip(chosen, predictions, strict=True)
+        return [Suggestion(index, given[index], float(scores[index]), prediction) for index, prediction in rows]
+
+    def _predictions(self, texts: list[Any], batch_size: int) -> list[Result]:
+        """What the model predicts for each text."""
+        raise NotImplementedError
+
+    def _plain_text(self, text: Any) -> str:
+        """The text as a string, by which near-duplicates are found."""
+        return text
+
+
+def most_uncertain(scores: np.ndarray) -> np.ndarray:
+    """The indices of scores, the highest first, of equal scores the first one."""
+    return np.argsort(-np.asarray(scores), kind="stable")
+
+
+def distinct(indices: Iterable[Any], text_of: Callable[[int], str], count: int, seen: NearDuplicates) -> Iterator[int]:
+    """Yields the first `count` indices whose texts are not empty, and are near-duplicates of no text before them.
+
+    Args:
+        indices: Iterable of ints in their order.
+        text_of: A function from an index to its text.
+        count: How many.
+        seen: The `NearDuplicates` to which the texts are added.
+    """
+    for index in map(int, indices):
+        if count < 1:
+            return
+        text = text_of(index)
+        if text.strip() and text not in seen:
+            seen.add(text)
+            count -= 1
+            yield index
