@@ -1,0 +1,112 @@
+"""F1 by the number of labeled sentences, chosen at random or by the uncertainty of the model, by seed.
+
+    python experiments/active_learning.py people_daily --data PATH/people_daily
+    python experiments/active_learning.py weibo --data PATH/weibo
+    python experiments/active_learning.py gsd --data PATH/ud_gsd
+
+A seed draws a pool of 3,000 sentences from the training set (all of Weibo's). The first 100 sentences of the pool are
+labeled. Then a linear model is trained with the defaults of `kcrf train --encoder linear`, a tenth of the labeled
+sentences for validation, and 100 more sentences are labeled, as `kcrf suggest` chooses them; and so on, up to 1,000
+sentences. "random" takes the next sentences of the pool, and goes on to 3,000. F1 is that of the test set (People's
+Daily: its first 1,000 sentences; Weibo: validation and test set together). "longest" takes the longest sentences. The
+last two strategies are not in `kcrf suggest`: the sum of the entropies of all tags, and the entropy of the tag
+sequences divided by the tokens. Results are stored in experiments/active_learning.json.
+"""
+
+import argparse
+import json
+import tempfile
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from results import kept
+
+HERE = Path(__file__).parent
+SIZES, MORE = list(range(100, 1001, 100)), [1250, 1500, 2000, 2500, 3000]
+POOL, TEST = 3000, 1000
+STRATEGIES = ("random", "token-entropy", "sequence-entropy", "least-confidence", "total", "mean", "longest")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus", choices=["people_daily", "weibo", "gsd"])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
+    parser.add_argument("--only", nargs="+", default=STRATEGIES, choices=STRATEGIES)
+    options = parser.parse_args()
+    train, test = read_parts(options.corpus, options.data)
+    for seed in options.seeds:
+        for strategy in options.only:
+            key = f"{options.corpus}, {strategy}, seed {seed}"
+            measure = partial(curve, options.corpus, train, test, strategy, seed)
+            print(key, json.dumps(kept(HERE / "active_learning.json", key, measure)), flush=True)
+
+
+def read_parts(corpus, folder):
+    """The training set and the test set, lists of `Sentence`s."""
+    from kcrf.corpora import read_conll, read_segmented
+    from kcrf.tasks.tagging import as_sentence
+
+    def read(part):
+        (path,) = (path for path in folder.iterdir() if path.stem == part or path.suffix == f".{part}")
+        if corpus == "gsd":
+            return [as_sentence(words) for words in read_segmented(path) if words]
+        return read_conll(path, repair=corpus == "weibo")
+
+    test = read("test") + (read("dev") if corpus == "weibo" else [])
+    return read("train"), test[:TEST]
+
+
+def curve(corpus, train, test, strategy, seed):
+    """Lists with the number of sentences, of their characters and the F1 of each round."""
+    order = np.random.default_rng(seed).permutation(len(train))[:POOL]
+    pool, labeled, rounds = [train[i] for i in order], list(range(SIZES[0])), []
+    for size in [n for n in SIZES + MORE * (strategy == "random") if n <= len(pool)]:
+        if size > len(labeled):
+            labeled += chosen(strategy, tagger, pool, labeled, size - len(labeled))  # noqa: F821
+        tagger = trained([pool[i] for i in labeled], "cws" if corpus == "gsd" else "ner", seed)
+        rounds.append((size, sum(len(pool[i].text) for i in labeled), round(tagger.scores(test)["f"], 4)))
+    return dict(zip(("sentences", "characters", "f"), map(list, zip(*rounds))))
+
+
+def trained(sentences, task, seed):
+    """A linear model of the labeled sentences."""
+    from kcrf.corpora import split
+    from kcrf.training import Settings, train_tagger
+
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Settings(task=task, encoder="linear", seed=seed)
+        return train_tagger(settings, *split(sentences, 0.1, seed), out=f"{folder}/run")[0]
+
+
+def chosen(strategy, tagger, pool, labeled, count):
+    """The numbers of the sentences of the pool to label next."""
+    from kcrf.corpora.near_duplicates import NearDuplicates
+    from kcrf.taggers.suggestions import distinct, most_uncertain
+
+    rest = sorted(set(range(len(pool))) - set(labeled))
+    if strategy == "random":
+        return rest[:count]
+    scores = uncertainties(strategy, tagger, [pool[i].text for i in rest])
+    seen = NearDuplicates(pool[i].text for i in labeled)
+    return [rest[i] for i in distinct(most_uncertain(scores), lambda i: pool[rest[i]].text, count, seen)]
+
+
+def uncertainties(strategy, tagger, texts):
+    """The score of each text."""
+    from kcrf.taggers import uncertainty
+
+    if strategy == "longest":
+        return np.array(list(map(len, texts)))
+    if strategy == "total":
+        return tagger.uncertainties(texts, uncertainty.tag_entropies)[0]
+    if strategy == "mean":
+        totals, units = tagger.uncertainties(texts, uncertainty.path_entropies)
+        return totals / units
+    measure = uncertainty.measure_of(strategy)
+    return uncertainty.score_of(strategy, *tagger.uncertainties(texts, measure))
+
+
+if __name__ == "__main__":
+    main()

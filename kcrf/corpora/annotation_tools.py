@@ -1,0 +1,196 @@
+"""Reads the exports of annotation tools: doccano, Label Studio and Prodigy."""
+
+from collections.abc import Callable, Sequence
+from os import PathLike
+from typing import Any, NamedTuple
+
+from kcrf.corpora.offsets import in_characters
+
+__all__ = ["AnnotatedText", "read_export", "tool_of"]
+
+_TEXTS = ("text", "data")  # older versions of doccano call the text "data"
+
+
+class AnnotatedText(NamedTuple):
+    """A text as annotators labeled it.
+
+    Attributes:
+        number: The line where it begins in its file.
+        text: The text.
+        spans: A sorted list of `(start, end, label, text of the span or None)`, in characters.
+        labels: The labels of the text as a whole.
+        text_b: The second text of a pair, or None.
+    """
+
+    number: int
+    text: str
+    spans: list[tuple[int, int, str, str | None]]
+    labels: list[str]
+    text_b: str | None = None
+
+
+def tool_of(item: dict[str, Any]) -> str | None:
+    """The annotation tool that exported a JSON object, or None.
+
+    >>> tool_of({"text": "李雷", "label": [[0, 2, "PER"]]})
+    'doccano'
+    """
+    if isinstance(item.get("data"), dict) and {"annotations", "completions", "predictions"} & item.keys():
+        return "Label Studio"
+    if "annotation_id" in item or any(_are_regions(value) for value in item.values()):
+        return "Label Studio (JSON-MIN)"
+    if isinstance(item.get("spans"), list) or {"_task_hash", "_input_hash"} & item.keys():
+        return "Prodigy"
+    if any(isinstance(item.get(name), list) for name in ("label", "labels")) or _are_doccano_spans(item):
+        return "doccano"
+    return None
+
+
+def _are_regions(value):
+    return isinstance(value, list) and any(isinstance(part, dict) and "labels" in part for part in value)
+
+
+def _are_doccano_spans(item):
+    spans = item.get("entities")
+    return isinstance(spans, list) and any(isinstance(s, list) or "start_offset" in s for s in spans)
+
+
+def read_export(
+    path: str | PathLike[str], objects: Sequence[tuple[int, dict[str, Any]]], tool: str
+) -> list[AnnotatedText]:
+    """The texts of an export that annotators labeled. A note on standard error counts the others.
+
+    Args:
+        path: The file, for messages.
+        objects: Its objects with the numbers of their lines.
+        tool: The tool, as `tool_of` names it.
+
+    Raises:
+        ValueError: An object is not as the tool writes it, or no text is labeled. Names the line.
+    """
+    texts, skipped, several = [], 0, 0
+    for number, item in objects:
+        try:
+            found = _READERS[tool](number, item)
+            several += tool == "Label Studio" and len(_annotations(item)) > 1
+        except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
+            raise ValueError(
+                f"{path}:{number}: needs an object as {tool} exports it. Received: {str(item)[:80]!r} "
+                f"({type(error).__name__} {error})"
+            ) from None
+        texts += [found] if found else []
+        skipped += found is None
+    if not texts:
+        raise ValueError(f"{path}: needs texts that are labeled. Received: {skipped:,} texts of {tool} without labels")
+    _note(path, f"skipped {skipped:,} texts that are not labeled, or that the annotator rejected", skipped)
+    _note(path, f"{several:,} texts have several annotations: read the ground truth, or else the first", several)
+    return in_characters(path, texts) if tool == "doccano" else texts
+
+
+def _note(path, text, count):
+    if count:
+        from kcrf.progress_bars import print_note
+
+        print_note(f"{path}: {text}")
+
+
+def _string(value):
+    if not isinstance(value, str):
+        raise TypeError(f"needs a string, not {value!r:.40}")
+    return value
+
+
+def _span(start, end, label, text=None):
+    if type(start) is not int or type(end) is not int:  # a bool is an int too
+        raise TypeError("start and end must be ints")
+    if not _string(label).isprintable() or not label:
+        raise TypeError("a label must be text that can be printed, and not empty")
+    return start, end, label, text if isinstance(text, str) else None
+
+
+def _in_order(spans):
+    return sorted(spans, key=lambda span: span[:2])
+
+
+# -- doccano
+
+
+def _of_doccano(number, item):
+    labels = next((item[name] for name in ("label", "labels", "entities", "cats") if name in item), [])
+    spans = [_doccano_span(label) for label in labels if not isinstance(label, str)]
+    text = next(_string(item[name]) for name in _TEXTS if name in item)
+    return AnnotatedText(number, text, _in_order(spans), [label for label in labels if isinstance(label, str)])
+
+
+def _doccano_span(label):
+    if isinstance(label, dict):
+        return _span(label["start_offset"], label["end_offset"], label["label"])
+    start, end, name = label
+    return _span(start, end, name)
+
+
+# -- Label Studio
+
+
+def _of_label_studio(number, item):
+    annotations = _annotations(item)
+    if not annotations:
+        return None
+    chosen = next((annotation for annotation in annotations if annotation.get("ground_truth")), annotations[0])
+    spans, labels = [], []
+    for result in chosen["result"]:
+        value = result.get("value", {})
+        if result.get("type") in ("labels", "hypertextlabels"):
+            spans.append(_region(value))
+        elif result.get("type") == "choices":
+            labels += map(_string, value["choices"])
+    text, text_b = _texts_of_data(item["data"])
+    return AnnotatedText(number, text, _in_order(spans), labels, text_b)
+
+
+def _annotations(item):
+    """The annotations that were not skipped or canceled."""
+    annotations = item.get("annotations", item.get("completions")) or []
+    return [a for a in annotations if not a.get("was_cancelled") and not a.get("skipped")]
+
+
+def _texts_of_data(data):
+    """The text, and the second text or None: those of the usual names, or the only string."""
+    if isinstance(data.get("text"), str):
+        return data["text"], data.get("text_b")
+    strings = [value for value in data.values() if isinstance(value, str)]
+    if len(strings) != 1:
+        raise ValueError(f"needs the text in the member `text` of `data`, not in one of {', '.join(data)}")
+    return strings[0], None
+
+
+def _region(value):
+    """The span of a region, which has one label."""
+    (label,) = value.get("labels") or value["hypertextlabels"]
+    return _span(value["start"], value["end"], label, value.get("text"))
+
+
+def _of_json_min(number, item):
+    regions = [region for value in item.values() if _are_regions(value) for region in value]
+    labels = [item["label"]] if isinstance(item.get("label"), str) else []
+    text, text_b = _texts_of_data(item)
+    return AnnotatedText(number, text, _in_order(map(_region, regions)), labels, text_b)
+
+
+# -- Prodigy
+
+
+def _of_prodigy(number, item):
+    if item.get("answer", "accept") != "accept":
+        return None
+    spans = [_span(span["start"], span["end"], span["label"]) for span in item.get("spans", [])]
+    labels = item["accept"] if isinstance(item.get("accept"), list) else [item["label"]] if "label" in item else []
+    return AnnotatedText(number, _string(item["text"]), _in_order(spans), list(map(_string, labels)))
+
+
+_READERS: dict[str, Callable[[int, dict[str, Any]], AnnotatedText | None]] = {
+    "doccano": _of_doccano,
+    "Label Studio": _of_label_studio,
+    "Label Studio (JSON-MIN)": _of_json_min,
+    "Prodigy": _of_prodigy,
+}

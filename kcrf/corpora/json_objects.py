@@ -1,0 +1,88 @@
+"""The JSON objects of a file: one per line, several lines each, or in one array."""
+
+import json
+import re
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any
+
+__all__ = ["begins_json", "json_objects"]
+
+_BEGINS = re.compile(r'\s*(\[\s*(\{|\]|$)|\{\s*(["}]|$))')  # a CoNLL file may begin with a brace or a bracket as well
+_BETWEEN = re.compile(r"[\s,]*")
+
+
+def begins_json(lines: Sequence[str]) -> bool:
+    """Whether the first lines that are not blank begin a JSON object, or an array of objects.
+
+    >>> begins_json(["", '[{"text": "a"}]']), begins_json(["[ O", "] O"])
+    (True, False)
+    """
+    begin = [line for line in lines if line.strip()][:2]
+    match = _BEGINS.match("\n".join(begin))
+    return match is not None and (len(begin) < 2 or begin[0].strip() not in "[{" or match.end() > len(begin[0]) + 1)
+
+
+def json_objects(path: str | PathLike[str], lines: Sequence[str]) -> list[tuple[int, dict[str, Any]]]:
+    """The objects of a file, each with the number of the line where it begins.
+
+    Args:
+        path: The file, for messages.
+        lines: Its lines.
+
+    Raises:
+        ValueError: Something is no JSON object. Names the line.
+
+    >>> json_objects("data.json", ['[{"a": 1},', ' {"a": 2}]'])
+    [(1, {'a': 1}), (2, {'a': 2})]
+    """
+    first = next((line for line in lines if line.strip()), "")
+    if first.lstrip().startswith("{") and _is_json(first):
+        return [(number, _object(path, number, line)) for number, line in enumerate(lines, 1) if line.strip()]
+    return _objects_of_document(path, "\n".join(lines))
+
+
+def _is_json(line):
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _object(path, number, line):
+    try:
+        item = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path}:{number}: {error}") from None
+    return _checked(path, number, item)
+
+
+def _checked(path, number, item):
+    if not isinstance(item, dict):
+        raise ValueError(f"{path}:{number}: needs a JSON object. Received: {json.dumps(item, ensure_ascii=False)[:80]}")
+    return item
+
+
+def _objects_of_document(path, text):
+    """The objects of an array, or objects one after the other, on any number of lines."""
+    decoder, objects, line, counted = json.JSONDecoder(), [], 1, 0
+    is_array = text.lstrip().startswith("[")
+    place = text.index("[") + 1 if is_array else 0
+    while True:
+        place = _BETWEEN.match(text, place).end()
+        line, counted = line + text.count("\n", counted, place), place
+        if place == len(text) or is_array and text[place] == "]":
+            _check_end(path, line, text[place:], is_array)
+            return objects
+        try:
+            item, place = decoder.raw_decode(text, place)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{path}:{getattr(error, 'lineno', line)}: {error}") from None
+        objects.append((line, _checked(path, line, item)))
+
+
+def _check_end(path, line, rest, is_array):
+    if is_array and rest.strip() != "]":
+        received = repr(rest[1:].strip()[:40]) if rest else "the end of the file"
+        raise ValueError(f"{path}:{line}: needs one JSON array, which ends in ]. Received: {received}")
