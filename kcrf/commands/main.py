@@ -17,6 +17,7 @@ from kcrf.commands.pretrain import add_pretrain
 from kcrf.commands.report import add_report
 from kcrf.commands.score import add_score
 from kcrf.commands.serve import add_serve
+from kcrf.commands.suggest import add_suggest
 from kcrf.commands.tag import add_segment, add_tag
 from kcrf.commands.train import add_train
 from kcrf.version import __version__
@@ -69,7 +70,7 @@ def _parser():
     )
     parser.add_argument("--version", action="version", version=f"kcrf {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=CommandParser)
-    uses = (add_segment, add_tag, add_classify, add_serve, add_score, add_report, add_export)
+    uses = (add_segment, add_tag, add_classify, add_suggest, add_serve, add_score, add_report, add_export)
     for add in (add_demo, add_download, add_augment, add_importance, add_pretrain, add_train, *uses):
         add(commands)
     return parser

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from kcrf.commands.outputs import name_full_disk, open_output
 from kcrf.commands.parsers import add_overwrite_option
 
-__all__ = ["Lines", "add_stream_options", "is_same_file", "write_results"]
+__all__ = ["Lines", "Progress", "add_stream_options", "is_same_file", "write_results"]
 
 _ITEMS, _CHARACTERS = 1000, 200_000  # of a chunk, at most, but for one long text
 _SECONDS = 60  # between two lines of progress where standard error is no terminal
@@ -51,6 +51,7 @@ class Lines:
         name: Its name in error messages.
 
     Attributes:
+        source: The file.
         name: Its name.
         size: Bytes of the file; None for a pipe.
         position: Bytes of the lines that were read.
@@ -59,7 +60,7 @@ class Lines:
     def __init__(self, source, name):
         from kcrf.corpora.lines import decode_lines  # NumPy comes with it, which `kcrf --help` need not import
 
-        self.name = name
+        self.source, self.name = source, name
         self._lines, self.position = decode_lines(self._counted(source), name), 0
         self._hash = hashlib.sha256()
         try:
@@ -113,7 +114,7 @@ def write_results(lines, items, make, options, counted="characters", in_blocks=F
     with name_full_disk(options.out or "standard output"), open_output(options, in_blocks) as (file, note):
         if note:
             note.skip(items, lines)
-        with _Progress(lines, options.command, counted) as progress:
+        with Progress(lines, options.command, counted) as progress:
             chunks = _chunks(items, lines, note.results if note else 0)
             for text, count, place in _computed(chunks, make, options, progress):
                 file.write(text.encode("utf-8"))
@@ -218,7 +219,7 @@ def _work(make, options, items):
 # -- progress
 
 
-class _Progress:
+class Progress:
     """Shows how much is done, how fast, and when the rest will be done: a bar on a terminal, else one line per minute.
 
     Args:

@@ -9,7 +9,14 @@ from kcrf.commands.quiet import quick_import
 from kcrf.commands.streams import Lines, add_stream_options, is_same_file, write_results
 from kcrf.files import json_line
 
-__all__ = ["add_input_options", "add_segment", "add_tag", "checked_input"]
+__all__ = [
+    "add_input_options",
+    "add_model_options",
+    "add_segment",
+    "add_tag",
+    "checked_input",
+    "checked_texts",
+]
 
 
 def add_segment(commands):
@@ -239,7 +246,8 @@ def _recognizing(options):
             found = recognizer.recognize_batch(given, options.batch_size, on_batch)
             return [_columns(*pair) for pair in zip(given, found, strict=True)]
         texts = [item if isinstance(item, str) else item.text for item in given]
-        found = [list(map(_members, row)) for row in recognizer.recognize_batch(given, options.batch_size, on_batch)]
+        found = recognizer.recognize_batch(given, options.batch_size, on_batch)
+        found = [list(map(_members, row)) for row in found]
         if options.top_k is None:
             return list(map(entity_line, texts, found))
         best = recognizer.k_best_batch(given, options.top_k, options.batch_size)
@@ -310,6 +318,12 @@ def add_input_options(parser, items="Windows, of up to 128 positions each,", def
         items: What a batch consists of.
         default: What is used without --model. Defaults to None: it must be given.
     """
+    add_model_options(parser, items, default)
+    add_stream_options(parser)
+
+
+def add_model_options(parser, items="Windows, of up to 128 positions each,", default=None):
+    """Adds the options on the model, its input and its batches; the arguments are as for `add_input_options`."""
     what = "A folder that `kcrf train` wrote, or a file of `kcrf export`."
     parser.add_argument(
         "--model", required=default is None, metavar="RUN", help=what + (f" [{default}]" if default else "")
@@ -322,14 +336,13 @@ def add_input_options(parser, items="Windows, of up to 128 positions each,", def
         metavar="N",
         help=f"{items} that are computed at once. Fewer need less memory. [%(default)s]",
     )
-    add_stream_options(parser)
 
 
 @contextmanager
-def checked_input(options):
+def checked_input(options, tasks=None):
     """The lines of the input, once the options and the run folder are checked: loading the model takes much longer.
 
-    `options.model_task` is then the name of the task of the model, a task of the command.
+    `options.model_task` is then the name of the task of the model, one of `tasks`, or of those of the command.
     """
     from kcrf.corpora.lines import check_is_file
     from kcrf.taggers.open_model import open_run
@@ -342,7 +355,7 @@ def checked_input(options):
     if not options.file and sys.stdin is None:
         raise ValueError("needs FILE, or text on standard input. Received: neither")
     options.model_task = open_run(options.model).read_settings().task
-    tasks = [task.name for task in TASKS.values() if task.command == options.command]
+    tasks = tasks or [task.name for task in TASKS.values() if task.command == options.command]
     if options.model_task not in tasks:
         needed = " or ".join(tasks)
         raise ValueError(

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any, NamedTuple
 
-from kcrf.corpora.offsets import in_characters
+from kcrf.corpora.offsets import check_offsets, from_utf16
 
-__all__ = ["AnnotatedText", "read_export", "tool_of"]
+__all__ = ["AnnotatedText", "read_export", "tokens_of", "tool_of"]
 
 _TEXTS = ("text", "data")  # older versions of doccano call the text "data"
 
@@ -84,7 +84,27 @@ def read_export(
         raise ValueError(f"{path}: needs texts that are labeled. Received: {skipped:,} texts of {tool} without labels")
     _note(path, f"skipped {skipped:,} texts that are not labeled, or that the annotator rejected", skipped)
     _note(path, f"{several:,} texts have several annotations: read the ground truth, or else the first", several)
-    return in_characters(path, texts) if tool == "doccano" else texts
+    texts = _from_javascript(path, texts) if tool == "doccano" else texts
+    check_offsets(path, [text[:3] for text in texts])
+    return texts
+
+
+def tokens_of(path: str | PathLike[str], text: AnnotatedText) -> list[tuple[int, int, str]]:
+    """The spans `(start, end, label)` of a text that has one for each of its tokens.
+
+    Raises:
+        ValueError: Spans overlap, or a character that is no white space is in no span. Names the line.
+    """
+    last = 0
+    extents = [(start, end) for start, end, *_ in text.spans]
+    for start, end in [*extents, (len(text.text), len(text.text))]:
+        if not last <= start <= end <= len(text.text) or text.text[last:start].strip():
+            received = f"{text.text[last:start].strip()[:20]!r} without one" if last <= start else "two that overlap"
+            raise ValueError(
+                f"{path}:{text.number}: needs a labeled span for each token of the text. Received: {received}"
+            )
+        last = end
+    return [(start, end, label) for start, end, label, _ in text.spans]
 
 
 def _note(path, text, count):
@@ -127,6 +147,18 @@ def _doccano_span(label):
         return _span(label["start_offset"], label["end_offset"], label["label"])
     start, end, name = label
     return _span(start, end, name)
+
+
+def _from_javascript(path, texts):
+    """The texts with spans in characters. doccano counts UTF-16 code units: a character beyond U+FFFF is two."""
+    moved = [[(from_utf16(t.text, a), from_utf16(t.text, b), *rest) for a, b, *rest in t.spans] for t in texts]
+    changed = sum(spans != t.spans for spans, t in zip(moved, texts, strict=True))
+    if not changed:
+        return texts
+    fits = all(None not in span[:2] for spans in moved for span in spans)
+    unit = "UTF-16 code units, as doccano counts" if fits else "characters, since they do not fit as UTF-16 code units"
+    _note(path, f"{changed:,} texts have labels after an emoji or the like: read their offsets as {unit}", changed)
+    return [t._replace(spans=spans) for t, spans in zip(texts, moved)] if fits else texts
 
 
 # -- Label Studio

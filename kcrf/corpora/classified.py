@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
 
-from kcrf.corpora.lines import BEGINS_ARRAY, BEGINS_OBJECT, read_corpus_lines
+from kcrf.corpora.annotation_tools import read_export, tool_of
+from kcrf.corpora.json_objects import begins_json, json_objects
+from kcrf.corpora.lines import read_corpus_lines
 from kcrf.corpora.segmented import ENTITY_TAG
 from kcrf.files import json_line
 
@@ -93,7 +95,8 @@ def classified_line(text: str, text_b: str | None, **more: Any) -> str:
 def read_classified(path: str | PathLike[str], fields: Sequence[str | int] | None = None) -> list[Example]:
     """Reads texts with a label each, or pairs of texts.
 
-    A file whose first line begins as a JSON object is read as JSON lines; one with a tab in its first line as columns
+    A file whose first line begins as a JSON object or array is read as JSON; exports of doccano, Label Studio and
+    Prodigy are recognized. One with a tab in its first line as columns
     between tabs, where quotes mean nothing, as in GLUE; any other as comma-separated values, where a field in quotes
     may hold commas and line ends. Blank lines are skipped.
 
@@ -146,10 +149,8 @@ def read_all_classified(path, fields=None):
     fields = _checked_fields(fields)
     lines = read_corpus_lines(path)
     first = next((line for line in lines if line.strip()), "")
-    if BEGINS_OBJECT.match(first):
-        rows = _rows_of_json(path, lines, fields)
-    elif BEGINS_ARRAY.match(first):
-        raise ValueError(f"{path}: needs JSON lines, one object per line. Received: a JSON array")
+    if begins_json(lines):
+        rows = _rows_of_json(path, json_objects(path, lines), fields)
     else:
         rows = _rows_of_table(path, table_cells(path, lines, "\t" in first), fields)
     examples = [Example(text, label.strip(), *more, source=f"{path}:{n}") for n, text, *more, label in rows]
@@ -277,17 +278,36 @@ def named_columns(path, number, head, names):
     return [head.index(name) for name in names]
 
 
-def _rows_of_json(path, lines, fields):
+def _rows_of_json(path, objects, fields):
     """Yields `(line number, text[, second text], label)`."""
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        item = json_object(path, number, line, fields or ())
+    tool = tool_of(objects[0][1]) if objects and not fields else None
+    if tool in ("doccano", "Label Studio", "Prodigy"):
+        yield from _rows_of_export(path, read_export(path, objects, tool))
+        return
+    for number, item in objects:
+        _check_members(path, number, item, fields or ())
         *texts, label = (item[name] for name in fields or _members(path, number, item))
         is_label = isinstance(label, (str, int)) or isinstance(label, float) and math.isfinite(label)
         if not is_label or not all(isinstance(text, str) for text in texts):
-            raise ValueError(f"{path}:{number}: texts must be strings, a label a string or a number. Received: {line}")
+            raise ValueError(
+                f"{path}:{number}: texts must be strings, a label a string or a number. Received: {json.dumps(item)}"
+            )
         yield number, *texts, label if isinstance(label, str) else json.dumps(label)
+
+
+def _rows_of_export(path, texts):
+    """The same of the texts of an annotation tool, without those that have no label."""
+    labeled = [text for text in texts if text.labels]
+    if not labeled:
+        raise ValueError(f"{path}: needs texts with a label each. Received: {len(texts):,} texts without one")
+    if len(labeled) < len(texts):
+        from kcrf.progress_bars import print_note
+
+        print_note(f"{path}: skipped {len(texts) - len(labeled):,} texts without a label")
+    for text in labeled:
+        if len(text.labels) > 1:
+            raise ValueError(f"{path}:{text.number}: needs one label. Received: {', '.join(text.labels)}")
+        yield text.number, *filter(None, (text.text, text.text_b)), text.labels[0]
 
 
 def _members(path, number, item):
@@ -315,10 +335,14 @@ def json_object(path, number, line, names):
         raise ValueError(f"{path}:{number}: needs a JSON object on one line. Received: {error}") from None
     if not isinstance(item, dict):
         raise ValueError(f"{path}:{number}: needs a JSON object on one line. Received: {line[:80]}")
+    _check_members(path, number, item, names)
+    return item
+
+
+def _check_members(path, number, item, names):
     absent = [name for name in names if name not in item]
     if absent:
         raise ValueError(f"{path}:{number}: needs {' and '.join(absent)}. Received: {', '.join(item)}")
-    return item
 
 
 def as_number(label):

@@ -3,15 +3,16 @@
 One object per line: {"text": "李雷在上海", "entities": [{"start": 0, "end": 2, "label": "PER"}, ...]}. Offsets count
 characters. Entities may have more members: their text, which must be the one at their offsets, or a confidence. The
 member "unknown", a list of [start, end], says where entities are not known; true stands for all text outside the
-entities, of which only some are marked.
+entities, of which only some are marked. The exports of annotation tools are read as well; see `annotation_tools`.
 """
 
-import json
 from os import PathLike
 from typing import Any
 
+from kcrf.corpora.annotation_tools import read_export, tool_of
 from kcrf.corpora.conll import read_conll
-from kcrf.corpora.lines import BEGINS_ARRAY, BEGINS_OBJECT, read_lines
+from kcrf.corpora.json_objects import begins_json, json_objects
+from kcrf.corpora.lines import read_lines
 from kcrf.corpora.offsets import check_offsets, fitting_units, trimmed
 from kcrf.corpora.sentences import Sentence
 from kcrf.corpora.unknown_tags import outside_spans
@@ -35,7 +36,10 @@ def sentence_line(sentence: Sentence) -> str:
 
 
 def read_entities(path: str | PathLike[str], column: int = -1, repair: bool = False) -> list[Sentence]:
-    """Reads sentences from JSON lines, or from CoNLL where the first line does not begin as JSON does.
+    """Reads sentences from JSON, or from CoNLL where the first line does not begin as JSON does.
+
+    JSON is lines as `kcrf tag` writes them, or an export of doccano (JSONL), Label Studio (JSON or JSON-MIN) or Prodigy
+    (JSONL). Several objects may be in one array, and an object on several lines.
 
     Args:
         path: A UTF-8 file.
@@ -45,7 +49,8 @@ def read_entities(path: str | PathLike[str], column: int = -1, repair: bool = Fa
             to `False`.
 
     Returns:
-        A list of `Sentence`s. Blank lines between JSON lines are skipped. White space at the edges of an entity is
+        A list of `Sentence`s. Blank lines between JSON lines are skipped; so are texts of an export that are not
+        labeled, which a note on standard error counts. White space at the edges of an entity is
         removed from it; a note on standard error counts such entities.
 
     Raises:
@@ -54,50 +59,44 @@ def read_entities(path: str | PathLike[str], column: int = -1, repair: bool = Fa
             there or, without `repair`, overlap; or as for `read_conll`. Names the line.
     """
     lines = read_lines(path)
-    begin = "\n".join([line for line in lines if line.strip()][:2])  # the first line may be a brace alone
-    if BEGINS_ARRAY.match(begin):
-        raise ValueError(_one_object_a_line(path, "a JSON array", ".[]"))
-    if BEGINS_OBJECT.match(begin) is None:
+    if not begins_json(lines):
         return read_conll(path, column, repair, lines)
-    rows = [(number, *_parse_line(path, number, line, lines)) for number, line in enumerate(lines, 1) if line.strip()]
-    check_offsets(path, rows)
+    rows, unknown = _rows(path, lines)
     rows = trimmed(path, [(number, text, [span[:3] for span in spans]) for number, text, spans in rows])
     if not repair:
         _check_apart(path, rows)
-    return [_sentence(path, number, text, _without_overlaps(spans), lines[number - 1]) for number, text, spans in rows]
+    return [
+        _sentence(path, number, text, _without_overlaps(spans) if repair else spans, parts)
+        for (number, text, spans), parts in zip(rows, unknown, strict=True)
+    ]
 
 
-def _one_object_a_line(path, received, query):
-    return (
-        f"{path}: needs one JSON object per line, {_FORM}. Received: {received}; `jq -c '{query}' {path} > NEW_FILE` "
-        "writes one object per line"
-    )
+def _rows(path, lines):
+    """For each text `(line number, text, spans)`, spans `(start, end, label, text or None)`; and its unknown parts."""
+    objects = json_objects(path, lines)
+    tool = tool_of(objects[0][1]) if objects else None
+    if tool:
+        texts = read_export(path, objects, tool)
+        if any(text.labels for text in texts) and not any(text.spans for text in texts):
+            raise ValueError(f"{path}: needs labels of spans. Received: labels of texts, which --task classify reads")
+        return [(text.number, text.text, text.spans) for text in texts], [[] for _ in texts]
+    rows = [(number, *_parse_item(path, number, item, lines[number - 1])) for number, item in objects]
+    check_offsets(path, rows)
+    unknown = [_unknown(path, number, item, text) for (number, item), (_, text, _) in zip(objects, rows)]
+    return rows, unknown
 
 
-def _parse_line(path, number, line, lines):
-    """The text of a line and its spans, `(start, end, label, text or None)`, in order."""
+def _parse_item(path, number, item, line):
+    """The text of an object and its spans, `(start, end, label, text or None)`, in order."""
     try:
-        item = json.loads(line)
         if not isinstance(item["text"], str):
             raise TypeError("text must be a string")
         return item["text"], sorted(map(_span, item["entities"]), key=lambda span: span[:2])
     except (KeyError, TypeError) as error:
         raise ValueError(
-            f"{path}:{number}: needs {_FORM}; docs/entities.md converts other exports. Received: {line[:80]!r} "
-            f"({type(error).__name__} {error})"
+            f"{path}:{number}: needs {_FORM}; docs/entities.md lists the exports of other tools that are read. "
+            f"Received: {line[:80]!r} ({type(error).__name__} {error})"
         ) from None
-    except (ValueError, RecursionError) as error:  # no JSON, or nested too deep
-        if number == 1 and _is_object("\n".join(lines)):
-            raise ValueError(_one_object_a_line(path, "an object over several lines", ".")) from None
-        raise ValueError(f"{path}:{number}: {error}") from None
-
-
-def _is_object(text):
-    """Whether a text begins with a whole JSON object, on however many lines."""
-    try:
-        return isinstance(json.JSONDecoder().raw_decode(text.lstrip())[0], dict)
-    except (ValueError, RecursionError):
-        return False
 
 
 def _span(entity):
@@ -139,9 +138,9 @@ def _without_overlaps(spans):
     return sorted(kept, key=lambda span: span[:2])
 
 
-def _unknown(path, number, line, text):
-    """The member "unknown" of a line as a sorted list of `(start, end)`."""
-    unknown = json.loads(line).get("unknown", []) if '"unknown"' in line else []
+def _unknown(path, number, item, text):
+    """The member "unknown" of an object as a sorted list of `(start, end)`."""
+    unknown = item.get("unknown", [])
     if unknown is True:
         return [(0, len(text))] if text else []
     is_list = isinstance(unknown, list) and all(isinstance(part, list) and len(part) == 2 for part in unknown)
@@ -150,8 +149,7 @@ def _unknown(path, number, line, text):
     return sorted(map(tuple, unknown))
 
 
-def _sentence(path, number, text, spans, line):
-    unknown = _unknown(path, number, line, text)
+def _sentence(path, number, text, spans, unknown):
     try:
         return Sentence(text, spans, [], outside_spans(spans, unknown))
     except ValueError as error:

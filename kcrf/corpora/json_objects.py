@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import Any
 
+from kcrf.corpora.lines import BEGINS_ARRAY, BEGINS_OBJECT
+
 __all__ = ["begins_json", "json_objects"]
 
-_BEGINS = re.compile(r'\s*(\[\s*(\{|\]|$)|\{\s*(["}]|$))')  # a CoNLL file may begin with a brace or a bracket as well
 _BETWEEN = re.compile(r"[\s,]*")
 
 
@@ -18,9 +19,8 @@ def begins_json(lines: Sequence[str]) -> bool:
     >>> begins_json(["", '[{"text": "a"}]']), begins_json(["[ O", "] O"])
     (True, False)
     """
-    begin = [line for line in lines if line.strip()][:2]
-    match = _BEGINS.match("\n".join(begin))
-    return match is not None and (len(begin) < 2 or begin[0].strip() not in "[{" or match.end() > len(begin[0]) + 1)
+    begin = "\n".join([line for line in lines if line.strip()][:2])  # the first line may be a brace alone
+    return BEGINS_OBJECT.match(begin) is not None or BEGINS_ARRAY.match(begin) is not None
 
 
 def json_objects(path: str | PathLike[str], lines: Sequence[str]) -> list[tuple[int, dict[str, Any]]]:
@@ -54,7 +54,7 @@ def _object(path, number, line):
     try:
         item = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path}:{number}: {error}") from None
+        raise ValueError(f"{path}:{number}: needs a JSON object on one line. Received: {error}") from None
     return _checked(path, number, item)
 
 
@@ -78,7 +78,7 @@ def _objects_of_document(path, text):
         try:
             item, place = decoder.raw_decode(text, place)
         except (ValueError, RecursionError) as error:
-            raise ValueError(f"{path}:{getattr(error, 'lineno', line)}: {error}") from None
+            raise ValueError(f"{path}:{getattr(error, 'lineno', line)}: needs JSON. Received: {error}") from None
         objects.append((line, _checked(path, line, item)))
 
 

@@ -1,6 +1,6 @@
 """Offsets of entities: whether they count characters, and which unit fits where they do not."""
 
-__all__ = ["check_offsets", "fitting_units", "trimmed"]
+__all__ = ["check_offsets", "fitting_units", "from_utf16", "to_utf16", "trimmed"]
 
 
 def check_offsets(path, rows):
@@ -81,6 +81,28 @@ _UNITS = {
     "UTF-16 code units": _by_units_of("utf-16-le", 2),
     "bytes of UTF-8": _by_units_of("utf-8", 1),
 }
+
+
+def to_utf16(text, place):
+    """A place in a text in UTF-16 code units, in which JavaScript counts: an emoji is two.
+
+    >>> to_utf16("😀李雷", 1)
+    2
+    """
+    return len(text[:place].encode("utf-16-le", "surrogatepass")) // 2
+
+
+def from_utf16(text, place):
+    """The place in characters of one in UTF-16 code units, or None if it is within a character or after the text.
+
+    >>> from_utf16("😀李雷", 2), from_utf16("😀李雷", 1)
+    (1, None)
+    """
+    units = text.encode("utf-16-le", "surrogatepass")
+    try:
+        return len(units[: 2 * place].decode("utf-16-le")) if place <= len(units) // 2 else None
+    except UnicodeDecodeError:
+        return None
 
 
 def trimmed(path, rows):

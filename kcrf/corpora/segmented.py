@@ -3,7 +3,9 @@
 import re
 from os import PathLike
 
-from kcrf.corpora.lines import BEGINS_ARRAY, BEGINS_OBJECT, read_corpus_lines
+from kcrf.corpora.annotation_tools import read_export, tokens_of, tool_of
+from kcrf.corpora.json_objects import begins_json, json_objects
+from kcrf.corpora.lines import read_corpus_lines
 from kcrf.corpora.unsegmented import check_segmented
 from kcrf.corpora.word_classes import class_sign, without_class
 
@@ -19,6 +21,9 @@ def read_segmented(path: str | PathLike[str], strip_tags: bool = False) -> list[
 
     The words of CoNLL-U, as Universal Dependencies publish it, are read too: of its lines of ten columns those whose
     first one is a whole number. White space inside a word is left out.
+
+    JSON lines, as `kcrf segment --json` writes them, and exports of doccano, Label Studio and Prodigy, in which each
+    word is a labeled span, are read as well.
 
     Args:
         path: A UTF-8 file.
@@ -37,7 +42,8 @@ def read_segmented(path: str | PathLike[str], strip_tags: bool = False) -> list[
     lines = read_corpus_lines(path)
     if is_conllu(lines):
         return _read_conllu(path, lines)
-    begin = "\n".join([line for line in lines if line.strip()][:2])
+    if begins_json(lines) and ":" in "".join(lines):
+        return _read_json(path, lines)
     rows = [line.split("\t") for line in lines if line.strip()]
     lines = [line.split() for line in lines]
     sentences = [words for words in lines if words]
@@ -46,16 +52,11 @@ def read_segmented(path: str | PathLike[str], strip_tags: bool = False) -> list[
             f"{path}: needs at least one line of words separated by spaces. Received: a file without words"
         )
     if all(_is_entity_line(words) for words in sentences):
-        raise ValueError(
-            f"{path}: needs one sentence of words per line. Received: what looks like entities, which --task ner and "
-            "`kcrf.corpora.read_entities` read"
-        )
+        raise _entities_error(path)
     if len(sentences) > 1 and all(len(words) == 2 and words[1] in "BMESIO" for words in sentences):
         raise ValueError(
             f"{path}: needs one sentence of words per line. Received: what looks like a character and its tag per line"
         )
-    if BEGINS_ARRAY.match(begin) or BEGINS_OBJECT.match(begin) and ":" in begin:
-        raise ValueError(f"{path}: needs one sentence of words per line. Received: JSON")
     _check_not_labels(path, rows)
     words = [word for line in sentences for word in line]
     if strip_tags:
@@ -63,6 +64,32 @@ def read_segmented(path: str | PathLike[str], strip_tags: bool = False) -> list[
     _check_no_classes(path, lines, words)
     check_segmented(path, lines)
     return lines
+
+
+def _entities_error(path):
+    return ValueError(
+        f"{path}: needs one sentence of words per line. Received: what looks like entities, which --task ner and "
+        "`kcrf.corpora.read_entities` read"
+    )
+
+
+def _read_json(path, lines):
+    """The words of JSON lines, or of an export in which each word is a span."""
+    objects = json_objects(path, lines)
+    tool = tool_of(objects[0][1]) if objects else None
+    if tool:
+        texts = read_export(path, objects, tool)
+        return [[text.text[start:end] for start, end, _ in tokens_of(path, text)] for text in texts]
+    if objects and "entities" in objects[0][1]:
+        raise _entities_error(path)
+    for number, item in objects:
+        words = item.get("words")
+        if not isinstance(words, list) or not all(isinstance(w, str) and w and not re.search(r"\s", w) for w in words):
+            raise ValueError(
+                f"{path}:{number}: needs one sentence of words per line. Received: JSON without the member `words`, a "
+                "list of strings without white space"
+            )
+    return [item["words"] for _, item in objects]
 
 
 def _check_not_labels(path, rows):

@@ -1,13 +1,14 @@
 """Sentences with a class for each token: CoNLL columns, CoNLL-U, lines of word/tag, and JSON lines."""
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 from os import PathLike
 
+from kcrf.corpora.annotation_tools import read_export, tokens_of, tool_of
 from kcrf.corpora.conll import columns_of, join_tokens, token_column, width_of
-from kcrf.corpora.lines import BEGINS_OBJECT, read_corpus_lines
+from kcrf.corpora.json_objects import begins_json, json_objects
+from kcrf.corpora.lines import read_corpus_lines
 from kcrf.corpora.segmented import is_conllu
 from kcrf.corpora.sentences import Sentence
 from kcrf.corpora.unknown_tags import UNKNOWN
@@ -105,6 +106,7 @@ def read_tagged(path: str | PathLike[str], column: int | str = -1) -> list[Sente
       Daily corpus ([中国/ns 人民/n]nt), are removed.
     - JSON lines, as `kcrf tag` writes them: {"tokens": ["Kim", "slept"], "tags": ["PROPN", "VERB"]}; or with "words" in
       place of "tokens", as `kcrf segment --tags --json` does.
+    - Exports of doccano, Label Studio and Prodigy in which each token is a labeled span.
 
     The tags `?`, `-1` and `_` say that the class of a token is not known: the token is in `unknown` of its sentence.
 
@@ -129,7 +131,7 @@ def read_tagged(path: str | PathLike[str], column: int | str = -1) -> list[Sente
     """
     lines = read_corpus_lines(path)
     first = next((line for line in lines if line.strip()), "")
-    if BEGINS_OBJECT.match(first):
+    if begins_json(lines):
         rows = _json_rows(path, lines)
     elif is_conllu(lines):
         rows = _conllu_rows(path, lines, column)
@@ -149,20 +151,23 @@ def _sentence(path, number, tokens, tags):
 
 
 def _json_rows(path, lines):
-    rows = []
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            item = json.loads(line)
-            tokens, tags = item["tokens" if "tokens" in item else "words"], item["tags"]
-        except (ValueError, KeyError, TypeError, RecursionError):
-            tokens = tags = None
-        if not _are_strings(tokens) or not _are_strings([tag or "?" for tag in tags or []]):
+    objects, rows = json_objects(path, lines), []
+    tool = tool_of(objects[0][1]) if objects else None
+    if tool:
+        return [_export_row(path, text) for text in read_export(path, objects, tool) if text.spans]
+    for number, item in objects:
+        tokens, tags = item.get("tokens", item.get("words")), item.get("tags")
+        if not _are_strings(tokens) or not isinstance(tags, list) or not _are_strings([tag or "?" for tag in tags]):
             form = '{"tokens": [...], "tags": [...]}, with strings'
-            raise ValueError(f"{path}:{number}: needs {form}. Received: {line[:80]!r}")
+            raise ValueError(f"{path}:{number}: needs {form}. Received: {lines[number - 1][:80]!r}")
         rows += [(number, tokens, tags)] if tokens else []
     return rows
+
+
+def _export_row(path, text):
+    """The tokens and tags of a text in which each token is a labeled span."""
+    spans = tokens_of(path, text)
+    return text.number, [text.text[start:end] for start, end, _ in spans], [label for *_, label in spans]
 
 
 def _are_strings(items):

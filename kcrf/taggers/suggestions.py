@@ -1,7 +1,8 @@
 """Suggests which texts to label next: those from whose labels a model would learn most. Needs NumPy only."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -14,6 +15,7 @@ from kcrf.taggers.uncertainty import DEFAULT_STRATEGY, measure_of
 __all__ = ["Suggester", "Suggestion", "distinct", "most_uncertain"]
 
 Result = TypeVar("Result")
+_AT_ONCE = 1000  # texts
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,8 @@ class Suggester(Generic[Result]):
         `kcrf.corpora.near_duplicates.NearDuplicates`).
 
         Args:
-            texts: Iterable of unlabeled texts, as the other methods of the class take them.
+            texts: Iterable of unlabeled texts, as the other methods of the class take them. A sequence may read its
+                texts when they are needed: it is iterated once, and then indexed.
             count: How many texts to suggest. Defaults to 100.
             strategy: The measure of uncertainty (Settles and Craven, 2008, "An Analysis of Active Learning Strategies
                 for Sequence Labeling Tasks"). "token-entropy": the mean entropy of the tags. "sequence-entropy": the
@@ -87,13 +90,18 @@ class Suggester(Generic[Result]):
         measure_of(strategy)
         if not isinstance(count, int | np.integer) or count < 1:
             raise ValueError(f"`count` must be a positive integer. Received: {count!r}")
-        given = as_list(texts, "suggest")
-        scores = self.uncertainties(given, strategy, batch_size, on_batch)
+        is_sequence = isinstance(texts, Sequence) and not isinstance(texts, str)
+        given: Any = texts if is_sequence else as_list(texts, "suggest")
+        parts = (self.uncertainties(part, strategy, batch_size, on_batch) for part in _parts(given))
+        scores = np.concatenate([np.zeros(0), *parts])
         seen = NearDuplicates(labeled)
         chosen = list(distinct(most_uncertain(scores), lambda index: self._plain_text(given[index]), count, seen))
-        predictions = self._predictions([given[index] for index in chosen], batch_size)
-        rows = zip(chosen, predictions, strict=True)
-        return [Suggestion(index, given[index], float(scores[index]), prediction) for index, prediction in rows]
+        suggestions = []
+        for part in _parts(chosen):
+            items = [given[index] for index in part]
+            rows = zip(part, items, self._predictions(items, batch_size), strict=True)
+            suggestions += [Suggestion(index, item, float(scores[index]), found) for index, item, found in rows]
+        return suggestions
 
     def _predictions(self, texts: list[Any], batch_size: int) -> list[Result]:
         """What the model predicts for each text."""
@@ -102,6 +110,13 @@ class Suggester(Generic[Result]):
     def _plain_text(self, text: Any) -> str:
         """The text as a string, by which near-duplicates are found."""
         return text
+
+
+def _parts(items: Iterable[Any]) -> Iterator[list[Any]]:
+    """Yields lists of at most so many items: what a model returns for them fits into memory."""
+    items = iter(items)
+    while part := list(islice(items, _AT_ONCE)):
+        yield part
 
 
 def most_uncertain(scores: np.ndarray) -> np.ndarray:

@@ -41,7 +41,7 @@ def test_columns_may_begin_with_a_brace_and_json_that_nests_too_deep_is_told_by_
     path = write(tmp_path, b"{ O\nab B-PER\n} O\n")
     assert [(s.text, s.spans) for s in read_entities(path)] == [("{ ab }", [(2, 4, "PER")])]
     path = write(tmp_path, b'{"text": "a", "entities": []}\n{"text": ' + b"[" * 100_000 + b"\n")
-    with pytest.raises(ValueError, match="text.txt:2: maximum recursion depth"):
+    with pytest.raises(ValueError, match="text.txt:2: needs a JSON object on one line. Received: maximum rec"):
         read_entities(path)
 
 
@@ -115,16 +115,27 @@ OBJECTS = [{"text": "李雷在上海", "entities": [{"start": 0, "end": 2, "labe
 
 
 @pytest.mark.parametrize("indent", [None, 0, 2])
-def test_json_on_several_lines_is_refused_with_the_command_that_makes_lines(tmp_path, indent):
-    path = write(tmp_path, json.dumps(OBJECTS, indent=indent).encode())
-    with pytest.raises(
-        ValueError, match=r"one JSON object per line.* Received: a JSON array; `jq -c '.\[\]' .*text.txt"
-    ):
-        read_entities(path)
-    if indent is not None:
-        path = write(tmp_path, "\n".join(json.dumps(item, indent=indent) for item in OBJECTS).encode())
-        with pytest.raises(ValueError, match=r"Received: an object over several lines; `jq -c '.' .*text.txt"):
-            read_entities(path)
+def test_json_is_read_from_lines_from_an_array_and_from_objects_on_several_lines(tmp_path, indent):
+    expected = [Sentence("李雷在上海", [(0, 2, "PER")]), Sentence("好", [])]
+    each = "\n".join(json.dumps(item, indent=indent) for item in OBJECTS)
+    array = "[\n" + each.replace("}\n{", "},\n{") + "\n]\n"
+    for text in (json.dumps(OBJECTS, indent=indent), each, array):
+        assert read_entities(write(tmp_path, text.encode())) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('[\n{"text": "a", "entities": []},\n{"text": 3}\n]', "text.txt:3: needs .*text must be a string"),
+        ('[\n{"text": "a", "entities": []},\n{"text: 3}\n]', "text.txt:3: needs JSON. Received: Invalid"),
+        ('[\n{"text": "a", "entities": []},\n3\n]', "text.txt:3: needs a JSON object. Received: 3"),
+        ('[\n{"text": "a", "entities": []}\n', "text.txt:2: needs one JSON array, .* Received: the end of the file"),
+        ('[{"text": "a", "entities": []}]\n[{}]', r"text.txt:1: needs one JSON array, .* Received: '\[\{\}\]'"),
+    ],
+)
+def test_errors_in_an_array_name_the_line(tmp_path, text, message):
+    with pytest.raises(ValueError, match=message):
+        read_entities(write(tmp_path, text.encode()))
 
 
 def test_entities_that_overlap_are_refused_and_counted_or_repaired(tmp_path):

@@ -1,0 +1,286 @@
+"""kcrf suggest: unlabeled text in, the texts to label next out, with predictions for annotators to correct."""
+
+import math
+import shutil
+import tempfile
+from array import array
+from collections.abc import Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from kcrf.commands.parsers import add_command, add_overwrite_option, check_out
+from kcrf.commands.quiet import quick_import
+from kcrf.commands.streams import Lines, Progress
+from kcrf.commands.tag import add_model_options, checked_input, checked_texts
+
+__all__ = ["add_suggest"]
+
+_FORMATS = ("json", "doccano", "label-studio")
+_STRATEGIES = ("token-entropy", "sequence-entropy", "least-confidence")
+_DIGITS = 6
+
+
+def add_suggest(commands):
+    """Adds `kcrf suggest`."""
+    summary = "Suggest which texts to label next: those from whose labels a model would learn most, without duplicates."
+    add_command(commands, "suggest", summary, _add_options, _suggest)
+
+
+def _add_options(parser):
+    parser.epilog = (
+        "The input has one text per line, for a run of pos one sentence of tokens separated by spaces. The texts of\n"
+        "which the model is least certain come first. Each has the model's predictions, for annotators to correct.\n"
+        "`kcrf train` reads the output, and the exports of doccano and Label Studio.\n\n"
+        "examples:\n  kcrf suggest --model runs/people unlabeled.txt --train train.jsonl --count 200 --out next.jsonl\n"
+        "  kcrf suggest --model runs/people unlabeled.txt --format label-studio --out next.json"
+    )
+    parser.add_argument("--count", type=int, default=100, metavar="N", help="How many texts to suggest. [%(default)s]")
+    parser.add_argument(
+        "--format",
+        choices=_FORMATS,
+        default="json",
+        help="What is written. json: an object per line, as `kcrf tag`, `kcrf segment --json` and `kcrf classify` "
+        "write it. doccano: JSONL to import into doccano. label-studio: a JSON array of tasks with predictions, to "
+        "import into Label Studio from a file that ends in .json. [%(default)s]",
+    )
+    parser.add_argument(
+        "--train",
+        metavar="FILE",
+        help="The labeled texts, as `kcrf train` reads them: no text is suggested that is nearly one of them. [none]",
+    )
+    parser.add_argument(
+        "--strategy",
+        choices=_STRATEGIES,
+        default=_STRATEGIES[0],
+        help="How uncertainty is measured. token-entropy: the mean entropy of the tags. sequence-entropy: the entropy "
+        "of the tag sequences, which prefers long texts. least-confidence: minus the log probability of the best tag "
+        "sequence, which prefers long texts as well. [%(default)s]",
+    )
+    add_model_options(parser)
+    parser.add_argument("--out", metavar="FILE", help="Where to write; a file that does not exist. [standard output]")
+    add_overwrite_option(parser)
+
+
+def _suggest(options):
+    if options.count < 1:
+        raise ValueError(f"--count must be at least 1. Received: {options.count}")
+    if options.out:
+        check_out(options.out, options.file, options.overwrite)
+    if options.format == "label-studio" and options.out and Path(options.out).suffix != ".json":
+        raise ValueError(f"--format label-studio needs --out with a name that ends in .json. Received: {options.out}")
+    with checked_input(options, tuple(_TASKS)) as lines, _on_disk(lines) as lines:
+        labeled, texts = _labeled_texts(options), _Texts(lines, options)
+        model = _model(options)
+        with Progress(lines, "suggest", "characters") as progress:
+            chosen = model.suggest(
+                texts,
+                options.count,
+                options.strategy,
+                labeled,
+                options.batch_size,
+                lambda count: progress.update(count, lines.position),
+            )
+    _check_found(len(chosen), len(texts), options)
+    _write(options, [_TASKS[options.model_task](options.format, item) for item in chosen])
+
+
+def _check_found(found, count, options):
+    """Refuses an input without a text to label, and notes if there are fewer of them than asked for."""
+    name = options.file or "<stdin>"
+    if not count:
+        raise ValueError(f"{name}: needs at least one text. Received: none")
+    if not found:
+        given = f" or nearly one of those in {options.train}" if options.train else ""
+        raise ValueError(f"{name}: needs a text to label. Received: {count:,} lines, all of them empty{given}")
+    if found < options.count:
+        from kcrf.progress_bars import print_note
+
+        print_note(
+            f"{name}: {found:,} texts instead of {options.count:,}: the other lines of {count:,} are empty, or nearly "
+            "the same as these texts or as labeled ones"
+        )
+
+
+def _write(options, lines):
+    """Writes the lines, for Label Studio as one array."""
+    import sys
+
+    from kcrf.files import write_lines
+
+    if options.format == "label-studio":
+        lines = ["[", *(f"{line}," for line in lines[:-1]), lines[-1], "]"]
+    if options.out:
+        write_lines(options.out, lines)
+    else:
+        sys.stdout.buffer.write("".join(f"{line}\n" for line in lines).encode("utf-8", "surrogatepass"))
+        sys.stdout.buffer.flush()
+
+
+# -- texts
+
+
+@contextmanager
+def _on_disk(lines):
+    """The lines of an input that can be read twice: those of a pipe are copied to a temporary file."""
+    if lines.source.seekable():
+        yield lines
+        return
+    with tempfile.TemporaryFile() as file:
+        shutil.copyfileobj(lines.source, file)
+        file.seek(0)
+        yield Lines(file, lines.name)
+
+
+class _Texts(Sequence):
+    """The texts of an input as a list, of which only the places in the file are in memory.
+
+    Args:
+        lines: The `Lines`, of a file that can be read twice.
+        options: The options of the command, with `model_task`.
+    """
+
+    def __init__(self, lines, options):
+        self._lines, self._places, self.name = lines, array("q"), lines.name
+        self._first, self._item = lines.source.tell(), _item_of(options)
+
+    def __len__(self):
+        return len(self._places)
+
+    def __iter__(self):
+        return map(self._item, checked_texts(_Named(self._noted(), self.name)))
+
+    def _noted(self):
+        """Yields the lines, and notes where they are."""
+        place = self._lines.position
+        for line in self._lines:
+            self._places.append(self._first + place)
+            yield line
+            place = self._lines.position
+
+    def __getitem__(self, index):
+        from kcrf.corpora.lines import decode_lines
+
+        self._lines.source.seek(self._places[index])
+        return self._item(next(decode_lines([self._lines.source.readline()], self.name)))
+
+
+class _Named:
+    """An iterator with the name of its file."""
+
+    def __init__(self, lines, name):
+        self._lines, self.name = lines, name
+
+    def __iter__(self):
+        return self._lines
+
+
+def _item_of(options):
+    """The function that makes of a line what the model takes."""
+    from kcrf.taggers.open_model import open_run
+    from kcrf.tasks import task_of
+
+    if options.model_task != "classify" or not open_run(options.model).read_config().config.facts.pairs:
+        return task_of(options.model_task).read_unlabeled_line if options.model_task == "pos" else str
+    return lambda line: _pair(line, options.file or "<stdin>")
+
+
+def _pair(line, name):
+    texts = tuple(line.split("\t"))
+    if len(texts) != 2:
+        raise ValueError(
+            f"{name}: needs two texts with a tab between them on each line, for a run that was trained on pairs. "
+            f"Received: {line[:80]!r}"
+        )
+    return texts
+
+
+def _labeled_texts(options):
+    """The texts of --train, read as the training set of the run was."""
+    if options.train is None:
+        return []
+    from kcrf.taggers.open_model import open_run
+    from kcrf.tasks import task_of
+
+    sources = (open_run(options.model).read_config().data or {}).get("sources") or {}
+    task, usual = task_of(options.model_task), {"column": -1, "repair": True, "strip_tags": True, "fields": None}
+    read = {name: sources[name] for name in task.file_options if sources.get(name) is not None}
+    items = task.check("train", task.read_file(options.train, usual | read))
+    return ["\t".join(filter(None, getattr(item, "texts", (item.text,)))) for item in items]
+
+
+# -- models and what is written
+
+
+def _model(options):
+    with quick_import():
+        from kcrf import taggers
+
+        classes = {
+            "cws": taggers.WordSegmenter,
+            "cws-pos": taggers.WordSegmenter,
+            "ner": taggers.EntityRecognizer,
+            "pos": taggers.TokenTagger,
+            "classify": taggers.TextClassifier,
+        }
+        return classes[options.model_task](options.model)
+
+
+def _entities(kind, item):
+    from kcrf.corpora import entity_line
+
+    if kind == "json":
+        entities = [{"start": e.start, "end": e.end, "label": e.label, "text": e.text} for e in item.prediction]
+        return entity_line(item.text, entities, **_uncertainty(item))
+    return _pre_annotated(kind, item, item.text, [(e.start, e.end, e.label) for e in item.prediction])
+
+
+def _words(kind, item):
+    from kcrf.files import json_line
+
+    pairs = [word if isinstance(word, tuple) else (word, "word") for word in item.prediction]
+    if kind == "json":
+        tags = {"tags": [tag for _, tag in pairs]} if pairs == item.prediction else {}
+        return json_line({"text": item.text, "words": [word for word, _ in pairs], **tags, **_uncertainty(item)})
+    spans, end = [], 0
+    for word, tag in pairs:
+        start = item.text.index(word, end)
+        end = start + len(word)
+        spans.append((start, end, tag))
+    return _pre_annotated(kind, item, item.text, spans)
+
+
+def _tokens(kind, item):
+    from kcrf.corpora.tagged import tagged_line
+
+    text, extents = item.text.text, item.text.tokens
+    if kind == "json":
+        return tagged_line([text[start:end] for start, end in extents], item.prediction, **_uncertainty(item))
+    spans = [(start, end, tag) for (start, end), tag in zip(extents, item.prediction, strict=True)]
+    return _pre_annotated(kind, item, text, spans)
+
+
+def _label(kind, item):
+    from kcrf.corpora import classified_line
+
+    text, text_b = item.text if isinstance(item.text, tuple) else (item.text, None)
+    if kind == "json":
+        return classified_line(text, text_b, label=item.prediction.label, **_uncertainty(item))
+    if kind == "doccano" and text_b is not None:
+        raise ValueError("--format doccano needs a run of single texts. Received: a run of pairs")
+    return _pre_annotated(kind, item, text, [], [item.prediction.label], text_b)
+
+
+def _uncertainty(item):
+    return {"uncertainty": round(item.score, _DIGITS)}
+
+
+def _pre_annotated(kind, item, text, spans, labels=(), text_b=None):
+    from kcrf.corpora.pre_annotations import PreAnnotation, doccano_line, label_studio_task
+
+    annotation = PreAnnotation(text, spans, labels, round(item.score, _DIGITS), text_b)
+    if kind == "doccano":
+        return doccano_line(annotation)
+    return label_studio_task(annotation, round(math.exp(-item.score), _DIGITS))
+
+
+_TASKS = {"ner": _entities, "cws": _words, "cws-pos": _words, "pos": _tokens, "classify": _label}

@@ -1,0 +1,233 @@
+"""Uncertainties beside the enumeration of all paths, the order of suggestions, and what is omitted."""
+
+import numpy as np
+import oracles
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcrf.corpora import load_mini, tagged_sentence
+from kcrf.linear import LinearModel
+from kcrf.readers import CharacterNGrams, CharacterReader
+from kcrf.readers.ngrams import CHARACTER_TEMPLATES
+from kcrf.spans import Posterior
+from kcrf.taggers import Classification, EntityRecognizer, TextClassifier, TokenTagger, WordSegmenter
+from kcrf.taggers.decoding import Tagger
+from kcrf.taggers.linear_networks import LinearTaggingNetwork
+from kcrf.taggers.uncertainty import (
+    STRATEGIES,
+    best_path_surprisals,
+    label_uncertainties,
+    path_entropies,
+    score_of,
+    sums_of,
+    tag_entropies,
+)
+from kcrf.tags import bio, bmes
+from kcrf.training import Settings, train_tagger
+
+TEXTS = ["今天天", "他们", "去", "", "北京很好", "好好好好"]
+FORBIDDEN = -1e9
+
+
+def random_model(scheme, temperature=1.0):
+    """A `Tagger` with random scores, for characters."""
+    random = np.random.default_rng(3)
+    reader = CharacterReader(None, None, CharacterNGrams(2**10, CHARACTER_TEMPLATES))
+    scores = random.normal(size=(2**10, len(scheme))).astype("float32") / 2
+    scores[0] = 0
+    model = LinearModel(scheme, scores, random.normal(size=(len(scheme),) * 2))
+    return Tagger(LinearTaggingNetwork(model, temperature), reader)
+
+
+def truth(tagger, text):
+    """All that the enumeration of the paths of a text says."""
+    (window,) = tagger.reader.read([text])[0].windows
+    network, scheme = tagger.network, tagger.scheme
+    starts, ends = (np.where(may, 0.0, FORBIDDEN) for may in (scheme.allowed_starts, scheme.allowed_ends))
+    emissions = network.model.emissions(window.inputs["ngrams"]) / network.temperature
+    transitions = network.model.constrained_transitions() / network.temperature
+    return oracles.sentence(emissions, np.ones(len(text), bool), transitions, starts, ends)
+
+
+def entropy(probabilities):
+    return -sum(p * np.log(p) for p in np.ravel(probabilities) if p > 0)
+
+
+@pytest.mark.parametrize("temperature", [1.0, 2.5])
+@pytest.mark.parametrize("scheme", [bmes(), bio(("A", "B"))], ids=["words", "entities"])
+def test_uncertainties_are_those_of_all_paths(scheme, temperature):
+    tagger = random_model(scheme, temperature)
+    known = [truth(tagger, text) if text else None for text in TEXTS]
+    expected = {
+        path_entropies: [k["entropy"] if k else 0 for k in known],
+        tag_entropies: [entropy(k["marginals"]) if k else 0 for k in known],
+        best_path_surprisals: [k["log_z"] - k["paths"][0][1] if k else 0 for k in known],
+    }
+    for measure, values in expected.items():
+        for batch_size in (1, 64):
+            totals, units = tagger.uncertainties(TEXTS, measure, batch_size)
+            np.testing.assert_allclose(totals, values, atol=1e-4)
+            assert units.tolist() == list(map(len, TEXTS))
+    np.testing.assert_allclose(tagger.entropies(TEXTS), expected[path_entropies], atol=1e-4)
+
+
+def test_the_strategies_are_those_of_the_literature():
+    totals, units = np.array([6.0, 2.0, 0.0]), np.array([3, 1, 0])
+    assert score_of("token-entropy", totals, units).tolist() == [2, 2, 0]
+    assert score_of("sequence-entropy", totals, units).tolist() == [6, 2, 0]
+    assert score_of("least-confidence", totals, units).tolist() == [6, 2, 0]
+    assert {name: measure for name, (measure, _) in STRATEGIES.items()} == {
+        "token-entropy": tag_entropies,
+        "sequence-entropy": path_entropies,
+        "least-confidence": best_path_surprisals,
+    }
+    probabilities = np.array([[0.2, 0.5, 0.3], [1.0, 0.0, 0.0]])
+    for name in ("token-entropy", "sequence-entropy"):
+        np.testing.assert_allclose(label_uncertainties(name, probabilities), list(map(entropy, probabilities)))
+    np.testing.assert_allclose(label_uncertainties("least-confidence", probabilities), [-np.log(0.5), 0])
+
+
+@given(st.lists(st.lists(st.integers(0, 9))))
+def test_sums_of_parts(rows):
+    values = np.array([value for row in rows for value in row], float)
+    assert sums_of(values, list(map(len, rows))).tolist() == list(map(sum, rows))
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_entropies_of_sentences_with_holes(allowed):
+    """As the exported file and the Keras model have them: emissions, masks of every kind, forbidden transitions."""
+    from kcrf import crf
+    from kcrf.backend import ops
+
+    random, size = np.random.default_rng(0), 3
+    mask = np.array([[1, 1, 1, 1], [1, 0, 1, 0], [0, 0, 1, 0], [0, 0, 0, 0], [0, 1, 1, 1]], bool)
+    emissions = random.normal(size=(*mask.shape, size)).astype("float32") * 2
+    transitions = random.normal(size=(size, size)).astype("float32")
+    if not allowed:
+        transitions[0, 1] = transitions[2] = FORBIDDEN
+    onward = emissions + ops.convert_to_numpy(crf.log_sums_onward(emissions, mask, transitions))
+    marginals = ops.convert_to_numpy(crf.marginals(emissions, mask, transitions))
+    known = [oracles.sentence(*row, transitions) if row[1].any() else {"entropy": 0} for row in zip(emissions, mask)]
+    found = Posterior(marginals, onward, transitions, mask).entropies()
+    np.testing.assert_allclose(found, [k["entropy"] for k in known], atol=1e-4)
+    np.testing.assert_allclose(found, ops.convert_to_numpy(crf.entropy(emissions, mask, transitions)), atol=1e-4)
+
+
+@pytest.fixture(scope="module")
+def recognizer(tmp_path_factory):
+    corpus, path = load_mini("ner"), tmp_path_factory.mktemp("runs") / "people"
+    train_tagger(Settings(task="ner", encoder="linear", epochs=2), corpus.train[:40], corpus.valid[:8], out=path)
+    return EntityRecognizer(path)
+
+
+def is_near(one, other):
+    """By the definition, on texts without white space and capital letters."""
+    grams = [{text[i : i + 3] for i in range(len(text) - 2)} or {text} for text in (one, other)]
+    return 2 * len(grams[0] & grams[1]) >= len(grams[0] | grams[1])
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_the_most_uncertain_come_first_and_no_near_duplicate_comes(recognizer, strategy):
+    texts = [sentence.text for sentence in load_mini("ner").train[40:100]]
+    texts += ["", " \n", texts[3], f"{texts[5]}！", f"又{texts[9]}"]
+    labeled = [f"{texts[0]}。", texts[1]]
+    scores = [recognizer.uncertainties([text], strategy)[0] for text in texts]
+    chosen = []
+    for index in sorted(range(len(texts)), key=lambda i: (-scores[i], i)):
+        taken = labeled + [texts[i] for i in chosen]
+        if texts[index].strip() and not any(is_near(texts[index], text) for text in taken):
+            chosen.append(index)
+    assert 20 < len(chosen) < 62
+    for count in (7, len(texts)):
+        found = recognizer.suggest(texts, count, strategy, labeled)
+        assert [item.index for item in found] == chosen[:count]
+        np.testing.assert_allclose([item.score for item in found], [scores[i] for i in chosen[:count]], atol=1e-6)
+        assert [item.text for item in found] == [texts[i] for i in chosen[:count]]
+    assert [item.prediction for item in found] == recognizer.recognize_batch([item.text for item in found])
+
+
+def test_a_sequence_is_read_once_and_then_where_it_is_needed(recognizer, monkeypatch):
+    class Texts(tuple):
+        iterated = 0
+
+        def __iter__(self):
+            Texts.iterated += 1
+            return super().__iter__()
+
+    monkeypatch.setattr("kcrf.taggers.suggestions._AT_ONCE", 7)
+    plain, read = [sentence.text for sentence in load_mini("ner").train[40:70]], []
+    assert recognizer.suggest(Texts(plain), 9, on_batch=read.append) == recognizer.suggest(plain, 9)
+    assert Texts.iterated == 1
+    assert sum(read) == sum(map(len, plain))
+
+
+def test_what_cannot_be_suggested_is_refused(recognizer):
+    for count in (0, -1, 2.5):
+        with pytest.raises(ValueError, match=f"`count` must be a positive integer. Received: {count}"):
+            recognizer.suggest(["今天"], count)
+    for method in (recognizer.suggest, recognizer.uncertainties):
+        with pytest.raises(ValueError, match="`strategy` must be one of token-entropy, .* Received: 'entropy'"):
+            method(["今天"], strategy="entropy")
+        with pytest.raises(TypeError, match="`texts` must be a list"):
+            method("今天")
+    assert recognizer.suggest([]) == recognizer.suggest(["", "\t"]) == []
+
+
+def test_parts_of_a_text_to_segment_are_added():
+    """White space separates parts, each with its own chain; no word ends within a run of Latin letters."""
+    segmenter = WordSegmenter()
+    parts = ["北京大学生", "前来应聘"]
+    for strategy, (_, is_mean) in STRATEGIES.items():
+        whole, *single = segmenter.uncertainties([" ".join(parts), *parts], strategy)
+        expected = sum(score * (len(part) if is_mean else 1) for score, part in zip(single, parts))
+        assert whole == pytest.approx(expected / (sum(map(len, parts)) if is_mean else 1))
+        assert segmenter.uncertainties(["Python"], strategy)[0] == pytest.approx(0, abs=1e-6)
+    (found,) = segmenter.suggest(["", "北京 大学生"])
+    assert (found.index, found.prediction) == (1, segmenter.segment("北京 大学生"))
+
+
+def test_tokens(tmp_path):
+    sentences = [tagged_sentence(["Kim", "slept"], ["N", "V"]), tagged_sentence(["Ada", "saw", "Kim"], ["N", "V", "N"])]
+    settings = Settings(task="pos", encoder="linear", epochs=2)
+    train_tagger(settings, sentences * 4, sentences, out=tmp_path / "pos")
+    tagger, texts = TokenTagger(tmp_path / "pos"), [["Ada", "slept"], ["a", "b", "c"], ["Kim"]]
+    scores = tagger.uncertainties(texts)
+    found = tagger.suggest(texts, 2, labeled=["Kim"])
+    assert [item.index for item in found] == sorted([0, 1], key=lambda i: -scores[i])
+    assert [item.prediction for item in found] == [tagger.tag(texts[item.index]) for item in found]
+
+
+class Labels:
+    """A classifier whose first character decides the probabilities."""
+
+    def __init__(self, labels=("neg", "pos")):
+        self.labels, self.pairs = labels, False
+
+    def probabilities(self, texts, batch_size, on_batch):
+        return np.array([[p, 1 - p] for p in (int(text[0]) / 10 for text, _ in texts)])
+
+    def classify(self, texts, batch_size, on_batch):
+        return [Classification("neg" if text[0] > "5" else "pos", 1.0) for text, _ in texts]
+
+
+def test_labels_of_texts():
+    classifier = TextClassifier.__new__(TextClassifier)
+    classifier._classifier, classifier.labels, classifier.pairs = Labels(), ("neg", "pos"), False
+    found = classifier.suggest(["9 一", "4 二", "7 三", "8 四"], 3)
+    assert [(item.index, item.prediction.label) for item in found] == [(1, "pos"), (2, "neg"), (3, "neg")]
+    assert found[0].score == pytest.approx(entropy([0.4, 0.6]))
+
+
+def test_numbers_have_no_probabilities():
+    from kcrf.runs import DataFacts
+    from kcrf.taggers.classifier import Classifier
+
+    class Data:
+        labels, max_length = (), 8
+
+    classifier = TextClassifier.__new__(TextClassifier)
+    classifier._classifier = Classifier(None, None, Data, DataFacts())
+    classifier.labels, classifier.pairs = (), False
+    with pytest.raises(ValueError, match="needs a model with probabilities. Received: a model that predicts numbers"):
+        classifier.suggest(["一"])
