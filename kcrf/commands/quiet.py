@@ -40,7 +40,7 @@ def quiet_import():
 
 
 class _DynamoLater(ModuleType):
-    """In place of `torch._dynamo`: Keras imports the compiler of torch for one decorator, which only `torch.compile` reads.
+    """In place of `torch._dynamo`: Keras imports torch's compiler for one decorator, which only `torch.compile` reads.
 
     Any other use, also of a submodule, imports the compiler itself.
     """

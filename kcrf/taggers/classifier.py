@@ -203,7 +203,7 @@ class TextClassifier(Suggester[Classification]):
     ) -> np.ndarray:
         """How uncertain the model is about each text, an array; the arguments are as for `suggest`.
 
-        The entropy is that of the labels, for both strategies that are named after it.
+        The entropy is that of the labels, for all strategies that are named after it.
         """
         checked = [self._checked(text) for text in as_list(texts, "suggest")]
         return label_uncertainties(strategy, self._classifier.probabilities(checked, batch_size, on_batch))

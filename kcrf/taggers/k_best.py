@@ -1,10 +1,11 @@
 """The k best tag sequences of a text, from the best ones of its windows. Needs NumPy only."""
 
 from itertools import chain
+from math import exp, inf, log
 
 import numpy as np
 
-__all__ = ["best_of_window", "best_sequences", "join_windows"]
+__all__ = ["best_of_window", "best_sequences", "join_parts", "join_windows"]
 
 _IMPOSSIBLE = -5e8  # a score below this contains one that is forbidden
 
@@ -44,6 +45,20 @@ def join_windows(windows, k):
         longer = [(score + addend, (before, tags)) for score, before in beams for tags, addend in ways.items()]
         beams = sorted(longer, key=lambda beam: -beam[0])[:k]
     return [(_tags_of(link), score) for score, link in beams]
+
+
+def join_parts(parts, analyses_of_parts, k):
+    """The k best `(words, probability)` of a text, from those of its parts, which are independent of each other."""
+    ways = [
+        {_words_at(part, spans): log(p) if p else -inf for spans, p in analyses}
+        for part, analyses in zip(parts, analyses_of_parts, strict=True)
+    ]
+    return [(words, exp(score)) for words, score in join_windows(ways, k)]
+
+
+def _words_at(part, spans):
+    """The words at spans `(start, end)`, a tuple; those with their classes at spans `(start, end, class)`."""
+    return tuple((part[start:end], *label) if label else part[start:end] for start, end, *label in spans)
 
 
 def _tags_of(link):

@@ -73,9 +73,11 @@ class Suggester(Generic[Result]):
                 texts when they are needed: it is iterated once, and then indexed.
             count: How many texts to suggest. Defaults to 100.
             strategy: The measure of uncertainty (Settles and Craven, 2008, "An Analysis of Active Learning Strategies
-                for Sequence Labeling Tasks"). "token-entropy": the mean entropy of the tags. "sequence-entropy": the
-                entropy of the tag sequences, which prefers long texts. "least-confidence": minus the log probability
-                of the best tag sequence. Defaults to "token-entropy".
+                for Sequence Labeling Tasks"). "mean-entropy": the entropy of the tag sequences, divided by the number
+                of tokens. "token-entropy": the mean entropy of the tags, without regard to their neighbors.
+                "sequence-entropy": the entropy of the tag sequences, which prefers long texts. "least-confidence":
+                minus the log probability of the best tag sequence, which prefers long texts as well. Defaults to
+                "mean-entropy".
             labeled: Iterable of strings: the texts that are labeled, such as those of the training set. Defaults to no
                 texts.
             batch_size: Number of windows of up to 128 positions per batch. Defaults to 64.

@@ -7,7 +7,7 @@ import numpy as np
 
 from kcrf.corpora import Sentence, join_tokens
 
-__all__ = ["TextInput", "as_list", "as_text_input", "one_per_text"]
+__all__ = ["TextInput", "as_list", "as_text_input", "checked_strings", "one_per_text"]
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,14 @@ def as_text_input(item):
     if not all(isinstance(token, str) and token for token in tokens):
         raise ValueError(f"Tokens must be strings, and not empty. Received: {str(tokens)[:80]}")
     return TextInput(*join_tokens(tokens), True)
+
+
+def checked_strings(texts):
+    """The texts, all of them strings."""
+    for text in texts:
+        if not isinstance(text, str):
+            raise TypeError(f"texts must be strings. Received: {text!r}"[:200])
+    return texts
 
 
 def one_per_text(spans, texts):

@@ -43,11 +43,12 @@ def best_path_surprisals(network: TaggingNetwork, scores: Any, windows: Windows)
 
 # By name: the measure of a window, and whether the sum over the windows of a text is divided by its units.
 STRATEGIES: dict[str, tuple[Callable[[TaggingNetwork, Any, Windows], np.ndarray], bool]] = {
+    "mean-entropy": (path_entropies, True),
     "token-entropy": (tag_entropies, True),
     "sequence-entropy": (path_entropies, False),
     "least-confidence": (best_path_surprisals, False),
 }
-DEFAULT_STRATEGY = "token-entropy"
+DEFAULT_STRATEGY = "mean-entropy"
 
 
 def measure_of(strategy: str) -> Callable[[TaggingNetwork, Any, Windows], np.ndarray]:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain, islice
-from math import exp, inf, log
 from os import PathLike
 from typing import Any, Literal, overload
 
@@ -12,14 +11,14 @@ import numpy as np
 from kcrf.readers.padding import check_batch_size
 from kcrf.taggers.built_in_model import built_in_segmenter
 from kcrf.taggers.decoding import ignore
-from kcrf.taggers.k_best import join_windows
+from kcrf.taggers.k_best import join_parts
 from kcrf.taggers.k_best_tagger import KBestTagger, warn_of_confidence
 from kcrf.taggers.line_segmenter import LineSegmenter
 from kcrf.taggers.linear_networks import LinearTaggingNetwork
 from kcrf.taggers.open_model import load_tagger
 from kcrf.taggers.span_constraints import SpanConstraints, check_spans, latin_runs, overlapping
 from kcrf.taggers.suggestions import Suggester
-from kcrf.taggers.text_input import as_list, one_per_text
+from kcrf.taggers.text_input import as_list, checked_strings, one_per_text
 from kcrf.taggers.uncertainty import DEFAULT_STRATEGY, measure_of, score_of, sums_of
 from kcrf.taggers.user_dictionary import ForcedWords, reader_with_words, word_counts
 
@@ -249,7 +248,7 @@ class WordSegmenter(KBestTagger[list[str]], Suggester[list[Any]]):
         if tags and not self.classes:
             raise ValueError("`tags` needs a model of `kcrf train --task cws-pos`. Received: a model without classes")
         check_batch_size(batch_size)
-        return _checked_strings(as_list(texts, method))
+        return checked_strings(as_list(texts, method))
 
     def _words(self, texts, batch_size, on_batch, confidence, spans, tags):
         """For each text its words as tuples `(word, class, probability)`, without what is not wanted."""
@@ -377,7 +376,7 @@ class WordSegmenter(KBestTagger[list[str]], Suggester[list[Any]]):
         parts_of_texts, constraints = self._parts(self._checked(texts, "k_best", tags, batch_size), spans)
         parts = list(chain.from_iterable(parts_of_texts))
         analyses = iter(self._tagger.k_best(parts, k, batch_size, on_batch, constraints, classes=tags))
-        return [_join_parts(parts_of_text, islice(analyses, len(parts_of_text)), k) for parts_of_text in parts_of_texts]
+        return [join_parts(parts_of_text, islice(analyses, len(parts_of_text)), k) for parts_of_text in parts_of_texts]
 
     def uncertainties(
         self,
@@ -387,32 +386,10 @@ class WordSegmenter(KBestTagger[list[str]], Suggester[list[Any]]):
         on_batch: Callable[[int], object] = ignore,
     ) -> np.ndarray:
         """How uncertain the model is about each text, an array; the arguments are as for `suggest`."""
-        parts_of_texts, constraints = self._parts(_checked_strings(as_list(texts, "suggest")), None)
+        parts_of_texts, constraints = self._parts(self._checked(texts, "suggest", False, batch_size), None)
         parts, counts = list(chain.from_iterable(parts_of_texts)), list(map(len, parts_of_texts))
         sums = self._tagger.uncertainties(parts, measure_of(strategy), batch_size, on_batch, constraints)
         return score_of(strategy, *(sums_of(values, counts) for values in sums))
 
     def _predictions(self, texts, batch_size):
         return self.segment_batch(texts, batch_size, tags=bool(self.classes))
-
-
-def _checked_strings(texts):
-    """The texts, all of them strings."""
-    for text in texts:
-        if not isinstance(text, str):
-            raise TypeError(f"texts must be strings. Received: {text!r}"[:200])
-    return texts
-
-
-def _join_parts(parts, analyses_of_parts, k):
-    """The k best `(words, probability)` of a text, from those of its parts, which are independent of each other."""
-    ways = [
-        {_words_at(part, spans): log(p) if p else -inf for spans, p in analyses}
-        for part, analyses in zip(parts, analyses_of_parts, strict=True)
-    ]
-    return [(words, exp(score)) for words, score in join_windows(ways, k)]
-
-
-def _words_at(part, spans):
-    """The words at spans `(start, end)`, a tuple; those with their classes at spans `(start, end, class)`."""
-    return tuple((part[start:end], *label) if label else part[start:end] for start, end, *label in spans)

@@ -75,15 +75,17 @@ def test_uncertainties_are_those_of_all_paths(scheme, temperature):
 def test_the_strategies_are_those_of_the_literature():
     totals, units = np.array([6.0, 2.0, 0.0]), np.array([3, 1, 0])
     assert score_of("token-entropy", totals, units).tolist() == [2, 2, 0]
+    assert score_of("mean-entropy", totals, units).tolist() == [2, 2, 0]
     assert score_of("sequence-entropy", totals, units).tolist() == [6, 2, 0]
     assert score_of("least-confidence", totals, units).tolist() == [6, 2, 0]
     assert {name: measure for name, (measure, _) in STRATEGIES.items()} == {
+        "mean-entropy": path_entropies,
         "token-entropy": tag_entropies,
         "sequence-entropy": path_entropies,
         "least-confidence": best_path_surprisals,
     }
     probabilities = np.array([[0.2, 0.5, 0.3], [1.0, 0.0, 0.0]])
-    for name in ("token-entropy", "sequence-entropy"):
+    for name in ("mean-entropy", "token-entropy", "sequence-entropy"):
         np.testing.assert_allclose(label_uncertainties(name, probabilities), list(map(entropy, probabilities)))
     np.testing.assert_allclose(label_uncertainties("least-confidence", probabilities), [-np.log(0.5), 0])
 
@@ -167,7 +169,7 @@ def test_what_cannot_be_suggested_is_refused(recognizer):
         with pytest.raises(ValueError, match=f"`count` must be a positive integer. Received: {count}"):
             recognizer.suggest(["今天"], count)
     for method in (recognizer.suggest, recognizer.uncertainties):
-        with pytest.raises(ValueError, match="`strategy` must be one of token-entropy, .* Received: 'entropy'"):
+        with pytest.raises(ValueError, match="`strategy` must be one of mean-entropy, .* Received: 'entropy'"):
             method(["今天"], strategy="entropy")
         with pytest.raises(TypeError, match="`texts` must be a list"):
             method("今天")
