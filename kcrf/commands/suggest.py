@@ -52,9 +52,9 @@ def _add_options(parser):
         "--strategy",
         choices=_STRATEGIES,
         default=_STRATEGIES[0],
-        help="How uncertainty is measured. mean-entropy: the entropy of the tag sequences per token. token-entropy: the "
-        "mean entropy of the tags. sequence-entropy: the entropy of the tag sequences, and least-confidence: minus the "
-        "log probability of the best one; both prefer long texts. [%(default)s]",
+        help="How uncertainty is measured. mean-entropy: the entropy of the tag sequences per token. token-entropy: "
+        "the mean entropy of the tags. sequence-entropy: the entropy of the tag sequences, and least-confidence: minus "
+        "the log probability of the best one; both prefer long texts. [%(default)s]",
     )
     add_model_options(parser)
     parser.add_argument("--out", metavar="FILE", help="Where to write; a file that does not exist. [standard output]")
