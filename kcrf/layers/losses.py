@@ -14,11 +14,11 @@ _IMPOSSIBLE = -crf.FORBIDDEN / 2  # a loss above this means that constraints or 
 class SentenceLoss(BoundToLayer, keras.losses.Loss):
     """Base of the losses: one value per sentence, and an error for labels that have no likelihood.
 
-    Labels must be integers below the number of tags. In training and evaluation by Keras (`fit`, `evaluate`), the
-    constraints of the layer must allow them, too. A `ValueError` names the first sentence of the batch that breaks
-    this. TensorFlow's graphs raise their own `InvalidArgumentError` with the same text, JAX a `JaxRuntimeError`. XLA on
-    TensorFlow (`jit_compile`, by default "auto") cannot raise: there the loss of the sentence is NaN, so that the loss
-    of the epoch is NaN, and the sentence has no gradient.
+    Labels must be integers below the number of tags, or one-hot. In training and evaluation by Keras (`fit`,
+    `evaluate`), the constraints of the layer must allow them, too. A `ValueError` names the first sentence of the
+    batch that breaks this. TensorFlow's graphs raise their own `InvalidArgumentError` with the same text, JAX a
+    `JaxRuntimeError`. XLA on TensorFlow (`jit_compile`, by default "auto") cannot raise: there the loss of the
+    sentence is NaN, so that the loss of the epoch is NaN, and the sentence has no gradient.
     """
 
     def __init__(self, layer=None, name=None, reduction="sum_over_batch_size", key=None):
@@ -61,14 +61,10 @@ class SentenceLoss(BoundToLayer, keras.losses.Loss):
     def _losses(self, y_true, y_pred):
         y_pred = ops.convert_to_tensor(y_pred)
         y_true, tags = self._read(y_true, y_pred)
-        wrong = tags >= y_pred.shape[-1]  # (batch, time)
-        if "float" in str(y_true.dtype) and len(y_true.shape) == 2:
-            wrong = wrong | (y_true != ops.floor(y_true))  # NaN is not equal to itself
-        wrong = wrong & real_positions(y_pred)
+        wrong = self._wrong(y_true, tags, y_pred) & real_positions(y_pred)  # (batch, time)
         raise_if(
             ops.any(wrong),
-            f"Labels must be integers below {y_pred.shape[-1]}, the number of tags, or negative if they are unknown. "
-            "Received: label {} in sentence {}, position {} of the batch",
+            self._requirement(y_pred.shape[-1]) + "label {} in sentence {}, position {} of the batch",
             *_first_label(wrong, y_true if len(y_true.shape) == 2 else tags),
         )
         losses = self._sentence_losses(ops.where(wrong, -1, tags), y_pred)
@@ -78,6 +74,18 @@ class SentenceLoss(BoundToLayer, keras.losses.Loss):
         """The labels as a tensor, `(batch, time)` where they are sparse, and as tags `(batch, time)` int32."""
         y_true = sparse_labels(y_true, y_pred)
         return y_true, ops.cast(y_true, "int32")
+
+    def _wrong(self, y_true, tags, y_pred):
+        """Where labels are none, `(batch, time)`."""
+        wrong = tags >= y_pred.shape[-1]
+        if "float" in str(y_true.dtype):
+            wrong = wrong | (y_true != ops.floor(y_true))  # NaN is not equal to itself
+        return wrong
+
+    def _requirement(self, number):
+        return (
+            f"Labels must be integers below {number}, the number of tags, or negative if they are unknown. Received: "
+        )
 
     def _sentence_losses(self, tags, y_pred):
         return -crf.log_likelihood(self._layer().chain(y_pred), tags)
@@ -110,3 +118,14 @@ class DenseLoss(SentenceLoss):
     def _read(self, y_true, y_pred):
         y_true = one_hot_labels(y_true, y_pred)
         return y_true, tags_of_one_hot(y_true)
+
+    def _wrong(self, y_true, tags, y_pred):
+        positive = y_true > 0
+        soft = ops.any((positive & (y_true != 1)) | (y_true != y_true), axis=-1)
+        return soft | (ops.sum(ops.cast(positive, "int32"), axis=-1) > 1)
+
+    def _requirement(self, number):
+        return (
+            "One-hot labels must be 1 for one tag at most and 0 for all others: the loss takes no soft labels, such as "
+            "label smoothing makes. Received: more than "
+        )

@@ -185,6 +185,22 @@ def test_masked_labels_may_be_anything_and_the_probability_of_forbidden_ones_is_
         layer.sparse_loss(np.where(np.arange(6) == 1, 9, tags), y_pred)
 
 
+@pytest.mark.parametrize("how", ["smoothed", "two tags", "NaN"])
+def test_labels_that_are_not_one_hot_are_refused_and_masked_ones_are_not_read(how):
+    model, layer = crf_model()
+    labels = np.eye(4, dtype="float32")[TAGS]
+    expected = numpy(layer.dense_loss(labels, model.predict(WORDS, verbose=0)))
+    words = np.where(np.arange(6) < 4, WORDS, 0)
+    changed = labels.copy()
+    changed[5, 4] = {"smoothed": changed[5, 4] * 0.9 + 0.025, "two tags": [1, 1, 0, 0], "NaN": np.nan}[how]
+    with pytest.raises(ValueError, match="one tag at most.* Received: more than label .* in sentence 5, position 4"):
+        layer.dense_loss(changed, model.predict(WORDS, verbose=0))
+    y_pred = model.predict(words, verbose=0)
+    assert_allclose(numpy(layer.dense_loss(changed, y_pred)), numpy(layer.dense_loss(labels, y_pred)))
+    unknown = np.where(np.arange(6)[:, None] == 4, -1, labels)  # a row without a 1
+    assert (numpy(layer.dense_loss(unknown, model.predict(WORDS, verbose=0))) <= expected + 1e-4).all()
+
+
 # Other mistakes
 
 
