@@ -8,6 +8,8 @@ from kcrf.commands.quiet import quiet_import
 
 __all__ = ["add_train", "read_part"]
 
+_MANY_TOKENS = 200  # of one sentence: the file probably has no empty lines
+
 
 def add_train(commands):
     """Adds `kcrf train`."""
@@ -165,7 +167,9 @@ def _read_parts(settings, sources):
         sources[name] and read_part(settings.task, sources, name) for name in ("train", "valid", "test")
     )
     if valid is None and len(train) < 2:
-        raise ValueError(f"{sources['train']}: one sentence, so none can be held out. Received: no --valid FILE")
+        count = len(getattr(train[0], "tokens", ()))
+        ends = f" of {count:,} tokens (an empty line ends a sentence)" if count >= _MANY_TOKENS else ""
+        raise ValueError(f"{sources['train']}: one sentence{ends}, so none can be held out. Received: no --valid FILE")
     _note_training_texts(settings.task, train, {"valid": valid, "test": test})
     if valid is None:
         train, valid = task_of(settings.task).hold_out(train, settings.seed)

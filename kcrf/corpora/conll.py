@@ -8,6 +8,7 @@ from os import PathLike
 from typing import NamedTuple
 
 from kcrf.corpora.lines import read_corpus_lines
+from kcrf.corpora.other_columns import check_not_segmented, other_column
 from kcrf.corpora.segmented import ENTITY_TAG
 from kcrf.corpora.sentences import Sentence
 from kcrf.corpora.unknown_tags import UNKNOWN, known_runs, unknown_parts
@@ -93,7 +94,7 @@ def read_conll(
 def _read_rows(path, lines, column, repair):
     """The sentences of a CoNLL file, each a list of (line number, token, tag)."""
     rows = [columns_of(line) for line in lines]
-    _check_not_segmented(path, rows)
+    check_not_segmented(path, rows)
     token, width = token_column(rows), max(2, width_of(rows))
     if isinstance(column, str) or column not in range(-width, width) or column % width in (0, token):
         raise ValueError(
@@ -116,7 +117,7 @@ def _read_rows(path, lines, column, repair):
         if not known and not repair:
             raise ValueError(
                 f"{path}:{number}: needs O or a tag like B-PER, with one of BIESMLU. "
-                f"Received: {tag!r}{_other_column(rows, column % width)}"
+                f"Received: {tag!r}{other_column(rows, column % width)}"
             )
         if columns[token:] and columns[token]:
             sentences[-1].append((number, columns[token], tag if known else "O"))
@@ -145,34 +146,6 @@ def token_column(rows):
         else:
             last, counted = int(columns[0]), counted + 1
     return int(counted > 1)
-
-
-def _other_column(rows, column):
-    """Where the tags are, for the end of a message, if they are all in another column or behind commas."""
-    rows = [columns for columns in rows if columns and columns[0] != "#"]
-    if all("," in "".join(columns) for columns in rows):
-        return "; tabs or spaces must separate the columns, not commas"
-    width = min(map(len, rows))
-    values = {i: {columns[i] for columns in rows} for i in range(width) if i != column}
-    other = next((i for i in values if values[i] != {"O"} and all(map(ENTITY_TAG.fullmatch, values[i]))), None)
-    if other is None:
-        return ""
-    return (
-        "; the tags are in the first column, where the tokens must be" if not other else f"; `column={other}` has tags"
-    )
-
-
-def _check_not_segmented(path, rows):
-    """Refuses sentences of words: lines of many lengths in which no word is a tag."""
-    rows = [columns for columns in rows if columns and columns[0] != "#"]
-    most_common = max(Counter(map(len, rows)).values(), default=0)
-    if most_common > len(rows) / 2 and len(rows) > 1 or max(map(len, rows), default=0) < 3:
-        return
-    if not any(ENTITY_TAG.fullmatch(word) for columns in rows for word in columns[1:]):
-        raise ValueError(
-            f"{path}: needs a token and its tag on a line. Received: what looks like sentences of words, which "
-            "--task cws and `kcrf.corpora.read_segmented` read"
-        )
 
 
 def columns_of(line):

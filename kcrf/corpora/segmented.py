@@ -57,7 +57,7 @@ def read_segmented(path: str | PathLike[str], strip_tags: bool = False) -> list[
         raise ValueError(
             f"{path}: needs one sentence of words per line. Received: what looks like a character and its tag per line"
         )
-    _check_not_labels(path, rows)
+    _check_not_labels(path, rows, any(not words for words in lines[: len(lines) - 1]))
     words = [word for line in sentences for word in line]
     if strip_tags:
         return [[without_class(word) for word in line] for line in lines]
@@ -92,13 +92,18 @@ def _read_json(path, lines):
     return [item["words"] for _, item in objects]
 
 
-def _check_not_labels(path, rows):
-    """Refuses texts with labels, in columns between tabs."""
+def _check_not_labels(path, rows, has_empty_lines):
+    """Refuses texts with labels, and tokens with tags, in columns between tabs."""
     labels = {cells[-1] for cells in rows}
     if all(len(cells) in (2, 3) for cells in rows) and len(rows) >= _MANY and len(labels) <= len(rows) / 5:
+        what, task, reader = (
+            ("a token and its tag per line", "pos", "tagged")
+            if has_empty_lines
+            else ("texts with a label each", "classify", "classified")
+        )
         raise ValueError(
-            f"{path}: needs one sentence of words per line. Received: what looks like texts with a label each "
-            f"({', '.join(sorted(labels)[:3])}), which --task classify and `kcrf.corpora.read_classified` read"
+            f"{path}: needs one sentence of words per line. Received: what looks like {what} "
+            f"({', '.join(sorted(labels)[:3])}), which --task {task} and `kcrf.corpora.read_{reader}` read"
         )
 
 
@@ -134,6 +139,6 @@ def _check_no_classes(path, lines, words):
         return
     number, first = next((number, line) for number, line in enumerate(lines, 1) if line)
     raise ValueError(
-        f"{path}:{number}: needs words without their classes; `strip_tags=True` removes them. "
-        f"Received: {' '.join(first[:3])}, and so {count} of {len(words)} words"
+        f"{path}:{number}: needs words without their classes; `strip_tags=True` removes them, and "
+        f"--task cws-pos learns them. Received: {' '.join(first[:3])}, and so {count} of {len(words)} words"
     )

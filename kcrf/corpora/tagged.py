@@ -9,6 +9,7 @@ from kcrf.corpora.annotation_tools import read_export, tokens_of, tool_of
 from kcrf.corpora.conll import columns_of, join_tokens, token_column, width_of
 from kcrf.corpora.json_objects import begins_json, json_objects
 from kcrf.corpora.lines import read_corpus_lines
+from kcrf.corpora.other_columns import check_classes, check_not_segmented
 from kcrf.corpora.segmented import is_conllu
 from kcrf.corpora.sentences import Sentence
 from kcrf.corpora.unknown_tags import UNKNOWN
@@ -202,6 +203,7 @@ def _column_rows(path, lines, column):
     if isinstance(column, str):
         raise ValueError(f"{path}: `column` must be a number for files other than CoNLL-U. Received: {column}")
     rows = list(map(columns_of, lines))
+    check_not_segmented(path, rows)
     token, width = token_column(rows), width_of(rows)
     if width < 2 or column not in range(-width, width) or column % width in (0, token):
         raise ValueError(
@@ -217,6 +219,8 @@ def _column_rows(path, lines, column):
             raise ValueError(f"{path}:{number}: needs {width} columns, as most lines have. Received: {line[:80]!r}")
         elif not is_comment:
             sentences.add(number, columns[token], columns[column])
+    tokens, tags = ([x for sentence in sentences.end() for x in sentence[part]] for part in (1, 2))
+    check_classes(path, tokens, tags, width - token == 2)
     return sentences.end()
 
 

@@ -110,7 +110,7 @@ def _check_linear(values):
         return
     if TASKS[values["task"]].output != "tags":
         received = {name: values[name] for name in ("encoder", "task")}
-        raise SettingError("encoder", "tags words or entities: needs {task:'cws'} or {task:'ner'}", received)
+        raise SettingError("encoder", "must be neural, or none, for {task:'classify'}", received)
     for name, needed in (("ngrams", True), ("head", "crf")):
         if values[name] != needed:
             received = {name: values[name], "encoder": "linear"}

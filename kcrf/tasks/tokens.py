@@ -5,8 +5,10 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from kcrf.corpora import Sentence, read_lines, read_tagged, tagged_sentence
+from kcrf.corpora.segmented import ENTITY_TAG
 from kcrf.corpora.tagged import tagged_lines, tags_of_tokens
 from kcrf.metrics import token_scores
+from kcrf.progress_bars import print_note
 from kcrf.tasks.facts import DataFacts
 from kcrf.tasks.mismatch import check_same_texts
 from kcrf.tasks.tagging import TaggingTask, types_of
@@ -53,8 +55,12 @@ class TokenTagging(TaggingTask):
         return [text if isinstance(text, Sentence) else sentence_of_tokens(text) for text in texts]
 
     def facts(self, user: Any, parts: Mapping[str, list[Any]]) -> DataFacts:
-        """The classes of the training set; notes classes of other parts that it lacks."""
-        return DataFacts(types=types_of(user, parts, "tags"), units="words", metric="accuracy")
+        """The classes of the training set; notes classes of other parts that it lacks, and tags of entities."""
+        types = types_of(user, parts, "tags")
+        if all(map(ENTITY_TAG.fullmatch, types)) and types != ("O",):
+            shown = ", ".join(types[:3])
+            print_note(f"train: the tags look like entities ({shown}): --task ner learns and scores whole entities")
+        return DataFacts(types=types, units="words", metric="accuracy")
 
     def file_lines(self, items: list[Any]) -> list[str]:
         """A token, a tab and its tag per line."""

@@ -19,6 +19,7 @@ TRAIN = "train --out run --train"
 SENTENCES = load_mini().train[:40]
 TEXT = "".join(" ".join(words) + "\n" for words in SENTENCES)
 CONLL = "\n".join(line for sentence in load_mini("ner").train[:40] for line in conll_lines(sentence)) + "\n"
+POS = "".join("".join(f"{word}\t{'nvda'[len(word) % 4]}\n" for word in words) + "\n" for words in SENTENCES)
 REVIEWS = "".join(f"很好{i}\tgood\n不好{i}\tbad\n" for i in range(10))
 OBJECT = {"text": "李雷在上海", "entities": [{"start": 0, "end": 2, "label": "PER"}]}
 FILES = {
@@ -34,6 +35,9 @@ FILES = {
     "first_of_three.conll": "".join(f"{line}\tNN\n" if line else "\n" for line in CONLL.splitlines()),
     "noblank.conll": CONLL.replace("\n\n", "\n"),
     "reviews.tsv": REVIEWS,
+    "pos.conll": POS,
+    "pos_swapped.conll": "\n".join("\t".join(line.split("\t")[::-1]) for line in POS.split("\n")),
+    "lemmas.conll": "\n".join(f"{line}\t{line.partition(chr(9))[0]}" if line else "" for line in POS.split("\n")),
     "array.json": json.dumps([OBJECT, OBJECT]),
     "pretty.json": json.dumps([OBJECT], indent=2),
     "objects.jsonl": json.dumps(OBJECT) + "\n",
@@ -56,6 +60,20 @@ MISTAKES = [
     (f"{TRAIN} swapped.conll --task ner", "; the tags are in the first column, where the tokens must be"),
     (f"{TRAIN} first_of_three.conll --task ner", "Received: 'NN'; --column 1 has tags"),
     (f"{TRAIN} words.txt --task ner", "sentences of words, which --task cws"),
+    (f"{TRAIN} pos.conll", "what looks like a token and its tag per line (a, d, n), which --task pos and"),
+    (
+        f"{TRAIN} pos.conll --task ner",
+        "Received: 'a'; --task pos and `kcrf.corpora.read_tagged` read classes of tokens",
+    ),
+    (f"{TRAIN} words.txt --task pos", "words.txt: needs a token and its tag on a line. Received: what looks like sent"),
+    (f"{TRAIN} words.txt --task cws-pos", "words.txt: needs a token and its tag on a line. Received: what looks like"),
+    (f"{TRAIN} pos_swapped.conll --task pos", "4 different tokens; the tags are in the first column, where the tokens"),
+    (f"{TRAIN} lemmas.conll --task pos", "needs tags of few classes, such as parts of speech. Received: "),
+    (f"{TRAIN} noblank.conll --task ner", "one sentence of 740 tokens (an empty line ends a sentence), so none can"),
+    (
+        f"{TRAIN} reviews.tsv --encoder linear --task classify",
+        "--encoder must be neural, or none, for --task classify.",
+    ),
     (f"{TRAIN} words.txt —task ner", "Did you mean --task?"),
     ("train words.txt --out run", "Did you mean --train words.txt?"),
     (

@@ -1,0 +1,68 @@
+"""What columns of tokens and tags look like that are none: the tags in another column, or sentences of words."""
+
+from collections import Counter
+
+from kcrf.corpora.segmented import ENTITY_TAG
+
+__all__ = ["check_classes", "check_not_segmented", "other_column"]
+
+_MOST_EXCHANGED, _MOST_CLASSES = 20, 100  # different tags from which on a column may be that of tokens, or of lemmas
+
+
+def other_column(rows, column):
+    """Where the tags of entities are, for the end of a message, if they are not in this column.
+
+    Args:
+        rows: A list of columns for each line.
+        column: The index of the column.
+    """
+    rows = [columns for columns in rows if columns and columns[0] != "#"]
+    if all("," in "".join(columns) for columns in rows):
+        return "; tabs or spaces must separate the columns, not commas"
+    width = min(map(len, rows))
+    values = {i: {columns[i] for columns in rows} for i in range(width)}
+    other = next((i for i in values if i != column and values[i] != {"O"} and _are_of_entities(values[i])), None)
+    if other is None:
+        is_classes = column < width and not any(map(ENTITY_TAG.fullmatch, values[column]))
+        return "; --task pos and `kcrf.corpora.read_tagged` read classes of tokens" if is_classes else ""
+    return (
+        "; the tags are in the first column, where the tokens must be" if not other else f"; `column={other}` has tags"
+    )
+
+
+def _are_of_entities(values):
+    return all(map(ENTITY_TAG.fullmatch, values))
+
+
+def check_not_segmented(path, rows):
+    """Refuses sentences of words: lines of many lengths in which no word is a tag of entities."""
+    rows = [columns for columns in rows if columns and columns[0] != "#"]
+    most_common = max(Counter(map(len, rows)).values(), default=0)
+    if most_common > len(rows) / 2 and len(rows) > 1 or max(map(len, rows), default=0) < 3:
+        return
+    if not any(ENTITY_TAG.fullmatch(word) for columns in rows for word in columns[1:]):
+        raise ValueError(
+            f"{path}: needs a token and its tag on a line. Received: what looks like sentences of words, which "
+            "--task cws and `kcrf.corpora.read_segmented` read"
+        )
+
+
+def check_classes(path, tokens, tags, first_is_tag):
+    """Refuses a column of tokens, or of lemmas, in place of classes: nearly as many different ones as tokens.
+
+    Args:
+        path: The file, for the message.
+        tokens, tags: Lists of strings.
+        first_is_tag: Whether the tags may be in the column of the tokens, because there is no third one.
+    """
+    words, classes = len(set(tokens)), len(set(tags))
+    if classes > max(words, _MOST_EXCHANGED) and first_is_tag:
+        found = "the tags are in the first column, where the tokens must be"
+    elif classes > max(words / 2, _MOST_CLASSES):
+        found = "`column` chooses the column of the tags"
+    else:
+        return
+    raise ValueError(
+        f"{path}: needs tags of few classes, such as parts of speech. Received: {classes:,} different tags for "
+        f"{words:,} different tokens; {found}"
+    )
