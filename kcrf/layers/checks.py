@@ -25,6 +25,7 @@ __all__ = [
     "warn_of_unused_scores",
 ]
 
+_OF_SCORES = ("linear", "log_softmax", "")  # activations that a last Dense layer may have
 _SAMPLE = 1024  # sentences that are searched for padding
 _WARNED = weakref.WeakKeyDictionary()  # layer -> the subjects of its warnings
 
@@ -129,7 +130,7 @@ def _name_of(given):
 
 
 def warn_of_inputs(layer, inputs):
-    """Warns if a symbolic tensor that a CRF layer is called on is the output of a softmax or of a recurrent layer."""
+    """Warns if the inputs of a CRF layer are outputs of a recurrent layer, of a softmax, or of a hidden Dense layer."""
     before = layer_behind(inputs)
     inner = before
     while hasattr(inner, "layer"):  # of TimeDistributed, SetLearningRate and the like
@@ -144,6 +145,14 @@ def warn_of_inputs(layer, inputs):
     activation = getattr(getattr(inner, "activation", None), "__name__", "")
     if "softmax" in (activation, type(inner).__name__.lower(), getattr(inner, "name", "").rpartition(".")[2]):
         _warn_of_emissions(layer, f"the output of the softmax `{before.name}`")
+    elif isinstance(inner, keras.layers.Dense) and activation not in _OF_SCORES:
+        _warn_once(
+            layer,
+            "activation",
+            f"`{layer.name}` needs one score of any size per tag: put `keras.layers.Dense(number_of_tags)`, without "
+            f"activation, before it; it has no kernel of its own. Received: the output of `{before.name}` with the "
+            f"activation {activation}, {inputs.shape[-1]} numbers for each position",
+        )
 
 
 def warn_of_probabilities(layer, emissions):

@@ -190,8 +190,18 @@ def test_a_mask_that_a_concatenation_loses_is_named():
 
 
 @pytest.mark.once
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+def test_a_hidden_layer_in_place_of_scores_is_named(activation):
+    hidden = keras.layers.Dense(50, activation=activation)
+    for scores in (hidden, keras.layers.TimeDistributed(hidden)):  # keras-contrib's CRF(units) has a kernel
+        expected = rf"one score .* Received: the output of `{scores.name}` with the activation {activation}, 50"
+        with pytest.warns(UserWarning, match=expected):
+            tagger(ConditionalRandomField(name="CRF"), scores=scores)
+
+
+@pytest.mark.once
 def test_other_activations_before_the_crf_are_taken():
-    for activation in (None, "linear", "relu", "log_softmax"):
+    for activation in (None, "linear", "log_softmax"):
         if activation != "log_softmax" or hasattr(keras.activations, activation):
             tagger(ConditionalRandomField(), scores=keras.layers.Dense(4, activation=activation))
     tagger(MaximumEntropyMarkovModel(), scores=SetLearningRate(keras.layers.Dense(4), 10))
