@@ -200,10 +200,11 @@ class TrainingConfig:
     )
     patience: int | None = option(
         None,
-        "Stop after this many epochs without a better score on the validation set.",
+        "Stop after this many epochs without a better score on the validation set. Epochs before the first one that "
+        "finds anything do not count.",
         "training",
         range=POSITIVE,
-        none="never; if the epochs are chosen by the size of the data: 5 epochs and 200 steps",
+        none="never; if the epochs are chosen by the size of the data: 5 epochs and 200 steps, at most 10 epochs",
     )
     batch_size: int | None = option(
         {"scratch": None, "bert": 32},

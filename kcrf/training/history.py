@@ -8,7 +8,8 @@ class TrainingHistory:
 
     Args:
         epochs: How many epochs the run has at most.
-        patience: After how many epochs without a better one it stops, or None: never. Defaults to None.
+        patience: After how many epochs without a better one it stops, or None: never. It waits for the first epoch that
+            finds anything. Defaults to None.
         score: The number of a row by which epochs are compared. Defaults to "valid_f".
         least: Whether the epoch with the least score is the best one, as for a loss. Defaults to False.
 
@@ -43,14 +44,18 @@ class TrainingHistory:
         self.rows.append(record)
         if transitions is not None:
             self.transitions.append([record["epoch"], transitions])
-        found_nothing = before is not None and self._sign > 0 and not before[self._score]  # a loss of 0 is the best
+        found_nothing = before is not None and self._found_nothing(before)
         return before is None or found_nothing and record[self._score] >= 0 or record is self._best()
 
     def is_done(self):
         """Whether all epochs are over, or `patience` of them since the best one."""
         best = self._best()
-        waited = len(self.rows) - best["epoch"] if best else 0
+        waited = len(self.rows) - best["epoch"] if best and not self._found_nothing(best) else 0
         return len(self.rows) >= self._epochs or self._patience is not None and waited >= self._patience
+
+    def _found_nothing(self, record):
+        """Whether an epoch has the score 0; a loss of 0 is the best."""
+        return self._sign > 0 and not record[self._score]
 
     def seconds(self):
         """How long the epochs took."""

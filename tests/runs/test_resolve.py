@@ -72,8 +72,8 @@ def test_steps_are_rounded_up_to_epochs_and_decide_on_the_multiplier_of_the_crf(
     assert config.model.crf_lr_multiplier == pytest.approx(fast, rel=0.05)
 
 
-@pytest.mark.parametrize("windows, patience", [(100, 29), (500, 7), (1350, 5), (20_000, 5)])
-def test_patience_covers_the_updates_before_the_first_entity_is_found(windows, patience):
+@pytest.mark.parametrize("windows, patience", [(100, 10), (320, 10), (500, 7), (1350, 5), (20_000, 5)])
+def test_patience_is_that_of_some_updates_and_of_no_more_than_ten_epochs(windows, patience):
     assert run(windows).training.patience == patience
 
 

@@ -17,14 +17,14 @@ def test_a_correlation_below_0_is_worse_than_none():
 
 
 @given(scores, st.integers(1, 8), st.none() | st.integers(1, 3))
-def test_the_first_of_the_best_epochs_is_kept_and_patience_counts_from_it(values, epochs, patience):
+def test_the_first_of_the_best_epochs_is_kept_and_patience_counts_from_it_if_it_found_anything(values, epochs, patience):
     history = TrainingHistory(epochs, patience)
     for number, value in enumerate(values):
         best_before = max(values[:number], default=0.0)
         is_kept = history.add({"epoch": number + 1, "valid_f": value, "seconds": 2.0 * number})
         assert is_kept == (value > best_before or best_before == 0.0)
         first_best = values.index(max(values[: number + 1]))
-        waits_too_long = patience is not None and number - first_best >= patience
+        waits_too_long = patience is not None and number - first_best >= patience and values[first_best] > 0
         assert history.is_done() == (number + 1 >= epochs or waits_too_long)
     resumed = TrainingHistory(epochs, patience)
     resumed.set_state(history.get_state())
