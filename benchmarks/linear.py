@@ -1,12 +1,14 @@
 """F1 and processor time of models from scratch next to python-crfsuite: linear, wide and deep, without n-grams.
 
     python benchmarks/linear.py --data FOLDER --work runs/linear [--corpora pku ...] [--sizes 100 ...] [--seeds 0 1 2]
+    python benchmarks/linear.py --table
 
 FOLDER has cws/pfr199801, cws/sighan2005, cws/ud_gsd, ner/people_daily, ner/weibo and ner/wnut17. Models are trained
 on the first sentences of the training set; the validation set, the corpus' own or a tenth, is no larger. CRFsuite
 (python-crfsuite, L1 0.1, L2 0.01, until it converges) gets the same n-grams without the lexicon; the validation set is
-added to none. jieba, where it is installed, has its own dictionary, of another standard. Processor seconds are those
-of training, with the features. Results are kept in benchmarks/linear.json, so an interrupted benchmark goes on.
+added to none. L-BFGS, which trains the small linear models, and CRFsuite have no seed: one run is enough. jieba, where
+it is installed, has its own dictionary, of another standard. Processor seconds are those of training, with the
+features. Results are kept in benchmarks/linear.json, so an interrupted benchmark goes on.
 """
 
 import argparse
@@ -18,6 +20,7 @@ import tempfile
 import time
 from functools import partial
 from pathlib import Path
+from statistics import median
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
 from results import kept
@@ -39,13 +42,18 @@ CORPORA = ("pku", "gsd", *PARTS)
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", required=True, type=Path)
-    parser.add_argument("--work", required=True, type=Path, help="the folder of the run folders")
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--work", type=Path, help="the folder of the run folders")
     parser.add_argument("--corpora", nargs="+", choices=CORPORA, default=CORPORA)
     parser.add_argument("--systems", nargs="+", choices=(*SYSTEMS, *OTHERS), default=(*SYSTEMS, *OTHERS))
     parser.add_argument("--sizes", nargs="+", type=int, default=[100, 300, 1000, 0], help="sentences; 0 for all")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    parser.add_argument("--table", action="store_true", help="print the results that are kept")
     options = parser.parse_args()
+    if options.table:
+        return print(table(json.loads(RESULTS.read_text(encoding="utf-8"))))
+    if options.data is None or options.work is None:
+        parser.error("needs --data FOLDER and --work FOLDER, or --table")
     for corpus in options.corpora:
         parts = read_parts(options.data, corpus)
         for size in options.sizes:
@@ -188,6 +196,35 @@ def features(text, units, by_words):
         [f"{name}={'_'.join(rows[i + place.offset][place.column] for place in places)}" for name, places in templates]
         for i in range(2, len(rows) - 2)
     ]
+
+
+def table(results):
+    """The medians of the seeds in Markdown: F1, recall of OOV words, and processor seconds of training."""
+    cells = {}
+    for key, result in results.items():
+        corpus, size, system, _ = key.split(", ")
+        if result is not None:
+            cells.setdefault((corpus, size), {}).setdefault(system, []).append(result)
+    systems = (*SYSTEMS, "crfsuite")
+    lines = [f"| corpus | sentences | {' | '.join(systems)} |", "|---|---|" + "---|" * len(systems)]
+    for corpus, size in sorted(cells, key=lambda c: (CORPORA.index(c[0]), c[1] == "all", len(c[1]), c[1])):
+        row = cells[corpus, size]
+        lines.append(f"| {corpus} | {size} | {' | '.join(in_words(row.get(system, [])) for system in systems)} |")
+    return "\n".join(lines)
+
+
+def in_words(results):
+    """One cell of the table."""
+    if not results:
+        return ""
+    medians = {
+        name: median(result[name] for result in results)
+        for name in ("f", "oov_recall", "processor_seconds")
+        if name in results[0]
+    }
+    recall = f" ({medians['oov_recall']:.3f})" if "oov_recall" in medians else ""
+    seeds = f", {len(results)} seeds" if len(results) > 1 else ""
+    return f"{medians['f']:.3f}{recall}, {medians['processor_seconds']:.0f} s{seeds}"
 
 
 if __name__ == "__main__":

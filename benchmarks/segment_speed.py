@@ -1,14 +1,17 @@
 """Characters a second of word segmenters, their F1, time to the first output and memory, each in its own process.
 
     python benchmarks/segment_speed.py --run runs/pku --student runs/small --test pku_test_gold.utf8 [--threads 1 2]
+    python benchmarks/segment_speed.py --linear runs/linear --test pku_test_gold.utf8 --threads 1 \\
+        --only linear "linear, lines" "linear, command" jieba pkuseg --pkuseg pkuseg-0.0.25/pkuseg/models/default
 
 The runs are of `kcrf train --task cws`; both are exported first, which needs TensorFlow. Every segmenter cuts all
 texts of the test part once to warm up and then --rounds times; the fastest round counts. "one by one" calls `predict`
 with one sentence, as the examples of bert4keras do, and decodes it by itself; it cuts 200 sentences. "command" is
 `kcrf segment --workers` with a worker for each core, which cuts the texts 20 times over; its time includes the start.
-jieba has its own dictionary, of another standard. pkuseg is the package spacy-pkuseg, with the model in a folder
-that --pkuseg names: the source distribution of pkuseg 0.0.25 has one, pkuseg/models/default. Prints a table in
-Markdown; --json FILE keeps the figures.
+jieba has its own dictionary, of another standard. "linear" is a linear model, without --linear the ready-made one;
+"lines" are strings with spaces in place of lists of words. On one core, seconds are those of the processor, which other
+programs disturb less. pkuseg is the package spacy-pkuseg, with the model in a folder that --pkuseg names: the source
+distribution of pkuseg 0.0.25 has one, pkuseg/models/default. Prints a table in Markdown; --json FILE keeps the figures.
 """
 
 import argparse
@@ -22,8 +25,9 @@ import time
 from pathlib import Path
 
 ONE_BY_ONE = {f"one by one, {backend}": backend for backend in ("tensorflow", "torch")}
-COMMANDS = {f"{kind}, command": kind for kind in ("onnx int8", "student int8")}
-KINDS = ("torch", "jax", "tensorflow", *ONE_BY_ONE, "onnx", "onnx int8", "student", "student int8", *COMMANDS)
+COMMANDS = {f"{kind}, command": kind for kind in ("onnx int8", "student int8", "linear")}
+LINEAR = ("linear", "linear, lines")
+KINDS = ("torch", "jax", "tensorflow", *ONE_BY_ONE, "onnx", "onnx int8", "student", "student int8", *LINEAR, *COMMANDS)
 OTHERS = ("jieba", "pkuseg")
 BACKENDS = {**ONE_BY_ONE, "student": "torch"}
 FEW = 200  # sentences, one by one
@@ -34,6 +38,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--run", type=Path)
     parser.add_argument("--student", type=Path)
+    parser.add_argument("--linear", type=Path, help="a linear model. [the ready-made one]")
     parser.add_argument("--test", type=Path, required=True)
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--rounds", type=int, default=3)
@@ -62,6 +67,7 @@ def exported(options, folder):
     """The model of each kind; what is exported is in a folder."""
     models = {kind: options.run for kind in KINDS} | {
         "student": options.student,
+        **dict.fromkeys([*LINEAR, "linear, command"], options.linear or "-"),
         "jieba": "-",
         "pkuseg": options.pkuseg,
     }
@@ -99,16 +105,24 @@ def by_command(kind, threads, models, options):
     with tempfile.TemporaryDirectory() as folder:
         text, out = Path(folder) / "text.txt", Path(folder) / "words.txt"
         text.write_text("".join("".join(words) + "\n" for words in gold * TIMES), encoding="utf-8")
-        command = [sys.executable, "-m", "kcrf", "segment", "--model", models[kind], text, "--out", out]
-        command = on_cores(threads, [*command, "--workers", threads, "--no-keep-latin"])
+        model = [] if models[kind] == "-" else ["--model", models[kind]]
+        command = [sys.executable, "-m", "kcrf", "segment", *model, text, "--out", out]
+        command = on_cores(threads, [*command, "--overwrite", "--workers", threads, "--no-keep-latin"])
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         seconds = []
         for _ in range(options.rounds):
-            began = time.perf_counter()
+            began = clock_of_children(threads)()
             subprocess.run(command, env=environment, check=True)
-            seconds.append(time.perf_counter() - began)
+            seconds.append(clock_of_children(threads)() - began)
         found = [line.split() for line in out.read_text(encoding="utf-8").splitlines()]
     return figures(gold * TIMES, found, min(seconds))
+
+
+def clock_of_children(threads):
+    """A clock: of the processor on one core, of the wall on several."""
+    if threads > 1:
+        return time.perf_counter
+    return lambda: sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
 
 
 def measure(kind, model, test, rounds):
@@ -120,10 +134,12 @@ def measure(kind, model, test, rounds):
     gold = sentences_of(test)[: FEW if kind in ONE_BY_ONE else None]
     texts = ["".join(words) for words in gold]
     found, seconds = segment(texts), []
+    found = [words.split() if isinstance(words, str) else words for words in found]
+    clock = time.process_time if len(os.sched_getaffinity(0)) == 1 else time.perf_counter
     for _ in range(rounds):
-        began = time.perf_counter()
+        began = clock()
         segment(texts)
-        seconds.append(time.perf_counter() - began)
+        seconds.append(clock() - began)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {**figures(gold, found, min(seconds)), "first_output_seconds": round(first, 2), "megabytes": round(memory)}
 
@@ -148,7 +164,13 @@ def figures(gold, found, seconds):
 def by_kcrf(model):
     from kcrf.taggers import WordSegmenter
 
-    return WordSegmenter(model, keep_latin=False).segment_batch
+    return WordSegmenter(None if model == "-" else model, keep_latin=False).segment_batch
+
+
+def by_lines(model):
+    from kcrf.taggers import WordSegmenter
+
+    return WordSegmenter(None if model == "-" else model, keep_latin=False).segment_lines
 
 
 def by_jieba(_):
@@ -195,7 +217,12 @@ def one_by_one(model):
     return segment
 
 
-SEGMENTERS = {"jieba": by_jieba, "pkuseg": by_pkuseg, **dict.fromkeys(ONE_BY_ONE, one_by_one)}
+SEGMENTERS = {
+    "linear, lines": by_lines,
+    "jieba": by_jieba,
+    "pkuseg": by_pkuseg,
+    **dict.fromkeys(ONE_BY_ONE, one_by_one),
+}
 
 
 def table(rows):

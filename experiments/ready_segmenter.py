@@ -48,7 +48,7 @@ def main():
 def train_linear(options):
     from kcrf.taggers.linear_networks import export_linear
 
-    result = train(options, "linear", {"encoder": "linear"})
+    result = train(options, "linear", {"encoder": "linear", "solver": "adagrad"})
     export_linear(options.work / "linear", HERE / "model.npz")
     return {**result, **measure(options, HERE / "model.npz")}
 
