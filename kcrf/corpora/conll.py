@@ -8,7 +8,7 @@ from os import PathLike
 from typing import NamedTuple
 
 from kcrf.corpora.lines import read_corpus_lines
-from kcrf.corpora.other_columns import check_not_segmented, other_column
+from kcrf.corpora.other_columns import check_not_segmented, check_one_tag, other_column
 from kcrf.corpora.segmented import ENTITY_TAG
 from kcrf.corpora.sentences import Sentence
 from kcrf.corpora.unknown_tags import UNKNOWN, known_runs, unknown_parts
@@ -120,6 +120,7 @@ def _read_rows(path, lines, column, repair):
                 f"Received: {tag!r}{other_column(rows, column % width)}"
             )
         if columns[token:] and columns[token]:
+            check_one_tag(path, number, columns[token], tag)
             sentences[-1].append((number, columns[token], tag if known else "O"))
     sentences = [rows for rows in sentences if rows]
     if not sentences:

@@ -1,11 +1,15 @@
 """What columns of tokens and tags look like that are none: the tags in another column, or sentences of words."""
 
+import re
 from collections import Counter
 
 from kcrf.corpora.segmented import ENTITY_TAG
 
-__all__ = ["check_classes", "check_not_segmented", "other_column"]
+__all__ = ["check_classes", "check_not_segmented", "check_one_tag", "other_column"]
 
+_CLASS = re.compile(r"[A-Za-z][A-Za-z0-9]*(-[A-Za-z0-9]+)*[$]?|[^\w\s()]+|-[LR]RB-")  # NN, n, PRP$, v-aux, ``
+_BMESO = set("BMESIO")
+_JSON_ARRAY = re.compile(r'\s*\[\s*[\["]')
 _MOST_EXCHANGED, _MOST_CLASSES = 20, 100  # different tags from which on a column may be that of tokens, or of lemmas
 
 
@@ -23,7 +27,10 @@ def other_column(rows, column):
     values = {i: {columns[i] for columns in rows} for i in range(width)}
     other = next((i for i in values if i != column and values[i] != {"O"} and _are_of_entities(values[i])), None)
     if other is None:
-        is_classes = column < width and not any(map(ENTITY_TAG.fullmatch, values[column]))
+        found = values.get(column, set())
+        is_classes = (
+            all(map(_CLASS.fullmatch, found)) and not any(map(ENTITY_TAG.fullmatch, found)) and not found <= _BMESO
+        )
         return "; --task pos and `kcrf.corpora.read_tagged` read classes of tokens" if is_classes else ""
     return (
         "; the tags are in the first column, where the tokens must be" if not other else f"; `column={other}` has tags"
@@ -40,10 +47,27 @@ def check_not_segmented(path, rows):
     most_common = max(Counter(map(len, rows)).values(), default=0)
     if most_common > len(rows) / 2 and len(rows) > 1 or max(map(len, rows), default=0) < 3:
         return
+    if _JSON_ARRAY.match(" ".join(rows[0])):
+        raise ValueError(f"{path}: needs columns, or JSON objects. Received: JSON arrays")
     if not any(ENTITY_TAG.fullmatch(word) for columns in rows for word in columns[1:]):
         raise ValueError(
             f"{path}: needs a token and its tag on a line. Received: what looks like sentences of words, which "
             "--task cws and `kcrf.corpora.read_segmented` read"
+        )
+
+
+def check_one_tag(path, number, token, tag):
+    """Refuses the tags of a whole sentence in place of the tag of a token.
+
+    Args:
+        path, number: The file and the line, for the message.
+        token, tag: The columns of the line, strings.
+    """
+    tags = tag.split()
+    if len(tags) > 1 and (_are_of_entities(tags) or len(tags) == len(token.split())):
+        raise ValueError(
+            f"{path}:{number}: needs one token and its tag on a line. Received: {len(tags)} tags, {tag[:40]!r}, for "
+            f"{token[:20]!r}"
         )
 
 

@@ -9,7 +9,7 @@ from kcrf.corpora.annotation_tools import read_export, tokens_of, tool_of
 from kcrf.corpora.conll import columns_of, join_tokens, token_column, width_of
 from kcrf.corpora.json_objects import begins_json, json_objects
 from kcrf.corpora.lines import read_corpus_lines
-from kcrf.corpora.other_columns import check_classes, check_not_segmented
+from kcrf.corpora.other_columns import check_classes, check_not_segmented, check_one_tag
 from kcrf.corpora.segmented import is_conllu
 from kcrf.corpora.sentences import Sentence
 from kcrf.corpora.unknown_tags import UNKNOWN
@@ -218,6 +218,7 @@ def _column_rows(path, lines, column):
         elif len(columns) != width and not is_comment:
             raise ValueError(f"{path}:{number}: needs {width} columns, as most lines have. Received: {line[:80]!r}")
         elif not is_comment:
+            check_one_tag(path, number, columns[token], columns[column])
             sentences.add(number, columns[token], columns[column])
     tokens, tags = ([x for sentence in sentences.end() for x in sentence[part]] for part in (1, 2))
     check_classes(path, tokens, tags, width - token == 2)

@@ -6,7 +6,15 @@ import zipfile
 
 import pytest
 
-from kcrf.corpora import load_mini, read_conll, read_conll_tokens, read_entities, read_lines, read_segmented
+from kcrf.corpora import (
+    load_mini,
+    read_conll,
+    read_conll_tokens,
+    read_entities,
+    read_lines,
+    read_segmented,
+    read_tagged,
+)
 
 BACKENDS = ["torch"]
 WORDS = [["今天", "天气", "真好", "。"], ["我们", "去", "图书馆", "看书"], ["李雷", "在", "Apple", "工作"]]
@@ -256,3 +264,21 @@ def test_packed_files_and_urls_are_named(tmp_path):
             FileNotFoundError, match=r"^https:/+example.org/a.txt: needs a file .* Received: a URL; download"
         ):
             read_lines(url)
+
+
+@pytest.mark.parametrize("text", ["李 雷 来\tB-PER I-PER O\n", "李雷来\tB-PER I-PER O\n", "Kim slept\tPROPN VERB\n"])
+def test_the_tags_of_a_sentence_are_no_tag_of_a_token(tmp_path, text):
+    (tmp_path / "text").write_text(text * 4, encoding="utf-8")
+    readers = [read_tagged, read_conll] if "PER" in text else [read_tagged]
+    for read in readers:
+        with pytest.raises(ValueError, match=r"text:1: needs one token and its tag on a line. Received: [23] tags, '"):
+            read(tmp_path / "text")
+    (tmp_path / "text").write_text("Guernica\tB-Work of Art\n", encoding="utf-8")  # a type with spaces
+    assert read_conll(tmp_path / "text")[0].spans == [(0, 8, "Work of Art")]
+
+
+def test_json_arrays_are_named(tmp_path):
+    (tmp_path / "text").write_text('["李雷在上海", {"entities": [[0, 2, "PER"]]}]\n', encoding="utf-8")
+    for read in (read_tagged, read_conll):
+        with pytest.raises(ValueError, match="text: needs columns, or JSON objects. Received: JSON arrays"):
+            read(tmp_path / "text")
