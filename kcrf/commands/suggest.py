@@ -95,10 +95,10 @@ def _check_found(found, count, options):
     if found < options.count:
         from kcrf.progress_bars import print_note
 
-        print_note(
-            f"{name}: {found:,} texts instead of {options.count:,}: the other lines of {count:,} are empty, or nearly "
-            "the same as these texts or as labeled ones"
-        )
+        reason = "the input has no more"
+        if count > found:
+            reason = f"the other {count - found:,} are empty, or nearly the same as these or as labeled ones"
+        print_note(f"{name}: {found:,} texts instead of {options.count:,}: {reason}")
 
 
 def _write(options, lines):

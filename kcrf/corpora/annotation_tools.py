@@ -51,8 +51,11 @@ def _are_regions(value):
 
 
 def _are_doccano_spans(item):
+    """Whether the entities are those of a project with relations or with intents; spaCy's have no such members."""
     spans = item.get("entities")
-    return isinstance(spans, list) and any(isinstance(s, list) or "start_offset" in s for s in spans)
+    return isinstance(spans, list) and (
+        "cats" in item or any(isinstance(s, dict) and "start_offset" in s for s in spans)
+    )
 
 
 def read_export(

@@ -129,6 +129,11 @@ def read_classified(path: str | PathLike[str], fields: Sequence[str | int] | Non
 def _check_not_columns(path, examples):
     """Refuses tokens with entity tags, which look like texts of one word with labels."""
     labels = {example.label for example in examples}
+    if any(label.startswith('[{"start":') for label in labels):
+        raise ValueError(
+            f"{path}: needs texts with a label each. Received: labels of spans in a table of Label Studio; export JSON "
+            "for --task ner"
+        )
     if any(label.startswith("B-") for label in labels) and all(map(ENTITY_TAG.fullmatch, labels)):
         raise ValueError(
             f"{path}: needs texts with a label each. Received: what looks like tokens with entity tags, which "

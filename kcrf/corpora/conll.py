@@ -12,6 +12,7 @@ from kcrf.corpora.other_columns import check_not_segmented, check_one_tag, other
 from kcrf.corpora.segmented import ENTITY_TAG
 from kcrf.corpora.sentences import Sentence
 from kcrf.corpora.unknown_tags import UNKNOWN, known_runs, unknown_parts
+from kcrf.corpora.unsegmented import CJK, check_are_tokens
 from kcrf.tags import TagScheme, bio, bioes, violation_in_words
 
 __all__ = [
@@ -32,9 +33,6 @@ _BEGUN = 0.9  # fraction of the sentences that begin at the begin of a word
 _CHARACTERS = 0.9  # fraction of the tokens that are one character, in a file of characters
 _MOST_ODD = 0.001  # fraction of the tags that may break their scheme without `repair`
 _NUMBERED_TOKEN = re.compile(r"(.+?)([0-9]+)")  # 科0, 技1: a character and its position in the word
-_CJK = re.compile(  # Chinese and Japanese, their punctuation and full-width forms
-    "[\u2e80-\u30ff\u3105-\u312f\u31f0-\u9fff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff]"
-)
 
 
 def read_conll(
@@ -95,6 +93,7 @@ def _read_rows(path, lines, column, repair):
     """The sentences of a CoNLL file, each a list of (line number, token, tag)."""
     rows = [columns_of(line) for line in lines]
     check_not_segmented(path, rows)
+    check_are_tokens(path, rows)
     token, width = token_column(rows), max(2, width_of(rows))
     if isinstance(column, str) or column not in range(-width, width) or column % width in (0, token):
         raise ValueError(
@@ -289,7 +288,7 @@ def _sentences(sentences, entities, unknown):
 
 def _are_characters(tokens):
     """Whether nearly all tokens are one character, as are most of those that are not Chinese or Japanese."""
-    others = [token for token in tokens if token.isalnum() and not _CJK.match(token)]
+    others = [token for token in tokens if token.isalnum() and not CJK.match(token)]
     fractions = ((tokens, _CHARACTERS), (others, 0.5))
     return all(sum(len(token) == 1 for token in part) >= fraction * len(part) for part, fraction in fractions)
 
@@ -319,7 +318,7 @@ def join_tokens(tokens: Sequence[str], join_all: bool = False) -> tuple[str, lis
     """
     parts, extents, end, last = [], [], 0, ""
     for token in tokens:
-        if last and not join_all and not _CJK.match(last) and not _CJK.match(token):
+        if last and not join_all and not CJK.match(last) and not CJK.match(token):
             parts.append(" ")
             end += 1
         extents.append((end, end + len(token)))

@@ -100,13 +100,20 @@ def _parse_item(path, number, item, line):
 
 
 def _span(entity):
-    start, end, label = entity["start"], entity["end"], entity["label"]
+    is_dict = isinstance(entity, dict)  # or [start, end, label], as spaCy's examples have it
+    start, end, label = (entity["start"], entity["end"], entity["label"]) if is_dict else _three(entity)
     if type(start) is not int or type(end) is not int:  # a bool is an int too
         raise TypeError("start and end must be ints")
     if not isinstance(label, str) or not label.isprintable() or not label:
         raise TypeError("label must be a string that can be printed, and not empty")
-    text = entity.get("text")
+    text = entity.get("text") if is_dict else None
     return start, end, label, text if isinstance(text, str) else None
+
+
+def _three(entity):
+    if not isinstance(entity, list) or len(entity) != 3:
+        raise TypeError("an entity must be an object or [start, end, label]")
+    return entity
 
 
 def _check_apart(path, rows):

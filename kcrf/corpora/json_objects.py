@@ -19,12 +19,17 @@ def begins_json(lines: Sequence[str]) -> bool:
     >>> begins_json(["", '[{"text": "a"}]']), begins_json(["[ O", "] O"])
     (True, False)
     """
-    begin = "\n".join([line for line in lines if line.strip()][:2])  # the first line may be a brace alone
-    return BEGINS_OBJECT.match(begin) is not None or BEGINS_ARRAY.match(begin) is not None
+    begin = [line for line in lines if line.strip()][:2]  # the first line may be a brace alone
+    text = "\n".join(begin)
+    if BEGINS_OBJECT.match(text) or BEGINS_ARRAY.match(text):
+        return True
+    return text.lstrip()[:2] in ('["', "[[") and _is_json(begin[0])
 
 
 def json_objects(path: str | PathLike[str], lines: Sequence[str]) -> list[tuple[int, dict[str, Any]]]:
     """The objects of a file, each with the number of the line where it begins.
+
+    A pair of a text and an object, as spaCy's examples are, is an object with the member "text".
 
     Args:
         path: The file, for messages.
@@ -37,7 +42,7 @@ def json_objects(path: str | PathLike[str], lines: Sequence[str]) -> list[tuple[
     [(1, {'a': 1}), (2, {'a': 2})]
     """
     first = next((line for line in lines if line.strip()), "")
-    if first.lstrip().startswith("{") and _is_json(first):
+    if first.lstrip().startswith(("{", '["')) and _is_json(first):
         return [(number, _object(path, number, line)) for number, line in enumerate(lines, 1) if line.strip()]
     return _objects_of_document(path, "\n".join(lines))
 
@@ -59,6 +64,8 @@ def _object(path, number, line):
 
 
 def _checked(path, number, item):
+    if isinstance(item, list) and list(map(type, item)) == [str, dict]:
+        item = {"text": item[0], **item[1]}
     if not isinstance(item, dict):
         raise ValueError(f"{path}:{number}: needs a JSON object. Received: {json.dumps(item, ensure_ascii=False)[:80]}")
     return item

@@ -128,6 +128,26 @@ def test_utf16_places_are_those_of_the_encoded_text(text):
     assert from_utf16("a😀", 4) is None
 
 
+def test_triples_of_spacy_count_characters(tmp_path, capsys):
+    item = {"text": "😀李雷😀在", "entities": [[1, 3, "PER"], [4, 5, "X"]]}
+    assert read_entities(write(tmp_path, [item]))[0].spans == [(1, 3, "PER"), (4, 5, "X")]
+    assert capsys.readouterr().err == ""
+    with pytest.raises(
+        ValueError, match=r"export.json:1: needs .*an entity must be an object or \[start, end, label\]"
+    ):
+        read_entities(write(tmp_path, [{**item, "entities": [[1, 3]]}]))
+
+
+def test_columns_of_label_studio_that_are_no_tokens_are_refused(tmp_path):
+    """It splits text at spaces alone: in Chinese, a sentence is one token, with the tag of its first entity."""
+    path = tmp_path / "result.conll"
+    path.write_text("-DOCSTART- -X- O\n李雷在上海见到了韩梅梅。 -X- _ B-PER\n\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="result.conll:2: needs a word or a character .* export JSON or JSON-MIN"):
+        read_entities(path)
+    path.write_text("-DOCSTART- -X- O\nKim -X- _ B-PER\nslept -X- _ O\n\n", encoding="utf-8")
+    assert read_entities(path) == [Sentence("Kim slept", [(0, 3, "PER")], [(0, 3), (4, 9)])]
+
+
 WORDS = [["我", "喜欢", "书"], ["好"]]
 TAGGED = [(["Kim", "slept"], ["PROPN", "VERB"]), (["好"], ["ADJ"])]
 
