@@ -1,5 +1,7 @@
 """Uncertainties beside the enumeration of all paths, the order of suggestions, and what is omitted."""
 
+from dataclasses import replace
+
 import numpy as np
 import oracles
 import pytest
@@ -12,6 +14,7 @@ from kcrf.readers import CharacterNGrams, CharacterReader
 from kcrf.readers.ngrams import CHARACTER_TEMPLATES
 from kcrf.spans import Posterior
 from kcrf.taggers import Classification, EntityRecognizer, TextClassifier, TokenTagger, WordSegmenter
+from kcrf.taggers.built_in_model import built_in_segmenter
 from kcrf.taggers.decoding import Tagger
 from kcrf.taggers.linear_networks import LinearTaggingNetwork
 from kcrf.taggers.uncertainty import (
@@ -114,6 +117,41 @@ def test_entropies_of_sentences_with_holes(allowed):
     found = Posterior(marginals, onward, transitions, mask).entropies()
     np.testing.assert_allclose(found, [k["entropy"] for k in known], atol=1e-4)
     np.testing.assert_allclose(found, ops.convert_to_numpy(crf.entropy(emissions, mask, transitions)), atol=1e-4)
+
+
+def check_with_all_analyses(tagger, text, items):
+    """Compares the uncertainties of a text with those of all its analyses, each of which is one tag sequence."""
+    probabilities = [p for _, p in tagger.k_best(text, items)]
+    assert len(probabilities) == items and sum(probabilities) == pytest.approx(1, abs=1e-4)
+    expected = {
+        "sequence-entropy": entropy(probabilities),
+        "mean-entropy": entropy(probabilities) / len(text),
+        "least-confidence": -np.log(max(probabilities)),
+    }
+    for strategy, value in expected.items():
+        assert tagger.uncertainties([text], strategy)[0] == pytest.approx(value, abs=1e-3)
+
+
+@pytest.mark.parametrize("file", ["model.npz", "model.onnx"])
+def test_exported_files(file):
+    if file.endswith("onnx"):
+        pytest.importorskip("onnxruntime")
+    path = built_in_segmenter().parent / file
+    for text in ("墙根下倒", "一丛紫茉莉"):
+        check_with_all_analyses(WordSegmenter(path), text, 2 ** (len(text) - 1))
+
+
+def test_a_model_in_keras(tmp_path):
+    corpus, small = load_mini("ner"), {"width": 8, "depth": 1, "character_width": 8, "bigram_width": 8}
+    settings = Settings(task="ner", epochs=1, ngrams=False, types=("PER",), **small)
+    people = [replace(s, spans=[span for span in s.spans if span[2] == "PER"]) for s in corpus.train[:24]]
+    train_tagger(settings, people, people[:4], out=tmp_path / "run")
+    recognizer = EntityRecognizer(tmp_path / "run")
+    check_with_all_analyses(
+        recognizer, "李雷在", 13
+    )  # the sequences of B, I and O without an I at the start or after O
+    (marginals,) = (rows for _, rows in recognizer._tagger.marginals(["李雷在"]))
+    assert recognizer.uncertainties(["李雷在"], "token-entropy")[0] == pytest.approx(entropy(marginals) / 3, abs=1e-4)
 
 
 @pytest.fixture(scope="module")
