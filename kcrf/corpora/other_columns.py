@@ -5,12 +5,22 @@ from collections import Counter
 
 from kcrf.corpora.segmented import ENTITY_TAG
 
-__all__ = ["check_classes", "check_not_segmented", "check_one_tag", "other_column"]
+__all__ = [
+    "check_classes",
+    "check_no_trees",
+    "check_not_segmented",
+    "check_one_tag",
+    "head_of_columns",
+    "other_column",
+]
 
 _CLASS = re.compile(r"[A-Za-z][A-Za-z0-9]*(-[A-Za-z0-9]+)*[$]?|[^\w\s()]+|-[LR]RB-")  # NN, n, PRP$, v-aux, ``
 _BMESO = set("BMESIO")
 _JSON_ARRAY = re.compile(r'\s*\[\s*[\["]')
 _MOST_EXCHANGED, _MOST_CLASSES = 20, 100  # different tags from which on a column may be that of tokens, or of lemmas
+
+_TOKEN_NAMES = {"token", "tokens", "word", "words", "form"}
+_TAG_NAMES = {"tag", "tags", "pos", "upos", "xpos", "label", "labels", "class"}
 
 
 def other_column(rows, column):
@@ -90,3 +100,29 @@ def check_classes(path, tokens, tags, first_is_tag):
         f"{path}: needs tags of few classes, such as parts of speech. Received: {classes:,} different tags for "
         f"{words:,} different tokens; {found}"
     )
+
+
+def check_no_trees(path, rows):
+    """Refuses trees in brackets, as the Penn Treebank has them: lines that all begin with a bracket."""
+    firsts = [columns[0] for columns in rows if columns]
+    if len(firsts) > 1 and all(first.startswith("(") for first in firsts) and len(set(firsts)) <= len(firsts) / 2:
+        raise ValueError(f"{path}: needs a token and its tag on a line. Received: what looks like trees in brackets")
+
+
+def head_of_columns(path, rows, token, column):
+    """The number of the first line if it has the names of the columns, else None; a note says that it is skipped.
+
+    Args:
+        path: The file, for the note.
+        rows: A list of columns for each line.
+        token, column: The columns of tokens and of tags.
+    """
+    number, first = next(((number, row) for number, row in enumerate(rows, 1) if row), (None, []))
+    if len(first) < 2 or first[token].lower() not in _TOKEN_NAMES or first[column].lower() not in _TAG_NAMES:
+        return None
+    if sum(row[column:][:1] == first[column:][:1] for row in rows if row) > 1:  # it is a tag as well
+        return None
+    from kcrf.progress_bars import print_note
+
+    print_note(f"{path}:{number}: skipped, the names of the columns: {', '.join(first)}")
+    return number

@@ -9,7 +9,13 @@ from kcrf.corpora.annotation_tools import read_export, tokens_of, tool_of
 from kcrf.corpora.conll import columns_of, join_tokens, token_column, width_of
 from kcrf.corpora.json_objects import begins_json, json_objects
 from kcrf.corpora.lines import read_corpus_lines
-from kcrf.corpora.other_columns import check_classes, check_not_segmented, check_one_tag
+from kcrf.corpora.other_columns import (
+    check_classes,
+    check_no_trees,
+    check_not_segmented,
+    check_one_tag,
+    head_of_columns,
+)
 from kcrf.corpora.segmented import is_conllu
 from kcrf.corpora.sentences import Sentence
 from kcrf.corpora.unknown_tags import UNKNOWN
@@ -204,14 +210,17 @@ def _column_rows(path, lines, column):
         raise ValueError(f"{path}: `column` must be a number for files other than CoNLL-U. Received: {column}")
     rows = list(map(columns_of, lines))
     check_not_segmented(path, rows)
+    check_no_trees(path, rows)
     token, width = token_column(rows), width_of(rows)
     if width < 2 or column not in range(-width, width) or column % width in (0, token):
         raise ValueError(
             f"{path}: needs a token and its tag on a line, or words as in 今天/t, and `column` must be the tags'. "
             f"Received: lines of {width} column{'s' * (width != 1)}, column={column}"
         )
-    sentences = _Sentences()
+    sentences, head = _Sentences(), head_of_columns(path, rows, token, column)
     for number, (line, columns) in enumerate(zip(lines, rows), 1):
+        if number == head:
+            continue
         is_comment = line.startswith(("# ", "#\t")) and len(columns) != width and not sentences.tokens
         if not columns or columns[0].startswith("-DOCSTART-"):
             sentences.end()

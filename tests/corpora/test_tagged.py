@@ -112,6 +112,25 @@ def test_unknown_parts_survive_conll_and_json(tmp_path):
             read_entities(tmp_path / "text")
 
 
+@pytest.mark.parametrize("head", ["Word\tTag\n", "token pos\n", "\nFORM\tLEMMA\tUPOS\n\n"])
+def test_names_of_columns_are_no_token(head, tmp_path, capsys):
+    body = "".join("\t".join(row) + "\n" for row in [("Kim", "N"), ("slept", "V"), ("word", "N")])
+    body = body if "LEMMA" not in head else body.replace("\t", "\t_\t")
+    (tmp_path / "text").write_text(head + body)
+    assert pairs(read_tagged(tmp_path / "text")) == [[("Kim", "N"), ("slept", "V"), ("word", "N")]]
+    assert f"text:{2 if head[0] == chr(10) else 1}: skipped, the names of the columns: " in capsys.readouterr().err
+    (tmp_path / "text").write_text("Word\tTag\nKim\tTag\n")
+    assert pairs(read_tagged(tmp_path / "text")) == [[("Word", "Tag"), ("Kim", "Tag")]]
+
+
+def test_trees_in_brackets_are_refused(tmp_path):
+    (tmp_path / "text").write_text("( (S (NP (NNP Kim)) (VP (VBD slept))) )\n" * 3)
+    with pytest.raises(ValueError, match="text: needs a token and its tag .* what looks like trees in brackets"):
+        read_tagged(tmp_path / "text")
+    (tmp_path / "text").write_text("( -LRB-\nKim N\n) -RRB-\n")
+    assert pairs(read_tagged(tmp_path / "text")) == [[("(", "-LRB-"), ("Kim", "N"), (")", "-RRB-")]]
+
+
 def test_scores_of_tokens_are_counted_one_by_one():
     draw = np.random.default_rng(0)
     tokens = [[f"w{draw.integers(9)}" for _ in range(length)] for length in (3, 1, 6, 8)]
