@@ -18,7 +18,6 @@ _CLASS = re.compile(r"[A-Za-z][A-Za-z0-9]*(-[A-Za-z0-9]+)*[$]?|[^\w\s()]+|-[LR]R
 _BMESO = set("BMESIO")
 _JSON_ARRAY = re.compile(r'\s*\[\s*[\["]')
 _MOST_EXCHANGED, _MOST_CLASSES = 20, 100  # different tags from which on a column may be that of tokens, or of lemmas
-
 _TOKEN_NAMES = {"token", "tokens", "word", "words", "form"}
 _TAG_NAMES = {"tag", "tags", "pos", "upos", "xpos", "label", "labels", "class"}
 
