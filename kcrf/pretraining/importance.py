@@ -10,10 +10,11 @@ import numpy as np
 from kcrf.corpora import Example, Sentence
 from kcrf.progress_bars import bar
 from kcrf.readers.windows import windows
+from kcrf.runs import RunFolder
 from kcrf.runs.exported import is_exported
-from kcrf.taggers.classifier import Classifier, TextClassifier
-from kcrf.taggers.decoding import Tagger
-from kcrf.taggers.open_model import open_model
+from kcrf.taggers.classifier import TextClassifier, load_classifier
+from kcrf.taggers.keras_tagger import KerasTagger
+from kcrf.taggers.open_model import load_keras_tagger, load_tagger
 from kcrf.tokenizers.vocabularies import continues_word
 
 __all__ = ["IMPORTANT", "TaskModel", "importance_writer", "important_words"]
@@ -42,18 +43,17 @@ class TaskModel:
     def __init__(self, run_dir):
         if is_exported(run_dir):
             raise ValueError(f"{run_dir}: needs a folder that `kcrf train` wrote. Received: an exported file")
-        network, setup = open_model(run_dir)
-        config = setup.config
+        config = RunFolder(run_dir).read_config().config
+        self._finds_important = config.data.types == (IMPORTANT,)
         if config.task.output == "label":
             if config.facts.pairs or not config.data.labels:
                 received = "pairs" if config.facts.pairs else "numbers"
                 raise ValueError(
                     f"{run_dir}: needs a model that gives labels to single texts. Received: one of {received}"
                 )
-            self._model = Classifier(network, setup.reader, config.data, config.facts)
+            self._model = load_classifier(run_dir)
         else:
-            self._model = Tagger(network, setup.reader)
-        self._finds_important = config.data.types == (IMPORTANT,)
+            self._model = (load_tagger if self._finds_important else load_keras_tagger)(run_dir)
 
     def importance(self, lines, words):
         """How much each word matters.
@@ -93,7 +93,7 @@ class TaskModel:
         return np.concatenate([np.zeros(0), *map(self._entropies_of_part, parts)])
 
     def _entropies_of_part(self, texts):
-        if isinstance(self._model, Tagger):
+        if isinstance(self._model, KerasTagger):
             return self._model.entropies(texts)
         predictions = self._model.classify([(text, None) for text in texts])
         shares = np.array([list(prediction.probabilities.values()) for prediction in predictions])  # (texts, labels)

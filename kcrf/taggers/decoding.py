@@ -1,41 +1,57 @@
-"""Tags texts with a trained model: spans, their probabilities, the next best alternatives, scores. Needs no Keras."""
+"""Tags texts with a trained model: spans, their probabilities, the k best analyses, scores. Needs no Keras."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from kcrf.corpora import Sentence
 from kcrf.corpora.tagged import tags_of_tokens
 from kcrf.metrics import entity_scores, segmentation_scores, tagged_word_scores, token_scores
-from kcrf.readers import spans_of_units
+from kcrf.readers import Reader, spans_of_units
 from kcrf.readers.padding import inference_batches
+from kcrf.readers.units import Reading
 from kcrf.taggers.confidences import possible_spans, span_confidences, without_overlaps, word_confidences
 from kcrf.taggers.k_best import best_of_window, join_windows
-from kcrf.taggers.k_best_tagger import probability_first
-from kcrf.taggers.span_constraints import allowed_tags, in_units, write_tags
-from kcrf.taggers.uncertainty import path_entropies
+from kcrf.taggers.k_best_tagger import probability_first, warn_of_confidence
+from kcrf.taggers.network import TaggingNetwork
+from kcrf.taggers.span_constraints import SpanConstraints, allowed_tags, in_units, write_tags
+from kcrf.taggers.uncertainty import Measure, path_entropies
 
-__all__ = ["Tagger", "ignore"]
+__all__ = ["OnBatch", "Tagger", "ignore", "texts_and_tokens"]
 
 _SEQUENCES_OF_WORDS = 8  # tag sequences for each of the k best results without classes
-_SAMPLE = 64  # how many texts `Tagger.emissions` looks at
+
+OnBatch = Callable[[int], object]
+Readings = Sequence[Reading]
+SpanLists = list[list[Any]]  # of each text
+Batch = tuple[list[Any], Any, np.ndarray]  # windows, scores, paths
+Network = TypeVar("Network", bound=TaggingNetwork, covariant=True)
 
 
-def ignore(characters):
+def ignore(characters: int) -> None:
     """The default of `on_batch`: does nothing."""
 
 
-class Tagger:
-    """A model with its reader and its tag scheme: from texts to spans.
+def texts_and_tokens(sentences: Sequence[Sentence]) -> tuple[list[str], list[Any]]:
+    """The texts of sentences, and their tokens."""
+    return [sentence.text for sentence in sentences], [sentence.tokens for sentence in sentences]
 
-    Spans are `(start, end)` for words and `(start, end, label)` for entities and for words with classes, half-open, in
-    characters. Words cover the text. Texts to be segmented must not have white space.
 
-    Paths of entities follow the tag scheme, also if the model was trained without constraints: no entity begins with an
-    I. Probabilities are those of the model, in which other paths may be possible.
+class Tagger(Generic[Network]):
+    """Predicts the spans of texts with a network, a reader and a tag scheme.
 
-    A softmax head is decoded as a CRF whose transitions are 0. The probability of a span is then the product of those
-    of its tags and, under BIO, of the probability that no I follows.
+    A span is `(start, end)` for a word, and `(start, end, label)` for an entity, or for a word or token with its class:
+    half-open, in characters. Words cover the text. Texts to be segmented must not contain white space.
+
+    Predicted entities follow the tag scheme, even if the model was trained without constraints: no entity begins with
+    an I. Probabilities are those of the model, which may give other tag sequences a probability above 0.
+
+    A softmax head is decoded as a CRF whose transitions are 0. The probability of a span is then the product of the
+    probabilities of its tags and, for BIO, of the probability that no I follows.
 
     Args:
-        network: A `kcrf.taggers.keras_networks.KerasTaggingNetwork`, or what has its methods.
+        network: A `kcrf.taggers.network.TaggingNetwork`. A `KerasTagger` has the methods that need a Keras model.
         reader: The `CharacterReader`, `WordReader` or `PieceReader` of its inputs.
         min_confidence: For entities. If a number, the tagger returns every entity with at least this posterior
             probability, and among overlapping entities the most confident one. The expected F1 is highest at a
@@ -48,82 +64,110 @@ class Tagger:
         metric: The score by which the best epoch is chosen. By default "f", for classes of tokens "accuracy", for words
             with classes "joint_f".
         has_word_classes: Whether spans are words with their classes.
-        advice: After training, one sentence about the transitions of the CRF, as `kcrf.metrics.advice` gives it; None
-            without a CRF and for a tagger that was loaded.
+        advice: After training, one sentence about the transitions of the CRF, as `kcrf.metrics.advice` returns it. None
+            without a CRF and after loading.
     """
 
-    def __init__(self, network, reader, min_confidence=None, advice=None, metric=None):
-        self.network, self.reader, self.min_confidence = network, reader, min_confidence
-        self.scheme, self.advice = network.scheme, advice
+    def __init__(
+        self,
+        network: Network,
+        reader: Any,
+        min_confidence: float | None = None,
+        advice: str | None = None,
+        metric: str | None = None,
+    ) -> None:
+        self.network = network
+        self.reader: Reader = reader
+        self.min_confidence, self.advice = min_confidence, advice
+        self.scheme = network.scheme
         self.has_word_classes = self.scheme.is_of_words and bool(self.scheme.types)
         usual = "accuracy" if self.scheme.is_of_tokens else "joint_f" if self.has_word_classes else "f"
         self.metric = metric or usual
 
-    def with_advice(self, advice):
-        """The same tagger with advice on its transitions."""
-        return Tagger(self.network, self.reader, self.min_confidence, advice, self.metric)
-
-    @property
-    def model(self):
-        """The Keras model."""
-        return self.network.model
-
-    @property
-    def crf(self):
-        """Its `ConditionalRandomField`, or None."""
-        return self.network.crf
-
-    @property
-    def temperature(self):
-        """All scores are divided by it before probabilities are computed."""
-        return self.network.temperature
-
     def spans(
-        self, texts, batch_size=64, on_batch=ignore, confidence=False, constraints=None, tokens=None, classes=True
-    ):
+        self,
+        texts: Sequence[str],
+        batch_size: int = 64,
+        on_batch: OnBatch = ignore,
+        confidence: bool = False,
+        constraints: Sequence[SpanConstraints] | None = None,
+        tokens: Sequence[Any] | None = None,
+        classes: bool = True,
+    ) -> SpanLists:
         """The spans of each text.
 
         Args:
             texts: List of strings of any length.
-            batch_size: Windows of up to 128 positions in a batch. Defaults to 64.
-            on_batch: Called after each batch with the number of characters whose tags it decided.
-            confidence: Whether to append to each span its posterior probability. Defaults to False.
-            constraints: A `SpanConstraints` in characters for each text. The other spans and all probabilities are
+            batch_size: Number of windows of up to 128 positions per batch. Defaults to 64.
+            on_batch: Called after each batch with the number of characters that have been tagged.
+            confidence: Deprecated: use `spans_with_confidence`, whose result True returns. Defaults to False.
+            constraints: For each text a `SpanConstraints` in characters. The other spans and all probabilities are
                 conditioned on them. Defaults to None: no constraints.
             tokens: For each text a list of the `(start, end)` of its tokens, in characters, for a word-level model.
                 Defaults to None: the model splits the texts into tokens.
+            classes: For words with classes: whether the spans have the classes. Defaults to True.
+
+        Returns:
+            For each text a list of `(start, end)` or `(start, end, label)`.
+        """
+        if confidence:
+            warn_of_confidence("spans")
+            return self.spans_with_confidence(texts, batch_size, on_batch, constraints, tokens, classes)
+        readings = self.reader.read(texts, tokens)
+        limits = self._in_units(texts, readings, constraints)
+        batches = self._decode(texts, readings, batch_size, on_batch, limits, self.min_confidence is not None)
+        if self.min_confidence is not None:
+            spans, _ = self._likely_spans(readings, batches, limits, self.min_confidence)
+        else:
+            spans = self._best_spans(readings, batches, limits)
+        return self._in_characters(texts, readings, spans, classes)
+
+    def spans_with_confidence(
+        self,
+        texts: Sequence[str],
+        batch_size: int = 64,
+        on_batch: OnBatch = ignore,
+        constraints: Sequence[SpanConstraints] | None = None,
+        tokens: Sequence[Any] | None = None,
+        classes: bool = True,
+    ) -> SpanLists:
+        """The spans of each text, with their posterior probabilities.
+
+        Args:
+            texts, batch_size, on_batch, constraints, tokens: As for `spans`.
             classes: For words with classes: whether the spans have the classes. Without them, the probability of a word
                 is the sum over all classes. Defaults to True.
 
         Returns:
-            For each text a list of `(start, end)`, `(start, end, label)`, or either followed by a probability.
+            For each text a list of `(start, end, probability)` or `(start, end, label, probability)`.
         """
         readings = self.reader.read(texts, tokens)
-        constraints = self._in_units(texts, readings, constraints)
-        with_scores = confidence or self.min_confidence is not None
-        batches = self._decode(texts, readings, batch_size, on_batch, constraints, with_scores)
-        confidences = None
+        limits = self._in_units(texts, readings, constraints)
+        batches = self._decode(texts, readings, batch_size, on_batch, limits)
         if self.min_confidence is not None:
-            spans_in_units, confidences = self._likely_spans(readings, batches, constraints)
-        elif confidence:
-            spans_in_units, confidences = self._best_spans_and_confidences(readings, batches, constraints, classes)
+            spans_in_units, confidences = self._likely_spans(readings, batches, limits, self.min_confidence)
         else:
-            spans_in_units = self._best_spans(readings, batches, constraints)
-        spans = [
-            spans_of_units(self.scheme, reading.units, spans_of_text, len(text))
-            for text, reading, spans_of_text in zip(texts, readings, spans_in_units, strict=True)
-        ]
-        if not classes:
-            spans = [[span[:2] for span in spans_of_text] for spans_of_text in spans]
-        if not confidence:
-            return spans
+            spans_in_units, confidences = self._best_spans_and_confidences(readings, batches, limits, classes)
         # A text without units may still be a word; its probability is 1.
         return [
-            [(*span, p) for span, p in zip(spans_of_text, confidences_of_text or [1.0])]
-            for spans_of_text, confidences_of_text in zip(spans, confidences, strict=True)
+            [(*span, p) for span, p in zip(spans, confidences_of_text or [1.0])]
+            for spans, confidences_of_text in zip(
+                self._in_characters(texts, readings, spans_in_units, classes), confidences, strict=True
+            )
         ]
 
-    def _in_units(self, texts, readings, constraints):
+    def _in_characters(
+        self, texts: Sequence[str], readings: Readings, spans_in_units: SpanLists, classes: bool
+    ) -> SpanLists:
+        spans_of_texts = [
+            spans_of_units(self.scheme, reading.units, spans, len(text))
+            for text, reading, spans in zip(texts, readings, spans_in_units, strict=True)
+        ]
+        return spans_of_texts if classes else [[span[:2] for span in spans] for spans in spans_of_texts]
+
+    def _in_units(
+        self, texts: Sequence[str], readings: Readings, constraints: Sequence[SpanConstraints] | None = None
+    ) -> list[Any]:
         """The constraints in units of the model; None for each text without constraints."""
         if constraints is None:
             return [None] * len(texts)
@@ -132,7 +176,7 @@ class Tagger:
             for text, reading, constraint in zip(texts, readings, constraints, strict=True)
         ]
 
-    def _best_spans(self, readings, batches, constraints):
+    def _best_spans(self, readings: Readings, batches: Iterable[Batch], constraints: Sequence[Any]) -> SpanLists:
         """The spans of the best path of each text, in units."""
         tags = [[0] * len(reading.units) for reading in readings]
         for windows, _, paths in batches:
@@ -142,39 +186,42 @@ class Tagger:
             write_tags(self.scheme, constraint, tags_of_text)
         return [self._spans_of(tags_of_text) for tags_of_text in tags]
 
-    def _spans_of(self, tags):
+    def _spans_of(self, tags: list[int]) -> list[Any]:
         """The spans of the tags of a text, without the pieces of entities that windows cut off."""
         spans = self.scheme.decode(tags)
         if self.scheme.is_of_words:
             return spans
         return [span for span in spans if tags[span[0] : span[1]] == self._tags_inside(span)]
 
-    def _tags_inside(self, span):
+    def _tags_inside(self, span: Any) -> list[int]:
         start, end, label = span
         return self.scheme.encode([(0, end - start, label)], end - start)
 
-    def _best_spans_and_confidences(self, readings, batches, constraints, classes):
+    def _best_spans_and_confidences(
+        self, readings: Readings, batches: Iterable[Batch], constraints: Sequence[Any], classes: bool
+    ) -> tuple[SpanLists, list[list[float]]]:
         """The spans of the best path of each text, in units, and their posteriors."""
         batches = list(batches)
         spans = self._best_spans(readings, batches, constraints)
         confidences_of = span_confidences if classes or not self.has_word_classes else word_confidences
         return spans, confidences_of(self.network, spans, [batch[:2] for batch in batches])
 
-    def _likely_spans(self, readings, batches, constraints):
-        """The entities whose posterior is at least `min_confidence`, in units, and their posteriors."""
+    def _likely_spans(
+        self, readings: Readings, batches: Iterable[Batch], constraints: Sequence[Any], threshold: float
+    ) -> tuple[SpanLists, list[list[float]]]:
+        """The entities whose posterior is at least the threshold, in units, and their posteriors."""
         scored = [batch[:2] for batch in batches]
         marginals = self._marginals(readings, scored)
         for rows, constraint in zip(marginals, constraints, strict=True):
             write_tags(self.scheme, constraint, rows)
-        spans = [possible_spans(self.scheme, rows >= self.min_confidence) for rows in marginals]
+        spans = [possible_spans(self.scheme, rows >= threshold) for rows in marginals]
         confidences = span_confidences(self.network, spans, scored)
         chosen = [
-            without_overlaps(candidates, ps, self.min_confidence)
-            for candidates, ps in zip(spans, confidences, strict=True)
+            without_overlaps(candidates, ps, threshold) for candidates, ps in zip(spans, confidences, strict=True)
         ]
         return [candidates for candidates, _ in chosen], [ps for _, ps in chosen]
 
-    def _marginals(self, readings, batches):
+    def _marginals(self, readings: Readings, batches: Iterable[tuple[list[Any], Any]]) -> list[np.ndarray]:
         """The marginals of each text, `(units, tags)`."""
         marginals = [np.zeros((len(reading.units), len(self.scheme))) for reading in readings]
         for windows, scores in batches:
@@ -182,19 +229,29 @@ class Tagger:
                 marginals[number][slice(*window.keep)] = window.kept(rows)
         return marginals
 
-    def marginals(self, texts, batch_size=64, on_batch=ignore):
-        """The units of each text and their marginals: pairs `(units, 2)`, in characters, and `(units, tags)`."""
+    def marginals(
+        self, texts: Sequence[str], batch_size: int = 64, on_batch: OnBatch = ignore
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The units of each text, `(units, 2)` in characters, and their marginals, `(units, tags)`."""
         readings = self.reader.read(texts)
         batches = self._decode(texts, readings, batch_size, on_batch, [None] * len(texts))
         marginals = self._marginals(readings, (batch[:2] for batch in batches))
         return [(reading.units, rows) for reading, rows in zip(readings, marginals, strict=True)]
 
-    def entropies(self, texts, batch_size=64, on_batch=ignore):
-        """The entropy of the tag sequences of each text in nats, an array; the sum if a text has several windows."""
+    def entropies(self, texts: Sequence[str], batch_size: int = 64, on_batch: OnBatch = ignore) -> np.ndarray:
+        """The entropy of the tag sequences of each text in nats, `(texts,)`; the sum if a text has several windows."""
         return self.uncertainties(texts, path_entropies, batch_size, on_batch)[0]
 
-    def uncertainties(self, texts, measure, batch_size=64, on_batch=ignore, constraints=None, tokens=None):
-        """How uncertain the model is about each text.
+    def uncertainties(
+        self,
+        texts: Sequence[str],
+        measure: Measure,
+        batch_size: int = 64,
+        on_batch: OnBatch = ignore,
+        constraints: Sequence[SpanConstraints] | None = None,
+        tokens: Sequence[Any] | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The uncertainty of the model about each text.
 
         Args:
             texts, batch_size, on_batch, constraints, tokens: As for `spans`.
@@ -204,12 +261,21 @@ class Tagger:
             Two arrays `(texts,)`: the sums of the measure over the windows of each text, and the numbers of units.
         """
         readings = self.reader.read(texts, tokens)
-        totals, constraints = np.zeros(len(texts)), self._in_units(texts, readings, constraints)
-        for windows, scores, _ in self._decode(texts, readings, batch_size, on_batch, constraints):
+        totals, limits = np.zeros(len(texts)), self._in_units(texts, readings, constraints)
+        for windows, scores, _ in self._decode(texts, readings, batch_size, on_batch, limits):
             np.add.at(totals, [number for number, _ in windows], measure(self.network, scores, windows))
         return totals, np.array([len(reading.units) for reading in readings], int)
 
-    def k_best(self, texts, k, batch_size=64, on_batch=ignore, constraints=None, tokens=None, classes=True):
+    def k_best(
+        self,
+        texts: Sequence[str],
+        k: int,
+        batch_size: int = 64,
+        on_batch: OnBatch = ignore,
+        constraints: Sequence[SpanConstraints] | None = None,
+        tokens: Sequence[Any] | None = None,
+        classes: bool = True,
+    ) -> list[list[tuple[list[Any], float]]]:
         """The spans of the k best tag sequences of each text. The probabilities of equal results are added.
 
         Args:
@@ -225,25 +291,27 @@ class Tagger:
             raise ValueError(f"`k` must be a positive integer. Received: {k!r}")
         count = k if classes or not self.has_word_classes else _SEQUENCES_OF_WORDS * k
         readings = self.reader.read(texts, tokens)
-        best = [{} for _ in texts]  # for each text: from the kept part of a window to its best tag sequences
-        constraints = self._in_units(texts, readings, constraints)
-        for windows, scores, _ in self._decode(texts, readings, batch_size, on_batch, constraints):
+        best: list[dict] = [{} for _ in texts]  # from the kept part of each window to its best tag sequences
+        limits = self._in_units(texts, readings, constraints)
+        for windows, scores, _ in self._decode(texts, readings, batch_size, on_batch, limits):
             for (number, window), paths, likely in zip(windows, *self.network.best_paths(scores, count), strict=True):
                 if window.keep[0] < window.keep[1]:
                     best[number][window.keep] = best_of_window(window, paths, likely)
         analyses = []
-        for text, reading, ways, constraint in zip(texts, readings, best, constraints, strict=True):
+        for text, reading, ways, constraint in zip(texts, readings, best, limits, strict=True):
             sequences = [(list(tags), p) for tags, p in join_windows([ways[keep] for keep in sorted(ways)], count)]
             for tags, _ in sequences:
                 write_tags(self.scheme, constraint, tags)
             analyses.append(self._analyses(text, reading, sequences, classes)[:k])
         return analyses
 
-    def top_k(self, *args, **kwargs):
+    def top_k(self, *args: Any, **kwargs: Any) -> list[list[tuple[float, list[Any]]]]:
         """Deprecated: `k_best` returns `(spans, probability)`; this method returns `(probability, spans)`."""
         return probability_first("Tagger.top_k", "k_best", self.k_best(*args, **kwargs))
 
-    def _analyses(self, text, reading, sequences, classes):
+    def _analyses(
+        self, text: str, reading: Reading, sequences: Iterable[tuple[list[int], float]], classes: bool
+    ) -> list[tuple[list[Any], float]]:
         """`(spans, probability)` of `(tags, log probability)`, best first; sequences with the same spans are merged."""
         probabilities = {}
         for tags, score in sequences:
@@ -252,10 +320,19 @@ class Tagger:
             probabilities[spans] = probabilities.get(spans, 0.0) + float(np.exp(score))
         return sorted(((list(spans), p) for spans, p in probabilities.items()), key=lambda item: -item[1])
 
-    def _decode(self, texts, readings, batch_size, on_batch, constraints, with_scores=True):
+    def _decode(
+        self,
+        texts: Sequence[str],
+        readings: Readings,
+        batch_size: int,
+        on_batch: OnBatch,
+        constraints: Sequence[Any],
+        with_scores: bool = True,
+    ) -> Iterator[Batch]:
         """Yields `(windows, scores, paths)` of each batch.
 
-        These are a list of `(number of the text, Window)`, the scores of the network and `(windows, time)` tags.
+        `windows` is a list of `(number of the text, Window)`, `scores` the scores of the network, and `paths` the tags
+        `(windows, time)`.
         """
         for windows, inputs in inference_batches(readings, batch_size, self.network.few_shapes):
             allowed = self._allowed(windows, constraints, next(iter(inputs.values())).shape[:2])
@@ -263,7 +340,7 @@ class Tagger:
             yield windows, scores, paths
             on_batch(sum(_characters(texts[number], readings[number], window) for number, window in windows))
 
-    def _allowed(self, windows, constraints, shape):
+    def _allowed(self, windows: list[Any], constraints: Sequence[Any], shape: tuple[int, ...]) -> np.ndarray:
         """An array to add to the emissions of a batch of this shape: -inf for tags that are not allowed, else 0."""
         allowed = np.zeros((*shape, len(self.scheme)), "float32")
         for scores, (number, window) in zip(allowed, windows):
@@ -272,46 +349,7 @@ class Tagger:
                 scores[window.positions] = np.where(may, 0.0, -np.inf)
         return allowed
 
-    def expected_counts(self, sentences, constraints=None, temperature=1.0, batch_size=64, on_batch=ignore):
-        """The expected counts of tags and transitions in each window of the sentences.
-
-        Args:
-            sentences: List of `kcrf.corpora.Sentence`, whose tokens are used.
-            constraints, temperature: As for `ConditionalRandomField.expected_counts`.
-            batch_size, on_batch: As for `spans`.
-
-        Returns:
-            For each sentence a list with `(tags (units, tags), steps (tags, tags))` of each of its windows.
-        """
-        texts = [sentence.text for sentence in sentences]
-        readings = self.reader.read(texts, [sentence.tokens for sentence in sentences])
-        counts_of_texts = [{} for _ in texts]
-        for windows, scores, _ in self._decode(texts, readings, batch_size, on_batch, [None] * len(texts)):
-            counts = self.network.expected_counts(scores, constraints, temperature)
-            for (number, window), tags, steps in zip(windows, *counts, strict=True):
-                counts_of_texts[number][window.first, window.keep] = tags[window.positions], steps
-        return [[counts[window] for window in sorted(counts)] for counts in counts_of_texts]
-
-    def fit_temperature(self, inputs, tags):
-        """Sets the temperature that maximizes the likelihood of the tags of a validation set.
-
-        Args:
-            inputs: A batch of inputs, a dict of arrays `(windows, time, ...)`.
-            tags: `(windows, time)`, -1 for unknown tags. With fewer than 1,000 known tags, the temperature is 1.
-        """
-        self.network.fit_temperature(inputs, tags)
-
-    def emissions(self, texts):
-        """The emission scores in the first window of each of the first 64 texts, `(units, tags)` in one array."""
-        readings = self.reader.read(texts[:_SAMPLE])
-        first = [reading._replace(windows=reading.windows[:1]) for reading in readings]
-        rows = {}
-        for windows, inputs in inference_batches(first, _SAMPLE):
-            for (number, window), scores in zip(windows, self.network.emissions(inputs)):
-                rows[number] = scores[window.positions]
-        return np.concatenate([rows[number] for number in sorted(rows)])
-
-    def scores(self, sentences, training_words=None):
+    def scores(self, sentences: Sequence[Sentence], training_words: set[str] | None = None) -> dict[str, Any]:
         """The scores of the predictions of this tagger.
 
         Args:
@@ -324,28 +362,31 @@ class Tagger:
         """
         return self.score(sentences, self.spans_of(sentences), training_words)
 
-    def spans_of(self, sentences, confidence=False):
-        """As `spans`, for a list of `kcrf.corpora.Sentence` with their tokens."""
-        texts, tokens = [sentence.text for sentence in sentences], [sentence.tokens for sentence in sentences]
-        return self.spans(texts, confidence=confidence, tokens=tokens)
+    def spans_of(self, sentences: Sequence[Sentence]) -> SpanLists:
+        """As `spans`, for `kcrf.corpora.Sentence`s with their tokens."""
+        texts, tokens = texts_and_tokens(sentences)
+        return self.spans(texts, tokens=tokens)
 
-    def score(self, sentences, predicted, training_words=None):
+    def score(
+        self, sentences: Sequence[Sentence], predicted: Sequence[Any], training_words: set[str] | None = None
+    ) -> dict[str, Any]:
         """As `scores`, for spans that have been predicted before."""
         if self.scheme.is_of_tokens:
-            return token_scores(*_by_token(sentences, predicted), training_words)
+            tokens, gold_classes, predicted_classes = _by_token(sentences, predicted)
+            return token_scores(tokens, gold_classes, predicted_classes, training_words)
         if self.has_word_classes:
             return tagged_word_scores(*_words_with_classes(sentences, predicted), training_words)
         if self.scheme.types:
             scored = [sentence.scored(spans) for sentence, spans in zip(sentences, predicted, strict=True)]
             return entity_scores([sentence.spans for sentence in sentences], scored)
         gold, words = (
-            [[s.text[start:end] for start, end in spans] for s, spans in zip(sentences, rows, strict=True)]
-            for rows in ([sentence.spans for sentence in sentences], predicted)
+            [[s.text[start:end] for start, end in spans] for s, spans in zip(sentences, spans_of_part, strict=True)]
+            for spans_of_part in ([sentence.spans for sentence in sentences], predicted)
         )
         return segmentation_scores(gold, words, training_words)
 
 
-def _by_token(sentences, predicted):
+def _by_token(sentences: Sequence[Sentence], predicted: Sequence[Any]) -> tuple[list, list, list]:
     """The tokens whose class is known, their gold classes and the predicted ones, lists for each sentence."""
     tokens = [[sentence.text[start:end] for start, end, _ in sentence.spans] for sentence in sentences]
     gold = [[label for *_, label in sentence.spans] for sentence in sentences]
@@ -354,13 +395,13 @@ def _by_token(sentences, predicted):
     return tokens, gold, [[labels.get((start, end), "?") for start, end, _ in s.spans] for s, labels in rows]
 
 
-def _words_with_classes(sentences, predicted):
-    """For each sentence the `(word, class)` of gold, "?" where it is not known, and those that were predicted."""
+def _words_with_classes(sentences: Sequence[Sentence], predicted: Sequence[Any]) -> tuple[list, list]:
+    """For each sentence the gold `(word, class)`, with "?" for an unknown class, and the predicted ones."""
     gold = [[(s.text[a:b], tag) for (a, b), tag in zip(s.tokens, tags_of_tokens(s), strict=True)] for s in sentences]
-    return gold, [[(s.text[a:b], tag) for a, b, tag in row] for s, row in zip(sentences, predicted, strict=True)]
+    return gold, [[(s.text[a:b], tag) for a, b, tag in spans] for s, spans in zip(sentences, predicted, strict=True)]
 
 
-def _characters(text, reading, window):
+def _characters(text: str, reading: Reading, window: Any) -> int:
     """How many characters a window decides about: those from its units to the next unit after them."""
     start, stop = window.keep
     units = reading.units

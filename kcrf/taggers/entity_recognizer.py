@@ -109,7 +109,8 @@ class EntityRecognizer(KBestTagger[list[Entity]], Suggester[list[Entity]]):
         """
         inputs = list(map(as_text_input, as_list(texts, "recognize")))
         texts, tokens = [item.text for item in inputs], [item.tokens for item in inputs]
-        spans_of_texts = self._tagger.spans(texts, batch_size, on_batch, True, self._constraints(inputs, spans), tokens)
+        constraints = self._constraints(inputs, spans)
+        spans_of_texts = self._tagger.spans_with_confidence(texts, batch_size, on_batch, constraints, tokens)
         return list(map(entities_of, inputs, spans_of_texts))
 
     def _constraints(self, inputs, spans):

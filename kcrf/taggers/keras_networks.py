@@ -107,7 +107,7 @@ class KerasTaggingNetwork:
         return self._crf.chain(scores).divided(self.temperature)
 
     def fit_temperature(self, inputs: Arrays, tags: np.ndarray) -> None:
-        """Sets the temperature to the one under which tags are most probable, as `Tagger.fit_temperature` has it."""
+        """As `kcrf.taggers.network.TrainedNetwork.fit_temperature`."""
         starts = range(0, len(tags), _ROWS)
         parts = [self.emissions({name: x[i : i + _ROWS] for name, x in inputs.items()}) for i in starts]
         self.temperature = best_temperature(self._crf, np.concatenate(parts), tags)

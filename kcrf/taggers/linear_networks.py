@@ -28,17 +28,14 @@ class LinearTaggingNetwork(PosteriorNetwork):
 
     Attributes:
         model: The `LinearModel`.
-        crf: None: the transitions are those of the model.
     """
-
-    crf = None
 
     def __init__(self, model: LinearModel, temperature: float = 1.0) -> None:
         super().__init__(model.scheme, model.constrained_transitions() / temperature)
         self.model, self.temperature = model, temperature
 
     def fit_temperature(self, inputs: Arrays, tags: np.ndarray) -> None:
-        """Sets the temperature to the one under which tags are most probable, as `Tagger.fit_temperature` has it."""
+        """As `kcrf.taggers.network.TrainedNetwork.fit_temperature`."""
         if np.sum(tags >= 0) >= FEWEST_TAGS:
             masks = inputs["ngrams"][:, :, 0] != 0
             windows = zip(inputs["ngrams"], tags, masks, strict=True)

@@ -7,7 +7,7 @@ import numpy as np
 
 from kcrf.tags import TagScheme
 
-__all__ = ["ClassificationNetwork", "KerasNetwork", "TaggingNetwork"]
+__all__ = ["Arrays", "ClassificationNetwork", "KerasNetwork", "TaggingNetwork", "TrainedNetwork"]
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -32,8 +32,8 @@ class TaggingNetwork(Protocol):
 
         Args:
             inputs: A dict of arrays `(batch, time, ...)`.
-            allowed: `(batch, time, tags)`, 0 for a tag that is allowed and -inf for another.
-            rows: How many of the first rows are returned; those after them are padding.
+            allowed: `(batch, time, tags)`, 0 for allowed tags and -inf for forbidden ones.
+            rows: The number of rows that are not padding; only these are returned.
             with_scores: Whether the scores are needed. Defaults to True.
 
         Returns:
@@ -53,27 +53,40 @@ class TaggingNetwork(Protocol):
         """The k best paths `(rows, k, time)` and their log probabilities `(rows, k)`, -inf where there are fewer."""
 
 
-class KerasNetwork(TaggingNetwork, Protocol):
-    """The network of a tagger in Keras, which can be trained, calibrated and asked to teach.
+class TrainedNetwork(TaggingNetwork, Protocol):
+    """The network of a tagger in a run folder, in Keras or linear, which can be calibrated.
+
+    Attributes:
+        temperature: All scores are divided by it before probabilities are computed.
+    """
+
+    temperature: float
+
+    def fit_temperature(self, inputs: Arrays, tags: np.ndarray) -> None:
+        """Sets the temperature that maximizes the likelihood of the tags of a validation set.
+
+        Args:
+            inputs: A batch of inputs, a dict of arrays `(windows, time, ...)`.
+            tags: `(windows, time)`, -1 for unknown tags. With fewer than 1,000 known tags, the temperature is 1.
+        """
+
+    def emissions(self, inputs: Arrays) -> np.ndarray:
+        """The emission scores of a batch, `(batch, time, tags)`."""
+
+
+class KerasNetwork(TrainedNetwork, Protocol):
+    """The network of a tagger in Keras, which can also be trained and teach.
 
     Attributes:
         model: The Keras model, without an optimizer.
         crf: Its `ConditionalRandomField`, or None.
-        temperature: All scores are divided by it before probabilities are computed.
     """
 
     model: Any
     crf: Any
-    temperature: float
 
     def expected_counts(self, scores: Any, constraints: TagScheme | None, temperature: float) -> tuple[np.ndarray, ...]:
         """As `ConditionalRandomField.expected_counts`, arrays."""
-
-    def fit_temperature(self, inputs: Arrays, tags: np.ndarray) -> None:
-        """Sets the temperature to the one under which tags are most probable."""
-
-    def emissions(self, inputs: Arrays) -> np.ndarray:
-        """The emission scores of a batch, `(batch, time, tags)`."""
 
 
 class ClassificationNetwork(Protocol):

@@ -10,11 +10,12 @@ from kcrf.runs.exported import ExportedFile, LinearFile, is_exported, open_expor
 from kcrf.runs.model_files import ModelFiles
 from kcrf.runs.names import LINEAR
 from kcrf.taggers.decoding import Tagger
+from kcrf.taggers.keras_tagger import KerasTagger
 from kcrf.taggers.network import ClassificationNetwork, TaggingNetwork
 from kcrf.taggers.setup import Setup, load_setup
 from kcrf.tasks import TASKS
 
-__all__ = ["is_linear", "load_tagger", "open_model", "open_run"]
+__all__ = ["is_linear", "load_keras_tagger", "load_tagger", "open_model", "open_run"]
 
 TAGGING = tuple(task.name for task in TASKS.values() if task.output == "tags")
 
@@ -65,15 +66,27 @@ def _read_network(run: RunFolder | ExportedFile | LinearFile, setup: Setup) -> T
 
 
 def load_tagger(path: str | PathLike[str], tasks: Collection[str] = TAGGING) -> Tagger:
-    """The `Tagger` of a run folder or of an exported file, ready to use.
+    """Loads the tagger of a run folder or of an exported file: a `KerasTagger` if its network is a Keras model.
 
     Args:
         path: The folder or file.
-        tasks: The tasks that it may have been trained for. Defaults to all with tags.
+        tasks: The tasks that it may have been trained for. Defaults to all tasks with tags.
 
     Raises:
         FileNotFoundError: There is no run folder or file, or a file is missing.
         ValueError: It was written by a newer version or for another task, or a file in it is damaged.
     """
     network, setup = open_model(path, tasks)
-    return Tagger(network, setup.reader, setup.config.model.min_confidence)
+    run = open_run(path)
+    kind = KerasTagger if isinstance(run, RunFolder) and not is_linear(run) else Tagger
+    return kind(network, setup.reader, setup.config.model.min_confidence)
+
+
+def load_keras_tagger(path: str | PathLike[str], tasks: Collection[str] = TAGGING) -> KerasTagger:
+    """Loads the tagger of a run folder, as `load_tagger`. Raises ValueError if its network is not a Keras model."""
+    run = open_run(path)
+    if not isinstance(run, RunFolder) or is_linear(run):
+        received = "a linear model" if is_linear(run) else "an exported file"
+        raise ValueError(f"{path}: needs a run folder with a neural network. Received: {received}")
+    network, setup = open_model(path, tasks)
+    return KerasTagger(network, setup.reader, setup.config.model.min_confidence)

@@ -15,6 +15,8 @@ from kcrf.taggers.uncertainty import DEFAULT_STRATEGY, measure_of, score_of
 
 __all__ = ["TokenTagger"]
 
+_NO_CLASS = "?"  # of a token of which no unit is left
+
 
 class TokenTagger(Suggester[list[str]]):
     """Predicts a class for each token with the model of a run folder, in sentences of any length.
@@ -85,19 +87,31 @@ class TokenTagger(Suggester[list[str]]):
         Returns:
             A list with the result of `tag` for each sentence.
         """
-        return self._tags(sentences, batch_size, on_batch, False)
+        texts, tokens = _texts_and_tokens(sentences)
+        spans = self._tagger.spans(texts, batch_size, on_batch, tokens=tokens)
+        classes = [{(start, end): label for start, end, label in spans_of_text} for spans_of_text in spans]
+        return [
+            [by_place.get(tuple(token), _NO_CLASS) for token in tokens_of_text]
+            for tokens_of_text, by_place in zip(tokens, classes, strict=True)
+        ]
 
     def tag_batch_with_confidence(
         self, sentences: Iterable[Any], batch_size: int = 64, on_batch: Callable[[int], object] = ignore
     ) -> list[list[tuple[str, float]]]:
         """A list with the result of `tag_with_confidence` for each sentence; the arguments are as for `tag_batch`."""
-        return self._tags(sentences, batch_size, on_batch, True)
+        texts, tokens = _texts_and_tokens(sentences)
+        spans = self._tagger.spans_with_confidence(texts, batch_size, on_batch, tokens=tokens)
+        classes = [{(start, end): (label, p) for start, end, label, p in spans_of_text} for spans_of_text in spans]
+        return [
+            [by_place.get(tuple(token), (_NO_CLASS, 0.0)) for token in tokens_of_text]
+            for tokens_of_text, by_place in zip(tokens, classes, strict=True)
+        ]
 
-    def _tags(self, sentences, batch_size, on_batch, confidence):
-        inputs = list(map(_text_input, as_list(sentences, "tag")))
-        texts, tokens = [item.text for item in inputs], [item.tokens for item in inputs]
-        spans = self._tagger.spans(texts, batch_size, on_batch, confidence, tokens=tokens)
-        return [_tags(*item, confidence) for item in zip(tokens, spans, strict=True)]
+
+def _texts_and_tokens(sentences):
+    """The texts of sentences as for `TokenTagger.tag`, and their tokens."""
+    inputs = list(map(_text_input, as_list(sentences, "tag")))
+    return [item.text for item in inputs], [item.tokens for item in inputs]
 
     def uncertainties(
         self,
@@ -127,9 +141,3 @@ def _text_input(item):
     if isinstance(item, Sentence) and item.text.strip() and not item.tokens:
         raise ValueError(f"a Sentence needs tokens to be tagged. Received: {item.text[:40]!r} without tokens")
     return text_input
-
-
-def _tags(tokens, spans, confidence):
-    """The label, or `(label, probability)`, of each token `(start, end)`."""
-    tags = {(start, end): (label, *sure) if confidence else label for start, end, label, *sure in spans}
-    return [tags.get(tuple(token), ("?", 0.0) if confidence else "?") for token in tokens]

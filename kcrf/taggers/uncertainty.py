@@ -22,6 +22,7 @@ __all__ = [
 ]
 
 Windows = Sequence[tuple[int, Window]]
+Measure = Callable[[TaggingNetwork, Any, Windows], np.ndarray]
 
 
 def path_entropies(network: TaggingNetwork, scores: Any, windows: Windows) -> np.ndarray:
@@ -42,7 +43,7 @@ def best_path_surprisals(network: TaggingNetwork, scores: Any, windows: Windows)
 
 
 # By name: the measure of a window, and whether the sum over the windows of a text is divided by its units.
-STRATEGIES: dict[str, tuple[Callable[[TaggingNetwork, Any, Windows], np.ndarray], bool]] = {
+STRATEGIES: dict[str, tuple[Measure, bool]] = {
     "mean-entropy": (path_entropies, True),
     "token-entropy": (tag_entropies, True),
     "sequence-entropy": (path_entropies, False),
@@ -51,7 +52,7 @@ STRATEGIES: dict[str, tuple[Callable[[TaggingNetwork, Any, Windows], np.ndarray]
 DEFAULT_STRATEGY = "mean-entropy"
 
 
-def measure_of(strategy: str) -> Callable[[TaggingNetwork, Any, Windows], np.ndarray]:
+def measure_of(strategy: str) -> Measure:
     """The measure of a strategy. Raises ValueError if there is no strategy of this name."""
     if strategy not in STRATEGIES:
         raise ValueError(f"`strategy` must be one of {', '.join(STRATEGIES)}. Received: {strategy!r}")

@@ -254,7 +254,8 @@ class WordSegmenter(KBestTagger[list[str]], Suggester[list[Any]]):
         """For each text its words as tuples `(word, class, probability)`, without what is not wanted."""
         parts_of_texts, constraints = self._parts(texts, spans)
         parts = list(chain.from_iterable(parts_of_texts))
-        spans_of_parts = self._tagger.spans(parts, batch_size, on_batch, confidence, constraints, classes=tags)
+        predict = self._tagger.spans_with_confidence if confidence else self._tagger.spans
+        spans_of_parts = predict(parts, batch_size, on_batch, constraints=constraints, classes=tags)
         words = iter(
             [(part[start:end], *more) for start, end, *more in spans]
             for part, spans in zip(parts, spans_of_parts, strict=True)

@@ -11,7 +11,7 @@ from kcrf.progress_bars import bar, print_note
 from kcrf.runs import RunFolder, SettingError, TeacherConfig
 from kcrf.runs.names import SCORES, TEACHER
 from kcrf.taggers.classifier import load_classifier
-from kcrf.taggers.open_model import load_tagger
+from kcrf.taggers.open_model import load_keras_tagger
 
 __all__ = ["check_teacher", "distillation_windows", "unlabeled_items"]
 
@@ -114,7 +114,7 @@ class _TagTeacher:
     def predictions(self):
         """The expected counts, as `split_counts` takes them; units are checked first, for this takes long."""
         config, texts = self._config, self._texts
-        teacher = load_tagger(config.teacher.teacher)
+        teacher = load_keras_tagger(config.teacher.teacher)
         readings = teacher.reader.read(texts, [sentence.tokens for sentence in self._sentences])
         lengths = [[len(window.positions) for window in reading.windows] for reading in readings]
         check_units(texts, lengths, self._windows)

@@ -8,10 +8,11 @@ from kcrf.distillation import (
     TagDistillationLoss,
 )
 from kcrf.monitor import CRFMonitor
-from kcrf.taggers import Tagger
 from kcrf.taggers.classification_model import build_classifier
 from kcrf.taggers.classifier import Classifier
+from kcrf.taggers.decoding import texts_and_tokens
 from kcrf.taggers.keras_networks import KerasClassificationNetwork, KerasTaggingNetwork
+from kcrf.taggers.keras_tagger import KerasTagger
 from kcrf.taggers.networks import build_network, crf_of
 from kcrf.training.batches import Batches, held_out_batch
 
@@ -40,9 +41,9 @@ class TaggingTrainer:
         return layer.sparse_loss if layer else keras.losses.SparseCategoricalCrossentropy(True, ignore_class=-1)
 
     def wrap(self, config, model, reader):
-        """The `Tagger` around a model."""
+        """The `KerasTagger` around a model."""
         network, metric = KerasTaggingNetwork(model, config.data.tag_scheme()), config.training.metric
-        return Tagger(network, reader, config.model.min_confidence, metric=metric)
+        return KerasTagger(network, reader, config.model.min_confidence, metric=metric)
 
     def monitors(self, tagger, valid):
         """A list with a `CRFMonitor`, or an empty one without a CRF."""
@@ -53,21 +54,30 @@ class TaggingTrainer:
 
     def calibrate(self, tagger, valid):
         """Fits the temperature of the tagger on the validation set, and returns it."""
-        tagger.fit_temperature(*held_out_batch(tagger.reader, valid, tagger.scheme, _WINDOWS_FOR_TEMPERATURE))
-        return tagger.temperature
+        batch = held_out_batch(tagger.reader, valid, tagger.scheme, _WINDOWS_FOR_TEMPERATURE)
+        tagger.network.fit_temperature(*batch)
+        return tagger.network.temperature
 
     def score(self, folder, tagger, parts, sources):
         """The scores of the held-out parts; also writes the predictions for the last of them into the folder."""
         scores, last = {}, list(parts)[-1]
         for name in list(parts)[1:]:
             sentences, training_words = parts[name], _words(_known_part(sources, parts, name))
-            spans = tagger.spans_of(sentences, confidence=name == last)
             if name == last:
-                scored = [sentence.scored(row) for sentence, row in zip(sentences, spans, strict=True)]
-                folder.save_predictions(sentences, scored)
-                spans = [[span[:-1] for span in of_sentence] for of_sentence in spans]
+                spans = _save_predictions(folder, tagger, sentences)
+            else:
+                spans = tagger.spans_of(sentences)
             scores[name] = tagger.score(sentences, spans, training_words)
         return scores
+
+
+def _save_predictions(folder, tagger, sentences):
+    """Writes the predictions for sentences into the folder, and returns the predicted spans."""
+    texts, tokens = texts_and_tokens(sentences)
+    predictions = tagger.spans_with_confidence(texts, tokens=tokens)
+    scored = [sentence.scored(spans) for sentence, spans in zip(sentences, predictions, strict=True)]
+    folder.save_predictions(sentences, scored)
+    return [[span[:-1] for span in spans] for spans in predictions]
 
 
 def _known_part(sources, parts, name):

@@ -135,7 +135,7 @@ def test_words_as_units_and_a_bilstm_and_pieces_of_a_bert(tmp_path):
     for name in ("words", "bert"):
         export_model(tmp_path / name, tmp_path / f"{name}.onnx")
         run, exported = (load_tagger(tmp_path / file) for file in (name, f"{name}.onnx"))
-        for ours, others in zip(exported.spans(texts, confidence=True), run.spans(texts, confidence=True)):
+        for ours, others in zip(exported.spans_with_confidence(texts), run.spans_with_confidence(texts)):
             assert [span[:-1] for span in ours] == [span[:-1] for span in others]
             assert_allclose([p for *_, p in ours], [p for *_, p in others], rtol=1e-3, atol=1e-5)
 
@@ -164,7 +164,7 @@ def test_vectors_of_words_are_read_as_by_the_run(tmp_path):
     settings = Settings(**SMALL, crf_lr_multiplier=1.0, vectors="vectors.txt", lexicon=False)
     write_run(tmp_path / "run", settings, reader)
     export_model(tmp_path / "run", tmp_path / "words.onnx")
-    run, exported = (load_tagger(tmp_path / file).spans(TEXTS, confidence=True) for file in ("run", "words.onnx"))
+    run, exported = (load_tagger(tmp_path / file).spans_with_confidence(TEXTS) for file in ("run", "words.onnx"))
     for ours, others in zip(exported, run, strict=True):
         assert [span[:2] for span in ours] == [span[:2] for span in others]
         assert_allclose([p for *_, p in ours], [p for *_, p in others], rtol=1e-3, atol=1e-5)

@@ -110,7 +110,7 @@ def test_all_entities_above_a_confidence_are_found_the_surest_where_they_overlap
     tagger = load_tagger(run)
     tagger.min_confidence = limit
     texts = [sentence.text[:5] for sentence in CORPUS.test[:6]]
-    for text, found in zip(texts, tagger.spans(texts, confidence=True), strict=True):
+    for text, found in zip(texts, tagger.spans_with_confidence(texts), strict=True):
         probabilities, scheme, expected = path_probabilities(tagger, text), tagger.scheme, {}
         spans = [(a, b, label) for a in range(5) for b in range(a + 1, 6) for label in scheme.types]
         by_posterior = {span: posterior(probabilities, scheme, *span) for span in spans}
@@ -151,7 +151,7 @@ def test_confidences_and_alternatives_are_those_of_all_paths(head, run, tmp_path
     probabilities = path_probabilities(tagger, text)
     legal = [path for path in sorted(probabilities, key=probabilities.get) if not tagger.scheme.violations(path)]
     best = legal[-1]
-    (found,) = tagger.spans([text], confidence=True)
+    (found,) = tagger.spans_with_confidence([text])
     assert [span[:3] for span in found] == tagger.scheme.decode(best)
     for start, end, label, confidence in found:
         assert_allclose(confidence, posterior(probabilities, tagger.scheme, start, end, label), atol=1e-5)
@@ -176,7 +176,7 @@ def test_no_entity_comes_from_an_illegal_path_without_constraints(tmp_path):
     probabilities = path_probabilities(tagger, text)
     assert scheme.violations(max(probabilities, key=probabilities.get))
     legal = sorted((path for path in probabilities if not scheme.violations(path)), key=probabilities.get)
-    (found,) = tagger.spans([text], confidence=True)
+    (found,) = tagger.spans_with_confidence([text])
     assert [span[:3] for span in found] == scheme.decode(legal[-1]) != []
     for *span, confidence in found:
         assert_allclose(confidence, posterior(probabilities, scheme, *span), atol=1e-5)

@@ -67,3 +67,12 @@ def test_old_spellings_of_the_recognizer_return_what_they_did_and_name_the_new_o
     with deprecated("Tagger.top_k", "k_best,"):
         ((probability, spans), *_), *_ = load_tagger(FOLDER / "entities").top_k([text], 3)
     assert (spans, probability) == ([(e.start, e.end, e.label) for e in best[0][0]], pytest.approx(probabilities[0]))
+
+
+def test_the_old_spelling_of_a_tagger_returns_what_it_did_and_names_the_new_one(recognizer):
+    tagger, text = load_tagger(FOLDER / "entities"), "李雷住在上海。"
+    (spans,) = tagger.spans_with_confidence([text])
+    assert [span[:-1] for span in spans] == tagger.spans([text])[0] and spans
+    assert [span[-1] for span in spans] == pytest.approx([e.confidence for e in recognizer.recognize(text)])
+    with deprecated("spans with confidence=True", "spans_with_confidence"):
+        assert tagger.spans([text], confidence=True) == [spans]

@@ -69,9 +69,9 @@ def test_a_run_keeps_the_temperature_of_its_held_out_part(tmp_path):
     loaded = load_tagger(tmp_path / "run")
     assert loaded.temperature == tagger.temperature
     texts = ["".join(words) for words in corpus.test[:3]]
-    found = loaded.spans(texts, confidence=True)
-    assert found == tagger.spans(texts, confidence=True)
+    found = loaded.spans_with_confidence(texts)
+    assert found == tagger.spans_with_confidence(texts)
     loaded.network.temperature = 1.0
-    without = loaded.spans(texts, confidence=True)
+    without = loaded.spans_with_confidence(texts)
     assert [[span[:2] for span in row] for row in found] == [[span[:2] for span in row] for row in without]
     assert found != without

@@ -1,0 +1,88 @@
+"""`KerasTagger`: a tagger with a Keras model, which gives emissions, entropies and expected counts."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kcrf.corpora import Sentence
+from kcrf.readers.padding import inference_batches
+from kcrf.taggers.decoding import OnBatch, Tagger, ignore, texts_and_tokens
+from kcrf.taggers.network import KerasNetwork
+from kcrf.tags import TagScheme
+
+__all__ = ["KerasTagger"]
+
+_SAMPLE = 64  # the number of texts that `KerasTagger.emissions` reads
+
+
+class KerasTagger(Tagger[KerasNetwork]):
+    """A `Tagger` whose network is a Keras model, as `kcrf train` trains it.
+
+    Args:
+        network: A `kcrf.taggers.network.KerasNetwork`.
+        reader, min_confidence, advice, metric: As for `Tagger`.
+    """
+
+    def with_advice(self, advice: str | None) -> "KerasTagger":
+        """The same tagger with advice on its transitions."""
+        return KerasTagger(self.network, self.reader, self.min_confidence, advice, self.metric)
+
+    @property
+    def model(self) -> Any:
+        """The Keras model, without an optimizer."""
+        return self.network.model
+
+    @property
+    def crf(self) -> Any:
+        """Its `ConditionalRandomField`, or None."""
+        return self.network.crf
+
+    @property
+    def temperature(self) -> float:
+        """All scores are divided by it before probabilities are computed."""
+        return self.network.temperature
+
+    def entropies(self, texts: Sequence[str], batch_size: int = 64, on_batch: OnBatch = ignore) -> np.ndarray:
+        """The entropy of the tag sequences of each text in nats, `(texts,)`; the sum if a text has several windows."""
+        readings, entropies = self.reader.read(texts), np.zeros(len(texts))
+        for windows, scores, _ in self._decode(texts, readings, batch_size, on_batch, self._in_units(texts, readings)):
+            np.add.at(entropies, [number for number, _ in windows], self.network.entropies(scores))
+        return entropies
+
+    def expected_counts(
+        self,
+        sentences: Sequence[Sentence],
+        constraints: TagScheme | None = None,
+        temperature: float = 1.0,
+        batch_size: int = 64,
+        on_batch: OnBatch = ignore,
+    ) -> list[list[tuple[np.ndarray, np.ndarray]]]:
+        """The expected counts of tags and transitions in each window of the sentences.
+
+        Args:
+            sentences: List of `kcrf.corpora.Sentence`, whose tokens are used.
+            constraints, temperature: As for `ConditionalRandomField.expected_counts`.
+            batch_size, on_batch: As for `spans`.
+
+        Returns:
+            For each sentence a list with `(tags (units, tags), steps (tags, tags))` of each of its windows.
+        """
+        texts, tokens = texts_and_tokens(sentences)
+        readings = self.reader.read(texts, tokens)
+        counts_of_texts: list[dict] = [{} for _ in texts]
+        for windows, scores, _ in self._decode(texts, readings, batch_size, on_batch, self._in_units(texts, readings)):
+            counts = self.network.expected_counts(scores, constraints, temperature)
+            for (number, window), tags, steps in zip(windows, *counts, strict=True):
+                counts_of_texts[number][window.first, window.keep] = tags[window.positions], steps
+        return [[of_text[window] for window in sorted(of_text)] for of_text in counts_of_texts]
+
+    def emissions(self, texts: Sequence[str]) -> np.ndarray:
+        """The emission scores in the first window of each of the first 64 texts, concatenated: `(units, tags)`."""
+        readings = self.reader.read(texts[:_SAMPLE])
+        first = [reading._replace(windows=reading.windows[:1]) for reading in readings]
+        rows: dict = {}
+        for windows, inputs in inference_batches(first, _SAMPLE):
+            for (number, window), scores in zip(windows, self.network.emissions(inputs)):
+                rows[number] = scores[window.positions]
+        return np.concatenate([rows[number] for number in sorted(rows)])
