@@ -4,16 +4,21 @@ from importlib import import_module
 
 import pytest
 
+from kcrf.deprecated import _NEW_PLACES
 from kcrf.runs import Settings
 
 BACKENDS = ["torch"]
-ROOMS = ["augmentation", "checkpoints", "distillation", "metrics", "pretraining", "taggers", "training"]
+ROOMS = [room.removeprefix("kcrf.") for room in _NEW_PLACES]
 OLD = {
     "kcrf.augmentation.copies_wanted": "kcrf.augmentation.copies",
     "kcrf.checkpoints.layer_owner": "kcrf.checkpoints.names",
+    "kcrf.corpora.read_word_list": "kcrf.corpora.word_list",
+    "kcrf.crf.log_sums_onward": "kcrf.crf.functions",
     "kcrf.distillation.soften": "kcrf.distillation.teachers",
+    "kcrf.layers.MixoutDense": "kcrf.layers.dense",
     "kcrf.metrics.TextMismatch": "kcrf.metrics.scores",
     "kcrf.metrics.bootstrap_difference": "kcrf.metrics.bootstrap",
+    "kcrf.optimizers.WarmupExponentialDecay": "kcrf.optimizers.schedules",
     "kcrf.pretraining.hide": "kcrf.pretraining.masking",
     "kcrf.taggers.load_tagger": "kcrf.taggers.open_model",
     "kcrf.training.load_tagger": "kcrf.taggers.open_model",
@@ -27,6 +32,12 @@ def test_an_old_name_is_the_new_object_and_says_where_it_is(old):
         value = getattr(import_module(room), name)
     assert value is getattr(import_module(OLD[old]), name)
     assert name not in import_module(room).__all__
+
+
+def test_every_old_name_of_the_table_is_in_its_new_place():
+    for places in _NEW_PLACES.values():
+        for name, place in places.items():
+            assert place.startswith("kcrf.bert4keras") or hasattr(import_module(place), name), name
 
 
 @pytest.mark.parametrize("room", ROOMS)

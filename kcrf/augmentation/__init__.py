@@ -1,11 +1,13 @@
 """Altered copies of training data: texts with a label, sentences with entities, segmented sentences. Needs no Keras."""
 
 from kcrf.augmentation.copies import altered_copies
-from kcrf.augmentation.old_names import __getattr__
 from kcrf.augmentation.synonyms import Synonyms, read_synonyms
+from kcrf.deprecated import moved_names
 
 __all__ = [
     "Synonyms",
     "altered_copies",
     "read_synonyms",
 ]
+
+__getattr__ = moved_names(__name__)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kcrf.corpora import join_tokens
+from kcrf.corpora.conll import join_tokens
 from kcrf.readers.word_tokens import token_spans
 
 __all__ = ["Piece", "apart", "choose", "gap_between", "group_words", "pick", "pieces_of", "text_of", "with_texts"]

@@ -7,7 +7,6 @@ from kcrf.attribution import GradientTimesInput
 from kcrf.backend import K, keras
 from kcrf.bert4keras.absent_names import explain
 from kcrf.layers import (
-    AutoLearningRate,
     ConditionalRandomField,
     EfficientGlobalPointer,
     Embedding,
@@ -17,12 +16,13 @@ from kcrf.layers import (
     LayerPooling,
     Loss,
     MaximumEntropyMarkovModel,
-    MixoutDense,
     MultiHeadAttention,
     PositionEmbedding,
     RelativePositionEmbedding,
     ViterbiTags,
 )
+from kcrf.layers.dense import MixoutDense
+from kcrf.layers.learning_rates import AutoLearningRate
 
 _OURS = [
     "AutoLearningRate",

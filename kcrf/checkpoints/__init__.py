@@ -9,16 +9,17 @@ An array is read when it is accessed.
 """
 
 from kcrf.checkpoints.names import google_names, huggingface_names
-from kcrf.checkpoints.old_names import __getattr__
-from kcrf.checkpoints.open import Checkpoint, open_checkpoint
+from kcrf.checkpoints.open import open_checkpoint
 from kcrf.checkpoints.safetensors import write_safetensors
 from kcrf.checkpoints.tensor_bundle import write_tf_checkpoint
+from kcrf.deprecated import moved_names
 
 __all__ = [
-    "Checkpoint",
     "google_names",
     "huggingface_names",
     "open_checkpoint",
     "write_safetensors",
     "write_tf_checkpoint",
 ]
+
+__getattr__ = moved_names(__name__)

@@ -41,7 +41,7 @@ def _classify(options):
         raise ValueError("--fields needs --input table or json. Received: --input text")
     fields = fields_argument(options)
     with checked_input(options) as lines:
-        from kcrf.corpora import iterate_texts
+        from kcrf.corpora.texts import iterate_texts
         from kcrf.taggers.open_model import open_run
 
         pairs = open_run(options.model).read_config().config.facts.pairs
@@ -51,7 +51,7 @@ def _classify(options):
 
 def _classifying(options):
     """What classifies texts, for `write_results`."""
-    from kcrf.corpora import classified_line
+    from kcrf.corpora.classified import classified_line
 
     with quick_import():
         from kcrf.taggers import TextClassifier

@@ -70,7 +70,8 @@ def _serve(options):
     runs = _named_runs(options.runs) or _ready()
     _check(runs.values())
     with quiet_import():
-        from kcrf.serving import Limits, load_models, open_socket, run_server
+        from kcrf.serving import Limits, load_models
+        from kcrf.serving.server import open_socket, run_server
 
         limits = Limits(
             options.max_body, options.max_texts, options.max_length, options.max_waiting, batch=options.batch_size

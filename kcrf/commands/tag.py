@@ -81,7 +81,7 @@ def _segment(options):
     with checked_input(options) as lines:
         if options.tags and not TASKS[options.model_task].has_word_classes:
             raise ValueError(f"--tags needs a run of --task cws-pos. Received: {options.model}, which has no classes")
-        from kcrf.corpora import read_word_list
+        from kcrf.corpora.word_list import read_word_list
 
         options.words = read_word_list(options.words) if options.words else {}
         write_results(
@@ -234,7 +234,7 @@ def _tagging(options):
 
 def _recognizing(options):
     """What finds entities, for `write_results`."""
-    from kcrf.corpora import entity_line
+    from kcrf.corpora.json_lines import entity_line
 
     with quick_import():
         from kcrf.taggers import EntityRecognizer
@@ -263,7 +263,7 @@ def _columns(sentence, entities):
     """The block of CoNLL lines for a `Sentence` with tokens."""
     from dataclasses import replace
 
-    from kcrf.corpora import conll_lines
+    from kcrf.corpora.conll import conll_lines
 
     spans = [(entity.start, entity.end, entity.label) for entity in entities]
     return "".join(f"{line}\n" for line in conll_lines(replace(sentence, spans=spans))[:-1])
@@ -300,7 +300,7 @@ def checked_texts(lines):
 
 def _inputs(lines, kind):
     """What to find entities in: strings, or `Sentence`s where the tokens are given."""
-    from kcrf.corpora import read_conll_tokens
+    from kcrf.corpora.conll import read_conll_tokens
     from kcrf.tasks.tokens import sentence_of_tokens
 
     if kind == "text":

@@ -7,14 +7,13 @@ from kcrf.crf.functions import (
     expected_counts,
     log_likelihood,
     log_partition,
-    log_probability_within,
-    log_sums_onward,
     marginals,
     path_score,
     top_k_paths,
     viterbi,
 )
 from kcrf.crf.trellis import FORBIDDEN
+from kcrf.deprecated import moved_names
 
 __all__ = [
     "Chain",
@@ -24,10 +23,10 @@ __all__ = [
     "expected_counts",
     "log_likelihood",
     "log_partition",
-    "log_probability_within",
-    "log_sums_onward",
     "marginals",
     "path_score",
     "top_k_paths",
     "viterbi",
 ]
+
+__getattr__ = moved_names(__name__)

@@ -1,6 +1,6 @@
 """Knowledge distillation: the predictions of a teacher as soft labels, and the losses for them."""
 
-from kcrf.distillation.old_names import __getattr__
+from kcrf.deprecated import moved_names
 from kcrf.distillation.targets import SoftTags
 from kcrf.layers.distillation import (
     LabelDistillationLoss,
@@ -16,3 +16,5 @@ __all__ = [
     "SoftTags",
     "TagDistillationLoss",
 ]
+
+__getattr__ = moved_names(__name__)

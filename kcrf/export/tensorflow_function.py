@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from kcrf import crf
 from kcrf.backend import ops
+from kcrf.crf.functions import log_sums_onward
 from kcrf.export.roles import roles_of
 from kcrf.taggers.networks import mask_of
 
@@ -60,7 +61,7 @@ def _module(model, outputs):
 def _confidences(chain, scheme, tags):
     """Factors `(batch, time)`; their product over a span of the best path is the probability of the span."""
     marginals = crf.marginals(chain)
-    onward = tf.maximum(chain.emissions, crf.FORBIDDEN) + crf.log_sums_onward(chain)
+    onward = tf.maximum(chain.emissions, crf.FORBIDDEN) + log_sums_onward(chain)
     # Real positions from left to right, then the masked ones: the neighbors of a position are next to it.
     order = tf.argsort(tf.cast(~chain.mask, "int32"), axis=1, stable=True)
     tags, marginals, onward, real = (

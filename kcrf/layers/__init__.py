@@ -8,21 +8,19 @@ from kcrf import optimizers  # registers its classes
 from kcrf.layers.added_loss import Loss
 from kcrf.layers.attention import FeedForward, MultiHeadAttention
 from kcrf.layers.crf import ConditionalRandomField, ViterbiTags
-from kcrf.layers.dense import MixoutDense
 from kcrf.layers.distillation import TagDistillationLoss  # registers its classes
-from kcrf.layers.embeddings import Embedding, PositionEmbedding, RelativePositionEmbedding, TaskEmbedding
+from kcrf.layers.embeddings import Embedding, PositionEmbedding, RelativePositionEmbedding
 from kcrf.layers.keras2_model import Keras2Model  # registers it
-from kcrf.layers.learning_rates import AutoLearningRate, SetLearningRate, with_learning_rate_multiplier
+from kcrf.layers.keras_layers import __getattr__
+from kcrf.layers.learning_rates import SetLearningRate
 from kcrf.layers.memm import MaximumEntropyMarkovModel
 from kcrf.layers.ngrams import NGramScores
 from kcrf.layers.normalization import LayerNormalization
-from kcrf.layers.old_names import __getattr__
 from kcrf.layers.pointers import EfficientGlobalPointer, GlobalPointer
 from kcrf.layers.pooling import LayerPooling
 from kcrf.metrics.multipliers import suggest_lr_multiplier
 
 __all__ = [
-    "AutoLearningRate",
     "ConditionalRandomField",
     "EfficientGlobalPointer",
     "Embedding",
@@ -32,14 +30,11 @@ __all__ = [
     "LayerPooling",
     "Loss",
     "MaximumEntropyMarkovModel",
-    "MixoutDense",
     "MultiHeadAttention",
     "NGramScores",
     "PositionEmbedding",
     "RelativePositionEmbedding",
     "SetLearningRate",
-    "TaskEmbedding",
     "ViterbiTags",
     "suggest_lr_multiplier",
-    "with_learning_rate_multiplier",
 ]

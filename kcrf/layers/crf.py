@@ -6,6 +6,7 @@ import numpy as np
 
 from kcrf import crf
 from kcrf.backend import Tensor, exports_onnx, keras, mask_ignores_inputs, ops
+from kcrf.crf.functions import log_sums_onward
 from kcrf.layers.accuracies import DenseAccuracy, SparseAccuracy, ViterbiAccuracy
 from kcrf.layers.chain_layer import BoundToLayer, ChainLayer
 from kcrf.layers.checks import (
@@ -283,7 +284,7 @@ def _as_scheme(constraints):
 def _posterior(chain):
     """The `Posterior` of a `Chain`."""
     emissions = np.maximum(ops.convert_to_numpy(chain.emissions), crf.FORBIDDEN, dtype="float64")
-    onward = emissions + ops.convert_to_numpy(crf.log_sums_onward(chain))
+    onward = emissions + ops.convert_to_numpy(log_sums_onward(chain))
     return Posterior(*map(ops.convert_to_numpy, (crf.marginals(chain), onward, chain.transitions, chain.mask)))
 
 

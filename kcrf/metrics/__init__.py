@@ -1,7 +1,7 @@
 """Scores of words, entities, tokens and classes, calibration, bootstrap intervals, transitions. Needs no Keras."""
 
+from kcrf.deprecated import moved_names
 from kcrf.metrics.classes import classification_scores, regression_scores
-from kcrf.metrics.old_names import __getattr__
 from kcrf.metrics.scores import calibration, entity_scores, segmentation_scores
 from kcrf.metrics.tagged_words import tagged_word_scores
 from kcrf.metrics.tokens import token_scores
@@ -18,3 +18,5 @@ __all__ = [
     "token_scores",
     "transition_report",
 ]
+
+__getattr__ = moved_names(__name__)

@@ -1,9 +1,9 @@
 """BERT and its relatives: built, loaded, saved, with bert4keras' names."""
 
+from kcrf.deprecated import moved_names
 from kcrf.models.build import Transformer, build_transformer_model
 from kcrf.models.loading import LoadReport, reinitialize
 from kcrf.models.names import variable_mapping
-from kcrf.models.old_names import __getattr__
 from kcrf.models.saving import save_pretrained, save_weights_as_checkpoint
 
 __all__ = [
@@ -15,3 +15,5 @@ __all__ = [
     "save_weights_as_checkpoint",
     "variable_mapping",
 ]
+
+__getattr__ = moved_names(__name__)

@@ -19,9 +19,9 @@ from kcrf.layers import (
     MultiHeadAttention,
     PositionEmbedding,
     RelativePositionEmbedding,
-    TaskEmbedding,
 )
 from kcrf.layers.dense import BiasAdd, ResidualAdd, TruncatedNormal, dense
+from kcrf.layers.embeddings import TaskEmbedding
 from kcrf.layers.pooling import FirstToken
 from kcrf.models.encoders import checkpoint_names, encoder_record, variables_by_path
 from kcrf.models.loading import load_checkpoint
@@ -86,7 +86,7 @@ def build_transformer_model(
         **options: `with_pool`, `with_nsp`, `with_mlm` (`True`, or the activation of the head; Electra has
             `with_discriminator` instead), `keep_tokens`, `compound_tokens`, `sequence_length`,
             `hierarchical_position`, `custom_position_ids`, `shared_segment_embeddings`, `layers`, `prefix`, `name` as
-            in bert4keras; `mixout=p` (see `kcrf.layers.MixoutDense`; dropout is then 0 unless given);
+            in bert4keras; `mixout=p` (see `kcrf.layers.dense.MixoutDense`; dropout is then 0 unless given);
             `output_layers=[0, -1, "embeddings"]`, the hidden states to return, in a list, before the outputs of heads;
             and any entry of the configuration: `hidden_act` ("gelu" by erf, "gelu_tanh"), `dropout_rate`,
             `attention_dropout_rate`, `max_position`, `segment_vocab_size`, `layer_norm_eps`, ...

@@ -111,7 +111,7 @@ def load_checkpoint(
     stored = checkpoints.open_checkpoint(path)
     arrays = checkpoints.google_names(stored, record.config["model"])
     source = _CheckpointArrays(arrays, keep_tokens, compound_tokens)
-    name = path.path if isinstance(path, checkpoints.Checkpoint) else path
+    name = path.path if isinstance(path, checkpoints.open.Checkpoint) else path
     report = LoadReport(str(name), unused=source.unused(names.values()))
     report.needed = _needed(report.unused, names.values(), record.config)
     to_load = _sort_out(names, variables, skipped, source, report)

@@ -1,5 +1,6 @@
 """Adam and AdamW with optional bias correction, learning rates per variable, schedules, bert4keras' `extend_with_*`."""
 
+from kcrf.deprecated import moved_names
 from kcrf.optimizers.adam import Adam, AdamWeightDecay
 from kcrf.optimizers.extensions import (
     extend_with_exponential_moving_average,
@@ -11,7 +12,7 @@ from kcrf.optimizers.extensions import (
     extend_with_piecewise_linear_lr,
     extend_with_weight_decay,
 )
-from kcrf.optimizers.schedules import PiecewiseLinear, Warmup, WarmupExponentialDecay, WarmupLinearDecay
+from kcrf.optimizers.schedules import PiecewiseLinear, Warmup, WarmupLinearDecay
 from kcrf.optimizers.variables import layerwise_decay, variable_table
 
 __all__ = [
@@ -19,7 +20,6 @@ __all__ = [
     "AdamWeightDecay",
     "PiecewiseLinear",
     "Warmup",
-    "WarmupExponentialDecay",
     "WarmupLinearDecay",
     "extend_with_exponential_moving_average",
     "extend_with_gradient_accumulation",
@@ -32,3 +32,5 @@ __all__ = [
     "layerwise_decay",
     "variable_table",
 ]
+
+__getattr__ = moved_names(__name__)

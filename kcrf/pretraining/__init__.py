@@ -1,7 +1,7 @@
 """Pretrains masked language models on unlabeled text, from scratch or from an existing BERT."""
 
+from kcrf.deprecated import moved_names
 from kcrf.pretraining.clozes import Cloze
-from kcrf.pretraining.old_names import __getattr__
 from kcrf.pretraining.train import pretrain, resume_pretraining
 from kcrf.runs.pretraining import PretrainingSettings
 
@@ -11,3 +11,5 @@ __all__ = [
     "pretrain",
     "resume_pretraining",
 ]
+
+__getattr__ = moved_names(__name__)

@@ -9,7 +9,8 @@ import json
 
 import numpy as np
 
-from kcrf.corpora import classified_line, read_lines
+from kcrf.corpora import read_lines
+from kcrf.corpora.classified import classified_line
 from kcrf.files import json_line
 from kcrf.tags import TagScheme
 

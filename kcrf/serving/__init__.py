@@ -1,15 +1,14 @@
 """Answers requests over HTTP with trained models. Needs `pip install 'kcrf[serve]'`."""
 
+from kcrf.deprecated import moved_names
 from kcrf.serving.app import build_app
 from kcrf.serving.limits import Limits
-from kcrf.serving.models import ServedModel, load_models
-from kcrf.serving.server import open_socket, run_server
+from kcrf.serving.models import load_models
 
 __all__ = [
     "Limits",
-    "ServedModel",
     "build_app",
     "load_models",
-    "open_socket",
-    "run_server",
 ]
+
+__getattr__ = moved_names(__name__)

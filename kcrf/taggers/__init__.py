@@ -1,9 +1,9 @@
 """Uses trained models: word segmentation, named entities and text classification, with probabilities."""
 
+from kcrf.deprecated import moved_names
 from kcrf.taggers.classifier import Classification, TextClassifier
 from kcrf.taggers.decoding import Tagger
 from kcrf.taggers.entity_recognizer import Entity, EntityRecognizer
-from kcrf.taggers.old_names import __getattr__
 from kcrf.taggers.suggestions import Suggestion
 from kcrf.taggers.token_tagger import TokenTagger
 from kcrf.taggers.word_segmenter import WordSegmenter
@@ -18,3 +18,5 @@ __all__ = [
     "TokenTagger",
     "WordSegmenter",
 ]
+
+__getattr__ = moved_names(__name__)

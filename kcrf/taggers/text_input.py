@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kcrf.corpora import Sentence, join_tokens
+from kcrf.corpora import Sentence
+from kcrf.corpora.conll import join_tokens
 
 __all__ = ["TextInput", "as_list", "as_text_input", "checked_strings", "one_per_text"]
 

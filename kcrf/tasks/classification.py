@@ -8,10 +8,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from kcrf.corpora import Example, classified_line, read_classified, sample
+from kcrf.corpora import Example, read_classified, sample
 from kcrf.corpora.classified import (
     as_number,
     check_spellings,
+    classified_line,
     have_decimals,
     read_all_classified,
     recurring,

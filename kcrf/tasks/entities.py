@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from kcrf.corpora import Sentence, conll_lines, entity_types, read_entities, sentence_line
+from kcrf.corpora import Sentence, entity_types, read_entities, sentence_line
+from kcrf.corpora.conll import conll_lines
 from kcrf.metrics import entity_scores
 from kcrf.progress_bars import print_note
 from kcrf.readers.unit_choice import choose_units, entities_that_cut_tokens, splits_of

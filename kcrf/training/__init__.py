@@ -1,8 +1,8 @@
 """Trains taggers and classifiers, and resumes training after an interruption."""
 
 from kcrf.adversarial import adversarial, gradient_penalty, virtual_adversarial
+from kcrf.deprecated import moved_names
 from kcrf.runs.settings import Settings
-from kcrf.training.old_names import __getattr__
 from kcrf.training.train import resume_tagger, train_classifier, train_segmenter, train_tagger
 
 __all__ = [
@@ -15,3 +15,5 @@ __all__ = [
     "train_tagger",
     "virtual_adversarial",
 ]
+
+__getattr__ = moved_names(__name__)

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from kcrf.commands import main
-from kcrf.corpora import conll_lines, load_mini
+from kcrf.corpora import load_mini
+from kcrf.corpora.conll import conll_lines
 
 BACKENDS = ["torch"]
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "0.1.0"

@@ -6,8 +6,9 @@ from collections import Counter
 import pytest
 
 from kcrf.commands import main
-from kcrf.corpora import Example, iterate_texts, read_classified, sample
+from kcrf.corpora import Example, read_classified, sample
 from kcrf.corpora.classified import have_decimals, sorted_labels
+from kcrf.corpora.texts import iterate_texts
 
 BACKENDS = ["torch"]
 

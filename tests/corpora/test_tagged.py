@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from kcrf.corpora import Sentence, conll_lines, read_entities, read_tagged, sentence_line
+from kcrf.corpora import Sentence, read_entities, read_tagged, sentence_line
+from kcrf.corpora.conll import conll_lines
 from kcrf.corpora.tagged import tags_of_tokens
 from kcrf.metrics import token_scores
 

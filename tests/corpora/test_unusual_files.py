@@ -6,15 +6,8 @@ import zipfile
 
 import pytest
 
-from kcrf.corpora import (
-    load_mini,
-    read_conll,
-    read_conll_tokens,
-    read_entities,
-    read_lines,
-    read_segmented,
-    read_tagged,
-)
+from kcrf.corpora import load_mini, read_conll, read_entities, read_lines, read_segmented, read_tagged
+from kcrf.corpora.conll import read_conll_tokens
 
 BACKENDS = ["torch"]
 WORDS = [["今天", "天气", "真好", "。"], ["我们", "去", "图书馆", "看书"], ["李雷", "在", "Apple", "工作"]]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kcrf.corpora import read_word_list
+from kcrf.corpora.word_list import read_word_list
 
 BACKENDS = ["torch"]
 

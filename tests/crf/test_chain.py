@@ -35,7 +35,7 @@ CHAIN = Chain(EMISSIONS, *ARRAYS)
     ],
 )
 def test_a_chain_stands_for_its_arrays(name, others):
-    function = getattr(crf, name)
+    function = getattr(crf.functions, name)
     results = function(CHAIN, *others), function(EMISSIONS, *others, *ARRAYS)
     for one, other in zip(*(x if isinstance(x, tuple) else (x,) for x in results), strict=True):
         assert_array_equal(ops.convert_to_numpy(one), ops.convert_to_numpy(other))

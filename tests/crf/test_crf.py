@@ -498,7 +498,7 @@ def test_marginals_are_the_derivative_of_log_z():
 @pytest.mark.parametrize("mask", MASKS)
 def test_sums_onward_give_each_tag_given_the_tag_before(mask):
     case = Case(7, 4, 3, mask, scale=3.0)
-    sums = numpy(crf.log_sums_onward(case.emissions, *case.rest))
+    sums = numpy(crf.functions.log_sums_onward(case.emissions, *case.rest))
     for b, truth in enumerate(case.oracle()):
         real = np.flatnonzero(case.mask[b])
         for place, t in enumerate(real[1:], 1):

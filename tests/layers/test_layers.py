@@ -13,7 +13,8 @@ from seeds import set_seeds
 
 from kcrf import crf
 from kcrf.backend import OLD_HOST, backend_name, keras, ops, path_of
-from kcrf.layers import ConditionalRandomField, MaximumEntropyMarkovModel, ViterbiTags, with_learning_rate_multiplier
+from kcrf.layers import ConditionalRandomField, MaximumEntropyMarkovModel, ViterbiTags
+from kcrf.layers.learning_rates import with_learning_rate_multiplier
 from kcrf.tags import bio, bioes, bmes
 
 BACKENDS = ["torch", "tensorflow", "jax", "tf_keras"]
@@ -298,7 +299,7 @@ def test_span_confidences_take_one_pass_and_equal_the_share_of_the_restricted_pa
             start, end = spans[row][index]
             allowed = np.ones((1, 24, 4), bool)
             allowed[0, start:end] = np.eye(4, dtype=bool)[bmes().encode([(0, end - start)], end - start)]
-            log_p = crf.log_probability_within(layer.chain(y_pred[row : row + 1]), allowed)
+            log_p = crf.functions.log_probability_within(layer.chain(y_pred[row : row + 1]), allowed)
             assert_allclose(found[row][index], np.exp(numpy(log_p)[0]), rtol=1e-4, atol=1e-7)
 
 

@@ -9,7 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from seeds import set_seeds
 
 from kcrf.backend import OLD_HOST, backend_name, keras, ops, path_of
-from kcrf.layers import AutoLearningRate, ConditionalRandomField, SetLearningRate, suggest_lr_multiplier
+from kcrf.layers import ConditionalRandomField, SetLearningRate, suggest_lr_multiplier
+from kcrf.layers.learning_rates import AutoLearningRate
 from kcrf.optimizers import (
     AdamWeightDecay,
     WarmupLinearDecay,

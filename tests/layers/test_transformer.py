@@ -12,12 +12,11 @@ from kcrf.layers import (
     Embedding,
     FeedForward,
     LayerPooling,
-    MixoutDense,
     MultiHeadAttention,
     PositionEmbedding,
     RelativePositionEmbedding,
 )
-from kcrf.layers.dense import BiasAdd, Dense, ResidualAdd, TruncatedNormal
+from kcrf.layers.dense import BiasAdd, Dense, MixoutDense, ResidualAdd, TruncatedNormal
 from kcrf.layers.pooling import FirstToken
 
 RNG = np.random.default_rng(0)

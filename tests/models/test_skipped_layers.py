@@ -21,7 +21,7 @@ from tiny_encoders import (
 
 from kcrf.backend import keras
 from kcrf.checkpoints import open_checkpoint, write_safetensors
-from kcrf.layers import MixoutDense
+from kcrf.layers.dense import MixoutDense
 from kcrf.models import (
     build_transformer_model,
     reinitialize,

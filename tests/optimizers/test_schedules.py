@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kcrf.backend import keras, ops
-from kcrf.optimizers import Adam, PiecewiseLinear, Warmup, WarmupExponentialDecay, WarmupLinearDecay
+from kcrf.optimizers import Adam, PiecewiseLinear, Warmup, WarmupLinearDecay
+from kcrf.optimizers.schedules import WarmupExponentialDecay
 
 BACKENDS = ["torch", "tensorflow", "jax", "tf_keras"]
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation doesn't accept:DeprecationWarning")

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from kcrf import commands
-from kcrf.corpora import Example, classified_line, read_entities
+from kcrf.corpora import Example, read_entities
+from kcrf.corpora.classified import classified_line
 from kcrf.pretraining import PretrainingSettings
 from kcrf.pretraining.importance import IMPORTANT, TaskModel, importance_writer, important_words
 from kcrf.pretraining.masking import choose_positions

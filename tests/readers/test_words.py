@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcrf.corpora import Sentence, join_tokens, load_mini, read_conll_tokens
+from kcrf.corpora import Sentence, load_mini
+from kcrf.corpora.conll import join_tokens, read_conll_tokens
 from kcrf.readers import WordReader, WordVocabulary, spans_of_units, tags_of_units
 from kcrf.readers.spelling import shape_of
 from kcrf.readers.unit_choice import choose_units, entities_that_cut_tokens, splits_of

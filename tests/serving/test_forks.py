@@ -23,7 +23,7 @@ app = build_app(load_models({runs}))
 """
 FORKING = f"""
 import os, signal, sys, uvicorn
-from kcrf.serving import open_socket
+from kcrf.serving.server import open_socket
 {APP.format(runs=RUNS)}
 warm_models = load_models({RUNS})
 for model in warm_models.values():

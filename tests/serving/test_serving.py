@@ -18,7 +18,7 @@ from servers import ROOT, Server
 
 from kcrf.corpora import load_mini
 from kcrf.runs import Settings
-from kcrf.serving import open_socket
+from kcrf.serving.server import open_socket
 from kcrf.taggers import EntityRecognizer, TextClassifier, WordSegmenter
 from kcrf.taggers.built_in_model import built_in_segmenter
 from kcrf.training import train_classifier

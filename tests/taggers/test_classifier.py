@@ -14,7 +14,8 @@ from conftest import few
 from kcrf import commands
 from kcrf.backend import backend_name, keras, ops
 from kcrf.commands.seeds import failed_runs
-from kcrf.corpora import Example, classified_line
+from kcrf.corpora import Example
+from kcrf.corpora.classified import classified_line
 from kcrf.metrics import classification_scores, regression_scores
 from kcrf.models import build_transformer_model, save_pretrained
 from kcrf.readers import CharacterReader, PieceReader, Vocabulary

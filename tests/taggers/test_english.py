@@ -9,7 +9,9 @@ import pytest
 
 from kcrf import commands
 from kcrf.backend import keras
-from kcrf.corpora import Sentence, entity_line, join_tokens, read_entities
+from kcrf.corpora import Sentence, read_entities
+from kcrf.corpora.conll import join_tokens
+from kcrf.corpora.json_lines import entity_line
 from kcrf.metrics import entity_scores
 from kcrf.runs import RunFolder, Settings
 from kcrf.taggers import EntityRecognizer

@@ -12,7 +12,8 @@ from numpy.testing import assert_allclose
 
 from kcrf import commands
 from kcrf.backend import backend_name, ops
-from kcrf.corpora import Sentence, entity_line, load_mini, read_entities
+from kcrf.corpora import Sentence, load_mini, read_entities
+from kcrf.corpora.json_lines import entity_line
 from kcrf.metrics import entity_scores
 from kcrf.readers import CharacterReader, PieceReader, Vocabulary, spans_of_units, tags_of_units
 from kcrf.runs import Settings

@@ -10,7 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from kcrf import commands
 from kcrf.backend import keras, ops
-from kcrf.corpora import Sentence, entity_line
+from kcrf.corpora import Sentence
+from kcrf.corpora.json_lines import entity_line
 from kcrf.models import build_transformer_model, save_pretrained
 from kcrf.readers import PieceReader, WordVectors
 from kcrf.runs import Settings
