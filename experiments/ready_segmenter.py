@@ -60,7 +60,7 @@ def train(options, name, settings):
     parts = [read_segmented(options.gsd / f"{part}.conll") for part in ("train", "dev", "test")]
     tagger, scores, taken = trained(Settings(**settings), parts, options.work / name)
     figures = {f"{part}_{x}": round(scores[part][x], 4) for part in ("valid", "test") for x in ("f", "oov_recall")}
-    size = np.size(tagger.network.model.scores) if settings.get("encoder") == "linear" else tagger.model.count_params()
+    size = np.size(tagger.model.scores) if settings.get("encoder") == "linear" else tagger.model.count_params()
     return {**figures, "parameters": size, **taken}
 
 

@@ -1,7 +1,7 @@
-"""bert4keras' helpers by their names: padding, batches, Viterbi decoding on NumPy, small functions on text.
+"""bert4keras' snippets under their names: padding, batches, Viterbi decoding with NumPy, small functions on text.
 
-Names, arguments and results follow bojone/bert4keras `snippets.py` (Apache-2.0). New code has more direct ways here:
-`ConditionalRandomField.decode` decodes a whole batch, `kcrf.taggers` tags text.
+Names, arguments and results follow bojone/bert4keras `snippets.py` (Apache-2.0). New code should use
+`ConditionalRandomField.decode`, which decodes a whole batch, and `kcrf.taggers`, which tags text.
 """
 
 import builtins
@@ -40,18 +40,18 @@ uniout = None  # scripts import it to print Unicode on Python 2
 
 
 def to_array(*args: Any) -> Any:
-    """NumPy arrays of the arguments: one array for one argument, a list for several."""
+    """Converts the arguments to NumPy arrays: returns an array for one argument, a list for several."""
     arrays = [np.array(arg) for arg in args]
     return arrays[0] if len(arrays) == 1 else arrays
 
 
 def is_string(s: Any) -> bool:
-    """Whether this is a str."""
+    """Whether an object is a str."""
     return isinstance(s, str)
 
 
 def is_one_of(x: Any, ys: Iterable[Any]) -> bool:
-    """Whether one of `ys` is this very object."""
+    """Whether `x` is one of the objects in `ys`; compares by identity."""
     return any(x is y for y in ys)
 
 
@@ -65,7 +65,7 @@ def string_matching(s: str, keywords: Iterable[str]) -> bool:
 
 
 def convert_to_unicode(text: str | bytes, encoding: str = "utf-8", errors: str = "ignore") -> str:
-    """The text of bytes; a str stays as it is."""
+    """Decodes bytes to a str; returns a str unchanged."""
     return text.decode(encoding, errors) if isinstance(text, bytes) else text
 
 
@@ -98,7 +98,7 @@ def open(
 
     Args:
         name, mode, encoding, errors: As Python's.
-        indexable: bert4keras' access to lines by number, which is not here.
+        indexable: Not supported: bert4keras' access to lines by number. Must be False, the default.
     """
     if indexable:
         raise ValueError(f"`indexable` is not here: read the lines into a list. Received: indexable={indexable!r}")
@@ -114,13 +114,14 @@ def sequence_padding(
     seq_dims: int = 1,
     mode: str = "post",
 ) -> np.ndarray:
-    """Sequences of different lengths as one array.
+    """Pads sequences of different lengths into one array.
 
     Args:
         inputs: A list of sequences, `(time, ...)` each, or `(time_1, time_2, ...)` with `seq_dims=2`.
-        length: The length, or one for each sequence axis; longer sequences lose their ends. Defaults to the longest.
-        value: What is put in. Defaults to 0.
-        seq_dims: Number of axes, from the first, whose length differs. Defaults to 1.
+        length: The length, or a length for each sequence axis. Longer sequences are truncated at the end. Defaults to
+            the length of the longest sequence.
+        value: The padding value. Defaults to 0.
+        seq_dims: The number of leading axes whose lengths differ. Defaults to 1.
         mode: "post" pads after the sequence, "pre" before it. Defaults to "post".
 
     Returns:
@@ -147,12 +148,12 @@ def sequence_padding(
 
 
 def truncate_sequences(maxlen: int, indices: int | Sequence[int], *sequences: Any) -> list[Any]:
-    """Shortens lists in place, always the longest by one, until all together have `maxlen` entries at most.
+    """Removes entries from the longest of several lists, in place, until they have at most `maxlen` entries in total.
 
     Args:
-        maxlen: The sum of their lengths.
-        indices: Which entry goes, for all or for each of the sequences that are not empty: -1 is the last.
-        *sequences: Lists; None and empty ones are left out.
+        maxlen: The maximum of the sum of the lengths.
+        indices: The index of the entry to remove, for all lists or for each list that is not empty; -1 is the last.
+        *sequences: Lists. None and empty lists are omitted.
 
     Returns:
         A list of the same lists.
@@ -166,13 +167,13 @@ def truncate_sequences(maxlen: int, indices: int | Sequence[int], *sequences: An
 
 
 def text_segmentate(text: str, maxlen: int, seps: str = "\n", strips: str | None = None) -> list[str]:
-    """Cuts a text at separators into parts of about `maxlen` characters.
+    """Splits a text at separators into parts of at most `maxlen` characters if possible.
 
     Args:
         text: The text.
-        maxlen: A part is longer only where no separator allows a cut.
-        seps: Separators, the first one tried first. A part keeps the separators at its ends. Defaults to a line end.
-        strips: Characters taken off both ends of every part. Defaults to white space.
+        maxlen: The maximum length of a part. A part without separators may be longer.
+        seps: Separators in the order in which they are tried. Parts keep their separators. Defaults to a line end.
+        strips: Characters to remove from both ends of every part. Defaults to white space.
 
     >>> text_segmentate("一二三。四五，六七。", maxlen=5, seps="。，")
     ['一二三。', '四五，', '六七。']
@@ -189,12 +190,13 @@ def text_segmentate(text: str, maxlen: int, seps: str = "\n", strips: str | None
 
 
 class DataGenerator:
-    """Batches of data, for subclasses that say in `__iter__(self, random=False)` what a batch is.
+    """Base class of generators of batches. A subclass yields batches in `__iter__(self, random=False)`.
 
     Args:
-        data: A list, or any iterable that can be gone through again.
-        batch_size: Items in a batch. Defaults to 32.
-        buffer_size: Where the data has no length, how many items are shuffled at a time. Defaults to 1000 batches.
+        data: A list, or another iterable that can be iterated several times.
+        batch_size: The number of items per batch. Defaults to 32.
+        buffer_size: The number of items that are shuffled at a time if the data has no length. Defaults to 1,000
+            batches.
 
     Example:
 
@@ -249,11 +251,11 @@ class DataGenerator:
             yield buffer.pop(np.random.randint(len(buffer)))
 
     def forfit(self, random: bool = True) -> Iterator[Any]:
-        """Batches without end, for `model.fit(batches.forfit(), steps_per_epoch=len(batches), ...)`."""
+        """Yields batches infinitely, for `model.fit(batches.forfit(), steps_per_epoch=len(batches), ...)`."""
         return batch_stream(self._endless(random))
 
     def fortest(self, random: bool = False) -> Iterator[Any]:
-        """The inputs of the batches without end, for `model.predict(..., steps=len(batches))`."""
+        """Yields the inputs of batches infinitely, for `model.predict(..., steps=len(batches))`."""
         return batch_stream(batch[0] for batch in self._endless(random))
 
     def _endless(self, random):
@@ -265,12 +267,13 @@ class DataGenerator:
                 raise ValueError("`forfit` and `fortest` need data for one batch at least. Received: none")
 
     def to_dataset(self, types: Any, shapes: Any, names: Any = None, padded_batch: bool = False) -> Any:
-        """A `tf.data.Dataset` without end, for a subclass whose `__iter__` yields single items. Needs TensorFlow.
+        """An infinite `tf.data.Dataset`, for a subclass whose `__iter__` yields single items. Needs TensorFlow.
 
         Args:
-            types, shapes: Of an item, as `tf.data.Dataset.from_generator` takes them.
-            names: One name, or names nested as the item is, to make dicts of. A single label is left as it is: Keras 3
-                takes no dict for the labels of one output. Defaults to None.
+            types, shapes: The types and shapes of an item, as for `tf.data.Dataset.from_generator`.
+            names: A name, or names nested as the item, for the keys of dicts. A single label does not become a dict,
+                which
+                Keras 3 does not accept for the labels of one output. Defaults to None: no dicts.
             padded_batch: Whether items of a batch are padded to `shapes`. Defaults to False.
         """
         import tensorflow as tf
@@ -293,14 +296,16 @@ class DataGenerator:
 
 
 class ViterbiDecoder:
-    """The best path through the scores of one sentence, on NumPy.
+    """Finds the best path through the scores of a sentence, with NumPy.
 
-    Scores stay as they were given. A row that is -inf throughout is padding, has tag -1 and is not in the chain.
+    A position whose scores are all -inf is padding: it has tag -1 and is not in the chain.
 
     Args:
-        trans: `(tags, tags)`, from row to column, as `K.eval(crf.trans)`. The attribute of this name may be set again.
-        starts: Tags that a sentence may begin with. Defaults to None, all.
-        ends: Tags that it may end with. Defaults to None, all.
+        trans: The transitions `(tags, tags)` from row to column, such as `K.eval(crf.trans)`. The attribute `trans` may
+            be
+            changed later.
+        starts: The tags with which a sentence may begin. Defaults to None: all tags.
+        ends: The tags with which a sentence may end. Defaults to None: all tags.
 
     >>> decoder = ViterbiDecoder(trans=np.zeros((2, 2)), starts=[0])
     >>> decoder.decode(np.array([[1.0, 9.0], [1.0, 9.0]])).tolist()

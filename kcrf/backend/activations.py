@@ -1,4 +1,4 @@
-"""The exact and the approximate GELU, and which of them "gelu" means in the configuration of an encoder."""
+"""The exact and the approximate GELU, and the choice which of them "gelu" means in a configuration."""
 
 from kcrf.backend.host import backend_name, keras, ops
 
@@ -11,7 +11,7 @@ _CHOSEN = {"gelu": "gelu"}  # what "gelu" means in a configuration file
 def set_gelu(version):
     """Sets what "gelu" means in models built from now on: "erf" (the default) or "tanh".
 
-    A model keeps the formula that it was built with, also when it is saved and loaded.
+    A model keeps the formula with which it was built, even after saving and loading.
     """
     names = {"erf": "gelu", "tanh": "gelu_tanh"}
     if str(version).lower() not in names:
@@ -20,7 +20,7 @@ def set_gelu(version):
 
 
 def hidden_activation(name):
-    """The name of the activation to use for the one named in the configuration of an encoder."""
+    """The activation to use for the name in the configuration of an encoder."""
     return _CHOSEN.get(name, name)
 
 

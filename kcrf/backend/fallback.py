@@ -15,7 +15,7 @@ _OF_BERT4KERAS = {
 
 
 def __getattr__(name):
-    """Finds names that `kcrf.backend` does not define; under tf_keras, in bert4keras' own backend module."""
+    """Returns a name that `kcrf.backend` does not define. Under tf_keras, bert4keras' own backend module has it."""
     if name.startswith("__"):
         raise AttributeError(f"module 'kcrf.backend' has no attribute {name!r}")
     if host.OLD_HOST:

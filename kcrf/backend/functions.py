@@ -1,4 +1,4 @@
-"""Functions of bert4keras' backend module."""
+"""Functions that bert4keras' backend module has and Keras lacks."""
 
 from kcrf.backend.host import keras, ops
 
@@ -13,7 +13,7 @@ register = keras.saving.register_keras_serializable(package="kcrf")
 
 
 def search_layer(inputs, name):
-    """Finds the layer of this name among those that a symbolic tensor or a layer depends on; None if there is none.
+    """Finds a layer by its name among the layers on which a symbolic tensor or a layer depends. None if there is none.
 
     >>> x = keras.Input((3,))
     >>> y = keras.layers.Dense(2)(keras.layers.Dense(4, name="first")(x))
@@ -62,11 +62,11 @@ def multilabel_categorical_crossentropy(y_true, y_pred):
     Source: Su Jianlin, kexue.fm/archives/7359; 9064 for labels between 0 and 1.
 
     Args:
-        y_true: `(..., classes)`, from 0 to 1.
-        y_pred: `(..., classes)`, scores before any activation; -inf marks positions that are no class.
+        y_true: `(..., classes)`, between 0 and 1.
+        y_pred: `(..., classes)`, scores before any activation; -inf marks positions without a class.
 
     Returns:
-        `(...)`.
+        The losses, `(...)`.
     """
     y_true = ops.cast(y_true, y_pred.dtype)
     is_class = ops.not_equal(y_pred, -float("inf"))
@@ -90,10 +90,9 @@ def sparse_multilabel_categorical_crossentropy(y_true, y_pred, mask_zero=False):
     Source: Su Jianlin, kexue.fm/archives/7359.
 
     Args:
-        y_true: `(..., labels)`, indices of different classes.
+        y_true: `(..., labels)`, indices of distinct classes.
         y_pred: `(..., classes)`, scores before any activation; -inf marks positions that are no class.
-        mask_zero: Whether the label 0 is padding; class 0 then counts neither as right nor as wrong. Defaults to
-            `False`.
+        mask_zero: Whether the label 0 is padding. If so, class 0 is neither right nor wrong. Defaults to False.
 
     Returns:
         `(...)`.

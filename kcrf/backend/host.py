@@ -1,8 +1,8 @@
-"""Chooses the Keras that everything else runs on.
+"""Chooses the Keras on which the package runs, and adds the functions that Keras lacks.
 
-Keras 3 on the backend named by `KERAS_BACKEND` (TensorFlow, JAX or PyTorch), or Keras 2 (`tf_keras`) if `TF_KERAS=1`,
-which bert4keras reads, or `TF_USE_LEGACY_KERAS=1`, which TensorFlow reads, is set. All other folders import `keras`,
-`ops` and the helpers below, and do not depend on which Keras it is.
+The package runs on Keras 3, with the backend in the environment variable `KERAS_BACKEND` (TensorFlow, JAX or PyTorch).
+If `TF_KERAS=1` (as bert4keras reads it) or `TF_USE_LEGACY_KERAS=1` (as TensorFlow reads it) is set, the package runs on
+Keras 2 (`tf_keras`). All other folders import `keras`, `ops` and the functions below, which hide the difference.
 """
 
 import os
@@ -25,8 +25,8 @@ if OLD_HOST:
 else:
     from kcrf.backend import keras3 as _host  # type: ignore[no-redef]
 
-Function = TypeVar("Function", bound=Callable[..., Any])  # what a decorator returns has the hints of what it was given
-Tensor: TypeAlias = Any  # of the backend that runs, or what it takes for one: an array, a list
+Function = TypeVar("Function", bound=Callable[..., Any])  # a decorated function keeps its type hints
+Tensor: TypeAlias = Any  # a tensor of the running backend, or what can become one: an array, a list
 
 Functional = _host.Functional
 Layer = _host.Layer
@@ -107,7 +107,7 @@ def backend_name():
 
 
 def compiled_by_xla():
-    """Whether XLA compiles the function that is being traced: always on JAX, on TensorFlow with `jit_compile=True`."""
+    """Whether XLA compiles the traced function: on JAX always, on TensorFlow with `jit_compile=True`."""
     if backend_name() != "tensorflow":
         return backend_name() == "jax"
     import tensorflow as tf
@@ -117,7 +117,7 @@ def compiled_by_xla():
 
 
 def replaced_on_old_host(module: str) -> Callable[[Function], Function]:
-    """Decorator: on tf_keras, a call goes to the function of the same name in `module`, which is imported then."""
+    """Decorator: on tf_keras, calls the function of the same name in `module`, which is imported at the first call."""
 
     def decorate(function):
         @wraps(function)
@@ -142,8 +142,10 @@ def needs_keras_3(function: Function) -> Function:
 def graph(function: Function) -> Function:
     """Decorator: runs `function(emissions, ...)` as a compiled graph when it is called eagerly.
 
-    Without it, JAX would compile the loops inside again at every call, and TensorFlow would run them step by step.
-    Arguments are converted to tensors, except None and the integer `k`, which is static.
+    Without this decorator, JAX would compile the loops of the function at every call, and TensorFlow would run them
+    step
+    by step.
+    Arguments are converted to tensors, except None and the integer `k`. `k` is static.
     """
 
     def tensor(value):
@@ -175,7 +177,7 @@ def _compiled(function):
 
 
 def is_tracing():
-    """Whether the caller runs while Keras or TensorFlow traces a function, instead of computing with values."""
+    """Whether Keras or TensorFlow is tracing the caller, so that tensors have no values."""
     if current_stateless_scope() is not None:
         return True
     if backend_name() != "tensorflow":
@@ -186,7 +188,7 @@ def is_tracing():
 
 
 def exports_onnx():
-    """Whether torch is writing an ONNX file, in which each loop is unrolled to the length of one example."""
+    """Whether torch is exporting an ONNX file, for which it unrolls each loop to the length of an example."""
     if backend_name() != "torch":
         return False
     import torch
@@ -195,10 +197,11 @@ def exports_onnx():
 
 
 def raise_if(condition, message, *values):
-    """Raises a `ValueError` if a condition on tensors holds, in compiled functions too as far as the backend can.
+    """Raises a ValueError if a condition on tensors holds. In compiled functions this depends on the backend.
 
-    TensorFlow's graphs raise `InvalidArgumentError`, JAX a `JaxRuntimeError`; both end with the message. XLA on
-    TensorFlow cannot raise: there is no check.
+    TensorFlow's graphs raise an `InvalidArgumentError`, and JAX a `JaxRuntimeError`; both end with the message. With
+    XLA
+    on TensorFlow, the condition is not checked.
 
     Args:
         condition: A scalar bool tensor.
@@ -223,12 +226,12 @@ def raise_if(condition, message, *values):
         if not tf.executing_eagerly():
             return tf.debugging.Assert(~condition, [tf.strings.format(message, values)])
     if backend_name() == "torch" and current_stateless_scope() is not None:
-        return None  # Keras infers shapes by a call on made-up values
+        return None  # Keras infers shapes by calling the function on arbitrary values
     return refuse(bool(condition), *values)
 
 
 def tensor_from_numpy(array):
-    """A tensor that shares the memory of a NumPy array if its alignment allows it; nobody may write to the array."""
+    """A tensor that shares the memory of a NumPy array if the array is aligned. Do not modify the array afterwards."""
     if backend_name() == "torch":
         import torch
 
@@ -249,7 +252,7 @@ def tensor_from_numpy(array):
 
 
 def linear(inputs, kernel, bias):
-    """`inputs @ kernel + bias`; `bias` may be None. On torch this is one operation, which saves a copy."""
+    """Computes `inputs @ kernel + bias`; `bias` may be None. On torch this is one operation without a copy."""
     if backend_name() != "torch":
         outputs = ops.matmul(inputs, kernel)
         return outputs if bias is None else outputs + bias
@@ -260,18 +263,19 @@ def linear(inputs, kernel, bias):
 
 
 def fused_attention_learns_fast(query):
-    """Whether the gradient of the fused attention is faster than that of attention written out.
+    """Whether the gradient of the backend's fused attention is faster than that of matrix products and a softmax.
 
-    PyTorch's is not in half precision on a CPU: it takes 2 to 9 times as long (torch 2.13).
+    It is not on PyTorch in half precision on a CPU, where it takes 2 to 9 times as long (torch 2.13).
     """
     return backend_name() != "torch" or query.dtype.itemsize >= 4 or query.device.type != "cpu"
 
 
 def set_random_seed(seed):
-    """Seeds the generators of Python, NumPy and PyTorch, which Keras' initializers and dropout draw from.
+    """Seeds the random generators of Python, NumPy and PyTorch, which Keras' initializers and dropout use.
 
-    `keras.utils.set_random_seed` seeds TensorFlow, too: where another backend runs, that imports TensorFlow, which
-    takes seconds, and on TensorFlow it frees all kernels, those in use included.
+    `keras.utils.set_random_seed` also seeds TensorFlow. With another backend, it imports TensorFlow, which takes
+    seconds;
+    with TensorFlow, it frees all kernels, even those in use.
     """
     if OLD_HOST:
         return keras.utils.set_random_seed(seed)
@@ -284,7 +288,7 @@ def set_random_seed(seed):
 
 
 def random_state():
-    """The state of PyTorch's random number generator, which dropout uses there, as uint8; empty on other backends."""
+    """The state of PyTorch's random generator, which dropout uses, a uint8 array; empty on other backends."""
     if backend_name() != "torch":
         return np.zeros(0, "uint8")
     import torch
@@ -300,22 +304,22 @@ def set_random_state(state):
         torch.set_rng_state(torch.from_numpy(state))
 
 
-# XLA compiles each new shape for seconds. TensorFlow's graphs work without it for any shape, JAX has nothing else.
+# XLA takes seconds to compile each new shape. TensorFlow's graphs run any shape without XLA; JAX always uses XLA.
 JIT_PAYS_FOR_INFERENCE = backend_name() == "jax"
 
-# Whether each new shape of a batch costs seconds of compiling in training.
+# Whether training takes seconds to compile for each new shape of a batch.
 COMPILES_SHAPES = backend_name() != "torch"
 
 
-# Up to this many tags, matrix products are written as sums: XLA fuses these, which is faster than a call.
+# Up to this number of tags, matrix products are written as sums: XLA fuses sums, which is faster than a call.
 FEW_TAGS = 12 if backend_name() == "jax" else 0
 
 
 def _tensorflow_scan(step, state, inputs, reverse=False):
-    """`ops.scan` for TensorFlow: that of Keras 3.15 fails on several inputs of unknown length."""
+    """`ops.scan` for TensorFlow. The one in Keras 3.15 fails for several inputs of unknown length."""
     import tensorflow as tf
 
-    if reverse:  # turned around instead of read backward, which tf2onnx converts to wrong numbers
+    if reverse:  # reversed, because tf2onnx converts reading backward to wrong numbers
         inputs = tree.map_structure(lambda x: tf.reverse(x, [0]), inputs)
     first = tree.flatten(inputs)[0]
     length = first.shape[0] if first.shape[0] is not None else tf.shape(first)[0]
@@ -324,7 +328,7 @@ def _tensorflow_scan(step, state, inputs, reverse=False):
     )  # for its dtypes and shapes; unused operations are pruned
     outputs = tree.map_structure(lambda x: tf.TensorArray(x.dtype, size=length, element_shape=x.shape), kind)
 
-    def unstacked(x):  # one operation per row, where slicing a tensor takes five
+    def unstacked(x):  # one operation per row; slicing a tensor takes five
         return tf.TensorArray(x.dtype, size=length, element_shape=x.shape[1:]).unstack(x)
 
     rows = tree.map_structure(unstacked, inputs)
@@ -342,7 +346,7 @@ def _tensorflow_scan(step, state, inputs, reverse=False):
 
 
 def _torch_scan(step, state, inputs, reverse=False):
-    """`ops.scan` for torch, where it is a Python loop and the overhead of Keras' operations counts."""
+    """`ops.scan` for torch: a Python loop without the overhead of Keras' operations."""
     import torch
 
     steps = list(zip(*(x.unbind(0) for x in inputs), strict=True)) if isinstance(inputs, tuple) else inputs.unbind(0)
@@ -371,7 +375,7 @@ def _torch_loop_ops():
 
 
 class _TensorFlowLoopOps:
-    """`ops`, but for `argmax`: that of Keras 3.15 tells 0.0 from -0.0 by an operation that ONNX lacks."""
+    """`ops` with another `argmax`: Keras 3.15 distinguishes 0.0 and -0.0 with an operation that ONNX lacks."""
 
     def __getattr__(self, name):
         return getattr(ops, name)
@@ -382,6 +386,6 @@ class _TensorFlowLoopOps:
         return tf.argmax(x, axis, output_type="int32")
 
 
-# `ops` for the steps of loops; on torch without the checks of Keras, which take longer than the operations.
+# `ops` for the steps of loops. On torch without Keras' checks, which take longer than the operations.
 loop_ops = {"torch": _torch_loop_ops, "tensorflow": _TensorFlowLoopOps}.get(backend_name(), lambda: ops)()
 scan = {"tensorflow": _tensorflow_scan, "torch": _torch_scan}.get(backend_name(), ops.scan)

@@ -1,8 +1,8 @@
-"""Keras 2's `keras.backend` as scripts for bert4keras call it: `from kcrf.backend import K`.
+"""Keras 2's `keras.backend` for scripts of bert4keras: `from kcrf.backend import K`.
 
-Each function has the arguments and defaults of Keras 2 and works on tensors of Keras 3, on every backend. Those with
-the same name and arguments in `keras.ops` are those. Functions that need a graph of TensorFlow 1 (`function`,
-`gradients`, `rnn`, ...) are not supported.
+Each function has the arguments and defaults of Keras 2 and works on tensors of Keras 3, on every backend. Functions
+with the same name and arguments in `keras.ops` come from there. Functions that need a graph of TensorFlow 1
+(`function`, `gradients`, `rnn`, ...) are not supported.
 """
 
 import math
@@ -32,7 +32,7 @@ _FUNCTIONS = {
 }
 
 
-_INSTEAD = {  # functions of graphs that Keras 3 does not build
+_INSTEAD = {  # functions for graphs of TensorFlow 1, which Keras 3 does not build
     "gradients": "kcrf.training.adversarial, virtual_adversarial and gradient_penalty train with gradients of the "
     "embeddings; in place of a layer of gradients, `from kcrf.bert4keras.layers import GradientTimesInput`, and "
     "`integrated_gradients` there ranks tokens; elsewhere tf.GradientTape, jax.grad or torch.autograd.grad",
@@ -70,7 +70,7 @@ get_value = eval
 
 
 def set_value(x, value):
-    """Gives a variable a new value."""
+    """Assigns a value to a variable."""
     x.assign(value)
 
 
@@ -78,7 +78,7 @@ update = set_value
 
 
 def set_learning_phase(value):
-    """Does nothing but warn: Keras 3 tells each call whether it is training."""
+    """Warns, and does nothing else: Keras 3 passes `training` to each call."""
     warnings.warn(
         f"K.set_learning_phase({value!r}) has no effect: in Keras 3 `fit` trains, `predict` does not, and `call` takes "
         "`training=...`",
@@ -87,18 +87,18 @@ def set_learning_phase(value):
 
 
 def learning_phase():
-    """Whether the layer that is being called is training: True, False, or None outside of layers."""
+    """Whether the current layer is called for training: True, False, or None outside of layers."""
     return is_training()
 
 
 def in_train_phase(x, alt, training=None):
-    """`x` in training and `alt` otherwise; both may be functions without arguments."""
+    """Returns `x` in training and `alt` otherwise. Both may be functions without arguments."""
     chosen = x if (is_training() if training is None else training) else alt
     return chosen() if callable(chosen) else chosen
 
 
 def in_test_phase(x, alt, training=None):
-    """`x` outside of training and `alt` in training."""
+    """Returns `x` outside of training and `alt` in training."""
     return in_train_phase(alt, x, training)
 
 
@@ -107,7 +107,7 @@ _generator = ContextVar("generator", default=None)
 
 @contextmanager
 def drawing_from(generator):
-    """A context in which the functions below without a seed draw from a `keras.random.SeedGenerator`."""
+    """A context in which the random functions below use a `keras.random.SeedGenerator` if they get no seed."""
     token = _generator.set(generator)
     try:
         yield
@@ -116,7 +116,7 @@ def drawing_from(generator):
 
 
 def _source(seed):
-    """What a random function of Keras 3 draws from."""
+    """The `seed` for a random function of Keras 3."""
     if seed is not None or computes_shapes_only():
         return seed or 0
     if _generator.get() is None and backend_name() == "jax" and current_stateless_scope() is not None:
@@ -150,7 +150,7 @@ def cast(x, dtype):
 
 
 def prod(x, axis=None, keepdims=False):
-    """The product of entries; of a tuple such as a part of `K.shape(x)`, a number that `K.reshape` takes."""
+    """The product of entries. For a tuple, such as a part of `K.shape(x)`, a number that `K.reshape` accepts."""
     return math.prod(x) if isinstance(x, (tuple, list)) else ops.prod(x, axis=axis, keepdims=keepdims)
 
 
@@ -186,7 +186,7 @@ def constant(value, dtype=None, shape=None, name=None):
 
 
 def int_shape(x):
-    """The shape as a tuple of ints, None where the size is unknown."""
+    """The shape, a tuple of ints, with None for an unknown size."""
     return tuple(x.shape)
 
 
@@ -199,7 +199,7 @@ def dtype(x):
 
 
 def argmax(x, axis=-1):
-    """The index of the largest value; along the last axis, unlike `ops.argmax`."""
+    """The index of the largest value. The default axis is the last one, unlike that of `ops.argmax`."""
     return ops.argmax(x, axis=axis)
 
 
@@ -236,7 +236,7 @@ def gather(reference, indices):
 
 
 def where(condition, x, y):
-    """`x` where the condition holds and `y` elsewhere, all three broadcast, as in bert4keras."""
+    """`x` where the condition holds, else `y`. All three are broadcast, as in bert4keras."""
     return ops.where(ops.cast(condition, "bool"), x, y)
 
 

@@ -1,4 +1,4 @@
-"""Keras 3. Imported by `host` only; `tf_keras` next to it defines the same names for Keras 2."""
+"""The functions of `kcrf.backend` for Keras 3. Imported by `host` only; `tf_keras` has the same names for Keras 2."""
 
 import itertools
 
@@ -50,26 +50,26 @@ Wrapper = keras.layers.Wrapper
 
 
 def current_stateless_scope():
-    """The `keras.StatelessScope` that the caller runs in, which holds the values of variables, or None."""
+    """The current `keras.StatelessScope`, which contains the values of variables, or None."""
     with keras.StatelessScope(initialize_variables=False) as scope:
         return scope.original_scope
 
 
 def is_training():
-    """Whether the layer that is being called is training; None outside of layers, or where nothing says so."""
+    """Whether the current layer is called for training; None outside of layers, or if `training` was not passed."""
     context = global_state.get_global_attribute("current_call_ctx")
     return None if context is None else context.training
 
 
 def computes_shapes_only():
-    """Whether a layer is called on symbolic tensors, for the shapes of its outputs."""
+    """Whether the current layer is called on symbolic tensors, to infer the shapes of its outputs."""
     return global_state.get_global_attribute("symbolic_scope") is not None
 
 
 def keep_state_dict_keys(layer):
-    """On torch, names the entries of a layer in `state_dict` by its attributes: Keras' keys hold its automatic name.
+    """On torch, names the entries of a layer in `state_dict` by attributes: Keras' keys contain an automatic name.
 
-    The keys become those of the weights alone, "trans". Keys of Keras load, too.
+    The keys are then the names of the weights, such as "trans". Keras' keys can still be loaded.
     """
     if keras.backend.backend() != "torch":
         return
@@ -93,12 +93,12 @@ def _lengthen_keys(layer, state, prefix, *_):
 
 
 def saves_as_hdf5():
-    """Whether Keras is asking for the configs of a model that it saves in an HDF5 file."""
+    """Whether Keras is saving a model as an HDF5 file, and asks layers for their configs."""
     return bool(global_state.get_global_attribute("use_legacy_config"))
 
 
 def layer_behind(tensor):
-    """The layer that a symbolic tensor is the output of, inside nested models too; None for any other tensor."""
+    """The layer whose output a symbolic tensor is, also inside nested models; None for any other tensor."""
     history = getattr(tensor, "_keras_history", None)
     layer = None if history is None else history.operation
     if isinstance(layer, keras.Model) and len(getattr(layer, "outputs", None) or ()) > history.tensor_index:
@@ -111,7 +111,7 @@ def mask_ignores_inputs(mask):
 
     Keras computes it as any(concatenate([mask, ones_like(input without a mask)])).
     """
-    pending = [(mask, ("", ""))]  # tensors, each with the names of the last two operations that lead from it
+    pending = [(mask, ("", ""))]  # tensors, each with the names of the last two operations after it
     while pending:
         tensor, path = pending.pop()
         history = getattr(tensor, "_keras_history", None)
@@ -131,20 +131,20 @@ def called_with_mask(layer):
 
 
 def compiled_with(model):
-    """The loss and the list of metrics that a model was compiled with, as they were given to `compile`."""
+    """The `loss` and the list of `metrics` that were passed to `compile`."""
     compiled = getattr(model, "_compile_metrics", None)
     metrics = [] if compiled is None else [compiled._user_metrics, compiled._user_weighted_metrics]
     return getattr(model, "loss", None), metrics
 
 
 def index_in_optimizer(optimizer, variable):
-    """The index of a variable in the lists of an optimizer; None if the optimizer does not train it, or not yet."""
+    """The index of a variable in the lists of an optimizer. None if the optimizer is not built or does not train it."""
     trained = optimizer._trainable_variables if optimizer.built else []
     return next((index for index, other in enumerate(trained) if other is variable), None)
 
 
 def path_of(variable):
-    """The path of a Keras variable; the name of anything else."""
+    """The path of a Keras variable; the name of any other variable."""
     return getattr(variable, "path", variable.name)
 
 
@@ -159,7 +159,7 @@ def backend_variable(variable):
 
 
 def training_loss(model, x, y, y_pred, sample_weight):
-    """The loss of a batch in training."""
+    """The loss of a batch in training, with the losses that layers add."""
     return model.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=True)
 
 
@@ -187,12 +187,12 @@ def call_with_replaced_weights(layer, variables, change, inputs, **kwargs):
 
 
 def as_keras3_optimizer(optimizer_class):
-    """The optimizer class with the interface of Keras 3: itself."""
+    """Returns the class itself, which has the interface of Keras 3."""
     return optimizer_class
 
 
 def batch_stream(batches):
-    """An infinite stream of batches that `fit` accepts as data; also an iterator over them.
+    """An infinite stream of batches that `fit` accepts as data, and an iterator over the batches.
 
     Keras 3 also accepts a generator, but on TensorFlow its batches must not contain lists, all batches must have one
     length if the first two happen to have the same, and Keras warns that it does not shuffle.
@@ -243,12 +243,12 @@ class _BatchStream(DataAdapter):
 
 
 def _as_tuples(batch):
-    """A batch with tuples in place of lists, without labels of None. Anything but a tuple is taken as the inputs."""
+    """A batch with tuples instead of lists, without labels of None. A batch that is not a tuple is the inputs."""
     batch = batch if isinstance(batch, tuple) else (batch,)
     return tree.lists_to_tuples(batch[:1] if all(part is None for part in batch[1:]) else batch)
 
 
 def _common_shape(first, second):
-    """The static shape of batches that begin with these two; the batch size is None, and so is the length unless 1."""
+    """The static shape of all batches, from the first two: None for the batch size, and for a length other than 1."""
     sizes = enumerate(zip(first.shape, second.shape, strict=True))
     return [None if axis == 0 or one != other or (axis == 1 and one > 1) else one for axis, (one, other) in sizes]

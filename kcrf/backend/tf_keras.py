@@ -73,7 +73,7 @@ def _import_keras_3():
 
 
 def _imported_before(module):
-    """Whether this is Keras 3 and its import is over: kcrf is imported while Keras is, to register its classes."""
+    """Whether this module is Keras 3 and has been imported completely."""
     spec = getattr(module, "__spec__", None)
     return spec is not None and spec.name == "keras" and not getattr(spec, "_initializing", False)
 
@@ -82,7 +82,7 @@ ops, tree = _import_keras_3()
 
 
 class _Names:
-    """A module of tf_keras with additional names, and an error that says which names need Keras 3."""
+    """A module of tf_keras with additional names. Its error for a missing name says that the name needs Keras 3."""
 
     def __init__(self, module, **names):
         self.__dict__.update(names, _module=module)
@@ -101,16 +101,16 @@ K = tf.keras.backend  # bert4keras adds its functions to this module
 
 
 class _Layer:
-    """Arguments of Keras 3's layers that those of tf_keras lack."""
+    """The arguments that layers of Keras 3 have and layers of tf_keras lack."""
 
     def add_weight(self, *args, autocast=True, **kwargs):
         return super().add_weight(*args, experimental_autocast=autocast, **kwargs)
 
     def build_from_config(self, config):
-        """Builds a loaded layer in the name scope in which a layer is built when it is called.
+        """Builds a loaded layer in the same name scope as a layer that is built by a call.
 
-        Without the scope its variables lack the name of the layer: "trans" and not "CRF/trans", which the patterns of
-        optimizers look for.
+        Without the scope, the names of variables lack the name of the layer ("trans" instead of "CRF/trans"), and the
+        patterns of optimizers do not match.
         """
         with tf.name_scope(self.name):
             super().build_from_config(config)
@@ -147,17 +147,17 @@ def saves_as_hdf5():
 
 
 def is_training():
-    """None: scripts have the `K` of tf_keras here, which knows it."""
+    """None: under tf_keras, scripts use the `K` of tf_keras."""
     return None
 
 
 def computes_shapes_only():
-    """False, for the same reason."""
+    """False: under tf_keras, scripts use the `K` of tf_keras."""
     return False
 
 
 def layer_behind(tensor):
-    """The layer that a symbolic tensor is the output of, inside nested models too; None for any other tensor."""
+    """The layer whose output a symbolic tensor is, also inside nested models; None for any other tensor."""
     history = getattr(tensor, "_keras_history", None)
     layer = None if history is None else history.layer
     if isinstance(layer, tf_keras.Model) and len(getattr(layer, "outputs", None) or ()) > history.tensor_index:
@@ -166,7 +166,7 @@ def layer_behind(tensor):
 
 
 def mask_ignores_inputs(mask):
-    """False: the Concatenate of tf_keras masks the positions that one of its inputs masks."""
+    """False: Concatenate of tf_keras masks each position that one of its inputs masks."""
     return False
 
 
@@ -178,7 +178,7 @@ def called_with_mask(layer):
 
 
 def compiled_with(model):
-    """The loss and the list of metrics that a model was compiled with, as they were given to `compile`."""
+    """The `loss` and the list of `metrics` that were passed to `compile`."""
     compiled = getattr(model, "compiled_metrics", None)
     metrics = [] if compiled is None else [compiled._user_metrics, compiled._user_weighted_metrics]
     return getattr(model, "loss", None), metrics
@@ -190,7 +190,7 @@ def own_trainable_variables(layer):
 
 
 def backend_variable(variable):
-    """The variable itself, which is one of TensorFlow."""
+    """The variable itself, a variable of TensorFlow."""
     return variable
 
 

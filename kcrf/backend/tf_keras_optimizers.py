@@ -1,4 +1,4 @@
-"""Optimizers of Keras 2 (`tf_keras`) with the interface of those of Keras 3. Imported by `tf_keras` only."""
+"""Optimizers of Keras 2 (`tf_keras`) with the interface of Keras 3's optimizers. Imported by `tf_keras` only."""
 
 import warnings
 from functools import cache
@@ -89,7 +89,7 @@ class _Keras3Interface:
         return self._iterations
 
     def apply(self, grads, trainable_variables=None):
-        """Applies gradients, or adds them to those that are being accumulated."""
+        """Applies gradients, or adds them to the accumulated gradients."""
         variables = self._trainable_variables if trainable_variables is None else trainable_variables
         with tf.name_scope(self.name), tf.init_scope():
             self.build(variables)
@@ -201,7 +201,7 @@ class _BareOptimizer(tf_keras.optimizers.Optimizer):
 
 
 class Optimizer(_Keras3Interface, _BareOptimizer):
-    """Base class of optimizers, used like that of Keras 3."""
+    """The base class of optimizers, with the interface of Keras 3."""
 
 
 @cache
@@ -213,5 +213,5 @@ def as_keras3_optimizer(optimizer_class):
 
 
 def index_in_optimizer(optimizer, variable):
-    """The index of a variable in the lists of an optimizer; None if the optimizer does not train it, or not yet."""
+    """The index of a variable in the lists of an optimizer. None if the optimizer is not built or does not train it."""
     return optimizer._index_dict.get(optimizer._var_key(variable)) if hasattr(optimizer, "_index_dict") else None

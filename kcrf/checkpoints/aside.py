@@ -9,7 +9,7 @@ __all__ = ["folder_aside"]
 
 @contextmanager
 def folder_aside(path):
-    """Makes a temporary folder next to a path, on the same file system, and removes it in the end."""
+    """A context with a temporary folder next to a path, on the same file system, which is removed at the end."""
     folder = Path(path).absolute().parent
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".writing-") as name:

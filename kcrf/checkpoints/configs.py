@@ -25,7 +25,7 @@ class Family:
 
 FAMILIES = {
     "bert": Family(),
-    "roberta": Family(),  # wwm, MacBERT, brightmart's roberta_zh: BERT but for the name
+    "roberta": Family(),  # wwm, MacBERT, brightmart's roberta_zh: BERT under another name
     "ernie": Family(),  # BERT, from version 2 with an embedding of the pretraining task
     "albert": Family(shared=True),
     "electra": Family(heads=("with_discriminator",)),
@@ -46,7 +46,7 @@ ARCHITECTURE = {
     "segment_vocab_size": 2,
     "task_vocab_size": 0,  # of ERNIE 2 and 3; 0 for no embedding of tasks
     "embedding_size": None,
-    "embedding_mapping": None,  # whether a Dense widens embeddings; where they are narrower it must
+    "embedding_mapping": None,  # whether a Dense layer widens the embeddings; required if they are narrower
     "attention_head_size": None,
     "attention_key_size": None,
     "dropout_rate": 0.0,
@@ -87,7 +87,7 @@ SUPPORTED = {
     "ln_type": "postln",
     "max_relative_position": 64,
 }
-ACTIVATIONS = {  # from names in configuration files to names here
+ACTIVATIONS = {  # by names in configuration files, the names of this package
     "gelu": "gelu",
     "gelu_erf": "gelu",
     "gelu_tanh": "gelu_tanh",
@@ -102,7 +102,7 @@ ACTIVATIONS = {  # from names in configuration files to names here
 
 
 def encoder_settings(config_path, model, options):
-    """All settings of an encoder, from a configuration file and from arguments, which take precedence."""
+    """All settings of an encoder, from a configuration file and arguments. Arguments take precedence."""
     heads = ("with_pool", "with_nsp", "with_mlm", "with_discriminator")
     lacks = [name for name in heads if name not in FAMILIES[model].heads]
     supported = [name for name in (*OPTIONS, *ARCHITECTURE, *ALIASES) if name not in lacks]
@@ -121,7 +121,7 @@ def encoder_settings(config_path, model, options):
 
 
 def _fill(settings, config_path, arguments):
-    """Derives settings from others. Raises ValueError where they do not fit together."""
+    """Derives missing settings from the others. Raises ValueError if settings contradict each other."""
     needed = list(ARCHITECTURE)[:5]
     where = "the configuration" if isinstance(config_path, Mapping) else config_path
     absent = [name for name in needed if settings[name] is None]
@@ -155,14 +155,14 @@ def _fill(settings, config_path, arguments):
 
 
 def read_config(source, model=None):
-    """The entries of a configuration, refused if they describe another model or one that cannot be built here.
+    """Reads the entries of a configuration, and checks that they describe a supported model.
 
     Args:
-        source: A configuration file, a folder that holds one, or the entries themselves, a dict. None has none.
-        model: The family that is expected, one of `FAMILIES`. Defaults to None: any.
+        source: A configuration file, a folder that contains one, a dict of the entries, or None for no entries.
+        model: The expected family, one of `FAMILIES`. Defaults to None: any family.
 
     Returns:
-        A dict. Where no model was given, `model_type` is its family.
+        A dict of entries. If `model` is None, its `model_type` is the family of the configuration.
     """
     if source is None:
         return {}
@@ -188,12 +188,12 @@ def read_config(source, model=None):
 
 
 def has_config(folder):
-    """Whether a folder holds a configuration file of an encoder."""
+    """Whether a folder contains a configuration file of an encoder."""
     return any((Path(folder) / name).is_file() for name in CONFIG_FILES)
 
 
 def _read_file(path):
-    """The path of a configuration file, or of the one in a folder, and its entries."""
+    """The path of a configuration file, or of the configuration file in a folder, and its entries."""
     if path.is_dir():
         if not has_config(path):
             raise FileNotFoundError(f"{path}: no BERT there; its folder has one of {', '.join(CONFIG_FILES)}")
@@ -202,7 +202,7 @@ def _read_file(path):
 
 
 def _family_of(config):
-    """The family of a configuration that does not name it, as Google's do not."""
+    """Infers the family of a configuration without `model_type`, such as Google's."""
     if "num_hidden_groups" in config:
         return "albert"
     return "nezha" if config.get("use_relative_position") else "bert"

@@ -1,4 +1,4 @@
-"""LevelDB tables: sorted keys with their values, in blocks with checksums. The index of a TensorFlow checkpoint is one.
+"""Reads LevelDB tables, such as the index of a TensorFlow checkpoint: sorted keys and values, in blocks with checksums.
 
 Format: https://github.com/google/leveldb/blob/main/doc/table_format.md, tensorflow/core/lib/io/format.cc
 """
@@ -18,7 +18,7 @@ def read_table(path, data):
     """Reads all keys and values of a table into a dict of bytes.
 
     Args:
-        path: Name of the file, for error messages.
+        path: The name of the file, for error messages.
         data: The bytes of the file.
 
     Raises:
@@ -27,7 +27,7 @@ def read_table(path, data):
     if len(data) < FOOTER or struct.unpack("<Q", data[-8:])[0] != MAGIC:
         raise ValueError(f"{path}: truncated or no TensorFlow checkpoint, expected {MAGIC:#x} at the end")
     footer, place = data[-FOOTER:], 0
-    for _ in range(2):  # skip the handle of the metaindex block: an offset and a size
+    for _ in range(2):  # skips the handle of the metaindex block: an offset and a size
         _, place = read_varint(footer, place)
     table = {}
     for _, handle in _read_entries(_read_block(path, data, footer[place:])):
@@ -36,7 +36,7 @@ def read_table(path, data):
 
 
 def _read_block(path, data, handle):
-    """The contents of the block at a handle (offset, size). One byte for compression and the checksum follow it."""
+    """The content of the block at a handle (offset, size). A byte for the compression and the checksum follow."""
     offset, place = read_varint(handle, 0)
     size, _ = read_varint(handle, place)
     end = offset + size
@@ -53,7 +53,7 @@ def _read_block(path, data, handle):
 
 
 def _read_entries(block):
-    """Yields the keys and values of a block. A key is stored without the first bytes that it shares with the last."""
+    """Yields the keys and values of a block. A key is stored without the prefix shared with the previous key."""
     restarts = struct.unpack("<I", block[-4:])[0]
     end = len(block) - 4 * (restarts + 1)
     if end < 0:
@@ -71,7 +71,7 @@ def _read_entries(block):
 
 
 def read_varint(data, place):
-    """Reads a number of 7 bits per byte, the lowest first. Returns it with the position after it.
+    """Reads an integer of 7 bits per byte, the lowest first. Returns the integer and the position after it.
 
     >>> read_varint(bytes([0xAC, 0x02]), 0)
     (300, 2)
@@ -89,6 +89,6 @@ def read_varint(data, place):
 
 
 def unmask(checksum):
-    """The CRC-32C behind a stored checksum: LevelDB rotates it by 15 bits and adds a constant."""
+    """Restores a CRC-32C from a stored checksum: LevelDB rotates the CRC-32C by 15 bits and adds a constant."""
     rotated = (checksum - 0xA282EAD8) & 0xFFFFFFFF
     return ((rotated << 15) | (rotated >> 17)) & 0xFFFFFFFF

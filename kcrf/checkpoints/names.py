@@ -1,4 +1,4 @@
-"""The names of a checkpoint's arrays, as Google and Hugging Face write them, and the layers they belong to."""
+"""Translates names of arrays between Google's and Hugging Face's checkpoints, and finds the layer of an array."""
 
 import re
 from collections.abc import Mapping
@@ -6,12 +6,12 @@ from typing import Any
 
 __all__ = ["CONFIG_FILES", "NAME_MAPS", "google_names", "huggingface_names", "layer_owner"]
 
-CONFIG_FILES = ("config.json", "bert_config.json", "albert_config.json")  # in this order, where a folder has several
+CONFIG_FILES = ("config.json", "bert_config.json", "albert_config.json")  # in this order, if a folder has several
 ENGLISH_ROBERTA = (
     "RoBERTa must be one with BERT's vocabulary and names, such as RoBERTa-wwm or MacBERT. The English RoBERTa and "
     "XLM-RoBERTa are not supported: their tokenizers are byte-level BPE and SentencePiece, and their padding is token 1"
 )
-# By kind of layer: the ends of both names, and whether one array is the transposed other.
+# By kind of layer: the suffixes of both names, and whether one array is the transpose of the other.
 ENDINGS = {
     "dense": (("/kernel", ".weight", True), ("/bias", ".bias", False)),
     "norm": (("/gamma", ".weight", False), ("/beta", ".bias", False)),
@@ -55,7 +55,7 @@ POOLER_AND_HEADS = [
 ALBERT_BLOCK = "bert/encoder/transformer/group_0/inner_group_0"
 ALBERT_LAYER = "albert.encoder.albert_layer_groups.0.albert_layers.0"
 EARLY_ALBERT = "bert/encoder/layer_shared"  # albert_zh before Google published its ALBERT
-ALBERT_PARTS = (  # kind, Google's name, Hugging Face's name, that of the early ALBERT
+ALBERT_PARTS = (  # kind, Google's name, Hugging Face's name, the name in early ALBERT
     ("dense", f"{ALBERT_BLOCK}/attention_1/self/query", "attention.query", "attention/self/query"),
     ("dense", f"{ALBERT_BLOCK}/attention_1/self/key", "attention.key", "attention/self/key"),
     ("dense", f"{ALBERT_BLOCK}/attention_1/self/value", "attention.value", "attention/self/value"),
@@ -70,7 +70,7 @@ EMBEDDING_MAPPING = "encoder/embedding_hidden_mapping_in"
 
 
 def _like_bert(*prefixes):
-    """The rows for models with BERT's parts; written with the first prefix, read with any."""
+    """The rows for models with BERT's parts. Names are read with any of the prefixes and written with the first."""
     return [
         (google, huggingface.replace("bert.", f"{prefix}."), transposed)
         for prefix in prefixes
@@ -116,7 +116,7 @@ TIED = re.compile(r"(^|\.)(position_ids|token_type_ids|positions_encoding|predic
 
 
 def google_names(mapping: Mapping[str, Any], model: str = "bert") -> Mapping[str, Any]:
-    """Renames the arrays of any checkpoint to Google's names, and transposes kernels to Google's shape (in, out).
+    """Renames the arrays of a checkpoint to Google's names, and transposes kernels to Google's shape (in, out).
 
     Args:
         mapping: A mapping from names to arrays, such as `open_checkpoint` returns. The names are Google's, or Hugging
@@ -124,11 +124,11 @@ def google_names(mapping: Mapping[str, Any], model: str = "bert") -> Mapping[str
         model: "bert", "roberta", "ernie", "albert", "electra" or "nezha".
 
     Returns:
-        A lazy mapping with `shape(name)`. Unknown names stay as they are; copies of tied weights and buffers are left
-        out.
+        A lazy mapping with `shape(name)`. Unknown names are kept; copies of tied weights and buffers are
+        omitted.
 
     Raises:
-        ValueError: `model` is none of these, or the names are those of an English RoBERTa.
+        ValueError: `model` is not one of these, or the names are those of an English RoBERTa.
 
     >>> list(google_names({"encoder.layer.3.output.dense.weight": None, "bert.embeddings.LayerNorm.beta": None}))
     ['bert/encoder/layer_3/output/dense/kernel', 'bert/embeddings/LayerNorm/beta']
@@ -175,7 +175,7 @@ def _name_map(model):
 
 
 def _template(name):
-    """Replaces the number of the layer in a name by {}. Returns the new name and the number, "" if there is none."""
+    """Replaces the layer number in a name by {}. Returns the new name and the number, or "" if there is no number."""
     match = re.search(r"(?<=\blayer[._])\d+(?=[./])", name)
     return (name[: match.start()] + "{}" + name[match.end() :], match.group()) if match else (name, "")
 
@@ -191,7 +191,7 @@ class _RenamedArrays(Mapping):
         return self._mapping[source].T if transposed else self._mapping[source]
 
     def shape(self, name):
-        """The shape of an array; it is not read if the other mapping has a method `shape`."""
+        """The shape of an array, without reading the array if the wrapped mapping has a method `shape`."""
         source, transposed = self._renamed[name]
         shape = self._mapping.shape(source) if hasattr(self._mapping, "shape") else self._mapping[source].shape
         return tuple(shape[::-1] if transposed else shape)
@@ -211,7 +211,7 @@ class _RenamedArrays(Mapping):
 
 
 def layer_owner(name: str) -> int | str:
-    """The part of the model that an array belongs to, by its name in Google's or Hugging Face's style.
+    """The part of the model to which an array belongs, from its name in Google's or Hugging Face's style.
 
     Returns:
         The index of the transformer layer; "shared" for ALBERT's only layer; "embeddings", "pooler" or "head".

@@ -12,7 +12,7 @@ from kcrf.checkpoints.torch_files import open_torch
 
 __all__ = ["Checkpoint", "has_checkpoint", "open_checkpoint"]
 
-# Arrays of training that are no weights: moments of optimizers, step counters, shadow copies, loss scales.
+# Arrays that are not weights: moments of optimizers, step counters, shadow copies, loss scales.
 OPTIMIZER_SLOTS = re.compile(
     r"(^|/)(adam_[mv]|lamb_[mv]|(Adam|LAMB|Lamb|AdamWeightDecay\w*|Momentum|Adagrad|RMSProp)(_\d+)?|shadow"
     r"|global_step|beta[12]_power|(current_)?loss_scale|(good|bad)_steps)(:0)?$"
@@ -33,17 +33,17 @@ def open_checkpoint(path: "str | PathLike[str] | Checkpoint") -> "Checkpoint":
             a prefix of Google's TensorFlow format ("bert_model.ckpt", or its ".index" file), read without TensorFlow;
             a ".safetensors" file, or the "model.safetensors.index.json" of several;
             a "pytorch_model.bin", read by torch's weights-only loader;
-            a folder that holds one of these (safetensors come first, then TensorFlow, then torch);
-            a `Checkpoint`, which is returned as it is.
+            a folder that contains one of these (in the order safetensors, TensorFlow, torch);
+            a `Checkpoint`, which is returned unchanged.
 
     Returns:
-        A `Checkpoint`. Its arrays have the names and shapes of the file (bfloat16 becomes float32); `google_names`
-        gives them Google's. Moments of optimizers and step counters are left out.
+        A `Checkpoint`. Its arrays have the names and shapes of the file; bfloat16 is converted to float32.
+        `google_names` renames the arrays. Moments of optimizers and step counters are omitted.
 
     Raises:
         FileNotFoundError: There is no checkpoint at `path`.
-        ValueError: The file is truncated, corrupt, or of a kind that cannot be read. Names the file and the reason.
-        ImportError: A ".bin" file without torch installed.
+        ValueError: The file is truncated, corrupt, or of an unsupported format. Names the file and the reason.
+        ImportError: `path` is a ".bin" file and torch is not installed.
 
     >>> checkpoint = open_checkpoint("chinese_L-12_H-768_A-12/bert_model.ckpt")  # doctest: +SKIP
     >>> checkpoint["bert/embeddings/word_embeddings"].shape                      # doctest: +SKIP
@@ -57,11 +57,11 @@ def open_checkpoint(path: "str | PathLike[str] | Checkpoint") -> "Checkpoint":
 
 
 class Checkpoint(Mapping):
-    """The arrays of a checkpoint by name, each read when it is asked for. `open_checkpoint` returns one.
+    """A read-only mapping from names to the arrays of a checkpoint. Each array is read when it is accessed.
 
     Attributes:
         path: The file, or the prefix of the files.
-        bytes_read: The number of bytes of arrays that were read so far.
+        bytes_read: The number of bytes of the arrays read so far.
     """
 
     def __init__(self, path: str | PathLike[str], entries: Mapping[str, Any]) -> None:
@@ -75,7 +75,7 @@ class Checkpoint(Mapping):
         return array
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """The shape of an array, without reading it."""
+        """The shape of an array, without reading the array."""
         return tuple(self._entry(name).shape)
 
     def __contains__(self, name):
@@ -97,7 +97,7 @@ class Checkpoint(Mapping):
 
 
 def _find(path):
-    """The kind of the checkpoint at a path, and the path to give to its reader."""
+    """The format of the checkpoint at a path, and the path that the reader of this format needs."""
     text = str(path)
     if path.is_dir():
         return _find_in_folder(path)
@@ -118,7 +118,7 @@ def _find(path):
 
 
 def has_checkpoint(folder: str | PathLike[str]) -> bool:
-    """Whether a folder holds a checkpoint, or several."""
+    """Whether a folder contains at least one checkpoint."""
     return any(any(Path(folder).glob(pattern)) for _, patterns in FILES for pattern in patterns)
 
 

@@ -1,4 +1,4 @@
-"""Protocol buffer messages, read without generated code. As strict as Google's parser: what it refuses is refused.
+"""Parses protocol buffer messages without generated code. Refuses every message that Google's parser refuses.
 
 Format: https://protobuf.dev/programming-guides/encoding
 """
@@ -24,7 +24,7 @@ def parse_message(data, types, repeated=()):
         A dict of ints and bytes by field number. Fields that do not occur are missing.
 
     Raises:
-        ValueError, IndexError: The message is cut off or malformed, or a field has another wire type than it should.
+        ValueError, IndexError: The message is truncated or malformed, or a field has an unexpected wire type.
 
     >>> parse_message(bytes([0x08, 0x63]), {1: VARINT})
     {1: 99}

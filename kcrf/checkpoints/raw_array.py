@@ -1,4 +1,4 @@
-"""Arrays that lie in a file as raw bytes, read with NumPy alone.
+"""Reads arrays that a file stores as raw bytes, with NumPy alone.
 
 A header may be damaged or malicious, so its offsets, sizes and checksums are checked before any array is returned.
 """
@@ -12,23 +12,23 @@ import numpy as np
 
 __all__ = ["RawArray", "check_entries", "crc32c", "existing_file", "parse_json_object", "read_weight_map"]
 
-ALIGNMENT = 64  # bytes; JAX and TensorFlow make a tensor without a copy only from memory aligned like this
+ALIGNMENT = 64  # bytes; JAX and TensorFlow create a tensor without a copy only from memory with this alignment
 CHUNK = 1 << 20  # bytes read at once
 MOST_DIMENSIONS = 64  # NumPy's limit
-MOST_BYTES = 2**63 - 1  # likewise
+MOST_BYTES = 2**63 - 1  # NumPy's limit, too
 
 
 @dataclass
 class RawArray:
-    """An array that lies in a file as plain little-endian bytes.
+    """An array that a file stores as little-endian bytes.
 
     Attributes:
-        file: Path of the file.
-        offset: Position of the first byte.
-        nbytes: Number of bytes.
-        dtype: NumPy's name of the type, or "bfloat16".
+        file: The path of the file.
+        offset: The position of the first byte.
+        nbytes: The number of bytes.
+        dtype: The type: a NumPy name, or "bfloat16".
         shape: A tuple of ints.
-        checksum: CRC-32C of the bytes. Defaults to `None`: the file has none.
+        checksum: The CRC-32C of the bytes. Defaults to None: the file has no checksum.
     """
 
     file: Path
@@ -42,7 +42,7 @@ class RawArray:
         """Reads the array into new, aligned memory. bfloat16 is converted to float32.
 
         Raises:
-            FileNotFoundError: The file is gone.
+            FileNotFoundError: The file no longer exists.
             ValueError: The file is too short, or its checksum is wrong.
         """
         end = self.offset + self.nbytes
@@ -56,7 +56,7 @@ class RawArray:
         return _bfloat16_to_float32(array) if self.dtype == "bfloat16" else array
 
     def _fill(self, buffer):
-        """Reads the bytes in chunks; the checksum of each is computed while it is in the processor's cache."""
+        """Reads the bytes in chunks, and computes the checksum of each while it is in the processor's cache."""
         end, checksum = self.offset + self.nbytes, 0
         with open(self.file, "rb", buffering=0) as file:
             file.seek(self.offset)
@@ -71,7 +71,7 @@ class RawArray:
 
 
 def crc32c(data, checksum=0):
-    """The CRC-32C of bytes, a bytes-like object; of bytes whose checksum is `checksum`, followed by these."""
+    """The CRC-32C of a bytes-like object. `checksum` is that of the bytes before it, 0 if there are none."""
     try:
         from google_crc32c import extend
     except ImportError:
@@ -84,7 +84,7 @@ def _bfloat16_to_float32(array):
 
 
 def existing_file(path):
-    """Returns the path if there is such a file, else raises FileNotFoundError."""
+    """Returns the path if the file exists, else raises FileNotFoundError."""
     try:
         exists = path.is_file()
     except (OSError, ValueError):  # a name that no file can have
@@ -97,10 +97,10 @@ def existing_file(path):
 def check_entries(entries):
     """Checks that the size of each `RawArray` of a dict fits its shape, and that it lies within its file.
 
-    Files may be missing: an array can be described before its file is there.
+    Files may be missing: an array can be described before its file exists.
 
     Raises:
-        ValueError: One does not. Names the file and the array.
+        ValueError: A size is wrong. Names the file and the array.
     """
     sizes = {file: file.stat().st_size for file in {entry.file for entry in entries.values()} if file.is_file()}
     for name, entry in entries.items():
@@ -126,10 +126,10 @@ def _check_shape(name, entry):
 
 
 def parse_json_object(path, text):
-    """Parses a JSON object that is a file, or the header of a file.
+    """Parses the JSON object of a file, or of the header of a file.
 
     Raises:
-        ValueError: The text is no JSON, or another value than an object. Names the file.
+        ValueError: The text is not a JSON object. Names the file.
     """
     try:
         parsed = json.loads(text)
@@ -144,7 +144,7 @@ def read_weight_map(path):
     """Reads the `weight_map` of an index file (`model.safetensors.index.json`): a dict from array to file name.
 
     Raises:
-        ValueError: There is none, or it has something else than names of files next to the index.
+        ValueError: There is no `weight_map`, or a value is not the name of a file next to the index.
     """
     parts = parse_json_object(path, path.read_bytes()).get("weight_map")
     if not isinstance(parts, dict):

@@ -1,4 +1,4 @@
-"""safetensors files: 8 bytes with the length of the header, a JSON header, the raw bytes of the arrays.
+"""Reads and writes safetensors files: 8 bytes with the length of the header, a JSON header, the bytes of the arrays.
 
 Format: https://github.com/huggingface/safetensors
 """
@@ -16,7 +16,7 @@ from kcrf.checkpoints.raw_array import RawArray, check_entries, existing_file, p
 
 __all__ = ["read_safetensors", "write_safetensors"]
 
-DTYPES = {  # as safetensors names them, as NumPy does
+DTYPES = {  # safetensors' names of types, and NumPy's
     **{f"I{bits}": f"int{bits}" for bits in (8, 16, 32, 64)},
     **{f"U{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
     **{"F16": "float16", "F32": "float32", "F64": "float64", "BF16": "bfloat16", "BOOL": "bool"},
@@ -24,13 +24,13 @@ DTYPES = {  # as safetensors names them, as NumPy does
 
 
 def read_safetensors(path):
-    """Describes the arrays of a safetensors file, or of the files that a "model.safetensors.index.json" lists.
+    """Reads the headers of a safetensors file, or of the files that a "model.safetensors.index.json" lists.
 
     Returns:
-        A dict from names to `RawArray`. Only headers are read.
+        A dict from names to `RawArray`.
 
     Raises:
-        ValueError: The file is truncated or corrupt, or holds a type that NumPy lacks.
+        ValueError: The file is truncated or corrupt, or has a type that NumPy lacks.
     """
     if path.suffix != ".json":
         return _read_header(path)
@@ -73,7 +73,7 @@ def _parse_entry(path, data_start, name, entry):
 
 
 def _check_no_gaps(path, entries, data_start, size):
-    """Checks that the arrays fill the file from the header to its end, one after the other."""
+    """Checks that the arrays fill the file from the header to its end without gaps."""
     end = data_start
     for entry in sorted(entries.values(), key=lambda entry: (entry.offset, entry.nbytes)):
         if entry.offset != end:
@@ -86,15 +86,15 @@ def _check_no_gaps(path, entries, data_start, size):
 def write_safetensors(
     path: str | PathLike[str], arrays: Mapping[str, np.ndarray], metadata: dict[str, str] | None = None
 ) -> None:
-    """Writes arrays as a safetensors file. The file appears whole or not at all.
+    """Writes arrays as a safetensors file. The file is written completely or not at all.
 
     Args:
         path: The file.
         arrays: A mapping from names to arrays.
-        metadata: A dict of strings. Defaults to `{"format": "pt"}`, which Hugging Face's loaders ask for.
+        metadata: A dict of strings. Defaults to `{"format": "pt"}`, which Hugging Face's loaders require.
 
     Raises:
-        ValueError: An array has a type that the format lacks.
+        ValueError: The format does not support the type of an array.
 
     >>> write_safetensors("model.safetensors", {"bias": np.zeros(4, "float32")})  # doctest: +SKIP
     """

@@ -1,4 +1,4 @@
-"""Google's TensorFlow format: an index of names (.index, a LevelDB table) and raw bytes (.data-*), with checksums.
+"""Reads and writes TensorFlow checkpoints: an index of names (.index, a LevelDB table), raw bytes (.data-*), checksums.
 
 Format: tensorflow/core/util/tensor_bundle, tensorflow/core/protobuf/tensor_bundle.proto
 """
@@ -24,8 +24,8 @@ DTYPES = {  # by number in tensorflow/core/framework/types.proto
     **{1: "float32", 2: "float64", 3: "int32", 4: "uint8", 5: "int16", 6: "int8", 8: "complex64", 9: "int64"},
     **{10: "bool", 14: "bfloat16", 17: "uint16", 18: "complex128", 19: "float16", 22: "uint32", 23: "uint64"},
 }
-STRING = 7  # such as the object graph of TensorFlow 2; left out
-MOST_DIMENSIONS = 254  # TensorFlow's limit: its reader ends the process where a shape has more
+STRING = 7  # such as the object graph of TensorFlow 2; omitted
+MOST_DIMENSIONS = 254  # TensorFlow's limit: its reader ends the process if a shape has more dimensions
 
 # Fields of the messages and their wire types.
 HEADER = {1: VARINT, 2: VARINT, 3: BYTES}  # number of data files, endianness, version
@@ -37,26 +37,26 @@ EXTENT = {1: VARINT, 2: VARINT}  # start, length
 
 
 class NeedsTensorFlow(ValueError):
-    """The file is sound, but only TensorFlow itself can read it."""
+    """The file is valid, but only TensorFlow can read it."""
 
 
 def read_tensor_bundle(prefix, object_based=False):
-    """Describes the arrays of a TensorFlow checkpoint, without TensorFlow.
+    """Reads the index of a TensorFlow checkpoint, without TensorFlow.
 
-    Every entry is checked before anything else happens: TensorFlow's own reader ends the process at a malformed one.
+    Every entry is checked first, because TensorFlow's own reader ends the process at a malformed entry.
 
     Args:
         prefix: The path without ".index".
         object_based: Whether to accept a checkpoint of Python objects, whose names are paths of attributes. Defaults to
-            `False`.
+            False.
 
     Returns:
-        A dict from names to `RawArray`. Only the index is read; the data files may be missing until an array is read.
-        Tensors of strings are left out.
+        A dict from names to `RawArray`. The data files may be missing until an array is read. Tensors of strings are
+        omitted.
 
     Raises:
         NeedsTensorFlow: An array is partitioned, or the numbers are big-endian.
-        ValueError: The index is truncated or corrupt, or, without `object_based`, that of Python objects.
+        ValueError: The index is truncated or corrupt, or is that of Python objects and `object_based` is False.
     """
     index = Path(f"{prefix}.index")
     table = _parsed(index, read_table, index, existing_file(index).read_bytes())
@@ -86,7 +86,7 @@ def read_tensor_bundle(prefix, object_based=False):
 
 
 def _parsed(index, parse, *arguments):
-    """What a parser returns. What a broken table makes it raise becomes a ValueError with the name of the file."""
+    """Calls a parser. Turns the errors that a damaged table causes into a ValueError with the name of the file."""
     try:
         return parse(*arguments)
     except (IndexError, ValueError, StructError) as error:
@@ -126,7 +126,7 @@ def _parse_shape(data):
 
 
 def _parse_slice(data, shape):
-    """Parses a TensorSliceProto; returns a start and a length for each dimension, a length of None for all of it."""
+    """Parses a TensorSliceProto into `(start, length)` for each dimension; the length None means all of it."""
     extents = [parse_message(extent, EXTENT) for extent in parse_message(data, SLICE, repeated=(1,)).get(1, [])]
     parts = tuple((extent.get(1, 0), extent.get(2)) for extent in extents)
     fits = [start + (length or 0) <= size for (start, length), size in zip(parts, shape, strict=True)]
@@ -143,7 +143,7 @@ def _raw_array(prefix, shards, name, entry):
 
 
 def open_tensorflow(prefix):
-    """Describes the arrays of a TensorFlow checkpoint; TensorFlow reads what `read_tensor_bundle` cannot."""
+    """Reads the index of a TensorFlow checkpoint. Uses TensorFlow for files that `read_tensor_bundle` cannot read."""
     try:
         return read_tensor_bundle(prefix)
     except NeedsTensorFlow as error:
@@ -175,7 +175,7 @@ class _TensorFlowArray:
     def read(self):
         try:
             array = np.asarray(self.reader.get_tensor(self.name))
-        except Exception as error:  # as above
+        except Exception as error:  # TensorFlow's errors, too
             raise ValueError(f"{self.prefix}: TensorFlow cannot read {self.name!r}. Received: {error}") from None
         return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
 
@@ -183,10 +183,10 @@ class _TensorFlowArray:
 def write_tf_checkpoint(prefix: str | PathLike[str], arrays: Mapping[str, np.ndarray]) -> None:
     """Writes arrays in Google's TensorFlow format. Needs TensorFlow.
 
-    The data file is put into place before the index, so that an index never points at data that is not there.
+    The data file is put into place before the index, so that an index never refers to missing data.
 
     Args:
-        prefix: The path without endings, such as "bert_model.ckpt".
+        prefix: The path without suffixes, such as "bert_model.ckpt".
         arrays: A mapping from names to arrays.
 
     >>> write_tf_checkpoint("bert_model.ckpt", {"bert/pooler/dense/bias": np.zeros(4, "float32")})  # doctest: +SKIP

@@ -1,4 +1,4 @@
-"""Files of `torch.save`, read by torch's weights-only loader."""
+"""Reads files of `torch.save` with torch's weights-only loader."""
 
 import zipfile
 from dataclasses import dataclass
@@ -30,14 +30,14 @@ def _torch():
 
 
 def open_torch(path):
-    """Describes the arrays of a file of `torch.save`, or of those that a "pytorch_model.bin.index.json" lists.
+    """Opens a file of `torch.save`, or the files that a "pytorch_model.bin.index.json" lists.
 
     Returns:
-        A dict from names to arrays that are read when asked for.
+        A dict from names to arrays that are read when they are accessed.
 
     Raises:
         ImportError: torch is not installed.
-        ValueError: The file is corrupt, holds no tensors or more than tensors, or has compressed records.
+        ValueError: The file is corrupt, has no tensors or other objects than tensors, or has compressed records.
     """
     if path.suffix == ".json":
         files = [existing_file(path.parent / part) for part in sorted(set(read_weight_map(path).values()))]
@@ -57,7 +57,7 @@ def open_torch(path):
 
 
 def _dense_tensors(stored):
-    """The tensors of what was saved, by name, detached: of a state dict, or of a dict that has one."""
+    """The detached tensors, by name, of a state dict, or of a dict that contains a state dict."""
     torch = _torch()
     stored = stored.get("state_dict", stored) if isinstance(stored, dict) else {}
     items = stored.items() if isinstance(stored, dict) else ()
@@ -71,9 +71,10 @@ def _dense_tensors(stored):
 
 
 def _is_intact_archive(path):
-    """Whether a file is a zip archive, as `torch.save` has written since 1.6. Torch itself compares no checksums.
+    """Whether a file is a zip archive with correct checksums, which torch does not check.
 
-    `torch.save` never compresses. A compressed record can be a thousand times larger than the file: it is refused.
+    `torch.save` has written zip archives since 1.6, and never compresses. Compressed records are refused: their content
+    can be 1,000 times larger than the file.
     """
     with open(path, "rb") as file:
         if file.read(2) != b"PK":
@@ -89,7 +90,7 @@ def _is_intact_archive(path):
 
 
 def _compare_checksum(archive, record):
-    """Reads a record, in chunks: zipfile raises an error if its checksum is another."""
+    """Reads a record in chunks; zipfile raises an error if the checksum is wrong."""
     with archive.open(record) as file:
         while file.read(CHUNK):
             pass

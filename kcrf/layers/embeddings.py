@@ -84,8 +84,38 @@ class Embedding(keras.layers.Embedding):
         return {**super().get_config(), "transformer_config": config}
 
 
+class _EmbeddingTable(keras.layers.Layer):
+    """Base of the layers that add rows of a trained table to their inputs.
+
+    Args:
+        input_dim: The number of rows.
+        output_dim: The size of a row.
+        embeddings_initializer: Defaults to zeros.
+    """
+
+    def __init__(self, input_dim: int, output_dim: int, embeddings_initializer: Any = "zeros", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.input_dim = input_dim
+        self.output_dim = output_dim
+        self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
+        self.supports_masking = True
+
+    def build(self, input_shape):
+        self.embeddings = self.add_weight(
+            name="embeddings", shape=(self.input_dim, self.output_dim), initializer=self.embeddings_initializer
+        )
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "input_dim": self.input_dim,
+            "output_dim": self.output_dim,
+            "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
+        }
+
+
 @register
-class PositionEmbedding(keras.layers.Layer):
+class PositionEmbedding(_EmbeddingTable):
     """Adds one trained vector per position.
 
     Args:
@@ -112,18 +142,9 @@ class PositionEmbedding(keras.layers.Layer):
         embeddings_initializer: Any = "zeros",
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
-        self.input_dim = input_dim
-        self.output_dim = output_dim
+        super().__init__(input_dim, output_dim, embeddings_initializer, **kwargs)
         self.hierarchical = hierarchical
         self.custom_position_ids = custom_position_ids
-        self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
-        self.supports_masking = True
-
-    def build(self, input_shape):
-        self.embeddings = self.add_weight(
-            name="embeddings", shape=(self.input_dim, self.output_dim), initializer=self.embeddings_initializer
-        )
 
     def call(self, inputs):
         hidden, positions = inputs if self.custom_position_ids else (inputs, None)
@@ -155,16 +176,13 @@ class PositionEmbedding(keras.layers.Layer):
     def get_config(self):
         return {
             **super().get_config(),
-            "input_dim": self.input_dim,
-            "output_dim": self.output_dim,
             "hierarchical": self.hierarchical,
             "custom_position_ids": self.custom_position_ids,
-            "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
         }
 
 
 @register
-class TaskEmbedding(keras.layers.Layer):
+class TaskEmbedding(_EmbeddingTable):
     """Adds ERNIE's embedding of the first pretraining task, task 0, which fine-tuning uses for every token.
 
     Args:
@@ -178,31 +196,11 @@ class TaskEmbedding(keras.layers.Layer):
     (2, 5, 4)
     """
 
-    def __init__(self, input_dim: int, output_dim: int, embeddings_initializer: Any = "zeros", **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.input_dim = input_dim
-        self.output_dim = output_dim
-        self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
-        self.supports_masking = True
-
-    def build(self, input_shape):
-        self.embeddings = self.add_weight(
-            name="embeddings", shape=(self.input_dim, self.output_dim), initializer=self.embeddings_initializer
-        )
-
     def call(self, inputs):
         return inputs + ops.convert_to_tensor(self.embeddings)[0]
 
     def compute_output_shape(self, input_shape):
         return tuple(input_shape)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "input_dim": self.input_dim,
-            "output_dim": self.output_dim,
-            "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
-        }
 
 
 @register

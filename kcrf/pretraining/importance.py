@@ -13,8 +13,8 @@ from kcrf.readers.windows import windows
 from kcrf.runs import RunFolder
 from kcrf.runs.exported import is_exported
 from kcrf.taggers.classifier import TextClassifier, load_classifier
-from kcrf.taggers.keras_tagger import KerasTagger
 from kcrf.taggers.open_model import load_keras_tagger, load_tagger
+from kcrf.taggers.trained_tagger import KerasTagger
 from kcrf.tokenizers.vocabularies import continues_word
 
 __all__ = ["IMPORTANT", "TaskModel", "importance_writer", "important_words"]

@@ -57,9 +57,11 @@ class TrainedNetwork(TaggingNetwork, Protocol):
     """The network of a tagger in a run folder, in Keras or linear, which can be calibrated.
 
     Attributes:
+        model: The Keras model, without an optimizer, or the `kcrf.linear.LinearModel`.
         temperature: All scores are divided by it before probabilities are computed.
     """
 
+    model: Any
     temperature: float
 
     def fit_temperature(self, inputs: Arrays, tags: np.ndarray) -> None:
@@ -78,11 +80,9 @@ class KerasNetwork(TrainedNetwork, Protocol):
     """The network of a tagger in Keras, which can also be trained and teach.
 
     Attributes:
-        model: The Keras model, without an optimizer.
-        crf: Its `ConditionalRandomField`, or None.
+        crf: The `ConditionalRandomField` of the model, or None.
     """
 
-    model: Any
     crf: Any
 
     def expected_counts(self, scores: Any, constraints: TagScheme | None, temperature: float) -> tuple[np.ndarray, ...]:

@@ -10,9 +10,9 @@ from kcrf.runs.exported import ExportedFile, LinearFile, is_exported, open_expor
 from kcrf.runs.model_files import ModelFiles
 from kcrf.runs.names import LINEAR
 from kcrf.taggers.decoding import Tagger
-from kcrf.taggers.keras_tagger import KerasTagger
 from kcrf.taggers.network import ClassificationNetwork, TaggingNetwork
 from kcrf.taggers.setup import Setup, load_setup
+from kcrf.taggers.trained_tagger import KerasTagger, TrainedTagger
 from kcrf.tasks import TASKS
 
 __all__ = ["is_linear", "load_keras_tagger", "load_tagger", "open_model", "open_run"]
@@ -66,20 +66,27 @@ def _read_network(run: RunFolder | ExportedFile | LinearFile, setup: Setup) -> T
 
 
 def load_tagger(path: str | PathLike[str], tasks: Collection[str] = TAGGING) -> Tagger:
-    """Loads the tagger of a run folder or of an exported file: a `KerasTagger` if its network is a Keras model.
+    """Loads the tagger of a run folder or of an exported file.
 
     Args:
         path: The folder or file.
-        tasks: The tasks that it may have been trained for. Defaults to all tasks with tags.
+        tasks: The tasks for which the model may have been trained. Defaults to all tasks with tags.
+
+    Returns:
+        A `KerasTagger` for a Keras model, a `TrainedTagger` for a linear model, a `Tagger` for an ONNX file.
 
     Raises:
         FileNotFoundError: There is no run folder or file, or a file is missing.
         ValueError: It was written by a newer version or for another task, or a file in it is damaged.
     """
     network, setup = open_model(path, tasks)
-    run = open_run(path)
-    kind = KerasTagger if isinstance(run, RunFolder) and not is_linear(run) else Tagger
-    return kind(network, setup.reader, setup.config.model.min_confidence)
+    return _tagger_class(open_run(path))(network, setup.reader, setup.config.model.min_confidence)
+
+
+def _tagger_class(run: RunFolder | ExportedFile | LinearFile) -> type[Tagger]:
+    if isinstance(run, ExportedFile):
+        return Tagger
+    return TrainedTagger if is_linear(run) else KerasTagger
 
 
 def load_keras_tagger(path: str | PathLike[str], tasks: Collection[str] = TAGGING) -> KerasTagger:

@@ -10,8 +10,8 @@ import numpy as np
 from kcrf.linear import AdaGradTrainer, LBFGSTrainer, LinearModel, SoftTarget, linear_batches
 from kcrf.runs.names import LINEAR
 from kcrf.runs.resolve import ADAGRAD_L1, ITERATIONS
-from kcrf.taggers import Tagger
 from kcrf.taggers.linear_networks import LinearTaggingNetwork
+from kcrf.taggers.trained_tagger import TrainedTagger
 from kcrf.training.distillation import distillation_windows
 from kcrf.training.history import TrainingHistory
 from kcrf.training.plan import RunPlan
@@ -20,7 +20,7 @@ from kcrf.training.trainers import trainer_of
 __all__ = ["fit_linear"]
 
 
-def fit_linear(plan: RunPlan, folder: Any, progress: Any = None) -> tuple[Tagger, dict[str, Any]]:
+def fit_linear(plan: RunPlan, folder: Any, progress: Any = None) -> tuple[TrainedTagger, dict[str, Any]]:
     """Trains the linear model of a planned run; as `kcrf.training.fit.fit`."""
     config, trainer, parts = plan.config, trainer_of(plan.config.task), plan.data.parts
     score = f"valid_{config.training.metric or 'f'}"
@@ -85,7 +85,7 @@ def _solver(settings, model):
 
 def _tagger(plan, model):
     model_config, metric = plan.config.model, plan.config.training.metric
-    return Tagger(LinearTaggingNetwork(model), plan.reader, model_config.min_confidence, metric=metric)
+    return TrainedTagger(LinearTaggingNetwork(model), plan.reader, model_config.min_confidence, metric=metric)
 
 
 def _resume(folder, history, trainer):

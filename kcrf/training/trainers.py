@@ -12,8 +12,8 @@ from kcrf.taggers.classification_model import build_classifier
 from kcrf.taggers.classifier import Classifier
 from kcrf.taggers.decoding import texts_and_tokens
 from kcrf.taggers.keras_networks import KerasClassificationNetwork, KerasTaggingNetwork
-from kcrf.taggers.keras_tagger import KerasTagger
 from kcrf.taggers.networks import build_network, crf_of
+from kcrf.taggers.trained_tagger import KerasTagger
 from kcrf.training.batches import Batches, held_out_batch
 
 __all__ = ["trainer_of"]

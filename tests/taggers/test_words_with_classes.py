@@ -17,6 +17,7 @@ from kcrf.serving.responses import RESPONSES
 from kcrf.taggers import WordSegmenter
 from kcrf.taggers.linear_networks import export_linear
 from kcrf.taggers.open_model import load_tagger
+from kcrf.taggers.trained_tagger import KerasTagger
 from kcrf.tags import bmes
 from kcrf.tasks import task_of
 from kcrf.training import resume_tagger, train_tagger
@@ -90,7 +91,7 @@ def test_words_and_classes_and_their_scores(run):
 def all_analyses(tagger, text):
     """Every analysis of a text with its probability: an enumeration of all paths that the scheme allows."""
     scheme, size = tagger.scheme, len(tagger.scheme)
-    if tagger.crf is None:
+    if not isinstance(tagger, KerasTagger):
         transitions = tagger.model.transitions
     else:
         transitions = np.asarray(ops.convert_to_numpy(tagger.crf.trans), "float64")

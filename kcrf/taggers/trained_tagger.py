@@ -1,23 +1,54 @@
-"""`KerasTagger`: a tagger with a Keras model, which gives emissions, entropies and expected counts."""
+"""Taggers with more than predictions: `TrainedTagger` and, with a Keras model, `KerasTagger`. Needs no Keras."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from kcrf.corpora import Sentence
 from kcrf.readers.padding import inference_batches
 from kcrf.taggers.decoding import OnBatch, Tagger, ignore, texts_and_tokens
-from kcrf.taggers.network import KerasNetwork
+from kcrf.taggers.network import KerasNetwork, TrainedNetwork
 from kcrf.tags import TagScheme
 
-__all__ = ["KerasTagger"]
+__all__ = ["KerasTagger", "TrainedTagger"]
 
-_SAMPLE = 64  # the number of texts that `KerasTagger.emissions` reads
+_SAMPLE = 64  # the number of texts that `TrainedTagger.emissions` reads
+
+Trained = TypeVar("Trained", bound=TrainedNetwork, covariant=True)
 
 
-class KerasTagger(Tagger[KerasNetwork]):
-    """A `Tagger` whose network is a Keras model, as `kcrf train` trains it.
+class TrainedTagger(Tagger[Trained]):
+    """A `Tagger` with the network of a run folder, in Keras or linear, whose emissions can be read.
+
+    Args:
+        network: A `kcrf.taggers.network.TrainedNetwork`.
+        reader, min_confidence, advice, metric: As for `Tagger`.
+    """
+
+    @property
+    def model(self) -> Any:
+        """The Keras model, without an optimizer, or the `kcrf.linear.LinearModel`."""
+        return self.network.model
+
+    @property
+    def temperature(self) -> float:
+        """All scores are divided by it before probabilities are computed."""
+        return self.network.temperature
+
+    def emissions(self, texts: Sequence[str]) -> np.ndarray:
+        """The emission scores in the first window of each of the first 64 texts, concatenated: `(units, tags)`."""
+        readings = self.reader.read(texts[:_SAMPLE])
+        first = [reading._replace(windows=reading.windows[:1]) for reading in readings]
+        rows: dict = {}
+        for windows, inputs in inference_batches(first, _SAMPLE):
+            for (number, window), scores in zip(windows, self.network.emissions(inputs)):
+                rows[number] = scores[window.positions]
+        return np.concatenate([rows[number] for number in sorted(rows)])
+
+
+class KerasTagger(TrainedTagger[KerasNetwork]):
+    """A `Tagger` with a Keras model, which can also measure and teach.
 
     Args:
         network: A `kcrf.taggers.network.KerasNetwork`.
@@ -29,19 +60,9 @@ class KerasTagger(Tagger[KerasNetwork]):
         return KerasTagger(self.network, self.reader, self.min_confidence, advice, self.metric)
 
     @property
-    def model(self) -> Any:
-        """The Keras model, without an optimizer."""
-        return self.network.model
-
-    @property
     def crf(self) -> Any:
         """Its `ConditionalRandomField`, or None."""
         return self.network.crf
-
-    @property
-    def temperature(self) -> float:
-        """All scores are divided by it before probabilities are computed."""
-        return self.network.temperature
 
     def entropies(self, texts: Sequence[str], batch_size: int = 64, on_batch: OnBatch = ignore) -> np.ndarray:
         """The entropy of the tag sequences of each text in nats, `(texts,)`; the sum if a text has several windows."""
@@ -76,13 +97,3 @@ class KerasTagger(Tagger[KerasNetwork]):
             for (number, window), tags, steps in zip(windows, *counts, strict=True):
                 counts_of_texts[number][window.first, window.keep] = tags[window.positions], steps
         return [[of_text[window] for window in sorted(of_text)] for of_text in counts_of_texts]
-
-    def emissions(self, texts: Sequence[str]) -> np.ndarray:
-        """The emission scores in the first window of each of the first 64 texts, concatenated: `(units, tags)`."""
-        readings = self.reader.read(texts[:_SAMPLE])
-        first = [reading._replace(windows=reading.windows[:1]) for reading in readings]
-        rows: dict = {}
-        for windows, inputs in inference_batches(first, _SAMPLE):
-            for (number, window), scores in zip(windows, self.network.emissions(inputs)):
-                rows[number] = scores[window.positions]
-        return np.concatenate([rows[number] for number in sorted(rows)])
