@@ -1,7 +1,7 @@
 """The best path and the posterior probabilities of a linear-chain CRF as ONNX nodes. Needs NumPy and onnx.
 
-tf2onnx refuses loops over a dimension of unknown length, so the recursions of `kcrf.crf` stand here once more, as
-`Scan` nodes. Inside, time comes first. The names of arrays are those of `kcrf.crf.trellis.Trellis`.
+tf2onnx does not convert loops over a dimension of unknown length, so this file repeats the recursions of `kcrf.crf` as
+`Scan` nodes. Inside the loops, time is the first axis. Arrays have the names of `kcrf.crf.trellis.Trellis`.
 """
 
 import numpy as np
@@ -15,28 +15,28 @@ _FORBIDDEN = -1e9  # as kcrf.crf.FORBIDDEN
 
 
 class Graph:
-    """Nodes and constants of an ONNX graph that is being built.
+    """Builds an ONNX graph: collects its nodes and constants.
 
     Args:
-        name: Begins the names of all results, so that they differ from those of other graphs.
+        name: The prefix of the names of all results, different for each graph.
     """
 
     def __init__(self, name):
         self.name, self.nodes, self.constants = name, [], []
 
     def constant(self, value, dtype="float32"):
-        """The name of a constant."""
+        """Adds a constant, and returns its name."""
         self.constants.append(numpy_helper.from_array(np.asarray(value, dtype), self._new("constant")))
         return self.constants[-1].name
 
     def add(self, operator, *inputs, results=1, **attributes):
-        """Appends a node; returns the name of its result, or a list with those of several."""
+        """Appends a node. Returns the name of its result, or a list of names if it has several results."""
         names = [self._new(f"{operator}_{number}") for number in range(results)]
         self.nodes.append(helper.make_node(operator, inputs, names, **attributes))
         return names if results > 1 else names[0]
 
     def rename(self, name, new):
-        """Gives a result the name of an output."""
+        """Renames a result to the name of an output."""
         self.nodes.append(helper.make_node("Identity", [name], [new]))
 
     def scan(self, step, states, rows, results, reverse=False):
@@ -44,13 +44,13 @@ class Graph:
 
         Args:
             step: A function `(graph, states, rows) -> (new states, results)`, all names.
-            states: The names of what is carried from step to step.
-            rows: The names of arrays with time first.
-            results: How many results a step has.
-            reverse: Whether the loop begins at the end. Defaults to False.
+            states: The names of the states, which are passed from step to step.
+            rows: The names of arrays whose first axis is time; each step gets a row of each.
+            results: The number of results of a step.
+            reverse: Whether the loop starts at the last row. Defaults to False.
 
         Returns:
-            A list of names: the last states, then the results, with time first.
+            A list of names: the last states, then the results, whose first axis is time.
         """
         body = Graph(self._new("scan"))
         inputs = [f"{body.name}/input_{number}" for number in range(len(states) + len(rows))]
@@ -68,12 +68,12 @@ class Graph:
         )
 
     def when(self, condition, compute, instead):
-        """Appends a branch.
+        """Appends a conditional branch.
 
         Args:
             condition: The name of a bool.
-            compute: A function from a `Graph` to names of results, which is used if it holds.
-            instead: Arrays, the results otherwise.
+            compute: A function from a `Graph` to the names of the results if the condition is true.
+            instead: Arrays, the results if the condition is false.
 
         Returns:
             A list of names.
@@ -87,7 +87,7 @@ class Graph:
         return self.add("If", condition, results=len(instead), then_branch=then, else_branch=otherwise)
 
     def as_body(self, inputs, outputs):
-        """The graph as the body of a node, with these names of inputs and outputs."""
+        """The graph as the body of a node, with the names of its inputs and outputs."""
         ends = [[helper.make_empty_tensor_value_info(name) for name in names] for names in (inputs, outputs)]
         return helper.make_graph(self.nodes, self.name, *ends, initializer=self.constants)
 
@@ -96,18 +96,18 @@ class Graph:
 
 
 def append_chain(graph, emissions, mask, best, likely, scheme, temperature=1.0):
-    """Appends what a CRF makes of emission scores, as the results "tags", "confidences", "marginals" and "onward".
+    """Appends a CRF with the outputs "tags", "confidences", "marginals" and "onward".
 
-    The last three are empty if the input "with_confidences" is false.
+    The last three outputs are empty if the input "with_confidences" is false.
 
     Args:
         graph: The `Graph`.
-        emissions: The name of the scores, `(batch, time, tags)`. What the input "allowed" has is added to them.
+        emissions: The name of the emission scores, `(batch, time, tags)`. The input "allowed" is added to them.
         mask: The name of the mask, `(batch, time)` bool, True = real.
-        best: A dict with `transitions`, `start` and `end`, as `kcrf.crf` takes them, by which the best path is found.
-        likely: The same from which probabilities are computed, already divided by the temperature.
+        best: A dict with the `transitions`, `start` and `end` of `kcrf.crf` for the best path.
+        likely: The same for the probabilities, already divided by the temperature.
         scheme: The `TagScheme`.
-        temperature: What the emissions are divided by before probabilities are computed. Defaults to 1.
+        temperature: The emissions are divided by it before probabilities are computed. Defaults to 1.
     """
     size = len(scheme)
     chain = _Chain(graph, emissions, mask)
@@ -130,12 +130,12 @@ def append_chain(graph, emissions, mask, best, likely, scheme, temperature=1.0):
 
 
 def _filled(scores, size):
-    """The scores of a chain with zeros for those that are None."""
+    """The scores of a chain, with zeros instead of None."""
     return {name: np.zeros(size) if x is None else np.maximum(x, _FORBIDDEN) for name, x in scores.items()}
 
 
 class _Chain:
-    """Emissions and what the recursions need to know of the mask, with time first."""
+    """The emissions and the mask as the recursions need them, with time as the first axis."""
 
     def __init__(self, graph, emissions, mask):
         add, constant = graph.add, graph.constant
@@ -156,7 +156,7 @@ class _Chain:
 
 
 def _best_path(graph, chain, scores):
-    """The tags of the best path, `(time, batch)` int64, anything where masked; see `kcrf.crf.best_paths.best_path`."""
+    """The tags of the best path, `(time, batch)` int64, undefined where masked; see `kcrf.crf.best_paths.best_path`."""
 
     def forward(graph, states, rows):
         (state,), (emission, link) = states, rows
@@ -181,10 +181,10 @@ def _best_path(graph, chain, scores):
 
 
 def _posterior(graph, chain, scores, tags, temperature):
-    """What follows from each tag, the probability of each tag, and that of the best path's tag given the one before.
+    """The log sums over the paths after each tag, the marginals, and the probability of each best tag given the last.
 
     Returns:
-        `onward` and `marginals`, `(time, batch, tags)`, and `given`, `(time, batch)`; anything where masked.
+        `onward` and `marginals`, `(time, batch, tags)`, and `given`, `(time, batch)`; undefined where masked.
     """
 
     def backward(graph, states, rows):
@@ -219,7 +219,7 @@ def _posterior(graph, chain, scores, tags, temperature):
 
 
 def _confidences(graph, chain, scores, scheme, tags, onward, marginals, conditionals):
-    """Factors `(time, batch)`; their product over a span of the best path is the probability of the span."""
+    """Factors `(time, batch)` whose product over a span of the best path is the probability of the span."""
     add, constant = graph.add, graph.constant
     begins, longer = roles_of(scheme)
     is_first = add("Gather", constant(begins, "bool"), tags)  # (time, batch)
@@ -230,7 +230,7 @@ def _confidences(graph, chain, scores, scheme, tags, onward, marginals, conditio
 
 
 def _ends(graph, chain, scores, longer, tags, onward):
-    """The probability, `(time, batch)`, that a span does not go on after its last tag; 1 elsewhere."""
+    """The probability, `(time, batch)`, that a span does not continue after its last tag; 1 elsewhere."""
 
     def backward(graph, states, rows):
         (behind, tag_behind), (ahead, tag, real, goes_on, real_rows) = states, rows

@@ -1,4 +1,4 @@
-"""Batches of windows with hidden tokens."""
+"""Batches of windows with masked tokens, for pretraining."""
 
 import math
 
@@ -13,18 +13,18 @@ __all__ = ["MaskedBatches"]
 
 
 class MaskedBatches(keras.utils.PyDataset):
-    """The batches of a round, a fixed number of steps.
+    """The batches of a round, which is a fixed number of steps.
 
-    The windows are drawn in a new order in each pass over them. Order and masks depend on the seed and on the number of
-    the draw only, so training that is resumed sees the same batches.
+    Each pass over the windows has a new order. Order and masks depend only on the seed and the number of the pass, so
+    resumed training gets the same batches.
 
     Args:
         windows: `Windows`.
-        numbers: The numbers of those to draw from, an int array.
+        numbers: The numbers of the windows to use, an integer array.
         settings: `PretrainingSettings`.
         vocabulary: A dict from token to id.
-        steps: Batches of a round. Defaults to None, for held-out windows: each once, in the same order and with the
-            same masks in each round.
+        steps: The number of batches of a round. Defaults to None, for the validation set: each round has all windows in
+            the same order with the same masks.
     """
 
     def __init__(self, windows, numbers, settings, vocabulary, steps=None):
@@ -44,11 +44,11 @@ class MaskedBatches(keras.utils.PyDataset):
         return self._steps
 
     def draw(self, number):
-        """Goes to a round, counted from 0."""
+        """Starts a round, counted from 0."""
         self._round = number
 
     def __getitem__(self, step):
-        """`(inputs, targets, weights)`: a dict of int arrays; ints, and floats, `(batch, predictions)`."""
+        """`(inputs, targets, weights)`: a dict of integer arrays; integers and floats `(batch, predictions)`."""
         size = self._settings.batch_size
         if self._is_held_out:
             draws = range(step * size, min((step + 1) * size, len(self._numbers)))
@@ -61,7 +61,7 @@ class MaskedBatches(keras.utils.PyDataset):
         return inputs, targets, weights
 
     def _row(self, draw):
-        """The n-th window that is drawn: its tokens as they are shown, positions, targets and weights."""
+        """The n-th window of the order: its masked tokens, positions, targets and weights."""
         number = int(self._numbers[draw]) if self._is_held_out else self._number(draw)
         is_static = self._settings.static or self._is_held_out
         random = np.random.default_rng([self._settings.seed, number, *([] if is_static else [draw])])
@@ -76,7 +76,7 @@ class MaskedBatches(keras.utils.PyDataset):
         return shown, positions, ids[positions], weights
 
     def _number(self, draw):
-        """The number of the n-th window that is drawn."""
+        """The number of the n-th window of the order."""
         turn, place = divmod(draw, len(self._numbers))
         if turn not in self._order:
             order = np.random.default_rng([self._settings.seed, turn]).permutation(self._numbers)

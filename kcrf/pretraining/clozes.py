@@ -1,4 +1,4 @@
-"""Classification as a gap in a text, which a masked language model fills. Needs no Keras."""
+"""Classification by a masked language model, which fills a gap in a text (PET). Needs no Keras."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -16,12 +16,12 @@ _FIELDS = re.compile(r"(\{\w*\})")
 
 
 class FilledClozes(NamedTuple):
-    """Texts in their pattern, all padded to one length.
+    """Texts in a pattern, padded to the same length.
 
     Attributes:
         token_ids: `(texts, time)` int32, with the mask token in the gap.
         segment_ids: `(texts, time)` int32, zeros.
-        gaps: `(texts, tokens of a word)`, where the gap is.
+        gaps: `(texts, tokens of a word)`, the positions of the gap.
     """
 
     token_ids: np.ndarray
@@ -30,20 +30,21 @@ class FilledClozes(NamedTuple):
 
 
 class Cloze:
-    """A pattern with a gap for a label, and the word that each label puts into it (PET).
+    """A pattern with a gap, and a word for each label that fills the gap (PET).
 
-    After Schick and Schütze 2021, https://arxiv.org/abs/2001.07676: a classification task becomes what a BERT was
-    pretrained for, so that few samples do. Words of several tokens are as in https://arxiv.org/abs/2009.07118: the
-    tokens of a word are predicted at once, and their probabilities multiplied.
+    Source: Schick and Schütze 2021, https://arxiv.org/abs/2001.07676. Classification becomes the task of pretraining,
+        so
+    that few samples suffice. For words of several tokens, the tokens are predicted at once and their probabilities
+    multiplied, as in https://arxiv.org/abs/2009.07118.
 
     Args:
         tokenizer: A `kcrf.tokenizers.Tokenizer` whose vocabulary has [MASK].
-        pattern: A string with `{label}`, the gap, and `{text}`; for pairs of texts also `{text_b}`.
-        words: The verbalizer: a dict from labels to words, all of as many tokens.
+        pattern: A string with the fields `{label}`, which is the gap, and `{text}`; for pairs of texts also `{text_b}`.
+        words: The verbalizer: a dict from labels to words with the same number of tokens.
 
     Raises:
-        ValueError: The pattern lacks a field, has one twice or another one; the words have different numbers
-            of tokens, or the same, or a token that the vocabulary lacks.
+        ValueError: The pattern lacks a field, repeats a field or has an unknown field; two words have different numbers
+            of tokens or the same tokens, or the vocabulary lacks a token.
 
     >>> from kcrf.tokenizers import Tokenizer
     >>> vocabulary = {token: i for i, token in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"好差评书"])}
@@ -73,20 +74,21 @@ class Cloze:
         self.word_ids = np.array(list(map(tokenizer.tokens_to_ids, tokens.values())))  # (labels, tokens)
 
     def _tokens(self, text):
-        """The tokens of a text, without those of its start and end."""
+        """The tokens of a text, without special tokens."""
         return self._tokenizer.tokenize(text)[1:-1]
 
     def encode(self, texts: Sequence[Any], maxlen: int = 128) -> FilledClozes:
-        """The `FilledClozes` of some texts.
+        """Puts texts into the pattern.
 
         Args:
-            texts: List of strings; of pairs where the pattern has `{text_b}`.
-            maxlen: The most tokens. The ends of texts are cut off, of a pair of the longer; never the pattern. Defaults
-                to 128.
+            texts: List of strings; of pairs of strings if the pattern has `{text_b}`.
+            maxlen: The maximum number of tokens. Texts are truncated at the end, in a pair the longer text; the pattern
+                is
+                never truncated. Defaults to 128.
 
         Raises:
-            TypeError: `texts` is a string, or its items are not what the pattern needs.
-            ValueError: The pattern alone is longer, or there is no text.
+            TypeError: `texts` is a string, or the pattern needs pairs and gets strings, or vice versa.
+            ValueError: The pattern alone is longer than `maxlen`, or there is no text.
         """
         if isinstance(texts, str):
             raise TypeError(f"`texts` must be a list. Received: {texts!r}"[:200])
@@ -113,7 +115,7 @@ class Cloze:
         return self.word_ids.shape[1]
 
     def _encode_one(self, texts, maxlen):
-        """The ids of a text in the pattern, and where its gap begins."""
+        """The token ids of a text in the pattern, and the position of the gap."""
         first, second = (*map(self._tokens, texts), [])[:2]
         contents = {part: [] if _FIELDS.fullmatch(part) else self._tokens(part) for part in self._parts}
         room = maxlen - 2 - self._width - sum(len(contents[part]) for part in self._parts)
@@ -129,14 +131,14 @@ class Cloze:
         return self._tokenizer.tokens_to_ids([*tokens, end]), gap
 
     def answers(self, filled: FilledClozes, labels: Sequence[str]) -> np.ndarray:
-        """The ids of the same texts with the words of their labels in the gaps: what a model should predict.
+        """The token ids of the texts with the words of their labels in the gaps, the targets of a model.
 
         Args:
             filled: `FilledClozes`.
             labels: The label of each text.
 
         Raises:
-            ValueError: A label has no word, or there are not as many labels as texts.
+            ValueError: A label has no word, or the numbers of labels and texts differ.
         """
         if len(labels) != len(filled.gaps) or not set(labels) <= set(self.labels):
             raise ValueError(
@@ -148,10 +150,10 @@ class Cloze:
         return token_ids
 
     def probabilities(self, predicted: Any, filled: FilledClozes) -> np.ndarray:
-        """The probabilities of the labels, among each other.
+        """The probabilities of the labels, normalized over the labels.
 
         Args:
-            predicted: `(texts, time, vocabulary)`, what the model predicts.
+            predicted: The predictions of the model, `(texts, time, vocabulary)`.
             filled: The `FilledClozes`.
 
         Returns:

@@ -1,4 +1,4 @@
-"""The folder of a pretraining: the model, and a folder with the state to resume from."""
+"""The folder of a pretraining run: the model, and a folder with the state from which the run can be resumed."""
 
 import shutil
 from contextlib import suppress
@@ -20,7 +20,7 @@ VOCABULARY, TOKENIZER = "vocab.txt", "tokenizer_config.json"
 
 
 class PretrainingFolder:
-    """The folder of a pretraining.
+    """The folder of a pretraining run.
 
     Args:
         path: The folder of the model.
@@ -38,7 +38,7 @@ class PretrainingFolder:
         self.vocabulary = self.path / VOCABULARY
 
     def check_is_free(self):
-        """Raises FileExistsError if it holds more than what a process left that was killed before training began."""
+        """Raises FileExistsError if the folder has other files than those of a process killed before training began."""
         if self.path.exists() and not self.path.is_dir():
             raise FileExistsError(f"{self.path}: needs a folder to write the model into. Received: a file")
         names = {path.name for path in self.path.iterdir()} if self.path.is_dir() else set()
@@ -52,7 +52,7 @@ class PretrainingFolder:
             )
 
     def has_begun(self):
-        """Whether tokens, tokenizer and settings are there, from which training can begin again."""
+        """Whether the tokens, the tokenizer and the settings exist, from which training can start again."""
         return self.work.file(ABOUT).is_file()
 
     def has_weights(self):
@@ -81,7 +81,7 @@ class PretrainingFolder:
         folder.save_json(TOKENIZER, settings)
 
     def clear(self):
-        """Removes what only an interrupted pretraining needs, and what a killed process left half-written."""
+        """Removes the files that only an interrupted run needs, and incomplete files of killed processes."""
         half_written = [*self.work.path.glob("new.*"), *self.path.glob("new.*")]
         for path in (self.work.file(STATE), self.tokens, self.importance, *half_written):
             path.unlink(missing_ok=True)
@@ -89,7 +89,7 @@ class PretrainingFolder:
             shutil.rmtree(path)
 
     def remove(self):
-        """Removes the files of a pretraining that failed before it had any weights, so that it can begin again."""
+        """Removes the files of a run that failed before it saved weights, so that the run can start again."""
         self.clear()
         for path in (self.work.file(ABOUT), self.vocabulary, self.path / TOKENIZER):
             path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""How much the words of a text matter to a task model, for selective masks."""
+"""The importance of words to a task model, for selective masking."""
 
 import re
 from bisect import bisect
@@ -20,24 +20,26 @@ from kcrf.tokenizers.vocabularies import continues_word
 __all__ = ["IMPORTANT", "TaskModel", "importance_writer", "important_words"]
 
 IMPORTANT = "important"  # the label of the words that `important_words` finds
-_HIDDEN = "█"  # takes the place of hidden characters; no model knows it
+_HIDDEN = "█"  # replaces hidden characters; no model knows it
 _WORD = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]|[^\W\u3400-\u9fff\uf900-\ufaff]+|[^\w\s]")
 _LINES_AT_A_TIME, _TEXTS_AT_A_TIME = 32, 2000
 
 
 class TaskModel:
-    """A model of a task, asked how much the words of a text matter to it.
+    """Measures the importance of the words of a text to a task model.
 
-    A model that finds entities of the one type "important" was trained on what `important_words` found: a word matters
-    as much as it is probably one of them. For any other model a word matters by how far the entropy of its answer moves
-    when the word is hidden: of the labels of a classifier, of the tag sequences of a tagger.
+    If the model recognizes entities of the single type "important", as trained on the result of `important_words`, the
+    importance of a word is the probability that it is part of such an entity. For any other model, it is the change of
+    the entropy of the predictions when the word is hidden: of the labels of a classifier, of the tag sequences of a
+    tagger.
 
     Args:
         run_dir: A folder that `kcrf train` wrote.
 
     Raises:
-        FileNotFoundError: It is no run folder, or a file is missing.
-        ValueError: The model predicts numbers or classifies pairs, or a file is damaged.
+        FileNotFoundError: `run_dir` is not a run folder, or a file is missing.
+        ValueError: The model predicts numbers or classifies pairs, is exported, or is linear without the type
+            "important"; or a file is damaged.
     """
 
     def __init__(self, run_dir):
@@ -56,14 +58,14 @@ class TaskModel:
             self._model = (load_tagger if self._finds_important else load_keras_tagger)(run_dir)
 
     def importance(self, lines, words):
-        """How much each word matters.
+        """The importance of each word.
 
         Args:
             lines: List of strings.
             words: For each line a list of the `(start, end)` of its words, in characters.
 
         Returns:
-            For each line an array with a number of at least 0 for each of its words.
+            For each line an array with a number of at least 0 for each word.
         """
         if self._finds_important:
             return [
@@ -79,7 +81,7 @@ class TaskModel:
         return np.split(np.abs(after - before), np.cumsum([len(spans) for spans in words])[:-1])
 
     def _probabilities(self, lines):
-        """The probability of every character to be in an important word: an array for each line."""
+        """For each line an array with the probability that each character is in an important word."""
         probabilities = []
         for line, (units, marginals) in zip(lines, self._model.marginals(lines), strict=True):
             of_line = np.zeros(len(line))
@@ -116,21 +118,21 @@ def _hide(text, start, end):
 def important_words(
     classifier: TextClassifier, examples: Sequence[Example], threshold: float = 0.05, batch_size: int = 64
 ) -> list[Sentence]:
-    """Marks the words by which a classifier knows the labels of texts.
+    """Marks the words from which a classifier can tell the labels of texts.
 
-    A text is built up from nothing, word by word. A word with which the label is almost as probable as with the whole
-    text matters, and is left out again, so that the next one has to do without it (Gu et al., 2020, "Train No Evil:
-    Selective Masking for Task-Guided Pre-Training", https://arxiv.org/abs/2004.09733, section 2.2). A Chinese character
-    is a word.
+    Words are appended to an empty text one by one. If the label becomes almost as probable as for the whole text, the
+    last word is important. It is removed again before the next word is appended. Source: Gu et al., 2020, "Train No
+    Evil: Selective Masking for Task-Guided Pre-Training", https://arxiv.org/abs/2004.09733, section 2.2. Each Chinese
+    character is a word.
 
     Args:
         classifier: A `TextClassifier` of single texts, trained for these labels.
         examples: List of `kcrf.corpora.Example`.
-        threshold: How much less probable the label may be. Defaults to 0.05.
-        batch_size: Texts in a batch. Defaults to 64.
+        threshold: The difference between the probabilities below which a word is important. Defaults to 0.05.
+        batch_size: The number of texts per batch. Defaults to 64.
 
     Returns:
-        For each example a `kcrf.corpora.Sentence` with an entity "important" for each word that matters.
+        For each example a `kcrf.corpora.Sentence` with an entity "important" for each important word.
 
     Raises:
         ValueError: The classifier predicts numbers or classifies pairs, or does not know a label; an example is a pair.
@@ -164,19 +166,19 @@ def important_words(
 
 
 def _up_to_word(text, words, number):
-    """The n-th word of a text with the white space before it."""
+    """The n-th word of a text, with the white space before it."""
     return text[words[number - 1][1] if number else 0 : words[number][1]]
 
 
 def _probabilities_of_labels(classifier, examples, texts, batch_size):
-    """The probability of the label of each example for another text."""
+    """The probabilities of the labels of examples, for other texts."""
     predictions = classifier.classify_batch(texts, batch_size)
     return [prediction.probabilities[example.label] for prediction, example in zip(predictions, examples, strict=True)]
 
 
 @contextmanager
 def importance_writer(path, vocabulary, task_model):
-    """A context with a function for `write_tokens(on_batch=...)` that writes how much the word of each token matters.
+    """A context with a function for `write_tokens(on_batch=...)`, which writes the importance of each token's word.
 
     Args:
         path: The file: a float32 for each token.
@@ -209,6 +211,6 @@ def _importance_of_tokens(task_model, lines, encodings, is_inside):
 
 
 def _word_spans(offsets, first):
-    """The `(start, end)` of each word, by the numbers of their first tokens, the last token being `[SEP]`."""
+    """The `(start, end)` of each word in characters, from the numbers of first tokens; the last token is `[SEP]`."""
     stops = [*first[1:], len(offsets) - 1]
     return [(int(offsets[a][0]), int(offsets[b - 1][1])) for a, b in zip(first, stops)]

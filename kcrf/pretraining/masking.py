@@ -1,4 +1,4 @@
-"""Which tokens of a window a masked language model has to predict, and what it sees in their place. Needs no Keras."""
+"""Masking: chooses the tokens to predict in a window, and replaces them. Needs no Keras."""
 
 import numpy as np
 
@@ -6,12 +6,12 @@ from kcrf.runs.pretraining import MASKS
 
 __all__ = ["choose_positions", "hide"]
 
-SHARE_MASKED, SHARE_RANDOM = 0.8, 0.1  # the rest is shown as it is
+SHARE_MASKED, SHARE_RANDOM = 0.8, 0.1  # the other tokens are shown unchanged
 SPAN_END, LONGEST_SPAN = 0.2, 10  # lengths in words: a geometric distribution up to 10, 3.8 on average
 _LENGTHS_UP_TO = np.cumsum((1 - SPAN_END) ** np.arange(LONGEST_SPAN))
 _LENGTHS_UP_TO /= _LENGTHS_UP_TO[-1]
 _LEAST_IMPORTANCE = 1e-20
-_MOST_DRAWS = 10  # of spans, for each position to draw: then the rest fits nowhere any more
+_MOST_DRAWS = 10  # of spans, for each position to draw; after them, no span fits
 
 
 def choose_positions(
@@ -22,31 +22,33 @@ def choose_positions(
     random: np.random.Generator,
     importance: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draws the positions of a window that have to be predicted.
+    """Draws the positions of a window to predict.
 
-    - "tokens": each by itself (BERT, https://arxiv.org/abs/1810.04805).
+    - "tokens": single tokens (BERT, https://arxiv.org/abs/1810.04805).
     - "words": all tokens of a word (whole-word masking, as in BERT's later checkpoints and
       https://arxiv.org/abs/1906.08101).
     - "spans": runs of whole words whose number is geometrically distributed, 10 at most (SpanBERT,
       https://arxiv.org/abs/1907.10529).
-    - "selected": each by itself, with a probability in proportion to its importance to a task (after
-      https://arxiv.org/abs/2004.09733, where all that matters is hidden, and always).
+    - "selected": single tokens with probabilities proportional to their importance for a task (after
+      https://arxiv.org/abs/2004.09733, which always masks all important tokens).
 
-    A word that would exceed `count` is left out, and a span ends before it, so that fewer positions may be drawn; but
-    never none.
+    A word that would exceed `count` is omitted, and a span ends before it, so fewer positions may be drawn, but at
+    least
+    one.
 
     Args:
         candidates: `(time,)` bool, False for special tokens and padding.
-        starts: `(time,)` bool, whether a token begins a word. Special tokens do.
-        count: How many positions to draw.
+        starts: `(time,)` bool, whether a token begins a word. True for special tokens.
+        count: The number of positions to draw.
         kind: "tokens", "words", "spans" or "selected".
         random: A `numpy.random.Generator`.
         importance: `(time,)`, numbers of at least 0, for "selected". Tokens of importance 0 are drawn only after all
             others. Defaults to None.
 
     Returns:
-        `(positions, groups)`, int arrays of the same length: the positions in ascending order, and for each the number
-        of its span; where there are no spans, each is alone.
+        `(positions, groups)`, integer arrays of the same length: the positions in ascending order, and for each
+        position
+        the number of its span. For the other kinds, each position has its own number.
 
     >>> import numpy as np
     >>> everywhere = np.ones(6, bool)
@@ -65,7 +67,7 @@ def choose_positions(
     words = [word for word in words if candidates[word].all()]
     draw = _draw_spans if kind == "spans" else _draw_words
     groups = draw(words, count, random)
-    if words and not groups:  # all that were drawn are longer than `count`
+    if words and not groups:  # all drawn words are longer than `count`
         groups = [words[random.integers(len(words))][:count]]
     if kind != "spans":
         groups = [np.array([position]) for group in groups for position in group]
@@ -76,7 +78,7 @@ def choose_positions(
 
 
 def _draw_selected(positions, importance, count, random):
-    """Positions drawn without replacement: the largest logarithms with noise (Gumbel top-k, arXiv 1903.06059)."""
+    """Draws positions without replacement by Gumbel top-k: the largest noisy logarithms (arXiv 1903.06059)."""
     weights = np.log(np.maximum(importance[positions], _LEAST_IMPORTANCE)) + random.gumbel(size=len(positions))
     return np.sort(positions[np.argsort(-weights)[:count]])
 
@@ -119,20 +121,21 @@ def hide(
     ordinary: np.ndarray,
     random: np.random.Generator,
 ) -> np.ndarray:
-    """The tokens of a window as the model sees them.
+    """Replaces the tokens to predict in a window.
 
-    Of the positions to predict, 80 % show the mask token, 10 % a random token and 10 % their own (BERT). The positions
+    80 % of the positions to predict get the mask token, 10 % a random token, and 10 % are unchanged (BERT). All
+    positions
     of a span are treated alike (SpanBERT).
 
     Args:
         token_ids: `(time,)` ints.
         positions, groups: As `choose_positions` returns them.
         mask_id: The id of the mask token.
-        ordinary: Array of the ids that random tokens are drawn from.
+        ordinary: An array of the ids from which random tokens are drawn.
         random: A `numpy.random.Generator`.
 
     Returns:
-        A copy of `token_ids` with other tokens at some of the positions.
+        A copy of `token_ids` with the replaced tokens.
     """
     shown = np.array(token_ids)
     luck = random.random(int(groups.max(initial=-1)) + 1)[groups]  # one draw for each span

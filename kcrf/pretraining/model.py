@@ -1,4 +1,4 @@
-"""A masked language model that computes the scores of the positions to predict, and of no others."""
+"""A masked language model that computes scores only at the positions to predict."""
 
 from kcrf.backend import keras, ops
 from kcrf.layers.embeddings import SinusoidalPositions
@@ -9,17 +9,17 @@ POSITIONS = "Predicted-Position"
 
 
 def masked_language_model(transformer):
-    """The model that is trained: what `build_transformer_model` makes, with its head at a few positions only.
+    """Builds the model to train: an encoder whose language-model head reads only the positions to predict.
 
-    Scoring every token of a large vocabulary at every position takes longer than a small encoder; 15 % of the
-    positions are enough.
+    Scoring a large vocabulary at every position takes longer than a small encoder, and only 15 % of the positions are
+    predicted.
 
     Args:
         transformer: A `kcrf.models.Transformer`, built with `with_mlm`. The model shares its layers.
 
     Returns:
-        A `keras.Model`. Its inputs are those of the encoder and "Predicted-Position", `(batch, predictions)` ints; its
-        output are scores before the softmax, `(batch, predictions, vocabulary)`, float32.
+        A `keras.Model`. Its inputs are those of the encoder and "Predicted-Position", `(batch, predictions)` integers.
+        Its outputs are scores before the softmax, `(batch, predictions, vocabulary)`, float32.
     """
     layers, prefix = transformer.layers, transformer.config["prefix"]
     positions = keras.Input((None,), dtype="int32", name=POSITIONS)
@@ -33,11 +33,11 @@ def masked_language_model(transformer):
 
 
 def start_positions(transformer):
-    """Gives the embeddings of positions of a new model sinusoids to start from, of the size of random ones.
+    """Initializes the position embeddings of a new model with sinusoids of the scale of random values.
 
-    The step from one position to the next is then the same linear map everywhere, so that attention learns to look at
-    neighbors much earlier than from random vectors, of which each pair has to be learned by itself. Source of the
-    sinusoids: Vaswani et al., 2017, https://arxiv.org/abs/1706.03762.
+    The step from one position to the next is then the same linear map everywhere, so attention learns to attend to
+    neighbors much earlier than from random vectors. Source of the sinusoids: Vaswani et al., 2017,
+    https://arxiv.org/abs/1706.03762.
     """
     embeddings = transformer.layers[transformer.config["prefix"] + "Embedding-Position"].embeddings
     waves = SinusoidalPositions(dtype="float32")(ops.zeros((1, *embeddings.shape)))  # their mean square is 1/2

@@ -125,13 +125,13 @@ def resume_pretraining(out: str | PathLike[str], progress: Any = None) -> list[d
 
 
 def _prepare(folder, settings, texts):
-    """Writes tokens, vocabulary and settings into the folder, from which `_run` can start again; returns the reader."""
+    """Writes the tokens, the vocabulary and the settings into the folder, for `_run`. Returns the reader."""
     task_model = TaskModel(settings.task_model) if settings.mask == "selected" else None
     reader = _make_reader(settings, texts)
     importance, lines = nullcontext(), iterate_lines(texts)
     if task_model is None:
         lines = _shown(lines, "lines")
-    else:  # shows them itself
+    else:  # has its own progress bar
         importance = importance_writer(folder.importance, reader.vocabulary, task_model)
     with importance as on_batch:
         count = write_tokens(
@@ -150,13 +150,13 @@ def _prepare(folder, settings, texts):
 
 
 def _shown(lines, title):
-    """The lines, counted by a bar."""
+    """Yields the lines, with a progress bar."""
     with bar() as shown:
         yield from shown.track(lines, description=title)
 
 
 def _make_reader(settings, texts):
-    """The reader of the BERT, or of a new one with the vocabulary of the text."""
+    """The reader of the BERT, or a new reader with a vocabulary learned from the text."""
     if settings.bert is not None:
         reader = reader_of(settings.bert, lower_case=settings.lower_case)
         _check_bert(settings, reader)
@@ -185,7 +185,7 @@ def _make_reader(settings, texts):
 
 
 def _check_bert(settings, reader):
-    """Raises ValueError if a BERT cannot learn hidden tokens, or not of windows of this length."""
+    """Raises ValueError if a BERT cannot predict masked tokens, or cannot read windows of this length."""
     if reader.config.get("model_type") == "electra":
         raise ValueError(f"{settings.bert}: needs a model that predicts hidden tokens. Received: an ELECTRA")
     if "[MASK]" not in reader.vocabulary:
@@ -262,13 +262,13 @@ def _write_google_checkpoint(transformer, out):
 
 
 def _split(count):
-    """The numbers of the windows of the training set and of the validation set, which is spread over the text."""
+    """The numbers of the windows of the training set and the validation set. The latter is spread over the text."""
     held_out = np.unique(np.linspace(0, count - 1, min(HELD_OUT, max(1, count // 20)) + 2).astype(int)[1:-1])
     return np.setdiff1d(np.arange(count), held_out), held_out
 
 
 def _build(settings, reader, bert):
-    """The `Transformer` with its head; of a BERT, with a new head and without pooler where the checkpoint has none."""
+    """The `Transformer` with its head. If a BERT's checkpoint lacks them, the head is new and the pooler is omitted."""
     model = reader.config.get("model_type", "bert")
     if bert is None:
         transformer = _transformer(settings, reader.config, model)
@@ -284,7 +284,7 @@ def _build(settings, reader, bert):
 
 
 def _transformer(settings, config, model, **options):
-    """A `Transformer` with the dropout of the settings. It is saved with the dropout of its configuration."""
+    """A `Transformer` with the dropout of the settings. Its saved configuration keeps the configured dropout."""
     rates = {} if settings.dropout is None else dict.fromkeys(_DROPOUT, settings.dropout)
     options |= {"with_mlm": "linear", "return_keras_model": False}
     transformer = build_transformer_model(config, model=model, **rates, **options)
@@ -294,7 +294,7 @@ def _transformer(settings, config, model, **options):
 
 
 def _compile(model, settings, batches):
-    # Keras counts batches, also where gradients are accumulated.
+    # Keras counts batches, even if gradients are accumulated.
     rate = learning_rate(settings.learning_rate, settings.schedule, settings.warmup, batches)
     optimizer = AdamWeightDecay(
         rate,
@@ -317,7 +317,7 @@ class RoundEnd(keras.callbacks.Callback):
         folder: The `PretrainingFolder`.
         encoder: The model with the encoder.
         history: The `TrainingHistory`.
-        every: Steps of a round.
+        every: The number of steps of a round.
         progress: As for `pretrain`.
     """
 

@@ -1,4 +1,4 @@
-"""Text as tokens on the disk, and as full windows of these. Text may be larger than memory. Needs no Keras."""
+"""Writes text as tokens to disk, and reads windows of tokens. Text may be larger than memory. Needs no Keras."""
 
 from functools import cache
 from itertools import islice
@@ -25,11 +25,11 @@ _LINES_AT_A_TIME = 2000
 
 
 def iterate_lines(paths):
-    """Yields the lines of UTF-8 files that are not blank, without reading a file as a whole.
+    """Yields the lines of UTF-8 files that are not blank. Files may be larger than memory.
 
     Raises:
-        FileNotFoundError: There is no such file. Raised before any of the files is read.
-        IsADirectoryError: It is a folder, likewise.
+        FileNotFoundError: A file does not exist. Raised before any file is read.
+        IsADirectoryError: A path is a folder. Raised before any file is read.
         ValueError: A line is not UTF-8. Names the file and the line.
     """
     paths = [Path(path) for path in paths]
@@ -40,7 +40,7 @@ def iterate_lines(paths):
 
 
 def check_texts(paths):
-    """Raises FileNotFoundError or IsADirectoryError if one of some paths, `pathlib.Path`s, is no file."""
+    """Raises FileNotFoundError or IsADirectoryError if one of the paths (`pathlib.Path`) is not a file."""
     for path in paths:
         if path.is_dir():
             raise IsADirectoryError(f"{path}: needs a file of text. Received: a folder")
@@ -64,13 +64,14 @@ def write_tokens(path, lines, tokenizer, split_words=None, on_batch=None):
         path: The file, a `pathlib.Path`.
         lines: An iterable of strings.
         tokenizer: A `kcrf.tokenizers.Tokenizer` that adds `[SEP]` alone.
-        split_words: A function from a text to its words, blanks included, such as `jieba.lcut`, or to None: then only
-            WordPiece's pieces, `##ing`, continue a word. Defaults to None, the same for all texts.
-        on_batch: Called with each list of lines and the list of their `Encoding`s, such as `importance_writer` makes.
-            Defaults to None.
+        split_words: A function from a text to its words, spaces included, such as `jieba.lcut`. It may return None:
+            then
+            only WordPieces such as `##ing` continue a word. Defaults to None, which is the same for all texts.
+        on_batch: Called with each list of lines and the list of their `Encoding`s. `importance_writer` creates such a
+            function. Defaults to None.
 
     Returns:
-        How many tokens were written.
+        The number of tokens.
     """
     continues, count = continues_word(tokenizer.vocabulary), 0
 
@@ -110,7 +111,7 @@ class Window(NamedTuple):
     Attributes:
         token_ids: `(length,)` int32.
         starts: `(length,)` bool, whether a token begins a word.
-        importance: `(length,)`, how much each token matters, or None where that was not measured.
+        importance: `(length,)`, the importance of each token, or None if it was not measured.
     """
 
     token_ids: np.ndarray
@@ -119,13 +120,13 @@ class Window(NamedTuple):
 
 
 class Windows:
-    """Windows of tokens: `[CLS]` and the next tokens of the text, across lines. All are full.
+    """Windows of tokens: `[CLS]` and the next tokens of the text, across lines. All windows are full.
 
-    What is left over at the end is dropped, unless it is all there is: then it is padded.
+    An incomplete last window is dropped. If the text has no full window, its only window is padded.
 
     Args:
         path: A file that `write_tokens` wrote.
-        length: How many tokens a window has, with `[CLS]`.
+        length: The number of tokens of a window, including `[CLS]`.
         start_id: The id of `[CLS]`.
         pad_id: The id of `[PAD]`.
         importance: A file that `importance_writer` wrote. Defaults to None.
@@ -151,7 +152,7 @@ class Windows:
         ids = np.pad(ids, (0, missing), constant_values=self._pad_id).astype(np.int32)
         starts = np.pad(starts, (0, missing), constant_values=True)
         if len(starts) > 1:
-            starts[1] = True  # a word that the window cuts
+            starts[1] = True  # a word that begins before the window
         if self._importance is None:
             return Window(ids, starts, None)
         importance = np.asarray(self._importance[number * size : (number + 1) * size])
@@ -159,7 +160,7 @@ class Windows:
 
 
 def word_splitter():
-    """A function from a text to its words, for `write_tokens`: by jieba, None for text without Chinese characters."""
+    """The `split_words` of `write_tokens`: jieba's words, or None for text without Chinese characters."""
     return lambda text: _jieba().lcut(text) if any(map(is_cjk_character, text)) else None
 
 

@@ -1,4 +1,4 @@
-"""Training data: windows in batches of one length bucket, drawn again every epoch."""
+"""Batches of training windows of similar lengths, drawn again in each epoch."""
 
 from dataclasses import replace
 
@@ -17,8 +17,8 @@ def held_out_batch(reader, sentences, scheme, limit=256):
     Args:
         reader: A `CharacterReader`, `WordReader` or `PieceReader`.
         sentences: List of `kcrf.corpora.Sentence`.
-        scheme: A `TagScheme`. Entities of other types than its own are left out.
-        limit: The most windows. Defaults to 256.
+        scheme: A `TagScheme`. Entities of types that it lacks are omitted.
+        limit: The maximum number of windows. Defaults to 256.
 
     Returns:
         `(inputs, tags)`, as `kcrf.readers.padding.training_batch` returns them.
@@ -32,22 +32,22 @@ def held_out_batch(reader, sentences, scheme, limit=256):
 
 
 class Batches(keras.utils.PyDataset):
-    """Training batches. Those of a length bucket all have the same number of windows.
+    """The batches of training. All batches of a length bucket have the same number of windows.
 
-    The batches of an epoch depend on the seed and the number of the epoch only, so a run that is resumed draws the same
-    ones.
+    The batches of an epoch depend only on the seed and the number of the epoch, so a resumed run draws the same
+    batches.
 
     Args:
         windows: List of `(inputs, target)`, as `tagged_windows` returns it, at least one.
-        batch_size: Windows of a batch; not more than there are. The last batch of a bucket is filled up with other
-            windows of the bucket.
-        seed: Seed of the order.
-        batch_tokens: Positions of a batch, instead of `batch_size`: batches of longer windows have fewer of them.
-            Defaults to None.
-        carry: Whether the windows that are left over in a bucket go into the next longer one. Fewer windows are then
-            repeated to fill up batches, which matters where each counts. Defaults to False.
-        any_length: Whether batches may have any length, for a backend that compiles nothing. Windows of similar
-            lengths are then drawn together, without buckets, and hardly padded. No effect with `batch_tokens`. Defaults
+        batch_size: The number of windows per batch. Smaller if there are fewer windows. The last batch of a bucket is
+            filled with other windows of the bucket.
+        seed: The seed of the order.
+        batch_tokens: The number of positions per batch, instead of `batch_size`: batches of longer windows have fewer
+            windows. Defaults to None.
+        carry: Whether the windows of an incomplete batch move to the next longer bucket, so that fewer windows are
+            repeated. Defaults to False.
+        any_length: Whether batches may have any length, for a backend that does not compile shapes. Windows of similar
+            lengths are then batched without buckets and with little padding. No effect with `batch_tokens`. Defaults
             to False.
     """
 
@@ -80,10 +80,10 @@ class Batches(keras.utils.PyDataset):
             if self._carry and length != max(self._buckets):
                 order, remaining = np.split(order, [len(order) // size * size])
                 leftover = [windows[i] for i in remaining]
-            order = np.resize(order, -(-len(order) // size) * size)  # repeats the first ones to fill up the last batch
+            order = np.resize(order, -(-len(order) // size) * size)  # repeats the first windows to fill the last batch
             batches += [(length, [windows[i] for i in chosen]) for chosen in order.reshape(-1, size)]
         random.shuffle(batches)
-        # On TensorFlow, Keras takes the length of the first two batches for that of all, unless they differ.
+        # On TensorFlow, Keras assumes that all batches have the length of the first two, unless these differ.
         other = next((i for i, (length, _) in enumerate(batches) if length != batches[0][0]), None)
         if other is not None:
             batches[1], batches[other] = batches[other], batches[1]
@@ -91,7 +91,7 @@ class Batches(keras.utils.PyDataset):
 
 
 def _by_length(order, windows, size):
-    """An order in which windows of similar lengths follow each other: each run of 8 batches is sorted by length."""
+    """A random order in which each run of 8 batches is sorted by length, so that batches have similar lengths."""
     lengths = np.array([row_length(inputs) for inputs, _ in windows])
     runs = np.split(order, range(8 * size, len(order), 8 * size))
     return np.concatenate([run[np.argsort(lengths[run], kind="stable")] for run in runs])

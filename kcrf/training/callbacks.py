@@ -1,4 +1,4 @@
-"""Callbacks of training: the batches of an epoch, what happens at its end, Ctrl-C."""
+"""Callbacks of training: draw the batches of an epoch, end an epoch, handle Ctrl-C."""
 
 import math
 import signal
@@ -15,8 +15,9 @@ __all__ = ["EpochBatches", "Epochs", "Interruption"]
 class Interruption(keras.callbacks.Callback):
     """Ends training when the user presses Ctrl-C, even if a bare `except:` in Keras swallows the `KeyboardInterrupt`.
 
-    Used both as a callback of `fit` and as the context around it. A handler that the user has set stays in force, and
-    in other threads than the main one, which get no signals, this does nothing.
+    Use it both as a callback of `fit` and as the context around `fit`. It does nothing if the user has set another
+    signal
+    handler, or outside of the main thread, which alone receives signals.
     """
 
     def __init__(self):
@@ -50,7 +51,7 @@ class EpochBatches(keras.callbacks.Callback):
 
     Args:
         batches: The `Batches` that are fitted.
-        random: The state of random numbers to go on with, for a run that is resumed. Defaults to None.
+        random: The state of the random generator to restore, for a resumed run. Defaults to None.
     """
 
     def __init__(self, batches, random=None):
@@ -65,16 +66,17 @@ class EpochBatches(keras.callbacks.Callback):
 
 
 class Epochs(keras.callbacks.SwapEMAWeights):
-    """Begins the epochs of a run, and ends them: averages, scores, records, saves, reports, in this order.
+    """Ends each epoch of a run: averages the weights, scores, records, saves and reports, in this order.
 
     Args:
         tagger: The `Tagger` or `Classifier` around the model.
         valid: List of `Sentence`s or `Example`s, the validation set.
-        history: The `TrainingHistory`. It may have epochs of a run that is resumed.
-        folder: The `RunFolder`, which is written after each epoch. If it has a state, training begins with that.
+        history: The `TrainingHistory`. It has the previous epochs of a resumed run.
+        folder: The `RunWriter`, which is written after each epoch. If it has a state, training resumes from the state.
         monitors: List of callbacks that add numbers to the logs of an epoch, computed with the averaged weights.
-        report: A function of the row of an epoch, which shows it.
-        averages: Whether the optimizer averages weights: the averages are in the model between epochs, and are kept.
+        report: A function that shows the row of an epoch.
+        averages: Whether the optimizer averages weights. The model then has the averages between epochs, and these are
+            saved.
     """
 
     def __init__(self, tagger, valid, history, folder, monitors, report, averages):
@@ -94,10 +96,10 @@ class Epochs(keras.callbacks.SwapEMAWeights):
             monitor.set_params(params)
 
     def on_train_begin(self, logs=None):
-        self._begin_monitors()  # which measure changes from the initial values
+        self._begin_monitors()  # they measure changes from the initial values
         if self._folder.has_state():
             self._random = load_state(self._folder, self.model)
-            self._begin_monitors()  # which count updates from here
+            self._begin_monitors()  # they count updates from here
         self._start = time.perf_counter() - self._history.seconds()
 
     def _begin_monitors(self):
@@ -141,7 +143,7 @@ class Epochs(keras.callbacks.SwapEMAWeights):
         return ops.convert_to_numpy(self._tagger.crf.trans).astype(float).round(6).tolist()
 
     def _save(self, is_best):
-        """Writes log, transitions, state, and the weights if they are the best."""
+        """Writes the log, the transitions, the state and, if they are the best, the weights."""
         if is_best:
             self._folder.save_weights(self._tagger.model)
         self._folder.save_log(self._history.rows)

@@ -21,7 +21,7 @@ class RunData:
     Attributes:
         task: The task.
         whole: A list of `Sentence`s or `Example`s for each of "train", "valid" and maybe "test".
-        parts: The same, with a sample of "train" where the user limits it.
+        parts: The same, with a sample of "train" if the user limits its size.
         copies: For each item of the training set a list of its augmented copies; None without augmentation.
         texts: The unlabeled texts.
     """
@@ -51,10 +51,10 @@ def _hash(items):
 
 
 def read_data(user: Settings, train: Any, valid: Any, test: Any = None, unlabeled: Any = ()) -> RunData:
-    """The data of a run. The types, labels and units are decided by all of `train`, also where it is limited.
+    """Checks the data of a run. The whole of `train` decides types, labels and units, even if its size is limited.
 
     Raises:
-        ValueError: A part has no text, or an item is not what the task takes.
+        ValueError: A part has no text, or an item has the wrong type for the task.
     """
     task = task_of(user.task)
     datasets = {"train": train, "valid": valid, "test": test}

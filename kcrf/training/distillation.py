@@ -17,13 +17,13 @@ __all__ = ["check_teacher", "distillation_windows", "unlabeled_items"]
 
 
 def check_teacher(user, data, facts):
-    """Raises ValueError if the teacher of a run has another task, other labels or other units, or is not complete.
+    """Raises ValueError if the teacher of a run is incomplete, or has another task, other labels or other units.
 
-    Also if the teacher's numbers should be softened: they have no probabilities.
+    Also raises ValueError if a temperature is set for a regression teacher, which has no probabilities.
 
     Args:
         user: The `Settings`.
-        data: The `DataConfig` with what follows from the data.
+        data: The `DataConfig`, with the types or labels of the data.
         facts: The `DataFacts`.
     """
     settings = user.part(TeacherConfig)
@@ -58,16 +58,16 @@ def _in_words(value):
 
 
 def unlabeled_items(user, task, texts, pairs):
-    """Unlabeled texts as items of a task; blank ones are left out.
+    """Converts unlabeled texts to items of a task. Blank texts are omitted.
 
     Args:
         user: The `Settings`.
         task: The `Task`.
-        texts: Iterable of strings, for pairs of texts of tuples of two.
+        texts: Iterable of strings; for pairs of texts, of tuples of two strings.
         pairs: Whether the texts of the training set come in pairs.
 
     Raises:
-        ValueError: There are texts, but no teacher; or they are not pairs where pairs are needed.
+        ValueError: There are texts but no teacher; or pairs are needed and single texts come, or vice versa.
     """
     texts = [text for text in texts if (text if isinstance(text, str) else "".join(text)).strip()]
     if texts and user.teacher is None:
@@ -76,12 +76,12 @@ def unlabeled_items(user, task, texts, pairs):
 
 
 def distillation_windows(plan, folder):
-    """The windows of a plan; with a teacher, with its predictions in their targets.
+    """The windows of a plan. If the plan has a teacher, their targets contain its predictions.
 
-    The predictions are read from the run folder, or computed and written there.
+    The predictions are read from the run folder, or computed and written into it.
 
     Raises:
-        ValueError: The teacher cuts a text into other units than the student.
+        ValueError: The teacher splits a text into other tokens than the student.
     """
     if plan.config.teacher.teacher is None:
         return plan.windows
@@ -93,7 +93,7 @@ def distillation_windows(plan, folder):
 
 @contextmanager
 def _shown(total):
-    """A context in which a bar shows how much of the total the teacher has done; gives the function to tell it."""
+    """A context with a progress bar for the teacher. Its value is a function that advances the bar."""
     with bar() as shown:
         task = shown.add_task("teacher", total=total)
         yield partial(shown.advance, task)
@@ -104,7 +104,7 @@ def _print_note(config, texts):
 
 
 class _TagTeacher:
-    """A tagger that teaches: its predictions are the expected counts of tags and steps of each window."""
+    """A tagger as the teacher: it predicts the expected counts of tags and transitions of each window."""
 
     def __init__(self, plan):
         self._config, self._windows = plan.config, plan.windows
@@ -112,7 +112,7 @@ class _TagTeacher:
         self._texts = [sentence.text for sentence in self._sentences]
 
     def predictions(self):
-        """The expected counts, as `split_counts` takes them; units are checked first, for this takes long."""
+        """The expected counts for `split_counts`. Checks the tokens first, because the predictions take long."""
         config, texts = self._config, self._texts
         teacher = load_keras_tagger(config.teacher.teacher)
         readings = teacher.reader.read(texts, [sentence.tokens for sentence in self._sentences])
@@ -131,7 +131,7 @@ class _TagTeacher:
 
 
 class _LabelTeacher:
-    """A classifier that teaches: its predictions are softened probabilities, or numbers as the student learns them."""
+    """A classifier as the teacher: it predicts softened probabilities, or numbers standardized as the student's."""
 
     def __init__(self, plan):
         self._config, self._windows = plan.config, plan.windows

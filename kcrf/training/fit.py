@@ -36,10 +36,10 @@ def fit(plan: RunPlan, folder: RunWriter, progress: Any = None) -> tuple[Any, di
     config, reader = plan.config, plan.reader
     trainer, parts = trainer_of(config.task), plan.data.parts
     batches = trainer.batches(config.training, distillation_windows(plan, folder))
-    set_random_seed(config.training.seed)  # the teacher may have drawn numbers
+    set_random_seed(config.training.seed)  # the teacher may have drawn random numbers
     with Interruption() as interruption:
         tagger, advice = _fit(plan, folder, batches, progress, interruption)
-    if config.training.precision != "float32":  # scored as it computes whenever it is loaded
+    if config.training.precision != "float32":  # scored in the precision in which it will be loaded
         tagger = trainer.wrap(config, trainer.build(config, reader), reader)
     folder.load_weights(tagger.model)
     temperature = trainer.calibrate(tagger, parts["valid"])
@@ -51,7 +51,7 @@ def fit(plan: RunPlan, folder: RunWriter, progress: Any = None) -> tuple[Any, di
 
 
 def _fit(plan, folder, batches, progress, interruption):
-    """The tagger after its last epoch, and advice on its transitions. The best weights are in the folder."""
+    """Returns the trained tagger and advice on its transitions. The best weights are in the folder."""
     config, valid = plan.config, plan.data.parts["valid"]
     trainer = trainer_of(config.task)
     with open_bert(config.model.bert) as checkpoint, precision(config.training.precision):
@@ -71,7 +71,7 @@ def _fit(plan, folder, batches, progress, interruption):
 
 
 def compile_model(model: keras.Model, config: RunConfig, loss: Any, steps: int) -> None:
-    """Compiles a model for so many steps. From scratch: Adam, with averaged weights. With a BERT: AdamW."""
+    """Compiles a model for a number of steps: from scratch with Adam and averaged weights, with a BERT with AdamW."""
     optimizer = config.optimizer
     rate = learning_rate(optimizer.learning_rate, optimizer.schedule, optimizer.warmup, steps)
     make = _adam if config.model.bert is None else _adam_w

@@ -1,17 +1,17 @@
-"""What happened in the epochs of a training run, and what follows from it. Plain values: no model, no files."""
+"""The epochs of a training run: which one is the best, and whether training is over. Has no model and no files."""
 
 __all__ = ["TrainingHistory"]
 
 
 class TrainingHistory:
-    """The epochs of a run so far.
+    """The epochs of a run.
 
     Args:
-        epochs: How many epochs the run has at most.
-        patience: After how many epochs without a better one it stops, or None: never. It waits for the first epoch that
-            finds anything. Defaults to None.
-        score: The number of a row by which epochs are compared. Defaults to "valid_f".
-        least: Whether the epoch with the least score is the best one, as for a loss. Defaults to False.
+        epochs: The maximum number of epochs.
+        patience: The number of epochs without improvement after which the run stops, counted from the first epoch with
+            a score above 0. Defaults to None: the run does not stop early.
+        score: The key of the score that compares epochs. Defaults to "valid_f".
+        least: Whether the lowest score is the best, as for a loss. Defaults to False.
 
     Attributes:
         rows: A dict for each epoch, with `epoch`, counted from 1, `loss`, the score, `seconds` since training began,
@@ -37,8 +37,7 @@ class TrainingHistory:
             transitions: The matrix after the epoch, nested lists, or None.
 
         Returns:
-            Whether it is the epoch to keep the weights of: the best so far, or as long as no epoch found anything, the
-            last.
+            Whether to keep the weights of this epoch: it is the best so far, or all scores so far are 0.
         """
         before = self._best()
         self.rows.append(record)
@@ -48,7 +47,7 @@ class TrainingHistory:
         return before is None or found_nothing and record[self._score] >= 0 or record is self._best()
 
     def is_done(self):
-        """Whether all epochs are over, or `patience` of them since the best one."""
+        """Whether all epochs are over, or `patience` epochs have passed since the best one."""
         best = self._best()
         waited = len(self.rows) - best["epoch"] if best and not self._found_nothing(best) else 0
         return len(self.rows) >= self._epochs or self._patience is not None and waited >= self._patience
@@ -58,7 +57,7 @@ class TrainingHistory:
         return self._sign > 0 and not record[self._score]
 
     def seconds(self):
-        """How long the epochs took."""
+        """The seconds from the start of training to the end of the last epoch."""
         return self.rows[-1]["seconds"] if self.rows else 0.0
 
     def _best(self):
@@ -66,9 +65,9 @@ class TrainingHistory:
         return max(self.rows, key=lambda record: self._sign * record[self._score], default=None)
 
     def get_state(self):
-        """Plain values that `set_state` takes."""
+        """Plain values for `set_state`."""
         return {"rows": self.rows, "transitions": self.transitions}
 
     def set_state(self, state):
-        """Goes on from the epochs of an interrupted run."""
+        """Restores the epochs of an interrupted run."""
         self.rows, self.transitions = state["rows"], state["transitions"]

@@ -1,4 +1,4 @@
-"""Fits the linear model of a planned run, without Keras: the same run folder, log, early stopping and resumption."""
+"""Fits the linear model of a planned run without Keras, with the same run folder, log, early stopping and resuming."""
 
 import time
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ __all__ = ["fit_linear"]
 
 
 def fit_linear(plan: RunPlan, folder: Any, progress: Any = None) -> tuple[TrainedTagger, dict[str, Any]]:
-    """Trains the linear model of a planned run; as `kcrf.training.fit.fit`."""
+    """Trains the linear model of a planned run. Arguments and results are those of `kcrf.training.fit.fit`."""
     config, trainer, parts = plan.config, trainer_of(plan.config.task), plan.data.parts
     score = f"valid_{config.training.metric or 'f'}"
     history = TrainingHistory(config.training.epochs, config.training.patience, score)
@@ -51,7 +51,7 @@ def _target(target, weight):
 
 
 def _fit(plan, folder, history, batches, progress):
-    """Trains for all epochs. The best model is in the folder afterwards."""
+    """Trains for all epochs, and writes the best model into the folder."""
     config, windows = plan.config, len(plan.windows)
     model = LinearModel.new(config.data.tag_scheme(), plan.reader.ngrams.buckets, config.model.constraints)
     trainer = _solver(config.optimizer, model)
@@ -65,7 +65,7 @@ def _fit(plan, folder, history, batches, progress):
         loss = 0.0
         for number in order.tolist():
             loss += float(trainer.train_batch(batches[number], progress and progress.on_train_batch_end))
-        rounded = LinearModel.from_arrays(model.arrays(), model.scheme, model.constraints)  # as it is kept
+        rounded = LinearModel.from_arrays(model.arrays(), model.scheme, model.constraints)  # as in the file
         tagger = _tagger(plan, rounded)
         score = tagger.scores(plan.data.parts["valid"])[tagger.metric] or 0.0
         record = {"epoch": epoch + 1, "loss": loss / windows, f"valid_{tagger.metric}": score}
@@ -89,7 +89,7 @@ def _tagger(plan, model):
 
 
 def _resume(folder, history, trainer):
-    """Goes on from the state in the folder, if there is one."""
+    """Restores the state in the folder, if there is one."""
     if folder.has_state():
         rows, arrays = folder.read_state()
         history.set_state(rows)
@@ -98,7 +98,7 @@ def _resume(folder, history, trainer):
 
 
 def _save(folder, history, trainer, best):
-    """Writes log, transitions, state, and the model if it is the best."""
+    """Writes the log, the transitions, the state and, if it is the best, the model."""
     if best is not None:
         folder.save_arrays(LINEAR, best.arrays())
     folder.save_log(history.rows)
@@ -108,7 +108,7 @@ def _save(folder, history, trainer, best):
 
 @contextmanager
 def _shown(progress, epochs, steps):
-    """A context in which progress is shown, if there is one."""
+    """A context that begins and ends the display of progress, if there is one."""
     if progress:
         progress.set_params({"epochs": epochs, "steps": steps})
         progress.on_train_begin()

@@ -1,4 +1,4 @@
-"""The plan of a run: its configuration, its reader and its windows, from settings and data or from a run folder."""
+"""The plan of a run: configuration, reader and windows, made from settings and data or from a run folder."""
 
 import math
 from dataclasses import dataclass, replace
@@ -31,10 +31,10 @@ __all__ = ["RunPlan", "load_plan", "plan_run"]
 
 @dataclass(frozen=True)
 class RunPlan:
-    """All that a run is fitted from.
+    """Everything that fitting a run needs.
 
     Attributes:
-        run: What `config.json` holds: the settings of the user and the configuration.
+        run: The content of `config.json`: the settings of the user and the configuration.
         reader: The reader of the model.
         data: The data.
         unlabeled: The items of the unlabeled texts.
@@ -54,7 +54,7 @@ class RunPlan:
 
 
 def plan_run(user: Settings, data: RunData, sources: dict[str, Any] | None = None) -> RunPlan:
-    """The plan of a new run.
+    """Plans a new run.
 
     Args:
         user: The settings.
@@ -63,8 +63,8 @@ def plan_run(user: Settings, data: RunData, sources: dict[str, Any] | None = Non
 
     Raises:
         FileNotFoundError: The folder of the BERT lacks a file.
-        ValueError: The data do not fit one another or the settings; or the teacher has another task, other labels or
-            other units.
+        ValueError: The parts of the data or the settings contradict each other; or the teacher has another task, other
+            labels or other units.
     """
     task, model = data.task, user.part(ModelConfig)
     facts = task.facts(user, data.whole)
@@ -80,7 +80,7 @@ def plan_run(user: Settings, data: RunData, sources: dict[str, Any] | None = Non
 
 
 def _steps(user, task, windows):
-    """How many steps an epoch has."""
+    """The number of steps of an epoch."""
     training = user.part(TrainingConfig)
     if user.encoder == "linear":
         size = training.batch_size or BATCH_SIZES[0]
@@ -90,10 +90,10 @@ def _steps(user, task, windows):
 
 
 def load_plan(folder: RunFolder, data: RunData) -> RunPlan:
-    """The plan of the run in a folder.
+    """Loads the plan of the run in a folder.
 
     Raises:
-        ValueError: The data or the Keras backend are not those that the run was begun with, or a file is damaged.
+        ValueError: The data or the Keras backend differ from those of the run, or a file is damaged.
     """
     setup = load_setup(folder)
     config = setup.config
@@ -104,7 +104,7 @@ def load_plan(folder: RunFolder, data: RunData) -> RunPlan:
 
 
 def _check_same_run(folder, run, fingerprints):
-    """Raises ValueError if the backend or the data are not those that the run was begun with."""
+    """Raises ValueError if the backend or the data differ from those of the run."""
     if run.backend not in (None, backend_name()):
         raise ValueError(
             f"{folder.path}: needs the backend that the run began with, for the same weights: KERAS_BACKEND="
@@ -125,7 +125,7 @@ def _windows(data_config, model, facts, reader, data, unlabeled):
 
 
 def _reader(model, data_config, data, unlabeled):
-    """The reader of the BERT, or one for the characters or words of the training set and of unlabeled texts."""
+    """The reader of the BERT, or a new reader for the characters or words of the training set and unlabeled texts."""
     reader = _reader_without_vectors(model, data_config, data, unlabeled)
     if model.vectors is None:
         return reader
@@ -159,7 +159,7 @@ def _reader_without_vectors(model, data_config, data, unlabeled):
 
 
 def _check_max_length(model, data_config, task, reader):
-    """Raises a `SettingError` if the user wants to read longer texts than the BERT can."""
+    """Raises a `SettingError` if `max_length` exceeds the positions of the BERT."""
     length = data_config.max_length
     if "max_length" in task.settings and length > reader.longest and length != Settings.max_length:
         requirement = f"must be at most {reader.longest}, as many positions as {model.bert} can use"

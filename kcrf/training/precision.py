@@ -1,4 +1,4 @@
-"""The arithmetic in which layers compute while a model is trained."""
+"""The precision in which layers compute during training."""
 
 from contextlib import contextmanager
 
@@ -9,9 +9,9 @@ __all__ = ["precision"]
 
 @contextmanager
 def precision(name):
-    """A context in which layers are made that compute in this precision, "float32", "float16" or "bfloat16".
+    """A context whose new layers compute in this precision: "float32", "float16" or "bfloat16".
 
-    Weights are float32 in each.
+    Weights are always float32.
     """
     before = keras.config.dtype_policy()
     keras.config.set_dtype_policy(name if name == "float32" else f"mixed_{name}")

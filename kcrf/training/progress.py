@@ -1,4 +1,4 @@
-"""Shows the progress of long work on standard error: a bar on a terminal, else a line for each epoch."""
+"""Shows the progress of training on standard error: a bar on a terminal, else a line for each epoch."""
 
 from kcrf.backend import keras
 from kcrf.progress_bars import bar, print_note
@@ -7,10 +7,10 @@ __all__ = ["TrainingProgress", "fit_with_progress"]
 
 
 class TrainingProgress(keras.callbacks.Callback):
-    """A bar over all batches of a training run, with loss and held-out score, for `train_tagger(progress=...)`.
+    """A progress bar over all batches of a run, with the loss and the validation score: `train_tagger(progress=...)`.
 
     Args:
-        title: What is trained, shown first in every line.
+        title: The name of the run, shown first in every line.
     """
 
     def __init__(self, title):
@@ -23,7 +23,7 @@ class TrainingProgress(keras.callbacks.Callback):
         self._bar.start()
 
     def on_epoch_begin(self, epoch, logs=None):
-        self._done = epoch * self.params["steps"]  # not 0 in a run that is resumed
+        self._done = epoch * self.params["steps"]  # not 0 in a resumed run
 
     def on_train_batch_end(self, batch, logs=None):
         self._done += 1
@@ -31,7 +31,7 @@ class TrainingProgress(keras.callbacks.Callback):
             self._bar.update(self._task, completed=self._done)
 
     def report(self, record):
-        """Shows an epoch: a dict with epoch, or step, loss, seconds and a score of the held-out part, as valid_f."""
+        """Shows an epoch: a dict with epoch or step, loss, seconds and a validation score such as valid_f."""
         name = next(name for name in record if name.startswith("valid_"))
         title = "F" if name == "valid_f" else name.removeprefix("valid_").replace("_", " ")
         when = f"step {record['step']:,}" if "step" in record else f"epoch {record['epoch']}"
@@ -47,13 +47,13 @@ class TrainingProgress(keras.callbacks.Callback):
 
 
 def fit_with_progress(model, batches, epochs, done, callbacks, progress, validation_data=None):
-    """Fits a model on batches in their own order, and ends the progress after an error too.
+    """Fits a model on batches in their order. Ends the display of progress even after an error.
 
     Args:
         model: The compiled model.
         batches: A `keras.utils.PyDataset`.
-        epochs: How many epochs there are, with those that are done.
-        done: How many epochs are done.
+        epochs: The number of epochs, including completed ones.
+        done: The number of completed epochs.
         callbacks: List of callbacks, `progress` among them.
         progress: The callback that shows progress, or None.
         validation_data: As for `fit`. Defaults to None.

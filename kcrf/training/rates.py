@@ -9,13 +9,13 @@ _LAST_FRACTION = 0.01  # of the highest learning rate, at the end of an exponent
 
 
 def learning_rate(peak, schedule, warmup, steps):
-    """The learning rate over this many steps, a function from the optimizer step to the rate.
+    """The learning rate of a run: a function from the optimizer step, or a number if it is constant.
 
     Args:
-        peak: The highest one.
+        peak: The highest learning rate.
         schedule: "linear", "cosine", "exponential" or "constant".
-        warmup: The fraction of the steps in which it rises from 0.
-        steps: How many steps the run has.
+        warmup: The fraction of the steps in which the learning rate rises from 0.
+        steps: The number of steps of the run.
     """
     warmup = int(steps * warmup)
     if schedule == "constant":

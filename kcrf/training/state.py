@@ -1,4 +1,4 @@
-"""The state of training, saved after each epoch and restored in a run that is resumed."""
+"""The state of training, saved after each epoch and restored when the run is resumed."""
 
 from kcrf.backend import ops, random_state
 
@@ -6,19 +6,19 @@ __all__ = ["load_history", "load_state", "save_state"]
 
 
 def save_state(folder, model, history):
-    """Writes the state of a compiled model and its history by a `RunWriter`."""
+    """Writes the state of a compiled model and its history with a `RunWriter`."""
     # After the last epoch no state is needed, and JAX may have donated the buffers of the optimizer.
     folder.save_state(history.get_state(), [] if history.is_done() else _training_state(model))
 
 
 def load_history(folder, history):
-    """Puts the epochs in the state of a `RunFolder` into a history, if there is a state."""
+    """Restores a history from the state in a `RunFolder`, if there is a state."""
     if folder.has_state():
         history.set_state(folder.read_state()[0])
 
 
 def load_state(folder, model):
-    """Puts the state in a `RunFolder` into a compiled model. Returns the state of random numbers."""
+    """Restores a compiled model from the state in a `RunFolder`. Returns the state of the random generator."""
     _, arrays = folder.read_state()
     try:
         return _restore_state(model, arrays)
@@ -27,18 +27,18 @@ def load_state(folder, model):
 
 
 def _training_state(model):
-    """A list of arrays: the variables of a compiled model and its optimizer, then the state of random numbers."""
+    """A list of arrays: the variables of a compiled model and its optimizer, then the state of the random generator."""
     return [*(ops.convert_to_numpy(variable) for variable in _variables(model)), random_state()]
 
 
 def _restore_state(model, arrays):
-    """Assigns to a compiled model the variables in what `_training_state` returned.
+    """Restores the variables of a compiled model from the arrays of `_training_state`.
 
     Returns:
-        The state of random numbers, for `kcrf.backend.set_random_state`.
+        The state of the random generator, for `kcrf.backend.set_random_state`.
 
     Raises:
-        ValueError: The arrays are those of another model.
+        ValueError: The arrays belong to another model.
     """
     *values, random = arrays
     if not model.optimizer.built:

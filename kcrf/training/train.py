@@ -29,35 +29,37 @@ def train_tagger(
     overwrite: bool = False,
     unlabeled: Iterable[str] = (),
 ) -> tuple[Any, dict[str, Any]]:
-    """Trains a tagger and writes all that is needed to use it into a run folder.
+    """Trains a tagger and writes everything needed to use it into a run folder.
 
-    The weights that are kept are those of the epoch with the best F on `valid`. The state of training is written after
-    each epoch too, so that `resume_tagger` can resume a run that was interrupted.
+    The weights of the epoch with the best score on `valid` are kept. The state of training is written after each epoch,
+    so
+    that `resume_tagger` can resume an interrupted run.
 
     Args:
-        settings: `Settings`. Without `types`, the entity types are those of `train`. What depends on the size of the
-            data is chosen by `kcrf.runs.resolve`.
+        settings: `Settings`. If `types` is None, the entity types are those of `train`. Settings left at None are
+            chosen
+            by the size of the data.
         train, valid: Lists of sentences: `kcrf.corpora.Sentence`s, or for segmentation lists of words.
-        test: As `valid`, scored once at the end. Out-of-vocabulary words are those that `train` lacks. Defaults to
-            None.
-        out: The run folder. Made if it does not exist. Defaults to "runs/tagger".
-        progress: A Keras callback that shows progress and whose `report(row)` is called after each epoch. With one, a
-            line on the data and the settings is printed to standard error first. Defaults to None.
-        sources: Plain values that say where the data came from, kept in `config.json`. Defaults to None.
-        overwrite: Whether a complete run in `out` is replaced. It is replaced when the new one is complete, and can be
-            used until then. Defaults to False: it is refused.
-        unlabeled: Unlabeled texts, strings, which the `teacher` of the settings labels. Defaults to none.
+        test: The test set, scored once at the end. Out-of-vocabulary words are those that `train` lacks. Defaults to
+            None: there is no test set.
+        out: The run folder. It is created if it does not exist. Defaults to "runs/tagger".
+        progress: A Keras callback that shows progress, with a method `report(row)` that is called after each epoch. If
+            given, a line on the data and the settings is first printed to standard error. Defaults to None.
+        sources: Plain values that describe the origin of the data, saved in `config.json`. Defaults to None.
+        overwrite: Whether a complete run in `out` is replaced. The old run can be used until the new one is complete.
+            Defaults to False: an error.
+        unlabeled: List of unlabeled texts, which the `teacher` of the settings labels. Defaults to no texts.
 
     Returns:
-        `(tagger, scores)`: a `Tagger` with the best weights, whose `advice` is what a `kcrf.monitor.CRFMonitor` says
-        after the last epoch; a dict with the keys "valid" and, with a test part, "test".
+        `(tagger, scores)`: a `Tagger` with the best weights, whose `advice` is that of `kcrf.monitor.CRFMonitor` after
+        the last epoch; and a dict with the keys "valid" and, if there is a test set, "test".
 
     Raises:
-        FileExistsError: `out` is a file, a folder with other files and no run, or one with a complete run.
+        FileExistsError: `out` is a file, a folder with other files, or a folder with a complete run.
         FileNotFoundError: The folder of the BERT lacks a file.
         BlockingIOError: Another process trains into `out`.
-        ValueError: A part has no text, or `train` no entity; or the teacher has another task, other labels or other
-            units; or the loss is not finite any more.
+        ValueError: A part has no text, or `train` has no entity; or the teacher has another task, other labels or other
+            units; or the loss is no longer finite.
     """
     data = read_data(settings, train, valid, test, unlabeled)
     with RunWriter.create(out, overwrite) as folder:
@@ -79,8 +81,7 @@ def resume_tagger(
 ) -> tuple[Any, dict[str, Any]]:
     """Resumes an interrupted run of `train_tagger` after its last complete epoch.
 
-    It ends with the weights that the run would have had without the interruption: on a CPU to the last bit, where the
-    backend computes the same twice.
+    The resulting weights are those of an uninterrupted run: on a CPU to the last bit, if the backend is deterministic.
 
     Args:
         out: The run folder.
@@ -90,10 +91,10 @@ def resume_tagger(
         As `train_tagger`.
 
     Raises:
-        FileNotFoundError: `out` holds no interrupted run.
+        FileNotFoundError: `out` contains no interrupted run.
         BlockingIOError: The process of the run is still training.
-        ValueError: The sentences or the Keras backend are not the same, a file in the folder is damaged, or the loss
-            is not finite any more.
+        ValueError: The sentences or the Keras backend have changed, a file in the folder is damaged, or the loss is no
+            longer finite.
     """
     with RunWriter.resume(out) as folder:
         user = folder.read_settings()
@@ -130,15 +131,17 @@ def train_classifier(
     """`train_tagger` for `Settings(task="classify")`: one label, or one number, for each text or pair of texts.
 
     Args:
-        settings: `Settings`. Without `labels`, they are those of `train`; without a `metric`, labels that are numbers
-            with decimals are learned as numbers (regression).
+        settings: `Settings`. If `labels` is None, the labels are those of `train`. If `metric` is None and the labels
+            are
+            numbers with decimals, the model is trained for regression.
         train, valid, test: Lists of `kcrf.corpora.Example`s, or of `(text, label)` or `(text, text_b, label)`.
         out, progress, overwrite: As for `train_tagger`.
         unlabeled: As for `train_tagger`; for pairs, tuples of two strings.
 
     Returns:
-        `(classifier, scores)`: the `Classifier` with the best weights, and a dict with the keys "valid" and, with a
-        test part, "test", as `kcrf.metrics.classification_scores` or `regression_scores` return them.
+        `(classifier, scores)`: the `Classifier` with the best weights, and a dict with the keys "valid" and, if there
+        is
+        a test set, "test", with the scores of `kcrf.metrics.classification_scores` or `regression_scores`.
 
     Raises:
         ValueError: A label of `valid` or `test` does not occur in `train`, a text is empty, there is only one label, or

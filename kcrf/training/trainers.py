@@ -1,4 +1,4 @@
-"""What training takes for each kind of output, the tags of a text or its label: model, loss, tagger, scores."""
+"""Model, loss, tagger and scores of training for each kind of output: tags of a text, or its label."""
 
 from kcrf.backend import COMPILES_SHAPES, keras
 from kcrf.distillation import (
@@ -29,7 +29,7 @@ class TaggingTrainer:
         return Batches(windows, training.batch_size, training.seed, training.batch_tokens)
 
     def build(self, config, reader, checkpoint=None):
-        """The model, not compiled, with the weights of a checkpoint of its BERT or with new ones."""
+        """The model, not compiled, with new weights or the weights of a checkpoint of its BERT."""
         return build_network(config.model, config.data.tag_scheme(), reader, checkpoint)
 
     def loss(self, config, model):
@@ -81,7 +81,7 @@ def _save_predictions(folder, tagger, sentences):
 
 
 def _known_part(sources, parts, name):
-    """The sentences whose words count as known: of the file of the training data, of which valid may be a part."""
+    """The sentences whose words are in-vocabulary: those of the training file, which may include the validation set."""
     is_of_train = name != "valid" and "valid" in sources and sources["valid"] is None
     return [*parts["train"], *parts["valid"]] if is_of_train else parts["train"]
 
@@ -100,7 +100,7 @@ class ClassificationTrainer:
         return Batches(windows, training.batch_size, training.seed, training.batch_tokens, **options)
 
     def build(self, config, reader, checkpoint=None):
-        """The model, not compiled, with the weights of a checkpoint of its BERT or with new ones."""
+        """The model, not compiled, with new weights or the weights of a checkpoint of its BERT."""
         return build_classifier(config.model, config.data.labels, reader, checkpoint)
 
     def loss(self, config, model):
@@ -123,7 +123,7 @@ class ClassificationTrainer:
         return []
 
     def calibrate(self, classifier, valid):
-        """1: probabilities of labels are those of the network."""
+        """Returns 1: the probabilities of labels are those of the network."""
         return 1.0
 
     def score(self, folder, classifier, parts, sources):
