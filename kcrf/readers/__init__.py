@@ -1,4 +1,4 @@
-"""From texts to the inputs of a model: windows of numbers, and which of their positions carry tags. Needs no Keras."""
+"""Converts texts to the inputs of a model: windows of integers, and the positions that have tags. Needs no Keras."""
 
 from kcrf.readers.characters import CharacterReader
 from kcrf.readers.lexicon import Lexicon

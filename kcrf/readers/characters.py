@@ -17,14 +17,14 @@ __all__ = ["CharacterReader"]
 
 
 class CharacterReader:
-    """Every character is a unit. Its inputs: its number, that of its pair with the next one, words around it.
+    """Reads texts whose units are characters, with inputs for characters, bigrams, and the words around a character.
 
     Args:
-        vocabulary: A `kcrf.readers.Vocabulary`, which numbers characters and pairs, or None for a linear model, which
-            reads n-grams alone.
+        vocabulary: A `kcrf.readers.Vocabulary` for the inputs "characters" and "bigrams", or None for a linear model,
+            which reads only n-grams.
         lexicon: A `kcrf.readers.Lexicon` for the input "words" and for the n-grams. Defaults to None: no such input.
         ngrams: `kcrf.readers.CharacterNGrams` for the input "ngrams". Defaults to None: no such input.
-        types: Whether there is the input "types", the type of each character. Defaults to False.
+        types: Whether there is an input "types", the type of each character. Defaults to False.
         vectors: `kcrf.readers.WordVectors` for the input "vectors". Defaults to None: no such input.
 
     >>> reading = CharacterReader(Vocabulary.of(["天大"], min_bigrams=1)).read(["天大"])[0]
@@ -37,13 +37,14 @@ class CharacterReader:
         self.types, self.vectors = types, vectors
 
     def read(self, texts, tokens=None):
-        """A list with the `Reading` of each text; `tokens` are not looked at."""
+        """A list with the `Reading` of each text; `tokens` is ignored."""
         return self._read(texts, self.lexicon)
 
     def read_training(self, sentences, copies=None):
-        """A list with the `Reading` of each `Sentence` of the training part, followed by those of its altered copies.
+        """A list with the `Reading` of each `Sentence` of the training set, followed by those of its augmented copies.
 
-        Each is read with the lexicon of the other sentences: with its own, all of its words would be known.
+        Each sentence is read with the lexicon of the other sentences. The whole lexicon contains all words of the
+        sentence.
         """
         if self.lexicon is None:
             return self.read([sentence.text for sentence in with_copies(sentences, copies)])
@@ -52,7 +53,7 @@ class CharacterReader:
         return [reading for part in pairs for reading in self._read([s.text for s, _ in part], part[0][1])]
 
     def with_words(self, counts):
-        """The reader with more words in its lexicon, a mapping from words to how often they count."""
+        """The reader with additional words in its lexicon, from a mapping from words to counts."""
         lexicon = self.lexicon.with_words(counts)
         return CharacterReader(self.vocabulary, lexicon, self.ngrams, self.types, self.vectors)
 
@@ -61,17 +62,17 @@ class CharacterReader:
         return CharacterReader(self.vocabulary, self.lexicon, self.ngrams, self.types, vectors)
 
     def read_texts(self, texts, max_length):
-        """A list with the `Reading` of each text as a whole, of pairs with a line end between the two.
+        """A list with the `Reading` of each whole text. The texts of a pair are joined with a line end.
 
         Args:
             texts: List of pairs `(text, text_b)`; `text_b` is None for a single text.
-            max_length: The most characters. A text with more is cut off, of a pair the longer.
+            max_length: The maximum number of characters. Longer texts are truncated; in a pair the longer text first.
         """
         joined = [a[:max_length] if b is None else SEPARATOR.join(cut_pair(a, b, max_length - 1)) for a, b in texts]
         return [whole_reading(self._rows(text, _units(text))) for text in joined]
 
     def _read(self, texts, lexicon):
-        """The `Reading` of each text with this lexicon, a list."""
+        """A list with the `Reading` of each text with a lexicon."""
         ngrams = self.ngrams.encode(texts, lexicon) if self.ngrams and texts else [None] * len(texts)
         return [self._read_one(*pair, lexicon) for pair in zip(texts, ngrams, strict=True)]
 
@@ -101,7 +102,7 @@ class CharacterReader:
         return Reading(units, parts)
 
     def get_config(self):
-        """A dict of plain values from which `from_config` makes the same reader."""
+        """A dict of plain values from which `from_config` creates the same reader."""
         config = {}
         if self.vocabulary is not None:
             config.update(characters=self.vocabulary.characters, bigrams=self.vocabulary.bigrams)
@@ -113,7 +114,7 @@ class CharacterReader:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
-        """The reader that `get_config` described."""
+        """Creates a reader from the result of `get_config`."""
         ngrams = CharacterNGrams.from_config(config["ngrams"]) if "ngrams" in config else None
         lists = [config.get(name) for name in ("characters", "bigrams")]
         if lists == [None, None] and ngrams is not None:

@@ -1,4 +1,4 @@
-"""Characters as integers, a whole batch of texts at once: folded code points, character types. Needs NumPy only."""
+"""Converts characters of a whole batch of texts to integers: folded code points, character types. Needs NumPy only."""
 
 import unicodedata
 
@@ -8,7 +8,7 @@ from kcrf.readers.vocabulary import fold
 
 __all__ = ["BOUNDARY", "TYPES", "character_type", "code_points", "folded_characters", "types_of_characters"]
 
-BOUNDARY = "\n"  # stands before and after every text
+BOUNDARY = "\n"  # before and after every text
 TYPES = ("boundary", "space", "sign", "digit", "numeral", "latin", "han", "kana", "letter", "other")
 _NUMERALS = frozenset("〇○零一二三四五六七八九十百千万亿兆两几半")
 _HAN = (

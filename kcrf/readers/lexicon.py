@@ -1,4 +1,4 @@
-"""The words of a training text as features: how often a string of characters was a word there. Needs NumPy only."""
+"""Lexicon features: how often a string of characters is a word in the training set. Needs NumPy only."""
 
 from bisect import bisect
 from collections import Counter
@@ -12,9 +12,9 @@ from kcrf.readers.vocabulary import fold_text
 
 __all__ = ["LENGTHS", "Lexicon", "cross_fitted"]
 
-LENGTHS = (2, 3, 4, 5)  # of the words that are counted; words of one character are seen by the character embedding
-_COUNTS = (1, 2, 5)  # kinds of words, by the lowest number of times that a string was a word
-_SHARES = (0.0, 0.1, 0.5, 0.9)  # and by the lowest share of its occurrences in which it was one
+LENGTHS = (2, 3, 4, 5)  # of the counted words; the character embedding represents words of one character
+_COUNTS = (1, 2, 5)  # kinds of words, by the minimum number of times that a string was a word
+_SHARES = (0.0, 0.1, 0.5, 0.9)  # and by the minimum fraction of its occurrences in which it was a word
 _KINDS = len(_COUNTS) * len(_SHARES)
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)  # of the keys of strings, odd
 _SLOT_BITS = 20
@@ -22,15 +22,15 @@ _SHIFT = np.uint64(64 - _SLOT_BITS)
 
 
 class Lexicon:
-    """How often strings of characters were words in a text, and how often they occurred at all.
+    """Counts how often strings of characters are words in a text, and how often they occur in total.
 
     The features are those of a dictionary (Zhang et al., 2018, "Neural Networks Incorporating Dictionaries for Chinese
-    Word Segmentation"), taken from the training text alone. The sentences that were counted must not be encoded with
-    it, since all of their words are known: see `cross_fitted`.
+    Word Segmentation"), computed from the training text. Do not encode the counted sentences with the same lexicon: it
+    contains all of their words. Use `cross_fitted` for them.
 
     Args:
-        words: A mapping from strings of 2 to 5 folded characters to how often each was a word.
-        strings: A mapping from the same strings to how often each occurred.
+        words: A mapping from strings of 2 to 5 folded characters to the number of times that each is a word.
+        strings: A mapping from the same strings to the number of occurrences of each.
 
     >>> from kcrf.corpora import Sentence
     >>> lexicon = Lexicon.of([Sentence("北京人", [(0, 2), (2, 3)]), Sentence("北京城", [(0, 3)])])
@@ -38,8 +38,8 @@ class Lexicon:
     (1, 2)
     """
 
-    width = 2 * len(LENGTHS)  # how many features a character has
-    size = 1 + width * _KINDS  # how many different ones there are
+    width = 2 * len(LENGTHS)  # the number of features of a character
+    size = 1 + width * _KINDS  # the number of different features
 
     def __init__(self, words, strings):
         self.words, self.strings = Counter(words), Counter(strings)
@@ -53,15 +53,15 @@ class Lexicon:
         return cls(words, _strings(texts, words))
 
     def without(self, sentences):
-        """The lexicon without what some of its sentences contributed."""
+        """The lexicon without the counts of some of its sentences."""
         texts = [fold_text(sentence.text) for sentence in sentences]
         return Lexicon(self.words - _words(texts, sentences), self.strings - _strings(texts, self.words))
 
     def with_words(self, counts):
-        """The lexicon with more words, as if each had stood in the sentences that many times.
+        """The lexicon with additional words, as if each had occurred in the sentences a number of times.
 
         Args:
-            counts: A mapping from words to how often. Words of other than 2 to 5 characters are left out.
+            counts: A mapping from words to these numbers. Words that do not have 2 to 5 characters are omitted.
         """
         additions = Counter()
         for word, count in counts.items():
@@ -70,10 +70,10 @@ class Lexicon:
         return Lexicon(self.words + additions, self.strings + additions)
 
     def encode(self, text):
-        """For each character and length, the kind of the word that may begin there, and of that which may end there.
+        """For each character and length, the kind of the word that may begin there, and of the word that may end there.
 
         Returns:
-            `(characters, width)` ints below `size`; 0 where the string is no word.
+            `(characters, width)` integers below `size`; 0 if the string is not a word.
         """
         folded, rows = fold_text(text), np.zeros((len(text), self.width), "int32")
         for begins, length in enumerate(LENGTHS):
@@ -84,14 +84,15 @@ class Lexicon:
         return rows
 
     def longest(self, characters):
-        """The longest word that may begin at each character, and the longest that may end there.
+        """The longest word that may begin at each character, and the longest word that may end there.
 
         Args:
-            characters: `(characters,)`, as `kcrf.readers.code_points.folded_characters` makes them.
+            characters: `(characters,)`, the result of `kcrf.readers.code_points.folded_characters`.
 
         Returns:
-            Two uint32 arrays `(characters,)`: the largest of the numbers that `encode` gives for beginnings and for
-            ends, 0 without any.
+            Two uint32 arrays `(characters,)`: the largest number of `encode` for beginnings and for ends, or 0 if there
+            is
+            no word.
         """
         begins, ends = np.zeros((2, len(characters)), "uint32")
         keys, index = characters.astype("uint64") * _FACTOR, self._index
@@ -117,7 +118,7 @@ class Lexicon:
 class _Index:
     """Finds the kinds of words by their keys.
 
-    Words whose keys begin with the same bits have one slot, and are neighbors in the order of the keys.
+    Words whose keys begin with the same bits share a slot, and are adjacent in the order of the keys.
     """
 
     def __init__(self, keys, kinds):
@@ -130,7 +131,7 @@ class _Index:
         self._is_used[keys >> _SHIFT] = True
 
     def look_up(self, keys):
-        """The places of the keys that are words, and the kinds of these words."""
+        """The indices of the keys that are words, and the kinds of these words."""
         places = np.flatnonzero(self._is_used[keys >> _SHIFT])
         keys = keys[places]
         firsts = self._firsts[keys >> _SHIFT]
@@ -143,7 +144,7 @@ class _Index:
 
 
 def _keys(rows):
-    """A number of 64 bits for each string, `(strings,)`, out of its characters `(strings, length)`."""
+    """A 64-bit key for each string, `(strings,)`, from its characters `(strings, length)`."""
     keys = np.zeros(len(rows), "uint64")
     for column in rows.T:
         keys = (keys + column) * _FACTOR
@@ -151,17 +152,18 @@ def _keys(rows):
 
 
 def cross_fitted(lexicon, sentences, copies=None, parts=10):
-    """Yields each sentence that a lexicon was counted in, with a lexicon of other sentences; then its altered copies.
+    """Yields each sentence of a lexicon with a lexicon of other sentences, followed by its augmented copies.
 
-    The sentences are cut into ten consecutive parts, and each part gets the lexicon of the other nine. So the words of
-    a document are as unknown in training as those of a new document will be.
+    The sentences are split into ten consecutive parts, and each part gets the lexicon of the other nine. So in
+    training,
+    the words of a document are as often out of vocabulary as in a new document.
 
     Args:
         lexicon: `Lexicon.of` the sentences.
         sentences: List of `kcrf.corpora.Sentence`, in the order of the text.
-        copies: For each sentence a list of altered copies, which the lexicon was not counted in. They get the lexicon
-            of their sentence, without its words. Defaults to None: none has any.
-        parts: How many parts. Defaults to 10.
+        copies: For each sentence a list of its augmented copies, which the lexicon does not count. They get the same
+            lexicon as their sentence. Defaults to None: there are no copies.
+        parts: The number of parts. Defaults to 10.
 
     Yields:
         Pairs of a sentence and a `Lexicon`.
@@ -176,7 +178,7 @@ def cross_fitted(lexicon, sentences, copies=None, parts=10):
 
 
 def _words(texts, sentences):
-    """How often each string of `LENGTHS` is a word, or an entity, in sentences with these folded texts."""
+    """Counts how often each string of `LENGTHS` is a word, or an entity, in sentences with these folded texts."""
     return Counter(
         text[start:end]
         for text, sentence in zip(texts, sentences, strict=True)
@@ -186,7 +188,7 @@ def _words(texts, sentences):
 
 
 def _strings(texts, words):
-    """How often each of the words occurs in the texts as a string."""
+    """Counts how often each of the words occurs in the texts as a string."""
     strings = (_strings_of(text, length) for text in texts for length in LENGTHS)
     return Counter(filter(words.__contains__, chain.from_iterable(strings)))
 
@@ -197,6 +199,6 @@ def _strings_of(text, length):
 
 
 def _kind(count, strings):
-    """The kind of a word, from 1, by how often it was one, and in which share of its occurrences."""
+    """The kind of a word, from 1, by its count, and by the fraction of its occurrences in which it is a word."""
     often, share = bisect(_COUNTS, count) - 1, bisect(_SHARES, count / strings) - 1
     return 1 + often * len(_SHARES) + share

@@ -1,4 +1,4 @@
-"""Batches of windows as arrays, in few shapes: a model is compiled once for each shape. Needs NumPy only."""
+"""Combines windows to batches of arrays in few shapes, because models are compiled for each shape. Needs NumPy only."""
 
 import numpy as np
 
@@ -14,23 +14,23 @@ __all__ = [
 ]
 
 BUCKETS = (8, 16, 32, 64, 96, 128)  # the lengths of batches, in positions
-LONG_BUCKETS = (192, 256, 384, 512)  # those of texts that are read as a whole
+LONG_BUCKETS = (192, 256, 384, 512)  # the lengths for whole texts
 _UNKNOWN_TAG = -1
 
 
 def bucket(length):
-    """The length to which a window of this length is padded, the next of `BUCKETS` or `LONG_BUCKETS`."""
+    """The length to which a window of this length is padded: the next larger one in `BUCKETS` or `LONG_BUCKETS`."""
     return next(size for size in (*BUCKETS, *LONG_BUCKETS) if length <= size)
 
 
 def pad(rows, length, value=0, count=None):
-    """Rows as one int32 array, padded on the right, and below with whole rows of padding.
+    """Combines rows to an int32 array, padded on the right, and with rows of padding at the end.
 
     Args:
-        rows: List of at least one sequence of ints, or of equally long vectors of ints.
-        length: Positions of the array, at least as many as the longest row has.
+        rows: List of at least one sequence of integers, or of integer vectors of the same size.
+        length: The number of positions of the array, at least that of the longest row.
         value: The padding. Defaults to 0.
-        count: Rows of the array. Defaults to None: as many as there are.
+        count: The number of rows of the array. Defaults to None: the number of `rows`.
 
     Returns:
         `(count, length)`, or `(count, length, size of a vector)`.
@@ -46,16 +46,16 @@ def pad(rows, length, value=0, count=None):
 
 
 def training_batch(windows, any_length=False):
-    """The inputs and the targets of windows, all padded to the bucket of the longest one.
+    """The inputs and targets of windows, padded to the bucket of the longest window.
 
     Args:
-        windows: List of `(inputs, target)`: a dict of rows, all equally long, and a list of as many tags; a
-            `kcrf.distillation.SoftTags`; or, for a text that is read as a whole, one number or an array of them.
-        any_length: Whether to pad to the longest one itself instead. Defaults to False.
+        windows: List of `(inputs, target)`: a dict of rows of the same length; and a list with a tag for each position,
+            a `kcrf.distillation.SoftTags`, or for a whole text a number or an array of numbers.
+        any_length: Whether to pad to the length of the longest window instead. Defaults to False.
 
     Returns:
         `(inputs, targets)`: a dict of arrays `(windows, length, ...)`, padded with 0; tags `(windows, length)`, padded
-        with -1; what `SoftTags.padded` makes; or numbers `(windows, ...)`.
+        with -1; results of `SoftTags.padded`; or numbers `(windows, ...)`.
     """
     inputs, targets = zip(*windows, strict=True)
     longest = max(map(row_length, inputs))
@@ -72,22 +72,22 @@ def _pad_targets(targets, length):
 
 
 def row_length(inputs):
-    """How many positions a dict of rows has."""
+    """The number of positions of a dict of rows."""
     return len(next(iter(inputs.values())))
 
 
 def inference_batches(readings, batch_size, few_shapes=True):
-    """Yields the windows of texts in batches, short ones first, so that little is padded.
+    """Yields the windows of texts in batches, sorted by length to minimize padding.
 
     Args:
         readings: List of `kcrf.readers.Reading`.
-        batch_size: Windows of a batch.
+        batch_size: The maximum number of windows per batch.
         few_shapes: Whether batches are padded to the lengths in `BUCKETS` or `LONG_BUCKETS`, and to 1, 8, 64, ... or
             `batch_size` rows, for a model that is compiled for each shape. Defaults to True.
 
     Yields:
         `(windows, inputs)`: a list of `(number of the text, Window)` and a dict of arrays `(rows, length, ...)`. There
-        may be more rows than windows; those after them are padding.
+        may be more rows than windows; the additional rows at the end are padding.
 
     Raises:
         ValueError: `batch_size` is not a positive integer.
@@ -97,7 +97,7 @@ def inference_batches(readings, batch_size, few_shapes=True):
     windows.sort(key=lambda item: item[1].length)
     for first in range(0, len(windows), batch_size):
         batch = windows[first : first + batch_size]
-        length, rows = max(batch[-1][1].length, 1), len(batch)  # the longest one is the last; an empty text has one too
+        length, rows = max(batch[-1][1].length, 1), len(batch)  # sorted by length; an empty text has a window, too
         if few_shapes:
             length, rows = bucket(length), _row_bucket(rows, batch_size)
         yield batch, _pad_inputs([window.inputs for _, window in batch], length, rows)
@@ -115,5 +115,5 @@ def _row_bucket(rows, batch_size):
 
 
 def _pad_inputs(inputs, length, count=None):
-    """Dicts of rows as one dict of arrays `(count, length, ...)`."""
+    """Combines dicts of rows to a dict of arrays `(count, length, ...)`."""
     return {name: pad([window[name] for window in inputs], length, count=count) for name in inputs[0]}

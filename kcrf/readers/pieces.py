@@ -1,4 +1,4 @@
-"""Reads a text in the pieces of BERT's tokenizer."""
+"""Reads a text as the WordPieces of BERT's tokenizer."""
 
 from pathlib import Path
 from typing import Any, Self
@@ -17,17 +17,17 @@ from kcrf.tokenizers.vocabularies import continues_word
 __all__ = ["CASES", "PieceReader", "case_of"]
 
 CASES = ("lower", "Capitalised", "CAPITALS", "miXed")  # of words, numbered from 1; 0 is a word without case
-SPLITTING = {"strip_accents": None, "tokenize_chinese_chars": True}  # as most BERTs have it
-_OVERLAP = 16  # pieces that two windows share at most
+SPLITTING = {"strip_accents": None, "tokenize_chinese_chars": True}  # of most BERTs
+_OVERLAP = 16  # the maximum number of pieces that two windows share
 
 
 class PieceReader:
-    """Words of BERT's tokenizer, or tokens that come with the texts, are the units, each tagged at its first piece.
+    """Reads texts whose units are the words of BERT's tokenizer, or given tokens. A unit is tagged at its first piece.
 
-    The model also reads the other pieces of a word, [CLS] and [SEP]; they carry no tags.
+    The model also reads the other pieces of a word, [CLS] and [SEP], which have no tags.
 
     Args:
-        config: The configuration of the BERT, a dict as `kcrf.checkpoints.configs.read_config` returns it.
+        config: The configuration of the BERT, a dict from `kcrf.checkpoints.configs.read_config`.
         vocabulary: A dict from token to number.
         lower_case: Whether the text is lower-cased.
         word_case: Whether there is an input "case", the number of each word's case in `CASES`. Defaults to False.
@@ -35,15 +35,15 @@ class PieceReader:
         tokenize_chinese_chars: Whether each Chinese character is a word of its own. Defaults to True.
         vectors: `kcrf.readers.WordVectors` for the input "vectors", the same for all pieces of a word. Defaults to
             None: no such input.
-        by_tokens: Whether the units are the tokens that come with a text. A token of which the tokenizer leaves
-            nothing, such as a control character, or only a part of a piece, is no unit. Defaults to False.
+        by_tokens: Whether the units are the tokens that are passed with a text. A token that has no piece of its own,
+            such as a control character, is not a unit. Defaults to False.
 
     Attributes:
-        longest: The most positions of a text that is read as a whole.
+        longest: The maximum number of positions of a whole text.
 
     Raises:
-        ValueError: The vocabulary lacks a special token or has more tokens than the configuration says, or the BERT
-            has too few positions.
+        ValueError: The vocabulary lacks a special token or has more tokens than the configuration, or the BERT has too
+            few positions.
     """
 
     def __init__(
@@ -84,22 +84,24 @@ class PieceReader:
         return Tokenizer(self.vocabulary, self.lower_case, token_start=None, token_end=token_end, **self.splitting)
 
     def read(self, texts, tokens=None):
-        """A list with the `Reading` of each text; with `by_tokens` its units are `tokens`, as for `WordReader.read`."""
+        """A list with the `Reading` of each text. If `by_tokens`, the units are `tokens`, as for `WordReader.read`."""
         encoded = self._tokenizer.encode_batch(list(texts))
         tokens = tokens if tokens and self.by_tokens else [()] * len(encoded)
         return [self._read_one(*item) for item in zip(texts, encoded, tokens, strict=True)]
 
     def read_training(self, sentences, copies=None):
-        """A list with the `Reading` of each `Sentence`, followed by those of its altered copies."""
+        """A list with the `Reading` of each `Sentence`, followed by those of its augmented copies."""
         sentences = with_copies(sentences, copies)
         return self.read([sentence.text for sentence in sentences], [sentence.tokens for sentence in sentences])
 
     def read_texts(self, texts, max_length):
-        """A list with the `Reading` of each text as a whole: `[CLS] text [SEP]`, or `[CLS] text [SEP] text_b [SEP]`.
+        """A list with the `Reading` of each whole text: `[CLS] text [SEP]`, or `[CLS] text [SEP] text_b [SEP]`.
 
         Args:
             texts: List of pairs `(text, text_b)`; `text_b` is None for a single text.
-            max_length: The most positions, [CLS] and [SEP] included. A text with more is cut off, of a pair the longer.
+            max_length: The maximum number of positions, including [CLS] and [SEP]. Longer texts are truncated; in a
+                pair
+                the longer text first.
         """
         first, second = (self._tokenizer.encode_batch([pair[i] or "" for pair in texts]) for i in (0, 1))
         return [
@@ -127,14 +129,14 @@ class PieceReader:
         return inputs
 
     def _vectors_of_pieces(self, text, encoded):
-        """The rows of the vectors of all pieces of a text, `(pieces, places)`: those of their words."""
+        """The rows of the word vectors for the pieces of a text, `(pieces, places)`: those of their words."""
         units, first = self._units(encoded)
         word = np.searchsorted(first, np.arange(len(encoded.token_ids)), side="right")  # (pieces,), from 1
         rows = self.vectors.encode(text, units)
         return np.concatenate([np.zeros_like(rows, shape=(1, self.vectors.places)), rows])[word]
 
     def _units(self, encoded):
-        """Start and end of each unit, `(units, 2)`, and the number of its first piece, `(units,)`."""
+        """The start and end of each unit, `(units, 2)`, and the number of its first piece, `(units,)`."""
         ids, (starts, ends) = encoded.token_ids, encoded.offsets.T  # (pieces,) each
         covered = np.maximum.accumulate(np.append(0, ends))  # (pieces + 1,): the end of all pieces before
         first = np.flatnonzero(~self._continues[ids] & (starts >= covered[:-1]))
@@ -155,7 +157,7 @@ class PieceReader:
             positions = first[before:behind] - start + 1  # [CLS] is at position 0
             inputs = self._inputs(ids[start:end], positions, cases[before:behind])
             if rows is not None:
-                inputs["vectors"] = np.pad(rows[start:end], ((1, 1), (0, 0)))  # [CLS] and [SEP] have none
+                inputs["vectors"] = np.pad(rows[start:end], ((1, 1), (0, 0)))  # [CLS] and [SEP] have no vectors
             parts.append(Window(inputs, positions, before, tuple(keep)))
         return Reading(units, parts)
 
@@ -173,7 +175,7 @@ class PieceReader:
         return self._with(vectors=vectors)
 
     def with_tokens(self):
-        """The same reader, whose units are the tokens that come with the texts."""
+        """The same reader with `by_tokens`: its units are the tokens that are passed with the texts."""
         return self._with(by_tokens=True)
 
     def _with(self, **changed):
@@ -181,14 +183,14 @@ class PieceReader:
         return PieceReader(self.config, self.vocabulary, self.lower_case, self.word_case, **self.splitting, **changed)
 
     def get_config(self):
-        """A dict of plain values from which, with the vocabulary, `from_config` makes the same reader."""
+        """A dict of plain values from which, with the vocabulary, `from_config` creates the same reader."""
         changed = {name: value for name, value in self.splitting.items() if value != SPLITTING[name]}
         changed |= {"by_tokens": True} if self.by_tokens else {}
         return {**self.config, "lower_case": self.lower_case, "word_case": self.word_case, **changed}
 
     @classmethod
     def from_config(cls, config: dict[str, Any], vocabulary: dict[str, int]) -> Self:
-        """The reader that `get_config` described."""
+        """Creates a reader from the result of `get_config`."""
         config = dict(config)
         lower_case, word_case = config.pop("lower_case", None), config.pop("word_case", False)
         if lower_case is None:
@@ -198,18 +200,20 @@ class PieceReader:
 
     @classmethod
     def of_bert(cls, folder, layers=None, lower_case=None, word_case=False):
-        """The reader for the BERT of a folder, in Google's or in Hugging Face's format.
+        """Creates a reader for the BERT in a folder, in Google's or Hugging Face's format.
 
         Args:
-            folder: Holds a configuration (`bert_config.json` or `config.json`) and `vocab.txt` or `tokenizer.json`.
-                The settings in `tokenizer_config.json` are followed.
-            layers: How many transformer layers to use, from the bottom. Defaults to None: all.
-            lower_case: Whether the text is lower-cased. Defaults to None: as `tokenizer_config.json` says; without
-                one, it is if no token of the vocabulary has capitals.
+            folder: A folder with a configuration (`bert_config.json` or `config.json`) and `vocab.txt` or
+                `tokenizer.json`.
+                The settings in `tokenizer_config.json` are used if the file exists.
+            layers: The number of transformer layers to use, from the bottom. Defaults to None: all layers.
+            lower_case: Whether the text is lower-cased. Defaults to None: the setting in `tokenizer_config.json`, or
+                without
+                this file, True if no token of the vocabulary has capitals.
             word_case: As for the class.
 
         Raises:
-            FileNotFoundError: A file is not there.
+            FileNotFoundError: A file is missing.
             ValueError: The model is of a family that is not supported, or has fewer layers; or the tokenizer has a
                 setting that is not supported.
         """
@@ -231,24 +235,24 @@ class PieceReader:
 
 
 def _units_of_tokens(encoded, tokens):
-    """As `PieceReader._units`, for units that are tokens `(start, end)` of the text."""
+    """As `PieceReader._units`, for units that are the tokens `(start, end)` of the text."""
     tokens, (starts, ends) = np.array(tokens, int), encoded.offsets.T  # (tokens, 2); (pieces,) each
     first = np.searchsorted(np.maximum.accumulate(ends), tokens[:, 0], side="right")  # (tokens,)
     has_piece = np.append(starts, np.inf)[first] < tokens[:, 1]
     tokens, first = tokens[has_piece], first[has_piece]
-    is_new = np.diff(first, prepend=-1) > 0  # a piece that begins in one token and ends in the next is the first one's
+    is_new = np.diff(first, prepend=-1) > 0  # a piece that crosses a token boundary belongs to the first token
     return tokens[is_new], first[is_new]
 
 
 def _row(length, positions, values):
-    """A list of ints, with the values at their positions and 0 elsewhere."""
+    """A list of integers with values at some positions and 0 elsewhere."""
     array = np.zeros(length, int)
     array[positions] = values
     return array.tolist()
 
 
 def case_of(word):
-    """The number of a word in `CASES`, 0 for one without case, such as Chinese or digits.
+    """The case of a word, its number in `CASES`; 0 for a word without case, such as Chinese or digits.
 
     >>> [case_of(word) for word in ("1998", "leeds", "Leeds", "NASA", "iPhone")]
     [0, 1, 2, 3, 4]

@@ -1,4 +1,4 @@
-"""What the spelling of a word says: its shape, its prefixes, its suffixes."""
+"""Features of the spelling of a word: its shape, prefixes and suffixes."""
 
 from kcrf.readers.vocabulary import fold_text
 
@@ -9,7 +9,7 @@ _LONGEST_RUN = 2  # of a shape
 
 
 def shape_of(word):
-    """The shape of a word: X for capitals, x for other letters, d for digits. Three or more in a row count as two.
+    """The shape of a word: X for capitals, x for other letters, d for digits. Runs are shortened to two.
 
     >>> [shape_of(word) for word in ("Leeds", "NASA", "McCoy", "1,998", "U.S.", "北京")]
     ['Xxx', 'XX', 'XxXxx', 'd,dd', 'X.X.', 'xx']
@@ -27,7 +27,7 @@ def _kind(character):
 
 
 def word_features(word):
-    """The features of a word, each a string of its own kind: its shape, its prefixes, its suffixes."""
+    """The features of a word as strings: its shape, prefixes and suffixes."""
     folded = fold_text(word)
     prefixes = [f"{folded[:length]}-" if len(folded) > length else "" for length in AFFIXES]
     suffixes = [f"-{folded[-length:]}" if len(folded) > length else "" for length in AFFIXES]

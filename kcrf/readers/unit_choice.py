@@ -1,4 +1,4 @@
-"""Chooses what carries the tags of entities: the words of a text, or its characters. Needs NumPy only."""
+"""Chooses the units of a named-entity recognizer: words or characters. Needs NumPy only."""
 
 from collections import Counter
 
@@ -7,21 +7,21 @@ from kcrf.readers.word_tokens import token_spans
 
 __all__ = ["choose_units", "entities_that_cut_tokens", "splits_of"]
 
-_WORDS_FROM = 2.0  # mean length, in characters, of the tokens that have letters
-_MOST_CUT = 0.1  # share of the entities that may begin or end inside a word
+_WORDS_FROM = 2.0  # minimum mean length, in characters, of tokens with letters
+_MOST_CUT = 0.1  # maximum fraction of the entities that begin or end inside a word
 _SAMPLE = 2000  # sentences
-_SPLITS_FROM = 0.001  # share of the entities that a character must set free, to cut words everywhere
+_SPLITS_FROM = 0.001  # fraction of the entities that need a split at a character, so that all texts are split there
 
 
 def choose_units(sentences):
-    """Whether entities are made of words or of characters.
+    """Chooses whether the units of entities are words or characters.
 
-    Words, where tokens have two characters or more on average, those of the file as well as those of `token_spans`, and
-    at most a tenth of the entities begin or end inside a token. So English goes by words; Chinese, Japanese and Thai,
-    which have no blanks between words, go by characters.
+    The units are words if tokens have at least two characters on average, both those of the file and those of
+    `token_spans`, and if at most a tenth of the entities begin or end inside a token. So the units are words for
+    English, and characters for Chinese, Japanese and Thai, which have no spaces between words.
 
     Args:
-        sentences: List of `kcrf.corpora.Sentence`; 2,000 of them are looked at.
+        sentences: List of `kcrf.corpora.Sentence`; at most 2,000 are used.
 
     Returns:
         "words" or "characters".
@@ -38,17 +38,18 @@ def choose_units(sentences):
 
 
 def _mean_length(sentences):
-    """The mean length of the tokens that have letters, 0 without any."""
+    """The mean length of the tokens with letters, or 0 if there are none."""
     tokens = [sentence.text[start:end] for sentence in sentences for start, end in _tokens(sentence)]
     lengths = [len(token) for token in tokens if any(map(str.isalpha, token))]
     return sum(lengths) / len(lengths) if lengths else 0
 
 
 def splits_of(sentences):
-    """The punctuation at which words are cut, so that the entities of a text that comes without tokens are whole words.
+    """Chooses the punctuation at which words are split, so that entities in texts without tokens are whole words.
 
-    That is each character, neither a letter nor a digit, after or before which entities begin or end inside a token,
-    as in "UN-led": if one in a thousand entities does so, the tokens of every text are cut there.
+    A character, neither a letter nor a digit, is chosen if at least one in a thousand entities begins or ends next to
+    it
+    inside a token, as in "UN-led".
 
     Args:
         sentences: List of `kcrf.corpora.Sentence`.

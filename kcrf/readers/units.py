@@ -1,4 +1,4 @@
-"""The units of a text, which carry its tags: characters, or the words of BERT's tokenizer."""
+"""Units and windows of texts. Units are what tags belong to: characters, or words."""
 
 from functools import cache
 from typing import NamedTuple
@@ -9,14 +9,14 @@ __all__ = ["Reading", "Window", "spans_of_units", "tags_of_units", "with_copies"
 
 
 class Window(NamedTuple):
-    """A stretch of a text as a model reads it.
+    """A part of a text, as the model reads it.
 
     Attributes:
-        inputs: A dict of rows of ints or of vectors of ints, all of one length.
-        positions: `(units,)`, where in the inputs each of its units is, ascending.
-        first: The number of its first unit, counted in the text.
-        keep: The numbers `(start, stop)` of the units whose tags are taken from this window; those before and after
-            them are context, and belong to its neighbors.
+        inputs: A dict of rows of integers, or of integer vectors, with the same length.
+        positions: `(units,)`, the position of each unit in the inputs, ascending.
+        first: The index of its first unit in the text.
+        keep: `(start, stop)`, the indices of the units whose tags this window decides. Its other units are context, and
+            neighboring windows decide their tags.
     """
 
     inputs: dict
@@ -26,21 +26,21 @@ class Window(NamedTuple):
 
     @property
     def length(self):
-        """How many positions its inputs have."""
+        """The number of positions of the inputs."""
         return len(next(iter(self.inputs.values())))
 
     def kept(self, rows):
-        """Of one row for each position of the window, those of the units in `keep`, an array."""
+        """Selects the rows of the units in `keep` from an array with a row for each position."""
         start, stop = self.keep
         return rows[self.positions[start - self.first : stop - self.first]]
 
 
 class Reading(NamedTuple):
-    """A text as a reader sees it.
+    """The units and windows of a text.
 
     Attributes:
-        units: `(units, 2)`, start and end of each unit in the text, half-open.
-        windows: The `Window`s. What they keep is consecutive and covers all units.
+        units: `(units, 2)`, the start and end of each unit in the text, half-open.
+        windows: List of `Window`s. The units that they keep are consecutive, and together all units.
     """
 
     units: np.ndarray
@@ -48,16 +48,16 @@ class Reading(NamedTuple):
 
 
 def tags_of_units(scheme, units, spans, unknown=()):
-    """One tag for each unit of a text.
+    """Converts spans to a tag for each unit of a text.
 
     Args:
         scheme: A `TagScheme`.
-        units: `(units, 2)`, start and end of each.
-        spans: As `scheme.encode` takes them, in characters. A span that contains no unit is left out.
-        unknown: `(start, end)` of text whose tags are not known, in characters, in order. Defaults to none.
+        units: `(units, 2)`, the start and end of each unit.
+        spans: Spans for `scheme.encode`, in characters. A span that contains no unit is omitted.
+        unknown: Sorted list of the `(start, end)` of text with unknown tags, in characters. Defaults to no such text.
 
     Returns:
-        A list of ints, -1 (unknown) where a span begins or ends inside a unit, and for all units that touch `unknown`.
+        A list of integers. A tag is -1 (unknown) if a span begins or ends inside the unit, or if `unknown` overlaps it.
 
     >>> from kcrf.tags import bmes
     >>> tags_of_units(bmes(), np.array([[0, 4], [4, 5], [5, 6]]), [(0, 2), (2, 5), (5, 6)])
@@ -80,16 +80,17 @@ def tags_of_units(scheme, units, spans, unknown=()):
 
 
 def spans_of_units(scheme, units, spans, length):
-    """Spans of units as spans of characters.
+    """Converts spans of units to spans of characters.
 
-    Words cover the text: characters between two units belong to the word before. An entity ends with its last unit. A
-    text without units is one word, of the class "?" where words have classes.
+    Words cover the text: characters between two units belong to the preceding word. An entity ends with its last unit.
+        A
+    text without units is one word, with the class "?" if words have classes.
 
     Args:
         scheme: A `TagScheme`.
         units: `(units, 2)`, start and end of each.
-        spans: As `scheme.decode` returns them, in units.
-        length: Characters of the text.
+        spans: The result of `scheme.decode`, in units.
+        length: The number of characters of the text.
 
     Returns:
         A list of `(start, end)` or `(start, end, label)`, in characters.
@@ -103,11 +104,11 @@ def spans_of_units(scheme, units, spans, length):
 
 
 def with_copies(items, copies=None):
-    """Each item, followed by its altered copies.
+    """A list with each item followed by its augmented copies.
 
     Args:
         items: A list.
-        copies: For each item a list of its copies. Defaults to None: there are none.
+        copies: For each item a list of its copies. Defaults to None: no copies.
 
     >>> with_copies(["a", "b"], [["A"], []])
     ['a', 'A', 'b']

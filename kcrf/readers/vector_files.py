@@ -1,4 +1,4 @@
-"""Reads files with vectors of words, as word2vec, GloVe and fastText write them. Needs NumPy only, fastText gensim."""
+"""Reads word vectors from files of word2vec, GloVe and fastText. Needs NumPy; binary fastText needs gensim."""
 
 import gzip
 import os
@@ -13,7 +13,7 @@ import numpy as np
 __all__ = ["read_vectors"]
 
 _CHUNK = 1 << 20  # bytes of a binary file that are read at once
-_FASTTEXT = 793712314  # the number that a binary file of fastText begins with, an int32
+_FASTTEXT = 793712314  # the first number of a binary file of fastText, an int32
 
 
 def read_vectors(path, wanted=frozenset(), max_words=None):
@@ -68,7 +68,7 @@ def _vectors_in(path):
 
 
 def _is_binary(file, start):
-    """Whether what follows the first line of a file are bytes, of which hardly any read as numbers."""
+    """Whether the bytes after the first line of a file are binary: hardly any of them can be read as numbers."""
     values = file.readline(_CHUNK).split()[1:]
     file.seek(start)
     return sum(_is_number(value) for value in values) * 2 < len(values) or not values
@@ -83,7 +83,7 @@ def _is_number(text):
 
 
 def _of_text(path, file, words, width):
-    """One word and its numbers per line; in GloVe's files a few words have blanks in them, and more columns."""
+    """Reads a word and its numbers per line. In GloVe's files, a few words contain spaces."""
     skipped, number = int(words is not None), 0
     for number, line in enumerate(file, skipped + 1):
         line = line.rstrip(b"\r\n ")
@@ -117,7 +117,7 @@ def _bad_line(path, number, line, width):
 
 
 def _of_binary(path, file, words, width):
-    """A word, a blank, and the numbers as little-endian floats of four bytes; then perhaps a line end."""
+    """Reads words, each followed by a space, its numbers as little-endian float32, and optionally a line end."""
     size, buffer, start = 4 * width, b"", 0
     for number in range(1, words + 1):
         while (end := buffer.find(b" ", start)) < 0 or len(buffer) - end <= size:

@@ -1,4 +1,4 @@
-"""Vectors of words, made elsewhere, as an input of a model: which words stand at a unit of a text. Needs NumPy only."""
+"""Pretrained word vectors as an input of a model: finds the words at each unit of a text. Needs NumPy only."""
 
 import numpy as np
 
@@ -7,31 +7,32 @@ from kcrf.readers.word_tokens import token_spans
 
 __all__ = ["WordVectors"]
 
-_LONGEST = 5  # units of a word, where units are characters
-_TOKENS_FROM = 2.0  # mean length of units, in characters, from which units are taken for tokens
-_MIDDLES = {3: 9, 4: 10, 5: 12}  # by the length of a word, the first place of those that it passes through
+_LONGEST = 5  # units of a word, if units are characters
+_TOKENS_FROM = 2.0  # minimum mean length of units, in characters, for units to be tokens
+_MIDDLES = {3: 9, 4: 10, 5: 12}  # by the length of a word, the first place of a word around a unit
 
 
 class WordVectors:
-    """The vectors of some words, and which of the words stand around the units of a text.
+    """Word vectors, and the words around each unit of a text.
 
-    Where units are tokens, as in English, a unit has one place: itself. Where they are characters, it has 15, after
+    If units are tokens, as in English, a unit has one place: itself. If units are characters, a unit has 15 places,
+        after
     SoftLexicon (Ma et al. 2020, https://arxiv.org/abs/1908.05969): one for the character itself, four for the words of
-    2 to 5 characters that begin at it, four for those that end at it, and six for those that it is in the middle of.
-    A model takes the mean of each of these four groups. Of a word between blanks, as in English, each character has
-    the vector of the whole word in its first place; parts of it are no words.
+    2 to 5 characters that begin at the character, four for words that end at it, and six for words around it. A model
+    computes the mean of each of these four groups. For a word between spaces, as in English, the first place of each
+    character has the vector of the whole word; parts of the word are not looked up.
 
-    A word is looked up as it is written, then in lower case.
+    A word is looked up as written, then in lower case.
 
     Args:
-        words: List of different strings.
+        words: List of distinct strings.
         vectors: `(words, features)`, floats.
-        longest: The most units of a word, 1 or 5. Defaults to 5.
+        longest: The maximum number of units of a word, 1 or 5. Defaults to 5.
 
     Attributes:
-        table: `(1 + words, features)`, float32; row 0, for no word, is zeros.
-        places: How many rows `encode` has for a unit, 1 or 15.
-        groups: A list of slices of these places.
+        table: `(1 + words, features)`, float32. Row 0 means no word and is zero.
+        places: The number of rows that `encode` returns for a unit, 1 or 15.
+        groups: A list of slices of the places.
 
     >>> vectors = WordVectors(["北京", "北京人"], np.ones((2, 4)))
     >>> [np.flatnonzero(row).tolist() for row in vectors.encode("北京人", [(0, 1), (1, 2), (2, 3)])]
@@ -54,7 +55,7 @@ class WordVectors:
         Args:
             path: As for `kcrf.readers.vector_files.read_vectors`.
             texts: List of strings.
-            units: For each text an integer array `(units, 2)`, start and end of each unit.
+            units: For each text an integer array `(units, 2)`, the start and end of each unit.
             max_words: Keep the vectors of the first N words of the file (the most frequent ones), too.
 
         Raises:
@@ -79,10 +80,10 @@ class WordVectors:
 
         Args:
             text: A string.
-            units: `(units, 2)`, start and end of each in the text, half-open.
+            units: `(units, 2)`, the start and end of each unit in the text, half-open.
 
         Returns:
-            `(units, places)` int32, 0 where there is no word.
+            `(units, places)` int32, 0 for no word.
         """
         rows = np.zeros((len(units), self.places), "int32")
         starts, ends = np.array(units, int).reshape(-1, 2).T  # (units,) each
@@ -103,7 +104,7 @@ class WordVectors:
         return rows
 
     def _row(self, string):
-        """The row of a word, 0 if it has none."""
+        """The row of a word, or 0 if it has no vector."""
         return self._rows.get(string) or self._rows.get(string.lower()) or 0
 
     def coverage(self, texts, units):
@@ -112,13 +113,13 @@ class WordVectors:
         return float(np.concatenate(has_vector).mean())
 
     def arrays(self):
-        """A dict of arrays, for a file, from which `from_arrays` makes the same."""
+        """A dict of arrays, for a file, from which `from_arrays` creates the same object."""
         words = "\n".join(self.words).encode("utf-8", "surrogatepass")
         return {"words": np.frombuffer(words, np.uint8), "vectors": self.table[1:], "longest": np.array(self.longest)}
 
     @classmethod
     def from_arrays(cls, arrays):
-        """What `arrays` described."""
+        """Creates the object from the result of `arrays`."""
         words = arrays["words"].tobytes().decode("utf-8", "surrogatepass").split("\n")
         if len(words) != len(arrays["vectors"]):
             raise ValueError(f"{len(arrays['vectors'])} vectors of {len(words)} words")
@@ -126,7 +127,7 @@ class WordVectors:
 
 
 def _long_tokens(text, longest):
-    """Start and end of the words between blanks, of two characters or more, where units are characters."""
+    """The start and end of words between spaces with at least two characters, if units are characters."""
     spans = token_spans(text).tolist() if longest > 1 else []
     return [(start, end) for start, end in spans if end - start > 1]
 
@@ -134,7 +135,7 @@ def _long_tokens(text, longest):
 def _strings(text, units, longest, tokens):
     """Yields `(number of the first unit, units, string)` of all runs of up to `longest` units without gaps.
 
-    Runs that are one of the tokens, `_long_tokens`, or cut one, are left out.
+    Runs that are a token of `_long_tokens`, or cut one, are omitted.
     """
     starts, ends = np.array(units, int).reshape(-1, 2).T  # (units,) each
     runs = np.cumsum(np.append(0, starts[1:] != ends[:-1])).tolist()  # (units,): the number of its run

@@ -1,4 +1,4 @@
-"""The numbers of characters and of pairs of neighbors."""
+"""The vocabulary of characters and bigrams."""
 
 import unicodedata
 from collections import Counter
@@ -12,7 +12,7 @@ _UNKNOWN = 1
 
 @cache
 def fold(character):
-    """A character without what the vocabulary ignores: compatibility forms and case are folded, all digits are 0.
+    """Normalizes a character for the vocabulary: folds compatibility forms and case, and replaces digits by 0.
 
     >>> fold("Ａ"), fold("７"), fold("国")
     ('a', '0', '国')
@@ -23,16 +23,16 @@ def fold(character):
 
 
 def fold_text(text):
-    """A text with each of its characters folded; it keeps its length."""
+    """Folds each character of a text. The length does not change."""
     return "".join(map(fold, text))
 
 
 class Vocabulary:
-    """The numbers of characters and of pairs of neighbors. 0 is padding, 1 is for all that are not listed.
+    """Numbers characters and bigrams. 0 is padding, 1 is an unknown character or bigram.
 
     Args:
         characters: List of folded characters.
-        bigrams: List of pairs of them. The last character of a text forms a pair with a blank.
+        bigrams: List of pairs of folded characters. The last character of a text forms a pair with a space.
 
     >>> vocabulary = Vocabulary.of(["天天", "天大"], min_bigrams=1)
     >>> vocabulary.characters, vocabulary.bigrams
@@ -48,7 +48,7 @@ class Vocabulary:
 
     @classmethod
     def of(cls, texts, min_characters=1, min_bigrams=2):
-        """The vocabulary of some texts: what occurs often enough, most frequent first."""
+        """The vocabulary of some texts: all characters and bigrams with a minimum count, most frequent first."""
         characters, bigrams = Counter(), Counter()
         for text in texts:
             folded = [fold(c) for c in text]
@@ -61,11 +61,11 @@ class Vocabulary:
 
     @property
     def sizes(self):
-        """How many numbers there are for characters, and how many for bigrams."""
+        """The sizes of the vocabularies of characters and of bigrams."""
         return len(self.characters) + 2, len(self.bigrams) + 2
 
     def encode(self, text):
-        """The numbers of the characters and of the bigrams of a text: two lists, as long as the text."""
+        """The numbers of the characters and of the bigrams of a text: two lists of the length of the text."""
         folded = [fold(c) for c in text]
         return (
             [self._characters.get(c, _UNKNOWN) for c in folded],
@@ -74,5 +74,5 @@ class Vocabulary:
 
 
 def _pairs(folded):
-    """Each character with the next one, the last one with a blank."""
+    """Each character with the next one; the last character with a space."""
     return [a + b for a, b in pairwise([*folded, " "])]

@@ -1,4 +1,4 @@
-"""Texts, and pairs of texts, that are read as a whole: in one window, without units to tag."""
+"""Reads whole texts, and pairs of texts, in one window without units to tag."""
 
 import numpy as np
 
@@ -10,12 +10,12 @@ SEPARATOR = "\n"  # between the characters of two texts
 
 
 def whole_reading(inputs):
-    """The `Reading` of a text in one window with these inputs, a dict of rows of ints."""
+    """The `Reading` of a text in one window with the given inputs, a dict of rows of integers."""
     return Reading(np.zeros((0, 2), np.int64), [Window(inputs, np.zeros(0, np.int64), 0, (0, 0))])
 
 
 def cut_pair(first, second, room):
-    """Two sequences, cut at their ends so that they have at most `room` items together. The longer one is cut first.
+    """Truncates two sequences at their ends to at most `room` items in total. The longer sequence is truncated first.
 
     >>> cut_pair("abcdef", "xy", 5), cut_pair("abcdef", "uvwxyz", 6)
     (('abc', 'xy'), ('abc', 'uvw'))

@@ -1,4 +1,4 @@
-"""Cuts texts of any length into windows that a model reads."""
+"""Splits texts of any length into windows for a model."""
 
 import re
 
@@ -11,17 +11,18 @@ _FULL_STOP = re.compile(r"\.(?=\s)")
 
 
 def windows(text, limit=BUCKETS[-1], overlap=16):
-    """Cuts a text into windows of at most `limit` characters: at sentence ends, else at pauses, else overlapping.
+    """Splits a text into windows of at most `limit` characters: at sentence ends, else at pauses, else with overlap.
 
     Args:
-        text: A string, or a list of characters; for a tokenizer's pieces, the last character of each.
-        limit: The most characters of a window, more than twice `overlap`. Defaults to 128.
-        overlap: How many characters two windows share where the text has neither a sentence end nor a pause. Each
-            then decides about the half of them that is farther from its edge. Defaults to 16.
+        text: A string, or a list of characters. For WordPieces, the last character of each piece.
+        limit: The maximum number of characters of a window, more than twice `overlap`. Defaults to 128.
+        overlap: The number of characters that two windows share if the text has neither a sentence end nor a pause.
+            Each
+            window decides the tags of the half that is farther from its edge. Defaults to 16.
 
     Returns:
-        A list of `(start, end, keep_start, keep_end)`: the window is `text[start:end]`, and of its tags those for
-        `text[keep_start:keep_end]` count. The kept parts follow each other and cover the text.
+        A list of `(start, end, keep_start, keep_end)`: the window is `text[start:end]`, and it decides the tags of
+        `text[keep_start:keep_end]`. The kept parts are consecutive and cover the text.
 
     >>> windows("雨停了。天晴了。", limit=5, overlap=1)
     [(0, 4, 0, 4), (4, 8, 4, 8)]
@@ -38,7 +39,7 @@ def windows(text, limit=BUCKETS[-1], overlap=16):
 
 
 def with_stops(text):
-    """The text with each full stop before white space replaced by 。, which `windows` takes for a sentence end.
+    """Replaces each full stop before white space by 。, which is a sentence end for `windows`.
 
     A full stop without white space after it may be a decimal point.
 

@@ -1,4 +1,4 @@
-"""Cuts text into words and punctuation, as English corpora in CoNLL columns have them. Needs NumPy only."""
+"""Splits text into words and punctuation like English CoNLL corpora. Needs NumPy only."""
 
 import re
 
@@ -6,7 +6,7 @@ import numpy as np
 
 __all__ = ["split_tokens", "token_spans"]
 
-# Chinese, Japanese, Thai, Lao, Burmese, Khmer: written without blanks, so that each character is a token.
+# Chinese, Japanese, Thai, Lao, Burmese, Khmer: written without spaces, so each character is a token.
 _WITHOUT_BLANKS = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u3000\u3003-\u3007\u3021-\u30ff\u3105-\u312f\u31f0-\u9fff\uf900-\ufaff\uff66-\uff9f"
     "\U00020000-\U0003ffff"
@@ -37,14 +37,14 @@ _TOKEN = re.compile(
 
 
 def token_spans(text, splits=""):
-    """Where the tokens of a text are. They cover all of it but the white space.
+    """Splits a text into tokens, which cover the text except for white space.
 
     Args:
         text: A string.
-        splits: Characters that always are a token of their own, also inside a word. Defaults to none.
+        splits: Characters that are always a token of their own, even inside a word. Defaults to no characters.
 
     Returns:
-        An int array `(tokens, 2)`: start and end of each, half-open.
+        An integer array `(tokens, 2)`: the start and end of each token, half-open.
 
     >>> text = "Germany's U.N. team didn't pay $1,000 (O'Brien)."
     >>> [text[start:end] for start, end in token_spans(text)]
@@ -55,7 +55,7 @@ def token_spans(text, splits=""):
 
 
 def split_tokens(text, spans, splits):
-    """Tokens cut before and after each of some characters.
+    """Splits tokens before and after each of some characters.
 
     Args:
         text: A string.

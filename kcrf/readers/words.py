@@ -1,4 +1,4 @@
-"""Reads a text word by word, for models of entities that are trained from scratch. Needs NumPy only."""
+"""Reads a text word by word, for named-entity recognizers and token taggers trained from scratch. Needs NumPy only."""
 
 from collections import Counter
 from typing import Any, Self
@@ -15,14 +15,14 @@ from kcrf.readers.word_tokens import token_spans
 
 __all__ = ["SPELLING", "WordReader", "WordVocabulary"]
 
-SPELLING = 16  # characters of a word that the model reads: of a longer one the first and the last
+SPELLING = 16  # characters of a word that the model reads: the first and the last ones of a longer word
 _UNKNOWN = 1
 
 
 class WordVocabulary:
-    """The numbers of words, characters, and features of words. 0 is padding, 1 is for all that are not listed.
+    """Numbers words, characters, and features of words. 0 is padding, 1 is an unknown word, character or feature.
 
-    Words are folded: their case is in the shape and in the characters, which are as in the text, except digits.
+    Words are folded. Their case is in the features, and in the characters, which are unchanged except for digits.
 
     Args:
         words: List of folded words.
@@ -34,7 +34,7 @@ class WordVocabulary:
     (['leeds'], [2, 1])
     """
 
-    width = 1 + 2 * len(AFFIXES)  # how many features a word has
+    width = 1 + 2 * len(AFFIXES)  # the number of features of a word
 
     def __init__(self, words, characters, features):
         self.words, self.characters, self.features = list(words), list(characters), list(features)
@@ -43,9 +43,9 @@ class WordVocabulary:
 
     @classmethod
     def of(cls, words, min_words=2, min_characters=2, min_features=3):
-        """The vocabulary of the words of a text: what occurs often enough, most frequent first.
+        """The vocabulary of the words of a text: all entries with a minimum count, most frequent first.
 
-        Words of the text below `min_words` are unknown, so that a model learns how to read unknown words.
+        Words with counts below `min_words` are unknown, so that a model learns to use unknown words.
         """
         counts, characters, features = Counter(words), Counter(), Counter()
         folded = Counter()
@@ -60,7 +60,7 @@ class WordVocabulary:
 
     @property
     def sizes(self):
-        """How many numbers there are for words, for characters and for features."""
+        """The sizes of the vocabularies of words, characters and features."""
         return len(self.words) + 2, len(self.characters) + 2, len(self.features) + 2
 
     def encode(self, words):
@@ -71,7 +71,7 @@ class WordVocabulary:
 
         Returns:
             A dict of int32 arrays: "tokens" `(words,)`, "spelling" `(words, SPELLING)`, padded with 0 on the right, and
-            "features" `(words, width)`, 0 where a word is too short for a prefix or suffix.
+            "features" `(words, width)`, 0 if the word is too short for a prefix or suffix.
         """
         spelling = np.zeros((len(words), SPELLING), "int32")
         features = np.zeros((len(words), self.width), "int32")
@@ -92,11 +92,11 @@ def _frequent(counts, least):
 
 
 class WordReader:
-    """Every word is a unit, with three inputs: its number, its characters, and its shape, prefixes and suffixes.
+    """Reads texts whose units are words, with three inputs: words, characters, and features of the spelling.
 
     Args:
-        vocabulary: A `WordVocabulary`, or None for a linear model, which reads n-grams alone.
-        splits: Characters at which `token_spans` cuts, where a text comes without tokens. Defaults to none.
+        vocabulary: A `WordVocabulary`, or None for a linear model, which reads only n-grams.
+        splits: The `splits` of `token_spans`, for texts without tokens. Defaults to no characters.
         ngrams: `kcrf.readers.WordNGrams` for the input "ngrams". Defaults to None: no such input.
         vectors: `kcrf.readers.WordVectors` for the input "vectors". Defaults to None: no such input.
 
@@ -113,8 +113,9 @@ class WordReader:
 
         Args:
             texts: List of strings.
-            tokens: For each text a list of the `(start, end)` of its tokens, in characters; an empty one is for a text
-                that is to be cut into tokens here. Defaults to None: all are.
+            tokens: For each text a list of the `(start, end)` of its tokens, in characters. A text with an empty list
+                is
+                split by `token_spans`. Defaults to None: all texts are.
         """
         units = [self.units_of(*pair) for pair in zip(texts, tokens or [()] * len(texts), strict=True)]
         numbers = {}  # of the different words
@@ -138,12 +139,12 @@ class WordReader:
         return _units_of(text, tokens, self.splits)
 
     def read_training(self, sentences, copies=None):
-        """A list with the `Reading` of each `Sentence` of the training part, followed by those of its copies."""
+        """The `Reading` of each `Sentence` of the training set, followed by those of its augmented copies."""
         sentences = with_copies(sentences, copies)
         return self.read([sentence.text for sentence in sentences], [sentence.tokens for sentence in sentences])
 
     def read_texts(self, texts, max_length):
-        """Not there: whole texts are read character by character."""
+        """Not supported: whole texts are read character by character."""
         raise NotImplementedError("texts that are classified are read by a CharacterReader or a PieceReader")
 
     def with_vectors(self, vectors):
@@ -151,7 +152,7 @@ class WordReader:
         return WordReader(self.vocabulary, self.splits, self.ngrams, vectors)
 
     def get_config(self):
-        """A dict of plain values from which `from_config` makes the same reader."""
+        """A dict of plain values from which `from_config` creates the same reader."""
         config, vocabulary = {"splits": self.splits}, self.vocabulary
         if vocabulary is not None:
             config = {
@@ -164,7 +165,7 @@ class WordReader:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
-        """The reader that `get_config` described."""
+        """Creates a reader from the result of `get_config`."""
         ngrams = WordNGrams.from_config(config["ngrams"]) if "ngrams" in config else None
         lists = [config.get(name) for name in ("tokens", "characters", "features")]
         splits = config.get("splits", "")
@@ -178,7 +179,7 @@ class WordReader:
 
     @classmethod
     def of(cls, sentences):
-        """The reader for a training part, a list of `kcrf.corpora.Sentence`."""
+        """Creates a reader for a training set, a list of `kcrf.corpora.Sentence`."""
         splits = splits_of(sentences)
         words = (
             sentence.text[start:end]
