@@ -1,4 +1,4 @@
-"""Uses trained models: word segmentation, named entities and text classification, with probabilities."""
+"""Uses trained models: word segmentation, named entities, token tagging, text classification, with probabilities."""
 
 from kcrf.deprecated import moved_names
 from kcrf.taggers.classifier import Classification, TextClassifier

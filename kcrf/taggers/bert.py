@@ -1,4 +1,4 @@
-"""The BERT of a run, with or without its pretrained weights."""
+"""Builds the BERT of a run, with or without its pretrained weights."""
 
 from typing import NamedTuple
 
@@ -27,18 +27,18 @@ class Bert(NamedTuple):
 
     @property
     def mask(self):
-        """Which positions are not padding, `(batch, time)` bool: all pieces, also those without a tag."""
+        """Whether a position is not padding, `(batch, time)` bool: True for all pieces, even without a tag."""
         return ops.not_equal(self.inputs["Input-Token"], 0)
 
 
 def build_bert(model, reader, checkpoint, with_pool=False):
-    """The BERT that a run is built on.
+    """Builds the BERT of a run.
 
     Args:
         model: A `kcrf.runs.ModelConfig`, with a `bert`.
         reader: The `PieceReader` with its configuration.
-        checkpoint: Whatever `build_transformer_model` loads, or None to load nothing.
-        with_pool: Whether it has its pooler. Defaults to False.
+        checkpoint: A checkpoint for `build_transformer_model`, or None for new weights.
+        with_pool: Whether the BERT has its pooler. Defaults to False.
 
     Returns:
         A `Bert`.
@@ -63,11 +63,13 @@ def build_bert(model, reader, checkpoint, with_pool=False):
 
 
 def _with_vectors(bert, vectors):
-    """The embeddings of a BERT, `(batch, time, features)`, with vectors of words added.
+    """Adds word vectors to the embeddings of a BERT, `(batch, time, features)`.
 
-    Embeddings of another size than the pretrained ones would not fit its layers. So the vectors go through a matrix,
-    which is 0 at first: training starts from what the BERT was pretrained to do. This is what concatenating both and
-    projecting them to the BERT's size would do, with a matrix that starts as the identity on the embeddings.
+    The word vectors are projected to the size of the BERT by a matrix that is initialized with zeros, so training
+    starts
+    from the pretrained BERT. This equals a projection of the concatenated embeddings and word vectors that is
+    initialized
+    with the identity on the embeddings.
     """
     projection = keras.layers.Dense(
         bert.hidden_size, use_bias=False, kernel_initializer="zeros", name="Vectors-Projection"
@@ -76,7 +78,7 @@ def _with_vectors(bert, vectors):
 
 
 def combine_states(states, model):
-    """The hidden vectors of a BERT, `(batch, time, features)`: of its last layer, or of `read_layers` combined."""
+    """The hidden vectors of a BERT, `(batch, time, features)`: of its last layer, or combined from `read_layers`."""
     if model.read_layers == "last":
         return states[-1]
     chosen = [states[number] for number in layer_numbers(model.read_layers, len(states))]
@@ -84,7 +86,7 @@ def combine_states(states, model):
 
 
 def layer_numbers(read_layers, count):
-    """The numbers of the layers that are read, for "last" too, from 0 for the lowest."""
+    """The numbers of the layers to read, from 0 for the lowest."""
     if read_layers == "all":
         return list(range(count))
     numbers = [-1] if read_layers == "last" else list(map(int, read_layers.split(",")))

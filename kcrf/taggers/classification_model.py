@@ -1,4 +1,4 @@
-"""The network of a text classifier, from the inputs that a reader makes to one score for each label."""
+"""Builds the network of a text classifier: from the inputs of a reader to a score for each label."""
 
 from kcrf.backend import keras, ops
 from kcrf.layers.dense import TruncatedNormal
@@ -10,21 +10,21 @@ from kcrf.taggers.vectors import embed_vectors
 
 __all__ = ["build_classifier"]
 
-_FILTERS = 128  # of the convolutions over layers
+_FILTERS = 128  # of the convolution over layers
 
 
 def build_classifier(model, labels, reader, checkpoint=None):
-    """The model of a text classifier.
+    """Builds the model of a text classifier.
 
     Args:
         model: A `kcrf.runs.ModelConfig`, with a `pool`.
         labels: The labels; none for regression.
-        reader: The `CharacterReader` or `PieceReader` that makes the inputs.
-        checkpoint: The checkpoint of the BERT, or None, the default, to load nothing.
+        reader: The `CharacterReader` or `PieceReader` of the inputs.
+        checkpoint: The checkpoint of the BERT. Defaults to None: new weights.
 
     Returns:
-        A `keras.Model`. Its inputs are a dict of ints `(batch, time)`; its output are scores before the softmax
-        `(batch, labels)`, for regression `(batch, 1)`.
+        A `keras.Model`. Its inputs are a dict of integers `(batch, time)`. Its outputs are scores before the softmax,
+        `(batch, labels)`, or numbers `(batch, 1)` for regression.
     """
     if model.bert is None:
         inputs, hidden = from_scratch(model, reader)
@@ -57,7 +57,7 @@ def _on_top_of_bert(model, reader, checkpoint):
 
 
 def _pooled(name, hidden, mask):
-    """The first vector of each text, or the mean or maximum of its vectors: 0 for a text without any.
+    """Pools the vectors of each text: the first vector, the mean or the maximum. An empty text has zeros.
 
     Args:
         name: "first", "mean" or "max".
@@ -74,9 +74,9 @@ def _pooled(name, hidden, mask):
 
 
 def _convolved(states):
-    """The maxima of convolutions over the first token of three layers, from the lowest to the top: `(batch, filters)`.
+    """A convolution over the first token of three consecutive layers, and its maximum over layers: `(batch, filters)`.
 
-    After Mozafari et al. 2020, https://arxiv.org/abs/2008.06460.
+    Source: Mozafari et al. 2020, https://arxiv.org/abs/2008.06460.
     """
     layers = ops.stack([FirstToken(name=f"First-{i}")(state) for i, state in enumerate(states)], axis=1)
     convolved = keras.layers.Conv1D(_FILTERS, 3, padding="same", activation="relu", name="Pool-Convolution")(layers)

@@ -1,6 +1,6 @@
 """Classifies texts with a trained model: a label with the probability of every label, or a number.
 
-Needs no Keras but to load a run folder.
+Loading a run folder needs Keras; using an exported file does not.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Set
@@ -23,10 +23,10 @@ __all__ = ["Classification", "Classifier", "TextClassifier", "load_classifier"]
 
 @dataclass(frozen=True)
 class Classification:
-    """What was found for a text.
+    """The prediction for a text.
 
     Attributes:
-        label: The most probable label; for regression a number.
+        label: The most probable label, a string; for regression a number.
         probability: Its probability. None for regression.
         probabilities: A dict with the probability of every label, in the order of the labels. Empty for regression.
     """
@@ -37,10 +37,10 @@ class Classification:
 
 
 class Classifier:
-    """A model with its reader and its labels: from texts to labels or numbers.
+    """Predicts labels or numbers with a network, a reader and labels.
 
     Args:
-        network: A `kcrf.taggers.keras_networks.KerasClassificationNetwork`, or what has its methods.
+        network: A `kcrf.taggers.network.ClassificationNetwork`.
         reader: The `CharacterReader` or `PieceReader` of its inputs.
         data: The `kcrf.runs.DataConfig` of the run, with the labels.
         facts: Its `kcrf.runs.DataFacts`: whether texts are pairs, and for regression mean and deviation.
@@ -49,7 +49,7 @@ class Classifier:
     Attributes:
         labels: The labels, a tuple; empty for regression.
         pairs: Whether it classifies pairs of texts.
-        crf, advice: None, for there are no transitions.
+        crf, advice: None: a classifier has no transitions.
     """
 
     crf = advice = None
@@ -60,7 +60,7 @@ class Classifier:
         self._mean, self._deviation = facts.mean, facts.deviation
 
     def with_advice(self, advice):
-        """The same classifier: there is no advice."""
+        """Returns the same classifier: there is no advice."""
         return self
 
     @property
@@ -73,7 +73,7 @@ class Classifier:
 
         Args:
             texts: List of `(text, text_b)`; `text_b` is None for a single text.
-            batch_size: Texts in a batch. Defaults to 64.
+            batch_size: The number of texts per batch. Defaults to 64.
             on_batch: Called after each batch with the number of its texts. Defaults to None.
         """
         scores = self._scores(texts, batch_size, on_batch)
@@ -113,11 +113,11 @@ class Classifier:
         return scores
 
     def scores(self, examples):
-        """The scores of what this classifier finds for `kcrf.corpora.Example`s, a dict."""
+        """The scores of the predictions for `kcrf.corpora.Example`s, a dict."""
         return self.score(examples, self.classify([example.texts for example in examples]))
 
     def score(self, examples, classifications):
-        """As `scores`, for `Classification`s that were found before."""
+        """As `scores`, for `Classification`s that have been predicted before."""
         gold, predicted = (
             [example.label for example in examples],
             [classification.label for classification in classifications],
@@ -133,7 +133,7 @@ def _softmax(scores):
 
 
 def load_classifier(path):
-    """The `Classifier` of a run folder or of an exported file, ready to use.
+    """Loads the classifier of a run folder or of an exported file.
 
     Raises:
         FileNotFoundError: There is no run folder or file, or a file is missing.

@@ -1,4 +1,4 @@
-"""Spans and their posterior probabilities, from the windows of texts. Spans are in units here."""
+"""Posterior probabilities of spans, from the windows of texts. In this file, spans are in units."""
 
 from bisect import bisect_left
 from operator import itemgetter
@@ -17,10 +17,10 @@ def span_confidences(network, spans, batches):
     Args:
         network: The network of a `Tagger`.
         spans: For each text a sorted list of `(start, end)` or `(start, end, label)`.
-        batches: Pairs of a list of `(number of the text, Window)` and the scores that the network gave them.
+        batches: Pairs of a list of `(number of the text, Window)` and the scores of the network.
 
     Returns:
-        For each text a list of floats, 1 for a span that begins in no window.
+        For each text a list of floats; 1 for a span that begins in no window.
     """
     probabilities = [[1.0] * len(spans_inside) for spans_inside in spans]
     for windows, scores in batches:
@@ -33,7 +33,7 @@ def span_confidences(network, spans, batches):
 
 
 def word_confidences(network, words, batches):
-    """The posterior probabilities of words whose classes do not matter: for each word, the sum over all classes.
+    """The posterior probabilities of words whatever their classes: for each word, the sum over all classes.
 
     Args:
         network, batches: As for `span_confidences`.
@@ -58,7 +58,7 @@ def _spans_in_window(window, spans):
 
 
 def possible_spans(scheme, likely):
-    """The entities whose tags are all likely. The probability of an entity is at most the smallest one of its tags.
+    """The entities whose tags are all likely. The probability of an entity is at most that of its least likely tag.
 
     Args:
         scheme: A `TagScheme` with types.

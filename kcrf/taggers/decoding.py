@@ -341,7 +341,7 @@ class Tagger(Generic[Network]):
             on_batch(sum(_characters(texts[number], readings[number], window) for number, window in windows))
 
     def _allowed(self, windows: list[Any], constraints: Sequence[Any], shape: tuple[int, ...]) -> np.ndarray:
-        """An array to add to the emissions of a batch of this shape: -inf for tags that are not allowed, else 0."""
+        """An array to add to the emissions of a batch: -inf for forbidden tags, else 0."""
         allowed = np.zeros((*shape, len(self.scheme)), "float32")
         for scores, (number, window) in zip(allowed, windows):
             if constraints[number] is not None:
@@ -387,7 +387,7 @@ class Tagger(Generic[Network]):
 
 
 def _by_token(sentences: Sequence[Sentence], predicted: Sequence[Any]) -> tuple[list, list, list]:
-    """The tokens whose class is known, their gold classes and the predicted ones, lists for each sentence."""
+    """For each sentence, lists of the tokens with a known class, their gold classes and the predicted classes."""
     tokens = [[sentence.text[start:end] for start, end, _ in sentence.spans] for sentence in sentences]
     gold = [[label for *_, label in sentence.spans] for sentence in sentences]
     by_place = [{(start, end): label for start, end, label in spans} for spans in predicted]
@@ -402,7 +402,7 @@ def _words_with_classes(sentences: Sequence[Sentence], predicted: Sequence[Any])
 
 
 def _characters(text: str, reading: Reading, window: Any) -> int:
-    """How many characters a window decides about: those from its units to the next unit after them."""
+    """The number of characters whose tags a window decides: up to the next unit after its kept units."""
     start, stop = window.keep
     units = reading.units
     begin = units[start, 0] if start else 0

@@ -1,4 +1,4 @@
-"""The BERT of a finished run as a checkpoint from which another run starts."""
+"""Opens the fine-tuned BERT of a complete run as a checkpoint from which another run starts."""
 
 import tempfile
 from contextlib import contextmanager
@@ -16,17 +16,17 @@ __all__ = ["open_bert", "reader_of"]
 
 
 def is_run(path):
-    """Whether a folder is that of a run, not of a BERT."""
+    """Whether a folder is a run folder, and not the folder of a BERT."""
     config = Path(path) / "config.json"
     return config.is_file() and isinstance(read_json(config).get("settings"), dict)
 
 
 def reader_of(bert, layers=None, lower_case=None, word_case=False):
-    """The `PieceReader` for a BERT, as `PieceReader.of_bert`, whose folder may also be that of a run.
+    """Creates the `PieceReader` of a BERT, as `PieceReader.of_bert`. The folder may also be a run folder.
 
     Raises:
-        FileNotFoundError: A file is not there.
-        ValueError: The run has no BERT, or fewer layers than that; or as for `PieceReader.of_bert`.
+        FileNotFoundError: A file is missing.
+        ValueError: The run has no BERT, or its BERT has too few layers; or as for `PieceReader.of_bert`.
     """
     if not is_run(bert):
         return PieceReader.of_bert(bert, layers, lower_case, word_case)
@@ -43,7 +43,7 @@ def reader_of(bert, layers=None, lower_case=None, word_case=False):
 
 @contextmanager
 def open_bert(bert):
-    """A context with a BERT's checkpoint; that of a run is its BERT, without the run's head.
+    """A context with the checkpoint of a BERT. For a run, this is its fine-tuned BERT without the head of the run.
 
     Args:
         bert: A folder with a BERT, a run folder, or None.
@@ -55,5 +55,5 @@ def open_bert(bert):
     with tempfile.TemporaryDirectory() as folder:
         save_pretrained(network.model, folder)
         checkpoint = open_checkpoint(folder)
-        checkpoint.path = bert  # what the load report names
+        checkpoint.path = bert  # the name in the load report
         yield checkpoint

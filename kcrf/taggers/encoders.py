@@ -1,6 +1,6 @@
-"""Embeddings of characters, and the encoders that turn them into one hidden vector for each character.
+"""Embeddings of characters, and encoders that compute a hidden vector for each character.
 
-The vectors of a sentence do not depend on how it is padded.
+The vectors of a sentence do not depend on padding.
 """
 
 from kcrf.backend import keras, ops
@@ -13,15 +13,16 @@ _WORD_WIDTH = 8
 
 
 def encode(name, vectors, mask, width, depth, dropout):
-    """The hidden vectors of an encoder.
+    """Computes the hidden vectors of an encoder.
 
     Args:
         name: One of `ENCODERS`: "cnn", "bilstm" or "transformer".
         vectors: `(batch, time, features)`, symbolic.
         mask: `(batch, time)` bool, symbolic.
-        width: Size of a hidden vector, even for the bilstm, a multiple of 64 or below 64 for the transformer.
-        depth: Number of layers.
-        dropout: Share of the values that are dropped between layers.
+        width: The size of a hidden vector. Must be even for "bilstm", and a multiple of 64 or below 64 for
+            "transformer".
+        depth: The number of layers.
+        dropout: The fraction of the values that are dropped between layers.
 
     Returns:
         `(batch, time, width)`, symbolic.
@@ -32,16 +33,17 @@ def encode(name, vectors, mask, width, depth, dropout):
 
 
 def embed(characters, bigrams, sizes, widths, bigram_dropout):
-    """Embeddings of each character and of the pair it forms with the next: `(batch, time, sum of widths)`.
+    """Embeddings of each character and each bigram, concatenated: `(batch, time, sum of widths)`.
 
-    In training, a share `bigram_dropout` of the pairs is replaced by zeros: the model would overfit to the pairs of the
-    training text, and new text has many others.
+    In training, a fraction `bigram_dropout` of the bigrams is replaced by zeros, so that the model does not overfit to
+    the
+    bigrams of the training set.
 
     Args:
         characters, bigrams: `(batch, time)`, symbolic ints.
-        sizes: How many numbers there are for characters and for pairs.
-        widths: The sizes of their vectors.
-        bigram_dropout: Share of the pairs.
+        sizes: The sizes of the vocabularies of characters and bigrams.
+        widths: The sizes of their embeddings.
+        bigram_dropout: The fraction of the bigrams.
     """
     characters = L.Embedding(sizes[0], widths[0], name="Embedding-Character")(characters)
     bigrams = L.Embedding(sizes[1], widths[1], name="Embedding-Bigram")(bigrams)
@@ -50,7 +52,7 @@ def embed(characters, bigrams, sizes, widths, bigram_dropout):
 
 
 def embed_words(words, size):
-    """Embeddings of what a `Lexicon` says of a character: `(batch, time, features)` ints below `size` to vectors."""
+    """Embeds the lexicon features of each character, `(batch, time, features)` integers below `size`."""
     vectors = L.Embedding(size, _WORD_WIDTH, name="Embedding-Words")(words)
     return L.Reshape((-1, words.shape[-1] * _WORD_WIDTH), name="Embedding-Words-Flat")(vectors)
 

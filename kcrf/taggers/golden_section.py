@@ -1,17 +1,17 @@
-"""The temperature under which held-out tags are most probable, by golden section search. Needs NumPy only."""
+"""Fits the temperature to the tags of a validation set by golden section search. Needs NumPy only."""
 
 import math
 
 __all__ = ["FEWEST_TAGS", "most_likely_temperature"]
 
-FEWEST_TAGS = 1000  # with fewer known tags, chance decides
+FEWEST_TAGS = 1000  # fewer known tags are too few to fit a temperature
 _LOWEST, _HIGHEST = 0.5, 4.0
 _STEPS = 11  # 1 % precision
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 def most_likely_temperature(log_likelihood):
-    """The temperature from 0.5 to 4 of the highest log likelihood, which is concave in 1 / temperature.
+    """The temperature from 0.5 to 4 with the highest log likelihood, which is concave in 1 / temperature.
 
     Args:
         log_likelihood: A function from a temperature to a number.

@@ -1,4 +1,4 @@
-"""The k best tag sequences of a text, from the best ones of its windows. Needs NumPy only."""
+"""The k best tag sequences of a text, combined from those of its windows. Needs NumPy only."""
 
 from itertools import chain
 from math import exp, inf, log
@@ -7,13 +7,13 @@ import numpy as np
 
 __all__ = ["best_of_window", "best_sequences", "join_parts", "join_windows"]
 
-_IMPOSSIBLE = -5e8  # a score below this contains one that is forbidden
+_IMPOSSIBLE = -5e8  # a score below this contains a forbidden one
 
 
 def best_of_window(window, paths, scores):
-    """The best ways to tag the units that a window keeps.
+    """The best tag sequences for the units that a window keeps.
 
-    Several paths may differ in the context only; the first of them, the best one, counts.
+    Several paths may differ only in the context; the best of them is used.
 
     Args:
         window: A `kcrf.readers.Window`.
@@ -31,11 +31,11 @@ def best_of_window(window, paths, scores):
 
 
 def join_windows(windows, k):
-    """The k best sequences of tags of a text. The windows are taken as independent: their log probabilities add up.
+    """The k best tag sequences of a text. Windows are assumed to be independent: their log probabilities are added.
 
     Args:
         windows: For each window of the text, a dict as `best_of_window` returns it.
-        k: How many.
+        k: The number of sequences.
 
     Returns:
         A list of at most k `(tags, log probability)`, best first.
@@ -73,24 +73,24 @@ def _tags_of(link):
 def best_sequences(posterior, k, scheme=None):
     """The k most probable tag sequences of sentences.
 
-    Given all scores, the tags are a Markov chain: these are the k best paths through its transition probabilities.
+    Given all scores, the tags are a Markov chain, and the sequences are the k best paths of the chain.
 
     Args:
         posterior: A `kcrf.spans.Posterior`.
-        k: How many.
-        scheme: A `TagScheme` that they must follow. Defaults to None.
+        k: The number of sequences.
+        scheme: A `TagScheme` that the sequences must follow. Defaults to None: no constraints.
 
     Returns:
-        Tags `(batch, k, time)`, -1 where masked, and log probabilities `(batch, k)`, -inf for one that is not there.
+        Tags `(batch, k, time)`, -1 where masked, and log probabilities `(batch, k)`, -inf if there are fewer sequences.
     """
     batch, time, size = posterior.marginals.shape
     starts, moves, ends = _forbidden(scheme, size)
     rows = np.arange(batch)
     with np.errstate(divide="ignore"):
         first = np.log(posterior.marginals[rows, posterior.order[:, 0]].astype("float64"))  # (batch, tags)
-    values = np.full((batch, size, k), -np.inf)  # of the k best beginnings that end in each tag
+    values = np.full((batch, size, k), -np.inf)  # of the k best partial paths that end in each tag
     values[:, :, 0] = first + starts
-    before = []  # for each position the beginnings that were continued, (batch, tags, k) numbers below tags * k
+    before = []  # back pointers of each position, (batch, tags, k) numbers below tags * k
     for number in range(1, time):
         steps = posterior.log_conditionals(rows[:, None], np.full((1, 1), number), np.arange(size)[None]) + moves
         scores = (values[:, :, :, None] + steps[:, :, None]).reshape(batch, size * k, size)
@@ -105,7 +105,7 @@ def best_sequences(posterior, k, scheme=None):
 
 
 def _forbidden(scheme, size):
-    """What is added to the scores of starts `(tags,)`, of steps `(tags, tags)` and of ends: -inf where not allowed."""
+    """Arrays to add to the scores of starts `(tags,)`, of transitions `(tags, tags)` and of ends: -inf if forbidden."""
     if scheme is None:
         return np.zeros(size), np.zeros((size, size)), np.zeros(size)
     allowed = (scheme.allowed_starts, scheme.allowed_transitions, scheme.allowed_ends)

@@ -1,4 +1,4 @@
-"""The Keras models of taggers and classifiers as `Tagger` and `Classifier` use them: arrays in, arrays out."""
+"""The networks of `Tagger` and `Classifier` with Keras models: arrays in, arrays out."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,21 +20,21 @@ from kcrf.tags import TagScheme
 __all__ = ["KerasClassificationNetwork", "KerasTaggingNetwork", "read_network"]
 
 _ALLOWED = "allowed"  # an input of the decoder
-_ROWS = 64  # of a batch with which emissions are computed
+_ROWS = 64  # of a batch of emissions
 
 
 class KerasTaggingNetwork:
-    """A model of emission scores, with its CRF.
+    """A `kcrf.taggers.network.KerasNetwork`: a model of emission scores, with its CRF.
 
-    The scores that `decode` returns are the emissions of the model.
+    The `scores` of its methods are the emissions of the model.
 
     Args:
-        model: What `build_network` returns.
+        model: The result of `build_network`.
         scheme: The `TagScheme`.
         temperature: All scores are divided by it before probabilities are computed. Defaults to 1.
 
     Attributes:
-        model: The model, without an optimizer, which is not to be saved.
+        model: The model, without an optimizer. Do not save it.
         crf: Its `ConditionalRandomField`, or None.
         few_shapes: Whether the model is compiled for each shape of its inputs.
     """
@@ -48,7 +48,7 @@ class KerasTaggingNetwork:
         if self.crf is None:
             self._crf = ConditionalRandomField(transition_initializer="zeros", name="NoTransitions")
             emissions = self._crf(emissions, mask=mask_of(model.input))
-        allowed = keras.Input((None, len(scheme)), name=_ALLOWED)  # 0 for a tag that is allowed, -inf for another
+        allowed = keras.Input((None, len(scheme)), name=_ALLOWED)  # 0 for allowed tags, -inf for forbidden ones
         emissions = emissions + allowed
         self._constraints = scheme if scheme.types else None
         paths = ViterbiTags(self._crf, constraints=self._constraints)(emissions)
@@ -58,17 +58,7 @@ class KerasTaggingNetwork:
     def decode(
         self, inputs: Arrays, allowed: np.ndarray, rows: int, with_scores: bool = True
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The best paths, and the scores from which the other methods compute.
-
-        Args:
-            inputs: A dict of arrays `(batch, time, ...)`.
-            allowed: `(batch, time, tags)`, 0 for a tag that is allowed and -inf for another.
-            rows: How many of the first rows are returned; those after them are padding.
-            with_scores: Whether the scores are needed; here they are always there. Defaults to True.
-
-        Returns:
-            Tags `(rows, time)`, -1 where masked, and the scores.
-        """
+        """As `kcrf.taggers.network.TaggingNetwork.decode`; the scores are always computed."""
         emissions, paths = self._decoder.predict_on_batch({**inputs, _ALLOWED: allowed})
         if np.isnan(emissions).any():
             raise DivergedError(NOT_FINITE)
@@ -100,7 +90,7 @@ class KerasTaggingNetwork:
         return tuple(map(ops.convert_to_numpy, self._crf.expected_counts(scores, constraints, temperature)))
 
     def chains(self, scores: np.ndarray) -> tuple[crf.Chain, crf.Chain]:
-        """The `kcrf.crf.Chain` of the best path and that of the probabilities."""
+        """The `kcrf.crf.Chain` for the best path and the one for probabilities."""
         return self._crf.chain(scores).constrained(self._constraints), self._chain(scores)
 
     def _chain(self, scores: np.ndarray) -> crf.Chain:
@@ -118,14 +108,14 @@ class KerasTaggingNetwork:
 
 
 class KerasClassificationNetwork:
-    """A model of scores of labels.
+    """A `kcrf.taggers.network.ClassificationNetwork`: a model of scores of labels.
 
     Args:
-        model: What `build_classifier` returns.
+        model: The result of `build_classifier`.
 
     Attributes:
-        model: The model, without an optimizer, which is not to be saved.
-        few_shapes: Whether it is compiled for each shape of its inputs.
+        model: The model, without an optimizer. Do not save it.
+        few_shapes: Whether the model is compiled for each shape of its inputs.
     """
 
     few_shapes = COMPILES_SHAPES

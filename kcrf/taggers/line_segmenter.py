@@ -1,4 +1,4 @@
-"""Segments lines of text with a linear model, millions of characters a second: a whole batch is one array."""
+"""Segments lines of text with a linear model. Millions of characters a second, because a whole batch is one array."""
 
 from itertools import chain
 
@@ -15,16 +15,16 @@ __all__ = ["LineSegmenter"]
 
 _GAP = BOUNDARY * REACH
 _SPACE, _LINE_END = ord(" "), ord("\n")
-_CHARACTERS = 1 << 17  # of a batch: what is computed at once fits into the cache of a processor
+_CHARACTERS = 1 << 17  # of a batch: its arrays fit into the cache of a processor
 
 
 class LineSegmenter:
-    """The best words of texts, as `Tagger.spans` finds them, by array operations on many texts at once.
+    """Segments texts like `Tagger.spans`, with array operations on many texts at once.
 
     Args:
         network: A `LinearTaggingNetwork` with constraints.
         reader: The `CharacterReader` of its n-grams.
-        keep_latin: Whether runs of Latin letters and digits are never cut.
+        keep_latin: Whether runs of Latin letters and digits are never split.
     """
 
     def __init__(self, network, reader, keep_latin):
@@ -36,10 +36,10 @@ class LineSegmenter:
         self._starts, self._ends = np.flatnonzero(scheme.allowed_starts), np.flatnonzero(scheme.allowed_ends)
 
     def segment(self, texts, on_batch):
-        """The words of each text with a space between two, a list of strings.
+        """Segments texts. Returns a list of strings with spaces between words.
 
         Args:
-            texts: List of strings; white space ends a word and is left out.
+            texts: List of strings. White space ends a word and is omitted.
             on_batch: Called after each batch with the number of its characters.
         """
         lines, batch, size = [], [], 0
@@ -65,12 +65,12 @@ class LineSegmenter:
         firsts = np.cumsum(lengths + REACH) - lengths  # (parts,) in the joined text
         is_start = self._word_starts(joined, flat, firsts, lengths)
         counts = np.fromiter(map(len, parts), "int64", len(parts))
-        first_parts = (np.cumsum(counts) - counts)[counts > 0]  # of the texts that have a part
+        first_parts = (np.cumsum(counts) - counts)[counts > 0]  # of the texts with at least one part
         lines = iter(_with_spaces(joined, is_start, firsts, lengths, firsts[first_parts]))
         return [next(lines) if count else "" for count in counts.tolist()]
 
     def _word_starts(self, joined, parts, firsts, lengths):
-        """Where words begin, `(characters of the joined text,)` bool."""
+        """Whether a word begins at each character of the joined text, `(characters,)` bool."""
         emissions = self._emissions(joined)  # (positions, tags), the joined text without its first and last gap
         starts, sizes, keeps = _windows(parts, firsts - REACH, lengths)
         packing = Packing(starts, sizes)
@@ -104,7 +104,7 @@ class LineSegmenter:
         runs = latin_runs(joined)
         if not runs:
             return
-        inside = np.zeros(len(joined) + 1, bool)  # whether no word may begin there
+        inside = np.zeros(len(joined) + 1, bool)  # whether no word may begin at a character
         for start, end in runs:
             inside[start + 1 : end] = True
         places = index + REACH
@@ -113,7 +113,7 @@ class LineSegmenter:
 
 
 def _windows(parts, firsts, lengths):
-    """The windows of parts that begin at some positions: starts, lengths, and what each keeps if any overlap."""
+    """The windows of parts: their starts, their lengths and, if windows overlap, the ranges that they keep."""
     long = np.flatnonzero(lengths > BUCKETS[-1]).tolist()
     if not long:
         return firsts, lengths, None
@@ -129,7 +129,7 @@ def _windows(parts, firsts, lengths):
 
 
 def _with_spaces(joined, is_start, firsts, lengths, text_starts):
-    """The parts of texts as lines, one for each text: a space before each word but the first."""
+    """A line for each text, with a space before each word except the first."""
     is_start[firsts] = True
     is_real = np.ones(len(joined), bool)
     ends = firsts + lengths
@@ -139,6 +139,6 @@ def _with_spaces(joined, is_start, firsts, lengths, text_starts):
     places = np.cumsum(is_start[is_real]) + np.arange(np.count_nonzero(is_real))  # of the characters in the lines
     lines = np.full(places[-1] + 1, _SPACE, "uint32")
     lines[places] = code_points(joined)[is_real]
-    number = np.cumsum(is_real) - 1  # of each character among the real ones
+    number = np.cumsum(is_real) - 1  # of each character among those that are not gaps
     lines[places[number[text_starts]] - 1] = _LINE_END
     return lines[1:].tobytes().decode("utf-32-le", "surrogatepass").split("\n")

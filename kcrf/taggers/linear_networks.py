@@ -1,4 +1,4 @@
-"""Linear models as `Tagger` uses them: arrays in, arrays out. Needs NumPy only."""
+"""The network of `Tagger` with a linear model: arrays in, arrays out. Needs NumPy only."""
 
 import json
 from functools import partial
@@ -20,7 +20,7 @@ __all__ = ["LinearTaggingNetwork", "export_linear", "read_network"]
 
 
 class LinearTaggingNetwork(PosteriorNetwork):
-    """What `KerasTaggingNetwork` does, by a `LinearModel`.
+    """A `kcrf.taggers.network.TrainedNetwork` with a `LinearModel`.
 
     Args:
         model: The `LinearModel`.
@@ -46,7 +46,7 @@ class LinearTaggingNetwork(PosteriorNetwork):
     def decode(
         self, inputs: Arrays, allowed: np.ndarray, rows: int, with_scores: bool = True
     ) -> tuple[np.ndarray, Scores | None]:
-        """As `KerasTaggingNetwork.decode`; the scores are a `Scores`, None if they are not needed."""
+        """As `kcrf.taggers.network.TaggingNetwork.decode`; the scores are a `Scores`, None if not needed."""
         features = inputs["ngrams"][:rows]  # (rows, time, width)
         mask = features[:, :, 0] != 0  # (rows, time), padding on the right
         lengths = mask.sum(axis=1)
@@ -86,7 +86,7 @@ def read_network(run: RunFolder | LinearFile, setup: Setup) -> TaggingNetwork:
 
 
 def export_linear(run_dir: str | PathLike[str], path: str | PathLike[str]) -> None:
-    """Writes the linear model of a run folder as one file, which `kcrf.taggers` and the commands take in its place."""
+    """Writes the linear model of a run folder as one file, which can be used like the run folder."""
     folder = RunFolder(run_dir)
     setup = load_setup(folder)
     labels = setup.config.task.outputs(setup.config.data)

@@ -1,4 +1,4 @@
-"""The protocols of networks: what a `Tagger` and a `Classifier` compute with. Needs NumPy only."""
+"""The protocols of networks, with which `Tagger` and `Classifier` compute. Needs NumPy only."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -13,11 +13,11 @@ Arrays = Mapping[str, np.ndarray]
 
 
 class TaggingNetwork(Protocol):
-    """The network of a tagger, in Keras or in an exported file.
+    """The network of a tagger, in Keras, linear or in an exported file.
 
     Attributes:
         scheme: The `TagScheme`.
-        few_shapes: Whether each shape of its inputs takes time once, for compiling.
+        few_shapes: Whether the network is compiled for each shape of its inputs.
     """
 
     few_shapes: bool
@@ -28,7 +28,7 @@ class TaggingNetwork(Protocol):
     def decode(
         self, inputs: Arrays, allowed: np.ndarray, rows: int, with_scores: bool = True
     ) -> tuple[np.ndarray, Any]:
-        """The best paths, and the scores from which the other methods compute.
+        """Computes the best paths, and the scores for the other methods.
 
         Args:
             inputs: A dict of arrays `(batch, time, ...)`.
@@ -47,7 +47,7 @@ class TaggingNetwork(Protocol):
         """The entropy of the tag sequences of each row in nats, `(rows,)`."""
 
     def span_confidences(self, scores: Any, spans: Sequence[Sequence[tuple[Any, ...]]]) -> Sequence[np.ndarray]:
-        """The posterior probability of each span, for each row an array. Spans are in positions."""
+        """For each row an array with the posterior probability of each span. Spans are in positions."""
 
     def best_paths(self, scores: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         """The k best paths `(rows, k, time)` and their log probabilities `(rows, k)`, -inf where there are fewer."""
@@ -93,7 +93,7 @@ class ClassificationNetwork(Protocol):
     """The network of a classifier, in Keras or in an exported file.
 
     Attributes:
-        few_shapes: Whether each shape of its inputs takes time once, for compiling.
+        few_shapes: Whether the network is compiled for each shape of its inputs.
     """
 
     few_shapes: bool

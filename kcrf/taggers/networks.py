@@ -1,4 +1,4 @@
-"""The network of a tagger, from the inputs that a reader makes to the emission scores of tags."""
+"""Builds the network of a tagger: from the inputs of a reader to emission scores."""
 
 from kcrf.backend import keras, ops
 from kcrf.layers import ConditionalRandomField, NGramScores
@@ -12,23 +12,23 @@ from kcrf.taggers.word_vectors import embed_tokens
 
 __all__ = ["HEAD", "build_network", "crf_of", "from_scratch", "mask_of"]
 
-HEAD = "^(BiLSTM-|Case|Classes|Emissions|Layers/|Pool-|Vectors)"  # paths of the variables outside a BERT, but the CRF's
+HEAD = "^(BiLSTM-|Case|Classes|Emissions|Layers/|Pool-|Vectors)"  # paths of the variables outside of a BERT and a CRF
 _CASE_WIDTH = 16
 _TYPE_WIDTH = 8
 
 
 def build_network(model, scheme, reader, checkpoint=None):
-    """The model of a tagger.
+    """Builds the model of a tagger.
 
     Args:
         model: A `kcrf.runs.ModelConfig`, with a number as `crf_lr_multiplier`.
         scheme: The `TagScheme`.
-        reader: The reader that makes the inputs.
-        checkpoint: The checkpoint of the BERT, or None, the default, to load nothing.
+        reader: The reader of the inputs.
+        checkpoint: The checkpoint of the BERT. Defaults to None: new weights.
 
     Returns:
-        A `keras.Model`. Its inputs are a dict of ints `(batch, time)`, "words" `(batch, time, features)`; its output
-        are emission scores `(batch, time, tags)`, with a CRF -inf where masked.
+        A `keras.Model`. Its inputs are a dict of integers `(batch, time)` or `(batch, time, features)`. Its outputs are
+        emission scores `(batch, time, tags)`; with a CRF, they are -inf where masked.
     """
     if model.bert is None:
         inputs, hidden = from_scratch(model, reader)
@@ -99,7 +99,7 @@ def _on_top_of_bert(model, reader, checkpoint):
 
 
 def mask_of(inputs):
-    """Which positions carry a tag, `(batch, time)` bool, of a dict of inputs."""
+    """Whether each position has a tag, `(batch, time)` bool, from a dict of inputs."""
     return ops.not_equal(next(inputs[name] for name in ("tagged", "tokens", "characters") if name in inputs), 0)
 
 

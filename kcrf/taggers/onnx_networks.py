@@ -1,4 +1,4 @@
-"""Exported networks as `Tagger` and `Classifier` use them: arrays in, arrays out. Needs onnxruntime, but no Keras."""
+"""The networks of `Tagger` and `Classifier` from ONNX files: arrays in, arrays out. Needs onnxruntime, but no Keras."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ __all__ = ["read_network"]
 
 
 class OnnxTaggingNetwork(PosteriorNetwork):
-    """What `KerasTaggingNetwork` does, by an exported file, whose temperature is fixed.
+    """A `kcrf.taggers.network.TaggingNetwork` from an exported file, whose temperature is fixed.
 
     Args:
         file: The `kcrf.runs.exported.ExportedFile`.
@@ -27,14 +27,14 @@ class OnnxTaggingNetwork(PosteriorNetwork):
     def decode(
         self, inputs: Arrays, allowed: np.ndarray, rows: int, with_scores: bool = True
     ) -> tuple[np.ndarray, Scores]:
-        """As `KerasTaggingNetwork.decode`; the scores are a `Scores`."""
+        """As `kcrf.taggers.network.TaggingNetwork.decode`; the scores are a `Scores`."""
         inputs = {**inputs, "allowed": allowed, "with_confidences": np.array(with_scores)}
         paths, *scores = (array[:rows] for array in self._file.session.run(["tags", *Scores._fields], inputs))
         return paths, Scores(*scores)
 
 
 class OnnxClassificationNetwork:
-    """What `KerasClassificationNetwork` does, by an exported file."""
+    """A `kcrf.taggers.network.ClassificationNetwork` from an exported file."""
 
     few_shapes = False
 

@@ -1,4 +1,4 @@
-"""Opens the model of a run folder, or an exported one. Imports Keras only for a network in a run folder."""
+"""Opens the model of a run folder or of an exported file. Imports Keras only if the model needs it."""
 
 import warnings
 from collections.abc import Collection
@@ -26,16 +26,16 @@ def open_run(path: str | PathLike[str]) -> RunFolder | ExportedFile | LinearFile
 
 
 def is_linear(run: ModelFiles) -> bool:
-    """Whether a `RunFolder` or an exported file holds a linear model, which needs NumPy alone."""
+    """Whether a `RunFolder` or an exported file contains a linear model, which needs only NumPy."""
     return isinstance(run, LinearFile) or isinstance(run, RunFolder) and run.file(LINEAR).is_file()
 
 
 def open_model(path: str | PathLike[str], tasks: Collection[str] = tuple(TASKS)) -> tuple[Any, Setup]:
-    """The network of a model, and its `Setup`. Warns if its training has not finished.
+    """Loads the network of a model, and its `Setup`. Warns if the training of the model has not finished.
 
     Args:
         path: A run folder or an exported file.
-        tasks: The tasks that it may have been trained for. Defaults to all.
+        tasks: The tasks for which the model may have been trained. Defaults to all tasks.
 
     Raises:
         FileNotFoundError: There is no run folder or file, or a file is missing.

@@ -1,4 +1,4 @@
-"""What networks share that give posterior probabilities in place of scores. Needs NumPy only."""
+"""The base of networks that return posterior probabilities instead of scores. Needs NumPy only."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -13,14 +13,14 @@ __all__ = ["PosteriorNetwork", "Scores"]
 
 
 class Scores(NamedTuple):
-    """What probabilities are computed from, arrays `(rows, time, tags)`; see `kcrf.spans.Posterior`."""
+    """The arrays `(rows, time, tags)` from which probabilities are computed; see `kcrf.spans.Posterior`."""
 
     marginals: np.ndarray
     onward: np.ndarray
 
 
 class PosteriorNetwork:
-    """Probabilities and alternatives out of `Scores`.
+    """Computes probabilities and the k best paths from `Scores`.
 
     Args:
         scheme: The `TagScheme`.
@@ -45,7 +45,7 @@ class PosteriorNetwork:
         return span_probabilities(self._posterior(scores), self.scheme, spans)
 
     def best_paths(self, scores: Scores, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """As `KerasTaggingNetwork.best_paths`."""
+        """As `kcrf.taggers.network.TaggingNetwork.best_paths`."""
         return best_sequences(self._posterior(scores), k, self.scheme if self.scheme.types else None)
 
     def _posterior(self, scores: Scores) -> Posterior:

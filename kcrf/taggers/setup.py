@@ -1,4 +1,4 @@
-"""What the model of a run is made of, written into its folder and read back."""
+"""The configuration and the reader of a run: writes them into the run folder, and reads them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ __all__ = ["Setup", "load_setup", "save_setup"]
 
 @dataclass(frozen=True)
 class Setup:
-    """What the model of a run is made of.
+    """The configuration and the reader of a run.
 
     Attributes:
         run: The `kcrf.runs.config_file.StoredRun`: its settings and its configuration.
@@ -34,7 +34,7 @@ class Setup:
 
 
 def save_setup(folder: RunWriter, run: StoredRun, reader: Any) -> None:
-    """Writes by a `RunWriter` what `load_setup` reads. The configuration is written last: it makes the folder a run.
+    """Writes the files for `load_setup`. The configuration is written last, which makes the folder a run folder.
 
     Args:
         folder: The `RunWriter`.
@@ -52,7 +52,7 @@ def save_setup(folder: RunWriter, run: StoredRun, reader: Any) -> None:
 
 
 def load_setup(folder: ModelFiles) -> Setup:
-    """The `Setup` in a `RunFolder`, or in an `ExportedFile`, which has the same methods to read it.
+    """Reads the `Setup` of a `RunFolder` or an exported file.
 
     Raises:
         FileNotFoundError: A file is missing.

@@ -12,17 +12,18 @@ _IMPOSSIBLE = crf.FORBIDDEN / 2  # a log likelihood below this: the constraints 
 
 
 def best_temperature(layer, emissions, tags):
-    """The temperature under which the tags are most probable, from 0.5 to 4.
+    """The temperature from 0.5 to 4 under which the tags are most probable.
 
-    The log likelihood is concave in 1 / temperature, so there is one maximum. The best path does not depend on it.
+    The log likelihood is concave in 1 / temperature, so there is one maximum. The temperature does not change the best
+    path.
 
     Args:
         layer: The `ConditionalRandomField`.
-        emissions: What the layer returned, `(batch, time, tags)`.
-        tags: `(batch, time)`, negative where unknown.
+        emissions: The output of the layer, `(batch, time, tags)`.
+        tags: `(batch, time)`, negative for unknown tags.
 
     Returns:
-        A float with two decimals; 1 with fewer than 1,000 known tags.
+        A float with two decimals; 1 if there are fewer than 1,000 known tags.
     """
 
     def likelihoods(temperature):

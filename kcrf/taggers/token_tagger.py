@@ -15,21 +15,21 @@ from kcrf.taggers.uncertainty import DEFAULT_STRATEGY, measure_of, score_of
 
 __all__ = ["TokenTagger"]
 
-_NO_CLASS = "?"  # of a token of which no unit is left
+_NO_CLASS = "?"  # of a token without a unit
 
 
 class TokenTagger(Suggester[list[str]]):
     """Predicts a class for each token with the model of a run folder, in sentences of any length.
 
     Args:
-        run_dir: A folder that `kcrf train --task pos` wrote, or a file that `kcrf export` made of it.
+        run_dir: A folder that `kcrf train --task pos` wrote, or a file that `kcrf export` wrote.
 
     Attributes:
         classes: The classes, a tuple.
 
     Raises:
-        FileNotFoundError: It is no run folder, or a file is missing.
-        ValueError: It was written by a newer version or for another task, or a file in it is damaged.
+        FileNotFoundError: `run_dir` is not a run folder, or a file is missing.
+        ValueError: `run_dir` was written by a newer version or for another task, or a file in it is damaged.
 
     Example:
 
@@ -51,12 +51,12 @@ class TokenTagger(Suggester[list[str]]):
             tokens: A list of strings, or a `kcrf.corpora.Sentence` with tokens.
 
         Returns:
-            A list of strings. A token of which the tokenizer of a BERT leaves nothing, such as a control character, has
-            the class "?".
+            A list of strings. The class is "?" for a token that a BERT's tokenizer removes, such as a control
+            character.
 
         Raises:
             TypeError: `tokens` is a string.
-            ValueError: A token is no string, or empty.
+            ValueError: A token is not a string, or is empty.
         """
         return self.tag_batch([tokens])[0]
 

@@ -1,4 +1,4 @@
-"""What a model reads of the vectors of words that a user gave: one vector for each position."""
+"""Embeds pretrained word vectors: a vector for each position."""
 
 from kcrf.backend import keras, ops
 
@@ -8,16 +8,16 @@ L = keras.layers
 
 
 def embed_vectors(inputs, vectors, trainable):
-    """The vectors of the words around each position.
+    """Computes a vector for each position from the word vectors of the words around it.
 
     Args:
-        inputs: The dict of symbolic inputs. The input "vectors" is added, `(batch, time, places)` ints, rows of the
-            table of `vectors`; 0 is no word.
+        inputs: The dict of symbolic inputs. This function adds the input "vectors", `(batch, time, places)` integers:
+            rows of `vectors.table`, 0 for no word.
         vectors: `kcrf.readers.WordVectors`.
         trainable: Whether the table is trained with the model.
 
     Returns:
-        `(batch, time, groups * features)`: of each group of places the mean of its words, zeros without any.
+        `(batch, time, groups * features)`: for each group of places the mean over its words, zeros if there are none.
     """
     rows = keras.Input((None, vectors.places), dtype="int32", name="vectors")
     inputs["vectors"] = rows

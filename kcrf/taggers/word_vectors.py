@@ -1,4 +1,4 @@
-"""The vectors of words that a model from scratch begins with: of the word, of its characters, of its features."""
+"""The word representations of a model from scratch: embeddings of words, characters and features."""
 
 from kcrf.backend import keras, ops
 from kcrf.readers.words import SPELLING, WordVocabulary
@@ -13,20 +13,22 @@ _FEATURE_WIDTH = 12
 
 
 def embed_tokens(sizes, word_dropout):
-    """The inputs of a model of words, and their vectors.
+    """Creates the inputs of a word-level model, and computes a vector for each word.
 
-    Of each word: its embedding; a convolution over its characters, of which the largest value counts (Ma and Hovy,
-    2016, "End-to-end Sequence Labeling via Bi-directional LSTM-CNNs-CRF"); embeddings of its features.
+    The vector of a word is the concatenation of its embedding, of a convolution with max pooling over its characters
+    (Ma
+    and Hovy, 2016, "End-to-end Sequence Labeling via Bi-directional LSTM-CNNs-CRF"), and of embeddings of its features.
 
-    In training, a share `word_dropout` of the word embeddings is replaced by zeros: a model must not rely on the words
-    of the training text, since new text has many others.
+    In training, a fraction `word_dropout` of the word embeddings is replaced by zeros, so that the model does not
+    overfit
+    to the words of the training set.
 
     Args:
-        sizes: How many numbers there are for words, characters and features: `WordVocabulary.sizes`.
-        word_dropout: Share of the words.
+        sizes: The sizes of the vocabularies of words, characters and features: `WordVocabulary.sizes`.
+        word_dropout: The fraction of the words.
 
     Returns:
-        A dict of symbolic inputs, as `kcrf.readers.words.WordReader` makes them, and `(batch, time, features)`.
+        A dict of symbolic inputs for `kcrf.readers.words.WordReader`, and the vectors `(batch, time, features)`.
     """
     tokens = keras.Input((None,), dtype="int32", name="tokens")
     spelling = keras.Input((None, SPELLING), dtype="int32", name="spelling")
@@ -40,7 +42,7 @@ def embed_tokens(sizes, word_dropout):
 
 
 def _read_characters(spelling, size):
-    """One vector for the characters of each word: `(batch, time, SPELLING)` ints to `(batch, time, width)`."""
+    """A vector for the characters of each word: from `(batch, time, SPELLING)` integers to `(batch, time, width)`."""
     vectors = L.Embedding(size, _CHARACTER_WIDTH, name="Embedding-Spelling")(spelling)
     vectors = L.Conv2D(_SPELLING_WIDTH, (1, 3), padding="same", name="Spelling")(vectors)
     vectors = L.MaxPooling2D((1, SPELLING), name="Spelling-Maximum")(vectors)  # (batch, time, 1, width)
