@@ -1,4 +1,4 @@
-"""The run folder: settings, model and results of a training run. Needs no Keras."""
+"""Settings and run folders: the configuration, the model files and the results of a training run. Needs no Keras."""
 
 from kcrf.runs.errors import DivergedError
 from kcrf.runs.folder import RunFolder

@@ -1,4 +1,4 @@
-"""The file `config.json` of a run, in the present format and in older ones. Needs no Keras."""
+"""Reads and writes the file `config.json` of a run, in the current and in older formats. Needs no Keras."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
@@ -24,10 +24,10 @@ class StoredRun:
     """The content of `config.json`.
 
     Attributes:
-        user: The `Settings` that the user gave.
+        user: The `Settings` of the user.
         config: The `RunConfig`.
-        data: Plain values: where the data came from and their fingerprints. None in runs of old versions.
-        backend: The name of the Keras backend that trained the run, or None likewise.
+        data: Plain values: the origin and the fingerprints of the data. None in runs of old versions.
+        backend: The name of the Keras backend that trained the run. None in runs of old versions.
     """
 
     user: Settings
@@ -36,13 +36,13 @@ class StoredRun:
     backend: str | None
 
     def to_json(self) -> dict[str, Any]:
-        """A dict of plain values, which `read_stored_run` takes."""
+        """A dict of plain values for `read_stored_run`."""
         about = {"format": FORMAT, "kcrf": __version__, "backend": self.backend}
         said = {name: plain(value) for name, value in self.user.said().items()}
         return {**about, "settings": said, "run": asdict(self.config), "data": self.data}
 
     def published(self) -> "StoredRun":
-        """The run without what only its machine has: the teacher, and where the data came from."""
+        """The run without facts about its machine: the teacher, and the origin of the data."""
         without: dict[str, Any] = {setting.name: setting.default for setting in fields(TeacherConfig)}
         config = replace(self.config, teacher=TeacherConfig())
         return StoredRun(replace(self.user, **without), config, None, self.backend)
@@ -54,10 +54,10 @@ class StoredRun:
 
 
 def read_stored_run(path: str | PathLike[str], content: Mapping[str, Any]) -> StoredRun:
-    """The `StoredRun` in the content of a file; errors name its path.
+    """Parses the content of a `config.json`. Errors name its path.
 
     Raises:
-        ValueError: The file is damaged, of a newer version, or that of a BERT.
+        ValueError: The file is damaged, of a newer version, or the configuration of a BERT.
     """
     _check_format(path, content)
     try:
@@ -69,15 +69,15 @@ def read_stored_run(path: str | PathLike[str], content: Mapping[str, Any]) -> St
 
 
 def _with_new_names(data: Any) -> Any:
-    """The sources and fingerprints of a run under the names that files have now."""
+    """The sources and fingerprints of a run under their current names."""
     if not isinstance(data, Mapping):
         return data
     return {_RENAMED_FILES.get(name, name): _with_new_names(value) for name, value in data.items()}
 
 
 def read_for_reports(path: str | PathLike[str], content: Mapping[str, Any]) -> dict[str, Any]:
-    """What reports show of the content of a file: `settings`, the values that ran; `chosen`, the names of those that
-    the data decided; `train`, the file of the training set. Settings of old formats are shown as they stand there.
+    """The content of a file for reports: `settings`, the values that ran; `chosen`, the names of the settings that
+    the data decided; `train`, the file of the training set. Settings of old formats are not converted.
 
     Raises:
         ValueError: As for `read_stored_run`.
@@ -138,7 +138,7 @@ def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read_flat(content: Mapping[str, Any]) -> tuple[Settings, RunConfig]:
-    """The settings and the configuration of formats before 3; settings of later versions have their defaults."""
+    """The settings and the configuration of formats before 3. Settings of later versions have their defaults."""
     ran = {RENAMED.get(name, name): value for name, value in _plain(content["settings"]).items()}
     settings = {setting.name for part in PARTS for setting in fields(part)}
     facts = {"pairs", "mean", "deviation", "temperature"}
@@ -150,7 +150,7 @@ def _read_flat(content: Mapping[str, Any]) -> tuple[Settings, RunConfig]:
 
 
 def _user_of_flat(ran: Any, data: Any) -> Settings:
-    """The settings that the user gave for a run of an old format: those that it did not choose itself."""
+    """The settings of the user for a run of an old format: those that the run did not choose itself."""
     chosen = set(data.get("chosen") or ())
     replaced = {"steps": "epochs", "batch_tokens": "batch_size"}
     chosen |= {other for name, other in replaced.items() if ran.get(name) is not None}

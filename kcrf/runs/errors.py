@@ -1,4 +1,4 @@
-"""What can go wrong while training. Needs no Keras."""
+"""The error of a training run that diverges. Needs no Keras."""
 
 __all__ = ["NOT_FINITE", "DivergedError"]
 
@@ -9,4 +9,4 @@ NOT_FINITE = (
 
 
 class DivergedError(ValueError):
-    """The loss, or what a model computes, is not finite any more."""
+    """The loss, or an output of the model, is no longer finite."""

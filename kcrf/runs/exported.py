@@ -1,12 +1,12 @@
-"""A model that `kcrf export` wrote as one file, with all that its use needs. Imports no Keras.
+"""Reads models that `kcrf export` wrote: one file with everything needed to use the model. Imports no Keras.
 
-A linear model is a `.npz` file of NumPy, any other an ONNX file. The file, or its metadata, hold texts by these names:
+A linear model is a `.npz` file, any other model an ONNX file. The file, or its metadata, contains texts by name:
 
-    config.json         as in a run folder, and so are
-    vocabulary.json     or, with a BERT, bert_config.json and vocab.json
-    vectors.json        the words of the vectors of a run that has some
-    labels              a JSON list of the tags, in the order of their numbers
-    transitions         of a tagger: a JSON matrix, from row to column, from which probabilities are computed
+    config.json         as in a run folder
+    vocabulary.json     as in a run folder; with a BERT, bert_config.json and vocab.json instead
+    vectors.json        the words of the word vectors, if the model has any
+    labels              a JSON list of the tags or labels, in the order of their numbers
+    transitions         for a tagger: a JSON matrix, from row to column, from which probabilities are computed
 """
 
 import json
@@ -29,17 +29,17 @@ _NEEDED = "`pip install kcrf[onnx]` brings onnxruntime, which runs exported mode
 
 
 def is_exported(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is that of an exported model, not of a run folder."""
+    """Whether a path is an exported model and not a run folder."""
     return Path(path).suffix.lower() in (".onnx", _LINEAR) and not Path(path).is_dir()
 
 
 def open_exported(path: str | os.PathLike[str]) -> "LinearFile | ExportedFile":
-    """The `LinearFile` or the `ExportedFile` at a path."""
+    """Opens the `LinearFile` or `ExportedFile` at a path."""
     return LinearFile(path) if Path(path).suffix.lower() == _LINEAR else ExportedFile(path)
 
 
 class _FileOfTexts:
-    """What `RunFolder` reads from files of its own, out of the texts in one file.
+    """Reads from the texts in one file what `RunFolder` reads from separate files.
 
     Attributes:
         path: The file.
@@ -49,15 +49,15 @@ class _FileOfTexts:
     _texts: Mapping[str, str]
 
     def file(self, name: str) -> str:
-        """What an error calls a text in the file."""
+        """The name of a text in error messages."""
         return f"{self.path}: {name}"
 
     def read_json(self, name: str) -> dict[str, Any]:
-        """The object in a text of the file, a dict."""
+        """Parses the JSON object in a text of the file."""
         return self._read(name, dict)
 
     def _read(self, name: str, kind: type) -> Any:
-        """The dict or list in a text of the file."""
+        """Parses the JSON object or list in a text of the file."""
         if name not in self._texts:
             raise ValueError(f"{self.path}: needs {name} in its metadata. Received: {sorted(self._texts)}")
         try:
@@ -81,7 +81,7 @@ class _FileOfTexts:
         return self.read_json("vocab.json")
 
     def read_vectors(self) -> dict[str, np.ndarray]:
-        """As `RunFolder.read_vectors`, with empty vectors: the network has them."""
+        """As `RunFolder.read_vectors`, with vectors of size 0: the network contains the vectors."""
         entries = self.read_json("vectors.json")
         words, longest = entries.get("words"), entries.get("longest")
         if not isinstance(longest, int) or not isinstance(words, list) or not all(isinstance(w, str) for w in words):
@@ -95,7 +95,7 @@ class _FileOfTexts:
 
 
 class ExportedFile(_FileOfTexts):
-    """Reads an exported network. When it is pickled its path is kept, and the file is read again.
+    """Reads an exported network. Pickling saves only the path, and unpickling reads the file again.
 
     Args:
         path: The file.
@@ -104,9 +104,9 @@ class ExportedFile(_FileOfTexts):
         session: The `onnxruntime.InferenceSession`.
 
     Raises:
-        FileNotFoundError: There is no such file.
+        FileNotFoundError: The file does not exist.
         ImportError: onnxruntime is not installed.
-        ValueError: It is not a file that `kcrf export` wrote.
+        ValueError: `kcrf export` did not write the file.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -119,7 +119,7 @@ class ExportedFile(_FileOfTexts):
             raise ImportError(f"{path}: {_NEEDED}") from None
         try:
             self.session = onnxruntime.InferenceSession(str(path), _options(onnxruntime), ["CPUExecutionProvider"])
-        except Exception as error:  # onnxruntime's, for which it has many classes
+        except Exception as error:  # onnxruntime's errors have many classes
             raise ValueError(f"{path}: cannot be read as an ONNX file ({_reason(error)})") from None
         try:
             self._texts = self.session.get_modelmeta().custom_metadata_map
@@ -136,7 +136,7 @@ class ExportedFile(_FileOfTexts):
         rows = self._read("transitions", list)
         try:
             transitions = np.array(rows, "float64")
-        except (TypeError, ValueError):  # rows of different lengths, or no numbers
+        except (TypeError, ValueError):  # rows have different lengths or contain no numbers
             transitions = np.zeros(0)
         if transitions.shape != (size, size):
             raise ValueError(
@@ -152,8 +152,8 @@ class LinearFile(_FileOfTexts):
         path: The file.
 
     Raises:
-        FileNotFoundError: There is no such file.
-        ValueError: It is not a file that `kcrf export` wrote.
+        FileNotFoundError: The file does not exist.
+        ValueError: `kcrf export` did not write the file.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -163,7 +163,7 @@ class LinearFile(_FileOfTexts):
         try:
             with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
                 self._arrays = dict(arrays)
-        except Exception as error:  # zipfile's and NumPy's
+        except Exception as error:  # errors of zipfile and NumPy
             raise ValueError(f"{path}: cannot be read as a file of arrays ({error})") from None
         if CONFIG not in self._arrays:
             raise ValueError(f"{path}: needs a model that `kcrf export` wrote. Received: another file of arrays")
@@ -171,12 +171,12 @@ class LinearFile(_FileOfTexts):
         self._texts = {name: self._arrays.pop(name).tobytes().decode("utf-8", "surrogatepass") for name in names}
 
     def read_arrays(self, name: str) -> dict[str, np.ndarray]:
-        """The arrays of the model, a dict, under any name."""
+        """The arrays of the model, a dict; `name` is ignored."""
         return self._arrays
 
 
 def write_linear_file(path: str | os.PathLike[str], texts: Mapping[str, str], arrays: Mapping[str, np.ndarray]) -> None:
-    """Writes what `LinearFile` reads: texts by the names above, and the arrays of a model."""
+    """Writes a file for `LinearFile`: texts by the names above, and the arrays of a model."""
     encoded = {name: np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8) for name, text in texts.items()}
     write_aside(Path(path), lambda aside: _save(aside, {**encoded, **arrays}))
 
@@ -188,13 +188,13 @@ def _save(path: Path, arrays: dict[str, Any]) -> None:
 
 def _options(onnxruntime: Any) -> Any:
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3  # errors alone
+    options.log_severity_level = 3  # only errors
     options.intra_op_num_threads = _threads()
     return options
 
 
 def _threads() -> int:
-    """One for each processor that this process may use, or fewer if OMP_NUM_THREADS says so."""
+    """The number of threads: one for each processor that this process may use, or OMP_NUM_THREADS if it is lower."""
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
         requested = int(os.environ.get("OMP_NUM_THREADS", ""))
@@ -204,6 +204,6 @@ def _threads() -> int:
 
 
 def _reason(error: Exception) -> str:
-    """The end of a message of onnxruntime, where the reason is: before it are codes, paths and C++ signatures."""
+    """The reason in a message of onnxruntime: its end, after codes, paths and C++ signatures."""
     text = " ".join(str(error).split())
     return text.rpartition("failed:")[2][-200:] or text[:200]

@@ -1,21 +1,21 @@
-"""The run folder: the model of a training run, and what the run was made of. Imports no Keras.
+"""Reads run folders: the model, the configuration and the results of a training run. Imports no Keras.
 
-    config.json         format, version of kcrf, the user's settings, the configuration that ran, where the data came
-                        from and its fingerprint
-    vectors.npz         vectors of words that the model reads, if any
-    vocabulary.json     characters and bigrams, in the order of their numbers, and the lexicon; where words are the
-                        units, words, characters, shapes and affixes; with a BERT instead vocab.txt and bert_config.json
+    config.json         format, version of kcrf, settings of the user, configuration of the run, origin and fingerprint
+                        of the data
+    vectors.npz         word vectors, if the model has any
+    vocabulary.json     characters and bigrams in the order of their numbers, and the lexicon; for word-level models,
+                        words, characters, shapes and affixes; with a BERT, vocab.txt and bert_config.json instead
     model.weights.h5    the best weights
     log.csv             one row per epoch
     transitions.json    a CRF's labels, scheme, and transitions after each epoch
-    predictions.jsonl   held-out sentences with their gold spans, those found, and the probabilities of these; or
-                        held-out texts with their gold label, the one found, and the probability of every label
-    teacher.npz         the answers of a teacher to the texts of a student that is trained by them
-    scores.json         of the best weights, written last
-    state.npz           what is needed to resume after an interruption; removed when the run is complete
+    predictions.jsonl   sentences of the test or validation set with gold spans, predicted spans and their
+                        probabilities; or texts with the gold label, the predicted one, and all probabilities
+    teacher.npz         the predictions of a teacher for the texts of its student
+    scores.json         the scores of the best weights, written last
+    state.npz           the state of training for resuming; removed when the run is complete
 
-Files are written next to their place and renamed, so each is whole or not there; `kcrf.runs.replacement` says how a new
-run replaces an older one. Other files in the folder are left alone. A process that writes holds the file `.lock`.
+A file is written under another name and then renamed, so it is complete or absent. `kcrf.runs.replacement` describes
+how a new run replaces an old one. Other files in the folder are kept. A writing process locks the file `.lock`.
 """
 
 import json
@@ -42,8 +42,8 @@ class RunFolder:
         path: The folder.
 
     Attributes:
-        path: The same, or the folder beside it with a complete new run, where a process was killed before it renamed
-            that. A `pathlib.Path`.
+        path: The folder, a `pathlib.Path`. If a process was killed before it renamed the folder of a complete new run,
+            this is that folder.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -61,7 +61,7 @@ class RunFolder:
         raise FileNotFoundError(f"{path}: needs a run that was interrupted. Received: a folder without {CONFIG}")
 
     def file(self, name: str) -> Path:
-        """The path of a file of the run, whether it exists or not."""
+        """The path of a file of the run. The file need not exist."""
         return self.path / name
 
     def read_config(self) -> StoredRun:
@@ -70,7 +70,7 @@ class RunFolder:
         return read_stored_run(path, read_json(path))
 
     def read_settings(self) -> Settings:
-        """The `Settings` that the user gave."""
+        """The `Settings` of the user."""
         return self.read_config().user
 
     def read_json(self, name: str) -> dict[str, Any]:
@@ -82,7 +82,7 @@ class RunFolder:
         return load_vocab(self.existing(VOCAB))
 
     def read_vectors(self) -> dict[str, np.ndarray]:
-        """The vectors of words that the model reads, a dict of arrays."""
+        """The word vectors of the model, a dict of arrays."""
         return self.read_arrays(VECTORS)
 
     def existing(self, name: str) -> Path:
@@ -94,34 +94,34 @@ class RunFolder:
         return path
 
     def _near(self) -> list[str]:
-        """The runs, three at most, in a folder of runs, or the one around a file."""
+        """At most three runs in a folder of runs, or the run that contains a file."""
         configs = [self.path.with_name(CONFIG)] if self.path.is_file() else sorted(self.path.glob(f"*/{CONFIG}"))
         return [str(config.parent) for config in configs[:3] if config.is_file()]
 
     def load_weights(self, model: Any) -> None:
-        """Reads the weights into a Keras model of the same settings."""
+        """Loads the weights into a Keras model with the same settings."""
         path = self.existing(WEIGHTS)
         try:
             model.load_weights(path)
-        except Exception as error:  # of h5py or Keras, whose messages do not name the file
+        except Exception as error:  # errors of h5py or Keras do not name the file
             raise ValueError(f"{path}: cannot be read as the weights of this run ({error})") from error
 
     def has_state(self) -> bool:
-        """Whether there is a state from which training can be resumed."""
+        """Whether the folder has a state from which training can be resumed."""
         return (self.path / STATE).is_file()
 
     def is_unfinished(self) -> bool:
-        """Whether training has begun, and neither finished nor failed."""
+        """Whether training has begun and has neither finished nor failed."""
         return self.has_state() and not self.file(SCORES).is_file()
 
     def read_state(self) -> tuple[Any, list[np.ndarray]]:
-        """`(progress, arrays)`, as given to `save_state`."""
+        """`(progress, arrays)`, the arguments of `save_state`."""
         path = self.existing(STATE)
         try:
             with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
                 progress = json.loads(arrays["progress"].tobytes())
                 return progress, [arrays[str(number)] for number in range(len(arrays.files) - 1)]
-        except Exception as error:  # zipfile's, NumPy's and JSON's
+        except Exception as error:  # errors of zipfile, NumPy and JSON
             raise ValueError(
                 f"{path}: cannot be read as the state of a training run ({error}); without the file, it starts again"
             ) from error
@@ -132,6 +132,6 @@ class RunFolder:
         try:
             with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
                 return dict(arrays)
-        except Exception as error:  # zipfile's and NumPy's
+        except Exception as error:  # errors of zipfile and NumPy
             advice = "; without the file, it is computed again" if name == TEACHER else ""
             raise ValueError(f"{path}: cannot be read ({error}){advice}") from error

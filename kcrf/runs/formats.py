@@ -1,6 +1,6 @@
-"""The files of a run that reports read: each written and read here. Needs NumPy only.
+"""Formats the files of a run that reports use, and reads them. Needs NumPy only.
 
-Readers take a path, and raise a `ValueError` that names file and line where the file is damaged.
+Functions that read take a path. If the file is damaged, they raise a ValueError that names the file and the line.
 """
 
 import csv
@@ -30,7 +30,7 @@ def log_text(rows):
     """The content of `log.csv`: a line for each epoch.
 
     Args:
-        rows: List of dicts of numbers. The columns are the names that occur in any of them.
+        rows: List of dicts of numbers. The columns are all names in the dicts.
     """
     text = io.StringIO()
     writer = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n")
@@ -40,7 +40,7 @@ def log_text(rows):
 
 
 def read_log(path):
-    """The rows of a log, dicts of finite numbers; anything else in them is left out."""
+    """The rows of a log, dicts of finite numbers. Other values are omitted."""
     rows = list(csv.DictReader(io.StringIO("\n".join(read_lines(path)))))
     for line, row in enumerate(rows, 2):
         if None in row or None in row.values():
@@ -52,7 +52,7 @@ def read_log(path):
 
 
 def _number(text):
-    """The finite number that a text stands for, or None."""
+    """The finite number in a text, or None."""
     try:
         value = float(text)
     except ValueError:
@@ -72,7 +72,7 @@ def transitions_text(scheme, epochs):
 
 
 def read_transitions(path):
-    """The labels, the allowed transitions, `(tags, tags)` bool or None, and a list of `(epoch, matrix)`."""
+    """Returns the labels, the allowed transitions, `(tags, tags)` bool or None, and a list of `(epoch, matrix)`."""
     content = _read_json(path)
     labels = [str(label) for label in content["labels"]]
     scheme = TagScheme.from_config(content["scheme"]) if content.get("scheme") else None
@@ -89,11 +89,11 @@ def read_transitions(path):
 
 
 def predictions_text(sentences, predicted):
-    """The content of `predictions.jsonl`: a line for each held-out sentence. Words have the label "".
+    """The content of `predictions.jsonl`: a line for each sentence. Words have the label "".
 
     Args:
         sentences: List of `kcrf.corpora.Sentence`.
-        found: For each a list of `(start, end[, label], probability)`.
+        found: For each sentence a list of `(start, end[, label], probability)`.
     """
     return "".join(f"{json_line(_prediction(*pair))}\n" for pair in zip(sentences, predicted, strict=True))
 
@@ -107,11 +107,11 @@ def _prediction(sentence, predicted):
 
 
 def classifications_text(examples, predicted):
-    """The content of `predictions.jsonl` of a classifier: a line for each held-out text.
+    """The content of `predictions.jsonl` of a classifier: a line for each text.
 
     Args:
         examples: List of `kcrf.corpora.Example`.
-        found: For each a `kcrf.taggers.Classification`. Numbers, for regression, are written whole.
+        found: For each example a `kcrf.taggers.Classification`. Numbers of regression are not rounded.
     """
     lines = []
     for example, item in zip(examples, predicted, strict=True):
@@ -127,11 +127,11 @@ def classifications_text(examples, predicted):
 
 
 def read_predictions(path):
-    """What was found in held-out texts, a list of dicts.
+    """Reads the predictions of a run, a list of dicts.
 
-    Of a tagger each has `text`, `gold` with `(start, end, label)` and `found` with `(start, end, label, p)`; of a
-    classifier `text`, `text_b` (or None), `gold` and `found`, two labels, and `probabilities`, a dict by label, or for
-    regression two numbers and an empty dict.
+    For a tagger, a dict has `text`, `gold` with `(start, end, label)`, and `found` with `(start, end, label,
+    probability)`. For a classifier, a dict has `text`, `text_b` (or None), the labels `gold` and `found`, and
+    `probabilities` by label. For regression, `gold` and `found` are numbers, and `probabilities` is empty.
     """
     return [_read_prediction(path, line, text) for line, text in enumerate(read_lines(path), 1) if text.strip()]
 
@@ -183,7 +183,7 @@ def read_scores(path):
 
 
 def in_words(error):
-    """What an exception says, with words around the bare name that a `KeyError` has."""
+    """The message of an exception; for a `KeyError`, a sentence instead of the bare key."""
     return f"no {error}" if isinstance(error, KeyError) else str(error)
 
 

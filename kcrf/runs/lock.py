@@ -1,4 +1,4 @@
-"""Keeps two processes from writing one run folder."""
+"""A lock that prevents two processes from writing into the same run folder."""
 
 import os
 from collections.abc import Iterator
@@ -12,10 +12,11 @@ LOCK = ".lock"
 
 @contextmanager
 def locked(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Keeps other processes from writing a run folder, by the file `.lock` inside it.
+    """A context in which no other process can write into a run folder. Locks the file `.lock` in the folder.
 
-    The folder is made if it does not exist; then it is removed in the end if it is empty. The lock ends with its
-    process, however that ends. Windows has no such locks: nothing is locked there.
+    A folder that does not exist is created, and removed at the end if it is empty. The lock is released when the
+    process
+    ends, even if it is killed. On Windows, which has no such locks, nothing is locked.
 
     Raises:
         BlockingIOError: Another process holds the lock.
@@ -45,7 +46,7 @@ def _lock_file(folder: Path) -> Iterator[None]:
         try:
             file = open(path, "a+", encoding="ascii")
         except FileNotFoundError:
-            continue  # another process removed the folder after we made it
+            continue  # another process removed the folder after it was created
         with file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -54,7 +55,7 @@ def _lock_file(folder: Path) -> Iterator[None]:
                 message = f"{folder}: another process trains into this folder. Received: process {file.read() or '?'}"
                 raise BlockingIOError(message) from None
             if not path.exists() or not os.path.samestat(os.stat(path), os.fstat(file.fileno())):
-                continue  # its owner removed the file after we opened it and before we locked it
+                continue  # its owner removed the file between opening and locking
             file.truncate(0)
             file.write(str(os.getpid()))
             file.flush()

@@ -1,4 +1,4 @@
-"""The settings of a model. Needs no Keras."""
+"""The parts of the settings that describe the model. Needs no Keras."""
 
 from dataclasses import dataclass
 from os import PathLike
@@ -122,7 +122,7 @@ class EncoderConfig:
 
 @dataclass(frozen=True)
 class BertConfig:
-    """The pretrained BERT, which layers of it are loaded and which are read."""
+    """The pretrained BERT, and which of its layers are loaded and read."""
 
     bert: str | PathLike[str] | None = option(
         None,
@@ -238,4 +238,4 @@ class VectorsConfig:
 
 @dataclass(frozen=True)
 class ModelConfig(VectorsConfig, BertConfig, EncoderConfig):
-    """The model: all that its layers and its reader are built from, besides the labels."""
+    """The model: everything from which its layers and its reader are built, except the labels."""

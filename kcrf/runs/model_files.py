@@ -1,4 +1,4 @@
-"""The protocol of what a model is opened from: a run folder, or an exported file. Needs no Keras."""
+"""The protocol of the files of a model: a run folder, or an exported file. Needs no Keras."""
 
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,7 +12,7 @@ __all__ = ["ModelFiles"]
 
 
 class ModelFiles(Protocol):
-    """What a model is made of: its configuration, its vocabulary, its word vectors.
+    """The files of a model: its configuration, its vocabulary and its word vectors.
 
     Attributes:
         path: The folder or the file.
@@ -21,19 +21,19 @@ class ModelFiles(Protocol):
     path: Path
 
     def file(self, name: str) -> Path | str:
-        """What an error calls a part by its name."""
+        """The path of a part of the model in error messages."""
 
     def read_config(self) -> StoredRun:
         """The content of `config.json`."""
 
     def read_settings(self) -> Settings:
-        """The `Settings` that the user gave."""
+        """The `Settings` of the user."""
 
     def read_json(self, name: str) -> dict[str, Any]:
-        """The plain values in a part by its name."""
+        """The plain values in a part of the model."""
 
     def read_vocab(self) -> dict[str, int]:
         """The vocabulary of the BERT, a dict from token to number."""
 
     def read_vectors(self) -> dict[str, np.ndarray]:
-        """The arrays of the word vectors that the model reads."""
+        """The arrays of the word vectors of the model."""

@@ -4,6 +4,6 @@ VECTORS, VOCABULARY, VOCAB, BERT_CONFIG = "vectors.npz", "vocabulary.json", "voc
 CONFIG, WEIGHTS, LINEAR = "config.json", "model.weights.h5", "model.linear.npz"
 STATE, TEACHER = "state.npz", "teacher.npz"
 LOG, TRANSITIONS, PREDICTIONS, SCORES = "log.csv", "transitions.json", "predictions.jsonl", "scores.json"
-SETUP = (VECTORS, VOCABULARY, VOCAB, BERT_CONFIG)  # what is written before config.json
+SETUP = (VECTORS, VOCABULARY, VOCAB, BERT_CONFIG)  # files that are written before config.json
 # In the order in which they are written.
 FILES = (CONFIG, *SETUP, TEACHER, WEIGHTS, LINEAR, LOG, TRANSITIONS, PREDICTIONS, STATE, SCORES)

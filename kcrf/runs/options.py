@@ -1,4 +1,4 @@
-"""A setting as data: its default, its range, when it applies, its help and its flag. Needs no Keras."""
+"""Options: the default, the range, the condition, the help and the flag of a setting. Needs no Keras."""
 
 import os
 import re
@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Range:
-    """The numbers that a setting may have: in words, and as a function from a value to a bool."""
+    """The allowed numbers of a setting: in words, and as a function from a value to a bool."""
 
     words: str
     holds: Callable[[Any], Any]
@@ -94,7 +94,7 @@ class Kind:
     task: Task | None = None
 
     def pick(self, values: Any) -> Any:
-        """A value that is the same for all runs, or that of a dict by keys of runs."""
+        """Picks a value from a dict by the keys of the run. Returns other values unchanged."""
         if not isinstance(values, dict):
             return values
         return next((values[key] for key in self.keys if key in values), None)
@@ -102,22 +102,23 @@ class Kind:
 
 @dataclass(frozen=True)
 class Option:
-    """A setting besides its name and its type.
+    """The properties of a setting other than its name and type.
 
     Attributes:
-        help: What it does and when to use it, in sentences.
-        group: Its heading in `kcrf train --help`; None keeps it out of the command line.
+        help: Sentences on what the setting does and when to use it.
+        group: The heading in `kcrf train --help`. None: the command line has no such option.
         default: The default; or a dict of defaults: by "scratch" and "bert", for training from scratch and for
             fine-tuning a BERT, or by head. A task may have its own default.
-        choices: The allowed values, or a dict of them likewise; None allows all. A task may have its own choices.
+        choices: The allowed values, or a dict of them with the keys of `default`; None allows all values. A task may
+            have its own choices.
         range: The allowed numbers, a `Range`, or None.
-        only: The `Condition` under which it may differ from its default, or None.
-        by_task: Whether only some tasks have it, those that list it in `Task.settings`.
-        instead_of: The setting in whose place it is given, or None.
-        is_path: Whether it may be a path, which is kept as a string.
-        none: What the default None stands for.
-        metavar: What the help calls the value of an option that is a string.
-        old_flag: An old name of its flag, which still works.
+        only: The `Condition` under which the setting may differ from its default, or None.
+        by_task: Whether only the tasks that list it in `Task.settings` have the setting.
+        instead_of: Another setting that this setting replaces, or None.
+        is_path: Whether the value may be a path, which is saved as a string.
+        none: What the default None means, for the help.
+        metavar: The name of a string value in the help.
+        old_flag: An old name of the flag, which still works.
     """
 
     help: str
@@ -134,19 +135,19 @@ class Option:
     old_flag: str | None = None
 
     def default_of(self, name: str, kind: Kind) -> Any:
-        """The default in a kind of run: None where it depends on the run, and the task does not have the option."""
+        """The default for a kind of run. None if it depends on the kind and the task does not have the option."""
         task_defaults = kind.task.defaults if kind.task else {}
         if self.by_task and isinstance(self.default, dict) and kind.task and name not in kind.task.settings:
             return None
         return task_defaults[name] if name in task_defaults else kind.pick(self.default)
 
     def choices_of(self, name: str, kind: Kind) -> Any:
-        """The choices in a kind of run, a tuple or None."""
+        """The choices for a kind of run, a tuple or None."""
         task_choices = kind.task.choices if kind.task else {}
         return task_choices[name] if name in task_choices else kind.pick(self.choices)
 
 
-_TYPES: dict[type, tuple[str, Callable[[Any], bool]]] = {  # NumPy's numbers are numbers too
+_TYPES: dict[type, tuple[str, Callable[[Any], bool]]] = {  # NumPy's numbers, too
     bool: ("True or False", lambda x: isinstance(x, bool)),
     int: ("an int", lambda x: isinstance(x, Integral) and not isinstance(x, bool)),
     float: ("a number", lambda x: isinstance(x, Real) and not isinstance(x, bool)),
@@ -156,7 +157,7 @@ _TYPES: dict[type, tuple[str, Callable[[Any], bool]]] = {  # NumPy's numbers are
 
 
 def option(default: Any, help: str, group: str | None = None, **attributes: Any) -> Any:
-    """A dataclass field with an `Option` in its metadata; a default that depends on the run is None at first."""
+    """Creates a dataclass field with an `Option` in its metadata. A default that depends on the run is None."""
     metadata = {"option": Option(help, group, default, **attributes)}
     return field(default=None if isinstance(default, dict) else default, metadata=metadata)
 
@@ -168,18 +169,18 @@ def option_of(setting: "Field[Any]") -> Option:
 
 
 def options_of(settings: Any) -> "list[Field[Any]]":
-    """The fields of a dataclass, or of one of its instances, that have an `Option`."""
+    """The fields with an `Option` of a dataclass or its instance."""
     return [setting for setting in fields(settings) if "option" in setting.metadata]
 
 
 def types_of(setting: "Field[Any]") -> tuple[type, ...]:
-    """The types that a dataclass field may have besides None."""
+    """The types of a dataclass field except None."""
     types = get_args(setting.type) if isinstance(setting.type, UnionType) else (setting.type,)
     return tuple(kind for kind in (get_origin(kind) or kind for kind in types) if kind in _TYPES)
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it when it is read back: paths as strings, and lists as tuples."""
+    """Converts a value to what JSON can restore: paths to strings, lists to tuples."""
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     return tuple(value) if isinstance(value, list) else value
@@ -202,7 +203,7 @@ def check_value(setting: "Field[Any]", value: Any, kind: Kind) -> None:
 
 
 def _where(setting, kind):
-    """For which runs the choices are those of this one."""
+    """Describes the runs that have the same choices as this one."""
     if kind.task and setting.name in kind.task.choices:
         return f" for {kind.task.name}"
     if not isinstance(option_of(setting).choices, dict):
@@ -211,9 +212,9 @@ def _where(setting, kind):
 
 
 def with_defaults(settings: Any, kind: Kind) -> dict[str, Any]:
-    """The values of a dataclass of settings by name: a default in place of None, paths as strings.
+    """The values of a dataclass of settings by name, with defaults instead of None, and strings instead of paths.
 
-    A setting in whose place another one is given stays None.
+    A setting that another setting replaces stays None.
     """
     said = {setting.name: plain(getattr(settings, setting.name)) for setting in options_of(settings)}
     replaced = {option_of(s).instead_of for s in options_of(settings) if said[s.name] is not None}
@@ -226,7 +227,7 @@ def with_defaults(settings: Any, kind: Kind) -> dict[str, Any]:
 
 
 def check_settings(settings: Any, kind: Kind) -> None:
-    """Raises a `SettingError` if a value is not allowed, contradicts another one, or is given where it does not apply.
+    """Raises a `SettingError` if a value is not allowed, contradicts another value, or does not apply to the run.
 
     Args:
         settings: A dataclass whose fields have an `Option` each.
@@ -262,7 +263,7 @@ def _tasks_with(name):
 
 
 def condition_in_words(setting: "Field[Any]") -> str | None:
-    """When an option applies, as the help has it: "only with --bert"; None if always."""
+    """The condition of an option for the help, such as "only with --bert"; None if it always applies."""
     declared = option_of(setting)
     if declared.by_task:
         return f"only with --task {' or '.join(task.name for task in _tasks_with(setting.name))}"
@@ -270,7 +271,7 @@ def condition_in_words(setting: "Field[Any]") -> str | None:
 
 
 def default_in_words(setting: "Field[Any]", show: Callable[[Any], str] = repr) -> str:
-    """The default of an option as the help has it: "3, 1 with --bert".
+    """The default of an option for the help, such as "3, 1 with --bert".
 
     Args:
         setting: A dataclass field with an `Option`.
@@ -282,7 +283,7 @@ def default_in_words(setting: "Field[Any]", show: Callable[[Any], str] = repr) -
         return declared.none if value is None else show(value)
 
     defaults = declared.default if isinstance(declared.default, dict) else {"": declared.default}
-    if declared.only is not None and declared.only.name in ("bert", "head"):  # one of the defaults is left
+    if declared.only is not None and declared.only.name in ("bert", "head"):  # one of the defaults remains
         defaults = {"": next(iter(defaults.values()))}
     first = next(iter(defaults.values()))
     tasks = _tasks_with(name) if declared.by_task else TASKS.values()
@@ -294,7 +295,7 @@ def default_in_words(setting: "Field[Any]", show: Callable[[Any], str] = repr) -
 
 
 def describe(settings: "Iterable[Field[Any]]") -> str:
-    """The "Attributes:" part of a docstring for dataclass fields with an `Option` each."""
+    """The section "Attributes:" of a docstring, for dataclass fields with an `Option`."""
     lines = ["Attributes:"]
     for setting in settings:
         declared, condition = option_of(setting), condition_in_words(setting)

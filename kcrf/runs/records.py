@@ -1,4 +1,4 @@
-"""A training run as its folder describes it, for reports. Needs NumPy only."""
+"""Reads a run folder for reports. Needs NumPy only."""
 
 from dataclasses import dataclass
 from os import PathLike
@@ -26,10 +26,10 @@ class RunRecord:
         settings: The values that ran, a dict.
         log: A dict for each epoch, from the names of columns to numbers.
         scores: A dict of parts ("valid", "test"), each a dict of scores.
-        labels: The labels of the tags. None without transitions, as the next two.
+        labels: The labels of the tags. None if there are no transitions; so are `allowed` and `transitions`.
         allowed: `(tags, tags)` bool, which transitions the scheme allows, or None.
         transitions: List of `(epoch, matrix)`.
-        predictions: A dict for each held-out sentence: `text`, `gold`, `found`; see `kcrf.reports.mistakes`.
+        predictions: A dict for each sentence or text, as `kcrf.runs.formats.read_predictions` returns it.
         chosen: The names of the settings that the data decided.
         train: The file of the training data, or None for a run from a script.
     """
@@ -47,7 +47,7 @@ class RunRecord:
 
     @property
     def part(self) -> str | None:
-        """The part that the predictions are of, "test" or "valid", whichever was scored last. None before."""
+        """The part of the predictions, "test" or "valid": the one that was scored last. None if none was scored."""
         return next((part for part in ("test", "valid") if part in (self.scores or {})), None)
 
     @property
@@ -62,12 +62,12 @@ class RunRecord:
 
     @property
     def advice(self) -> str | None:
-        """What a `kcrf.monitor.CRFMonitor` says about the last epoch, or None without one."""
+        """The advice of a `kcrf.monitor.CRFMonitor` after the last epoch, or None if there was no monitor."""
         return last_advice(self.log or [], self.allowed, self.transitions or [])
 
 
 def last_advice(log, allowed, transitions):
-    """What a `kcrf.monitor.CRFMonitor` says about the last epoch of a log.
+    """The advice of a `kcrf.monitor.CRFMonitor` after the last epoch of a log.
 
     Args:
         log: A dict for each epoch.
@@ -86,7 +86,7 @@ def last_advice(log, allowed, transitions):
 
 
 def _progress(log):
-    """The best validation score of a log, and whether it is of the last epoch or, of many, the last tenth of them."""
+    """The best validation score of a log, and whether it occurs in the last epoch or the last tenth of many epochs."""
     score = next((name for name in log[-1] if name.startswith("valid_")), None)
     if score is None:
         return {}
@@ -99,8 +99,8 @@ def read_run(path: str | PathLike[str]) -> RunRecord:
     """Reads a run folder.
 
     Raises:
-        FileNotFoundError: It is no run folder: it has no `config.json`.
-        ValueError: A file is damaged, or of a newer version; names file and line.
+        FileNotFoundError: The folder has no `config.json`, so it is not a run folder.
+        ValueError: A file is damaged or of a newer version. Names the file and the line.
     """
     folder = RunFolder(path)
     about = read_for_reports(folder.existing(CONFIG), folder.read_json(CONFIG))
@@ -120,7 +120,7 @@ def read_run(path: str | PathLike[str]) -> RunRecord:
 
 
 def _read(path, read):
-    """What `read` returns for a file, None where there is none. Whatever a damaged file causes becomes a ValueError."""
+    """The result of `read` for a file, or None if it is missing. Turns errors about damaged files into a ValueError."""
     if not path.is_file():
         return None
     try:

@@ -1,9 +1,9 @@
-"""Where the files of a new run are until they replace those of an older one. Writes only where it says so.
+"""Replaces the folder of an old run by the folder of a complete new run.
 
-A run is written into its folder, say `runs/ner`. If that holds a run already, the new one is written into
-`runs/.ner.new` beside it. When the new run is complete, the folders are renamed: `ner` to `.ner.old`, `.ner.new` to
-`ner`; then the old run is removed. Files that are not of the run move along. Where a process is killed between these
-steps, the next one that writes there takes the remaining steps.
+A run is written into its folder, such as `runs/ner`. If the folder already contains a run, the new run is written into
+`runs/.ner.new`. When the new run is complete, the folders are renamed, `ner` to `.ner.old` and `.ner.new` to `ner`, and
+the old run is removed. Files that do not belong to the old run move to the new folder. If a process is killed between
+these steps, the next process that writes into the folder takes the remaining steps.
 """
 
 import os
@@ -16,21 +16,21 @@ from kcrf.runs.names import CONFIG, FILES, SCORES, STATE
 __all__ = ["check_replaceable", "clear", "current_folder", "has_new_run", "is_complete", "new_folder", "new_folders"]
 __all__ += ["settle"]
 
-OLDER_NEW = "new.run"  # inside the folder: where earlier versions wrote a new run
+OLDER_NEW = "new.run"  # inside the folder, where earlier versions wrote a new run
 
 
 def new_folder(path: Path) -> Path:
-    """The folder beside that of a run in which the run that will replace it is written."""
+    """The folder next to a run folder into which its replacement is written."""
     return _sibling(path, "new")
 
 
 def new_folders(path: Path) -> list[Path]:
-    """The new folder, and the one inside the folder in which earlier versions wrote a new run."""
+    """The new folder, and the folder inside the run folder into which earlier versions wrote a new run."""
     return [new_folder(path), path / OLDER_NEW]
 
 
 def has_new_run(path: Path) -> bool:
-    """Whether a new run has begun that is not complete."""
+    """Whether there is an incomplete new run."""
     return any((folder / CONFIG).is_file() and not is_complete(folder) for folder in new_folders(path))
 
 
@@ -40,7 +40,7 @@ def current_folder(path: Path) -> Path:
 
 
 def is_complete(folder: Path) -> bool:
-    """Whether a folder has all files of a run; the scores are written last."""
+    """Whether a run is complete: the scores are written last."""
     return (folder / SCORES).is_file() and (folder / CONFIG).is_file()
 
 
@@ -57,7 +57,7 @@ def check_replaceable(path: Path) -> None:
 def settle(path: Path) -> None:
     """Completes the replacement of a run by a complete new one, and removes what a killed process left.
 
-    Only the process that holds the lock of the folder may call it, but for a path that does not exist.
+    Only the process that holds the lock of the folder may call this function, unless the path does not exist.
     """
     path = Path(os.path.realpath(path))
     new, old = new_folder(path), _sibling(path, "old")
@@ -82,17 +82,17 @@ def clear(folder: Path) -> None:
     for name in FILES:
         for file in (folder / name, folder / f"new.{name}"):
             file.unlink(missing_ok=True)
-    with suppress(OSError):  # it does not exist, or is not empty
+    with suppress(OSError):  # the folder does not exist, or is not empty
         folder.rmdir()
 
 
 def _sibling(path: Path, ending: str) -> Path:
-    real = Path(os.path.realpath(path))  # beside the folder itself where the path is a link
+    real = Path(os.path.realpath(path))  # next to the folder itself, if the path is a link
     return real.parent / f".{real.name}.{ending}"
 
 
 def _move_other_files(path: Path, new: Path) -> None:
-    """Moves the files that are not of the old run to the new one, and its lock last."""
+    """Moves other files from the old folder to the new one, and the lock last."""
     names = {entry.name for entry in path.iterdir()} - {*FILES, *(f"new.{name}" for name in FILES)}
     for name in sorted(names, key=lambda name: (name == LOCK, name)):
         if name == LOCK or not (new / name).exists():
@@ -100,12 +100,12 @@ def _move_other_files(path: Path, new: Path) -> None:
 
 
 def _settle_older_version(path: Path, new: Path) -> None:
-    """Moves the new run that an earlier version wrote, inside the folder, to where it is written now."""
+    """Moves a new run that an earlier version wrote inside the folder to the current place."""
     inside = path / OLDER_NEW
     if (inside / CONFIG).is_file():
         if not new.exists():
             os.rename(inside, new)
-    elif (inside / SCORES).is_file():  # complete, and its files were already replacing the old ones, config.json first
+    elif (inside / SCORES).is_file():  # complete, and its files were already replacing the old ones
         for name in FILES:
             if (inside / name).is_file():
                 os.replace(inside / name, path / name)

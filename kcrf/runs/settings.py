@@ -1,8 +1,8 @@
-"""The settings of a training run, as a user gives them. Needs no Keras.
+"""The settings of a training run, as the user passes them. Needs no Keras.
 
-Each setting is one field of one part, which holds its default, its range, when it applies, its help and its flag:
-`Settings` checks its values by that, its docstring lists it, and `kcrf.commands.training_options` makes the options of
-`kcrf train` out of it. A new option is one new field.
+Each setting is a field of one part, with its default, range, condition, help and flag. `Settings` checks the values and
+lists them in its docstring, and `kcrf.commands.training_options` creates the options of `kcrf train`. To add an option,
+add a field.
 """
 
 import warnings
@@ -24,14 +24,15 @@ Part = TypeVar("Part", DataConfig, ModelConfig, OptimizerConfig, TrainingConfig,
 
 @dataclass(frozen=True)
 class Settings(TeacherConfig, AugmentationConfig, TrainingConfig, OptimizerConfig, ModelConfig, DataConfig):
-    """The settings of a training run, checked. All are given by keyword.
+    """The settings of a training run. All arguments are keywords, and values are checked.
 
-    None stands for a default that depends on the task, the head, the BERT or the training data.
+    None means a default that depends on the task, the head, the BERT or the training data.
     `kcrf.runs.resolve` decides on all of them, once the data are known.
 
     Raises:
-        kcrf.runs.SettingError: A value has the wrong type or is out of range, contradicts another one, or is given
-            where it does not apply. It is a ValueError.
+        kcrf.runs.SettingError: A value has the wrong type, is out of range, contradicts another value, or does not
+        apply
+            to the run. It is a ValueError.
 
     >>> settings = Settings(task="ner", epochs=3)
     >>> settings.epochs, settings.scheme, settings.part(DataConfig).scheme
@@ -56,7 +57,7 @@ class Settings(TeacherConfig, AugmentationConfig, TrainingConfig, OptimizerConfi
         _check_lbfgs(settings)
 
     def renamed(self) -> "Settings":
-        """The settings without old names."""
+        """Replaces old names of settings by the current ones."""
         if all(getattr(self, old) is None for old in RENAMED):
             return self
         said = {setting.name: getattr(self, setting.name) for setting in options_of(self)}
@@ -81,14 +82,14 @@ class Settings(TeacherConfig, AugmentationConfig, TrainingConfig, OptimizerConfi
         return part(**{setting.name: values[setting.name] for setting in fields(part)})
 
     def said(self) -> dict[str, Any]:
-        """The settings that are not at their defaults, by name."""
+        """The settings that differ from their defaults, by name."""
         settings = self.renamed()
         values = {setting.name: (getattr(settings, setting.name), setting.default) for setting in options_of(self)}
         return {name: value for name, (value, default) in values.items() if value != default}
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "Settings":
-        """Settings from a dict of values by name; refuses names that are not settings."""
+        """Creates settings from a dict of values by name. Refuses unknown names."""
         unknown = sorted(set(values) - {setting.name for setting in fields(cls)})
         if unknown:
             raise ValueError(f"Settings have no {', '.join(unknown)}. Received: {sorted(values)}")
@@ -96,7 +97,7 @@ class Settings(TeacherConfig, AugmentationConfig, TrainingConfig, OptimizerConfi
 
 
 def _check_pool(values):
-    """Raises a `SettingError` if the text vector of a classifier needs another setting than given."""
+    """Raises a `SettingError` if `pool` contradicts another setting."""
     pool = values["pool"]
     needed = {"pooler": ("read_layers", "last"), "cnn": ("layer_pooling", "concat")}
     for name, value in [needed[pool], ("encoder", "none")] if pool in needed else []:
@@ -105,7 +106,7 @@ def _check_pool(values):
 
 
 def _check_linear(values):
-    """Raises a `SettingError` if a linear model should have no tags, no n-grams or no CRF: it has nothing else."""
+    """Raises a `SettingError` if a setting contradicts a linear model, which consists of n-grams and a CRF."""
     if values["encoder"] != "linear":
         return
     if TASKS[values["task"]].output != "tags":

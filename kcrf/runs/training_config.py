@@ -1,4 +1,4 @@
-"""The settings of the data of a run and of its training. Needs no Keras."""
+"""The parts of the settings that describe the data and the training. Needs no Keras."""
 
 from dataclasses import dataclass
 from os import PathLike
@@ -169,7 +169,7 @@ class OptimizerConfig:
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """Epochs, batches, and which epoch is kept."""
+    """Epochs, batches, and the choice of the best epoch."""
 
     epochs: int | None = option(
         {"scratch": None, "bert": 5},

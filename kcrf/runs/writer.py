@@ -22,11 +22,11 @@ from kcrf.tags import TagScheme
 __all__ = ["RunWriter"]
 
 _BEFORE_CONFIG = {LOCK, *SETUP, *(f"new.{name}" for name in (*SETUP, CONFIG))}  # left by a process killed early
-_HDF5_ITEM = 4096  # bytes: at least what HDF5 needs for an array besides its values
+_HDF5_ITEM = 4096  # bytes that HDF5 needs at least for an array in addition to its values
 
 
 class RunWriter(RunFolder):
-    """Writes the files of a run, and reads them. `create` and `resume` are contexts for a run that is to be complete.
+    """Reads and writes the files of a run. Use the contexts `create` and `resume` to write a run.
 
     Args:
         path: The folder.
@@ -38,25 +38,26 @@ class RunWriter(RunFolder):
     @classmethod
     @contextmanager
     def create(cls, path: str | os.PathLike[str], overwrite: bool = False) -> Iterator["RunWriter"]:
-        """The writer of a new run, a context.
+        """A context with the writer of a new run.
 
         After an error, an unfinished run is kept only if an epoch was saved; after an interruption it is always kept.
 
         Args:
-            path: The folder. Made if it does not exist.
-            overwrite: Whether a complete run in it is replaced when the new one is complete. Defaults to False: it is
-                refused.
+            path: The folder. It is created if it does not exist.
+            overwrite: Whether a complete run in the folder is replaced when the new run is complete. Defaults to False:
+                an
+                error.
 
         Raises:
-            FileExistsError: `path` is a file, a folder with other files and no run, or one with a complete run.
-            PermissionError: The run would replace another, and nothing can be written beside that.
-            BlockingIOError: Another process trains into it.
+            FileExistsError: `path` is a file, a folder with other files, or a folder with a complete run.
+            PermissionError: The run would replace another run, and the parent folder is not writable.
+            BlockingIOError: Another process trains into the folder.
         """
         home = Path(path)
         if home.exists() and not home.is_dir():
             raise FileExistsError(f"{path}: needs a folder to write the run into. Received: a file")
         _settle_missing(home)
-        _check_for_other_files(home)  # before locking, which writes a file
+        _check_for_other_files(home)  # checked before locking, which writes a file
         with locked(home):
             settle(home)
             _check_for_other_files(home)
@@ -74,7 +75,7 @@ class RunWriter(RunFolder):
     @classmethod
     @contextmanager
     def resume(cls, path: str | os.PathLike[str]) -> Iterator["RunWriter"]:
-        """The writer of the rest of an interrupted run, a context.
+        """A context with the writer of an interrupted run.
 
         Raises:
             FileNotFoundError: There is no interrupted run.
@@ -83,19 +84,19 @@ class RunWriter(RunFolder):
         home = Path(path)
         _settle_missing(home)
         if not home.is_dir():
-            RunFolder.interrupted(home)  # raises: to lock a folder would make it
+            RunFolder.interrupted(home)  # raises if there is no run; locking would create the folder
         with locked(home):
             settle(home)
             yield from cls(RunFolder.interrupted(home).path)._write(home)
 
     def _write(self, home: Path, is_new: bool = False) -> Iterator["RunWriter"]:
-        """Yields the writer; then the run is complete, and replaces an older one in the folder `home`."""
-        for name in FILES:  # of a process that was killed
+        """Yields the writer. Afterwards the run is complete, and replaces an old run in the folder `home`."""
+        for name in FILES:  # files of a killed process
             self.file(f"new.{name}").unlink(missing_ok=True)
         try:
             yield self
         except BaseException as error:
-            is_failed = is_new and isinstance(error, Exception)  # not KeyboardInterrupt: that run can be resumed
+            is_failed = is_new and isinstance(error, Exception)  # not KeyboardInterrupt: that can be resumed
             if not self.has_state() and (is_failed or self.path != home):
                 clear(self.path)
             raise
@@ -135,15 +136,15 @@ class RunWriter(RunFolder):
         self.save_text(TRANSITIONS, transitions_text(scheme, epochs))
 
     def save_predictions(self, sentences: Iterable[Sentence], predicted: Iterable[Sequence[tuple]]) -> None:
-        """Writes what was found in held-out `Sentence`s: for each a list of `(start, end[, label], probability)`."""
+        """Writes the predictions for `Sentence`s: for each a list of `(start, end[, label], probability)`."""
         self.save_text(PREDICTIONS, predictions_text(sentences, predicted))
 
     def save_classifications(self, examples: Iterable[Example], predicted: Iterable[Any]) -> None:
-        """Writes what was found for held-out `Example`s: for each an object with label, probability, probabilities."""
+        """Writes the predictions for `Example`s: for each a `Classification`."""
         self.save_text(PREDICTIONS, classifications_text(examples, predicted))
 
     def save_scores(self, scores: Mapping[str, Any]) -> None:
-        """Writes the scores of the kept weights, which completes the run."""
+        """Writes the scores of the best weights, which completes the run."""
         self.save_json(SCORES, scores)
 
     def save_json(self, name: str, value: Any) -> None:
@@ -151,7 +152,7 @@ class RunWriter(RunFolder):
         self.save_text(name, json.dumps(value, ensure_ascii=False, indent=1))
 
     def save_text(self, name: str, text: str) -> None:
-        """Writes a file of text. Lone surrogates, which vocabularies may have, are kept."""
+        """Writes a text file. Keeps lone surrogates, which vocabularies may contain."""
         self._write_aside(name, lambda path: path.write_bytes(text.encode("utf-8", "surrogatepass")))
 
     def _write_aside(self, name: str, write: Callable[[Path], object], room: int = 0) -> None:
@@ -159,7 +160,7 @@ class RunWriter(RunFolder):
 
 
 def _settle_missing(home: Path) -> None:
-    """Renames a complete new run where a process was killed after it had renamed the old one."""
+    """Renames a complete new run if a process was killed after it had renamed the old run."""
     if not home.exists():
         settle(home)
 
