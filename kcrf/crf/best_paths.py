@@ -24,7 +24,7 @@ def best_path(trellis):
 
 
 def _in_one_loop(trellis):
-    """The tags of the best path, `(time, batch)`, any where masked."""
+    """The tags of the best path, `(time, batch)`, undefined where masked."""
     step, first, inputs = _forward(trellis)
     last, before = scan(lambda state, row: (step(state, row), state), first, inputs)
     onward = ops.transpose(trellis.transitions)  # (to, from)
@@ -103,7 +103,7 @@ def _best_prefixes(trellis, k):
     Returns:
         history: `(time, batch, tags, k)`, the scores of these prefixes up to a constant.
         values: `(batch, k)`, the scores of the k best paths up to a constant.
-        tag, rank: `(batch, k)`, the last tag of each of these paths, and which of its prefixes the path is.
+        tag, rank: `(batch, k)`, the last tag of each of these paths, and the rank of the path among its prefixes.
     """
 
     def step(state, inputs):
@@ -122,12 +122,12 @@ def _best_prefixes(trellis, k):
 
 
 def _merge(x):
-    """`(..., tags, k)` as `(..., tags * k)`."""
+    """Reshapes `(..., tags, k)` to `(..., tags * k)`."""
     return ops.reshape(x, (-1, *x.shape[1:-2], x.shape[-2] * x.shape[-1]))
 
 
 def _best(x, k):
-    """Values and int32 indices of the k largest of the last axis."""
+    """The k largest values of the last axis, and their int32 indices."""
     if k == 1:
         return ops.max(x, axis=-1, keepdims=True), ops.cast(ops.argmax(x, axis=-1, keepdims=True), "int32")
     values, indices = ops.top_k(x, k)

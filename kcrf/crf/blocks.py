@@ -1,14 +1,14 @@
-"""Recursions in blocks of time: for few tags, about 5 sqrt(time) steps of a loop in place of 2 time.
+"""Recursions in blocks of time: for few tags, about 5 sqrt(time) steps of a loop instead of 2 time steps.
 
-The positions are cut into about sqrt(time) blocks, which run side by side. First each block runs from every tag that
-may stand before it; the result is a matrix from the tag before the block to the tag at its end. A loop over these
-matrices gives the state before each block. Then each block runs again from that state, as one loop over all positions
-would. The way back is the same: a matrix for each block, a loop over the matrices, and all blocks side by side.
+The positions are split into about sqrt(time) blocks, which run in parallel. First each block runs from every possible
+tag before the block. The result is a matrix from the tag before the block to the tag at its end. A loop over these
+matrices computes the state before each block. Then each block runs again from its state, like one loop over all
+positions. The backward recursion is the same: a matrix for each block, a loop over them, and all blocks in parallel.
 (Särkkä and García-Fernández 2019, https://arxiv.org/abs/1905.13002, and Hassan, Särkkä and García-Fernández 2021,
 https://arxiv.org/abs/2102.05743, join blocks pairwise instead.)
 
-The matrices take `tags` times the arithmetic of the loop, so blocks are faster only where a step of a loop costs more
-than its arithmetic: on torch and in TensorFlow's graphs, but not where XLA compiles the loop (benchmarks/README.md).
+The matrices take `tags` times the arithmetic of the loop, so blocks are faster only if a step of a loop costs more than
+its arithmetic: on torch and in TensorFlow's graphs, but not if XLA compiles the loop (benchmarks/README.md).
 """
 
 import math
@@ -18,24 +18,24 @@ from kcrf.backend import compiled_by_xla, loop_ops, ops, scan
 __all__ = ["MaxBlocks", "OneLoop", "SumBlocks", "number_of_blocks"]
 
 # Measured on a CPU, for torch; TensorFlow gains from fewer positions on, too.
-SHORTEST = {"sum": 192, "max": 128}  # positions from which blocks are faster
-_LARGEST_STEP = 25_000  # batch * tags**3 up to which they are: sqrt(time) times that is the arithmetic of a step
-_USUAL_BATCH = 32  # in place of an unknown one
-_LOWEST = -1e30  # in place of -inf, which must not be subtracted from -inf
+SHORTEST = {"sum": 192, "max": 128}  # number of positions from which blocks are faster
+_LARGEST_STEP = 25_000  # batch * tags**3 up to which blocks are faster; a step computes sqrt(time) times this
+_USUAL_BATCH = 32  # instead of an unknown one
+_LOWEST = -1e30  # instead of -inf, which must not be subtracted from -inf
 _TINY = 1e-37
 
 
 def number_of_blocks(trellis, kind):
     """The number of blocks that is fastest for a trellis of this size; 1 is one loop over all positions.
 
-    It is 1 in a graph of unknown length: a graph with both ways would take longer to trace.
+    It is 1 in a graph of unknown length, because a graph with both recursions would take longer to trace.
 
     Args:
         trellis: The `Trellis`.
         kind: "sum" for `SumBlocks`, "max" for `MaxBlocks`.
     """
     batch, time, tags = trellis.emissions.shape
-    if compiled_by_xla() or time is None:  # sizes may be symbols where JAX exports a model
+    if compiled_by_xla() or time is None:  # sizes may be symbols if JAX exports a model
         return 1
     is_faster = time >= SHORTEST[kind] and (batch or _USUAL_BATCH) * tags**3 <= _LARGEST_STEP
     return round(math.sqrt(time)) if is_faster else 1
@@ -54,7 +54,7 @@ class OneLoop:
 
 
 class _Blocks:
-    """Cuts arrays `(time, ..., batch)` into blocks side by side on the batch axis, `(length, ..., blocks * batch)`.
+    """Splits arrays `(time, ..., batch)` into blocks along the batch axis, `(length, ..., blocks * batch)`.
 
     Args:
         blocks: The number of blocks, which divides the time of all arrays.
@@ -67,16 +67,16 @@ class _Blocks:
         return self._side_by_side(ops.reshape(x, (self.blocks, x.shape[0] // self.blocks, *x.shape[1:-1], -1)))
 
     def _join(self, x):
-        """`(length, ..., blocks * batch)` as `(time, ..., batch)`."""
+        """Reshapes `(length, ..., blocks * batch)` to `(time, ..., batch)`."""
         return ops.reshape(self._by_block(x), (self.blocks * x.shape[0], *x.shape[1:-1], -1))
 
     def _side_by_side(self, x):
-        """`(blocks, ..., batch)` as `(..., blocks * batch)`."""
+        """Reshapes `(blocks, ..., batch)` to `(..., blocks * batch)`."""
         x = ops.moveaxis(x, 0, -2)
         return ops.reshape(x, (*x.shape[:-2], -1))
 
     def _by_block(self, x):
-        """`(..., blocks * batch)` as `(blocks, ..., batch)`."""
+        """Reshapes `(..., blocks * batch)` to `(blocks, ..., batch)`."""
         return ops.moveaxis(ops.reshape(x, (*x.shape[:-1], self.blocks, -1)), -2, 0)
 
     def _states(self, first, matrices):
@@ -97,8 +97,9 @@ class _Blocks:
 class SumBlocks(_Blocks):
     """Blocks for sums over paths, whose states are probabilities.
 
-    Matrices are kept as logarithms, with the sums of their rows: a tag that cannot be reached before a block may be
-    likelier than the others by more than a float can hold.
+    Matrices are logarithms, with the sums of their rows: a tag that cannot be reached before a block may be more
+        probable
+    than the others by a factor that overflows a float.
     """
 
     def _reduce(self, scores):
@@ -109,7 +110,7 @@ class SumBlocks(_Blocks):
 
         Args:
             step: The step of the recursion. It takes states `(tags, batch)` and `(from, tags, batch)`, divides the next
-                state by its sum over the tags, and returns that sum as its last output. The other outputs are any.
+                state by its sum over the tags, and returns this sum as its last output. It may have other outputs.
             first: The first state, `(tags, batch)`.
             inputs: A tuple of arrays `(time, ..., batch)`.
         """
@@ -145,7 +146,7 @@ class SumBlocks(_Blocks):
 
         ends, totals = scan(run, _certain(rows), rows)  # (from, to, columns), (length, from, 1, columns)
         totals = ops.where(totals > 0, totals, 0.0)  # they are NaN after a sum of 0
-        totals = ops.log(totals) - ops.log(ops.max(totals, axis=1, keepdims=True))  # small numbers sum with more digits
+        totals = ops.log(totals) - ops.log(ops.max(totals, axis=1, keepdims=True))  # small sums have more digits
         return ops.where(totals[-1] > -math.inf, ops.log(ends) + ops.sum(totals, axis=0), -math.inf)
 
 
@@ -160,7 +161,7 @@ class MaxBlocks(_Blocks):
 
         Args:
             step: The function from a state and a row of the inputs to the next state. It takes states `(tags, batch)`
-                and `(from, tags, batch)`, and subtracts only what is the same for all `from`.
+                and `(from, tags, batch)`, and subtracts only values that are the same for all `from`.
             output: The function from a state `(tags, batch)` and a row of the inputs to an output `(..., batch)`.
             first: The first state, `(tags, batch)`.
             inputs: A tuple of arrays `(time, ..., batch)`.
@@ -176,7 +177,7 @@ class MaxBlocks(_Blocks):
         """The tags `(time, batch)` of the path that ends with the tags `last (batch,)`.
 
         Args:
-            pointers: For each tag the one before it, `(time, tags, batch)`.
+            pointers: For each tag the preceding tag, `(time, tags, batch)`.
             last: `(batch,)`.
         """
         pointers = self._cut(pointers)  # (length, tags, columns)
@@ -190,10 +191,10 @@ def _follow(pointers, last):
     """Follows `pointers (time, tags, batch)` from each tag of `last (paths, batch)` to the left.
 
     Returns:
-        The tags before the first position, `(paths, batch)`, and those at each, `(time, paths, batch)`.
+        The tags before the first position, `(paths, batch)`, and the tags at each position, `(time, paths, batch)`.
     """
     time, paths, columns = pointers.shape[0], last.shape[0], ops.shape(pointers)[2]
-    offsets = ops.arange(columns, dtype=pointers.dtype)  # indices into flat rows: looking up is one operation
+    offsets = ops.arange(columns, dtype=pointers.dtype)  # indices into flat rows: a look-up is one operation
     rows = ops.reshape(pointers * columns + offsets, (time, -1))
     first, found = scan(
         lambda at, row: (loop_ops.take(row, at, axis=0), at), ops.reshape(last * columns + offsets, (-1,)), rows, True
@@ -202,11 +203,11 @@ def _follow(pointers, last):
 
 
 def _certain(rows):
-    """The states that are certain of one tag, `(from, tags, batch)`; the first of the rows is `(time, tags, batch)`."""
+    """The states with probability 1 for one tag, `(from, tags, batch)`; the first row is `(time, tags, batch)`."""
     return ops.eye(rows[0].shape[1])[:, :, None] + ops.zeros_like(rows[0][0, :1])
 
 
 def _normalized(scores):
-    """Probabilities that sum to 1 over axis 1, or are all 0 where every score is -inf."""
+    """Probabilities that sum to 1 over axis 1, or are all 0 if every score is -inf."""
     shares = ops.exp(scores - ops.maximum(ops.max(scores, axis=1, keepdims=True), _LOWEST))
     return shares / ops.maximum(ops.sum(shares, axis=1, keepdims=True), _TINY)

@@ -1,4 +1,4 @@
-"""A linear chain: the scores that all functions of `kcrf.crf` take, as one value."""
+"""`Chain`: the scores of a CRF as one value, the argument of all functions of `kcrf.crf`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from kcrf.tags import TagScheme
 __all__ = ["Chain", "takes_chain"]
 
 Result = TypeVar("Result")
-_AXES = {  # how many axes, from the first, are batch and time
+_AXES = {  # the number of leading axes that are batch and time
     "emissions": 2,
     "mask": 2,
     "tags": 2,
@@ -31,8 +31,8 @@ class Chain:
         emissions: `(batch, time, tags)`.
         mask: `(batch, time)` bool, True = real; None if all positions are.
         transitions: `(tags, tags)`, `[i, j]` is the score of going from tag i to tag j.
-        start: The scores of the first tag, `(tags,)`. Defaults to None, all tags score the same.
-        end: The scores of the last tag, `(tags,)`. Defaults to None, all tags score the same.
+        start: The scores of the first tag, `(tags,)`. Defaults to None: all tags have the same score.
+        end: The scores of the last tag, `(tags,)`. Defaults to None: all tags have the same score.
 
     >>> from kcrf import crf
     >>> chain = Chain([[[4.0, 0.0]]], None, [[0.0, 0.0], [0.0, 0.0]])
@@ -57,7 +57,7 @@ class Chain:
         return replace(self, **{name: _divided(getattr(self, name), temperature) for name in names})
 
     def constrained(self, scheme: TagScheme | None) -> "Chain":
-        """The chain with all starts, transitions and ends forbidden that a scheme does not allow; itself for None."""
+        """The chain without the starts, transitions and ends that a scheme does not allow; unchanged for None."""
         if scheme is None:
             return self
         return replace(
@@ -80,8 +80,8 @@ def _forbidden(scores, allowed):
 def takes_chain(*time_axes: int | None) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
     """Decorator: `f(chain, other)` may also be called `f(emissions, other, mask, transitions, start=None, end=None)`.
 
-    The function runs as a compiled graph. Batches without sentences or without positions work: the function computes
-    with one masked position more, and the outputs are cut.
+    The function runs as a compiled graph. Batches without sentences or without positions are allowed: the function
+    computes with an additional masked sentence or position, which is removed from the outputs.
 
     Args:
         *time_axes: For each output of the function its time axis, or None.
@@ -127,9 +127,9 @@ def _signature_of_arrays(of_chain, others):
 
 
 def _with_room(function, arguments, time_axes):
-    """The outputs of `function(**arguments)`, also where the batch has no sentences, or no positions.
+    """The outputs of `function(**arguments)`, even if the batch has no sentences or no positions.
 
-    TensorFlow's loops need a first position too, so a graph of unknown length gets a masked position more.
+    TensorFlow's loops need a first position, so a graph of unknown length gets an additional masked position.
     """
     emissions = ops.convert_to_tensor(arguments.pop("emissions"))
     batch, time = emissions.shape[:2] if len(emissions.shape) == 3 else (1, 1)
@@ -152,6 +152,6 @@ def _padded(x, room):
 
 
 def _cut(x, sizes, time_axis):
-    """The output without the sentence and the position that were added; `time_axis` may be None."""
+    """The output without the additional sentence and position; `time_axis` may be None."""
     x = x[: sizes[0]]
     return x if time_axis is None else x[(slice(None),) * time_axis + (slice(sizes[1]),)]

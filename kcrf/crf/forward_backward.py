@@ -1,4 +1,4 @@
-"""log Z and expected counts of a chain, by a recursion forward and one backward in time (Rabiner 1989, section V.A).
+"""log Z and expected counts of a chain, by a forward and a backward recursion (Rabiner 1989, section V.A).
 
 The forward recursion (`_filter`) divides by its sum at each position: alpha becomes the probability of each tag given
 the emissions up to its position, and the logarithms of these sums add up to log Z. The backward recursion (`_smooth`)
@@ -62,7 +62,7 @@ class _Filtered(NamedTuple):
 
 
 def _scaled_forward_backward(trellis):
-    """`forward_backward` of a centered trellis in probability space, and whether an underflow may have spoiled it."""
+    """`forward_backward` of a centered trellis in probability space, and whether it may be wrong after an underflow."""
     time, blocks = trellis.emissions.shape[1], number_of_blocks(trellis, "sum")
     recursion = SumBlocks(blocks) if blocks > 1 else OneLoop()
     trellis = trellis.padded(blocks)

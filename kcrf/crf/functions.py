@@ -1,6 +1,6 @@
 """The linear-chain conditional random field as pure functions of tensors (Lafferty et al., 2001).
 
-Each function takes a `kcrf.crf.Chain`, or in its place the arrays that make one:
+Each function takes a `kcrf.crf.Chain`, or instead the arrays of a chain:
 
     f(chain)                 f(emissions, mask, transitions, start=None, end=None)
     f(chain, tags)           f(emissions, tags, mask, transitions, start=None, end=None)
@@ -116,7 +116,7 @@ def expected_counts(chain: Chain) -> tuple[Tensor, Tensor]:
 def distillation_loss(chain: Chain, expected_tags: Tensor, expected_steps: Tensor) -> Tensor:
     """The cross-entropy between the distributions over paths of a teacher and of the given scores, the student.
 
-    This is the mean, over paths drawn from the teacher, of minus the log probability under the student. The score of a
+    This is the mean over paths drawn from the teacher of the negative log probability under the student. The score of a
     path is a sum over its tags and its steps, so the expected counts of the teacher suffice: log Z of the student minus
     the student's scores, weighted by the teacher's counts. The value is exact. The gradient is the difference of the
     expected counts, zero where the student equals the teacher; the value there is the entropy of the teacher. The
@@ -130,7 +130,7 @@ def distillation_loss(chain: Chain, expected_tags: Tensor, expected_steps: Tenso
             are the results of `expected_counts` for the teacher, with the same mask.
 
     Returns:
-        `(batch,)`, differentiable once. Beyond 1e8 where the student forbids what the teacher allows.
+        `(batch,)`, differentiable once. Above 1e8 if the student forbids tags or transitions that the teacher allows.
 
     >>> tags, steps = expected_counts([[[1.0, 0.0]]], None, [[0.0, 0.0], [0.0, 0.0]])
     >>> loss = distillation_loss([[[0.0, 0.0]]], tags, steps, None, [[0.0, 0.0], [0.0, 0.0]])
@@ -173,8 +173,8 @@ def top_k_paths(chain: Chain, k: int) -> tuple[Tensor, Tensor]:
 
     Returns:
         tags: `(batch, k, time)` int32, -1 where masked.
-        scores: `(batch, k)`, as `path_score` gives them. If a sentence has fewer than k allowed paths, the
-            others have tags -1 and score -inf.
+        scores: `(batch, k)`, as `path_score` returns them. If a sentence has fewer than k allowed paths, the
+            missing paths have tags -1 and score -inf.
     """
     if k < 1:
         raise ValueError(f"`top_k_paths` needs k of at least 1. Received: k={k}")
@@ -187,7 +187,7 @@ def top_k_paths(chain: Chain, k: int) -> tuple[Tensor, Tensor]:
 
 @takes_chain(None)
 def log_probability_within(chain: Chain, allowed: Tensor) -> Tensor:
-    """The log probability that every tag is one of those allowed at its position: log Z of those paths minus log Z.
+    """The log probability that every tag is allowed at its position: log Z of the allowed paths minus log Z.
 
     Args:
         chain: The `Chain`, or its arrays after `allowed`.
@@ -208,14 +208,14 @@ def log_probability_within(chain: Chain, allowed: Tensor) -> Tensor:
 
 @takes_chain(1)
 def log_sums_onward(chain: Chain) -> Tensor:
-    """The log of the sum of exp(score) over all ways to go on after each position, given its tag. No gradient.
+    """The log of the sum of exp(score) over all continuations after each position, given its tag. No gradient.
 
     This is the beta of the forward-backward algorithm, up to a constant for each position, so that
     `softmax(transitions[i] + emissions[t] + log_sums_onward[t])` is the posterior of the tag at position t, given that
     the tag of the position before it is i.
 
     Returns:
-        `(batch, time, tags)`; at masked positions without meaning.
+        `(batch, time, tags)`, undefined at masked positions.
 
     >>> sums = log_sums_onward([[[0.0, 0.0], [0.0, 0.0]]], None, [[3.0, 3.0], [1.0, 1.0]])
     >>> round(float(sums[0, 0, 0] - sums[0, 0, 1]), 4)

@@ -40,7 +40,7 @@ def log_forward_backward(trellis):
 
 
 def log_beta(trellis):
-    """The log of the sum of exp(score) over all ways to go on after each position, given its tag.
+    """The log of the sum of exp(score) over all continuations after each position, given its tag.
 
     Returns:
         `(batch, time, tags)`, up to a constant for each position.
@@ -64,7 +64,7 @@ def path_entropy(trellis):
 
     The sum of the entropies of each tag given the tag after it, by one forward recursion (Hernando et al. 2005,
     https://doi.org/10.1109/TIT.2005.850223). No term is negative, so nothing cancels: log Z minus the expected score
-    is a small difference of large numbers where scores are large.
+    is a small difference of large numbers if scores are large.
     """
     emissions, linked = time_first(trellis.emissions), time_first(trellis.linked)[:, :, None]
 

@@ -1,4 +1,4 @@
-"""Scores of paths and of expected counts, and the gradient of log Z that follows from them."""
+"""Scores of paths and of expected counts, and the gradient of log Z."""
 
 from kcrf.backend import ops
 from kcrf.crf.trellis import FORBIDDEN
@@ -21,7 +21,7 @@ def with_gradient(trellis, counts):
 
     Args:
         trellis: The `Trellis`.
-        counts: What `forward_backward` returned. No gradient flows through it.
+        counts: The result of `forward_backward`. No gradient flows through it.
     """
     log_z, tags, steps = (ops.stop_gradient(x) for x in counts)
     expected = expected_score(trellis, tags, steps)  # (batch,)
@@ -43,7 +43,7 @@ def _boundary_score(trellis, weights):
 
 
 def restrict(trellis, tags):
-    """The emissions with all tags forbidden but the one of each position, free where it is unknown, -1."""
+    """The emissions with all other tags than the given ones forbidden; an unknown tag, -1, forbids nothing."""
     free = (tags < 0)[:, :, None] | ~trellis.mask[:, :, None]  # (batch, time, 1)
     return ops.where(_one_hot(trellis, tags) | free, trellis.emissions, FORBIDDEN)
 
@@ -54,9 +54,9 @@ def _one_hot(trellis, tags):
 
 
 def previous(tags, mask):
-    """The tag of the last real position before each position, -1 where there is none; `(batch, time)`."""
+    """The tag of the last real position before each position, -1 if there is none; `(batch, time)`."""
     before = _shift(ops.where(mask, tags, -1), fill=-1)  # (batch, time)
-    reach = 1  # log(time) rounds: each doubles how many masked positions in a row are skipped
+    reach = 1  # log(time) rounds: each doubles the number of masked positions in a row that are skipped
     while reach < (tags.shape[1] or LONGEST):
         before = ops.where(before < 0, _shift(before, reach, fill=-1), before)
         reach *= 2
@@ -64,5 +64,5 @@ def previous(tags, mask):
 
 
 def _shift(x, by=1, fill=0):
-    """`x (batch, time, ...)` moved to the right by `by` positions."""
+    """Moves `x (batch, time, ...)` to the right by `by` positions."""
     return ops.concatenate([ops.full_like(x[:, :by], fill), x[:, :-by]], axis=1)

@@ -1,4 +1,4 @@
-"""A chain as the recursions need it: validated, in float32, with the places that its mask makes special."""
+"""`Trellis`: a chain as the recursions need it, validated and in float32, with masks of special positions."""
 
 from copy import copy
 
@@ -7,7 +7,7 @@ from kcrf.backend import ops
 __all__ = ["FORBIDDEN", "IS_FORBIDDEN", "Trellis", "tags_first", "time_first"]
 
 FORBIDDEN = -1e9  # finite, because -inf makes gradients NaN; below the score of any allowed path
-IS_FORBIDDEN = FORBIDDEN / 2  # a score below this contains FORBIDDEN, whatever was added to it
+IS_FORBIDDEN = FORBIDDEN / 2  # a score below this contains FORBIDDEN plus other scores
 
 
 class Trellis:
@@ -25,9 +25,9 @@ class Trellis:
         bounded: Whether `start` or `end` was given.
         occupied: `(batch,)` bool, whether the sentence has a real position.
         first, last: `(batch, time)` bool, the first and the last real position.
-        linked: `(batch, time)` bool, real positions with a real one before them: a transition leads here.
-        continues: `(batch, time)` bool, real positions with a real one after them: a transition leads on.
-        offset: `(batch,)`, what `centered` subtracted from the score of every path; None before that.
+        linked: `(batch, time)` bool, real positions with a real position before them: a transition leads here.
+        continues: `(batch, time)` bool, real positions with a real position after them: a transition starts here.
+        offset: `(batch,)`, the value that `centered` subtracted from the score of every path, or None.
     """
 
     def __init__(self, chain):
@@ -70,7 +70,7 @@ class Trellis:
         return other
 
     def detached(self):
-        """A copy that passes on no gradient."""
+        """A copy without gradient."""
         names = ("emissions", "transitions", "start", "end")
         return self.replace(**{name: ops.stop_gradient(getattr(self, name)) for name in names})
 
@@ -115,10 +115,10 @@ class Trellis:
 
 
 def time_first(x):
-    """`(batch, time, ...)` as `(time, batch, ...)`."""
+    """Transposes `(batch, time, ...)` to `(time, batch, ...)`."""
     return ops.swapaxes(x, 0, 1)
 
 
 def tags_first(x):
-    """`(batch, time, tags)` as `(time, tags, batch)`: batch last, so that the long axis is contiguous."""
+    """Transposes `(batch, time, tags)` to `(time, tags, batch)`: batch last, so that the long axis is contiguous."""
     return ops.transpose(x, (1, 2, 0))
