@@ -18,7 +18,7 @@ from kcrf.taggers.network import TaggingNetwork
 from kcrf.taggers.span_constraints import SpanConstraints, allowed_tags, in_units, write_tags
 from kcrf.taggers.uncertainty import Measure, path_entropies
 
-__all__ = ["OnBatch", "Tagger", "ignore", "texts_and_tokens"]
+__all__ = ["Tagger", "ignore", "texts_and_tokens"]
 
 _SEQUENCES_OF_WORDS = 8  # tag sequences for each of the k best results without classes
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from kcrf.tags import TagScheme
 
-__all__ = ["Arrays", "ClassificationNetwork", "KerasNetwork", "TaggingNetwork", "TrainedNetwork"]
+__all__ = ["ClassificationNetwork", "KerasNetwork", "TaggingNetwork", "TrainedNetwork"]
 
 Arrays = Mapping[str, np.ndarray]
 
