@@ -145,7 +145,7 @@ def copies_wanted(task: str, augmentation: Any, seed: int) -> dict[str, Any]:
         ValueError: The task has no such operation, an operation needs synonyms, or the file with them is damaged.
         FileNotFoundError: The file with the synonyms does not exist.
     """
-    wanted = {
+    arguments = {
         "task": task,
         "copies": augmentation.augment,
         "operations": augmentation.augment_by and [name.strip() for name in augmentation.augment_by.split(",")],
@@ -153,8 +153,8 @@ def copies_wanted(task: str, augmentation: Any, seed: int) -> dict[str, Any]:
         "synonyms": _synonyms(augmentation),
         "seed": seed,
     }
-    _checked(**wanted)
-    return wanted
+    _checked(**arguments)
+    return arguments
 
 
 def _synonyms(augmentation):

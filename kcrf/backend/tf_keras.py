@@ -205,9 +205,9 @@ def call_with_replaced_weights(layer, variables, change, inputs, **kwargs):
     Returns:
         The outputs, and an empty list: tf_keras collects all losses.
     """
-    wanted = {id(v) for v in variables}
+    replaced_ids = {id(v) for v in variables}
     layers = list(layer._flatten_layers())
-    owners = [(owner, name, v) for owner in layers for name, v in vars(owner).items() if id(v) in wanted]
+    owners = [(owner, name, v) for owner in layers for name, v in vars(owner).items() if id(v) in replaced_ids]
     lost = [v.name for v in variables if id(v) not in {id(owned) for _, _, owned in owners}]
     if lost:
         raise ValueError(f"Under tf_keras every weight must be an attribute of its layer. Received: {lost}, in lists")

@@ -105,11 +105,11 @@ def _build(model, application, settings):
 def _describe(transformer, config):
     """Puts an `EncoderRecord` on the token embedding. Returns the variables of the encoder by path."""
     variables, names = {}, {}
-    for layer, theirs in transformer.variable_mapping().items():
+    for layer, google_names in transformer.variable_mapping().items():
         if transformer.prefixed(layer) in transformer.layers:
             weights = transformer.layers[transformer.prefixed(layer)].trainable_weights
             variables.update({path_of(w): w for w in weights})
-            names.update(zip(map(path_of, weights), theirs, strict=False))
+            names.update(zip(map(path_of, weights), google_names, strict=False))
     embedding = transformer.layers[transformer.prefixed("Embedding-Token")]
     embedding.encoder_record = EncoderRecord(config, names)
     return variables

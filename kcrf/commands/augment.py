@@ -102,9 +102,9 @@ def _augment(options):
 def _check_is_used(options):
     """Raises ValueError if there are options for copies where a translation takes the place of these."""
     names = ("copies", "share", "synonyms", "synonym_vectors")
-    given = [f"--{name.replace('_', '-')}" for name in names if getattr(options, name) is not None]
-    if options.translate is not None and options.by is None and given:
-        raise ValueError(f"{', '.join(given)} together with --translate needs --by NAME,... Received: no --by")
+    unused_options = [f"--{name.replace('_', '-')}" for name in names if getattr(options, name) is not None]
+    if options.translate is not None and options.by is None and unused_options:
+        raise ValueError(f"{', '.join(unused_options)} together with --translate needs --by NAME,... Received: no --by")
 
 
 def _copies(options, items):

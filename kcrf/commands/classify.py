@@ -59,8 +59,8 @@ def _classifying(options):
         classifier = TextClassifier(options.model)
 
     def process(items, on_batch):
-        found = classifier.classify_batch(items, options.batch_size, on_batch)
-        return [classified_line(*_pair(item), **_members(result)) for item, result in zip(items, found)]
+        classifications = classifier.classify_batch(items, options.batch_size, on_batch)
+        return [classified_line(*_pair(item), **_members(result)) for item, result in zip(items, classifications)]
 
     return process
 

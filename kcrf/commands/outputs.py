@@ -138,11 +138,11 @@ class _Note:
 
     def skip(self, items, lines):
         """Reads the items whose results the output has, and checks that they are those of before."""
-        known = self._read["items"] if self._read and self._read["items"] <= self.results else 0
-        there = sum(1 for _ in islice(items, known))
-        if there == known > 0 and lines.digest() != self._read["digest"]:
-            raise ValueError(f"--resume needs the same input. Received: other texts among the first {known:,}")
-        if there + sum(1 for _ in islice(items, self.results - known)) < self.results:
+        noted = self._read["items"] if self._read and self._read["items"] <= self.results else 0
+        skipped = sum(1 for _ in islice(items, noted))
+        if skipped == noted > 0 and lines.digest() != self._read["digest"]:
+            raise ValueError(f"--resume needs the same input. Received: other texts among the first {noted:,}")
+        if skipped + sum(1 for _ in islice(items, self.results - noted)) < self.results:
             raise ValueError(f"--resume needs the same input. Received: fewer texts than {self._path} has results")
 
     def update(self, place):

@@ -184,8 +184,8 @@ def _computed_by_workers(chunks, make, options):
         while running:
             yield _result(*running.popleft())
     except BrokenProcessPool:
-        rest = "; --resume continues" if options.out else ""
-        raise ChildProcessError(f"a worker was ended from outside, perhaps for lack of memory{rest}") from None
+        remaining = "; --resume continues" if options.out else ""
+        raise ChildProcessError(f"a worker was ended from outside, perhaps for lack of memory{remaining}") from None
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
@@ -259,8 +259,8 @@ class Progress:
         parts = [f"{self._count:,} {self._counted}", rate]
         if self._lines.size:
             parts[:0] = [f"{position / self._lines.size:.1%}"]
-            rest = (self._lines.size - position) / max(position - self._skipped, 1)
-            parts += [f"{_clock((now - self._begin) * rest)} left"]
+            remaining = (self._lines.size - position) / max(position - self._skipped, 1)
+            parts += [f"{_clock((now - self._begin) * remaining)} left"]
         with suppress(OSError):  # nobody reads it any more
             print(f"kcrf {self._title}: {', '.join(parts)}", file=sys.stderr, flush=True)
 

@@ -87,9 +87,9 @@ class Example:
         return self.text, self.text_b
 
 
-def classified_line(text: str, text_b: str | None, **more: Any) -> str:
+def classified_line(text: str, text_b: str | None, **members: Any) -> str:
     """The line, without its end, for a text or a pair of texts and what was found, as JSON."""
-    return json_line({"text": text, **({} if text_b is None else {"text_b": text_b}), **more})
+    return json_line({"text": text, **({} if text_b is None else {"text_b": text_b}), **members})
 
 
 def read_classified(path: str | PathLike[str], fields: Sequence[str | int] | None = None) -> list[Example]:
@@ -158,7 +158,7 @@ def read_all_classified(path, fields=None):
         rows = _rows_of_json(path, json_objects(path, lines), fields)
     else:
         rows = _rows_of_table(path, table_cells(path, lines, "\t" in first), fields)
-    examples = [Example(text, label.strip(), *more, source=f"{path}:{n}") for n, text, *more, label in rows]
+    examples = [Example(text, label.strip(), *text_b, source=f"{path}:{n}") for n, text, *text_b, label in rows]
     if not examples:
         raise ValueError(f"{path}: needs at least one text with its label. Received: a file without any")
     return examples
@@ -245,12 +245,12 @@ def _columns(path, number, head, fields):
         return [int(field) for field in fields], None, False
     if fields is not None:
         return named_columns(path, number, head, fields), len(head), True
-    found = usual_columns(head, (TEXT_NAMES, TEXT_B_NAMES, LABEL_NAMES))
-    if found[0] is not None and found[2] is not None:
-        columns = [column for column in found if column is not None]
+    usual = usual_columns(head, (TEXT_NAMES, TEXT_B_NAMES, LABEL_NAMES))
+    if usual[0] is not None and usual[2] is not None:
+        columns = [column for column in usual if column is not None]
         check_once(path, number, [name.lower() for name in head], [head[column].lower() for column in columns])
         return columns, len(head), True
-    if found[0] is not None or len(head) not in (2, 3):
+    if usual[0] is not None or len(head) not in (2, 3):
         raise ValueError(
             f"{path}:{number}: needs the columns text and label, or `fields`, which says where they are, as "
             f"in review,stars or 3,1. Received: {len(head)} columns: {', '.join(cell[:20] for cell in head)}"
@@ -260,11 +260,11 @@ def _columns(path, number, head, fields):
 
 def usual_columns(head, kinds):
     """For each of some kinds of columns, a tuple of usual names in any case, the number of its column, or None."""
-    names, found = [name.lower() for name in head], []
-    for known in kinds:
-        columns = (names.index(name) for name in known if name in names)
-        found.append(next((column for column in columns if column not in found), None))
-    return found
+    names, numbers = [name.lower() for name in head], []
+    for usual_names in kinds:
+        columns = (names.index(name) for name in usual_names if name in names)
+        numbers.append(next((column for column in columns if column not in numbers), None))
+    return numbers
 
 
 def check_once(path, number, head, names):
@@ -325,11 +325,11 @@ def _members(path, number, item):
 
 def usual_members(path, number, names, kinds):
     """Which of the names of members in a JSON object is of each kind, a tuple of usual names."""
-    found = usual_columns(names, kinds)
-    absent = [known[0] for known, column in zip(kinds, found, strict=True) if column is None]
+    numbers = usual_columns(names, kinds)
+    absent = [usual_names[0] for usual_names, column in zip(kinds, numbers, strict=True) if column is None]
     if absent:
         raise ValueError(f"{path}:{number}: needs {' and '.join(absent)}. Received: {', '.join(names)}")
-    return [names[column] for column in found]
+    return [names[column] for column in numbers]
 
 
 def json_object(path, number, line, names):
@@ -371,13 +371,13 @@ def have_decimals(labels):
 
 def check_spellings(examples):
     """Raises ValueError if labels that are names are the same number in two spellings, as 1 and 1.0 are."""
-    known = {}
+    spellings = {}
     for example in examples:
         number = as_number(example.label)
-        if number is not None and known.setdefault(number, example.label) != example.label:
+        if number is not None and spellings.setdefault(number, example.label) != example.label:
             raise ValueError(
-                f"{example.source}: needs one spelling of a label. Received: {example.label!r}, and {known[number]!r} "
-                "elsewhere"
+                f"{example.source}: needs one spelling of a label. Received: {example.label!r}, and "
+                f"{spellings[number]!r} elsewhere"
             )
 
 

@@ -106,21 +106,21 @@ def _read_rows(path, lines, column, repair):
             continue
         complete = len(columns) == width and columns[token] != ""
         tag = columns[column] if -len(columns) < column < len(columns) else ""
-        known = tag in UNKNOWN or ENTITY_TAG.fullmatch(tag) is not None
-        if line.startswith(("# ", "#\t")) and not sentences[-1] and not (complete and known):
+        is_tag = tag in UNKNOWN or ENTITY_TAG.fullmatch(tag) is not None
+        if line.startswith(("# ", "#\t")) and not sentences[-1] and not (complete and is_tag):
             continue
         if not complete and not repair:
             raise ValueError(
                 f"{path}:{number}: needs {width} columns, the {_ORDINALS[token]} a token. Received: {line!r}"
             )
-        if not known and not repair:
+        if not is_tag and not repair:
             raise ValueError(
                 f"{path}:{number}: needs O or a tag like B-PER, with one of BIESMLU. "
                 f"Received: {tag!r}{other_column(rows, column % width)}"
             )
         if columns[token:] and columns[token]:
             check_one_tag(path, number, columns[token], tag)
-            sentences[-1].append((number, columns[token], tag if known else "O"))
+            sentences[-1].append((number, columns[token], tag if is_tag else "O"))
     sentences = [rows for rows in sentences if rows]
     if not sentences:
         raise ValueError(f"{path}: needs at least one sentence of tokens with tags. Received: a file without any")
@@ -210,7 +210,9 @@ def _reading(sentences, types, letters):
     odd = {number for rows in sentences for number, _, tag in rows if tag != "O" and tag[0] not in letters}
     broken = []
     if odd or scheme.name != "bio" or not _is_iob1(sentences):
-        broken = [(rows, *found) for rows, numbers in zip(sentences, tags) for found in scheme.violations(numbers)]
+        broken = [
+            (rows, *violation) for rows, numbers in zip(sentences, tags) for violation in scheme.violations(numbers)
+        ]
     return _Reading(scheme, tags, broken, sorted(odd.union(rows[position][0] for rows, position, *_ in broken)))
 
 
@@ -260,11 +262,12 @@ def _check_order(path, sentences, reading):
         rows, position, _, label = reading.broken[0]
         number, _, tag = rows[position]
         before = rows[position - 1][2] if position else None
-        what = violation_in_words(tag, None) if label is None else violation_in_words(before, tag)  # None: at the end
+        is_at_end = label is None
+        violation = violation_in_words(tag, None) if is_at_end else violation_in_words(before, tag)
         count = len(reading.broken)
         raise ValueError(
             f"{path}:{number}: tags must follow their scheme; `repair=True` reads them as conlleval does. "
-            f"Received: {what}, the first of {count} such tag{'s' if count > 1 else ''} in the file"
+            f"Received: {violation}, the first of {count} such tag{'s' if count > 1 else ''} in the file"
         )
 
 

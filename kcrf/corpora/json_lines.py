@@ -23,9 +23,9 @@ __all__ = ["entity_line", "read_entities", "sentence_line"]
 _FORM = '{"text": ..., "entities": [{"start": ..., "end": ..., "label": ...}]}'
 
 
-def entity_line(text: str, entities: list[dict[str, Any]], **more: Any) -> str:
+def entity_line(text: str, entities: list[dict[str, Any]], **members: Any) -> str:
     """The line, without its end, for a text and its entities, a list of dicts."""
-    return json_line({"text": text, "entities": entities, **more})
+    return json_line({"text": text, "entities": entities, **members})
 
 
 def sentence_line(sentence: Sentence) -> str:

@@ -56,10 +56,10 @@ def split(
 
 def _draw_stretches(count, size, stretches, rng):
     """The indices of `size` sentences out of `count`, in stretches with at least one other sentence between them."""
-    rest = count - size
-    stretches = min(stretches, size, rest + 1)
+    others = count - size
+    stretches = min(stretches, size, others + 1)
     # Each stretch is put before one of the other sentences, or after the last: no two at the same place.
-    places = np.sort(rng.permutation(rest + 1)[:stretches])
+    places = np.sort(rng.permutation(others + 1)[:stretches])
     lengths = np.full(stretches, size // stretches)
     lengths[: size % stretches] += 1
     lengths = rng.permutation(lengths)

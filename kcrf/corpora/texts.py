@@ -84,15 +84,15 @@ def _columns_by_name(number, head, name, fields, count):
     head = [cell.strip() for cell in head]
     if fields is not None:
         return named_columns(name, number, head, fields)
-    found = usual_columns(head, (TEXT_NAMES, TEXT_B_NAMES)[:count])
-    if None in found:
+    columns = usual_columns(head, (TEXT_NAMES, TEXT_B_NAMES)[:count])
+    if None in columns:
         needed = " and ".join(("text", "text_b")[:count])
         raise ValueError(
             f"{name}:{number}: needs the names of the columns, with {needed}, or `fields`, which says where "
             f"the text is. Received: {', '.join(cell[:20] for cell in head)}"
         )
-    check_once(name, number, [cell.lower() for cell in head], [head[column].lower() for column in found])
-    return found
+    check_once(name, number, [cell.lower() for cell in head], [head[column].lower() for column in columns])
+    return columns
 
 
 def _of_json(lines, name, fields, count):

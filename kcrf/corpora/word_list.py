@@ -25,12 +25,12 @@ def read_word_list(path: str | PathLike[str]) -> dict[str, int | None]:
     """
     counts = {}
     for number, line in enumerate(read_lines(path), 1):
-        word, *more = line.split() or [""]
-        has_count = bool(more) and more[0].isdecimal()
-        if len(more) > 1 + has_count or has_count and int(more[0]) < 1:
+        word, *columns = line.split() or [""]
+        has_count = bool(columns) and columns[0].isdecimal()
+        if len(columns) > 1 + has_count or has_count and int(columns[0]) < 1:
             raise ValueError(f"{path}:{number}: needs a word, its count and its word class at most. Received: {line!r}")
         if word:
-            counts[word] = int(more[0]) if has_count else None
+            counts[word] = int(columns[0]) if has_count else None
     if not counts:
         raise ValueError(f"{path}: needs one word per line. Received: a file without words")
     return counts

@@ -52,8 +52,8 @@ def _in_blocks(trellis, blocks):
         )  # argmax is slow on axis 0
         return loop_ops.where(inputs[1], best, tags)  # (to, batch)
 
-    last, found = recursion.forward(step, pointers, first, inputs)  # (tags, batch), (time, to, batch)
-    return recursion.follow(found, _last_tag(trellis, last))[: trellis.emissions.shape[1]]
+    last, back_pointers = recursion.forward(step, pointers, first, inputs)  # (tags, batch), (time, to, batch)
+    return recursion.follow(back_pointers, _last_tag(trellis, last))[: trellis.emissions.shape[1]]
 
 
 def _forward(trellis):

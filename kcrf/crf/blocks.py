@@ -196,10 +196,10 @@ def _follow(pointers, last):
     time, paths, columns = pointers.shape[0], last.shape[0], ops.shape(pointers)[2]
     offsets = ops.arange(columns, dtype=pointers.dtype)  # indices into flat rows: a look-up is one operation
     rows = ops.reshape(pointers * columns + offsets, (time, -1))
-    first, found = scan(
+    first, states = scan(
         lambda at, row: (loop_ops.take(row, at, axis=0), at), ops.reshape(last * columns + offsets, (-1,)), rows, True
     )
-    return ops.reshape(first // columns, (paths, columns)), ops.reshape(found // columns, (time, paths, columns))
+    return ops.reshape(first // columns, (paths, columns)), ops.reshape(states // columns, (time, paths, columns))
 
 
 def _certain(rows):

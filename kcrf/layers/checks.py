@@ -91,8 +91,8 @@ def _refuse_losses_of_other_layers(layer, losses):
 
 
 def _warn_of_metrics(layer, metrics, mine):
-    found = [one for collection in metrics for index in mine for one in _flat(collection[index])]
-    wrong = [_name_of(metric) for metric in found if metric is not None and _is_of_keras(metric)]
+    compiled = [one for collection in metrics for index in mine for one in _flat(collection[index])]
+    wrong = [_name_of(metric) for metric in compiled if metric is not None and _is_of_keras(metric)]
     if wrong:
         _warn_once(
             layer,
@@ -102,31 +102,33 @@ def _warn_of_metrics(layer, metrics, mine):
         )
 
 
-def _by_output(given, model):
+def _by_output(argument, model):
     """A list with what `compile` was given for each output of the model, None where there is nothing."""
     outputs = getattr(model, "outputs", None) or []
-    if isinstance(given, dict):
-        return [given.get(name) for name in model.output_names] if outputs else []
-    if isinstance(given, (list, tuple)) and len(given) == len(outputs):
-        return list(given)
-    return [given] * len(outputs)
+    if isinstance(argument, dict):
+        return [argument.get(name) for name in model.output_names] if outputs else []
+    if isinstance(argument, (list, tuple)) and len(argument) == len(outputs):
+        return list(argument)
+    return [argument] * len(outputs)
 
 
-def _flat(given):
-    given = list(given.values()) if isinstance(given, dict) else given
-    return [one for part in given for one in _flat(part)] if isinstance(given, (list, tuple)) else [given]
+def _flat(argument):
+    argument = list(argument.values()) if isinstance(argument, dict) else argument
+    return [one for part in argument for one in _flat(part)] if isinstance(argument, (list, tuple)) else [argument]
 
 
-def _is_of_keras(given):
+def _is_of_keras(loss_or_metric):
     """Whether a loss or a metric, or the function that it wraps, is one of Keras' own."""
-    if isinstance(given, str):
-        return given not in keras.utils.get_custom_objects()
-    function = getattr(given, "fn", getattr(given, "_fn", given))
+    if isinstance(loss_or_metric, str):
+        return loss_or_metric not in keras.utils.get_custom_objects()
+    function = getattr(loss_or_metric, "fn", getattr(loss_or_metric, "_fn", loss_or_metric))
     return (getattr(function, "__module__", None) or "").partition(".")[0] == keras.__name__
 
 
-def _name_of(given):
-    return repr(given) if isinstance(given, str) else getattr(given, "__name__", type(given).__name__)
+def _name_of(loss_or_metric):
+    if isinstance(loss_or_metric, str):
+        return repr(loss_or_metric)
+    return getattr(loss_or_metric, "__name__", type(loss_or_metric).__name__)
 
 
 def warn_of_inputs(layer, inputs):
@@ -161,12 +163,12 @@ def warn_of_probabilities(layer, emissions):
         _warn_of_emissions(layer, "probabilities")
 
 
-def _warn_of_emissions(layer, what):
+def _warn_of_emissions(layer, received):
     _warn_once(
         layer,
         "softmax",
         f"`{layer.name}` needs scores of any size, such as a Dense layer without activation gives; with probabilities, "
-        f"which differ by 1 at most, it learns little. Received: {what}",
+        f"which differ by 1 at most, it learns little. Received: {received}",
     )
 
 
@@ -215,17 +217,17 @@ def warn_of_padding(layer, inputs, tags):
     arrays = inputs.values() if isinstance(inputs, dict) else inputs if isinstance(inputs, (list, tuple)) else [inputs]
     # flags and segments, 0 or 1, may begin or end with zeros without being padding
     numbers = [x[:_SAMPLE] for x in arrays if _is_matrix(x) and x.dtype.kind in "iu" and x.max(initial=0) > 1]
-    what = None
+    received = None
     if any(_is_padding(x == 0) for x in numbers):
-        what = "inputs that end or begin with zeros"
+        received = "inputs that end or begin with zeros"
     elif _is_matrix(tags) and tags.dtype.kind in "if" and _is_padding(tags[:_SAMPLE] < 0):
-        what = "tags that are negative at the end or the beginning of sentences"
-    if what:
+        received = "tags that are negative at the end or the beginning of sentences"
+    if received:
         _warn_once(
             layer,
             "padding",
             f"`{layer.name}` has no mask, so it trains and decodes padding as a part of the sentences. Use `mask_zero="
-            f"True` in the Embedding layer, or call the CRF with `mask=`. Received: {what}",
+            f"True` in the Embedding layer, or call the CRF with `mask=`. Received: {received}",
         )
 
 

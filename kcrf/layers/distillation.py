@@ -101,8 +101,8 @@ class _Loss(keras.losses.Loss):
         t, scores = self.temperature, ops.convert_to_tensor(scores)
         soft = -ops.sum(expected * ops.log_softmax(scores / t, axis=-1), axis=-1)
         label = ops.cast(label, "int32")
-        known = ops.one_hot(label, scores.shape[-1])  # a row of zeros for -1
-        hard = -ops.sum(known * ops.log_softmax(scores, axis=-1), axis=-1)
+        one_hot_label = ops.one_hot(label, scores.shape[-1])  # a row of zeros for -1
+        hard = -ops.sum(one_hot_label * ops.log_softmax(scores, axis=-1), axis=-1)
         return (1 - self.teacher_weight) * hard + self.teacher_weight * t**2 * soft
 
     def get_config(self):

@@ -10,7 +10,7 @@ __all__ = ["bootstrap_difference", "bootstrap_mean", "bootstrap_scores", "f1_of_
 _AT_ONCE = 1 << 22  # numbers drawn at a time, for small memory
 
 
-def span_counts(gold: Sequence[Any], found: Sequence[Any]) -> np.ndarray:
+def span_counts(gold: Sequence[Any], predicted: Sequence[Any]) -> np.ndarray:
     """Counts the spans of each sentence.
 
     Args:
@@ -24,7 +24,7 @@ def span_counts(gold: Sequence[Any], found: Sequence[Any]) -> np.ndarray:
     array([[1, 2, 1]])
     """
     counts = []
-    for spans, guesses in zip(gold, found, strict=True):
+    for spans, guesses in zip(gold, predicted, strict=True):
         spans, guesses = ({tuple(span[:3]) for span in spans} for spans in (spans, guesses))
         counts.append((len(spans & guesses), len(spans), len(guesses)))
     return np.array(counts, np.int64).reshape(-1, 3)

@@ -65,7 +65,9 @@ class LoadReport:
     def check(self) -> None:
         """Raises a ValueError if an array that the encoder needs is missing, has another shape or has no use."""
         problems = [f"{name} is missing" for name in self.missing]
-        problems += [f"{name} has shape {stored}, expected {wanted}" for name, wanted, stored in self.mismatched]
+        problems += [
+            f"{name} has shape {stored}, expected {expected_shape}" for name, expected_shape, stored in self.mismatched
+        ]
         problems += [f"{name} changes hidden states, and the configuration has no place for it" for name in self.needed]
         if problems:
             no_pooler = any("/pooler/" in name for name in self.missing)
@@ -118,10 +120,10 @@ def load_checkpoint(
     if not ignore_invalid_weights:
         report.check()
         _check_output_matrix(names, stored, arrays, report.source)
-    values = (source.read(name, variables[ours].shape) for ours, name in to_load.items())
-    for ours, value in zip(to_load, list(values) if keep_old else values):
-        _assign(variables, ours, tensor_from_numpy(value))
-        report.loaded.add(ours)
+    values = (source.read(name, variables[variable_path].shape) for variable_path, name in to_load.items())
+    for variable_path, value in zip(to_load, list(values) if keep_old else values):
+        _assign(variables, variable_path, tensor_from_numpy(value))
+        report.loaded.add(variable_path)
     record.report = model.kcrf_load_report = report
     print(report.summary())
     return report
@@ -159,14 +161,14 @@ def _sort_out(names, variables, skipped, source, report):
     """Notes in the report what cannot or shall not be loaded. Returns the rest, a dict from path to name."""
     to_load = {}
     for path, name in names.items():
-        wanted = tuple(variables[path].shape)
+        expected_shape = tuple(variables[path].shape)
         if path in skipped:
             report.reinitialized.add(path)
             report.skipped += [name] * (name in source.arrays)
         elif name not in source.arrays:
             report.missing.append(name)
-        elif (shape := source.shape(name, wanted)) != wanted:
-            report.mismatched.append((name, wanted, shape))
+        elif (shape := source.shape(name, expected_shape)) != expected_shape:
+            report.mismatched.append((name, expected_shape, shape))
         else:
             to_load[path] = name
     return to_load
@@ -220,7 +222,7 @@ class _CheckpointArrays:
         # same as one wide table.
         self.is_factored = f"{EMBEDDING_MAPPING}/kernel" in arrays and f"{EMBEDDING_MAPPING}/bias" not in arrays
 
-    def shape(self, name, wanted):
+    def shape(self, name, expected_shape):
         """The shape that `read` will return for a variable of shape `wanted`; nothing is read."""
         shape = tuple(self.arrays.shape(name))
         if name == TRANSPOSED:
@@ -230,9 +232,11 @@ class _CheckpointArrays:
         if name.endswith(ROW_PER_TOKEN):
             kept = shape[0] if self.keep is None else len(self.keep)
             return (kept + len(self.compound), *shape[1:])
-        return (wanted[0], *shape[1:]) if name.endswith(POSITION_EMBEDDINGS) and shape[0] > wanted[0] else shape
+        if name.endswith(POSITION_EMBEDDINGS) and shape[0] > expected_shape[0]:
+            return (expected_shape[0], *shape[1:])
+        return shape
 
-    def read(self, name, wanted):
+    def read(self, name, expected_shape):
         array = self.arrays[name]
         if name == TRANSPOSED:
             return array.T
@@ -240,7 +244,7 @@ class _CheckpointArrays:
             array = array @ self.arrays[f"{EMBEDDING_MAPPING}/kernel"]
         if name.endswith(ROW_PER_TOKEN):
             return self._select_tokens(array)
-        return array[: wanted[0]] if name.endswith(POSITION_EMBEDDINGS) else array
+        return array[: expected_shape[0]] if name.endswith(POSITION_EMBEDDINGS) else array
 
     def _select_tokens(self, array):
         if self.keep is not None and max(self.keep) >= len(array):

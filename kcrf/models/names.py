@@ -66,20 +66,21 @@ def variable_mapping(config: Any) -> dict[str, Any]:
     'bert/encoder/layer_0/attention/self/query/kernel'
     """
     model, scope = config["model"], "electra" if config["model"] == "electra" else "bert"
-    parts = {ours: theirs.format(scope=scope) for ours, theirs in OUTSIDE_BLOCKS.items()}
-    names = {ours: theirs.format(scope=scope) for ours, theirs in ARRAYS.items()}
+    parts = {name: google_name.format(scope=scope) for name, google_name in OUTSIDE_BLOCKS.items()}
+    names = {name: google_name.format(scope=scope) for name, google_name in ARRAYS.items()}
     if model == "ernie":
         names["Embedding-Task/embeddings"] = "bert/embeddings/task_type_embeddings"
     if model == "electra":
         parts["Embedding-Mapping"] = "electra/embeddings_project"
     if model == "albert":
         block = "bert/encoder/transformer/group_0/inner_group_0"
-        parts.update({f"Transformer-{ours}": theirs.format(block=block) for ours, theirs in ALBERT_BLOCK.items()})
+        parts |= {f"Transformer-{name}": google_name.format(block=block) for name, google_name in ALBERT_BLOCK.items()}
     else:
         for index in range(config["num_hidden_layers"]):
             block = f"{scope}/encoder/layer_{index}"
-            parts.update({f"Transformer-{index}-{ours}": theirs.format(block=block) for ours, theirs in BLOCK.items()})
-    for ours, theirs in parts.items():
-        for leaf in ("gamma", "beta") if ours.endswith("Norm") else ("kernel", "bias"):
-            names[f"{ours}/{leaf}"] = f"{theirs}/{leaf}"
-    return {config["prefix"] + ours: theirs for ours, theirs in names.items()}
+            for name, google_name in BLOCK.items():
+                parts[f"Transformer-{index}-{name}"] = google_name.format(block=block)
+    for name, google_name in parts.items():
+        for leaf in ("gamma", "beta") if name.endswith("Norm") else ("kernel", "bias"):
+            names[f"{name}/{leaf}"] = f"{google_name}/{leaf}"
+    return {config["prefix"] + name: google_name for name, google_name in names.items()}

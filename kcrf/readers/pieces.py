@@ -219,15 +219,15 @@ class PieceReader:
         """
         folder = Path(folder)
         config = read_config(folder)
-        there = config.get("num_hidden_layers")
-        if layers is not None and not (there and layers <= there):
-            raise ValueError(f"{folder}: has {there} layers. Received: bert_layers={layers}")
+        existing = config.get("num_hidden_layers")
+        if layers is not None and not (existing and layers <= existing):
+            raise ValueError(f"{folder}: has {existing} layers. Received: bert_layers={layers}")
         path, settings = vocabulary_file(folder), read_tokenizer_settings(folder)
         vocabulary = read_vocabulary(path)
         if lower_case is None:
             lower_case = _is_lower_case(vocabulary) if settings.do_lower_case is None else settings.do_lower_case
         split_chinese = settings.tokenize_chinese_chars is not False
-        config = {**config, "num_hidden_layers": layers or there}
+        config = {**config, "num_hidden_layers": layers or existing}
         try:
             return cls(config, vocabulary, lower_case, word_case, settings.strip_accents, split_chinese)
         except ValueError as error:

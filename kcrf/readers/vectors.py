@@ -64,14 +64,14 @@ class WordVectors:
         """
         lengths = [end - start for rows in units for start, end in np.asarray(rows).tolist()]
         longest = 1 if sum(lengths) >= _TOKENS_FROM * len(lengths) else _LONGEST
-        wanted = set()
+        strings = set()
         for text, rows in zip(texts, units, strict=True):
             tokens = _long_tokens(text, longest)
-            wanted.update(text[start:end] for start, end in tokens)
-            wanted.update(string for *_, string in _strings(text, rows, longest, tokens))
-        wanted |= {string.lower() for string in wanted}
-        words, vectors = read_vectors(path, wanted, max_words)
-        if wanted.isdisjoint(words):
+            strings.update(text[start:end] for start, end in tokens)
+            strings.update(string for *_, string in _strings(text, rows, longest, tokens))
+        strings |= {string.lower() for string in strings}
+        words, vectors = read_vectors(path, strings, max_words)
+        if strings.isdisjoint(words):
             raise ValueError(f"{path}: needs words of the training text. Received: none, but {words[0]!r} and others")
         return cls(words, vectors, longest)
 

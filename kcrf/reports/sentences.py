@@ -49,10 +49,10 @@ def _class_of(kind):
 
 
 def _sentence(index, sentence, kinds):
-    text, gold, found = sentence["text"], sentence["gold"], sentence["found"]
+    text, gold, predicted = sentence["text"], sentence["gold"], sentence["found"]
     names = " ".join(map(_class_of, ["wrong", *sorted(kinds)] if kinds else ["right"]))
-    common = {tuple(span[:3]) for span in gold} & {tuple(span[:3]) for span in found}
-    lines = f'<div class="found">{_boxes(text, found, common)}</div>'
+    common = {tuple(span[:3]) for span in gold} & {tuple(span[:3]) for span in predicted}
+    lines = f'<div class="found">{_boxes(text, predicted, common)}</div>'
     if kinds:
         lines += f'<div class="gold"><small>gold</small> {_boxes(text, gold, common)}</div>'
     return f'<li class="{names}" value="{index + 1}"{in_language(text)}>{lines}</li>'

@@ -33,10 +33,10 @@ def reader_of(bert, layers=None, lower_case=None, word_case=False):
     reader_of_run = load_setup(RunFolder(bert)).reader
     if not isinstance(reader_of_run, PieceReader):
         raise ValueError(f"{bert}: needs a run that was trained with --bert. Received: one without")
-    there = reader_of_run.config["num_hidden_layers"]
-    if layers is not None and layers > there:
-        raise ValueError(f"{bert}: has {there} layers. Received: bert_layers={layers}")
-    config = {**reader_of_run.config, "num_hidden_layers": layers or there}
+    existing = reader_of_run.config["num_hidden_layers"]
+    if layers is not None and layers > existing:
+        raise ValueError(f"{bert}: has {existing} layers. Received: bert_layers={layers}")
+    config = {**reader_of_run.config, "num_hidden_layers": layers or existing}
     lower_case = reader_of_run.lower_case if lower_case is None else lower_case
     return PieceReader(config, reader_of_run.vocabulary, lower_case, word_case, **reader_of_run.splitting)
 

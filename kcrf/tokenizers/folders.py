@@ -80,7 +80,7 @@ def read_tokenizer_settings(folder: Path) -> TokenizerSettings:
         normalizer = whole.get("normalizer") or {}
         names = {"lowercase": "do_lower_case", "strip_accents": "strip_accents"}
         names["handle_chinese_chars"] = "tokenize_chinese_chars"
-        settings = {ours: normalizer.get(theirs) for theirs, ours in names.items()}
+        settings = {argument: normalizer.get(member) for member, argument in names.items()}
     if (folder / SETTINGS).is_file():
         config = read_json(folder / SETTINGS)
         _check_config(folder / SETTINGS, config)

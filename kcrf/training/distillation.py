@@ -36,11 +36,11 @@ def check_teacher(user, data, facts):
     teacher = folder.read_config().config
     folder.existing(SCORES)  # written last: the run is complete
     for name, of in _COMPARED.items():
-        theirs, ours = of(teacher.data, teacher.facts), of(data, facts)
-        if theirs != ours:
+        of_teacher, of_student = of(teacher.data, teacher.facts), of(data, facts)
+        if of_teacher != of_student:
             raise ValueError(
-                f"{settings.teacher}: a teacher needs the {name} of its student, {_in_words(ours)}. "
-                f"Received: {_in_words(theirs)}"
+                f"{settings.teacher}: a teacher needs the {name} of its student, {_in_words(of_student)}. "
+                f"Received: {_in_words(of_teacher)}"
             )
 
 
