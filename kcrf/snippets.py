@@ -272,8 +272,7 @@ class DataGenerator:
         Args:
             types, shapes: The types and shapes of an item, as for `tf.data.Dataset.from_generator`.
             names: A name, or names nested as the item, for the keys of dicts. A single label does not become a dict,
-                which
-                Keras 3 does not accept for the labels of one output. Defaults to None: no dicts.
+                which Keras 3 does not accept for the labels of one output. Defaults to None: no dicts.
             padded_batch: Whether items of a batch are padded to `shapes`. Defaults to False.
         """
         import tensorflow as tf

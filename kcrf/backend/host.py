@@ -274,8 +274,7 @@ def set_random_seed(seed):
     """Seeds the random generators of Python, NumPy and PyTorch, which Keras' initializers and dropout use.
 
     `keras.utils.set_random_seed` also seeds TensorFlow. With another backend, it imports TensorFlow, which takes
-    seconds;
-    with TensorFlow, it frees all kernels, even those in use.
+    seconds; with TensorFlow, it frees all kernels, even those in use.
     """
     if OLD_HOST:
         return keras.utils.set_random_seed(seed)

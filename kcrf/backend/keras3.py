@@ -154,7 +154,7 @@ def own_trainable_variables(layer):
 
 
 def backend_variable(variable):
-    """The variable of the backend behind a Keras variable."""
+    """The backend's variable of a Keras variable."""
     return variable.value
 
 
@@ -164,7 +164,7 @@ def training_loss(model, x, y, y_pred, sample_weight):
 
 
 def call_with_replaced_weights(layer, variables, change, inputs, **kwargs):
-    """Calls a layer with `change(value)` in place of the values of some of its variables.
+    """Calls a layer with `change(value)` instead of the values of some of its variables.
 
     Returns:
         The outputs, and a list of the losses that the layer added, if Keras does not collect them itself.

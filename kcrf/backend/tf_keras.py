@@ -200,7 +200,7 @@ def training_loss(model, x, y, y_pred, sample_weight):
 
 
 def call_with_replaced_weights(layer, variables, change, inputs, **kwargs):
-    """Calls a layer with `change(value)` in place of the values of some of its variables.
+    """Calls a layer with `change(value)` instead of the values of some of its variables.
 
     Returns:
         The outputs, and an empty list: tf_keras collects all losses.

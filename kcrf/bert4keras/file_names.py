@@ -50,12 +50,12 @@ def _with_accepted_name(load_model):
 
 
 def _with_ending(path, ending):
-    """The name with the ending of Keras 3 in place of that of Keras 2."""
+    """The file name with the suffix of Keras 3 instead of the suffix of Keras 2."""
     return next((path.removesuffix(old) for old in (".weights", ".model", ".h5") if path.endswith(old)), path) + ending
 
 
 def _name_of_keras_3(method, path, ending):
-    """The name with the ending of Keras 3 in place of that of Keras 2. Warns, or refuses a file of Keras 2."""
+    """The file name with the suffix of Keras 3 instead of that of Keras 2. Warns, or refuses a file of Keras 2."""
     new = _with_ending(path, ending)
     if method != "load_weights":
         warnings.warn(f"{method}({path!r}) writes {new!r}: names of Keras 3 end in {ending}", stacklevel=3)

@@ -1,4 +1,4 @@
-"""bert4keras' `layers` by their names, and Keras' own layers beside them."""
+"""bert4keras' `layers` under their names, and Keras' own layers."""
 
 from typing import Any
 
@@ -60,7 +60,7 @@ def SetLearningRate(layer: Any, lamb: float, is_ada: bool = False, **kwargs: Any
 
     Args:
         layer: Any Keras layer with one input.
-        lamb: How many times faster than the rest of the model the layer learns, a positive number.
+        lamb: The learning-rate multiplier of the layer, a positive number.
         is_ada: Whether the optimizer is adaptive, as Adam is. It has no effect: the factor is `lamb` under all.
 
     Returns:

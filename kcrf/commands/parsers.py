@@ -1,4 +1,4 @@
-"""What the parsers of several commands share."""
+"""Functions for the parsers of several commands."""
 
 import argparse
 import csv
@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 
-# What the options are called elsewhere, without hyphens, and the names here, of which a command has one.
+# Names of options in other programs, without hyphens, and their names here. A command has one of these.
 _OTHER_NAMES = {
     "lr": ["--learning-rate"],
     "numepochs numtrainepochs nepochs": ["--epochs"],

@@ -220,12 +220,12 @@ def _work(make, options, items):
 
 
 class Progress:
-    """Shows how much is done, how fast, and when the rest will be done: a bar on a terminal, else one line per minute.
+    """Shows the progress, the speed and the remaining time: a bar on a terminal, else one line per minute.
 
     Args:
         lines: `Lines`; without a size the time left is not known.
-        title: What is done.
-        counted: What is counted, in the plural.
+        title: The name of the work.
+        counted: The plural of the counted items.
     """
 
     def __init__(self, lines, title, counted):

@@ -226,7 +226,7 @@ def _model(options):
 
 
 def _entities(kind, item):
-    from kcrf.corpora import entity_line
+    from kcrf.corpora.json_lines import entity_line
 
     if kind == "json":
         entities = [{"start": e.start, "end": e.end, "label": e.label, "text": e.text} for e in item.prediction]
@@ -260,7 +260,7 @@ def _tokens(kind, item):
 
 
 def _label(kind, item):
-    from kcrf.corpora import classified_line
+    from kcrf.corpora.classified import classified_line
 
     text, text_b = item.text if isinstance(item.text, tuple) else (item.text, None)
     if kind == "json":

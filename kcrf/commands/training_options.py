@@ -196,7 +196,7 @@ def given_settings(options, settings):
 
 
 def in_flags(error):
-    """The message of a `SettingError` with the options of the command line in place of Python names."""
+    """The message of a `SettingError` with options of the command line instead of Python names."""
     return error.worded(Wording(_flag, _assignment))
 
 

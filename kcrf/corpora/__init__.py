@@ -1,4 +1,4 @@
-"""Readers of corpora, splits, public corpora to download, and the small built-in ones. Needs no Keras."""
+"""Reads corpora, splits them, downloads public corpora, and contains two small ones. Needs no Keras."""
 
 from kcrf.corpora.classified import Example, read_classified
 from kcrf.corpora.conll import read_conll

@@ -1,4 +1,4 @@
-"""Texts with a label each, or pairs of texts: tables with tabs or commas, and JSON lines.
+"""Reads texts, or pairs of texts, with a label: tables with tabs or commas, and JSON lines.
 
 text<TAB>label                      two columns; three are a pair of texts and its label
 sentence1,sentence2,label           a first line with such names, in any order, with other columns among them
@@ -54,13 +54,13 @@ class Example:
     """A text, or a pair of texts, with its label.
 
     Attributes:
-        text: A string that is not blank.
-        label: The name of its class, or for regression a number, as a string or as a number.
+        text: A string that is not empty or white space.
+        label: The label, a string, or for regression a number or a string with a number.
         text_b: The second text of a pair, or None. Defaults to None.
-        source: Where it was read, "path:line". Defaults to "".
+        source: The origin for error messages, such as "path:line". Defaults to "".
 
     Raises:
-        ValueError: A text is blank or no string, or the label is blank, None or NaN.
+        ValueError: A text is not a string or is blank, or the label is blank, None or NaN.
     """
 
     text: str
@@ -88,32 +88,31 @@ class Example:
 
 
 def classified_line(text: str, text_b: str | None, **members: Any) -> str:
-    """The line, without its end, for a text or a pair of texts and what was found, as JSON."""
+    """The JSON line, without its end, for a text or a pair of texts with more members."""
     return json_line({"text": text, **({} if text_b is None else {"text_b": text_b}), **members})
 
 
 def read_classified(path: str | PathLike[str], fields: Sequence[str | int] | None = None) -> list[Example]:
-    """Reads texts with a label each, or pairs of texts.
+    """Reads texts, or pairs of texts, with a label.
 
-    A file whose first line begins as a JSON object or array is read as JSON; exports of doccano, Label Studio and
-    Prodigy are recognized. One with a tab in its first line as columns
-    between tabs, where quotes mean nothing, as in GLUE; any other as comma-separated values, where a field in quotes
-    may hold commas and line ends. Blank lines are skipped.
+    The first line decides the format. If it begins like a JSON object or array, the file is JSON; exports of doccano,
+    Label Studio and Prodigy are recognized. If it contains a tab, the file has columns between tabs, and quotes have no
+    meaning, as in GLUE. Otherwise the file has comma-separated values, and a quoted value may contain commas and line
+    ends. Blank lines are skipped.
 
     Args:
         path: A UTF-8 file.
-        fields: Where the text, the second text of a pair and the label are: two or three names of columns, in the
-            first line of a table, or numbers of columns counted from 0, for a table without such a line; for JSON
-            lines the names of members. Defaults to None: the columns or members `text`, `text_b` and `label`, or other
-            usual names of texts, such as `sentence1` and `sentence2`; in a table without such a first line the only
-            two or three columns, the label last.
+        fields: The columns of the text, of the second text of a pair, and of the label: two or three column names from
+            the first line of a table; numbers of columns counted from 0, for a table without a line of names; or names
+            of JSON members. Defaults to None: `text`, `text_b` and `label`, or other usual names such as `sentence1`
+            and `sentence2`; for a table without names, its only two or three columns, the last one for the label.
 
     Returns:
-        A list of `Example`s with labels as strings. Where the other labels are words, examples with the label "-",
-        on which annotators did not agree (SNLI), are skipped; a note on standard error counts them.
+        A list of `Example`s with labels as strings. If the other labels are words, examples with the label "-", on
+        which annotators did not agree (SNLI), are skipped, and a note on standard error counts them.
 
     Raises:
-        FileNotFoundError: There is no such file.
+        FileNotFoundError: The file does not exist.
         ValueError: A column is missing, a text or a label is empty, or there is no example. Names the line.
     """
     examples = read_all_classified(path, fields)

@@ -1,4 +1,4 @@
-"""CoNLL columns: one token per line, its tag in one of the columns, a blank line after each sentence."""
+"""Reads CoNLL columns: a token and its tag per line, an empty line after each sentence."""
 
 import itertools
 import re
@@ -40,37 +40,38 @@ def read_conll(
 ) -> list[Sentence]:
     """Reads entities from CoNLL columns.
 
-    Columns are separated by tabs in lines that have a tab, else by blanks. The token is the first column; it may be any
-    text, blanks included where tabs separate. If the first column counts the tokens of each sentence, as in GermEval,
-    the token is the second. Lines that begin with `-DOCSTART-` end a sentence. A line that begins with `#` and white
-    space before the first token of a sentence is a comment, unless it has as many columns as the rest and a tag.
+    Columns are separated by tabs in lines with a tab, else by spaces. The token is the first column, or the second if
+    the first column counts the tokens of each sentence, as in GermEval. Between tabs, a token may contain spaces. Lines
+    that begin with `-DOCSTART-` end a sentence. A line that begins with `#` and white space before the first token of a
+    sentence is a comment, unless it has a tag and the usual number of columns.
 
     The scheme is recognized from all tags of the file: BIO (IOB2), IOB1, BIOES, BILOU or BMES; O is outside.
 
-    `?` or `-1` says that the tag of a token is not known: the token is in `unknown` of its sentence. So are the tokens
-    of an entity whose begin is not known, as in `? I-PER`. An entity is taken to end before a `?`, unless the tags of
-    the file mark the ends of entities, and not that of this one.
+    The tags `?` and `-1` mean that the tag of a token is unknown: the token is in `unknown` of its sentence. The tokens
+    of an entity whose beginning is unknown, as in `? I-PER`, are unknown, too. An entity ends before a `?`, unless the
+    scheme marks the ends of entities and the end of this entity is not marked.
 
-    The text is made of the tokens. They are joined without blanks if nearly all are one character, and next to a
-    Chinese or Japanese character; otherwise by one blank. If nearly every token ends in its position in the word (科0
-    技1, as in Weibo NER), these numbers are removed.
+    The tokens are joined to a text: without spaces if nearly all tokens are one character, or next to a Chinese or
+    Japanese character, else with one space. If nearly every token ends in its position in the word (科0 技1, as in
+    Weibo NER), these numbers are removed.
 
     Args:
         path: A UTF-8 file.
-        column: Index of the column with the tags. Negative indices count from the last. Defaults to -1.
-        repair: Whether to read tags that break the rules as conlleval does, instead of refusing them: an entity begins
-            at an I- that continues none, and ends where its tags end. A tag that is unknown or missing is read as O.
-            Defaults to `False`: tags that may not follow each other are read so if they are less than one in a
-            thousand, and a note on standard error names their lines; all others are refused.
-        lines: The lines of the file, where they were read before. Defaults to `None`.
+        column: The index of the column with the tags. Negative indices count from the last column. Defaults to -1.
+        repair: Whether to read tags that break the scheme as conlleval does: an entity begins at an I- that continues
+            no entity, and ends where its tags end; an unknown or missing tag is O. Defaults to False: tags in a wrong
+            order are repaired if they are fewer than one in a thousand, and a note on standard error names their lines.
+            All other violations are errors.
+        lines: The lines of the file, if they have been read before. Defaults to None.
 
     Returns:
-        A list of `Sentence`s, none of them empty. Their spans are in characters of the text, `tokens` as in the file.
+        A list of `Sentence`s that are not empty. Their spans are in characters of the text; `tokens` are those of the
+        file.
 
     Raises:
-        FileNotFoundError: There is no such file.
+        FileNotFoundError: The file does not exist.
         ValueError: The file is not UTF-8, has no sentence or is segmented text; or, without `repair`, a line lacks
-            columns or has an unknown tag, or too many tags break the scheme. Names the line.
+            columns or has an invalid tag, or too many tags break the scheme. Names the line.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile("w", suffix=".conll", encoding="utf-8") as file:
@@ -128,7 +129,7 @@ def _read_rows(path, lines, column, repair):
 
 
 def width_of(rows):
-    """How many columns most lines have that are not blank; 0 without any."""
+    """The number of columns of most lines that are not blank; 0 if all are blank."""
     widths = Counter(len(columns) for columns in rows if columns)
     return max(widths, key=widths.get, default=0)
 
@@ -149,7 +150,7 @@ def token_column(rows):
 
 
 def columns_of(line):
-    """The columns of a line; none of a blank line. A blank before the only other column is a token."""
+    """The columns of a line; an empty list for a blank line. A space before the only other column is a token."""
     line = line.rstrip(" \t")
     if "\t" in line:
         return line.split("\t")
@@ -192,8 +193,8 @@ class _Reading(NamedTuple):
     Attributes:
         scheme: A `TagScheme`.
         tags: The numbers of the tags of each sentence.
-        broken: What `TagScheme.violations` found, with the rows of its sentence in front.
-        odd: The numbers of the lines whose tag is of another scheme, or broken.
+        broken: The results of `TagScheme.violations`, each after the rows of its sentence.
+        odd: The numbers of the lines whose tag belongs to another scheme or is broken.
     """
 
     scheme: TagScheme
@@ -306,12 +307,12 @@ def _sentence(tokens, spans, unknown, join_all):
 
 
 def join_tokens(tokens: Sequence[str], join_all: bool = False) -> tuple[str, list[tuple[int, int]]]:
-    """Makes a text of tokens, as `read_conll` does.
+    """Joins tokens to a text, as `read_conll` does.
 
     Args:
         tokens: List of strings.
-        join_all: Whether to put no blank between any two of them. Defaults to `False`: there is none next to Chinese
-            and Japanese characters.
+        join_all: Whether to join all tokens without spaces. Defaults to False: only next to Chinese and Japanese
+            characters there is no space.
 
     Returns:
         The text, and the `(start, end)` of each token in it.
@@ -334,11 +335,11 @@ def read_conll_tokens(lines: Iterable[str]) -> list[Sentence]:
     """The sentences of CoNLL columns without their tags, to be tagged.
 
     Args:
-        lines: Iterable of strings, without line ends. The token is the first column, as for `read_conll`, or the
-            second if the first counts the tokens; there need not be another.
+        lines: Iterable of strings without line ends. The token is in the same column as for `read_conll`. No other
+            column is needed.
 
     Returns:
-        A list of `Sentence`s without spans, none of them empty.
+        A list of `Sentence`s without spans. None of them is empty.
 
     >>> [sentence.text for sentence in read_conll_tokens(["Kim NNP", "slept VBD", "", "Yes"])]
     ['Kim slept', 'Yes']
@@ -355,7 +356,7 @@ def read_conll_tokens(lines: Iterable[str]) -> list[Sentence]:
 
 
 def conll_lines(sentence: Sentence) -> list[str]:
-    """The lines, without their ends, of a `Sentence` as CoNLL columns: a token, a tab, its BIO tag; a blank line last.
+    """The CoNLL lines of a `Sentence`, without line ends: a token, a tab and its BIO tag; the last line is empty.
 
     The tag of a token that touches an unknown part is `?`.
 

@@ -1,6 +1,6 @@
-"""Public corpora by name: their addresses, their checksums and their download.
+"""Downloads public corpora by name, and checks them.
 
-The addresses name a commit, so that the files behind them never change. None of the texts belongs to this project.
+The addresses contain a commit, so the files never change. None of the texts belongs to this project.
 """
 
 import hashlib
@@ -140,7 +140,7 @@ def download(
 
     Args:
         name: One of `CORPORA`: "weibo", "wnut17" or "sighan2005".
-        directory: The folder for its files; made if it does not exist.
+        directory: The folder for its files. It is created if it does not exist.
         on_bytes: Called as `on_bytes(file name, bytes so far, total bytes or None)` after each chunk. Defaults to
             `None`.
 
@@ -148,9 +148,8 @@ def download(
         The paths of the files, in the order of `CORPORA[name].files`.
 
     Raises:
-        ValueError: There is no such corpus, or a file, downloaded or already there, has another checksum than it
-            should.
-        ConnectionError: A file could not be downloaded, or not to its end. Nothing of it is left behind.
+        ValueError: There is no such corpus, or a file, downloaded or existing, has a wrong checksum.
+        ConnectionError: A file could not be downloaded completely. No part of it is kept.
 
     >>> download("treebank", "corpora")
     Traceback (most recent call last):

@@ -1,9 +1,9 @@
-"""Texts with entities as JSON lines: `kcrf tag` writes them, `kcrf train` and `kcrf score` read them as well as CoNLL.
+"""Reads and writes texts with entities as JSON lines, the format of `kcrf tag`.
 
 One object per line: {"text": "李雷在上海", "entities": [{"start": 0, "end": 2, "label": "PER"}, ...]}. Offsets count
-characters. Entities may have more members: their text, which must be the one at their offsets, or a confidence. The
-member "unknown", a list of [start, end], says where entities are not known; true stands for all text outside the
-entities, of which only some are marked. The exports of annotation tools are read as well; see `annotation_tools`.
+characters. Entities may have more members: their text, which must be the text at their offsets, or a confidence. The
+member "unknown", a list of [start, end], marks text with unknown labels; true means all text outside of the entities.
+Exports of annotation tools are read, too; see `annotation_tools`.
 """
 
 from os import PathLike
@@ -24,39 +24,38 @@ _FORM = '{"text": ..., "entities": [{"start": ..., "end": ..., "label": ...}]}'
 
 
 def entity_line(text: str, entities: list[dict[str, Any]], **members: Any) -> str:
-    """The line, without its end, for a text and its entities, a list of dicts."""
+    """The JSON line, without its end, for a text and its entities, a list of dicts."""
     return json_line({"text": text, "entities": entities, **members})
 
 
 def sentence_line(sentence: Sentence) -> str:
-    """The line, without its end, for a `Sentence` with entities."""
+    """The JSON line, without its end, for a `Sentence` with entities."""
     entities = [{"start": start, "end": end, "label": label} for start, end, label in sentence.spans]
     unknown = {"unknown": [list(part) for part in sentence.unknown]} if sentence.unknown else {}
     return entity_line(sentence.text, entities, **unknown)
 
 
 def read_entities(path: str | PathLike[str], column: int = -1, repair: bool = False) -> list[Sentence]:
-    """Reads sentences from JSON, or from CoNLL where the first line does not begin as JSON does.
+    """Reads sentences from JSON, or from CoNLL columns if the first line does not begin like JSON.
 
-    JSON is lines as `kcrf tag` writes them, or an export of doccano (JSONL), Label Studio (JSON or JSON-MIN) or Prodigy
-    (JSONL). Several objects may be in one array, and an object on several lines.
+    JSON is lines of `kcrf tag`, or an export of doccano (JSONL), Label Studio (JSON or JSON-MIN) or Prodigy (JSONL).
+    Several objects may be in one array, and an object may have several lines.
 
     Args:
         path: A UTF-8 file.
         column: As for `kcrf.corpora.read_conll`.
-        repair: Whether to read what breaks the rules instead of refusing it. CoNLL: see `kcrf.corpora.read_conll`.
-            JSON lines: of two entities that overlap the longer one is kept, the first of equally long ones. Defaults
-            to `False`.
+        repair: Whether to repair files. For CoNLL, see `kcrf.corpora.read_conll`. For JSON lines, the longer of two
+            overlapping entities is kept, or the first of two with the same length. Defaults to False.
 
     Returns:
-        A list of `Sentence`s. Blank lines between JSON lines are skipped; so are texts of an export that are not
-        labeled, which a note on standard error counts. White space at the edges of an entity is
-        removed from it; a note on standard error counts such entities.
+        A list of `Sentence`s. Blank lines between JSON lines are skipped, and so are texts of an export that are not
+        labeled, which a note on standard error counts. White space at the edges of an entity is removed, and a note on
+        standard error counts such entities.
 
     Raises:
-        FileNotFoundError: There is no such file.
-        ValueError: A line is no such object, has entities that leave the text, have another text than the characters
-            there or, without `repair`, overlap; or as for `read_conll`. Names the line.
+        FileNotFoundError: The file does not exist.
+        ValueError: A line is not such an object; an entity is not in the text, or its text differs from the text at its
+            offsets; two entities overlap and `repair` is False; or as for `read_conll`. Names the line.
     """
     lines = read_lines(path)
     if not begins_json(lines):

@@ -1,4 +1,4 @@
-"""Segmented text: one sentence per line, its words separated by blanks, as SIGHAN and PKU publish it; or CoNLL-U."""
+"""Reads segmented text: a sentence per line, with spaces between words, as in SIGHAN and PKU; or CoNLL-U."""
 
 import re
 from os import PathLike
@@ -17,10 +17,11 @@ _COLUMNS, _TOKEN_ID = 10, re.compile(r"\d+([-.]\d+)?")  # of CoNLL-U: 3, or 3-4 
 
 
 def read_segmented(path: str | PathLike[str], strip_tags: bool = False) -> list[list[str]]:
-    """Reads segmented text: one sentence per line, words separated by blanks.
+    """Reads segmented text: a sentence per line, with spaces between words.
 
-    The words of CoNLL-U, as Universal Dependencies publish it, are read too: of its lines of ten columns those whose
-    first one is a whole number. White space inside a word is left out.
+    Also reads the words of CoNLL-U, the format of Universal Dependencies: the lines of ten columns whose first column
+    is
+    an integer. White space inside a word is removed.
 
     JSON lines, as `kcrf segment --json` writes them, and exports of doccano, Label Studio and Prodigy, in which each
     word is a labeled span, are read as well.
@@ -28,16 +29,16 @@ def read_segmented(path: str | PathLike[str], strip_tags: bool = False) -> list[
     Args:
         path: A UTF-8 file.
         strip_tags: Whether to remove word classes from the words: 充满/v, 第六_OD and 今天_t become 充满, 第六 and
-            今天. Defaults to `False`: a file with word classes is refused.
+            今天. Defaults to False: a file with word classes is an error.
 
     Returns:
-        One list of words per line, an empty list for a blank line; of CoNLL-U one per sentence.
+        A list of words for each line, empty for a blank line; for CoNLL-U a list for each sentence.
 
     Raises:
-        FileNotFoundError: There is no such file.
+        FileNotFoundError: The file does not exist.
         ValueError: The file is not UTF-8, has no word, has a `\\r` within a line, has words with word classes (nine
-            of ten words or more), or is no segmented text: raw lines, words with another sign between them, CoNLL
-            columns or JSON lines.
+            of ten words or more), or is not segmented text but raw lines, words with another separator, CoNLL columns
+            or JSON lines.
     """
     lines = read_corpus_lines(path)
     if is_conllu(lines):

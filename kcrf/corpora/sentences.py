@@ -1,4 +1,4 @@
-"""Sentences with entities."""
+"""`Sentence`: a text with its entities, or with the classes of its tokens."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -9,18 +9,18 @@ __all__ = ["Sentence", "entity_types"]
 
 @dataclass(frozen=True)
 class Sentence:
-    """A text with its entities.
+    """A text with its entities, words, or tokens with their classes.
 
     Attributes:
         text: A string.
-        spans: A list of `(start, end, label)`, one for each entity: half-open, in characters of the text, in order,
-            without overlaps.
-        tokens: A list of `(start, end)`, one for each token of the file, likewise. Defaults to an empty list.
-        unknown: A list of `(start, end)`, likewise: the text whose labels are not known. Training sums over the tags
-            there, and predictions there are not scored. No span is in it. Defaults to an empty list.
+        spans: A sorted list of `(start, end, label)` for the entities, or for the tokens with a known class: half-open,
+            in characters of the text, without overlaps. `(start, end)` for words.
+        tokens: A sorted list of `(start, end)` for the tokens, half-open, in characters. Defaults to an empty list.
+        unknown: A sorted list of `(start, end)` for the text whose labels are unknown. Training marginalizes the tags
+            there, and predictions there are not scored. It contains no span. Defaults to an empty list.
 
     Raises:
-        ValueError: A span, token or unknown part is empty, leaves the text or begins before the one before it ends.
+        ValueError: A span, token or unknown part is empty, is not in the text, or overlaps another one.
 
     >>> sentence = Sentence("李雷住在上海", [(0, 2, "PER"), (4, 6, "LOC")])
     >>> [sentence.text[start:end] for start, end, _ in sentence.spans]
@@ -44,10 +44,10 @@ class Sentence:
                 last = end
 
     def scored(self, predicted: Iterable[Any]) -> list[Any]:
-        """The predicted spans that can be scored: those in known text, and those that are in `spans`.
+        """The predicted spans that can be scored: those that do not touch unknown text, and those in `spans`.
 
         Args:
-            predicted: Iterable of `(start, end, label)`, or of longer tuples that begin so.
+            predicted: Iterable of `(start, end, label)`, or of longer tuples with these first items.
 
         >>> sentence = Sentence("Kim saw Ada", [(0, 3, "PER")], unknown=[(8, 11)])
         >>> sentence.scored([(0, 3, "LOC"), (8, 11, "PER")])
@@ -63,7 +63,7 @@ class Sentence:
 
 
 def entity_types(sentences: Iterable[Sentence]) -> tuple[str, ...]:
-    """The labels that occur in sentences: a sorted tuple, as `kcrf.tags.bio` takes it.
+    """The labels that occur in sentences, a sorted tuple for `kcrf.tags.bio`.
 
     >>> entity_types([Sentence("李雷住在上海", [(0, 2, "PER"), (4, 6, "LOC")])])
     ('LOC', 'PER')

@@ -1,4 +1,4 @@
-"""Splits of a corpus into a part to train on and a part held out."""
+"""Splits a corpus into two parts, and draws samples."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,20 +12,20 @@ __all__ = ["sample", "split"]
 def split(
     sentences: Sequence[Any], fraction: float = 0.1, seed: int = 0, stretches: int | None = None
 ) -> tuple[list[Any], list[Any]]:
-    """Holds out a random part of the sentences.
+    """Splits sentences at random into a larger part for training and a smaller part to hold out.
 
-    Single sentences held out of an article share its names and words with the sentences around them, which are trained
-    on: scores on them are higher than on other texts. Whole stretches of the file held out are more like a new text.
+    If single sentences are held out, training sentences of the same article share names and words with them, so scores
+    are higher than on new texts. Consecutive sentences are more like a new text: use `stretches`.
 
     Args:
-        sentences: A list of at least two.
-        fraction: The share to hold out, above 0 and below 1. Both parts get at least one sentence. Defaults to 0.1.
-        seed: An int. Defaults to 0.
-        stretches: The number of stretches of consecutive sentences to hold out, all about equally long; fewer if the
-            corpus is too small for as many. Defaults to `None`: single sentences are drawn.
+        sentences: A list of at least two sentences.
+        fraction: The fraction to hold out, above 0 and below 1. Both parts get at least one sentence. Defaults to 0.1.
+        seed: The random seed, an int. Defaults to 0.
+        stretches: The number of stretches of consecutive sentences to hold out, of about the same length; fewer if the
+            corpus is too small. Defaults to None: single sentences are held out.
 
     Returns:
-        The rest and the part held out, each in the order of `sentences`.
+        `(remaining sentences, held-out sentences)`, each in the order of `sentences`.
 
     Raises:
         ValueError: There are fewer than two sentences, or a number is out of range.
@@ -74,13 +74,13 @@ def sample(
 
     Args:
         items: A list.
-        count: How many to draw, at least 1; all of them if there are fewer.
-        seed: An int. Defaults to 0.
-        labels: A label for each item, hashable. The labels are then drawn in the proportions in which they occur, and
-            each of them at least once if `count` allows it. Defaults to None: the items alone count.
+        count: The number of items to draw, at least 1. If there are fewer items, all are drawn.
+        seed: The random seed, an int. Defaults to 0.
+        labels: A hashable label for each item. The sample then keeps the proportions of the labels, and has each label
+            at least once if `count` allows it. Defaults to None: labels are not considered.
 
     Returns:
-        The items drawn and the rest, each in the order of `items`.
+        `(drawn items, remaining items)`, each in the order of `items`.
 
     Raises:
         ValueError: `count` is not positive.
@@ -103,7 +103,7 @@ def sample(
 
 
 def _shares(sizes, count):
-    """How many items to draw of each label, a dict; `sizes` is how many there are, `count` how many to draw in all.
+    """The number of items to draw for each label, a dict. `sizes` are the numbers of items, `count` the total to draw.
 
     The largest remainders are rounded up. A label that would get none takes one from the label with the most.
     """

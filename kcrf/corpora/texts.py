@@ -1,4 +1,4 @@
-"""Texts to classify, one after the other: lines, rows of a table, or JSON lines. Nothing is read ahead."""
+"""Reads texts to classify one by one, without reading ahead: lines, rows of a table, or JSON lines."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
@@ -22,20 +22,20 @@ __all__ = ["iterate_texts"]
 def iterate_texts(
     lines: Iterable[str], name: str, kind: str = "text", fields: Sequence[str | int] | None = None, pairs: bool = False
 ) -> Iterator[Any]:
-    """Yields the texts of a file without labels.
+    """Yields the unlabeled texts of a file.
 
     Args:
         lines: An iterable of strings.
         name: The name of the file in error messages.
-        kind: "text": one text per line; of a pair two, with a tab between them. "table": one text per row, between tabs
-            where the first line has one, else between commas. "json": one object per line. Defaults to "text".
-        fields: For a table the names of the columns of the texts, in its first line, or their numbers, from 0, for a
-            table without such a line; for JSON the names of members. Defaults to None: `text` and, for pairs,
-            `text_b`, or other usual names.
+        kind: "text": a text per line, or two texts with a tab between them. "table": a text per row, with tabs between
+            columns if the first line has one, else commas. "json": an object per line. Defaults to "text".
+        fields: For a table, the column names of the texts, or column numbers from 0 for a table without names; for
+            JSON,
+            the names of members. Defaults to None: `text` and, for pairs, `text_b`, or other usual names.
         pairs: Whether to yield pairs. Defaults to False.
 
     Yields:
-        A string, or for pairs a tuple of two.
+        A string, or a tuple of two strings for pairs.
 
     Raises:
         ValueError: A column, a member or a text of a pair is missing. Names the line.

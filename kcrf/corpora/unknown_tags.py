@@ -48,7 +48,7 @@ def outside_spans(spans, parts):
 
     Args:
         spans: `(start, end, ...)` in order, without overlaps.
-        parts: `(start, end)`, likewise.
+        parts: A sorted list of `(start, end)` without overlaps.
 
     >>> outside_spans([(2, 4), (6, 9)], [(0, 7), (8, 10)])
     [(0, 2), (4, 6), (9, 10)]

@@ -1,4 +1,4 @@
-"""Lists of words that users keep, as jieba and others read them."""
+"""Reads user dictionaries in the format of jieba."""
 
 from os import PathLike
 
@@ -8,20 +8,21 @@ __all__ = ["read_word_list"]
 
 
 def read_word_list(path: str | PathLike[str]) -> dict[str, int | None]:
-    """Reads a list of words: one per line, and after it, if known, how often it occurs, and its word class.
+    """Reads a user dictionary: a word per line, optionally followed by its count and its word class.
 
-    The three are separated by white space, as in jieba's user dictionaries. Word classes are not used. Empty lines are
-    skipped, and of a word that stands twice the last line counts.
+    They are separated by white space, as in jieba's user dictionaries. Word classes are ignored. Empty lines are
+    skipped. If
+    a word occurs twice, the last line is used.
 
     Args:
         path: A UTF-8 file.
 
     Returns:
-        A dict from words to counts, None for a word without one.
+        A dict from words to counts; the count of a word without one is None.
 
     Raises:
-        FileNotFoundError: There is no such file.
-        ValueError: The file is not UTF-8 or has no word, or a line has more than these three or the count 0.
+        FileNotFoundError: The file does not exist.
+        ValueError: The file is not UTF-8 or has no word, or a line has more than three columns or the count 0.
     """
     counts = {}
     for number, line in enumerate(read_lines(path), 1):

@@ -179,7 +179,7 @@ class ConditionalRandomField(ChainLayer):
         """The best path of each sentence, `(batch, time)` int32, -1 where masked.
 
         Args:
-            y_pred: What the layer returned, `(batch, time, tags)`.
+            y_pred: The output of the layer, `(batch, time, tags)`.
             constraints: A `kcrf.tags.TagScheme` that the path must follow, whether the layer was trained with
                 constraints or not. Defaults to None: those of the layer.
         """
@@ -193,7 +193,7 @@ class ConditionalRandomField(ChainLayer):
         """The posterior probability of every tag at every position.
 
         Args:
-            y_pred: What the layer returned, `(batch, time, tags)`.
+            y_pred: The output of the layer, `(batch, time, tags)`.
             temperature: All scores are divided by it. Defaults to 1.
 
         Returns:
@@ -207,7 +207,7 @@ class ConditionalRandomField(ChainLayer):
         """The expected number of times that each tag and each transition occurs; see `kcrf.crf.expected_counts`.
 
         Args:
-            y_pred: What the layer returned, `(batch, time, tags)`.
+            y_pred: The output of the layer, `(batch, time, tags)`.
             constraints: A `kcrf.tags.TagScheme`. Paths that it forbids have probability 0, whether the layer was
                 trained with constraints or not. Defaults to None: those of the layer.
             temperature: All scores are divided by it. Defaults to 1.
@@ -230,7 +230,7 @@ class ConditionalRandomField(ChainLayer):
         if no constraints forbid I, and ends with the span. The cost hardly depends on the number of spans.
 
         Args:
-            y_pred: What the layer returned, `(batch, time, tags)`.
+            y_pred: The output of the layer, `(batch, time, tags)`.
             spans: For each sentence a list of `(start, end)` under BMES, of `(start, end, label)` under BIO and BIOES;
                 half-open, in positions of `y_pred`. Masked positions inside a span are skipped. Spans may overlap.
             scheme: A `kcrf.tags.TagScheme`. Defaults to the constraints of the layer.

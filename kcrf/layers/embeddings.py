@@ -18,14 +18,14 @@ register = keras.saving.register_keras_serializable(package="kcrf")
 
 @dataclass
 class EncoderRecord:
-    """What is known of an encoder. It stands on its token embedding, so that every model around the encoder has it.
+    """Facts about an encoder. Its token embedding has this record, so every model with the encoder has it.
 
     Attributes:
-        config: A dict from which the encoder can be built again. Saved with models; the others are not.
-        names: The names of its variables in Google's checkpoints, by path. Defaults to `None`: as
-            `kcrf.models.variable_mapping` has them.
-        report: The `kcrf.models.LoadReport` of its checkpoint, or `None`.
-        vocab_path: The vocabulary that lay next to its configuration file, or `None`.
+        config: A dict from which the encoder can be built again. Only this attribute is saved with models.
+        names: The names of its variables in Google's checkpoints, by path. Defaults to None: those of
+            `kcrf.models.variable_mapping`.
+        report: The `kcrf.models.LoadReport` of its checkpoint, or None.
+        vocab_path: The vocabulary in the folder of its configuration file, or None.
     """
 
     config: dict
@@ -38,7 +38,7 @@ class EncoderRecord:
 class Embedding(keras.layers.Embedding):
     """Token embeddings whose table can also turn hidden states into scores of tokens.
 
-    Token 0 is padding and masked, except at the first position, so that no row is masked completely (as in bert4keras).
+    Token 0 is padding and masked, except at the first position: as in bert4keras, no row is masked completely.
     `layer(hidden, reverse=True)` multiplies by the transposed table: `(batch, time, output_dim)` to
     `(batch, time, input_dim)`.
 

@@ -192,7 +192,7 @@ def highest_rate(optimizer, steps):
 
 @keras.saving.register_keras_serializable(package="kcrf")
 class SetLearningRate(Wrapper):
-    """Lets a layer learn `multiplier` times as fast as the rest of the model.
+    """Multiplies the learning rate of a layer by `multiplier`.
 
     Source: Su Jianlin, kexue.fm/archives/6418. There the gradient is scaled as well, here it is not.
 

@@ -1,4 +1,4 @@
-"""How much faster than the rest of a model a CRF should learn."""
+"""Suggests the learning-rate multiplier of a CRF."""
 
 __all__ = ["suggest_lr_multiplier"]
 
@@ -8,7 +8,7 @@ TYPICAL_TRANSITION_SCORE = 2.5  # nats, after training
 
 
 def suggest_lr_multiplier(learning_rate: float, steps: int) -> float:
-    """How many times faster than the rest a CRF should learn.
+    """Suggests the learning-rate multiplier of a CRF.
 
     The rate of the CRF should be 1e-2, as in two published settings (1e-5 x 1000, 1e-3 x 10; Su Jianlin,
     kexue.fm/archives/7196). Adam moves a weight by about its rate in each step, so in fewer than 250 steps a score
@@ -17,7 +17,7 @@ def suggest_lr_multiplier(learning_rate: float, steps: int) -> float:
         k = max(1, min(max(1e-2, 2.5 / steps), 1e-1) / learning_rate), to two digits
 
     Args:
-        learning_rate: The learning rate of the rest of the model; the highest one of a schedule.
+        learning_rate: The learning rate of the other weights; of a schedule, the highest one.
         steps: The number of updates of the whole run.
 
     Returns:

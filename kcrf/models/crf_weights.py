@@ -112,7 +112,7 @@ def _find(arrays, name, prefix):
 
 
 def _name_in_layer(name):
-    """What an array is called in its own layer, or its number there."""
+    """The name of an array within its layer, or its number."""
     number = _NUMBERED_NAME.search(name)
     return number[1] if number else leaf_name(name)
 

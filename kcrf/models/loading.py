@@ -158,7 +158,7 @@ def _needed(unused, names, config):
 
 
 def _sort_out(names, variables, skipped, source, report):
-    """Notes in the report what cannot or shall not be loaded. Returns the rest, a dict from path to name."""
+    """Adds the arrays that cannot or must not be loaded to the report. Returns the others, a dict from path to name."""
     to_load = {}
     for path, name in names.items():
         expected_shape = tuple(variables[path].shape)

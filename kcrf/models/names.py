@@ -8,7 +8,7 @@ __all__ = ["variable_mapping"]
 WORD_EMBEDDINGS = "bert/embeddings/word_embeddings"
 OUTPUT_BIAS = "cls/predictions/output_bias"
 POSITION_EMBEDDINGS = "embeddings/position_embeddings"  # the end of the name; rows are positions
-ROW_PER_TOKEN = ("embeddings/word_embeddings", OUTPUT_BIAS)  # likewise; rows are tokens
+ROW_PER_TOKEN = ("embeddings/word_embeddings", OUTPUT_BIAS)  # arrays whose rows are tokens
 EMBEDDING_MAPPING = "bert/encoder/embedding_hidden_mapping_in"
 TRANSPOSED = "cls/seq_relationship/output_weights"  # (out, in), unlike all other kernels
 

@@ -28,7 +28,7 @@ _PARTS_IN_ORDER += ("hidden_dense", "beta_dense", "gamma_dense")
 
 
 def leaf_name(name):
-    """What an array is called within its own layer.
+    """The name of an array within its layer.
 
     >>> leaf_name("model_weights/CRF/CRF/trans:0"), leaf_name("layer-2/_trans/.ATTRIBUTES/VARIABLE_VALUE")
     ('trans', 'trans')

@@ -13,8 +13,8 @@ from kcrf.readers.windows import windows
 from kcrf.runs import RunFolder
 from kcrf.runs.exported import is_exported
 from kcrf.taggers.classifier import TextClassifier, load_classifier
-from kcrf.taggers.open_model import load_keras_tagger, load_tagger
-from kcrf.taggers.trained_tagger import KerasTagger
+from kcrf.taggers.decoding import Tagger
+from kcrf.taggers.open_model import load_tagger
 from kcrf.tokenizers.vocabularies import continues_word
 
 __all__ = ["IMPORTANT", "TaskModel", "importance_writer", "important_words"]
@@ -38,8 +38,7 @@ class TaskModel:
 
     Raises:
         FileNotFoundError: `run_dir` is not a run folder, or a file is missing.
-        ValueError: The model predicts numbers or classifies pairs, is exported, or is linear without the type
-            "important"; or a file is damaged.
+        ValueError: The model predicts numbers or classifies pairs, or is exported; or a file is damaged.
     """
 
     def __init__(self, run_dir):
@@ -55,7 +54,7 @@ class TaskModel:
                 )
             self._model = load_classifier(run_dir)
         else:
-            self._model = (load_tagger if self._finds_important else load_keras_tagger)(run_dir)
+            self._model = load_tagger(run_dir)
 
     def importance(self, lines, words):
         """The importance of each word.
@@ -95,7 +94,7 @@ class TaskModel:
         return np.concatenate([np.zeros(0), *map(self._entropies_of_part, parts)])
 
     def _entropies_of_part(self, texts):
-        if isinstance(self._model, KerasTagger):
+        if isinstance(self._model, Tagger):
             return self._model.entropies(texts)
         predictions = self._model.classify([(text, None) for text in texts])
         shares = np.array([list(prediction.probabilities.values()) for prediction in predictions])  # (texts, labels)

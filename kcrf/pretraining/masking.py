@@ -47,8 +47,7 @@ def choose_positions(
 
     Returns:
         `(positions, groups)`, integer arrays of the same length: the positions in ascending order, and for each
-        position
-        the number of its span. For the other kinds, each position has its own number.
+        position the number of its span. For the other kinds, each position has its own number.
 
     >>> import numpy as np
     >>> everywhere = np.ones(6, bool)

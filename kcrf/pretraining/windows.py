@@ -65,8 +65,7 @@ def write_tokens(path, lines, tokenizer, split_words=None, on_batch=None):
         lines: An iterable of strings.
         tokenizer: A `kcrf.tokenizers.Tokenizer` that adds `[SEP]` alone.
         split_words: A function from a text to its words, spaces included, such as `jieba.lcut`. It may return None:
-            then
-            only WordPieces such as `##ing` continue a word. Defaults to None, which is the same for all texts.
+            then only WordPieces such as `##ing` continue a word. Defaults to None, which is the same for all texts.
         on_batch: Called with each list of lines and the list of their `Encoding`s. `importance_writer` creates such a
             function. Defaults to None.
 

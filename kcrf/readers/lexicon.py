@@ -155,8 +155,7 @@ def cross_fitted(lexicon, sentences, copies=None, parts=10):
     """Yields each sentence of a lexicon with a lexicon of other sentences, followed by its augmented copies.
 
     The sentences are split into ten consecutive parts, and each part gets the lexicon of the other nine. So in
-    training,
-    the words of a document are as often out of vocabulary as in a new document.
+    training, the words of a document are as often out of vocabulary as in a new document.
 
     Args:
         lexicon: `Lexicon.of` the sentences.

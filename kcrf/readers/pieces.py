@@ -204,12 +204,10 @@ class PieceReader:
 
         Args:
             folder: A folder with a configuration (`bert_config.json` or `config.json`) and `vocab.txt` or
-                `tokenizer.json`.
-                The settings in `tokenizer_config.json` are used if the file exists.
+                `tokenizer.json`. The settings in `tokenizer_config.json` are used if the file exists.
             layers: The number of transformer layers to use, from the bottom. Defaults to None: all layers.
             lower_case: Whether the text is lower-cased. Defaults to None: the setting in `tokenizer_config.json`, or
-                without
-                this file, True if no token of the vocabulary has capitals.
+                without this file, True if no token of the vocabulary has capitals.
             word_case: As for the class.
 
         Raises:

@@ -16,11 +16,10 @@ class WordVectors:
     """Word vectors, and the words around each unit of a text.
 
     If units are tokens, as in English, a unit has one place: itself. If units are characters, a unit has 15 places,
-        after
-    SoftLexicon (Ma et al. 2020, https://arxiv.org/abs/1908.05969): one for the character itself, four for the words of
-    2 to 5 characters that begin at the character, four for words that end at it, and six for words around it. A model
-    computes the mean of each of these four groups. For a word between spaces, as in English, the first place of each
-    character has the vector of the whole word; parts of the word are not looked up.
+    after SoftLexicon (Ma et al. 2020, https://arxiv.org/abs/1908.05969): one for the character itself, four for the
+    words of 2 to 5 characters that begin at the character, four for words that end at it, and six for words around it.
+    A model computes the mean of each of these four groups. For a word between spaces, as in English, the first place of
+    each character has the vector of the whole word; parts of the word are not looked up.
 
     A word is looked up as written, then in lower case.
 

@@ -114,8 +114,7 @@ class WordReader:
         Args:
             texts: List of strings.
             tokens: For each text a list of the `(start, end)` of its tokens, in characters. A text with an empty list
-                is
-                split by `token_spans`. Defaults to None: all texts are.
+                is split by `token_spans`. Defaults to None: all texts are.
         """
         units = [self.units_of(*pair) for pair in zip(texts, tokens or [()] * len(texts), strict=True)]
         numbers = {}  # of the different words

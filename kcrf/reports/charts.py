@@ -30,7 +30,7 @@ def line_chart(title, lines, bands=None):
     """Draws values over epochs, one line for each run. Points show their value as a tooltip.
 
     Args:
-        title: What the values are, for screen readers.
+        title: A description of the values, for screen readers.
         lines: A dict from the index of a run to `[(epoch, value), ...]`, not empty.
         bands: A dict from the index of a run to `[(epoch, low, high), ...]`, drawn behind its line. Defaults to none.
     """
@@ -133,7 +133,7 @@ def scatter_plot(title, points):
     """Draws points `(x, y)` in a square with one scale for both axes, and its diagonal.
 
     Args:
-        title: What they are, for screen readers.
+        title: A description of the values, for screen readers.
         points: List of pairs of numbers, not empty.
     """
     height = WIDTH - LEFT - RIGHT + TOP + BOTTOM
@@ -151,7 +151,7 @@ def box_plot(title, groups):
     """Draws the spread of numbers: a box from quartile to quartile with a line at the median, and all points.
 
     Args:
-        title: What they are, for screen readers.
+        title: A description of the values, for screen readers.
         groups: A dict from the name of a box to its numbers, not empty. The boxes have numbers in the picture, from 1.
     """
     row, values = 34, [value for numbers in groups.values() for value in numbers]

@@ -42,7 +42,7 @@ def chip(number):
 
 
 def missing(file, content):
-    """The paragraph in place of content that a run folder lacks."""
+    """The paragraph instead of content that a run folder lacks."""
     return f'<p class="soft">No {content}: <code>{file}</code> is not in the run folder.</p>'
 
 

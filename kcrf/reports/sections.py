@@ -222,7 +222,7 @@ def _calibration_of(number, run):
 
 
 def _settings(runs):
-    """The settings that differ between runs; behind a click those that are equal. Those without a value are omitted."""
+    """The settings that differ between runs, and equal settings after a click. Settings without a value are omitted."""
     used = [_used_settings(run.settings) for run in runs.values()]
     names = dict.fromkeys(name for run in runs.values() for name in run.settings)
     values = {name: [settings.get(name) for settings in used] for name in names}
@@ -245,7 +245,7 @@ def _setting_cell(value):
 
 
 def _used_settings(settings):
-    """The settings, with `UNUSED` in place of those that the head does not use."""
+    """The settings, with `UNUSED` instead of the values that the head does not use."""
     unused = [name for name in ONLY_CRF if name in settings and settings.get("head") == "softmax"]
     return {**settings, **dict.fromkeys(unused, UNUSED)}
 

@@ -15,8 +15,7 @@ def locked(path: str | os.PathLike[str]) -> Iterator[None]:
     """A context in which no other process can write into a run folder. Locks the file `.lock` in the folder.
 
     A folder that does not exist is created, and removed at the end if it is empty. The lock is released when the
-    process
-    ends, even if it is killed. On Windows, which has no such locks, nothing is locked.
+    process ends, even if it is killed. On Windows, which has no such locks, nothing is locked.
 
     Raises:
         BlockingIOError: Another process holds the lock.

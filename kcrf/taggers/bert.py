@@ -66,10 +66,8 @@ def _with_vectors(bert, vectors):
     """Adds word vectors to the embeddings of a BERT, `(batch, time, features)`.
 
     The word vectors are projected to the size of the BERT by a matrix that is initialized with zeros, so training
-    starts
-    from the pretrained BERT. This equals a projection of the concatenated embeddings and word vectors that is
-    initialized
-    with the identity on the embeddings.
+    starts from the pretrained BERT. This equals a projection of the concatenated embeddings and word vectors that is
+    initialized with the identity on the embeddings.
     """
     projection = keras.layers.Dense(
         bert.hidden_size, use_bias=False, kernel_initializer="zeros", name="Vectors-Projection"

@@ -48,7 +48,7 @@ class TrainedTagger(Tagger[Trained]):
 
 
 class KerasTagger(TrainedTagger[KerasNetwork]):
-    """A `Tagger` with a Keras model, which can also measure and teach.
+    """A `Tagger` with a Keras model, which can also teach.
 
     Args:
         network: A `kcrf.taggers.network.KerasNetwork`.
@@ -63,13 +63,6 @@ class KerasTagger(TrainedTagger[KerasNetwork]):
     def crf(self) -> Any:
         """Its `ConditionalRandomField`, or None."""
         return self.network.crf
-
-    def entropies(self, texts: Sequence[str], batch_size: int = 64, on_batch: OnBatch = ignore) -> np.ndarray:
-        """The entropy of the tag sequences of each text in nats, `(texts,)`; the sum if a text has several windows."""
-        readings, entropies = self.reader.read(texts), np.zeros(len(texts))
-        for windows, scores, _ in self._decode(texts, readings, batch_size, on_batch, self._in_units(texts, readings)):
-            np.add.at(entropies, [number for number, _ in windows], self.network.entropies(scores))
-        return entropies
 
     def expected_counts(
         self,

@@ -1,4 +1,4 @@
-"""What a model can learn, one file for each task: its settings, its data, its labels. Needs no Keras."""
+"""Tasks, one file for each: its settings, its data, its labels and its scores. Needs no Keras."""
 
 from kcrf.tasks.errors import SettingError, Wording
 from kcrf.tasks.facts import DataFacts

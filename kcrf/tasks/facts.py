@@ -1,4 +1,4 @@
-"""What a run takes from its training data. Needs no Keras."""
+"""`DataFacts`: the facts about its training data on which a run depends. Needs no Keras."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ __all__ = ["DataFacts"]
 
 @dataclass(frozen=True)
 class DataFacts:
-    """What a run takes from its training data.
+    """The facts about its training data on which a run depends.
 
     Attributes:
         types: The entity types in the order of their tags.

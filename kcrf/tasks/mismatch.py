@@ -24,7 +24,7 @@ def check_same_texts(kind: str, gold: Sequence[Any], predicted: Sequence[Any]) -
     """Raises MismatchError unless the texts of gold and prediction are the same.
 
     Args:
-        kind: What a message calls one of them, such as "sentence".
+        kind: The name of a text in messages, such as "sentence".
         gold, predicted: Lists of strings, or of tuples of strings and None.
     """
     for number, (gold_text, predicted_text) in enumerate(zip(gold, predicted), 1):

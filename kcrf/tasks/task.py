@@ -10,19 +10,19 @@ __all__ = ["Task"]
 
 
 class Task(Protocol):
-    """What a model can learn: its settings, its data, and what windows are labeled with.
+    """A task that a model can learn: its settings, its data, its labels and its scores.
 
     An item of its data is a `kcrf.corpora.Sentence` or a `kcrf.corpora.Example`. `data` is a `kcrf.runs.DataConfig`
     with the types or labels, `config` a `kcrf.runs.RunConfig`.
 
     Attributes:
         name: Its name, as for `kcrf train --task`.
-        output: What a model of it gives: "tags" for the tokens of a text, or a "label" for the text.
-        items: What its items are called.
-        settings: The settings that only some tasks have, and this one does.
+        output: The output of its models: "tags" for the tokens of a text, or a "label" for the text.
+        items: The name of its items in the plural.
+        settings: The settings of this task that not all tasks have.
         defaults: Its own defaults of settings.
-        choices: Its own choices of settings, where it has other ones than all tasks.
-        file_options: The options of the command line that say how its files are read.
+        choices: Its own choices of settings, if they differ from those of other tasks.
+        file_options: The command-line options for reading its files.
         command: The command that uses its models, such as "segment".
         needs_tokens: Whether its models need texts that are split into tokens.
         has_word_classes: Whether its models find words and their classes.
@@ -89,14 +89,14 @@ class Task(Protocol):
         """All texts of some items as a reader takes them, and their tokens, or None."""
 
     def facts(self, user: Any, parts: Mapping[str, list[Any]]) -> DataFacts:
-        """What the data of a run decide.
+        """The facts that the data of a run decide.
 
         Args:
             user: The `kcrf.runs.Settings`.
             parts: The items of "train", "valid" and maybe "test".
 
         Raises:
-            ValueError: The parts do not fit one another or the settings.
+            ValueError: The parts contradict each other or the settings.
         """
 
     def windows(
@@ -108,7 +108,7 @@ class Task(Protocol):
         copies: Any = None,
         whole_spans: bool = False,
     ) -> list[Any]:
-        """The windows of the training set, of each item followed by those of its copies, with their targets.
+        """The windows of the training set with their targets, those of each item followed by those of its copies.
 
         Args:
             data: The `DataConfig`.

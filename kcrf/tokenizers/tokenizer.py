@@ -95,9 +95,9 @@ class Tokenizer:
         self._numbers = np.array(range(max(token_dict.values(), default=0) + 1), object)
 
     def tokenize(self, text: str, maxlen: int | None = None) -> list[str]:
-        """The tokens of a text, with the start and end tokens. Unknown words stay as they are.
+        """The tokens of a text, with the start and end tokens. Unknown words are not replaced.
 
-        `maxlen` is the greatest number of tokens; those right before the end token are cut off.
+        `maxlen` is the maximum number of tokens: the last tokens before the end token are removed.
         """
         tokens = self._tokenize(text)
         if self._token_translate:

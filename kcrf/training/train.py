@@ -132,16 +132,14 @@ def train_classifier(
 
     Args:
         settings: `Settings`. If `labels` is None, the labels are those of `train`. If `metric` is None and the labels
-            are
-            numbers with decimals, the model is trained for regression.
+            are numbers with decimals, the model is trained for regression.
         train, valid, test: Lists of `kcrf.corpora.Example`s, or of `(text, label)` or `(text, text_b, label)`.
         out, progress, overwrite: As for `train_tagger`.
         unlabeled: As for `train_tagger`; for pairs, tuples of two strings.
 
     Returns:
         `(classifier, scores)`: the `Classifier` with the best weights, and a dict with the keys "valid" and, if there
-        is
-        a test set, "test", with the scores of `kcrf.metrics.classification_scores` or `regression_scores`.
+        is a test set, "test", with the scores of `kcrf.metrics.classification_scores` or `regression_scores`.
 
     Raises:
         ValueError: A label of `valid` or `test` does not occur in `train`, a text is empty, there is only one label, or
