@@ -51,9 +51,9 @@ def read_conll(
     of an entity whose beginning is unknown, as in `? I-PER`, are unknown, too. An entity ends before a `?`, unless the
     scheme marks the ends of entities and the end of this entity is not marked.
 
-    The tokens are joined to a text: without spaces if nearly all tokens are one character, or next to a Chinese or
-    Japanese character, else with one space. If nearly every token ends in its position in the word (科0 技1, as in
-    Weibo NER), these numbers are removed.
+    The tokens are joined to a text: without spaces if nearly all are one character, or next to a Chinese or Japanese
+    character, else with one space. If nearly every token ends in its position in the word, the numbers are removed
+    (科0 技1, as in Weibo NER).
 
     Args:
         path: A UTF-8 file.
@@ -65,8 +65,7 @@ def read_conll(
         lines: The lines of the file, if they have been read before. Defaults to None.
 
     Returns:
-        A list of `Sentence`s that are not empty. Their spans are in characters of the text; `tokens` are those of the
-        file.
+        A list of `Sentence`s that are not empty, with the tokens of the file. Spans are in characters of the text.
 
     Raises:
         FileNotFoundError: The file does not exist.
@@ -211,9 +210,8 @@ def _reading(sentences, types, letters):
     odd = {number for rows in sentences for number, _, tag in rows if tag != "O" and tag[0] not in letters}
     broken = []
     if odd or scheme.name != "bio" or not _is_iob1(sentences):
-        broken = [
-            (rows, *violation) for rows, numbers in zip(sentences, tags) for violation in scheme.violations(numbers)
-        ]
+        violations = map(scheme.violations, tags)
+        broken = [(rows, *place) for rows, places in zip(sentences, violations) for place in places]
     return _Reading(scheme, tags, broken, sorted(odd.union(rows[position][0] for rows, position, *_ in broken)))
 
 
@@ -263,8 +261,7 @@ def _check_order(path, sentences, reading):
         rows, position, _, label = reading.broken[0]
         number, _, tag = rows[position]
         before = rows[position - 1][2] if position else None
-        is_at_end = label is None
-        violation = violation_in_words(tag, None) if is_at_end else violation_in_words(before, tag)
+        violation = violation_in_words(*((before, tag) if label is not None else (tag, None)))
         count = len(reading.broken)
         raise ValueError(
             f"{path}:{number}: tags must follow their scheme; `repair=True` reads them as conlleval does. "
@@ -311,8 +308,7 @@ def join_tokens(tokens: Sequence[str], join_all: bool = False) -> tuple[str, lis
 
     Args:
         tokens: List of strings.
-        join_all: Whether to join all tokens without spaces. Defaults to False: only next to Chinese and Japanese
-            characters there is no space.
+        join_all: Whether to join all tokens without spaces. Defaults to False: only next to CJK characters.
 
     Returns:
         The text, and the `(start, end)` of each token in it.

@@ -6,8 +6,6 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from kcrf.corpora import Sentence
-from kcrf.corpora.tagged import tags_of_tokens
-from kcrf.metrics import entity_scores, segmentation_scores, tagged_word_scores, token_scores
 from kcrf.readers import Reader, spans_of_units
 from kcrf.readers.padding import inference_batches
 from kcrf.readers.units import Reading
@@ -15,6 +13,7 @@ from kcrf.taggers.confidences import possible_spans, span_confidences, without_o
 from kcrf.taggers.k_best import best_of_window, join_windows
 from kcrf.taggers.k_best_tagger import probability_first, warn_of_confidence
 from kcrf.taggers.network import TaggingNetwork
+from kcrf.taggers.scoring import score_spans
 from kcrf.taggers.span_constraints import SpanConstraints, allowed_tags, in_units, write_tags
 from kcrf.taggers.uncertainty import Measure, path_entropies
 
@@ -371,34 +370,7 @@ class Tagger(Generic[Network]):
         self, sentences: Sequence[Sentence], predicted: Sequence[Any], training_words: set[str] | None = None
     ) -> dict[str, Any]:
         """As `scores`, for spans that have been predicted before."""
-        if self.scheme.is_of_tokens:
-            tokens, gold_classes, predicted_classes = _by_token(sentences, predicted)
-            return token_scores(tokens, gold_classes, predicted_classes, training_words)
-        if self.has_word_classes:
-            return tagged_word_scores(*_words_with_classes(sentences, predicted), training_words)
-        if self.scheme.types:
-            scored = [sentence.scored(spans) for sentence, spans in zip(sentences, predicted, strict=True)]
-            return entity_scores([sentence.spans for sentence in sentences], scored)
-        gold, words = (
-            [[s.text[start:end] for start, end in spans] for s, spans in zip(sentences, spans_of_part, strict=True)]
-            for spans_of_part in ([sentence.spans for sentence in sentences], predicted)
-        )
-        return segmentation_scores(gold, words, training_words)
-
-
-def _by_token(sentences: Sequence[Sentence], predicted: Sequence[Any]) -> tuple[list, list, list]:
-    """For each sentence, lists of the tokens with a known class, their gold classes and the predicted classes."""
-    tokens = [[sentence.text[start:end] for start, end, _ in sentence.spans] for sentence in sentences]
-    gold = [[label for *_, label in sentence.spans] for sentence in sentences]
-    by_place = [{(start, end): label for start, end, label in spans} for spans in predicted]
-    rows = zip(sentences, by_place, strict=True)
-    return tokens, gold, [[labels.get((start, end), "?") for start, end, _ in s.spans] for s, labels in rows]
-
-
-def _words_with_classes(sentences: Sequence[Sentence], predicted: Sequence[Any]) -> tuple[list, list]:
-    """For each sentence the gold `(word, class)`, with "?" for an unknown class, and the predicted ones."""
-    gold = [[(s.text[a:b], tag) for (a, b), tag in zip(s.tokens, tags_of_tokens(s), strict=True)] for s in sentences]
-    return gold, [[(s.text[a:b], tag) for a, b, tag in spans] for s, spans in zip(sentences, predicted, strict=True)]
+        return score_spans(self.scheme, sentences, predicted, training_words)
 
 
 def _characters(text: str, reading: Reading, window: Any) -> int:
