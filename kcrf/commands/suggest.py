@@ -179,9 +179,10 @@ def _item_of(options):
     from kcrf.taggers.open_model import open_run
     from kcrf.tasks import task_of
 
-    if options.model_task != "classify" or not open_run(options.model).read_config().config.facts.pairs:
-        return task_of(options.model_task).read_unlabeled_line if options.model_task == "pos" else str
-    return lambda line: _pair(line, options.file or "<stdin>")
+    task = task_of(options.model_task)
+    if task.output == "label" and open_run(options.model).read_config().config.facts.pairs:
+        return lambda line: _pair(line, options.file or "<stdin>")
+    return task.read_unlabeled_line if task.needs_tokens else str
 
 
 def _pair(line, name):

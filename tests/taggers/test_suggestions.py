@@ -104,6 +104,7 @@ def test_entropies_of_sentences_with_holes(allowed):
     """As the exported file and the Keras model have them: emissions, masks of every kind, forbidden transitions."""
     from kcrf import crf
     from kcrf.backend import ops
+    from kcrf.crf.functions import log_sums_onward
 
     random, size = np.random.default_rng(0), 3
     mask = np.array([[1, 1, 1, 1], [1, 0, 1, 0], [0, 0, 1, 0], [0, 0, 0, 0], [0, 1, 1, 1]], bool)
@@ -111,7 +112,7 @@ def test_entropies_of_sentences_with_holes(allowed):
     transitions = random.normal(size=(size, size)).astype("float32")
     if not allowed:
         transitions[0, 1] = transitions[2] = FORBIDDEN
-    onward = emissions + ops.convert_to_numpy(crf.log_sums_onward(emissions, mask, transitions))
+    onward = emissions + ops.convert_to_numpy(log_sums_onward(emissions, mask, transitions))
     marginals = ops.convert_to_numpy(crf.marginals(emissions, mask, transitions))
     known = [oracles.sentence(*row, transitions) if row[1].any() else {"entropy": 0} for row in zip(emissions, mask)]
     found = Posterior(marginals, onward, transitions, mask).entropies()
