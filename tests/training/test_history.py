@@ -17,7 +17,7 @@ def test_a_correlation_below_0_is_worse_than_none():
 
 
 @given(scores, st.integers(1, 8), st.none() | st.integers(1, 3))
-def test_the_first_of_the_best_epochs_is_kept_and_patience_counts_from_it_if_it_found_anything(values, epochs, patience):
+def test_the_first_of_the_best_epochs_is_kept_and_patience_counts_from_it_if_it_scores(values, epochs, patience):
     history = TrainingHistory(epochs, patience)
     for number, value in enumerate(values):
         best_before = max(values[:number], default=0.0)
