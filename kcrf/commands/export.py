@@ -27,6 +27,11 @@ def _add_options(parser):
         help="onnx: a file for onnxruntime. saved_model: a folder for TensorFlow and TensorFlow Serving. [%(default)s]",
     )
     parser.add_argument("--out", metavar="PATH", help="What to write. [model.onnx or saved_model, in RUN_DIR]")
+    parser.add_argument(
+        "--standard",
+        metavar="NAME",
+        help="The segmentation standard of a model of several; the file has the model of this one. [the only one]",
+    )
     add_overwrite_option(parser)
     parser.add_argument(
         "--int8",
@@ -38,10 +43,11 @@ def _add_options(parser):
 
 def _export(options):
     from kcrf.runs import RunFolder
-    from kcrf.taggers.open_model import is_linear
+    from kcrf.taggers.open_model import check_standard, is_linear
 
     run = RunFolder(options.run_dir)
-    run.read_config()  # refuses a folder that holds no run, before TensorFlow is imported
+    data = run.read_config().config.data  # refuses a folder that holds no run, before TensorFlow is imported
+    check_standard(options.run_dir, data.standards, options.standard)
     name = "saved_model" if options.format == "saved_model" else "model.npz" if is_linear(run) else "model.onnx"
     out = options.out or os.path.join(options.run_dir, name)
     if options.format == "onnx" and not is_linear(run) and not out.endswith(".onnx"):
@@ -57,7 +63,7 @@ def _export(options):
     with quiet_import():
         from kcrf.export import export_model
 
-        export_model(options.run_dir, out, options.format, options.int8)
+        export_model(options.run_dir, out, options.format, options.int8, options.standard)
     print(out)
 
 
@@ -68,5 +74,5 @@ def _export_linear(options, out):
         raise ValueError("a linear model is exported as one .npz file, of integers of 8 bits: omit --format and --int8")
     if not out.endswith(".npz"):
         raise ValueError(f"--out must end in .npz for a linear model. Received: {out}")
-    export_linear(options.run_dir, out)
+    export_linear(options.run_dir, out, options.standard)
     print(out)

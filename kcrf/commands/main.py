@@ -28,6 +28,7 @@ _FLAGS = {
     "repair=True": "--repair",
     "strip_tags=True": "--strip-tags",
     "fields": "--fields",
+    "standard": "--standard",
     "kind='json'": "--input json",
     "path": "--out",
     "format": "--format",

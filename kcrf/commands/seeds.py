@@ -18,7 +18,11 @@ _WEIGHTS = {".safetensors", ".bin", ".h5", ".index", ".data-00000-of-00001", ".t
 
 def with_hashes(sources, settings):
     """The sources with a hash of each file and folder: a run of one that has changed since is one of other data."""
-    names = {name: sources.get(name) for name in ("train", "valid", "test", "unlabeled")}
+    names = {}
+    for name in ("train", "valid", "test", "unlabeled"):
+        files = sources.get(name)
+        by_standard = files if isinstance(files, dict) else {"": files}
+        names |= {f"{name} {standard}".strip(): path for standard, path in by_standard.items()}
     names |= {name: getattr(settings, name) for name in ("vectors", "synonyms", "synonym_vectors", "bert", "teacher")}
     return {**sources, "sha256": {name: _hash(Path(path)) for name, path in names.items() if path is not None}}
 
@@ -99,11 +103,15 @@ def print_seeds(out, scores, metric=None, diverged=()):
     last = {seed: parts.get("test", parts["valid"]) for seed, parts in scores.items()}
     part = "test" if "test" in next(iter(scores.values())) else "valid"
     keys = [key for key in columns_of(last) if any(row.get(key) is not None for row in last.values())]
+    standards = next(iter(last.values())).get("standards", {})
+    last = {seed: {**row, **{name: row["standards"][name]["f"] for name in standards}} for seed, row in last.items()}
+    titles = ["F1, mean", *(f"F1 of {name}" for name in standards)] if standards else [TITLES[key] for key in keys]
+    keys = ["f", *standards] if standards else keys
     rows = [[f"seed {seed}", *map(row.get, keys)] for seed, row in last.items()]
     for name, of in (("mean", mean), ("deviation", stdev)):
         columns = [[row[key] for row in last.values() if row.get(key) is not None] for key in keys]
         rows.append([name, *(float(of(column)) if len(column) > 1 else None for column in columns)])
-    Console().print(score_table(f"{out}, {part} part", ["", *(TITLES[key] for key in keys)], rows))
+    Console().print(score_table(f"{out}, {part} part", ["", *titles], rows))
     failed = {seed: f"{seed}" for seed in failed_runs(scores, metric)}
     failed |= {seed: f"{seed} (loss not finite)" for seed in diverged}
     if failed:

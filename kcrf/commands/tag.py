@@ -66,6 +66,9 @@ def _add_segment_options(parser):
         default=True,
         help="Never cut runs of Latin letters and digits, such as Python3. [yes]",
     )
+    parser.add_argument(
+        "--standard", metavar="NAME", help="The segmentation standard, for a model of several. [the only one]"
+    )
     add_input_options(parser, default="the small model for Chinese that comes with kcrf")
 
 
@@ -94,7 +97,9 @@ def _segmenting(options):
     with quick_import():
         from kcrf.taggers import WordSegmenter
 
-        segmenter = WordSegmenter(options.model, options.words, options.force_words, options.keep_latin)
+        segmenter = WordSegmenter(
+            options.model, options.words, options.force_words, options.keep_latin, options.standard
+        )
 
     def process(texts, on_batch):
         if options.top_k is not None:
@@ -345,7 +350,7 @@ def checked_input(options, tasks=None):
     `options.model_task` is then the name of the task of the model, one of `tasks`, or of those of the command.
     """
     from kcrf.corpora.lines import check_is_file
-    from kcrf.taggers.open_model import open_run
+    from kcrf.taggers.open_model import check_standard, open_run
     from kcrf.tasks import TASKS
 
     for name in ("top_k", "batch_size"):
@@ -354,13 +359,15 @@ def checked_input(options, tasks=None):
             raise ValueError(f"--{name.replace('_', '-')} must be at least 1. Received: {value}")
     if not options.file and sys.stdin is None:
         raise ValueError("needs FILE, or text on standard input. Received: neither")
-    options.model_task = open_run(options.model).read_settings().task
+    data = open_run(options.model).read_config().config.data
+    options.model_task = data.task
     tasks = tasks or [task.name for task in TASKS.values() if task.command == options.command]
     if options.model_task not in tasks:
         needed = " or ".join(tasks)
         raise ValueError(
             f"{options.model}: needs a run of --task {needed}. Received: a run of --task {options.model_task}"
         )
+    check_standard(options.model, data.standards, getattr(options, "standard", None))
     if options.file:
         check_is_file(options.file)
     if not options.file and sys.stdin.isatty():

@@ -23,7 +23,11 @@ def add_train(commands):
 def _add_options(parser):
     from kcrf.commands.training_options import add_training_options
 
-    parser.usage = "kcrf train --train FILE --out RUN_DIR [OPTION ...]\n       kcrf train --resume RUN_DIR"
+    parser.usage = (
+        "kcrf train --train FILE --out RUN_DIR [OPTION ...]\n"
+        "       kcrf train --standard NAME=FILE --standard NAME=FILE --out RUN_DIR [OPTION ...]\n"
+        "       kcrf train --resume RUN_DIR"
+    )
     parser.epilog = (
         "FILE is UTF-8 text. For cws: one sentence per line, words separated by blanks. For ner: CoNLL, one\n"
         "token and its tag per line, an empty line between sentences; or JSON lines as `kcrf tag` writes them. For\n"
@@ -34,6 +38,7 @@ def _add_options(parser):
         "examples:\n"
         "  kcrf train --train words.txt --out runs/words\n"
         "  kcrf train --task cws-pos --train tagged.txt --out runs/joint\n"
+        "  kcrf train --standard pku=pku.txt --standard gsd=gsd.txt --out runs/both\n"
         "  kcrf train --task ner --train train.conll --valid dev.conll --out runs/people\n"
         "  kcrf train --task ner --train train.conll --bert MiniLM-L6 --skip-top-layers 1 --out runs/bert\n"
         "  kcrf train --task pos --train train.conllu --column XPOS --out runs/pos\n"
@@ -160,17 +165,33 @@ def _interrupted_run(run_dir):
 
 
 def _read_parts(settings, sources):
-    """The sentences or examples for training, for validation and, or None, for testing."""
+    """The sentences or examples for training, for validation and, or None, for testing; of standards, dicts of them."""
+    parts = [sources[name] and read_part(settings.task, sources, name) for name in ("train", "valid", "test")]
+    if not isinstance(sources["train"], dict):
+        _note_training_texts(settings.task, parts[0], dict(zip(("valid", "test"), parts[1:], strict=True)))
+        return _with_held_out(settings, sources["train"], *parts)
+    train = [item for items in parts[0].values() for item in items]  # also of the other standards, whose words are seen
+    for title, part in zip(("valid", "test"), parts[1:], strict=True):
+        _note_training_texts(settings.task, train, {f"{title} {name}": items for name, items in (part or {}).items()})
+    by_standard = {
+        name: _with_held_out(settings, path, *(part and part.get(name) for part in parts))
+        for name, path in sources["train"].items()
+    }
+    train, valid, test = (
+        {name: part for name, part in zip(by_standard, column, strict=True) if part is not None}
+        for column in zip(*by_standard.values(), strict=True)
+    )
+    return train, valid, test or None
+
+
+def _with_held_out(settings, path, train, valid, test):
+    """The parts, with a tenth of the training data for validation if there is none."""
     from kcrf.tasks import task_of
 
-    train, valid, test = (
-        sources[name] and read_part(settings.task, sources, name) for name in ("train", "valid", "test")
-    )
     if valid is None and len(train) < 2:
         count = len(getattr(train[0], "tokens", ()))
         ends = f" of {count:,} tokens (an empty line ends a sentence)" if count >= _MANY_TOKENS else ""
-        raise ValueError(f"{sources['train']}: one sentence{ends}, so none can be held out. Received: no --valid FILE")
-    _note_training_texts(settings.task, train, {"valid": valid, "test": test})
+        raise ValueError(f"{path}: one sentence{ends}, so none can be held out. Received: no --valid FILE")
     if valid is None:
         train, valid = task_of(settings.task).hold_out(train, settings.seed)
     return train, valid, test
@@ -204,7 +225,13 @@ def _read_unlabeled(task, sources):
 
 
 def read_part(task, sources, name):
-    """The sentences of a file, those that are empty left out; for classification its examples."""
+    """The sentences of a file, those that are empty left out; for classification its examples.
+
+    Of several standards a dict of them, from the files of each.
+    """
     from kcrf.tasks import task_of
 
-    return task_of(task).read_file(sources[name], sources)
+    files, read = sources[name], task_of(task).read_file
+    if isinstance(files, dict):
+        return {standard: read(path, sources) for standard, path in files.items()}
+    return read(files, sources)

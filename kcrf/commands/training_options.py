@@ -29,7 +29,8 @@ __all__ = [
 ]
 
 _FILES = ("train", "valid", "test", "unlabeled")
-_NOT_SETTINGS = (*_FILES, "from_run", "fields", "column", "repair", "strip_tags", "out", "overwrite", "seeds")
+_READING = ("fields", "column", "repair", "strip_tags")
+_NOT_SETTINGS = (*_FILES, *_READING, "standard", "from_run", "out", "overwrite", "seeds")
 
 
 def add_training_options(parser):
@@ -78,9 +79,26 @@ class _Renamed(Action):
 def _add_files(data):
     data.add_argument("--train", metavar="FILE", help="The training data.")
     data.add_argument(
-        "--valid", metavar="FILE", help="Held-out data to choose the best epoch by. [a tenth of --train, by --seed]"
+        "--standard",
+        action="append",
+        metavar="NAME=FILE",
+        help="The training data of one of several segmentation standards, instead of --train, once for each: one model "
+        "with a CRF for each standard on one encoder. Only for cws. [one standard]",
     )
-    data.add_argument("--test", metavar="FILE", help="Test data, scored once at the end. [none]")
+    data.add_argument(
+        "--valid",
+        action="append",
+        metavar="FILE",
+        help="Held-out data to choose the best epoch by; with --standard NAME=FILE, once for each standard that has "
+        "some. [a tenth of the training data, by --seed]",
+    )
+    data.add_argument(
+        "--test",
+        action="append",
+        metavar="FILE",
+        help="Test data, scored once at the end; with --standard NAME=FILE, once for each standard that has some. "
+        "[none]",
+    )
     data.add_argument(
         "--unlabeled",
         metavar="FILE",
@@ -160,6 +178,7 @@ def _show(value):
 def settings_and_sources(options):
     """The `Settings` that parsed options ask for, and a dict with the files of the data and how to read them."""
     absent = [f"--{name}" for name in ("train", "out") if getattr(options, name) is None]
+    absent = [name for name in absent if name != "--train" or not options.standard]
     if absent:
         raise ValueError(f"needs {' and '.join(absent)}, or --resume RUN_DIR")
     settings = Settings(**{**given_settings(options, Settings), **_bert_of_run(options)})
@@ -170,9 +189,46 @@ def settings_and_sources(options):
     if options.unlabeled is not None and settings.teacher is None:
         raise ValueError("--unlabeled needs --teacher RUN_DIR. Received: no --teacher")
     refuse_data_options(options, settings.task)
-    files = {name: getattr(options, name) for name in _FILES}
-    sources = {name: path and os.path.abspath(path) for name, path in files.items()}
-    return settings, {**sources, **reading_arguments(options)}
+    return settings, {**files_of_parts(options, settings.task), **reading_arguments(options)}
+
+
+def files_of_parts(options, task):
+    """The absolute path of the file of each part, None where there is none; of several standards a dict by name."""
+    unlabeled = options.unlabeled and os.path.abspath(options.unlabeled)
+    if options.standard is None:
+        files = {name: _one_file(name, getattr(options, name)) for name in ("valid", "test")}
+        return {"train": os.path.abspath(options.train), **files, "unlabeled": unlabeled}
+    if "standards" not in TASKS[task].settings:
+        raise ValueError(f"--standard needs --task cws. Received: --task {task}")
+    if options.train is not None:
+        raise ValueError("--standard takes the place of --train. Received: both")
+    train = _by_standard("standard", options.standard)
+    files = {name: _by_standard(name, getattr(options, name) or ()) or None for name in ("valid", "test")}
+    for name, given in files.items():
+        unknown = [standard for standard in given or () if standard not in train]
+        if unknown:
+            raise ValueError(f"--{name} needs one of the standards {', '.join(train)}. Received: {unknown[0]}")
+    return {"train": train, **files, "unlabeled": unlabeled}
+
+
+def _one_file(name, paths):
+    """The absolute path of the only file of a part, or None."""
+    if paths and len(paths) > 1:
+        raise ValueError(f"--{name} needs one file without --standard. Received: {', '.join(paths)}")
+    return os.path.abspath(paths[0]) if paths else None
+
+
+def _by_standard(option, values):
+    """The absolute paths of values such as pku=pku.txt, a dict by standard."""
+    files = {}
+    for value in values:
+        standard, sign, path = value.partition("=")
+        if not sign or not standard or not path:
+            raise ValueError(f"--{option} needs NAME=FILE, the name of a standard and its file. Received: {value}")
+        if standard in files:
+            raise ValueError(f"--{option} needs one file for each standard. Received: {standard} twice")
+        files[standard] = os.path.abspath(path)
+    return files
 
 
 def _bert_of_run(options):

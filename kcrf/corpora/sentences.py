@@ -1,10 +1,10 @@
-"""`Sentence`: a text with its entities, or with the classes of its tokens."""
+"""`Sentence`: a text with its words, with its entities, or with the classes of its tokens."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Sentence", "entity_types"]
+__all__ = ["Sentence", "entity_types", "for_each_standard"]
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,7 @@ class Sentence:
         tokens: A sorted list of `(start, end)` for the tokens, half-open, in characters. Defaults to an empty list.
         unknown: A sorted list of `(start, end)` for the text whose labels are unknown. Training marginalizes the tags
             there, and predictions there are not scored. It contains no span. Defaults to an empty list.
+        standard: The segmentation standard of the words, where a model learns several. Defaults to None: there is one.
 
     Raises:
         ValueError: A span, token or unknown part is empty, is not in the text, or overlaps another one.
@@ -31,6 +32,7 @@ class Sentence:
     spans: list
     tokens: list = field(default_factory=list)
     unknown: list = field(default_factory=list, repr=False)
+    standard: str | None = field(default=None, repr=False)
 
     def __post_init__(self):
         for name in ("spans", "tokens", "unknown"):
@@ -69,3 +71,26 @@ def entity_types(sentences: Iterable[Sentence]) -> tuple[str, ...]:
     ('LOC', 'PER')
     """
     return tuple(sorted({label for sentence in sentences for _, _, label in sentence.spans}))
+
+
+def for_each_standard(
+    sentences: Sequence[Sentence], compute: Callable[[str | None, list[int]], Sequence[Any]]
+) -> list[Any]:
+    """What a function returns for the sentences of each segmentation standard, in the order of the sentences.
+
+    Args:
+        sentences: A list of sentences.
+        compute: A function of a standard and the numbers of its sentences. It returns a list with a value for each.
+
+    >>> sentences = [Sentence("天", [(0, 1)], standard="pku"), Sentence("地", [(0, 1)], standard="gsd")]
+    >>> for_each_standard(sentences * 2, lambda standard, numbers: [(standard, number) for number in numbers])
+    [('pku', 0), ('gsd', 1), ('pku', 2), ('gsd', 3)]
+    """
+    numbers: dict[str | None, list[int]] = {}
+    for number, sentence in enumerate(sentences):
+        numbers.setdefault(sentence.standard, []).append(number)
+    values: list[Any] = [None] * len(sentences)
+    for standard, chosen in numbers.items():
+        for number, value in zip(chosen, compute(standard, chosen), strict=True):
+            values[number] = value
+    return values

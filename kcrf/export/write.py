@@ -24,7 +24,11 @@ _NO_LITERT = (
 
 
 def export_model(
-    run_dir: str | os.PathLike[str], path: str | os.PathLike[str], format: str = "onnx", int8: bool = False
+    run_dir: str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    format: str = "onnx",
+    int8: bool = False,
+    standard: str | None = None,
 ) -> None:
     """Exports the model of a run, including decoding, confidences and the vocabulary.
 
@@ -38,6 +42,8 @@ def export_model(
         format: "onnx" or "saved_model". Defaults to "onnx".
         int8: For ONNX: whether to quantize matrices and embeddings to 8-bit integers. The file has a quarter of the
             size, is one and a half times as fast, and its scores differ slightly. Defaults to False.
+        standard: The segmentation standard whose model is exported, for a run of several. Defaults to None: the run has
+            one.
 
     Raises:
         FileExistsError: The folder of a SavedModel exists.
@@ -49,7 +55,7 @@ def export_model(
     >>> export_model("runs/pku", "pku.onnx", int8=True)              # doctest: +SKIP
     """
     _check(path, format, int8)
-    network, setup = open_model(run_dir)
+    network, setup = open_model(run_dir, standard=standard)
     texts = _texts_of(setup)
     if format == "onnx":
         content = onnx_file(network, setup.config, texts, int8).SerializeToString()

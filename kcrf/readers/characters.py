@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from kcrf.readers.code_points import code_points, types_of_characters
-from kcrf.readers.lexicon import Lexicon, cross_fitted
+from kcrf.readers.lexicon import Lexicon, StandardLexicon, cross_fitted
 from kcrf.readers.ngrams import CharacterNGrams
 from kcrf.readers.units import Reading, Window, with_copies
 from kcrf.readers.vocabulary import Vocabulary
@@ -22,7 +22,8 @@ class CharacterReader:
     Args:
         vocabulary: A `kcrf.readers.Vocabulary` for the inputs "characters" and "bigrams", or None for a linear model,
             which reads only n-grams.
-        lexicon: A `kcrf.readers.Lexicon` for the input "words" and for the n-grams. Defaults to None: no such input.
+        lexicon: A `kcrf.readers.Lexicon` or `StandardLexicon` for the input "words" and for the n-grams. Defaults to
+            None: no such input.
         ngrams: `kcrf.readers.CharacterNGrams` for the input "ngrams". Defaults to None: no such input.
         types: Whether there is an input "types", the type of each character. Defaults to False.
         vectors: `kcrf.readers.WordVectors` for the input "vectors". Defaults to None: no such input.
@@ -107,7 +108,7 @@ class CharacterReader:
         if self.vocabulary is not None:
             config.update(characters=self.vocabulary.characters, bigrams=self.vocabulary.bigrams)
         if self.lexicon is not None:
-            config.update(words=self.lexicon.words, strings=self.lexicon.strings)
+            config.update(_lexicon_config(self.lexicon))
         if self.ngrams is not None:
             config["ngrams"] = self.ngrams.get_config()
         return {**config, "types": True} if self.types else config
@@ -124,6 +125,9 @@ class CharacterReader:
         else:
             raise ValueError(f"needs lists of strings, characters and bigrams. Received: {str(config)[:80]}")
         lexicon = _lexicon(config["words"], config.get("strings")) if "words" in config else None
+        if lexicon is not None and "others" in config:
+            others = config["others"] if isinstance(config["others"], dict) else {}
+            lexicon = StandardLexicon(lexicon, _lexicon(others.get("words"), others.get("strings")))
         return cls(vocabulary, lexicon, ngrams, config.get("types", False) is True)
 
 
@@ -131,6 +135,13 @@ def _units(text):
     """The units of a text, `(characters, 2)`."""
     starts = np.arange(len(text))
     return np.stack([starts, starts + 1], axis=1)
+
+
+def _lexicon_config(lexicon):
+    """A dict of the words of a lexicon; those of other standards under "others"."""
+    if isinstance(lexicon, StandardLexicon):
+        return {**_lexicon_config(lexicon.own), "others": _lexicon_config(lexicon.others)}
+    return {"words": lexicon.words, "strings": lexicon.strings}
 
 
 def _lexicon(words, strings):

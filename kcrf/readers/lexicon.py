@@ -10,7 +10,7 @@ import numpy as np
 from kcrf.readers.code_points import code_points, folded_characters
 from kcrf.readers.vocabulary import fold_text
 
-__all__ = ["LENGTHS", "Lexicon", "cross_fitted"]
+__all__ = ["LENGTHS", "Lexicon", "StandardLexicon", "cross_fitted"]
 
 LENGTHS = (2, 3, 4, 5)  # of the counted words; the character embedding represents words of one character
 _COUNTS = (1, 2, 5)  # kinds of words, by the minimum number of times that a string was a word
@@ -40,6 +40,7 @@ class Lexicon:
 
     width = 2 * len(LENGTHS)  # the number of features of a character
     size = 1 + width * _KINDS  # the number of different features
+    columns = ("b", "e")  # the names of the results of `longest` in n-gram templates
 
     def __init__(self, words, strings):
         self.words, self.strings = Counter(words), Counter(strings)
@@ -113,6 +114,41 @@ class Lexicon:
             keys.append(_keys(rows))
             kinds.append(np.array([self._kinds[word] for word in words], "uint32"))
         return _Index(np.concatenate(keys), np.concatenate(kinds))
+
+
+class StandardLexicon:
+    """The lexicon of one segmentation standard, and that of the other standards as features of its own.
+
+    The words of one standard are not words of another, but many are, and the features say which lexicon has a word. It
+    has what `CharacterReader` uses of a `Lexicon`.
+
+    Args:
+        own: The `Lexicon` of the sentences of the standard.
+        others: The `Lexicon` of the sentences of the other standards.
+    """
+
+    width, size = 2 * Lexicon.width, 2 * Lexicon.size
+    columns = (*Lexicon.columns, "ob", "oe")
+
+    def __init__(self, own, others):
+        self.own, self.others = own, others
+
+    def without(self, sentences):
+        """The lexicon without what some sentences of the standard contributed."""
+        return StandardLexicon(self.own.without(sentences), self.others)
+
+    def with_words(self, counts):
+        """The lexicon with more words of the standard, as `Lexicon.with_words`."""
+        return StandardLexicon(self.own.with_words(counts), self.others)
+
+    def encode(self, text):
+        """As `Lexicon.encode`, then the features of the other standards, with numbers of their own."""
+        others = self.others.encode(text)
+        return np.concatenate([self.own.encode(text), np.where(others, Lexicon.size + others, 0)], axis=1)
+
+    def longest(self, characters):
+        """As `Lexicon.longest`, for both lexicons: four arrays."""
+        return (*self.own.longest(characters), *self.others.longest(characters))
 
 
 class _Index:

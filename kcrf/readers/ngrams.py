@@ -3,8 +3,9 @@
 Feature hashing (Weinberger et al., 2009, "Feature Hashing for Large Scale Multitask Learning") needs no list of
 features. A template is a string such as "c-1 c0": the values of some columns at some places around a position. Columns
 of characters are "c", the folded character, "t", its type, and, with a lexicon, "b" and "e", the longest word of the
-lexicon that may begin and end there. Columns of words are "w", the lower-cased word, "p1" to
-"p4" and "s1" to "s4", its prefixes and suffixes, "x", its shape, and "k", its case, digits and hyphens. The hash is
+lexicon that may begin and end there, and "ob" and "oe", that of the lexicon of other segmentation standards. Columns of
+words are "w", the lower-cased word, "p1" to "p4" and "s1" to "s4", its prefixes and suffixes, "x", its shape, and "k",
+its case, digits and hyphens. The hash is
 integer arithmetic modulo 2^32, so that every machine, in training and in use, computes the same buckets.
 """
 
@@ -21,6 +22,7 @@ from kcrf.readers.vocabulary import fold_text
 __all__ = [
     "CHARACTER_TEMPLATES",
     "LEXICON_TEMPLATES",
+    "OTHER_LEXICON_TEMPLATES",
     "REACH",
     "WORD_TEMPLATES",
     "CharacterNGrams",
@@ -45,6 +47,7 @@ LEXICON_TEMPLATES = (
     *("b-1", "b0", "b1", "e-1", "e0", "e1", "b0 e0", "e-1 b0", "e0 b1"),
     *("b0 c0", "b0 c-1", "e0 c0", "e0 c1"),
 )
+OTHER_LEXICON_TEMPLATES = tuple(re.sub("([be])", r"o\1", template) for template in LEXICON_TEMPLATES)
 REACH = 2  # the farthest place of a template
 _PLACE = re.compile(r"([a-z_]+\d*?)([+-]?\d)")
 _FACTORS = np.array([0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F], "uint32")  # odd, of xxHash
@@ -110,7 +113,7 @@ def columns_of_text(text, lexicon=None):
     characters = folded_characters(codes)
     columns = {"c": characters, "t": types_of_characters(codes).astype("uint32")}
     if lexicon is not None:
-        columns.update(zip("be", (1 + numbers for numbers in lexicon.longest(characters)), strict=True))
+        columns.update(zip(lexicon.columns, (1 + numbers for numbers in lexicon.longest(characters)), strict=True))
     return columns
 
 
@@ -180,7 +183,7 @@ class CharacterNGrams(NGrams):
     ((2, 14), (1, 14), True)
     """
 
-    columns = ("c", "t", "b", "e")
+    columns = ("c", "t", "b", "e", "ob", "oe")
 
     def __init__(self, buckets, templates=CHARACTER_TEMPLATES):
         super().__init__(buckets, templates)
@@ -190,7 +193,8 @@ class CharacterNGrams(NGrams):
 
         Args:
             texts: List of strings.
-            lexicon: The `Lexicon` of the columns "b" and "e", if templates have these. Defaults to None.
+            lexicon: The `Lexicon` of the columns "b" and "e", or the `StandardLexicon` of these and "ob" and "oe", if
+                templates have these. Defaults to None.
         """
         between = BOUNDARY * REACH
         columns = columns_of_text(between + between.join(texts) + between, lexicon)

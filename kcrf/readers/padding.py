@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from kcrf.readers.standards import TagsOfStandard
+
 __all__ = [
     "BUCKETS",
     "LONG_BUCKETS",
@@ -50,12 +52,12 @@ def training_batch(windows, any_length=False):
 
     Args:
         windows: List of `(inputs, target)`: a dict of rows of the same length; and a list with a tag for each position,
-            a `kcrf.distillation.SoftTags`, or for a whole text a number or an array of numbers.
+            a `TagsOfStandard`, a `kcrf.distillation.SoftTags`, or for a whole text a number or an array of numbers.
         any_length: Whether to pad to the length of the longest window instead. Defaults to False.
 
     Returns:
         `(inputs, targets)`: a dict of arrays `(windows, length, ...)`, padded with 0; tags `(windows, length)`, padded
-        with -1; results of `SoftTags.padded`; or numbers `(windows, ...)`.
+        with -1; a dict of such tags by standard; results of `SoftTags.padded`; or numbers `(windows, ...)`.
     """
     inputs, targets = zip(*windows, strict=True)
     longest = max(map(row_length, inputs))
@@ -66,6 +68,9 @@ def training_batch(windows, any_length=False):
 def _pad_targets(targets, length):
     if isinstance(targets[0], list):
         return pad(targets, length, _UNKNOWN_TAG)
+    if isinstance(targets[0], TagsOfStandard):
+        rows = [target.by_standard() for target in targets]
+        return {name: pad([row[name] for row in rows], length, _UNKNOWN_TAG) for name in targets[0].standards}
     if hasattr(targets[0], "padded"):
         return np.stack([target.padded(length) for target in targets])
     return np.array(targets)

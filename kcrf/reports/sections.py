@@ -97,10 +97,10 @@ def _notes_on_differences(runs, part):
 
 
 def _by_title(scores):
-    """The scores of a part by their titles; those of entities also for each type, those of texts for each label."""
+    """The scores of a part by their titles; also F1 of each type of entity, label or standard."""
     values = {title: scores.get(key) for key, title in TITLES.items()}
     values["F1, mean over types"] = scores.get("macro", {}).get("f")
-    by_label = {**scores.get("types", {}), **scores.get("labels", {})}
+    by_label = {**scores.get("types", {}), **scores.get("labels", {}), **scores.get("standards", {})}
     values.update({f"F1 of {label}": figures.get("f") for label, figures in by_label.items()})
     return {title: value for title, value in values.items() if value is not None}
 

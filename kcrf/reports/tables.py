@@ -37,7 +37,7 @@ def score_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]
 
 
 def table_of_parts(title: str, parts: Mapping[str, dict[str, Any]]) -> Table:
-    """Makes a rich table of the scores of several parts of a corpus; also of each type of entity, of each label.
+    """Makes a rich table of the scores of several parts of a corpus; also of each type of entity, label or standard.
 
     Args:
         title: The line above the table.
@@ -46,8 +46,8 @@ def table_of_parts(title: str, parts: Mapping[str, dict[str, Any]]) -> Table:
     """
     keys, rows = columns_of(parts), []
     for name, scores in parts.items():
-        rows.append([name, *map(scores.get, keys)])
-        by_label = {**scores.get("types", {}), **scores.get("labels", {})}
+        rows.append([f"{name} mean" if "standards" in scores else name, *map(scores.get, keys)])
+        by_label = {**scores.get("types", {}), **scores.get("labels", {}), **scores.get("standards", {})}
         rows += [[f"  {label}", *map(figures.get, keys)] for label, figures in by_label.items()]
         if "macro" in scores:
             rows.append(["  macro", *map(scores["macro"].get, keys)])

@@ -99,10 +99,12 @@ def predictions_text(sentences, predicted):
 
 
 def _prediction(sentence, predicted):
+    standard = {} if sentence.standard is None else {"standard": sentence.standard}
     return {
         "text": sentence.text,
         "gold": [[start, end, *(label or [""])] for start, end, *label in sentence.spans],
         "found": [[start, end, *(label or [""]), round(confidence, 6)] for start, end, *label, confidence in predicted],
+        **standard,
     }
 
 

@@ -37,7 +37,7 @@ class RunConfig:
         data, model, optimizer, training, augmentation, teacher: The parts, see their classes.
         facts: What the data decided.
         temperature: All scores are divided by it before probabilities are computed. Fitted on the validation set after
-            training.
+            training; a dict by standard where there are several.
     """
 
     data: DataConfig
@@ -47,7 +47,12 @@ class RunConfig:
     augmentation: AugmentationConfig
     teacher: TeacherConfig
     facts: DataFacts
-    temperature: float = 1.0
+    temperature: Any = 1.0
+
+    def of_standard(self, standard: str) -> "RunConfig":
+        """The configuration of the model of one of the segmentation standards."""
+        temperature = self.temperature[standard] if isinstance(self.temperature, dict) else self.temperature
+        return replace(self, data=replace(self.data, standards=()), temperature=temperature)
 
     @property
     def task(self) -> Task:
@@ -115,10 +120,10 @@ def resolve(user: Settings, facts: DataFacts) -> RunConfig:
 
 
 def resolve_data(user: Settings, facts: DataFacts) -> DataConfig:
-    """The settings of the data with the types, labels and units of the training set: what its windows are read with."""
+    """The settings of the data with what the training set decides: what its windows are read with."""
     data = user.part(DataConfig)
-    types, labels = data.types or facts.types, data.labels or facts.labels
-    return replace(data, types=types, labels=labels, units=data.units or facts.units)
+    chosen = {name: getattr(data, name) or getattr(facts, name) for name in ("types", "labels", "units", "standards")}
+    return replace(data, **chosen)
 
 
 def _training(training, facts, units):

@@ -42,6 +42,12 @@ class DataConfig:
         (), "The entity types, or the classes of words or tokens, in the order of their tags.", none="those of the data"
     )
     labels: tuple[str, ...] = option((), "The labels of texts in their order.", none="those of the data")
+    standards: tuple[str, ...] = option(
+        (),
+        "The segmentation standards of one model with a CRF for each, in their order.",
+        none="those of the data",
+        by_task=True,
+    )
     units: str | None = option(
         None,
         "The tokens that are tagged as entities: words, for English and other languages with spaces between words, or "

@@ -130,7 +130,7 @@ def _add_path(app, path, request_model, models, batchers, metrics):
 
     async def answer(body: request_model):
         received: Any = body
-        model = _select(path, by_name, received.model)
+        model = _select(path, by_name, received.model, getattr(received, "standard", None))
         texts = [_checked(model, text, f"texts[{number}]") for number, text in enumerate(received.texts)]
         try:
             future = batchers[model.name].submit(texts, getattr(received, "top_k", 0))
@@ -153,15 +153,22 @@ def _add_path(app, path, request_model, models, batchers, metrics):
         )
 
 
-def _select(path, models, name):
-    """The model with a name; the first one if the name is None."""
+def _select(path, models, name, standard):
+    """The model with a name, and with a standard if it has several; the first one if the name is None."""
     if not models:
         raise HTTPException(404, f"This server has no model for {path}")
     if name is None:
-        return next(iter(models.values()))
-    if name not in models:
+        chosen = (model for model in models.values() if standard in (None, model.standard))
+        name = next(chosen, next(iter(models.values()))).run
+    of_run = [model for model in models.values() if name in (model.run, model.name)]
+    if not of_run:
         raise HTTPException(404, f"`model` must be one of {', '.join(models)} for {path}. Received: {name[:64]}")
-    return models[name]
+    chosen = [model for model in of_run if standard == model.standard or standard is None and name == model.name]
+    if not chosen:
+        known = ", ".join(model.standard for model in of_run if model.standard) or "omitted"
+        received = "none" if standard is None else standard[:64]
+        raise HTTPException(422, f"`standard` must be {known} for the model {name}. Received: {received}")
+    return chosen[0]
 
 
 def _checked(model, text, where):
@@ -179,6 +186,8 @@ def _add_state(app, models, limits, metrics, batchers):
     async def list_models():
         members = ("name", "task", "path", "labels", "pairs")
         descriptions = [{member: getattr(model, member) for member in members} for model in models.values()]
+        for description, model in zip(descriptions, models.values(), strict=True):
+            description |= {"standard": model.standard} if model.standard else {}
         return _Json({"models": descriptions, "limits": vars(limits)})
 
     dead = {503: {"model": Health, "description": "A model cannot compute: restart the server."}}

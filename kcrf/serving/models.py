@@ -39,8 +39,8 @@ class _Segmenter:
 
     path = "/segment"
 
-    def __init__(self, run_dir):
-        self._model = WordSegmenter(run_dir)
+    def __init__(self, run_dir, standard=None):
+        self._model = WordSegmenter(run_dir, standard=standard)
         self._has_classes = bool(self._model.classes)
 
     def compute(self, texts, top_k):
@@ -151,8 +151,10 @@ class ServedModel:
     Args:
         name: Its name.
         run_dir: Its run folder or exported file.
+        standard: The segmentation standard, for a run of several. Defaults to None: the run has one.
 
     Attributes:
+        run: The name without that of the standard.
         task: "cws", "cws-pos", "ner", "pos" or "classify".
         path: The path of its requests, such as "/segment".
         labels: The types of entities, or the classes of words, tokens or texts, a list. Empty for words without classes
@@ -160,9 +162,10 @@ class ServedModel:
         pairs: Whether it classifies pairs of texts.
     """
 
-    def __init__(self, name: str, run_dir: str | PathLike[str]) -> None:
+    def __init__(self, name: str, run_dir: str | PathLike[str], standard: str | None = None) -> None:
         config = open_run(run_dir).read_config().config
-        self.name, self.task = name, config.data.task
+        self.name, self.run, self.standard = f"{name}:{standard}" if standard else name, name, standard
+        self.task = config.data.task
         self._service = _SERVICES[self.task]
         self.path = self._service.path
         self.labels = list(config.data.labels or config.data.types)
@@ -179,7 +182,8 @@ class ServedModel:
             ValueError: A file is damaged, or was written by a newer version.
         """
         if self._model is None:
-            self._model, self._process = self._service(self._run_dir), os.getpid()
+            standard = {"standard": self.standard} if self.standard else {}
+            self._model, self._process = self._service(self._run_dir, **standard), os.getpid()
 
     def is_usable(self) -> bool:
         """Whether it can compute here: it is not loaded yet, or this process has loaded it."""
@@ -213,7 +217,7 @@ class ServedModel:
 
 
 def load_models(runs: Mapping[str, str | PathLike[str]]) -> dict[str, ServedModel]:
-    """The `ServedModel` of each run folder or exported file, a dict.
+    """The `ServedModel` of each run folder or exported file, a dict; for a run of several standards one for each.
 
     The networks are loaded later, in the process that answers: when the application starts or, where the ASGI server
     starts no lifespan, at the first request. So an application may be built before its server forks.
@@ -225,4 +229,9 @@ def load_models(runs: Mapping[str, str | PathLike[str]]) -> dict[str, ServedMode
         FileNotFoundError: A run folder, or its settings, is missing.
         ValueError: A run was written by a newer version, or its settings are damaged.
     """
-    return {name: ServedModel(name, run_dir) for name, run_dir in runs.items()}
+    models = (
+        ServedModel(name, run_dir, standard)
+        for name, run_dir in runs.items()
+        for standard in open_run(run_dir).read_config().config.data.standards or (None,)
+    )
+    return {model.name: model for model in models}

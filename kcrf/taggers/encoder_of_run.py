@@ -51,7 +51,8 @@ def open_bert(bert):
     if bert is None or not is_run(bert):
         yield bert
         return
-    network, _ = open_model(bert)
+    standards = RunFolder(bert).read_config().config.data.standards
+    network, _ = open_model(bert, standard=standards[0] if standards else None)  # all of them have the same BERT
     with tempfile.TemporaryDirectory() as folder:
         save_pretrained(network.model, folder)
         checkpoint = open_checkpoint(folder)

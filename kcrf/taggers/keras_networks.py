@@ -12,7 +12,7 @@ from kcrf.runs import RunFolder
 from kcrf.runs.errors import NOT_FINITE, DivergedError
 from kcrf.taggers.classification_model import build_classifier
 from kcrf.taggers.network import Arrays, ClassificationNetwork, KerasNetwork
-from kcrf.taggers.networks import build_network, crf_of, mask_of
+from kcrf.taggers.networks import build_network, crf_of, mask_of, output_of_standard
 from kcrf.taggers.setup import Setup
 from kcrf.taggers.temperature import best_temperature
 from kcrf.tags import TagScheme
@@ -129,14 +129,16 @@ class KerasClassificationNetwork:
         return self.model.predict_on_batch(inputs)
 
 
-def read_network(folder: RunFolder, setup: Setup) -> KerasNetwork | ClassificationNetwork:
-    """The network of the run in a `RunFolder` with its `Setup`."""
+def read_network(folder: RunFolder, setup: Setup, standard: str | None = None) -> KerasNetwork | ClassificationNetwork:
+    """The network of the run in a `RunFolder` with its `Setup`; of several segmentation standards that of one."""
     config = setup.config
     if config.task.output == "label":
         model = build_classifier(config.model, config.data.labels, setup.reader)
         folder.load_weights(model)
         return KerasClassificationNetwork(model)
     scheme = config.data.tag_scheme()
-    model = build_network(config.model, scheme, setup.reader)
+    model = build_network(config.model, scheme, setup.reader, standards=config.data.standards)
     folder.load_weights(model)
+    if standard is not None:
+        model, config = output_of_standard(model, standard), config.of_standard(standard)
     return KerasTaggingNetwork(model, scheme, config.temperature)

@@ -1,6 +1,7 @@
 """The network of `Tagger` with a linear model: arrays in, arrays out. Needs NumPy only."""
 
 import json
+from collections.abc import Mapping
 from functools import partial
 from os import PathLike
 from typing import Any
@@ -8,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from kcrf.linear import LinearBatch, LinearModel, log_likelihood
-from kcrf.runs import RunFolder
+from kcrf.readers.standards import reader_of_standard
+from kcrf.runs import RunConfig, RunFolder
 from kcrf.runs.exported import LinearFile, write_linear_file
 from kcrf.runs.names import CONFIG, LINEAR, VOCABULARY
 from kcrf.taggers.golden_section import FEWEST_TAGS, most_likely_temperature
@@ -71,10 +73,34 @@ class LinearTaggingNetwork(PosteriorNetwork):
         return self.model.constraints or bool(self.scheme.types)
 
 
-def read_network(run: RunFolder | LinearFile, setup: Setup) -> TaggingNetwork:
-    """The network of the linear model in a `RunFolder` or `LinearFile`, with its `Setup`."""
-    config, arrays = setup.config, run.read_arrays(LINEAR)
-    reader: Any = setup.reader  # of characters, with n-gram features
+def arrays_of_models(models: Mapping[str | None, LinearModel]) -> dict[str, np.ndarray]:
+    """The arrays of the model of each segmentation standard in one dict; under None, of the only one."""
+    return {
+        name if standard is None else f"{standard}.{name}": array
+        for standard, model in models.items()
+        for name, array in model.arrays().items()
+    }
+
+
+def read_models(arrays: Mapping[str, np.ndarray], config: RunConfig) -> dict[str | None, LinearModel]:
+    """The models that `arrays_of_models` described."""
+    scheme, constraints = config.data.tag_scheme(), config.model.constraints
+    return {
+        standard: LinearModel.from_arrays(_arrays_of_standard(arrays, standard), scheme, constraints)
+        for standard in config.data.standards or (None,)
+    }
+
+
+def _arrays_of_standard(arrays: Mapping[str, np.ndarray], standard: str | None) -> dict[str, np.ndarray]:
+    prefix = "" if standard is None else f"{standard}."
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def read_network(run: RunFolder | LinearFile, setup: Setup, standard: str | None = None) -> TaggingNetwork:
+    """The network of the linear model in a `RunFolder` or `LinearFile`; of several standards that of one."""
+    config = setup.config if standard is None else setup.config.of_standard(standard)
+    arrays = _arrays_of_standard(run.read_arrays(LINEAR), standard)
+    reader: Any = reader_of_standard(setup.reader, standard)  # of characters, with n-gram features
     try:
         model = LinearModel.from_arrays(arrays, config.data.tag_scheme(), config.model.constraints)
     except ValueError as error:
@@ -85,11 +111,13 @@ def read_network(run: RunFolder | LinearFile, setup: Setup) -> TaggingNetwork:
     return LinearTaggingNetwork(model, config.temperature)
 
 
-def export_linear(run_dir: str | PathLike[str], path: str | PathLike[str]) -> None:
+def export_linear(run_dir: str | PathLike[str], path: str | PathLike[str], standard: str | None = None) -> None:
     """Writes the linear model of a run folder as one file, which can be used like the run folder."""
     folder = RunFolder(run_dir)
     setup = load_setup(folder)
+    if standard is not None:
+        setup = setup.of_standard(standard)
     labels = setup.config.task.outputs(setup.config.data)
     parts = {CONFIG: setup.run.published().to_json(), VOCABULARY: setup.reader.get_config(), "labels.json": labels}
     texts = {name: json.dumps(value, ensure_ascii=False) for name, value in parts.items()}
-    write_linear_file(path, texts, folder.read_arrays(LINEAR))
+    write_linear_file(path, texts, _arrays_of_standard(folder.read_arrays(LINEAR), standard))

@@ -1,8 +1,10 @@
 """Builds the network of a tagger: from the inputs of a reader to emission scores."""
 
+from functools import partial
+
 from kcrf.backend import keras, ops
 from kcrf.layers import ConditionalRandomField, NGramScores
-from kcrf.readers import WordReader
+from kcrf.readers import StandardsReader, WordReader
 from kcrf.readers.code_points import TYPES
 from kcrf.readers.pieces import CASES
 from kcrf.taggers.bert import build_bert, combine_states
@@ -10,14 +12,14 @@ from kcrf.taggers.encoders import embed, embed_words, encode
 from kcrf.taggers.vectors import embed_vectors
 from kcrf.taggers.word_vectors import embed_tokens
 
-__all__ = ["HEAD", "build_network", "crf_of", "from_scratch", "mask_of"]
+__all__ = ["HEAD", "build_network", "crf_of", "from_scratch", "mask_of", "output_of_standard"]
 
 HEAD = "^(BiLSTM-|Case|Classes|Emissions|Layers/|Pool-|Vectors)"  # paths of the variables outside of a BERT and a CRF
 _CASE_WIDTH = 16
 _TYPE_WIDTH = 8
 
 
-def build_network(model, scheme, reader, checkpoint=None):
+def build_network(model, scheme, reader, checkpoint=None, standards=()):
     """Builds the model of a tagger.
 
     Args:
@@ -25,31 +27,37 @@ def build_network(model, scheme, reader, checkpoint=None):
         scheme: The `TagScheme`.
         reader: The reader of the inputs.
         checkpoint: The checkpoint of the BERT. Defaults to None: new weights.
+        standards: The segmentation standards, each of which has its own head. Defaults to none: there is one head.
 
     Returns:
         A `keras.Model`. Its inputs are a dict of integers `(batch, time)` or `(batch, time, features)`. Its outputs are
-        emission scores `(batch, time, tags)`; with a CRF, they are -inf where masked.
+        emission scores `(batch, time, tags)`; with a CRF, they are -inf where masked. With standards, the outputs are
+            a dict by standard.
     """
+    reader = reader.first if isinstance(reader, StandardsReader) else reader
     if model.bert is None:
         inputs, hidden = from_scratch(model, reader)
     else:
         inputs, hidden = _on_top_of_bert(model, reader, checkpoint)
     if model.vectors is not None and model.vectors_at == "top":
         hidden = keras.layers.Concatenate()([hidden, embed_vectors(inputs, reader.vectors, model.train_vectors)])
-    emissions = keras.layers.Dense(len(scheme), name="Emissions", dtype="float32")(hidden)
-    if getattr(reader, "ngrams", None) is not None:
-        emissions = emissions + _ngram_scores(inputs, scheme, reader.ngrams)
+    ngrams = getattr(reader, "ngrams", None)
+    if ngrams is not None:
+        inputs["ngrams"] = keras.Input((None, ngrams.width), dtype="int32", name="ngrams")
+    head = partial(_emissions, model, scheme, ngrams and ngrams.buckets, inputs, hidden)
+    return keras.Model(inputs, {name: head(f"-{name}") for name in standards} or head(""))
+
+
+def _emissions(model, scheme, buckets, inputs, hidden, suffix):
+    """The emission scores of one head, `(batch, time, tags)`; the names of its layers end in the suffix."""
+    emissions = keras.layers.Dense(len(scheme), name=f"Emissions{suffix}", dtype="float32")(hidden)
+    if buckets is not None:
+        emissions = emissions + NGramScores(len(scheme), buckets, name=f"NGrams{suffix}")(inputs["ngrams"])
     if model.head == "crf":
         constraints = scheme if model.constraints else None
-        layer = ConditionalRandomField(model.crf_lr_multiplier, constraints=constraints, name="CRF")
+        layer = ConditionalRandomField(model.crf_lr_multiplier, constraints=constraints, name=f"CRF{suffix}")
         emissions = layer(emissions, mask=mask_of(inputs))
-    return keras.Model(inputs, emissions)
-
-
-def _ngram_scores(inputs, scheme, ngrams):
-    """The emission scores of n-grams, `(batch, time, tags)`; adds the input "ngrams"."""
-    inputs["ngrams"] = keras.Input((None, ngrams.width), dtype="int32", name="ngrams")
-    return NGramScores(len(scheme), ngrams.buckets, name="NGrams")(inputs["ngrams"])
+    return emissions
 
 
 def from_scratch(model, reader):
@@ -103,6 +111,11 @@ def mask_of(inputs):
     return ops.not_equal(next(inputs[name] for name in ("tagged", "tokens", "characters") if name in inputs), 0)
 
 
+def output_of_standard(model, standard):
+    """The part of a model of several standards that computes the emission scores of one of them."""
+    return keras.Model(model.input, model.output[standard])
+
+
 def crf_of(model):
-    """The `ConditionalRandomField` of a model, or None."""
+    """The `ConditionalRandomField` of a model with one head, or None."""
     return next((layer for layer in model.layers if isinstance(layer, ConditionalRandomField)), None)

@@ -1,7 +1,7 @@
 """Opens the model of a run folder or of an exported file. Imports Keras only if the model needs it."""
 
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from os import PathLike
 from typing import Any
 
@@ -15,7 +15,7 @@ from kcrf.taggers.setup import Setup, load_setup
 from kcrf.taggers.trained_tagger import KerasTagger, TrainedTagger
 from kcrf.tasks import TASKS
 
-__all__ = ["is_linear", "load_keras_tagger", "load_tagger", "open_model", "open_run"]
+__all__ = ["check_standard", "is_linear", "load_keras_tagger", "load_tagger", "open_model", "open_run"]
 
 TAGGING = tuple(task.name for task in TASKS.values() if task.output == "tags")
 
@@ -30,16 +30,20 @@ def is_linear(run: ModelFiles) -> bool:
     return isinstance(run, LinearFile) or isinstance(run, RunFolder) and run.file(LINEAR).is_file()
 
 
-def open_model(path: str | PathLike[str], tasks: Collection[str] = tuple(TASKS)) -> tuple[Any, Setup]:
+def open_model(
+    path: str | PathLike[str], tasks: Collection[str] = tuple(TASKS), standard: str | None = None
+) -> tuple[Any, Setup]:
     """Loads the network of a model, and its `Setup`. Warns if the training of the model has not finished.
 
     Args:
         path: A run folder or an exported file.
         tasks: The tasks for which the model may have been trained. Defaults to all tasks.
+        standard: The segmentation standard, for a model of several. Defaults to None.
 
     Raises:
         FileNotFoundError: There is no run folder or file, or a file is missing.
-        ValueError: It was written by a newer version or for another task, or a file in it is damaged.
+        ValueError: It was written by a newer version or for another task, a file in it is damaged, or it has no such
+            standard.
     """
     run = open_run(path)
     setup = load_setup(run)
@@ -48,10 +52,22 @@ def open_model(path: str | PathLike[str], tasks: Collection[str] = tuple(TASKS))
         raise ValueError(f"{path}: needs a run of --task {' or '.join(tasks)}. Received: one of --task {task.name}")
     if isinstance(run, RunFolder) and run.is_unfinished():
         warnings.warn(f"{path}: training has not finished; this is the best epoch so far", stacklevel=4)
-    return _read_network(run, setup), setup
+    check_standard(path, setup.config.data.standards, standard)
+    network = _read_network(run, setup, standard)
+    return network, setup if standard is None else setup.of_standard(standard)
 
 
-def _read_network(run: RunFolder | ExportedFile | LinearFile, setup: Setup) -> TaggingNetwork | ClassificationNetwork:
+def check_standard(path: str | PathLike[str], standards: Sequence[str], standard: str | None) -> None:
+    """Raises ValueError unless a model has a standard, or neither the model nor the user names any."""
+    if standards and standard not in standards:
+        raise ValueError(f"{path}: `standard` must be one of {', '.join(standards)}. Received: {standard or 'none'}")
+    if standard is not None and not standards:
+        raise ValueError(f"{path}: `standard` needs a model of several standards. Received: a model of one")
+
+
+def _read_network(
+    run: RunFolder | ExportedFile | LinearFile, setup: Setup, standard: str | None
+) -> TaggingNetwork | ClassificationNetwork:
     if isinstance(run, ExportedFile):
         from kcrf.taggers import onnx_networks
 
@@ -59,27 +75,27 @@ def _read_network(run: RunFolder | ExportedFile | LinearFile, setup: Setup) -> T
     if isinstance(run, LinearFile) or is_linear(run):
         from kcrf.taggers import linear_networks
 
-        return linear_networks.read_network(run, setup)
+        return linear_networks.read_network(run, setup, standard)
     from kcrf.taggers import keras_networks
 
-    return keras_networks.read_network(run, setup)
+    return keras_networks.read_network(run, setup, standard)
 
 
-def load_tagger(path: str | PathLike[str], tasks: Collection[str] = TAGGING) -> Tagger:
+def load_tagger(path: str | PathLike[str], tasks: Collection[str] = TAGGING, standard: str | None = None) -> Tagger:
     """Loads the tagger of a run folder or of an exported file.
 
     Args:
         path: The folder or file.
         tasks: The tasks for which the model may have been trained. Defaults to all tasks with tags.
+        standard: The segmentation standard, for a model of several. Defaults to None.
 
     Returns:
         A `KerasTagger` for a Keras model, a `TrainedTagger` for a linear model, a `Tagger` for an ONNX file.
 
     Raises:
-        FileNotFoundError: There is no run folder or file, or a file is missing.
-        ValueError: It was written by a newer version or for another task, or a file in it is damaged.
+        FileNotFoundError, ValueError: As for `open_model`.
     """
-    network, setup = open_model(path, tasks)
+    network, setup = open_model(path, tasks, standard)
     return _tagger_class(open_run(path))(network, setup.reader, setup.config.model.min_confidence)
 
 

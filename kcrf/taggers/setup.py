@@ -1,11 +1,12 @@
 """The configuration and the reader of a run: writes them into the run folder, and reads them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from kcrf.readers import CharacterReader, PieceReader, Reader, WordReader, WordVectors
+from kcrf.readers import CharacterReader, PieceReader, Reader, StandardsReader, WordReader, WordVectors
+from kcrf.readers.standards import reader_of_standard
 from kcrf.runs import RunConfig, RunWriter
 from kcrf.runs.config_file import StoredRun
 from kcrf.runs.model_files import ModelFiles
@@ -31,6 +32,11 @@ class Setup:
     def config(self) -> RunConfig:
         """The configuration of the run."""
         return self.run.config
+
+    def of_standard(self, standard: str) -> "Setup":
+        """What the model of one of the segmentation standards is made of."""
+        run = replace(self.run, user=replace(self.run.user, standards=()), config=self.config.of_standard(standard))
+        return Setup(run, reader_of_standard(self.reader, standard))
 
 
 def save_setup(folder: RunWriter, run: StoredRun, reader: Any) -> None:
@@ -65,6 +71,8 @@ def load_setup(folder: ModelFiles) -> Setup:
         name, make_reader = VOCABULARY, WordReader.from_config if is_of_words else CharacterReader.from_config
     else:
         name, make_reader = BERT_CONFIG, partial(PieceReader.from_config, vocabulary=folder.read_vocab())
+    if run.config.data.standards and run.config.model.bert is None:
+        make_reader = partial(StandardsReader.from_config, make_reader=make_reader)
     content = folder.read_json(name)
     try:
         reader = make_reader(content)

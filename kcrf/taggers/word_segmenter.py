@@ -43,14 +43,15 @@ class WordSegmenter(KBestTagger[list[str]], Suggester[list[Any]]):
             match at each position. Defaults to False.
         keep_latin: Whether runs of Latin letters and digits, such as Python3 and 3.14, are never split. Defaults to
             True.
+        standard: The segmentation standard, for a run of several. Defaults to None: the run has one.
 
     Attributes:
         classes: The classes of words, a tuple; empty for a model without classes.
 
     Raises:
         FileNotFoundError: `run_dir` is not a run folder, or a file is missing.
-        ValueError: `run_dir` was written by a newer version or for another task, or a file in it is damaged; or one of
-            `words` is empty, contains white space or has a count that is not positive; or the model has no lexicon.
+        ValueError: `run_dir` was written by a newer version or for another task, a file in it is damaged, or it has no
+            such standard; one of `words` is empty, contains white space or has a count below 1; or it has no lexicon.
 
     Example:
 
@@ -69,10 +70,11 @@ class WordSegmenter(KBestTagger[list[str]], Suggester[list[Any]]):
         words: Iterable[str] | Mapping[str, int | None] = (),
         force_words: bool = False,
         keep_latin: bool = True,
+        standard: str | None = None,
     ) -> None:
         run_dir = built_in_segmenter() if run_dir is None else run_dir
         counts = word_counts(words)
-        self._tagger = load_tagger(run_dir, ["cws", "cws-pos"])
+        self._tagger = load_tagger(run_dir, ["cws", "cws-pos"], standard)
         self.classes: tuple[str, ...] = self._tagger.scheme.types
         self._forced, self._keep_latin = ForcedWords(counts if force_words else ()), keep_latin
         if counts and not force_words:

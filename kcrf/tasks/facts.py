@@ -15,6 +15,7 @@ class DataFacts:
         units: "words" or "characters" for entities from scratch, else None.
         pairs: Whether texts come in pairs.
         mean, deviation: Of labels that are numbers: their mean and their standard deviation.
+        standards: The segmentation standards in their order, where there are several.
         metric: The score of a classifier by which the best epoch is chosen, unless the user has chosen it.
         windows: How many windows of up to 128 positions the training data have. Most sentences are one window.
         steps: How many batches an epoch has.
@@ -26,6 +27,7 @@ class DataFacts:
     pairs: bool = False
     mean: float = 0.0
     deviation: float = 1.0
+    standards: tuple[str, ...] = ()
     metric: str | None = None
     windows: int = 1
     steps: int = 1

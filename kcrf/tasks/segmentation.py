@@ -1,23 +1,36 @@
 """Word segmentation. Needs NumPy only."""
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from kcrf.corpora import Sentence, read_lines, read_segmented
 from kcrf.metrics import segmentation_scores
 from kcrf.metrics.scores import TextMismatch
+from kcrf.readers import Reader, TagsOfStandard
+from kcrf.readers.units import with_copies
+from kcrf.tasks.errors import SettingError
+from kcrf.tasks.facts import DataFacts
 from kcrf.tasks.mismatch import MismatchError
-from kcrf.tasks.tagging import TaggingTask
+from kcrf.tasks.tagging import TaggingTask, as_sentence, tagged_windows
 
 __all__ = ["Segmentation"]
 
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+
 
 class Segmentation(TaggingTask):
-    """The words of texts without spaces between them, as in Chinese."""
+    """The words of texts without spaces between them, as in Chinese; of one segmentation standard or of several.
+
+    A part of the data of several standards is a mapping from their names to lists of sentences. It becomes one list of
+    `Sentence`s that say their standard.
+    """
 
     name = "cws"
     command = "segment"
-    settings = frozenset({"scheme"})
+    settings = frozenset({"scheme", "standards"})
     defaults: Mapping[str, Any] = {"scheme": "bmes"}
     choices: Mapping[str, tuple[Any, ...]] = {"scheme": ("bmes",), "units": ("characters",)}
     file_options = frozenset({"strip_tags", "words"})
@@ -29,6 +42,72 @@ class Segmentation(TaggingTask):
     def file_lines(self, items: list[Any]) -> list[str]:
         """A line for each list of words."""
         return [" ".join(words) for words in items]
+
+    def check(self, name: str, items: Sequence[Any] | Mapping[str, Iterable[Any]]) -> list[Any]:
+        """The items of a part as `Sentence`s. Raises ValueError if a standard has no text, or no name that it may have.
+
+        Args:
+            name: The name of the part.
+            items: A list of sentences, or a dict of lists of sentences by their standards.
+        """
+        if not isinstance(items, Mapping):
+            return super().check(name, items)
+        sentences = []
+        for standard, part in items.items():
+            _check_name(standard)
+            checked = super().check(f"{name}[{standard!r}]", list(part))
+            sentences += [replace(sentence, standard=standard) for sentence in checked]
+        return sentences
+
+    def content(self, sentences: list[Any]) -> list[Any]:
+        """The texts, their spans and their standards."""
+        standards = [sentence.standard for sentence in sentences]
+        content = super().content(sentences)
+        return content if not any(standards) else list(zip(content, standards, strict=True))
+
+    def labels_to_balance(self, sentences: list[Any]) -> list[Any] | None:
+        """The standards, whose proportions a sample keeps; None if there is one."""
+        standards = [as_sentence(item).standard for item in sentences]
+        return standards if any(standards) else None
+
+    def facts(self, user: Any, parts: Mapping[str, list[Any]]) -> DataFacts:
+        """The standards, in the order of the training set."""
+        counts = {name: Counter(sentence.standard for sentence in part) for name, part in parts.items()}
+        standards = tuple(user.standards or (() if set(counts["train"]) == {None} else counts["train"]))
+        for name, received in counts.items():
+            needed = set(standards or (None,))
+            if not set(received) <= needed or name != "test" and set(received) < needed:
+                words = f"each of the standards {', '.join(standards)}" if standards else "no standard, as `train`"
+                raise ValueError(f"`{name}` needs sentences of {words}. Received: {', '.join(map(str, received))}")
+        if standards and user.teacher is not None:
+            raise SettingError("teacher", "needs a student of one segmentation standard", standards)
+        return DataFacts(standards=standards)
+
+    def windows(
+        self,
+        data: Any,
+        facts: DataFacts,
+        reader: Reader,
+        sentences: list[Any],
+        copies: Any = None,
+        whole_spans: bool = False,
+    ) -> list[Any]:
+        """The windows of sentences and their copies, with their tags; of several standards, with `TagsOfStandard`."""
+        if not data.standards:
+            return super().windows(data, facts, reader, sentences, copies, whole_spans)
+        readings, sentences = reader.read_training(sentences, copies), with_copies(sentences, copies)
+        windows = tagged_windows(sentences, readings, data.tag_scheme(), whole_spans)
+        standards = [s.standard for s, reading in zip(sentences, readings, strict=True) for _ in reading.windows]
+        return [
+            (inputs, TagsOfStandard(tags, standard, data.standards))
+            for (inputs, tags), standard in zip(windows, standards, strict=True)
+        ]
+
+    def describe(self, config: Any) -> tuple[str, str]:
+        """The standards, if there are several, the number of tags, and the head with its constraints."""
+        learned, head = super().describe(config)
+        standards = config.data.standards
+        return (f" of the standards {', '.join(standards)}" if standards else "") + learned, head
 
     def unlabeled_items(self, texts: Sequence[Any], pairs: bool) -> list[Any]:
         """The texts without their white space, as `Sentence`s."""
@@ -60,3 +139,12 @@ class Segmentation(TaggingTask):
             return segmentation_scores(gold, predicted, training_words)
         except TextMismatch as error:
             raise MismatchError(str(error), error.line) from None
+
+
+def _check_name(standard: Any) -> None:
+    """Raises ValueError unless a standard has a name that files and layers can have."""
+    if not isinstance(standard, str) or not _NAME.fullmatch(standard):
+        raise ValueError(
+            "The name of a standard needs 1 to 64 Latin letters, digits, `_`, `.` or `-`, and begins with a letter or "
+            f"digit. Received: {standard!r}"
+        )

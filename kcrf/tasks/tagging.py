@@ -86,7 +86,7 @@ class TaggingTask:
         """The `Sentence`s of the texts; their tokens are where the gold spans are."""
         spans = [sorted(tuple(span[:3]) for span in row[member]) for row in predictions]
         tokens = [sorted((start, end) for start, end, *_ in row["gold"]) for row in predictions]
-        return [Sentence(row["text"], *extents) for row, *extents in zip(predictions, spans, tokens, strict=True)]
+        return [Sentence(row["text"], *both) for row, both in zip(predictions, zip(spans, tokens), strict=True)]
 
     def outputs(self, data: Any) -> tuple[str, ...]:
         """The labels of the tags."""

@@ -7,6 +7,7 @@ import time
 
 from kcrf.backend import keras, ops, set_random_state
 from kcrf.runs import DivergedError
+from kcrf.training.history import validation_scores
 from kcrf.training.state import load_state, save_state
 
 __all__ = ["EpochBatches", "Epochs", "Interruption"]
@@ -130,9 +131,8 @@ class Epochs(keras.callbacks.SwapEMAWeights):
                 f"Training needs a finite loss. Received: {loss} in epoch {epoch + 1}; use a lower learning rate, or "
                 "more warmup"
             )
-        valid = self._tagger.scores(self._valid)[self._tagger.metric] or 0.0
-        seconds = round(time.perf_counter() - self._start, 1)
-        record = {"epoch": epoch + 1, "loss": loss, f"valid_{self._tagger.metric}": valid, "seconds": seconds}
+        valid = validation_scores(self._tagger, self._valid)
+        record = {"epoch": epoch + 1, "loss": loss, **valid, "seconds": round(time.perf_counter() - self._start, 1)}
         return {**record, **{name: float(value) for name, value in logs.items() if name not in record}}
 
     def _transitions(self):

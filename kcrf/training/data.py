@@ -1,12 +1,14 @@
 """The data of a run: its parts, checked, with augmented copies and unlabeled texts."""
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kcrf.augmentation import altered_copies
 from kcrf.augmentation.copies import copies_wanted
 from kcrf.corpora import sample
+from kcrf.corpora.sentences import for_each_standard
 from kcrf.readers.units import with_copies
 from kcrf.runs import AugmentationConfig, Settings
 from kcrf.tasks import Task, task_of
@@ -58,7 +60,7 @@ def read_data(user: Settings, train: Any, valid: Any, test: Any = None, unlabele
     """
     task = task_of(user.task)
     datasets = {"train": train, "valid": valid, "test": test}
-    whole = {name: task.check(name, list(part)) for name, part in datasets.items() if part is not None}
+    whole = {name: task.check(name, _items(task, name, part)) for name, part in datasets.items() if part is not None}
     parts = whole
     if user.limit is not None:
         items, _ = sample(whole["train"], user.limit, user.seed, task.labels_to_balance(whole["train"]))
@@ -66,8 +68,25 @@ def read_data(user: Settings, train: Any, valid: Any, test: Any = None, unlabele
     return RunData(task, whole, parts, _copies(user, task, parts["train"]), list(unlabeled))
 
 
+def _items(task, name, part):
+    """The items of a part, a list, or a dict of lists by segmentation standard."""
+    if not isinstance(part, Mapping):
+        return list(part)
+    if "standards" not in task.settings:
+        raise ValueError(f"`{name}` must be a list for task={task.name!r}. Received: a dict of {', '.join(part)}")
+    return part
+
+
 def _copies(user, task, items):
     augmentation = user.part(AugmentationConfig)
     if not augmentation.augment:
         return None
-    return task.copies(altered_copies(items, **copies_wanted(task.name, augmentation, user.seed)))
+    wanted = copies_wanted(task.name, augmentation, user.seed)
+    if not any(getattr(item, "standard", None) for item in items):
+        return task.copies(altered_copies(items, **wanted))
+
+    def copies(standard, numbers):
+        copies = task.copies(altered_copies([items[number] for number in numbers], **wanted))
+        return [[replace(copy, standard=standard) for copy in row] for row in copies]
+
+    return for_each_standard(items, copies)

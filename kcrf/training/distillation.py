@@ -48,6 +48,7 @@ _COMPARED = {
     "task": lambda data, facts: data.task,
     "tags": lambda data, facts: data.tag_scheme().labels if data.scheme else (),
     "labels": lambda data, facts: data.labels,
+    "standards": lambda data, facts: data.standards,
     "kind of texts": lambda data, facts: "pairs" if facts.pairs else "single texts",
     "units": lambda data, facts: "words" if data.units == "words" else "characters or the words of a BERT",
 }

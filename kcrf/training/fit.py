@@ -34,7 +34,7 @@ def fit(plan: RunPlan, folder: RunWriter, progress: Any = None) -> tuple[Any, di
         The `Tagger` or `Classifier` with the best weights, and the scores by part.
     """
     config, reader = plan.config, plan.reader
-    trainer, parts = trainer_of(config.task), plan.data.parts
+    trainer, parts = trainer_of(config.task, config.data.standards), plan.data.parts
     batches = trainer.batches(config.training, distillation_windows(plan, folder))
     set_random_seed(config.training.seed)  # the teacher may have drawn random numbers
     with Interruption() as interruption:
@@ -53,7 +53,7 @@ def fit(plan: RunPlan, folder: RunWriter, progress: Any = None) -> tuple[Any, di
 def _fit(plan, folder, batches, progress, interruption):
     """Returns the trained tagger and advice on its transitions. The best weights are in the folder."""
     config, valid = plan.config, plan.data.parts["valid"]
-    trainer = trainer_of(config.task)
+    trainer = trainer_of(config.task, config.data.standards)
     with open_bert(config.model.bert) as checkpoint, precision(config.training.precision):
         model = trainer.build(config, plan.reader, checkpoint)
     compile_model(model, config, trainer.loss(config, model), len(batches) * config.training.epochs)
@@ -90,7 +90,7 @@ def _adam_w(model, optimizer, rate, steps):
         bias_correction=optimizer.bias_correction,
         lr_multipliers={**by_depth, HEAD: optimizer.head_lr_multiplier},
         weight_decay_rate=optimizer.weight_decay,
-        exclude_from_weight_decay=("Norm", "bias", *(["^CRF/"] if crf_of(model) else [])),
+        exclude_from_weight_decay=("Norm", "bias", *(["^CRF"] if crf_of(model) else [])),
         prior_weight_decay_rate=optimizer.prior_decay,
         prior_variables=model if optimizer.prior_decay else None,
         global_clipnorm=1.0,

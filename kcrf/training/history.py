@@ -1,6 +1,6 @@
 """The epochs of a training run: which one is the best, and whether training is over. Has no model and no files."""
 
-__all__ = ["TrainingHistory"]
+__all__ = ["TrainingHistory", "validation_scores"]
 
 
 class TrainingHistory:
@@ -71,3 +71,15 @@ class TrainingHistory:
     def set_state(self, state):
         """Restores the epochs of an interrupted run."""
         self.rows, self.transitions = state["rows"], state["transitions"]
+
+
+def validation_scores(tagger, valid):
+    """The scores of an epoch, as a row has them: the one that chooses the best epoch, then that of each standard.
+
+    Args:
+        tagger: A `Tagger`, a `StandardsTagger` or a `Classifier`.
+        valid: The validation set.
+    """
+    scores, metric = tagger.scores(valid), tagger.metric
+    by_standard = {f"valid_{metric}_{name}": own[metric] for name, own in scores.get("standards", {}).items()}
+    return {name: value or 0.0 for name, value in {f"valid_{metric}": scores[metric], **by_standard}.items()}

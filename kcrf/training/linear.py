@@ -8,28 +8,31 @@ from typing import Any
 import numpy as np
 
 from kcrf.linear import AdaGradTrainer, LBFGSTrainer, LinearModel, SoftTarget, linear_batches
+from kcrf.readers import TagsOfStandard
+from kcrf.readers.standards import reader_of_standard
 from kcrf.runs.names import LINEAR
 from kcrf.runs.resolve import ADAGRAD_L1, ITERATIONS
-from kcrf.taggers.linear_networks import LinearTaggingNetwork
+from kcrf.taggers.linear_networks import LinearTaggingNetwork, arrays_of_models, read_models
+from kcrf.taggers.standards import StandardsTagger
 from kcrf.taggers.trained_tagger import TrainedTagger
 from kcrf.training.distillation import distillation_windows
-from kcrf.training.history import TrainingHistory
+from kcrf.training.history import TrainingHistory, validation_scores
 from kcrf.training.plan import RunPlan
 from kcrf.training.trainers import trainer_of
 
 __all__ = ["fit_linear"]
 
 
-def fit_linear(plan: RunPlan, folder: Any, progress: Any = None) -> tuple[TrainedTagger, dict[str, Any]]:
+def fit_linear(plan: RunPlan, folder: Any, progress: Any = None) -> tuple[Any, dict[str, Any]]:
     """Trains the linear model of a planned run. Arguments and results are those of `kcrf.training.fit.fit`."""
-    config, trainer, parts = plan.config, trainer_of(plan.config.task), plan.data.parts
+    config, parts = plan.config, plan.data.parts
+    trainer = trainer_of(config.task, config.data.standards)
     score = f"valid_{config.training.metric or 'f'}"
     history = TrainingHistory(config.training.epochs, config.training.patience, score)
     batches = _batches(config, distillation_windows(plan, folder))
     with _shown(progress, config.training.epochs, config.facts.steps):
         _fit(plan, folder, history, batches, progress)
-    model = LinearModel.from_arrays(folder.read_arrays(LINEAR), config.data.tag_scheme(), config.model.constraints)
-    tagger = _tagger(plan, model)
+    tagger = _tagger(plan, read_models(folder.read_arrays(LINEAR), config))
     temperature = trainer.calibrate(tagger, parts["valid"])
     folder.save_config(replace(plan.run, config=replace(config, temperature=temperature)))
     sources = (plan.run.data or {}).get("sources") or {}
@@ -39,23 +42,30 @@ def fit_linear(plan: RunPlan, folder: Any, progress: Any = None) -> tuple[Traine
 
 
 def _batches(config, windows):
+    """A list of `(standard, LinearBatch)`; the standard is None where there is one."""
+    pairs = {}
     weight = config.teacher.teacher_weight if config.teacher.teacher is not None else None
-    pairs = [(inputs["ngrams"], _target(target, weight)) for inputs, target in windows]
-    return linear_batches(pairs, config.training.batch_size)
+    for inputs, target in windows:
+        standard, target = _target(target, weight)
+        pairs.setdefault(standard, []).append((inputs["ngrams"], target))
+    size = config.training.batch_size
+    return [(standard, batch) for standard, own in pairs.items() for batch in linear_batches(own, size)]
 
 
 def _target(target, weight):
+    """The standard of a target, or None, and the target of a `LinearBatch`."""
+    if isinstance(target, TagsOfStandard):
+        return target.standard, target.tags
     if weight is None:
-        return target
-    return SoftTarget(np.array(target.tags), target.expected_tags, target.expected_steps, weight)
+        return None, target
+    return None, SoftTarget(np.array(target.tags), target.expected_tags, target.expected_steps, weight)
 
 
 def _fit(plan, folder, history, batches, progress):
-    """Trains for all epochs, and writes the best model into the folder."""
+    """Trains for all epochs, and writes the best models into the folder, one for each segmentation standard."""
     config, windows = plan.config, len(plan.windows)
-    model = LinearModel.new(config.data.tag_scheme(), plan.reader.ngrams.buckets, config.model.constraints)
-    trainer = _solver(config.optimizer, model)
-    _resume(folder, history, trainer)
+    trainers = _trainers(plan)
+    _resume(folder, history, trainers)
     start = time.perf_counter() - history.seconds()
     while not history.is_done():
         epoch = len(history.rows)
@@ -64,14 +74,14 @@ def _fit(plan, folder, history, batches, progress):
         order = np.random.default_rng([config.training.seed, epoch]).permutation(len(batches))
         loss = 0.0
         for number in order.tolist():
-            loss += float(trainer.train_batch(batches[number], progress and progress.on_train_batch_end))
-        rounded = LinearModel.from_arrays(model.arrays(), model.scheme, model.constraints)  # as in the file
-        tagger = _tagger(plan, rounded)
-        score = tagger.scores(plan.data.parts["valid"])[tagger.metric] or 0.0
-        record = {"epoch": epoch + 1, "loss": loss / windows, f"valid_{tagger.metric}": score}
+            standard, batch = batches[number]
+            loss += float(trainers[standard].train_batch(batch, progress and progress.on_train_batch_end))
+        arrays = arrays_of_models({standard: trainer.model for standard, trainer in trainers.items()})
+        tagger = _tagger(plan, read_models(arrays, config))  # as in the file
+        record = {"epoch": epoch + 1, "loss": loss / windows, **validation_scores(tagger, plan.data.parts["valid"])}
         record["seconds"] = round(time.perf_counter() - start, 1)
-        is_best = history.add(record, model.transitions.round(6).tolist())
-        _save(folder, history, trainer, rounded if is_best else None)
+        is_best = history.add(record, trainers[None].model.transitions.round(6).tolist() if None in trainers else None)
+        _save(folder, history, trainers, arrays if is_best else None)
         if progress:
             progress.report(record)
 
@@ -83,27 +93,45 @@ def _solver(settings, model):
     return AdaGradTrainer(model, settings.learning_rate, ADAGRAD_L1 if settings.l1 is None else settings.l1)
 
 
-def _tagger(plan, model):
-    model_config, metric = plan.config.model, plan.config.training.metric
-    return TrainedTagger(LinearTaggingNetwork(model), plan.reader, model_config.min_confidence, metric=metric)
+def _trainers(plan):
+    """The trainer of each segmentation standard, or of None where there is one standard."""
+    config, standards = plan.config, plan.config.data.standards
+    buckets = reader_of_standard(plan.reader, standards[0] if standards else None).ngrams.buckets
+    scheme, constraints = config.data.tag_scheme(), config.model.constraints
+    return {
+        standard: _solver(config.optimizer, LinearModel.new(scheme, buckets, constraints))
+        for standard in standards or (None,)
+    }
 
 
-def _resume(folder, history, trainer):
+def _tagger(plan, models):
+    options = {"min_confidence": plan.config.model.min_confidence, "metric": plan.config.training.metric}
+    taggers = {
+        standard: TrainedTagger(LinearTaggingNetwork(model), reader_of_standard(plan.reader, standard), **options)
+        for standard, model in models.items()
+    }
+    return taggers[None] if None in taggers else StandardsTagger(taggers, models)
+
+
+def _resume(folder, history, trainers):
     """Restores the state in the folder, if there is one."""
     if folder.has_state():
         rows, arrays = folder.read_state()
         history.set_state(rows)
-        if arrays:
-            trainer.load_state(dict(zip(trainer.state, arrays, strict=True)))
+        rest = iter(arrays)
+        for trainer in trainers.values() if arrays else ():
+            trainer.load_state({name: next(rest) for name in trainer.state})
 
 
-def _save(folder, history, trainer, best):
-    """Writes the log, the transitions, the state and, if it is the best, the model."""
+def _save(folder, history, trainers, best):
+    """Writes the log, the transitions, the state and, if they are the best, the arrays of the models."""
     if best is not None:
-        folder.save_arrays(LINEAR, best.arrays())
+        folder.save_arrays(LINEAR, best)
     folder.save_log(history.rows)
-    folder.save_transitions(trainer.model.scheme, history.transitions)
-    folder.save_state(history.get_state(), [] if history.is_done() else trainer.state.values())
+    if history.transitions:
+        folder.save_transitions(trainers[None].model.scheme, history.transitions)
+    states = (array for trainer in trainers.values() for array in trainer.state.values())
+    folder.save_state(history.get_state(), [] if history.is_done() else states)
 
 
 @contextmanager

@@ -11,12 +11,14 @@ from kcrf.readers import (
     CharacterReader,
     Lexicon,
     Reader,
+    StandardsReader,
     Vocabulary,
     WordNGrams,
     WordReader,
     WordVectors,
 )
-from kcrf.readers.ngrams import CHARACTER_TEMPLATES, LEXICON_TEMPLATES, buckets_of
+from kcrf.readers.lexicon import StandardLexicon
+from kcrf.readers.ngrams import CHARACTER_TEMPLATES, LEXICON_TEMPLATES, OTHER_LEXICON_TEMPLATES, buckets_of
 from kcrf.runs import ModelConfig, RunConfig, RunFolder, SettingError, Settings, TrainingConfig, resolve
 from kcrf.runs.config_file import StoredRun
 from kcrf.runs.resolve import BATCH_SIZES, ITERATIONS, batch_size_for, linear_solver, resolve_data
@@ -151,11 +153,28 @@ def _reader_without_vectors(model, data_config, data, unlabeled):
         reader = WordReader.of(train)
         ngrams = WordNGrams(buckets) if model.ngrams else None
         return WordReader(None if is_linear else reader.vocabulary, reader.splits, ngrams)
-    lexicon = Lexicon.of(train) if model.lexicon else None
-    templates = CHARACTER_TEMPLATES + LEXICON_TEMPLATES * (lexicon is not None)
+    lexicons = _lexicons(data_config.standards, train) if model.lexicon else {}
+    templates = CHARACTER_TEMPLATES + LEXICON_TEMPLATES * bool(lexicons)
+    templates += OTHER_LEXICON_TEMPLATES * any(isinstance(lexicon, StandardLexicon) for lexicon in lexicons.values())
     ngrams = CharacterNGrams(buckets, templates) if model.ngrams else None
     vocabulary = None if is_linear else Vocabulary.of(texts, min_bigrams=model.min_bigrams)
-    return CharacterReader(vocabulary, lexicon, ngrams, types=bool(model.ngrams) and not is_linear)
+    types = bool(model.ngrams) and not is_linear
+    readers = {
+        standard: CharacterReader(vocabulary, lexicons.get(standard), ngrams, types)
+        for standard in data_config.standards or (None,)
+    }
+    return StandardsReader(readers) if data_config.standards else readers[None]
+
+
+def _lexicons(standards, train):
+    """The lexicon of each standard, with that of the others if there are any; under None that of all sentences."""
+    if len(standards) < 2:
+        return {standard: Lexicon.of(train) for standard in standards or (None,)}
+    own, others = (
+        {name: Lexicon.of([s for s in train if (s.standard == name) is is_own]) for name in standards}
+        for is_own in (True, False)
+    )
+    return {name: StandardLexicon(own[name], others[name]) for name in standards}
 
 
 def _check_max_length(model, data_config, task, reader):

@@ -1,6 +1,7 @@
 """Model, loss, tagger and scores of training for each kind of output: tags of a text, or its label."""
 
 from kcrf.backend import COMPILES_SHAPES, keras
+from kcrf.corpora.sentences import for_each_standard
 from kcrf.distillation import (
     LabelDistillationLoss,
     NumberDistillationLoss,
@@ -8,11 +9,13 @@ from kcrf.distillation import (
     TagDistillationLoss,
 )
 from kcrf.monitor import CRFMonitor
+from kcrf.readers.standards import reader_of_standard
 from kcrf.taggers.classification_model import build_classifier
 from kcrf.taggers.classifier import Classifier
 from kcrf.taggers.decoding import texts_and_tokens
 from kcrf.taggers.keras_networks import KerasClassificationNetwork, KerasTaggingNetwork
-from kcrf.taggers.networks import build_network, crf_of
+from kcrf.taggers.networks import build_network, crf_of, output_of_standard
+from kcrf.taggers.standards import StandardsTagger
 from kcrf.taggers.trained_tagger import KerasTagger
 from kcrf.training.batches import Batches, held_out_batch
 
@@ -58,32 +61,88 @@ class TaggingTrainer:
         tagger.network.fit_temperature(*batch)
         return tagger.network.temperature
 
+    def _training_words(self, sources, parts, name):
+        """The in-vocabulary words of a part, a set."""
+        return _words(_known_part(sources, parts, name))
+
+    def _predictions(self, tagger, sentences):
+        """The spans of sentences with their probabilities."""
+        texts, tokens = texts_and_tokens(sentences)
+        return tagger.spans_with_confidence(texts, tokens=tokens)
+
     def score(self, folder, tagger, parts, sources):
         """The scores of the held-out parts; also writes the predictions for the last of them into the folder."""
         scores, last = {}, list(parts)[-1]
         for name in list(parts)[1:]:
-            sentences, training_words = parts[name], _words(_known_part(sources, parts, name))
+            sentences, training_words = parts[name], self._training_words(sources, parts, name)
             if name == last:
-                spans = _save_predictions(folder, tagger, sentences)
+                predictions = self._predictions(tagger, sentences)
+                spans = _save_predictions(folder, sentences, predictions)
             else:
                 spans = tagger.spans_of(sentences)
             scores[name] = tagger.score(sentences, spans, training_words)
         return scores
 
 
-def _save_predictions(folder, tagger, sentences):
+def _save_predictions(folder, sentences, predictions):
     """Writes the predictions for sentences into the folder, and returns the predicted spans."""
-    texts, tokens = texts_and_tokens(sentences)
-    predictions = tagger.spans_with_confidence(texts, tokens=tokens)
     scored = [sentence.scored(spans) for sentence, spans in zip(sentences, predictions, strict=True)]
     folder.save_predictions(sentences, scored)
     return [[span[:-1] for span in spans] for spans in predictions]
 
 
-def _known_part(sources, parts, name):
-    """The sentences whose words are in-vocabulary: those of the training file, which may include the validation set."""
-    is_of_train = name != "valid" and "valid" in sources and sources["valid"] is None
-    return [*parts["train"], *parts["valid"]] if is_of_train else parts["train"]
+class StandardsTrainer(TaggingTrainer):
+    """Tags for words of several segmentation standards: a head for each, on one encoder.
+
+    The model has an output for each standard. In the targets of an output, the tags of the sentences of other standards
+    are unknown, so these sentences add nothing to its loss.
+    """
+
+    def build(self, config, reader, checkpoint=None):
+        """The model, not compiled, with the weights of a checkpoint of its BERT or with new ones."""
+        return build_network(config.model, config.data.tag_scheme(), reader, checkpoint, config.data.standards)
+
+    def loss(self, config, model):
+        """The loss of each output, a dict."""
+        heads = {standard: output_of_standard(model, standard) for standard in config.data.standards}
+        return {standard: super(StandardsTrainer, self).loss(config, head) for standard, head in heads.items()}
+
+    def wrap(self, config, model, reader):
+        """The `StandardsTagger` around a model."""
+        taggers = {
+            standard: super(StandardsTrainer, self).wrap(
+                config, output_of_standard(model, standard), reader_of_standard(reader, standard)
+            )
+            for standard in config.data.standards
+        }
+        return StandardsTagger(taggers, model)
+
+    def calibrate(self, tagger, valid):
+        """Fits the temperature of each standard on its part of the validation set, and returns a dict of them."""
+        calibrate = super().calibrate
+        return {name: calibrate(one, _of_standard(valid, name)) for name, one in tagger.taggers.items()}
+
+    def _predictions(self, tagger, sentences):
+        predict = super()._predictions
+        return for_each_standard(
+            sentences, lambda name, numbers: predict(tagger.taggers[name], [sentences[number] for number in numbers])
+        )
+
+    def _training_words(self, sources, parts, name):
+        standards = dict.fromkeys(sentence.standard for sentence in parts["train"])
+        return {standard: _words(_known_part(sources, parts, name, standard)) for standard in standards}
+
+
+def _known_part(sources, parts, name, standard=None):
+    """The sentences whose words count as known: of the file of the training data, of which valid may be a part."""
+    given = sources["valid"] or () if "valid" in sources else None  # with standards, a dict by the names of some
+    is_of_train = name != "valid" and given is not None and (standard not in given if standard else not given)
+    known = [*parts["train"], *parts["valid"]] if is_of_train else parts["train"]
+    return known if standard is None else _of_standard(known, standard)
+
+
+def _of_standard(sentences, standard):
+    return [sentence for sentence in sentences if sentence.standard == standard]
 
 
 def _words(sentences):
@@ -139,6 +198,6 @@ class ClassificationTrainer:
 _TRAINERS = {"tags": TaggingTrainer(), "label": ClassificationTrainer()}
 
 
-def trainer_of(task):
-    """The trainer of a `kcrf.tasks.Task`."""
-    return _TRAINERS[task.output]
+def trainer_of(task, standards=()):
+    """The trainer of a `kcrf.tasks.Task`, of one segmentation standard or of several."""
+    return StandardsTrainer() if standards else _TRAINERS[task.output]

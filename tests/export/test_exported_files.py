@@ -19,7 +19,15 @@ from kcrf.backend import ops  # noqa: E402
 from kcrf.corpora import Sentence, load_mini, tagged_sentence  # noqa: E402
 from kcrf.export import export_model  # noqa: E402
 from kcrf.models import build_transformer_model, save_pretrained  # noqa: E402
-from kcrf.readers import CharacterReader, Lexicon, PieceReader, Vocabulary, WordReader, WordVectors  # noqa: E402
+from kcrf.readers import (  # noqa: E402
+    CharacterReader,
+    Lexicon,
+    PieceReader,
+    StandardsReader,
+    Vocabulary,
+    WordReader,
+    WordVectors,
+)
 from kcrf.runs import RunWriter, Settings  # noqa: E402
 from kcrf.taggers import EntityRecognizer, TextClassifier, TokenTagger, WordSegmenter  # noqa: E402
 from kcrf.taggers.classification_model import build_classifier  # noqa: E402
@@ -36,17 +44,17 @@ NOTHING_KNOWN = {"allowed": np.zeros((1, 1, 1), "float32"), "with_confidences": 
 SMALL = {"width": 64, "depth": 2, "character_width": 16, "bigram_width": 16}
 
 
-def write_run(folder, settings, reader, seed=0, **facts):
+def write_run(folder, settings, reader, seed=0, standards=(), **facts):
     """A run folder with random weights: large enough that no two tags score alike, the transitions too."""
-    run, random = stored(settings, "torch", **facts), np.random.default_rng(seed)
+    run, random = stored(settings, "torch", standards=standards, **facts), np.random.default_rng(seed)
     if settings.task == "classify":
         model = build_classifier(run.config.model, settings.labels, reader)
     else:
-        model = build_network(run.config.model, run.config.data.tag_scheme(), reader)
+        model = build_network(run.config.model, run.config.data.tag_scheme(), reader, standards=standards)
     for variable in model.trainable_variables:
         values = ops.convert_to_numpy(variable)
         variable.assign(values + random.normal(0, 0.4 if "Emissions" in variable.path else 0.1, values.shape))
-    if settings.task != "classify" and (layer := crf_of(model)) is not None:
+    if settings.task != "classify" and not standards and (layer := crf_of(model)) is not None:
         layer.set_weights([random.normal(0, 1.5, weight.shape) for weight in layer.get_weights()])
     with RunWriter.create(folder) as written:
         save_setup(written, run, reader)
@@ -342,3 +350,21 @@ def test_the_metadata_say_what_others_need(words):
     assert json.loads(metadata["labels"]) == ["s", "b", "m", "e"]
     assert json.loads(metadata["vocabulary.json"]) == json.loads((words[0] / "vocabulary.json").read_text())
     assert json.loads(metadata["config.json"])["settings"]["width"] == 64
+
+
+def test_the_model_of_one_standard_is_exported(tmp_path):
+    """The file has the head and the lexicon of the standard, and is that of any other segmenter."""
+    reader = StandardsReader({"a": characters(lexicon=True), "b": characters(lexicon=True).with_words({"今天": 99})})
+    write_run(tmp_path / "run", Settings(**SMALL), reader, standards=("a", "b"))
+    with pytest.raises(ValueError, match="`standard` must be one of a, b. Received: none"):
+        export_model(tmp_path / "run", tmp_path / "none.onnx")
+    found = {}
+    for standard in "ab":
+        path = tmp_path / f"{standard}.onnx"
+        export_model(tmp_path / "run", path, standard=standard)
+        found[standard] = WordSegmenter(path).segment_batch_with_confidence(TEXTS)
+        expected = WordSegmenter(tmp_path / "run", standard=standard).segment_batch_with_confidence(TEXTS)
+        for row, other in zip(found[standard], expected, strict=True):
+            assert [word for word, _ in row] == [word for word, _ in other]
+            assert_allclose([p for _, p in row], [p for _, p in other], atol=1e-4)
+    assert found["a"] != found["b"]

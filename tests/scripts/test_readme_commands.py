@@ -33,6 +33,8 @@ def write_inputs(folder):
     contents = {
         "words.txt": [" ".join(sentence) for sentence in words.train[:200]],
         "tagged.txt": [" ".join(f"{word}/{'w' if word in '，。' else 'n'}" for word in s) for s in words.train[:200]],
+        "pku.txt": [" ".join(sentence) for sentence in words.train[200:300]],
+        "gsd.txt": [" ".join(part for word in s for part in (word[:1], word[1:])) for s in words.train[300:400]],
         "dictionary.txt": ["图书馆", "天气 100"],
         "text.txt": texts,
         "large.txt": texts * 10,
