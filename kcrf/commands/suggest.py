@@ -142,12 +142,13 @@ class _Texts(Sequence):
     def __init__(self, lines, options):
         self._lines, self._places, self.name = lines, array("q"), lines.name
         self._first, self._item = lines.source.tell(), _item_of(options)
+        self._of_tokens = options.model_task == "pos"
 
     def __len__(self):
         return len(self._places)
 
     def __iter__(self):
-        return map(self._item, checked_texts(_Named(self._noted(), self.name)))
+        return map(self._item, checked_texts(_Named(self._noted(), self.name), self._of_tokens))
 
     def _noted(self):
         """Yields the lines, and notes where they are."""

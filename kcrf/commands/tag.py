@@ -18,6 +18,8 @@ __all__ = [
     "checked_texts",
 ]
 
+_LONG_TEXT = 8  # letters of another script than ASCII: more than a token has
+
 
 def add_segment(commands):
     """Adds `kcrf segment`."""
@@ -282,8 +284,11 @@ def _members(entity):
     return {**asdict(entity), "confidence": None if confidence is None else round(confidence, 6)}
 
 
-def checked_texts(lines):
-    """The lines, once the first of them is no JSON, no CoNLL column and no whole file with other line ends."""
+def checked_texts(lines, of_tokens=False):
+    """The lines, once the first of them is no JSON, no CoNLL column and no whole file with other line ends.
+
+    With `of_tokens`, no line of text without spaces between its words either.
+    """
     from kcrf.corpora.lines import BEGINS_OBJECT
     from kcrf.corpora.segmented import ENTITY_TAG
 
@@ -298,9 +303,22 @@ def checked_texts(lines):
             )
         if "\r" in first:
             raise ValueError(f"{lines.name}:1: needs lines that end in \\n or \\r\\n. Received: a \\r inside the line")
+        if of_tokens:
+            _check_tokens(lines.name, first)
         yield first
         break
     yield from lines
+
+
+def _check_tokens(name, line):
+    """Refuses a column of tokens, or a text that is not segmented, in place of tokens with spaces between them."""
+    found = None
+    if line.count("\t") == 1 and " " not in line.strip():
+        found = "what looks like a token and its tag; --input conll reads columns"
+    elif len(line.split()) == 1 and sum(x.isalpha() and not x.isascii() for x in line) >= _LONG_TEXT:
+        found = f"text that is not segmented, {line.strip()[:20]!r}; `kcrf segment` segments it"
+    if found:
+        raise ValueError(f"{name}:1: needs tokens with spaces between them. Received: {found}")
 
 
 def _inputs(lines, kind):
@@ -312,7 +330,7 @@ def _inputs(lines, kind):
         return checked_texts(lines)
     if kind == "conll":
         return iter(read_conll_tokens(lines))
-    return map(sentence_of_tokens, lines)
+    return map(sentence_of_tokens, checked_texts(lines, of_tokens=True))
 
 
 def add_input_options(parser, items="Windows, of up to 128 positions each,", default=None):

@@ -13,7 +13,7 @@ from kcrf.tasks.facts import DataFacts
 from kcrf.tasks.mismatch import check_same_texts
 from kcrf.tasks.tagging import TaggingTask, types_of
 
-__all__ = ["TokenTagging", "read_scored_tags", "sentence_of_tokens", "words_of"]
+__all__ = ["TokenTagging", "classes_of", "read_scored_tags", "sentence_of_tokens", "words_of"]
 
 
 class TokenTagging(TaggingTask):
@@ -56,11 +56,7 @@ class TokenTagging(TaggingTask):
 
     def facts(self, user: Any, parts: Mapping[str, list[Any]]) -> DataFacts:
         """The classes of the training set; notes classes of other parts that it lacks, and tags of entities."""
-        types = types_of(user, parts, "tags")
-        if all(map(ENTITY_TAG.fullmatch, types)) and types != ("O",):
-            shown = ", ".join(types[:3])
-            print_note(f"train: the tags look like entities ({shown}): --task ner learns and scores whole entities")
-        return DataFacts(types=types, units="words", metric="accuracy")
+        return DataFacts(types=classes_of(user, parts, "tags"), units="words", metric="accuracy")
 
     def file_lines(self, items: list[Any]) -> list[str]:
         """A token, a tab and its tag per line."""
@@ -87,6 +83,15 @@ class TokenTagging(TaggingTask):
     def describe(self, config: Any) -> tuple[str, str]:
         """The number of tags, and the head."""
         return f", {len(config.data.types)} tags", config.model.head
+
+
+def classes_of(user: Any, parts: Mapping[str, list[Any]], called: str) -> tuple[str, ...]:
+    """As `types_of`; notes tags of entities among the classes."""
+    types = types_of(user, parts, called)
+    if all(map(ENTITY_TAG.fullmatch, types)) and types != ("O",):
+        shown = ", ".join(types[:3])
+        print_note(f"train: the {called} look like entities ({shown}): --task ner learns and scores whole entities")
+    return types
 
 
 def read_scored_tags(path: str, reading: Mapping[str, Any], is_gold: bool) -> list[Sentence]:

@@ -8,8 +8,8 @@ from kcrf.corpora.tagged import tagged_lines, tagged_words_sentence, tags_of_tok
 from kcrf.metrics import tagged_word_scores
 from kcrf.tasks.facts import DataFacts
 from kcrf.tasks.mismatch import check_same_texts
-from kcrf.tasks.tagging import TaggingTask, types_of
-from kcrf.tasks.tokens import read_scored_tags, words_of
+from kcrf.tasks.tagging import TaggingTask
+from kcrf.tasks.tokens import classes_of, read_scored_tags, words_of
 
 __all__ = ["WordsWithClasses"]
 
@@ -49,8 +49,8 @@ class WordsWithClasses(TaggingTask):
         return [Sentence("".join(text.split()), []) for text in texts]
 
     def facts(self, user: Any, parts: Mapping[str, list[Any]]) -> DataFacts:
-        """The classes of the training set; notes classes of other parts that it lacks."""
-        return DataFacts(types=types_of(user, parts, "classes"), metric="joint_f")
+        """The classes of the training set; notes classes of other parts that it lacks, and tags of entities."""
+        return DataFacts(types=classes_of(user, parts, "classes"), metric="joint_f")
 
     def file_lines(self, items: list[Any]) -> list[str]:
         """A word, a tab and its class per line."""

@@ -183,3 +183,36 @@ def test_labels_come_back(tmp_path):
     path.write_text("[" + ",".join(_label("label-studio", row) for row in rows) + "]", encoding="utf-8")
     annotated(path)
     assert read_classified(path) == [Example("好", "a"), Example("坏", "b")]
+
+
+@pytest.mark.parametrize("command", ["suggest", "tag"])
+@pytest.mark.parametrize(
+    ("text", "received"),
+    [
+        (
+            "阿塔卡马沙漠的天文台停电了。\n",
+            "text that is not segmented, '阿塔卡马沙漠的天文台停电了。'; `kcrf segment`",
+        ),
+        ("Kim\tN\nslept\tV\n", "what looks like a token and its tag; --input conll reads columns"),
+        ('{"tokens": ["Kim"]}\n', "a JSON object"),
+    ],
+)
+def test_a_model_of_tokens_is_given_no_other_text(runs, tmp_path, capsys, command, text, received):
+    (tmp_path / "text.txt").write_text(text, encoding="utf-8")
+    assert main([command, "--model", str(runs / "pos"), str(tmp_path / "text.txt")]) == 2
+    assert f"Received: {received}" in capsys.readouterr().err
+
+
+def test_one_long_token_is_a_sentence(runs, tmp_path, capsys):
+    (tmp_path / "text.txt").write_text("Donaudampfschifffahrt\n中华人民共和国\n", encoding="utf-8")
+    assert main(["tag", "--model", str(runs / "pos"), str(tmp_path / "text.txt")]) == 0
+    assert main(["suggest", "--model", str(runs / "pos"), str(tmp_path / "text.txt")]) == 0
+    assert "2 texts instead of 100: the input has no more" in capsys.readouterr().err
+
+
+def test_tags_of_entities_are_noted_where_classes_are_learned(tmp_path, capsys):
+    (tmp_path / "train.conll").write_text("李\tB-PER\n雷\tI-PER\n来\tO\n\n" * 8, encoding="utf-8")
+    for task, called in (("pos", "tags"), ("cws-pos", "classes")):
+        arguments = ["train", "--task", task, "--encoder", "linear", "--epochs", "1", "--out", str(tmp_path / task)]
+        assert main([*arguments, "--train", str(tmp_path / "train.conll")]) == 0
+        assert f"train: the {called} look like entities (B-PER, I-PER, O): --task ner" in capsys.readouterr().err
