@@ -107,12 +107,6 @@ class TokenTagger(Suggester[list[str]]):
             for tokens_of_text, by_place in zip(tokens, classes, strict=True)
         ]
 
-
-def _texts_and_tokens(sentences):
-    """The texts of sentences as for `TokenTagger.tag`, and their tokens."""
-    inputs = list(map(_text_input, as_list(sentences, "tag")))
-    return [item.text for item in inputs], [item.tokens for item in inputs]
-
     def uncertainties(
         self,
         texts: Iterable[Any],
@@ -121,8 +115,7 @@ def _texts_and_tokens(sentences):
         on_batch: Callable[[int], object] = ignore,
     ) -> np.ndarray:
         """How uncertain the model is about each sentence, an array; the arguments are as for `suggest`."""
-        inputs = list(map(_text_input, as_list(texts, "suggest")))
-        sentences, tokens = [item.text for item in inputs], [item.tokens for item in inputs]
+        sentences, tokens = _texts_and_tokens(texts, "suggest")
         measure = measure_of(strategy)
         return score_of(strategy, *self._tagger.uncertainties(sentences, measure, batch_size, on_batch, tokens=tokens))
 
@@ -131,6 +124,12 @@ def _texts_and_tokens(sentences):
 
     def _plain_text(self, text):
         return _text_input(text).text
+
+
+def _texts_and_tokens(sentences, method="tag"):
+    """The texts of sentences as for `TokenTagger.tag`, and their tokens."""
+    inputs = list(map(_text_input, as_list(sentences, method)))
+    return [item.text for item in inputs], [item.tokens for item in inputs]
 
 
 def _text_input(item):
