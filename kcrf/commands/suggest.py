@@ -140,9 +140,11 @@ class _Texts(Sequence):
     """
 
     def __init__(self, lines, options):
+        from kcrf.tasks import task_of
+
         self._lines, self._places, self.name = lines, array("q"), lines.name
         self._first, self._item = lines.source.tell(), _item_of(options)
-        self._of_tokens = options.model_task == "pos"
+        self._of_tokens = task_of(options.model_task).needs_tokens
 
     def __len__(self):
         return len(self._places)

@@ -17,6 +17,7 @@ from kcrf.layers.losses import SentenceLoss
 __all__ = [
     "check_compiled",
     "check_fit",
+    "refuse_arguments_of_other_layers",
     "warn_of_inputs",
     "warn_of_padding",
     "warn_of_partial_mask",
@@ -25,6 +26,17 @@ __all__ = [
     "warn_of_unused_scores",
 ]
 
+_OF_OTHER_LAYERS = {  # keras-contrib, TensorFlow Addons, pytorch-crf, keras-crf
+    **dict.fromkeys(
+        ("units", "num_tags", "num_classes", "output_dim", "use_kernel", "use_bias"),
+        "put `keras.layers.Dense(number_of_tags)` before the layer, which has no kernel of its own",
+    ),
+    **dict.fromkeys(
+        ("sparse_target", "learn_mode"), "compile `loss=layer.sparse_loss`, or for one-hot tags `dense_loss`"
+    ),
+    "test_mode": "call `layer.decode` or `layer.marginals` on what `predict` returns",
+    "batch_first": "inputs are always (batch, time, tags)",
+}
 _OF_SCORES = ("linear", "log_softmax", "")  # activations that a last Dense layer may have
 _SAMPLE = 1024  # sentences that are searched for padding
 _WARNED = weakref.WeakKeyDictionary()  # layer -> the subjects of its warnings
@@ -129,6 +141,15 @@ def _name_of(loss_or_metric):
     if isinstance(loss_or_metric, str):
         return repr(loss_or_metric)
     return getattr(loss_or_metric, "__name__", type(loss_or_metric).__name__)
+
+
+def refuse_arguments_of_other_layers(arguments):
+    """Raises a TypeError that names the mend if an argument of a CRF layer is one of other CRF layers."""
+    for name in _OF_OTHER_LAYERS.keys() & arguments.keys():
+        raise TypeError(
+            f"`ConditionalRandomField` has no argument `{name}`: {_OF_OTHER_LAYERS[name]}. Received: "
+            f"{name}={arguments[name]!r}"
+        )
 
 
 def warn_of_inputs(layer, inputs):

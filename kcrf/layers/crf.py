@@ -10,6 +10,7 @@ from kcrf.crf.functions import log_sums_onward
 from kcrf.layers.accuracies import DenseAccuracy, SparseAccuracy, ViterbiAccuracy
 from kcrf.layers.chain_layer import BoundToLayer, ChainLayer
 from kcrf.layers.checks import (
+    refuse_arguments_of_other_layers,
     warn_of_inputs,
     warn_of_partial_mask,
     warn_of_tags_as_multiplier,
@@ -67,6 +68,7 @@ class ConditionalRandomField(ChainLayer):
         transition_initializer: Any = "glorot_uniform",
         **kwargs: Any,
     ) -> None:
+        refuse_arguments_of_other_layers(kwargs)
         super().__init__(lr_multiplier, **kwargs)
         self.use_boundary = use_boundary
         self.constraints = _as_scheme(constraints)

@@ -220,6 +220,9 @@ def test_labels_that_are_not_one_hot_are_refused_and_masked_ones_are_not_read(ho
         ),
         (lambda layer: layer.sparse_loss([["b", "e"]], np.zeros((1, 2, 4))), ValueError, "an array of numbers"),
         (lambda layer: layer.sparse_loss([[1, 2], [3]], np.zeros((2, 2, 4))), ValueError, "an array of numbers"),
+        (lambda layer: ConditionalRandomField(units=5), TypeError, r"no argument `units`: put `keras.layers.Dense\("),
+        (lambda layer: ConditionalRandomField(sparse_target=True), TypeError, "compile `loss=layer.sparse_loss`"),
+        (lambda layer: ConditionalRandomField(nothing=True), (TypeError, ValueError), "nothing"),
         (lambda layer: layer.dense_loss(np.eye(5)[TAGS], np.zeros((12, 6, 4))), ValueError, "with 4 tags"),
     ],
 )
