@@ -11,7 +11,7 @@ from pathlib import Path
 from kcrf.commands.parsers import add_command, add_overwrite_option, check_out
 from kcrf.commands.quiet import quick_import
 from kcrf.commands.streams import Lines, Progress
-from kcrf.commands.tag import add_model_options, checked_input, checked_texts
+from kcrf.commands.tag import add_model_options, add_standard_option, checked_input, checked_texts
 
 __all__ = ["add_suggest"]
 
@@ -56,6 +56,7 @@ def _add_options(parser):
         "the mean entropy of the tags. sequence-entropy: the entropy of the tag sequences, and least-confidence: minus "
         "the log probability of the best one; both prefer long texts. [%(default)s]",
     )
+    add_standard_option(parser)
     add_model_options(parser)
     parser.add_argument("--out", metavar="FILE", help="Where to write; a file that does not exist. [standard output]")
     add_overwrite_option(parser)
@@ -226,7 +227,8 @@ def _model(options):
             "pos": taggers.TokenTagger,
             "classify": taggers.TextClassifier,
         }
-        return classes[options.model_task](options.model)
+        standard = {} if options.standard is None else {"standard": options.standard}
+        return classes[options.model_task](options.model, **standard)
 
 
 def _entities(kind, item):

@@ -13,6 +13,7 @@ __all__ = [
     "add_input_options",
     "add_model_options",
     "add_segment",
+    "add_standard_option",
     "add_tag",
     "checked_input",
     "checked_texts",
@@ -68,9 +69,7 @@ def _add_segment_options(parser):
         default=True,
         help="Never cut runs of Latin letters and digits, such as Python3. [yes]",
     )
-    parser.add_argument(
-        "--standard", metavar="NAME", help="The segmentation standard, for a model of several. [the only one]"
-    )
+    add_standard_option(parser)
     add_input_options(parser, default="the small model for Chinese that comes with kcrf")
 
 
@@ -343,6 +342,13 @@ def add_input_options(parser, items="Windows, of up to 128 positions each,", def
     """
     add_model_options(parser, items, default)
     add_stream_options(parser)
+
+
+def add_standard_option(parser):
+    """Adds the option for the segmentation standard of a model of several."""
+    parser.add_argument(
+        "--standard", metavar="NAME", help="The segmentation standard, for a model of several. [the only one]"
+    )
 
 
 def add_model_options(parser, items="Windows, of up to 128 positions each,", default=None):

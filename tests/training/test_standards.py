@@ -253,6 +253,9 @@ def test_the_command_line_trains_and_uses_standards(tmp_path, capsys, monkeypatc
     assert main(["export", "runs/both", "--standard", "halves", "--out", "halves.npz"]) == 0
     assert WordSegmenter("halves.npz").segment_lines(TEXTS) == expected
     capsys.readouterr()
+    assert main(["suggest", "--model", "runs/both", "--standard", "halves", "--count", "1", "text"]) == 0
+    suggested = json.loads(capsys.readouterr().out)
+    assert suggested["words"] == WordSegmenter("halves.npz").segment(suggested["text"])
     for command in (["segment", "--model", "runs/both", "text"], ["export", "runs/both"]):
         assert main(command) == 2
         assert "--standard must be one of whole, halves. Received: none" in capsys.readouterr().err
