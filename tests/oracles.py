@@ -51,3 +51,30 @@ def log_likelihood(emissions, tags, mask, transitions, start=None, end=None):
     scored = sentence(emissions, mask, transitions, start, end)["paths"]
     fits = [value for path, value in scored if all(k in (-1, p) or k < 0 for k, p in zip(known, path, strict=True))]
     return log_sum(fits) - log_sum([value for _, value in scored])
+
+
+def grown_counts(rows, transitions, allowed, written, tags):
+    """What an old model expects of a sentence, with known tags of a larger model written into its paths.
+
+    Args:
+        rows: Emissions of the old model, (positions, old tags).
+        transitions: Its transitions, -inf where a step is forbidden.
+        allowed: (positions, old tags), which old tags may be.
+        written: The new tag at each position, or None where the old tag stays.
+        tags: The number of tags of the larger model.
+    """
+    still = np.zeros(rows.shape[1])
+    scored = [
+        (path, value)
+        for path, value in paths(rows, transitions, still, still)
+        if np.isfinite(value) and all(allowed[t, tag] for t, tag in enumerate(path))
+    ]
+    log_z = log_sum([value for _, value in scored])
+    counts, steps = np.zeros((len(rows), tags)), np.zeros((tags, tags))
+    for path, value in scored:
+        grown = [old if new is None else new for old, new in zip(path, written, strict=True)]
+        for t, tag in enumerate(grown):
+            counts[t, tag] += np.exp(value - log_z)
+        for a, b in zip(grown, grown[1:], strict=False):
+            steps[a, b] += np.exp(value - log_z)
+    return counts, steps

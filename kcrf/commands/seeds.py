@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import mean, stdev
 
+from kcrf.runs.names import LINEAR
+
 __all__ = ["failed_runs", "plan_seeds", "print_seeds", "with_hashes"]
 
 ADVICE = (
@@ -23,7 +25,8 @@ def with_hashes(sources, settings):
         files = sources.get(name)
         by_standard = files if isinstance(files, dict) else {"": files}
         names |= {f"{name} {standard}".strip(): path for standard, path in by_standard.items()}
-    names |= {name: getattr(settings, name) for name in ("vectors", "synonyms", "synonym_vectors", "bert", "teacher")}
+    of_model = () if settings.extend is not None else ("vectors", "bert")  # else the run that is extended has them
+    names |= {name: getattr(settings, name) for name in (*of_model, "synonyms", "synonym_vectors", "teacher", "extend")}
     return {**sources, "sha256": {name: _hash(Path(path)) for name, path in names.items() if path is not None}}
 
 
@@ -32,7 +35,8 @@ def _hash(path):
     if not path.is_dir():
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
-    hashes = [f"{file.name} {_hash(file)}" for file in sorted(path.iterdir()) if file.suffix in _WEIGHTS]
+    files = [file for file in sorted(path.iterdir()) if file.suffix in _WEIGHTS or file.name == LINEAR]
+    hashes = [f"{file.name} {_hash(file)}" for file in files]
     return hashlib.sha256("\n".join(hashes).encode()).hexdigest()
 
 

@@ -56,7 +56,7 @@ def _train(options):
         _train_once(options.resume, *_interrupted_run(options.resume), "resume")
         return
     settings, sources = settings_and_sources(options)
-    if settings.vectors is not None and not Path(settings.vectors).is_file():
+    if settings.vectors is not None and settings.extend is None and not Path(settings.vectors).is_file():
         raise FileNotFoundError(f"{settings.vectors}: no such file; --vectors takes a file with vectors of words")
     if options.seeds is not None:
         _train_seeds(options, settings, sources)

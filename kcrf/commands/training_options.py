@@ -15,6 +15,7 @@ from kcrf.commands.parsers import (
     refuse_data_options,
 )
 from kcrf.runs import RunFolder, Settings
+from kcrf.runs.extension import extended_settings
 from kcrf.runs.options import condition_in_words, default_in_words, option_of, options_of, types_of
 from kcrf.runs.settings import PARTS
 from kcrf.tasks import TASKS, Wording
@@ -181,7 +182,8 @@ def settings_and_sources(options):
     absent = [name for name in absent if name != "--train" or not options.standard]
     if absent:
         raise ValueError(f"needs {' and '.join(absent)}, or --resume RUN_DIR")
-    settings = Settings(**{**given_settings(options, Settings), **_bert_of_run(options)})
+    given = {**given_settings(options, Settings), **_bert_of_run(options)}
+    settings = Settings(**given) if options.extend is None else extended_settings(given)
     if settings.teacher is not None:
         if os.path.isfile(settings.teacher):
             raise ValueError(f"{settings.teacher}: --teacher needs the folder of a run. Received: a file")

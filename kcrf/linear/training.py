@@ -96,13 +96,16 @@ class LBFGSTrainer:
         model: A `LinearModel`, whose scores and transitions are changed.
         l1, l2: The weights of the penalties. Default to 0.03 each.
         iterations: The most iterations of `train_batch`. Defaults to 100.
+        keep: Whether the penalties are for the distance from the present scores and transitions of the model, those of
+            a model that was trained before, instead of the distance from 0. Defaults to False.
 
     Attributes:
         state: A dict of arrays, what `load_state` needs to go on.
     """
 
-    def __init__(self, model, l1=0.03, l2=0.03, iterations=100):
+    def __init__(self, model, l1=0.03, l2=0.03, iterations=100, keep=False):
         self.model, self.l1, self.l2, self.iterations = model, l1, l2, iterations
+        self._origin = (model.scores.copy(), model.transitions.copy()) if keep else None
 
     @property
     def state(self):
@@ -130,16 +133,25 @@ class LBFGSTrainer:
             return loss + self.l2 * values @ values, gradient + 2 * self.l2 * values
 
         start = np.concatenate([self.model.scores[batch.buckets].ravel(), self.model.transitions.ravel()])
+        start = start - self._origin_of(batch)
         on_iteration = on_step and (lambda number, _: on_step(number))
         best, _ = minimize(objective, start.astype("float64"), self.l1, self.iterations, on_iteration=on_iteration)
         objective(best)
         return loss
 
     def _set(self, batch, values):
-        """Sets the scores of the features of a batch, and the transitions."""
+        """Sets the scores of the features of a batch, and the transitions, by their distances from the origin."""
+        values = values + self._origin_of(batch)
         scores, transitions = np.split(values, [len(values) - self.model.transitions.size])
         self.model.scores[batch.buckets] = scores.reshape(len(batch.buckets), -1)
         self.model.transitions[...] = transitions.reshape(self.model.transitions.shape)
+
+    def _origin_of(self, batch):
+        """What the penalties measure distances from: 0, or the scores and transitions at first, `(values,)`."""
+        if self._origin is None:
+            return 0.0
+        scores, transitions = self._origin
+        return np.concatenate([scores[batch.buckets].ravel(), transitions.ravel()])
 
 
 class AdaGradTrainer:
@@ -149,13 +161,16 @@ class AdaGradTrainer:
         model: A `LinearModel`, whose scores and transitions are changed.
         learning_rate: Defaults to 0.1.
         l1: The penalty of each score for each batch that it occurs in. Defaults to 0.01.
+        keep: Whether the penalty is for the distance from the present scores of the model, those of a model that was
+            trained before, instead of the distance from 0. Defaults to False.
 
     Attributes:
         state: A dict of arrays, what `load_state` needs to go on.
     """
 
-    def __init__(self, model, learning_rate=0.1, l1=0.01):
+    def __init__(self, model, learning_rate=0.1, l1=0.01, keep=False):
         self.model, self.learning_rate, self.l1 = model, learning_rate, l1
+        self._origin = model.scores.copy() if keep else None
         self._squares = np.zeros_like(model.scores)
         self._squared_steps = np.zeros_like(model.transitions)
 
@@ -176,7 +191,9 @@ class AdaGradTrainer:
         rates = self.learning_rate / (_DAMPING + np.sqrt(squares))
         scores = self.model.scores[batch.buckets] - rates * of_scores
         self._squares[batch.buckets] = squares
-        self.model.scores[batch.buckets] = np.sign(scores) * np.maximum(np.abs(scores) - self.l1 * rates, 0)
+        origin = 0 if self._origin is None else self._origin[batch.buckets]
+        scores -= origin
+        self.model.scores[batch.buckets] = origin + np.sign(scores) * np.maximum(np.abs(scores) - self.l1 * rates, 0)
         self._squared_steps += of_steps**2
         self.model.transitions -= self.learning_rate * of_steps / (1 + np.sqrt(self._squared_steps))
         if on_step:

@@ -74,6 +74,7 @@ OF_LAYERS = Condition("read_layers", "{read_layers}", "with --read-layers", lamb
 AUGMENTED = Condition("augment", "{augment}", "with --augment", lambda copies: copies > 0)
 WITH_VECTORS = Condition("vectors", "{vectors}", "with --vectors", lambda vectors: vectors is not None)
 TAUGHT = Condition("teacher", "{teacher}", "with --teacher", lambda teacher: teacher is not None)
+EXTENDED = Condition("extend", "{extend}", "with --extend", lambda run: run is not None)
 NEURAL = Condition(
     "encoder", "has no effect with {encoder:'linear'}", "with a neural --encoder", lambda name: name != "linear"
 )

@@ -7,6 +7,7 @@ from kcrf.metrics.classes import CLASSIFICATION_METRICS, REGRESSION_METRICS
 from kcrf.runs.model_config import BY_SIZE
 from kcrf.runs.options import (
     AUGMENTED,
+    EXTENDED,
     FACTOR,
     FRACTION,
     FROM_SCRATCH,
@@ -292,7 +293,7 @@ class AugmentationConfig:
 
 @dataclass(frozen=True)
 class TeacherConfig:
-    """Distillation from the model of another run."""
+    """What is learned from the model of another run: by distillation, or as the start of a model of more types."""
 
     teacher: str | PathLike[str] | None = option(
         None,
@@ -320,3 +321,30 @@ class TeacherConfig:
         only=TAUGHT,
         old_flag="--temperature",
     )
+    extend: str | PathLike[str] | None = option(
+        None,
+        "Add entity types to the model of a finished run of `kcrf train --task ner`. The training data mark the new "
+        "types alone. Elsewhere they are O or a type of this run, and its predictions say which: it does not forget. "
+        "The model keeps its encoder and its vocabulary.",
+        "more types",
+        none="a new model",
+        metavar="RUN_DIR",
+        is_path=True,
+        instead_of="teacher",
+    )
+    marked: str | None = option(
+        None,
+        "The types that the training data mark wherever they occur, names separated by commas. All other types of the "
+        "run are predicted by it where nothing is marked. Needed if the data mark a few entities of its types, too.",
+        "more types",
+        only=EXTENDED,
+        none="those found in the training data",
+        metavar="TYPE,...",
+    )
+
+    @property
+    def soft_targets(self) -> tuple[float, float] | None:
+        """The weight of soft targets in the loss, and their temperature; None without a model to learn from."""
+        if self.extend is not None:
+            return 1.0, 1.0
+        return None if self.teacher is None else (self.teacher_weight, self.teacher_temperature or 1.0)

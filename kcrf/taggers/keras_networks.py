@@ -83,6 +83,10 @@ class KerasTaggingNetwork:
         tags, values, best = map(ops.convert_to_numpy, (tags, values, best))
         return tags, np.minimum(best[:, None] + (values - values[:, :1]) / self.temperature, 0.0)
 
+    def as_teacher(self, constraints: TagScheme | None, temperature: float) -> "KerasTaggingNetwork":
+        """The network whose scores `expected_counts` takes: itself."""
+        return self
+
     def expected_counts(
         self, scores: np.ndarray, constraints: TagScheme | None, temperature: float
     ) -> tuple[np.ndarray, ...]:

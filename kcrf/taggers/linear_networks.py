@@ -17,6 +17,7 @@ from kcrf.taggers.golden_section import FEWEST_TAGS, most_likely_temperature
 from kcrf.taggers.network import Arrays, TaggingNetwork
 from kcrf.taggers.posterior_networks import PosteriorNetwork, Scores
 from kcrf.taggers.setup import Setup, load_setup
+from kcrf.tags import TagScheme
 
 __all__ = ["LinearTaggingNetwork", "export_linear", "read_network"]
 
@@ -62,6 +63,22 @@ class LinearTaggingNetwork(PosteriorNetwork):
         for array, values in zip(scores, self.model.posterior(emissions, starts, lengths, self.temperature)):
             array[mask] = values
         return paths, scores
+
+    def as_teacher(self, constraints: TagScheme | None, temperature: float) -> "LinearTaggingNetwork":
+        """The same network with other constraints and another temperature, whose posteriors `expected_counts` takes."""
+        model = LinearModel(self.scheme, self.model.scores, self.model.transitions, constraints is not None)
+        return LinearTaggingNetwork(model, temperature)
+
+    def expected_counts(
+        self, scores: Scores, constraints: TagScheme | None, temperature: float
+    ) -> tuple[np.ndarray, ...]:
+        """The expected count of each tag `(rows, time, tags)` and of each transition `(rows, tags, tags)`."""
+        after = np.exp(scores.onward - scores.onward.max(axis=-1, keepdims=True))  # (rows, time, tags)
+        moves = np.exp(self._transitions - self._transitions.max(axis=1, keepdims=True))  # (tags, tags)
+        totals = np.einsum("ij,btj->bti", moves, after[:, 1:])  # of what may follow each tag, (rows, time - 1, tags)
+        before = scores.marginals[:, :-1] * scores.marginals[:, 1:].any(axis=-1, keepdims=True)
+        before = np.divide(before, totals, out=np.zeros_like(totals), where=before > 0)
+        return scores.marginals, moves * np.einsum("bti,btj->bij", before, after[:, 1:])
 
     def emissions(self, inputs: Arrays) -> np.ndarray:
         """The emission scores of a batch, `(batch, time, tags)`."""

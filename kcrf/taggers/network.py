@@ -54,7 +54,7 @@ class TaggingNetwork(Protocol):
 
 
 class TrainedNetwork(TaggingNetwork, Protocol):
-    """The network of a tagger in a run folder, in Keras or linear, which can be calibrated.
+    """The network of a tagger in a run folder, in Keras or linear, which can be calibrated and teach.
 
     Attributes:
         model: The Keras model, without an optimizer, or the `kcrf.linear.LinearModel`.
@@ -75,18 +75,21 @@ class TrainedNetwork(TaggingNetwork, Protocol):
     def emissions(self, inputs: Arrays) -> np.ndarray:
         """The emission scores of a batch, `(batch, time, tags)`."""
 
+    def as_teacher(self, constraints: TagScheme | None, temperature: float) -> "TrainedNetwork":
+        """The network whose scores `expected_counts` takes, with the same constraints and temperature."""
+
+    def expected_counts(self, scores: Any, constraints: TagScheme | None, temperature: float) -> tuple[np.ndarray, ...]:
+        """As `ConditionalRandomField.expected_counts`, arrays."""
+
 
 class KerasNetwork(TrainedNetwork, Protocol):
-    """The network of a tagger in Keras, which can also be trained and teach.
+    """The network of a tagger in Keras, which can also be trained.
 
     Attributes:
         crf: The `ConditionalRandomField` of the model, or None.
     """
 
     crf: Any
-
-    def expected_counts(self, scores: Any, constraints: TagScheme | None, temperature: float) -> tuple[np.ndarray, ...]:
-        """As `ConditionalRandomField.expected_counts`, arrays."""
 
 
 class ClassificationNetwork(Protocol):

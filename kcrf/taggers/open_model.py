@@ -15,7 +15,7 @@ from kcrf.taggers.setup import Setup, load_setup
 from kcrf.taggers.trained_tagger import KerasTagger, TrainedTagger
 from kcrf.tasks import TASKS
 
-__all__ = ["check_standard", "is_linear", "load_keras_tagger", "load_tagger", "open_model", "open_run"]
+__all__ = ["check_standard", "is_linear", "load_tagger", "load_trained_tagger", "open_model", "open_run"]
 
 TAGGING = tuple(task.name for task in TASKS.values() if task.output == "tags")
 
@@ -105,11 +105,9 @@ def _tagger_class(run: RunFolder | ExportedFile | LinearFile) -> type[Tagger]:
     return TrainedTagger if is_linear(run) else KerasTagger
 
 
-def load_keras_tagger(path: str | PathLike[str], tasks: Collection[str] = TAGGING) -> KerasTagger:
-    """Loads the tagger of a run folder, as `load_tagger`. Raises ValueError if its network is not a Keras model."""
-    run = open_run(path)
-    if not isinstance(run, RunFolder) or is_linear(run):
-        received = "a linear model" if is_linear(run) else "an exported file"
-        raise ValueError(f"{path}: needs a run folder with a neural network. Received: {received}")
-    network, setup = open_model(path, tasks)
-    return KerasTagger(network, setup.reader, setup.config.model.min_confidence)
+def load_trained_tagger(path: str | PathLike[str], tasks: Collection[str] = TAGGING) -> TrainedTagger:
+    """Loads the tagger of a run folder, as `load_tagger`. Raises ValueError for an exported file."""
+    if not isinstance(open_run(path), RunFolder):
+        raise ValueError(f"{path}: needs a run folder. Received: an exported file")
+    tagger: Any = load_tagger(path, tasks)
+    return tagger

@@ -34,10 +34,14 @@ class SpanConstraints(NamedTuple):
         spans: Words `(start, end)`, or words or entities `(start, end, label)`, that the text contains, from left to
             right. The class of a word without a label is open.
         unbroken: Stretches `(start, end)` without a word boundary inside.
+        outside: Stretches `(start, end)` in which there is no entity, from left to right. Defaults to none.
+        types: The types that other entities may have. Defaults to None: all.
     """
 
     spans: list
     unbroken: list
+    outside: list = []
+    types: tuple | None = None
 
 
 def latin_runs(text):
@@ -171,7 +175,9 @@ def allowed_tags(scheme, constraint, first, count):
     >>> [[scheme.labels[tag] for tag in np.flatnonzero(tags)] for tags in allowed]
     [['b-n', 'b-v'], ['e-n', 'e-v'], ['s-v']]
     """
-    allowed = np.ones((count, len(scheme)), bool)
+    allowed = np.tile(_of_types(scheme, constraint.types), (count, 1))
+    for start, end in _inside(constraint.outside, first, count):
+        allowed[start:end] = _of_types(scheme, ())
     spans = _inside(constraint.spans, first, count)
     borders = {border for start, end, *_ in spans for border in (start, end)}
     for start, end, *_ in _inside(constraint.unbroken, first, count):
@@ -185,6 +191,11 @@ def allowed_tags(scheme, constraint, first, count):
         allowed[start - 1 : start] &= scheme.allowed_ends
         allowed[end : end + 1] &= scheme.allowed_starts
     return allowed
+
+
+def _of_types(scheme, types):
+    """The tags that are outside of entities or of these types, `(tags,)` bool; all tags for None."""
+    return np.array([types is None or label == "O" or label[2:] in types for label in scheme.labels])
 
 
 def write_tags(scheme, constraint, tags):

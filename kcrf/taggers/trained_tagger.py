@@ -19,7 +19,7 @@ Trained = TypeVar("Trained", bound=TrainedNetwork, covariant=True)
 
 
 class TrainedTagger(Tagger[Trained]):
-    """A `Tagger` with the network of a run folder, in Keras or linear, whose emissions can be read.
+    """A `Tagger` with the network of a run folder, in Keras or linear, which can teach.
 
     Args:
         network: A `kcrf.taggers.network.TrainedNetwork`.
@@ -46,9 +46,41 @@ class TrainedTagger(Tagger[Trained]):
                 rows[number] = scores[window.positions]
         return np.concatenate([rows[number] for number in sorted(rows)])
 
+    def expected_counts(
+        self,
+        sentences: Sequence[Sentence],
+        constraints: TagScheme | None = None,
+        temperature: float = 1.0,
+        batch_size: int = 64,
+        on_batch: OnBatch = ignore,
+        known: Sequence[Any] | None = None,
+    ) -> list[list[tuple[np.ndarray, np.ndarray]]]:
+        """The expected counts of tags and transitions in each window of the sentences.
+
+        Args:
+            sentences: List of `kcrf.corpora.Sentence`, whose tokens are used.
+            constraints, temperature: As for `ConditionalRandomField.expected_counts`.
+            batch_size, on_batch: As for `spans`.
+            known: For each sentence the `SpanConstraints`, in units, that the counts are conditioned on. Defaults to
+                None: no constraints.
+
+        Returns:
+            For each sentence a list with `(tags (units, tags), steps (tags, tags))` of each of its windows.
+        """
+        texts, tokens = texts_and_tokens(sentences)
+        readings = self.reader.read(texts, tokens)
+        counts_of_texts: list[dict] = [{} for _ in texts]
+        known = self._in_units(texts, readings) if known is None else known
+        teacher = TrainedTagger(self.network.as_teacher(constraints, temperature), self.reader)
+        for windows, scores, _ in teacher._decode(texts, readings, batch_size, on_batch, known):
+            counts = teacher.network.expected_counts(scores, constraints, temperature)
+            for (number, window), tags, steps in zip(windows, *counts, strict=True):
+                counts_of_texts[number][window.first, window.keep] = tags[window.positions], steps
+        return [[of_text[window] for window in sorted(of_text)] for of_text in counts_of_texts]
+
 
 class KerasTagger(TrainedTagger[KerasNetwork]):
-    """A `Tagger` with a Keras model, which can also teach.
+    """A `Tagger` with a Keras model and its CRF.
 
     Args:
         network: A `kcrf.taggers.network.KerasNetwork`.
@@ -63,30 +95,3 @@ class KerasTagger(TrainedTagger[KerasNetwork]):
     def crf(self) -> Any:
         """Its `ConditionalRandomField`, or None."""
         return self.network.crf
-
-    def expected_counts(
-        self,
-        sentences: Sequence[Sentence],
-        constraints: TagScheme | None = None,
-        temperature: float = 1.0,
-        batch_size: int = 64,
-        on_batch: OnBatch = ignore,
-    ) -> list[list[tuple[np.ndarray, np.ndarray]]]:
-        """The expected counts of tags and transitions in each window of the sentences.
-
-        Args:
-            sentences: List of `kcrf.corpora.Sentence`, whose tokens are used.
-            constraints, temperature: As for `ConditionalRandomField.expected_counts`.
-            batch_size, on_batch: As for `spans`.
-
-        Returns:
-            For each sentence a list with `(tags (units, tags), steps (tags, tags))` of each of its windows.
-        """
-        texts, tokens = texts_and_tokens(sentences)
-        readings = self.reader.read(texts, tokens)
-        counts_of_texts: list[dict] = [{} for _ in texts]
-        for windows, scores, _ in self._decode(texts, readings, batch_size, on_batch, self._in_units(texts, readings)):
-            counts = self.network.expected_counts(scores, constraints, temperature)
-            for (number, window), tags, steps in zip(windows, *counts, strict=True):
-                counts_of_texts[number][window.first, window.keep] = tags[window.positions], steps
-        return [[of_text[window] for window in sorted(of_text)] for of_text in counts_of_texts]

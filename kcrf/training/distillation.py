@@ -11,7 +11,8 @@ from kcrf.progress_bars import bar, print_note
 from kcrf.runs import RunFolder, SettingError, TeacherConfig
 from kcrf.runs.names import SCORES, TEACHER
 from kcrf.taggers.classifier import load_classifier
-from kcrf.taggers.open_model import load_keras_tagger
+from kcrf.taggers.open_model import load_trained_tagger
+from kcrf.training.growth import known_to_old, marked_by, spans_in_units, with_new_types
 
 __all__ = ["check_teacher", "distillation_windows", "unlabeled_items"]
 
@@ -84,9 +85,9 @@ def distillation_windows(plan, folder):
     Raises:
         ValueError: The teacher splits a text into other tokens than the student.
     """
-    if plan.config.teacher.teacher is None:
+    if plan.config.teacher.soft_targets is None:
         return plan.windows
-    teacher = _TEACHERS[plan.config.task.output](plan)
+    teacher = (_OldModel if plan.config.teacher.extend is not None else _TEACHERS[plan.config.task.output])(plan)
     if not folder.file(TEACHER).is_file():
         folder.save_arrays(TEACHER, teacher.predictions())
     return teacher.targets(folder.read_arrays(TEACHER))
@@ -101,7 +102,10 @@ def _shown(total):
 
 
 def _print_note(config, texts):
-    print_note(f"{len(texts):,} texts are labeled by the teacher, {config.teacher.teacher}")
+    if config.teacher.extend is not None:
+        print_note(f"{len(texts):,} texts: the types that are not marked are predicted by {config.teacher.extend}")
+    else:
+        print_note(f"{len(texts):,} texts are labeled by the teacher, {config.teacher.teacher}")
 
 
 class _TagTeacher:
@@ -115,20 +119,45 @@ class _TagTeacher:
     def predictions(self):
         """The expected counts for `split_counts`. Checks the tokens first, because the predictions take long."""
         config, texts = self._config, self._texts
-        teacher = load_keras_tagger(config.teacher.teacher)
+        teacher = load_trained_tagger(config.teacher.extend or config.teacher.teacher)
         readings = teacher.reader.read(texts, [sentence.tokens for sentence in self._sentences])
         lengths = [[len(window.positions) for window in reading.windows] for reading in readings]
         check_units(texts, lengths, self._windows)
         _print_note(config, texts)
-        constraints = config.data.tag_scheme() if config.model.constraints else None
         with _shown(sum(map(len, texts))) as on_batch:
-            temperature = config.teacher.teacher_temperature
-            counts = teacher.expected_counts(self._sentences, constraints, temperature, on_batch=on_batch)
-        return join_counts(counts)
+            return join_counts(self._counts(teacher, readings, on_batch))
+
+    def _counts(self, teacher, readings, on_batch):
+        """The expected counts of the teacher for each sentence, under the constraints of the student."""
+        constraints = teacher.scheme if self._config.model.constraints else None
+        _, temperature = self._config.teacher.soft_targets
+        return teacher.expected_counts(self._sentences, constraints, temperature, on_batch=on_batch)
 
     def targets(self, arrays):
         """The windows with the expected counts in their targets."""
         return expected_targets(self._texts, split_counts(arrays), self._windows)
+
+
+class _OldModel(_TagTeacher):
+    """The model that a run extends: its predictions, given the entities that are marked, with new types among them."""
+
+    def __init__(self, plan):
+        super().__init__(plan)
+        self._marked = marked_by(plan.config, plan.data.whole["train"])
+
+    def _counts(self, teacher, readings, on_batch):
+        config, new, marked = self._config, self._config.data.tag_scheme(), self._marked
+        spans = [spans_in_units(new, r.units, s.spans) for r, s in zip(readings, self._sentences, strict=True)]
+        known = [known_to_old(of_sentence, teacher.scheme, marked) for of_sentence in spans]
+        constraints = teacher.scheme if config.model.constraints else None
+        counts = teacher.expected_counts(self._sentences, constraints, on_batch=on_batch, known=known)
+        return [
+            [
+                with_new_types(*of_window, of_sentence, window.first, teacher.scheme, new)
+                for window, of_window in zip(reading.windows, rows, strict=True)
+            ]
+            for reading, of_sentence, rows in zip(readings, spans, counts, strict=True)
+        ]
 
 
 class _LabelTeacher:

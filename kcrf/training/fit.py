@@ -11,6 +11,7 @@ from kcrf.taggers.encoder_of_run import open_bert
 from kcrf.taggers.networks import HEAD, crf_of
 from kcrf.training.callbacks import EpochBatches, Epochs, Interruption
 from kcrf.training.distillation import distillation_windows
+from kcrf.training.growth import load_weights
 from kcrf.training.history import TrainingHistory
 from kcrf.training.plan import RunPlan
 from kcrf.training.precision import precision
@@ -54,8 +55,11 @@ def _fit(plan, folder, batches, progress, interruption):
     """Returns the trained tagger and advice on its transitions. The best weights are in the folder."""
     config, valid = plan.config, plan.data.parts["valid"]
     trainer = trainer_of(config.task, config.data.standards)
-    with open_bert(config.model.bert) as checkpoint, precision(config.training.precision):
+    extended = config.teacher.extend
+    with open_bert(config.model.bert if extended is None else None) as checkpoint, precision(config.training.precision):
         model = trainer.build(config, plan.reader, checkpoint)
+    if extended is not None and not folder.has_state():
+        load_weights(model, extended)
     compile_model(model, config, trainer.loss(config, model), len(batches) * config.training.epochs)
     tagger = trainer.wrap(config, model, plan.reader)
     history = TrainingHistory(config.training.epochs, config.training.patience, f"valid_{tagger.metric}")

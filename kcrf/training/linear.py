@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kcrf.linear import AdaGradTrainer, LBFGSTrainer, LinearModel, SoftTarget, linear_batches
+from kcrf.linear import AdaGradTrainer, LBFGSTrainer, SoftTarget, linear_batches
 from kcrf.readers import TagsOfStandard
 from kcrf.readers.standards import reader_of_standard
 from kcrf.runs.names import LINEAR
@@ -16,6 +16,7 @@ from kcrf.taggers.linear_networks import LinearTaggingNetwork, arrays_of_models,
 from kcrf.taggers.standards import StandardsTagger
 from kcrf.taggers.trained_tagger import TrainedTagger
 from kcrf.training.distillation import distillation_windows
+from kcrf.training.growth import starting_linear_model
 from kcrf.training.history import TrainingHistory, validation_scores
 from kcrf.training.plan import RunPlan
 from kcrf.training.trainers import trainer_of
@@ -44,7 +45,7 @@ def fit_linear(plan: RunPlan, folder: Any, progress: Any = None) -> tuple[Any, d
 def _batches(config, windows):
     """A list of `(standard, LinearBatch)`; the standard is None where there is one."""
     pairs = {}
-    weight = config.teacher.teacher_weight if config.teacher.teacher is not None else None
+    weight, _ = config.teacher.soft_targets or (None, None)
     for inputs, target in windows:
         standard, target = _target(target, weight)
         pairs.setdefault(standard, []).append((inputs["ngrams"], target))
@@ -86,20 +87,20 @@ def _fit(plan, folder, history, batches, progress):
             progress.report(record)
 
 
-def _solver(settings, model):
-    """What trains a model by the settings of the optimizer."""
+def _solver(settings, model, keep):
+    """What trains a model by the settings of the optimizer; `keep` says whether it was trained before."""
     if settings.solver == "lbfgs":
-        return LBFGSTrainer(model, settings.l1, settings.l2, ITERATIONS)
-    return AdaGradTrainer(model, settings.learning_rate, ADAGRAD_L1 if settings.l1 is None else settings.l1)
+        return LBFGSTrainer(model, settings.l1, settings.l2, ITERATIONS, keep)
+    return AdaGradTrainer(model, settings.learning_rate, ADAGRAD_L1 if settings.l1 is None else settings.l1, keep)
 
 
 def _trainers(plan):
     """The trainer of each segmentation standard, or of None where there is one standard."""
     config, standards = plan.config, plan.config.data.standards
     buckets = reader_of_standard(plan.reader, standards[0] if standards else None).ngrams.buckets
-    scheme, constraints = config.data.tag_scheme(), config.model.constraints
+    keep = config.teacher.extend is not None
     return {
-        standard: _solver(config.optimizer, LinearModel.new(scheme, buckets, constraints))
+        standard: _solver(config.optimizer, starting_linear_model(config, buckets), keep)
         for standard in standards or (None,)
     }
 

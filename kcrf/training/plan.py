@@ -26,6 +26,7 @@ from kcrf.taggers.encoder_of_run import reader_of
 from kcrf.taggers.setup import load_setup
 from kcrf.training.data import RunData
 from kcrf.training.distillation import check_teacher, unlabeled_items
+from kcrf.training.growth import FixedReader, completed, with_all_types
 from kcrf.training.trainers import trainer_of
 
 __all__ = ["RunPlan", "load_plan", "plan_run"]
@@ -68,17 +69,23 @@ def plan_run(user: Settings, data: RunData, sources: dict[str, Any] | None = Non
         ValueError: The parts of the data or the settings contradict each other; or the teacher has another task, other
             labels or other units.
     """
-    task, model = data.task, user.part(ModelConfig)
+    task, model, given = data.task, user.part(ModelConfig), user
+    user = user if user.extend is None else with_all_types(user, data)
     facts = task.facts(user, data.whole)
     data_config = resolve_data(user, facts)
     check_teacher(user, data_config, facts)
     unlabeled = unlabeled_items(user, task, data.texts, facts.pairs)
-    reader = _reader(model, data_config, data, unlabeled)
-    windows = _windows(data_config, model, facts, reader, data, unlabeled)
+    reader = _reader(model, data_config, data, unlabeled) if user.extend is None else _reader_of_run(user.extend)
+    windows = _windows(data_config, user, facts, reader, data, unlabeled)
     steps = _steps(user, task, windows)
     config = resolve(user, replace(facts, windows=len(windows), steps=steps))
     about = {"sources": sources, "sha256": data.fingerprints()}
-    return RunPlan(StoredRun(user, config, about, backend_name()), reader, data, unlabeled, windows)
+    return _complete(RunPlan(StoredRun(given, config, about, backend_name()), reader, data, unlabeled, windows))
+
+
+def _complete(plan):
+    """The plan with all types in its validation set."""
+    return plan if plan.config.teacher.extend is None else replace(plan, data=completed(plan.config, plan.data))
 
 
 def _steps(user, task, windows):
@@ -101,8 +108,8 @@ def load_plan(folder: RunFolder, data: RunData) -> RunPlan:
     config = setup.config
     _check_same_run(folder, setup.run, data.fingerprints())
     unlabeled = unlabeled_items(setup.run.user, data.task, data.texts, config.facts.pairs)
-    windows = _windows(config.data, config.model, config.facts, setup.reader, data, unlabeled)
-    return RunPlan(setup.run, setup.reader, data, unlabeled, windows)
+    windows = _windows(config.data, setup.run.user, config.facts, setup.reader, data, unlabeled)
+    return _complete(RunPlan(setup.run, setup.reader, data, unlabeled, windows))
 
 
 def _check_same_run(folder, run, fingerprints):
@@ -121,9 +128,17 @@ def _check_same_run(folder, run, fingerprints):
         )
 
 
-def _windows(data_config, model, facts, reader, data, unlabeled):
-    labeled = data.task.windows(data_config, facts, reader, data.parts["train"], data.copies, model.constraints)
+def _windows(data_config, user, facts, reader, data, unlabeled):
+    constraints, of_training = (
+        user.part(ModelConfig).constraints,
+        reader if user.extend is None else FixedReader(reader),
+    )
+    labeled = data.task.windows(data_config, facts, of_training, data.parts["train"], data.copies, constraints)
     return [*labeled, *data.task.unlabeled_windows(data_config, reader, unlabeled)]
+
+
+def _reader_of_run(run):
+    return load_setup(RunFolder(run)).reader
 
 
 def _reader(model, data_config, data, unlabeled):

@@ -37,9 +37,8 @@ class TaggingTrainer:
 
     def loss(self, config, model):
         """The loss of the model."""
-        layer, teacher = crf_of(model), config.teacher
-        if teacher.teacher is not None:
-            weights = (teacher.teacher_weight, teacher.teacher_temperature)
+        layer, weights = crf_of(model), config.teacher.soft_targets
+        if weights is not None:
             return SequenceDistillationLoss(layer, *weights) if layer else TagDistillationLoss(*weights)
         return layer.sparse_loss if layer else keras.losses.SparseCategoricalCrossentropy(True, ignore_class=-1)
 
@@ -164,10 +163,9 @@ class ClassificationTrainer:
 
     def loss(self, config, model):
         """The loss of the model."""
-        labels, teacher = config.data.labels, config.teacher
-        if teacher.teacher is not None:
-            kind = LabelDistillationLoss if labels else NumberDistillationLoss
-            return kind(teacher.teacher_weight, teacher.teacher_temperature)
+        labels, weights = config.data.labels, config.teacher.soft_targets
+        if weights is not None:
+            return LabelDistillationLoss(*weights) if labels else NumberDistillationLoss(*weights)
         if labels:
             return keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         return keras.losses.MeanSquaredError()

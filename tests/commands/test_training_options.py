@@ -9,7 +9,7 @@ import pytest
 from kcrf.commands import main
 from kcrf.commands.training_options import add_training_options, in_flags, settings_and_sources
 from kcrf.runs import SettingError, Settings
-from kcrf.runs.options import AUGMENTED, OF_LAYERS, TAUGHT, WITH_VECTORS, option_of, options_of, types_of
+from kcrf.runs.options import AUGMENTED, EXTENDED, OF_LAYERS, TAUGHT, WITH_VECTORS, option_of, options_of, types_of
 
 RUNS = sorted((Path(__file__).parents[1] / "fixtures" / "0.1.0").glob("*/config.json"))
 
@@ -23,6 +23,7 @@ def parse(*arguments):
 # A value for each option that is not its default.
 GIVEN = {bool: lambda default: not default, int: lambda default: 7, float: lambda default: 0.25}
 TEACHER = str(RUNS[0].parent)
+ENTITIES = next(str(path.parent) for path in RUNS if path.parent.name == "entities")
 TEXTS = {
     "task": "ner",
     "units": "words",
@@ -40,6 +41,8 @@ TEXTS = {
     "synonyms": "/folder",
     "synonym_vectors": "/folder",
     "teacher": TEACHER,
+    "extend": ENTITIES,
+    "marked": "ORG",
     "vectors": "/folder",
     "vectors_at": "top",
 }
@@ -61,6 +64,8 @@ def test_every_option_becomes_its_setting(setting):
         needed = ["--augment", "2"]
     if condition is TAUGHT:
         needed = ["--teacher", TEACHER]
+    if condition is EXTENDED:
+        needed = ["--extend", ENTITIES]
     if condition is WITH_VECTORS:
         needed = ["--vectors", "/folder"]
     default = parse(*needed).values()[name]

@@ -139,8 +139,8 @@ def test_a_taught_run_goes_on_to_the_same_weights_without_its_teacher(student, t
 
 def test_answers_that_were_not_yet_written_are_asked_for_anew(student, tmp_path, monkeypatch):
     train_tagger(student, **PARTS, out=tmp_path / "whole")
-    asked, load = [], distillation.load_keras_tagger
-    monkeypatch.setattr(distillation, "load_keras_tagger", lambda path: asked.append(path) or load(path))
+    asked, load = [], distillation.load_trained_tagger
+    monkeypatch.setattr(distillation, "load_trained_tagger", lambda path: asked.append(path) or load(path))
     with pytest.raises(KeyboardInterrupt):
         train_tagger(student, **PARTS, out=tmp_path / "run", progress=Interrupts(1))
     assert len(asked) == 1

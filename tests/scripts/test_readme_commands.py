@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kcrf.commands import main
-from kcrf.corpora import load_mini
+from kcrf.corpora import Sentence, load_mini
 from kcrf.corpora.conll import conll_lines
 
 BACKENDS = ["torch"]
@@ -30,6 +30,7 @@ def write_inputs(folder):
     words, people = load_mini(), load_mini("ner")
     texts = ["".join(sentence) for sentence in words.test[:20]]
     reviews = [f"{text}很好\tgood" for text in texts] + [f"{text}不好\tbad" for text in texts]
+    products = [Sentence(s.text, [(*span[:2], "PRODUCT") for span in s.spans]) for s in people.train[120:160]]
     contents = {
         "words.txt": [" ".join(sentence) for sentence in words.train[:200]],
         "tagged.txt": [" ".join(f"{word}/{'w' if word in '，。' else 'n'}" for word in s) for s in words.train[:200]],
@@ -41,6 +42,7 @@ def write_inputs(folder):
         "unlabeled.txt": ["".join(sentence) for sentence in words.train],
         "train.conll": [line for sentence in people.train[:120] for line in conll_lines(sentence)],
         "test.conll": [line for sentence in people.test[:20] for line in conll_lines(sentence)],
+        "products.conll": [line for sentence in products for line in conll_lines(sentence)],
         "reviews.tsv": reviews,
         "vectors.txt": [f"{character} {' '.join(['0.5'] * 8)}" for character in "今天气好人在大学"],
     }

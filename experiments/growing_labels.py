@@ -1,0 +1,104 @@
+"""F1 of a model that learns a new entity type from sentences in which only that type is marked, by seed.
+
+    python experiments/growing_labels.py --data PATH/people_daily --encoder linear --new 3000
+    python experiments/growing_labels.py --data PATH/people_daily --encoder cnn
+
+The corpus is the People's Daily. In the first 2,000 training sentences persons and locations are marked, in the next N
+organizations alone (`--new N`). The validation sets are 250 sentences each of the validation part, marked in the same
+way. The test set is the whole test part with all labels. F1 is given for the old types together and for the new type.
+
+- `old`: trained on the first 2,000 sentences.
+- `extended`: `kcrf train --extend` of `old` with the next N.
+- `fine-tuned`: the same start, but what is not marked counts as O: `--marked LOC,ORG,PER`.
+- `new type alone`: a new model of the organizations of the next N.
+- `all labels`: a new model of all 2,000 + N sentences with all three types marked.
+
+Every run has the defaults of `kcrf train`. Results are stored in experiments/growing_labels.json.
+"""
+
+import argparse
+import json
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from results import kept, run_folder, trained
+
+HERE = Path(__file__).parent
+OLD, NEW, ALL = ("LOC", "PER"), ("ORG",), ("LOC", "ORG", "PER")
+FIRST, VALID = 2000, 250
+ROWS = ("old", "extended", "fine-tuned", "new type alone", "all labels")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="the folder of the People's Daily")
+    parser.add_argument("--encoder", default="linear")
+    parser.add_argument("--new", type=int, default=2000, metavar="N")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--rows", nargs="+", default=ROWS)
+    parser.add_argument("--out", default="runs/growing_labels")
+    options = parser.parse_args()
+    parts = read_parts(options.data)
+    for seed in options.seeds:
+        for row in options.rows:
+            key = key_of(options, row, seed)
+            measured = kept(HERE / "growing_labels.json", key, partial(measure, options, parts, row, seed))
+            print(key, json.dumps(measured), flush=True)
+
+
+def read_parts(folder):
+    """The sentences of the parts train, dev and test with all labels."""
+    from kcrf.corpora import read_conll
+
+    return [read_conll(folder / f"example.{part}") for part in ("train", "dev", "test")]
+
+
+def key_of(options, row, seed):
+    return f"{options.encoder}, {FIRST} + {options.new} sentences, {row}, seed {seed}"
+
+
+def data_of(row, parts, new):
+    """The training set and the validation set of a row."""
+    train, valid, _ = parts
+    if row == "all labels":
+        return train[: FIRST + new], valid[: 2 * VALID]
+    if row == "old":
+        return [[with_types(sentence, OLD) for sentence in part] for part in (train[:FIRST], valid[:VALID])]
+    later = train[FIRST : FIRST + new], valid[VALID : 2 * VALID]
+    return [[with_types(sentence, NEW) for sentence in part] for part in later]
+
+
+def with_types(sentence, types):
+    """The sentence with the entities of some types alone."""
+    return replace(sentence, spans=[span for span in sentence.spans if span[2] in types])
+
+
+def measure(options, parts, row, seed):
+    """F1 of the old types and of the new one on the test set, and the time of training."""
+    from kcrf.runs import Settings
+
+    def folder(row):
+        return run_folder(options.out, key_of(options, row, seed))
+
+    settings = {"seed": seed}
+    if row in ("extended", "fine-tuned"):
+        settings["extend"] = str(folder("old"))
+        settings["marked"] = ",".join(ALL) if row == "fine-tuned" else None
+    else:
+        settings |= {"task": "ner", "encoder": options.encoder}
+    tagger, _, taken = trained(Settings(**settings), data_of(row, parts, options.new), folder(row))
+    return {"old types": f_of(tagger, parts[-1], OLD), "new type": f_of(tagger, parts[-1], NEW), **taken}
+
+
+def f_of(tagger, sentences, types):
+    """F1 of the entities of some types; the predictions of other types are not looked at."""
+    from kcrf.metrics import entity_scores
+
+    predicted = tagger.spans_of(sentences)
+    pairs = [[[span for span in row if span[2] in types] for row in (s.spans, p)] for s, p in zip(sentences, predicted)]
+    return round(entity_scores(*zip(*pairs, strict=True))["f"] or 0.0, 5)
+
+
+if __name__ == "__main__":
+    main()
