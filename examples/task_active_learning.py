@@ -19,7 +19,7 @@ from kcrf.training import Settings, train_tagger
 
 ROUNDS, COUNT = 3, 20
 corpus = load_mini("ner")
-settings = Settings(task="ner", encoder="linear", epochs=10)
+settings = Settings(task="ner", encoder="linear")
 
 
 def choose(run, labeled, pool, is_active):
