@@ -74,15 +74,15 @@ def read_export(
     texts, skipped, several = [], 0, 0
     for number, item in objects:
         try:
-            found = _READERS[tool](number, item)
+            text = _READERS[tool](number, item)
             several += tool == "Label Studio" and len(_annotations(item)) > 1
         except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
             raise ValueError(
                 f"{path}:{number}: needs an object as {tool} exports it. Received: {str(item)[:80]!r} "
                 f"({type(error).__name__} {error})"
             ) from None
-        texts += [found] if found else []
-        skipped += found is None
+        texts += [text] if text else []
+        skipped += text is None
     if not texts:
         raise ValueError(f"{path}: needs texts that are labeled. Received: {skipped:,} texts of {tool} without labels")
     _note(path, f"skipped {skipped:,} texts that are not labeled, or that the annotator rejected", skipped)
@@ -154,7 +154,7 @@ def _doccano_span(label):
 
 def _from_javascript(path, texts):
     """The texts with spans in characters. doccano counts UTF-16 code units: a character beyond U+FFFF is two."""
-    moved = [[(from_utf16(t.text, a), from_utf16(t.text, b), *rest) for a, b, *rest in t.spans] for t in texts]
+    moved = [[(from_utf16(t.text, a), from_utf16(t.text, b), *label) for a, b, *label in t.spans] for t in texts]
     changed = sum(spans != t.spans for spans, t in zip(moved, texts, strict=True))
     if not changed:
         return texts

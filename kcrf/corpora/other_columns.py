@@ -36,9 +36,9 @@ def other_column(rows, column):
     values = {i: {columns[i] for columns in rows} for i in range(width)}
     other = next((i for i in values if i != column and values[i] != {"O"} and _are_of_entities(values[i])), None)
     if other is None:
-        found = values.get(column, set())
+        tags = values.get(column, set())
         is_classes = (
-            all(map(_CLASS.fullmatch, found)) and not any(map(ENTITY_TAG.fullmatch, found)) and not found <= _BMESO
+            all(map(_CLASS.fullmatch, tags)) and not any(map(ENTITY_TAG.fullmatch, tags)) and not tags <= _BMESO
         )
         return "; --task pos and `kcrf.corpora.read_tagged` read classes of tokens" if is_classes else ""
     return (
@@ -90,14 +90,14 @@ def check_classes(path, tokens, tags, first_is_tag):
     """
     words, classes = len(set(tokens)), len(set(tags))
     if classes > max(words, _MOST_EXCHANGED) and first_is_tag:
-        found = "the tags are in the first column, where the tokens must be"
+        advice = "the tags are in the first column, where the tokens must be"
     elif classes > max(words / 2, _MOST_CLASSES):
-        found = "`column` chooses the column of the tags"
+        advice = "`column` chooses the column of the tags"
     else:
         return
     raise ValueError(
         f"{path}: needs tags of few classes, such as parts of speech. Received: {classes:,} different tags for "
-        f"{words:,} different tokens; {found}"
+        f"{words:,} different tokens; {advice}"
     )
 
 

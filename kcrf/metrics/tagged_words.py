@@ -37,7 +37,7 @@ def tagged_word_scores(gold: Pairs, predicted: Pairs, training_words: Iterable[s
     """
     check_same_lines(gold, predicted)
     rows = [_scored(line, *pair) for line, pair in enumerate(zip(gold, predicted, strict=True), 1)]
-    joint = entity_scores([known for known, _ in rows], [guesses for _, guesses in rows])
+    joint = entity_scores([gold_spans for gold_spans, _ in rows], [predicted_spans for _, predicted_spans in rows])
     words = entity_scores(*([[(start, end, "") for start, end, _ in row[side]] for row in rows] for side in (0, 1)))
     scores = {"true_words": words["true_entities"], "test_words": words["found_entities"]}
     scores |= {name: words[name] for name in ("recall", "precision", "f")}
@@ -52,23 +52,27 @@ def _scored(line, gold, predicted):
     words, guesses = ([word for word, _ in pairs] for pairs in (gold, predicted))
     check_same_text(line, "".join(words), "".join(guesses))
     extents = list(spans_of_words(words))
-    known = [(*extent, label) for extent, (_, label) in zip(extents, gold, strict=True) if label not in (None, "?")]
+    gold_spans = [
+        (*extent, label) for extent, (_, label) in zip(extents, gold, strict=True) if label not in (None, "?")
+    ]
     is_unknown = [False] * len("".join(words))
     for (start, end), (_, label) in zip(extents, gold, strict=True):
         is_unknown[start:end] = [label in (None, "?")] * (end - start)
-    found = zip(spans_of_words(guesses), predicted, strict=True)
-    return known, [(start, end, label) for (start, end), (_, label) in found if not any(is_unknown[start:end])]
+    predicted_words = zip(spans_of_words(guesses), predicted, strict=True)
+    return gold_spans, [
+        (start, end, label) for (start, end), (_, label) in predicted_words if not any(is_unknown[start:end])
+    ]
 
 
 def _by_vocabulary(gold, rows, vocabulary):
     """The rate of words that the vocabulary lacks, and the recall of these words and of the others."""
     totals, right = {True: 0, False: 0}, {True: 0, False: 0}
-    for pairs, (known, guesses) in zip(gold, rows, strict=True):
-        text, found = "".join(word for word, _ in pairs), {(start, end) for start, end, _ in guesses}
-        for start, end, _ in known:
+    for pairs, (gold_spans, predicted_spans) in zip(gold, rows, strict=True):
+        text, predicted_words = "".join(word for word, _ in pairs), {(start, end) for start, end, _ in predicted_spans}
+        for start, end, _ in gold_spans:
             is_new = text[start:end] not in vocabulary
             totals[is_new] += 1
-            right[is_new] += (start, end) in found
+            right[is_new] += (start, end) in predicted_words
     return {
         "oov_rate": share(totals[True], totals[True] + totals[False]),
         "oov_recall": share(right[True], totals[True]),

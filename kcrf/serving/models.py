@@ -106,8 +106,11 @@ class _TokenTagger:
     def compute(self, texts, top_k):
         """The answer for each text, a dict."""
         sentences = list(map(sentence_of_tokens, texts))
-        found = self._model.tag_batch_with_confidence(sentences)
-        return [{"tokens": list(map(_token, [s.text] * len(row), s.tokens, row))} for s, row in zip(sentences, found)]
+        tags_of_texts = self._model.tag_batch_with_confidence(sentences)
+        return [
+            {"tokens": list(map(_token, [s.text] * len(row), s.tokens, row))}
+            for s, row in zip(sentences, tags_of_texts)
+        ]
 
 
 def _token(text, extent, tag):

@@ -93,16 +93,18 @@ class Suggester(Generic[Result]):
         if not isinstance(count, int | np.integer) or count < 1:
             raise ValueError(f"`count` must be a positive integer. Received: {count!r}")
         is_sequence = isinstance(texts, Sequence) and not isinstance(texts, str)
-        given: Any = texts if is_sequence else as_list(texts, "suggest")
-        parts = (self.uncertainties(part, strategy, batch_size, on_batch) for part in _parts(given))
+        sequence: Any = texts if is_sequence else as_list(texts, "suggest")
+        parts = (self.uncertainties(part, strategy, batch_size, on_batch) for part in _parts(sequence))
         scores = np.concatenate([np.zeros(0), *parts])
         seen = NearDuplicates(labeled)
-        chosen = list(distinct(most_uncertain(scores), lambda index: self._plain_text(given[index]), count, seen))
+        chosen = list(distinct(most_uncertain(scores), lambda index: self._plain_text(sequence[index]), count, seen))
         suggestions = []
         for part in _parts(chosen):
-            items = [given[index] for index in part]
+            items = [sequence[index] for index in part]
             rows = zip(part, items, self._predictions(items, batch_size), strict=True)
-            suggestions += [Suggestion(index, item, float(scores[index]), found) for index, item, found in rows]
+            suggestions += [
+                Suggestion(index, item, float(scores[index]), prediction) for index, item, prediction in rows
+            ]
         return suggestions
 
     def _predictions(self, texts: list[Any], batch_size: int) -> list[Result]:
