@@ -47,7 +47,7 @@ def minimize(function, x, l1=0.0, iterations=100, tolerance=1e-4, on_iteration=N
         step, change = there - x, gradient_there - gradient
         curvature = float(step @ change)
         if curvature > 0:
-            pairs.append((step, change, curvature))
+            pairs.append((step.astype("float32"), change.astype("float32"), curvature))  # most of the memory
         x, gradient = there, gradient_there
         objectives.append(objective)
         if on_iteration:
