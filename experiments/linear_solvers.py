@@ -4,7 +4,8 @@
 
 FOLDER is that of benchmarks/linear.py. Models are trained on the first sentences of the training set, with as many of
 the validation set for the epoch and the temperature, and scored on the next 1,500 of the validation set ("dev"), by
-which the defaults were chosen, and on the test set. Results are kept in experiments/linear_solvers.json.
+which the defaults were chosen, and on the test set. Results are kept in experiments/linear_solvers.json. The rows of
+AdaGrad were measured before its rates for entities were raised.
 """
 
 import argparse

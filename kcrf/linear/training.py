@@ -26,8 +26,6 @@ __all__ = [
     "loss_and_gradient",
 ]
 
-_DAMPING = 0.1  # of the rates of scores, 1 for those of transitions
-
 
 class SoftTarget(NamedTuple):
     """The target of a window with the predictions of a teacher.
@@ -163,13 +161,14 @@ class AdaGradTrainer:
         l1: The penalty of each score for each batch that it occurs in. Defaults to 0.01.
         keep: Whether the penalty is for the distance from the present scores of the model, those of a model that was
             trained before, instead of the distance from 0. Defaults to False.
+        damping: What is added to the size of all gradients of a score, which divides its rate. Defaults to 0.1.
 
     Attributes:
         state: A dict of arrays, what `load_state` needs to go on.
     """
 
-    def __init__(self, model, learning_rate=0.1, l1=0.01, keep=False):
-        self.model, self.learning_rate, self.l1 = model, learning_rate, l1
+    def __init__(self, model, learning_rate=0.1, l1=0.01, keep=False, damping=0.1):
+        self.model, self.learning_rate, self.l1, self.damping = model, learning_rate, l1, damping
         self._origin = model.scores.copy() if keep else None
         self._squares = np.zeros_like(model.scores)
         self._squared_steps = np.zeros_like(model.transitions)
@@ -188,7 +187,7 @@ class AdaGradTrainer:
         """Moves the scores against the gradient of a batch; returns its loss, the sum over its windows."""
         loss, of_scores, of_steps = loss_and_gradient(self.model, batch)
         squares = self._squares[batch.buckets] + of_scores**2
-        rates = self.learning_rate / (_DAMPING + np.sqrt(squares))
+        rates = self.learning_rate / (self.damping + np.sqrt(squares))
         scores = self.model.scores[batch.buckets] - rates * of_scores
         self._squares[batch.buckets] = squares
         origin = 0 if self._origin is None else self._origin[batch.buckets]

@@ -21,10 +21,12 @@ PATIENCE = 5  # epochs without a better one
 PATIENCE_STEPS = 200  # but at least this many updates
 MOST_PATIENCE = 10  # epochs: in runs of 40 epochs on 100 sentences, no epoch was the best after 10 that were not
 LINEAR_EPOCHS, LINEAR_PATIENCE = 20, 4  # in steps
-LBFGS_UP_TO = 5000  # windows
+LBFGS_UP_TO, LBFGS_UP_TO_ELSE = {"ner": 50_000}, 25_000  # windows times tags
 ITERATIONS = 100  # of an epoch of L-BFGS; it ends earlier if it converges
 PENALTIES = {"characters": (0.03, 0.03), "words": (0.3, 0.01)}  # L1 and L2 of L-BFGS
-ADAGRAD_L1 = 0.01
+ADAGRAD = {"ner": (0.3, 0.001)}  # learning rate and L1
+ADAGRAD_ELSE = (0.1, 0.01)
+DAMPING = {"ner": 1.0}  # of AdaGrad; 0.1 else
 NARROW, WIDE = 128, 256
 WIDE_FROM = 2500  # windows
 
@@ -105,7 +107,7 @@ def resolve(user: Settings, facts: DataFacts) -> RunConfig:
         raise ValueError(f"`windows` must be positive. Received: {facts.windows}")
     data, model, optimizer = resolve_data(user, facts), user.part(ModelConfig), user.part(OptimizerConfig)
     if model.encoder == "linear":
-        optimizer = _optimizer_of_linear(user, facts.windows, data.units)
+        optimizer = _optimizer_of_linear(user, facts.windows, data)
         training = _training_of_linear(user.part(TrainingConfig), facts, optimizer.solver)
     else:
         training = _training(user.part(TrainingConfig), facts, data.units)
@@ -140,20 +142,24 @@ def _training(training, facts, units):
     return replace(training, epochs=epochs, patience=patience, batch_size=batch_size)
 
 
-def linear_solver(user: Settings, windows: int) -> str:
-    """How a linear model is trained: "lbfgs" or "adagrad"."""
+def linear_solver(user: Settings, windows: int, tags: int) -> str:
+    """How a linear model with that many tags is trained: "lbfgs" or "adagrad"."""
     if user.solver is not None:
         return user.solver
     in_steps = any(value is not None for value in (user.learning_rate, user.batch_size, user.batch_tokens))
-    return "adagrad" if user.l2 is None and (in_steps or windows > LBFGS_UP_TO) else "lbfgs"
+    is_large = windows * tags > LBFGS_UP_TO.get(user.task, LBFGS_UP_TO_ELSE)
+    return "adagrad" if user.l2 is None and (in_steps or is_large) else "lbfgs"
 
 
-def _optimizer_of_linear(user, windows, units):
+def _optimizer_of_linear(user, windows, data):
     """The settings of the optimizer with the solver and its penalties."""
-    optimizer, solver = user.part(OptimizerConfig), linear_solver(user, windows)
-    l1, l2 = PENALTIES["words" if units == "words" else "characters"] if solver == "lbfgs" else (ADAGRAD_L1, 0.0)
-    l1, l2 = l1 if optimizer.l1 is None else optimizer.l1, l2 if optimizer.l2 is None else optimizer.l2
-    return replace(optimizer, solver=solver, l1=l1, l2=l2)
+    optimizer, solver = user.part(OptimizerConfig), linear_solver(user, windows, len(data.tag_scheme()))
+    rate, l1 = ADAGRAD.get(user.task, ADAGRAD_ELSE)
+    defaults = {"learning_rate": rate, "l1": l1, "l2": 0.0}
+    if solver == "lbfgs":
+        defaults.update(zip(("l1", "l2"), PENALTIES["words" if data.units == "words" else "characters"], strict=True))
+    open_ones = {name: value for name, value in defaults.items() if getattr(user, name) is None}
+    return replace(optimizer, solver=solver, **open_ones)
 
 
 def _training_of_linear(training, facts, solver):

@@ -117,7 +117,8 @@ class OptimizerConfig:
         "in steps, which is faster for large datasets (adagrad).",
         "training",
         choices=("lbfgs", "adagrad"),
-        none="lbfgs up to 5,000 sentences, unless a learning rate or a batch size is given",
+        none="lbfgs if sentences times tags are at most 25,000, 50,000 for ner, and no learning rate or batch size is "
+        "given",
         only=LINEAR,
     )
     l1: float | None = option(
@@ -126,7 +127,7 @@ class OptimizerConfig:
         "training set (lbfgs, as CRFsuite's c1) or of a batch (adagrad). Larger values make smaller files.",
         "training",
         range=NOT_NEGATIVE,
-        none="0.03, 0.3 for words, 0.01 with --solver adagrad",
+        none="0.03, 0.3 for words; with --solver adagrad 0.01, 0.001 for ner",
         only=LINEAR,
     )
     l2: float | None = option(

@@ -11,7 +11,7 @@ from kcrf.linear import AdaGradTrainer, LBFGSTrainer, SoftTarget, linear_batches
 from kcrf.readers import TagsOfStandard
 from kcrf.readers.standards import reader_of_standard
 from kcrf.runs.names import LINEAR
-from kcrf.runs.resolve import ADAGRAD_L1, ITERATIONS
+from kcrf.runs.resolve import DAMPING, ITERATIONS
 from kcrf.taggers.linear_networks import LinearTaggingNetwork, arrays_of_models, read_models
 from kcrf.taggers.standards import StandardsTagger
 from kcrf.taggers.trained_tagger import TrainedTagger
@@ -87,22 +87,20 @@ def _fit(plan, folder, history, batches, progress):
             progress.report(record)
 
 
-def _solver(settings, model, keep):
-    """What trains a model by the settings of the optimizer; `keep` says whether it was trained before."""
+def _solver(config, model):
+    """What trains a model by the settings of the optimizer: from its scores, if it was trained before."""
+    settings, keep = config.optimizer, config.teacher.extend is not None
     if settings.solver == "lbfgs":
         return LBFGSTrainer(model, settings.l1, settings.l2, ITERATIONS, keep)
-    return AdaGradTrainer(model, settings.learning_rate, ADAGRAD_L1 if settings.l1 is None else settings.l1, keep)
+    l1 = 0.01 if settings.l1 is None else settings.l1  # None in runs of before there were solvers
+    return AdaGradTrainer(model, settings.learning_rate, l1, keep, DAMPING.get(config.data.task, 0.1))
 
 
 def _trainers(plan):
     """The trainer of each segmentation standard, or of None where there is one standard."""
     config, standards = plan.config, plan.config.data.standards
     buckets = reader_of_standard(plan.reader, standards[0] if standards else None).ngrams.buckets
-    keep = config.teacher.extend is not None
-    return {
-        standard: _solver(config.optimizer, starting_linear_model(config, buckets), keep)
-        for standard in standards or (None,)
-    }
+    return {standard: _solver(config, starting_linear_model(config, buckets)) for standard in standards or (None,)}
 
 
 def _tagger(plan, models):

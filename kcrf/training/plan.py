@@ -24,6 +24,7 @@ from kcrf.runs.config_file import StoredRun
 from kcrf.runs.resolve import BATCH_SIZES, ITERATIONS, batch_size_for, linear_solver, resolve_data
 from kcrf.taggers.encoder_of_run import reader_of
 from kcrf.taggers.setup import load_setup
+from kcrf.tasks import task_of
 from kcrf.training.data import RunData
 from kcrf.training.distillation import check_teacher, unlabeled_items
 from kcrf.training.growth import FixedReader, completed, with_all_types
@@ -77,7 +78,7 @@ def plan_run(user: Settings, data: RunData, sources: dict[str, Any] | None = Non
     unlabeled = unlabeled_items(user, task, data.texts, facts.pairs)
     reader = _reader(model, data_config, data, unlabeled) if user.extend is None else _reader_of_run(user.extend)
     windows = _windows(data_config, user, facts, reader, data, unlabeled)
-    steps = _steps(user, task, windows)
+    steps = _steps(user, data_config, windows)
     config = resolve(user, replace(facts, windows=len(windows), steps=steps))
     about = {"sources": sources, "sha256": data.fingerprints()}
     return _complete(RunPlan(StoredRun(given, config, about, backend_name()), reader, data, unlabeled, windows))
@@ -88,14 +89,15 @@ def _complete(plan):
     return plan if plan.config.teacher.extend is None else replace(plan, data=completed(plan.config, plan.data))
 
 
-def _steps(user, task, windows):
+def _steps(user, data_config, windows):
     """The number of steps of an epoch."""
     training = user.part(TrainingConfig)
     if user.encoder == "linear":
-        size = training.batch_size or BATCH_SIZES[0]
-        return ITERATIONS if linear_solver(user, len(windows)) == "lbfgs" else math.ceil(len(windows) / size)
+        if linear_solver(user, len(windows), len(data_config.tag_scheme())) == "lbfgs":
+            return ITERATIONS
+        return math.ceil(len(windows) / (training.batch_size or BATCH_SIZES[0]))
     training = replace(training, batch_size=batch_size_for(training, len(windows)))
-    return len(trainer_of(task).batches(training, windows))
+    return len(trainer_of(task_of(user.task)).batches(training, windows))
 
 
 def load_plan(folder: RunFolder, data: RunData) -> RunPlan:

@@ -91,6 +91,46 @@ def test_words_get_more_updates_than_characters(windows, epochs):
     assert run(windows, replace(user, units="characters"), units="words").training == run(windows, user).training
 
 
+@pytest.mark.parametrize(
+    "windows, user, solver",
+    [
+        (6250, {}, "lbfgs"),
+        (6251, {}, "adagrad"),
+        (100, {"learning_rate": 0.1}, "adagrad"),
+        (100, {"batch_size": 8}, "adagrad"),
+        (100, {"solver": "adagrad"}, "adagrad"),
+        (10**6, {"solver": "lbfgs"}, "lbfgs"),
+        (10**6, {"l2": 0.1}, "lbfgs"),
+        (7142, {"task": "ner", "types": ("PER", "ORG", "LOC")}, "lbfgs"),
+        (7143, {"task": "ner", "types": ("PER", "ORG", "LOC")}, "adagrad"),
+    ],
+)
+def test_linear_models_of_small_data_are_trained_until_they_converge(windows, user, solver):
+    config = run(windows, Settings(encoder="linear", **user), steps=100)
+    assert config.optimizer.solver == solver
+    assert config.training.epochs == (1 if solver == "lbfgs" else 20)
+    assert config.training.patience == (None if solver == "lbfgs" else 4)
+
+
+def test_the_penalties_of_a_linear_model_are_those_of_its_solver_and_units():
+    found = {
+        name: run(100, Settings(encoder="linear", **user), units=units).optimizer
+        for name, user, units in [
+            ("characters", {}, None),
+            ("words", {"task": "ner", "types": ("PER",)}, "words"),
+            ("given", {"l1": 0.5}, None),
+            ("steps", {"solver": "adagrad"}, None),
+        ]
+    }
+    penalties = {name: (optimizer.l1, optimizer.l2) for name, optimizer in found.items()}
+    expected = {"characters": (0.03, 0.03), "words": (0.3, 0.01), "given": (0.5, 0.03), "steps": (0.01, 0.0)}
+    assert penalties == expected
+    steps = run(10**6, Settings(task="ner", encoder="linear"), types=("PER",)).optimizer
+    assert (steps.learning_rate, steps.l1, found["steps"].learning_rate) == (0.3, 0.001, 0.1)
+    given = run(10**6, Settings(task="ner", encoder="linear", learning_rate=0.5), types=("PER",)).optimizer
+    assert (given.learning_rate, given.l1) == (0.5, 0.001)
+
+
 def test_types_and_labels_of_the_user_come_before_those_of_the_data():
     facts = {"types": ("A", "B"), "labels": ("x",), "metric": "pearson"}
     assert run(1, Settings(task="ner"), **facts).data.types == ("A", "B")

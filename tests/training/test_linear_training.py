@@ -105,7 +105,7 @@ def test_entities_are_learned_from_the_command_line(tmp_path):
         ({"width": 64}, "has no effect"),
         ({"ngrams": False}, "must be True"),
         ({"head": "softmax"}, "must be 'crf'"),
-        ({"task": "classify"}, "needs task='cws' or task='ner'"),
+        ({"task": "classify"}, "must be neural, or none, for task='classify'"),
         ({"solver": "lbfgs", "learning_rate": 0.1}, "has no effect with solver='lbfgs'"),
         ({"l2": 0.1, "batch_size": 8}, "has no effect with solver='lbfgs'"),
         ({"solver": "adagrad", "l2": 0.1}, "needs solver='lbfgs'"),
