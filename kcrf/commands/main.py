@@ -12,6 +12,7 @@ from kcrf.commands.demo import add_demo
 from kcrf.commands.download import add_download
 from kcrf.commands.export import add_export
 from kcrf.commands.importance import add_importance
+from kcrf.commands.label import add_label
 from kcrf.commands.parsers import CommandParser
 from kcrf.commands.pretrain import add_pretrain
 from kcrf.commands.report import add_report
@@ -72,7 +73,7 @@ def _parser():
     parser.add_argument("--version", action="version", version=f"kcrf {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=CommandParser)
     uses = (add_segment, add_tag, add_classify, add_suggest, add_serve, add_score, add_report, add_export)
-    for add in (add_demo, add_download, add_augment, add_importance, add_pretrain, add_train, *uses):
+    for add in (add_demo, add_download, add_augment, add_label, add_importance, add_pretrain, add_train, *uses):
         add(commands)
     return parser
 

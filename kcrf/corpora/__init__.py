@@ -2,6 +2,7 @@
 
 from kcrf.corpora.classified import Example, read_classified
 from kcrf.corpora.conll import read_conll
+from kcrf.corpora.dictionary import label_with_names, read_names
 from kcrf.corpora.downloads import download
 from kcrf.corpora.json_lines import read_entities, sentence_line
 from kcrf.corpora.lines import read_lines
@@ -18,11 +19,13 @@ __all__ = [
     "Sentence",
     "download",
     "entity_types",
+    "label_with_names",
     "load_mini",
     "read_classified",
     "read_conll",
     "read_entities",
     "read_lines",
+    "read_names",
     "read_segmented",
     "read_tagged",
     "sample",

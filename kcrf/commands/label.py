@@ -1,0 +1,64 @@
+"""kcrf label"""
+
+import sys
+
+from kcrf.commands.parsers import add_command, add_overwrite_option, check_out
+
+__all__ = ["add_label"]
+
+
+def add_label(commands):
+    """Adds `kcrf label`."""
+    summary = "Label the entities of unlabeled text with a dictionary of names, as training data for `kcrf train`."
+    add_command(commands, "label", summary, _add_options, _label)
+
+
+def _add_options(parser):
+    parser.epilog = (
+        "The output has one JSON object per line, which `kcrf train --task ner` reads. At each position the longest\n"
+        "name is marked. Text outside of names has unknown tags, because the dictionary may lack entities: add\n"
+        "sentences whose entities are all marked, or the model finds entities everywhere.\n\n"
+        "example:\n"
+        "  kcrf label --dictionary names.tsv text.txt --out labeled.jsonl\n"
+        "  cat gold.jsonl labeled.jsonl > train.jsonl\n"
+        "  kcrf train --task ner --train train.jsonl --valid dev.jsonl --out runs/people"
+    )
+    parser.add_argument("file", metavar="FILE", help="UTF-8 text, one text per line.")
+    parser.add_argument(
+        "--dictionary", required=True, metavar="FILE", help="One name per line, then a tab and its entity type."
+    )
+    parser.add_argument(
+        "--unmarked",
+        choices=("unknown", "outside"),
+        default="unknown",
+        help="What is known of text outside of names: nothing (unknown), or that there is no entity (outside). Use "
+        "outside if the dictionary has nearly all names. [unknown]",
+    )
+    parser.add_argument("--out", metavar="FILE", help="Where to write. [standard output]")
+    add_overwrite_option(parser)
+
+
+def _label(options):
+    from kcrf.corpora import label_with_names, read_names
+    from kcrf.corpora.json_lines import sentence_line
+    from kcrf.corpora.lines import read_corpus_lines
+    from kcrf.files import write_lines
+    from kcrf.progress_bars import print_note
+
+    if options.out is not None:
+        check_out(options.out, options.file, options.overwrite)
+    names = read_names(options.dictionary)
+    texts = [line.strip() for line in read_corpus_lines(options.file) if line.strip()]
+    if not texts:
+        raise ValueError(f"{options.file}: needs one text per line. Received: a file without any")
+    sentences = label_with_names(texts, names, options.unmarked)
+    lines = list(map(sentence_line, sentences))
+    if options.out is None:
+        sys.stdout.write("".join(f"{line}\n" for line in lines))
+    else:
+        write_lines(options.out, lines)
+    ambiguous = sum(label is None for label in names.values())
+    more = f"; {ambiguous:,} names with several types are left unknown" if ambiguous else ""
+    marked = sum(bool(sentence.spans) for sentence in sentences)
+    count = sum(len(sentence.spans) for sentence in sentences)
+    print_note(f"{count:,} entities in {marked:,} of {len(texts):,} texts are marked{more}")

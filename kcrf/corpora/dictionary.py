@@ -1,0 +1,101 @@
+"""Labels by a dictionary of names (distant supervision): the names that occur in a text become its entities."""
+
+from collections.abc import Iterable, Mapping
+from os import PathLike
+
+from kcrf.corpora.lines import read_lines
+from kcrf.corpora.sentences import Sentence
+from kcrf.corpora.unknown_tags import outside_spans
+
+__all__ = ["label_with_names", "read_names"]
+
+
+def read_names(path: str | PathLike[str]) -> dict[str, str | None]:
+    """Reads a dictionary of names: a name, a tab and its entity type on each line.
+
+    Blank lines are skipped. White space around a name or a type is removed; a name may have spaces inside.
+
+    Args:
+        path: A UTF-8 file.
+
+    Returns:
+        A dict from names to types; None for a name that stands there with several types.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        ValueError: The file is not UTF-8 or has no name, or a line is no name and type. Names the line.
+    """
+    names: dict[str, str | None] = {}
+    for number, line in enumerate(read_lines(path), 1):
+        if not line.strip():
+            continue
+        parts = [part.strip() for part in line.split("\t")]
+        if len(parts) != 2 or not all(parts) or not parts[1].isprintable():
+            raise ValueError(f"{path}:{number}: needs a name, a tab and its entity type. Received: {line!r}")
+        name, label = parts
+        names[name] = label if names.get(name, label) == label else None
+    if not names:
+        raise ValueError(f"{path}: needs one name and its entity type per line. Received: a file without any")
+    return names
+
+
+def label_with_names(
+    texts: Iterable[str], names: Mapping[str, str | None], unmarked: str = "unknown"
+) -> list[Sentence]:
+    """Labels texts with the names that occur in them: from left to right, the longest name at each position.
+
+    Next to a letter or a digit of a script with spaces between words, a name neither begins nor ends: "Lee" is not in
+    "Leeds". Case matters. A name with several types is no entity, and its tags are unknown.
+
+    Args:
+        texts: Strings.
+        names: A mapping from names to entity types, as `read_names` returns it.
+        unmarked: What is known of the text that is in no name: "unknown", it may have entities that the dictionary
+            lacks; or "outside", it has none. Defaults to "unknown".
+
+    Returns:
+        A list of `Sentence`s.
+
+    Raises:
+        ValueError: A name is empty, or `unmarked` is neither.
+
+    >>> label_with_names(["李雷在上海"], {"上海": "LOC"})[0].unknown
+    [(0, 3)]
+    """
+    if unmarked not in ("unknown", "outside"):
+        raise ValueError(f"`unmarked` is 'unknown' or 'outside'. Received: {unmarked!r}")
+    if "" in names:
+        raise ValueError("`names` must not be empty strings. Received: ''")
+    lengths: dict[str, list[int]] = {}  # of the names that begin with a character, the longest first
+    for name in sorted(names, key=len, reverse=True):
+        of_first = lengths.setdefault(name[0], [])
+        of_first += [len(name)] if len(name) not in of_first else []
+    return [_labeled(text, names, lengths, unmarked) for text in texts]
+
+
+def _labeled(text, names, lengths, unmarked):
+    found, start = [], 0
+    while start < len(text):
+        fits = (start + n for n in lengths.get(text[start], ()) if _is_name(text, start, start + n, names))
+        end = next(fits, None)
+        found += [] if end is None else [(start, end, names[text[start:end]])]
+        start = start + 1 if end is None else end
+    spans = [span for span in found if span[2] is not None]
+    ambiguous = [span[:2] for span in found if span[2] is None]
+    whole = [(0, len(text))] if text else []
+    return Sentence(text, spans, [], outside_spans(spans, whole) if unmarked == "unknown" else ambiguous)
+
+
+def _is_name(text, start, end, names):
+    return (
+        end <= len(text) and text[start:end] in names and not _inside_word(text, start) and not _inside_word(text, end)
+    )
+
+
+def _inside_word(text, border):
+    """Whether a border is between two letters or digits of a script that separates words by spaces."""
+    return 0 < border < len(text) and _is_of_word(text[border - 1]) and _is_of_word(text[border])
+
+
+def _is_of_word(character):
+    return character.isalnum() and character < "\u0e00"  # below Thai, which like Chinese has no spaces
