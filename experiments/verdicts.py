@@ -59,7 +59,8 @@ class Comparison:
 
     Attributes:
         first: The name of an arm.
-        second: The name of another arm; of several arms, the one with the highest mean counts.
+        second: The name of another arm; of several arms, the one with the highest mean counts, over the seeds that all
+            of them have.
         claimed: "higher", "lower", "not lower" or "same".
         margin: The smallest difference that matters.
         cells: The cells over which a seed is averaged.
@@ -80,19 +81,23 @@ class Comparison:
     def outcome(self, results: Mapping[str, Measures], seeds: int) -> Outcome | None:
         """The outcome, from the measures of the runs by key, or None if no seed has all of its cells."""
         arms = (self.second,) if isinstance(self.second, str) else self.second
-        outcomes = [self._against(arm, results, seeds) for arm in arms]
-        if any(outcome.n == 0 for outcome in outcomes):
+        complete = [seed for seed in range(seeds) if self._has(results, seed, (self.first, *arms))]
+        if not complete:
             return None
+        outcomes = [self._against(arm, results, complete) for arm in arms]
         return max(outcomes, key=lambda outcome: np.mean(outcome.second))
+
+    def _has(self, results, seed, arms):
+        """Whether all arms are measured with a seed."""
+        return all(_key(cell, arm, seed) in results for cell in self.cells for arm in arms)
 
     def _against(self, arm, results, seeds):
         pairs = []
-        for seed in range(seeds):
+        for seed in seeds:
             keys = [tuple(_key(cell, name, seed) for name in (self.first, arm)) for cell in self.cells]
-            if all(key in results for pair in keys for key in pair):
-                numbers = [self.numbers(results[one], results[other]) for one, other in keys]
-                pairs.append(np.mean(numbers, axis=0).tolist())
-        first, second = zip(*pairs) if pairs else ((), ())
+            numbers = [self.numbers(results[one], results[other]) for one, other in keys]
+            pairs.append(np.mean(numbers, axis=0).tolist())
+        first, second = zip(*pairs)
         return Outcome(first, second, arm)
 
     def verdict(self, outcome: Outcome | None, seeds: int) -> str:
