@@ -46,7 +46,7 @@ def contradicted(claims):
     outcomes = [(claim, *outcome) for claim in claims.values() for outcome in _outcomes(claim)]
     decided = [verdict for *_, verdict in outcomes if verdict in DECIDED[:2]]
     lines = [
-        f"- {claim.name}: {claim.title}. Here: {describe(comparison, outcome)}"
+        f"- {claim.name}: {claim.title}. Claimed: {comparison.claimed}. Here: {describe(comparison, outcome)}"
         for claim, comparison, outcome, verdict in outcomes
         if verdict == DECIDED[1]
     ]
