@@ -207,14 +207,13 @@ def bmes(types: Iterable[str] = ()) -> TagScheme:
     >>> scheme.decode([1, 2, 3, 4])
     [(0, 3, 'NOUN'), (3, 4, 'VERB')]
     """
-    types = tuple(types) if not isinstance(types, str) else types
-    types = _checked_types(types) if types else ()
+    types = tuple(types)
     closed = np.array([True, False, False, True])  # after s and e no word is open
     opens = np.array([True, True, False, False])
     if not types:
         transitions = closed[:, None] == opens[None, :]
         return TagScheme("bmes", (), ("s", "b", "m", "e"), opens, transitions, closed, _word_tags)
-    labels = tuple(f"{prefix}-{label}" for label in types for prefix in "sbme")
+    labels = tuple(f"{prefix}-{label}" for label in _checked_types(types) for prefix in "sbme")
     opens, closed = np.tile(opens, len(types)), np.tile(closed, len(types))
     of_type = np.repeat(np.arange(len(types)), _WORD_TAGS)  # (tags,)
     inside_word = ~closed[:, None] & ~opens & (of_type[:, None] == of_type)  # (from, to)

@@ -10,6 +10,9 @@ import numpy as np
 
 __all__ = ["Counts", "best_paths", "expected_counts"]
 
+_MANY_TAGS = 16
+_NOT_ALLOWED = -5e8  # a transition below it is not allowed
+
 
 def best_paths(emissions, transitions, steps):
     """The tag of each position on the best path of its sequence (Viterbi), `(positions,)`.
@@ -23,12 +26,54 @@ def best_paths(emissions, transitions, steps):
     array([0, 0])
     """
     scores = np.array(emissions)  # of the best beginning that ends in each tag
-    into = np.ascontiguousarray(np.asarray(transitions, scores.dtype)[:, :, None])  # (from, to, 1)
+    transitions = np.asarray(transitions, scores.dtype)
+    best_before = _best_before(transitions)
     for before, here in zip(steps, steps[1:]):
         count = here.stop - here.start
-        beginnings = scores[:, None, before.start : before.start + count]  # (from, 1, sequences)
-        scores[:, here] += np.max(beginnings + into, axis=0)
-    return _follow(scores, into[:, :, 0], steps)
+        scores[:, here] += best_before(scores[:, before.start : before.start + count])
+    return _follow(scores, transitions, steps)
+
+
+def _best_before(transitions):
+    """The function from scores `(from, sequences)` to the best sum of one and a transition, `(to, sequences)`.
+
+    With many tags, transitions that are not allowed are left out. With classes of words, three quarters of them are not
+    allowed: after the end of a word a tag begins a word of any class, and inside a word the class remains.
+    """
+    into = np.ascontiguousarray(transitions[:, :, None])  # (from, to, 1)
+    blocks = _blocks(transitions > _NOT_ALLOWED) if len(transitions) >= _MANY_TAGS else []
+    if 2 * sum(sources.size * targets.shape[1] for sources, targets in blocks) > transitions.size or not blocks:
+        return lambda scores: np.max(scores[:, None] + into, axis=0)
+    parts = [(sources, targets, into[sources[:, :, None], targets[:, None]]) for sources, targets in blocks]
+
+    def best_before(scores):
+        best = np.full(scores.shape, 2 * _NOT_ALLOWED, scores.dtype)
+        for sources, targets, part in parts:  # (blocks, from, to, 1)
+            best[targets] = np.max(scores[sources][:, :, None] + part, axis=1)
+        return best
+
+    return best_before
+
+
+def _blocks(allowed):
+    """The allowed transitions as blocks in which each tag may follow each.
+
+    Args:
+        allowed: `(from, to)` bool.
+
+    Returns:
+        Pairs of arrays `(blocks, from)` and `(blocks, to)`, the tags of blocks of one size.
+
+    >>> [(sources.tolist(), targets.tolist()) for sources, targets in _blocks(np.eye(2) > 0)]
+    [([[0], [1]], [[0], [1]])]
+    """
+    targets_of, sizes = {}, {}
+    for target, column in enumerate(allowed.T):
+        targets_of.setdefault(tuple(np.flatnonzero(column).tolist()), []).append(target)
+    for sources, targets in targets_of.items():
+        if sources:
+            sizes.setdefault((len(sources), len(targets)), []).append((sources, targets))
+    return [tuple(np.array(tags) for tags in zip(*blocks, strict=True)) for blocks in sizes.values()]
 
 
 def _follow(scores, transitions, steps):

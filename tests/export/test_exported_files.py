@@ -132,6 +132,29 @@ def write_bert(folder):
     return folder
 
 
+def test_words_with_classes_are_those_of_the_run_and_of_a_bert(tmp_path):
+    settings = Settings(task="cws-pos", types=("n", "r", "v"), crf_lr_multiplier=1.0, **SMALL)
+    write_run(tmp_path / "words", settings, characters(lexicon=True), temperature=1.3)
+    bert = write_bert(tmp_path / "tiny")
+    settings = Settings(task="cws-pos", types=("n", "v"), bert=str(bert), crf_lr_multiplier=1.0)
+    write_run(tmp_path / "bert", settings, PieceReader.of_bert(bert))
+    for name, texts in (("words", TEXTS), ("bert", ["Kim lives in\u200bLeeds.", "他3 games", "\u200b"])):
+        export_model(tmp_path / name, tmp_path / f"{name}.onnx")
+        run, exported = (WordSegmenter(tmp_path / file) for file in (name, f"{name}.onnx"))
+        found = run.segment_batch(texts, tags=True)
+        assert exported.segment_batch(texts, tags=True) == found
+        assert [[word for word, _ in row] for row in found] == run.segment_batch(texts)
+        assert ["".join(word for word, _ in row) for row in found] == ["".join(text.split()) for text in texts]
+        for tags in (True, False):
+            ours, others = (x.segment_batch_with_confidence(texts, tags=tags) for x in (exported, run))
+            assert [[word[:-1] for word in row] for row in ours] == [[word[:-1] for word in row] for row in others]
+            for row, other in zip(ours, others, strict=True):
+                assert_allclose([p for *_, p in row], [p for *_, p in other], rtol=1e-3, atol=1e-5)
+        best, other = (x.k_best(texts[0], 3, tags=True) for x in (exported, run))
+        assert [words for words, _ in best] == [words for words, _ in other]
+    assert found[-1] == [("\u200b", "?")]
+
+
 def test_words_as_units_and_a_bilstm_and_pieces_of_a_bert(tmp_path):
     bert = write_bert(tmp_path / "tiny")
     texts = ["Kim lives in Leeds.", "the U.S. team won 3 games", "x"]

@@ -2,12 +2,14 @@
 
 import numpy as np
 import oracles
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from kcrf.linear.chain import best_paths, expected_counts
 from kcrf.linear.packing import Packing
+from kcrf.tags import bio, bioes, bmes, classes
 
 BACKENDS = ["torch"]
 
@@ -49,3 +51,18 @@ def test_best_paths_and_counts_are_those_of_all_paths(problem):
 def test_no_sequences_have_no_paths():
     packing = Packing([], [])
     assert len(best_paths(np.zeros((4, 0)), np.zeros((4, 4)), packing.steps)) == 0
+
+
+@pytest.mark.parametrize("scheme", [bmes("abcd"), bio("abcdefgh"), bioes("abcd"), classes(map(str, range(17)))])
+def test_the_best_path_of_many_tags_is_that_of_all_allowed_paths(scheme):
+    random, lengths = np.random.default_rng(0), [3, 1, 2, 3]
+    allowed = scheme.allowed_transitions.copy()
+    allowed[:, 1] &= len(scheme) % 2 == 0  # nothing may come before a tag, of some schemes
+    transitions = np.where(allowed, random.normal(size=allowed.shape), -1e9)
+    emissions = random.normal(size=(sum(lengths), len(scheme))) * 2
+    packing = Packing(np.cumsum([0, *lengths[:-1]]), lengths)
+    tags = np.empty(len(emissions), int)
+    tags[packing.index] = best_paths(np.ascontiguousarray(emissions[packing.index].T), transitions, packing.steps)
+    for row, rows in zip(each(lengths, tags), each(lengths, emissions), strict=True):
+        expected = oracles.sentence(rows, np.ones(len(rows), bool), transitions)["paths"][0][0]
+        assert tuple(row) == tuple(expected)

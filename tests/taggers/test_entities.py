@@ -357,7 +357,7 @@ def test_parts_that_cannot_be_trained_on_are_refused(tmp_path):
 
 @pytest.mark.once
 def test_a_run_of_the_other_task_is_refused_and_a_damaged_one_named(run, tmp_path):
-    with pytest.raises(ValueError, match="needs a run of --task cws. Received: one of --task ner"):
+    with pytest.raises(ValueError, match="needs a run of --task cws or cws-pos. Received: one of --task ner"):
         WordSegmenter(run)
     copy = shutil.copytree(run, tmp_path / "run")
     config = json.loads((copy / "config.json").read_text())
