@@ -44,7 +44,7 @@ def _add_segment_options(parser):
     parser.add_argument(
         "--tags",
         action="store_true",
-        help="Write word/class, as in 天气/NOUN. Needs a run of --task cws-pos. [no]",
+        help="Write word/class, as in 天气/NOUN. Needs a run of --task cws-pos, or no --model. [no]",
     )
     parser.add_argument(
         "--json",
@@ -70,7 +70,7 @@ def _add_segment_options(parser):
         help="Never cut runs of Latin letters and digits, such as Python3. [yes]",
     )
     add_standard_option(parser)
-    add_input_options(parser, default="the small model for Chinese that comes with kcrf")
+    add_input_options(parser, default="the small models for Chinese that come with kcrf")
 
 
 def _segment(options):
@@ -79,7 +79,7 @@ def _segment(options):
     if options.model is None:
         from kcrf.taggers.built_in_model import built_in_segmenter
 
-        options.model = str(built_in_segmenter())
+        options.model = str(built_in_segmenter(options.tags))
     if options.force_words and options.words is None:
         raise ValueError("--force-words needs --words FILE. Received: no --words")
     with checked_input(options) as lines:

@@ -1,4 +1,4 @@
-"""The built-in word segmenter. Needs NumPy only."""
+"""The built-in word segmenters. They need NumPy only."""
 
 from pathlib import Path
 
@@ -7,6 +7,6 @@ __all__ = ["built_in_segmenter"]
 _FOLDER = Path(__file__).parent / "data" / "zh_gsd"
 
 
-def built_in_segmenter():
-    """The path of the built-in segmenter: the file of a linear model."""
-    return _FOLDER / "model.npz"
+def built_in_segmenter(tags=False):
+    """The path of the built-in segmenter, the file of a linear model; with `tags` of the one that has classes."""
+    return _FOLDER / ("tagged.npz" if tags else "model.npz")

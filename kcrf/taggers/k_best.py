@@ -48,7 +48,17 @@ def join_windows(windows, k):
 
 
 def join_parts(parts, analyses_of_parts, k):
-    """The k best `(words, probability)` of a text, from those of its parts, which are independent of each other."""
+    """The k best results of a text from those of its parts, which are independent of each other.
+
+    Args:
+        parts: List of strings.
+        analyses_of_parts: For each part a list of `(spans, probability)`, best first; a span is `(start, end)` or
+            `(start, end, class)`.
+        k: How many.
+
+    Returns:
+        A list of at most k `(words, probability)`, best first. Words are strings, or `(word, class)`.
+    """
     ways = [
         {_words_at(part, spans): log(p) if p else -inf for spans, p in analyses}
         for part, analyses in zip(parts, analyses_of_parts, strict=True)

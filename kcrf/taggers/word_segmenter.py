@@ -34,8 +34,9 @@ class WordSegmenter(KBestTagger[list[str]], Suggester[list[Any]]):
 
     Args:
         run_dir: A folder that `kcrf train --task cws` or `--task cws-pos` wrote, or a file that `kcrf export` wrote.
-            Defaults to None: a small linear model for modern Chinese, which needs only NumPy. It was trained on the
-            3,997 sentences of UD Chinese GSD; kcrf/taggers/data/zh_gsd/README.md lists its scores.
+            Defaults to None: small linear models for modern Chinese, which need only NumPy: one of words, and for
+            `tags=True` another one with universal parts of speech (UPOS). They were trained on the 3,997 sentences of
+            UD Chinese GSD; kcrf/taggers/data/zh_gsd/README.md lists their scores.
         words: A user dictionary: strings, or a mapping from strings to counts. A count says how often the word counts
             as having occurred in the training data; None means 5. A model with a lexicon adds words of 2 to 5
             characters to its lexicon features and warns about other words. Defaults to no words.
@@ -46,7 +47,7 @@ class WordSegmenter(KBestTagger[list[str]], Suggester[list[Any]]):
         standard: The segmentation standard, for a run of several. Defaults to None: the run has one.
 
     Attributes:
-        classes: The classes of words, a tuple; empty for a model without classes.
+        classes: The classes of words, a tuple; empty for a model without classes, and for the built-in model of words.
 
     Raises:
         FileNotFoundError: `run_dir` is not a run folder, or a file is missing.
@@ -72,8 +73,10 @@ class WordSegmenter(KBestTagger[list[str]], Suggester[list[Any]]):
         keep_latin: bool = True,
         standard: str | None = None,
     ) -> None:
-        run_dir = built_in_segmenter() if run_dir is None else run_dir
         counts = word_counts(words)
+        self._built_in_options = (counts, force_words, keep_latin) if run_dir is None else None
+        self._built_in_with_classes: WordSegmenter | None = None
+        run_dir = built_in_segmenter() if run_dir is None else run_dir
         self._tagger = load_tagger(run_dir, ["cws", "cws-pos"], standard)
         self.classes: tuple[str, ...] = self._tagger.scheme.types
         self._forced, self._keep_latin = ForcedWords(counts if force_words else ()), keep_latin
@@ -199,10 +202,10 @@ class WordSegmenter(KBestTagger[list[str]], Suggester[list[Any]]):
         if confidence:
             warn_of_confidence("segment_batch")
             return self.segment_batch_with_confidence(texts, batch_size, on_batch, spans, tags)  # type: ignore[call-overload]
-        texts = self._checked(texts, "segment", tags, batch_size)
-        if self._lines is not None and spans is None:
+        segmenter, texts = self._segmenter_for(tags), _checked(texts, "segment", batch_size)
+        if self._lines is not None and spans is None and not tags:
             return [line.split(" ") if line else [] for line in self._lines.segment(texts, on_batch)]
-        words_of_texts = self._words(texts, batch_size, on_batch, False, spans, tags)
+        words_of_texts = segmenter._words(texts, batch_size, on_batch, False, spans, tags)
         return words_of_texts if tags else [[word for (word,) in words] for words in words_of_texts]
 
     @overload
@@ -242,15 +245,18 @@ class WordSegmenter(KBestTagger[list[str]], Suggester[list[Any]]):
         Returns:
             A list with the result of `segment_with_confidence` for each text.
         """
-        texts = self._checked(texts, "segment", tags, batch_size)
-        return self._words(texts, batch_size, on_batch, True, spans, tags)
+        segmenter, texts = self._segmenter_for(tags), _checked(texts, "segment", batch_size)
+        return segmenter._words(texts, batch_size, on_batch, True, spans, tags)
 
-    def _checked(self, texts, method, tags, batch_size):
-        """The texts, a list, once they and the arguments of a method are checked."""
-        if tags and not self.classes:
+    def _segmenter_for(self, tags):
+        """This segmenter; if it is the built-in one and classes are wanted, the built-in one with classes."""
+        if not tags or self.classes:
+            return self
+        if self._built_in_options is None:
             raise ValueError("`tags` needs a model of `kcrf train --task cws-pos`. Received: a model without classes")
-        check_batch_size(batch_size)
-        return checked_strings(as_list(texts, method))
+        if self._built_in_with_classes is None:
+            self._built_in_with_classes = WordSegmenter(built_in_segmenter(tags=True), *self._built_in_options)
+        return self._built_in_with_classes
 
     def _words(self, texts, batch_size, on_batch, confidence, spans, tags):
         """For each text its words as tuples `(word, class, probability)`, without what is not wanted."""
@@ -277,10 +283,10 @@ class WordSegmenter(KBestTagger[list[str]], Suggester[list[Any]]):
             texts, batch_size, on_batch: As for `segment_batch`.
             tags: As for `segment`. Each word is then followed by a slash and its class, as in 天气/NOUN.
         """
-        texts = self._checked(texts, "segment", tags, batch_size)
-        if self._lines is not None:
+        segmenter, texts = self._segmenter_for(tags), _checked(texts, "segment", batch_size)
+        if self._lines is not None and not tags:
             return self._lines.segment(texts, on_batch)
-        rows = self._words(texts, batch_size, on_batch, False, None, tags)
+        rows = segmenter._words(texts, batch_size, on_batch, False, None, tags)
         return [" ".join("/".join(word) for word in words) for words in rows]
 
     def _parts(self, texts, spans):
@@ -376,9 +382,10 @@ class WordSegmenter(KBestTagger[list[str]], Suggester[list[Any]]):
         tags: bool = False,
     ) -> list[list[tuple[list[Any], float]]]:
         """A list with the result of `k_best` for each text; the other arguments are as for `segment_batch`."""
-        parts_of_texts, constraints = self._parts(self._checked(texts, "k_best", tags, batch_size), spans)
+        segmenter = self._segmenter_for(tags)
+        parts_of_texts, constraints = segmenter._parts(_checked(texts, "k_best", batch_size), spans)
         parts = list(chain.from_iterable(parts_of_texts))
-        analyses = iter(self._tagger.k_best(parts, k, batch_size, on_batch, constraints, classes=tags))
+        analyses = iter(segmenter._tagger.k_best(parts, k, batch_size, on_batch, constraints, classes=tags))
         return [join_parts(parts_of_text, islice(analyses, len(parts_of_text)), k) for parts_of_text in parts_of_texts]
 
     def uncertainties(
@@ -389,10 +396,16 @@ class WordSegmenter(KBestTagger[list[str]], Suggester[list[Any]]):
         on_batch: Callable[[int], object] = ignore,
     ) -> np.ndarray:
         """How uncertain the model is about each text, an array; the arguments are as for `suggest`."""
-        parts_of_texts, constraints = self._parts(self._checked(texts, "suggest", False, batch_size), None)
+        parts_of_texts, constraints = self._parts(_checked(texts, "suggest", batch_size), None)
         parts, counts = list(chain.from_iterable(parts_of_texts)), list(map(len, parts_of_texts))
         sums = self._tagger.uncertainties(parts, measure_of(strategy), batch_size, on_batch, constraints)
         return score_of(strategy, *(sums_of(values, counts) for values in sums))
 
     def _predictions(self, texts, batch_size):
         return self.segment_batch(texts, batch_size, tags=bool(self.classes))
+
+
+def _checked(texts, method, batch_size):
+    """The texts, a list of strings, once they and the size of batches are checked."""
+    check_batch_size(batch_size)
+    return checked_strings(as_list(texts, method))

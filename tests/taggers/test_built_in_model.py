@@ -12,7 +12,7 @@ from kcrf.commands import main
 from kcrf.corpora import load_mini
 from kcrf.taggers import WordSegmenter, built_in_model
 
-FILES = {"README.md", "model.npz", "model.onnx"}
+FILES = {"README.md", "model.npz", "model.onnx", "tagged.npz"}
 SENTENCES = load_mini().test
 
 BACKENDS = ["torch"]
