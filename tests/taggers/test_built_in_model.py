@@ -41,6 +41,20 @@ def test_signs_are_words_wherever_they_stand(sign):
     assert all(len(word) == 1 for word in rows[1][-1:]), rows[1]
 
 
+def test_it_has_parts_of_speech(segmenter, monkeypatch, capsys):
+    assert segmenter.segment("今天天气真好。", tags=True) == WordSegmenter().segment("今天天气真好。", tags=True)
+    words, tags = zip(*segmenter.segment("我们昨天在北京大学学习汉语。", tags=True))
+    assert words[:3] == ("我们", "昨天", "在") and tags[:3] == ("PRON", "NOUN", "VERB") and tags[-1] == "PUNCT"
+    assert segmenter.segment_with_confidence("我们", tags=True)[0][:2] == ("我们", "PRON")
+    assert segmenter.k_best("我们", 1, tags=True)[0][0] == [("我们", "PRON")]
+    assert segmenter.segment_lines(["我们", ""], tags=True) == ["我们/PRON", ""]
+    assert segmenter.segment("我们", spans=[(0, 2, "NOUN")], tags=True) == [("我们", "NOUN")]
+    own = WordSegmenter(words=["真好"], force_words=True, keep_latin=False)
+    assert "真好" in dict(own.segment("今天天气真好。", tags=True))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("我们\n".encode())))
+    assert main(["segment", "--tags"]) == 0 and capsys.readouterr().out == "我们/PRON\n"
+
+
 def ends_of(words):
     end = 0
     for word in words:

@@ -15,6 +15,7 @@ from kcrf.runs import RunFolder, SettingError, Settings, read_run
 from kcrf.serving.models import load_models
 from kcrf.serving.responses import RESPONSES
 from kcrf.taggers import WordSegmenter
+from kcrf.taggers.built_in_model import built_in_segmenter
 from kcrf.taggers.linear_networks import export_linear
 from kcrf.taggers.open_model import load_tagger
 from kcrf.taggers.trained_tagger import KerasTagger
@@ -150,7 +151,7 @@ def test_a_known_word_leaves_its_class_open_and_a_known_class_does_not(run):
 
 
 def test_what_a_model_without_classes_cannot_do_is_refused(run):
-    plain, segmenter = WordSegmenter(), WordSegmenter(run)
+    plain, segmenter = WordSegmenter(built_in_segmenter()), WordSegmenter(run)
     assert plain.classes == () and segmenter.classes == ("n", "r", "v", "w")
     for method, argument in (("segment", "好"), ("segment_with_confidence", "好"), ("k_best", "好")):
         with pytest.raises(
@@ -219,7 +220,7 @@ def test_the_command_line_trains_segments_scores_and_reports(run, tmp_path, caps
 
 def test_a_segmenter_without_classes_is_asked_for_classes_on_the_command_line(run, tmp_path, capsys):
     (tmp_path / "text.txt").write_text("好\n", encoding="utf-8")
-    assert main(["segment", "--tags", str(tmp_path / "text.txt")]) == 2
+    assert main(["segment", "--tags", "--model", str(built_in_segmenter()), str(tmp_path / "text.txt")]) == 2
     assert "--tags needs a run of --task cws-pos. Received: " in capsys.readouterr().err
 
 
