@@ -6,6 +6,7 @@ class, is `(start, end, label)`.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -217,11 +218,7 @@ def bmes(types: Iterable[str] = ()) -> TagScheme:
     opens, closed = np.tile(opens, len(types)), np.tile(closed, len(types))
     of_type = np.repeat(np.arange(len(types)), _WORD_TAGS)  # (tags,)
     inside_word = ~closed[:, None] & ~opens & (of_type[:, None] == of_type)  # (from, to)
-
-    def inside(length, label):
-        first = _WORD_TAGS * _type_index(types, label)
-        return [first + tag for tag in _word_tags(length)]
-
+    inside = partial(_word_tags_of_type, types)  # which can be pickled
     return TagScheme("bmes", types, labels, opens, closed[:, None] & opens | inside_word, closed, inside)
 
 
@@ -392,6 +389,11 @@ def word_starts(tags):
 
 def _word_tags(length):
     return [SINGLE] if length == 1 else ([BEGIN] + [MIDDLE] * (length - 2) + [END])[:length]
+
+
+def _word_tags_of_type(types, length, label):
+    first = _WORD_TAGS * _type_index(types, label)
+    return [first + tag for tag in _word_tags(length)]
 
 
 def _checked_types(types):

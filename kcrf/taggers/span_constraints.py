@@ -106,12 +106,8 @@ def check_spans(spans, text, types=(), label_is_open=False):
     spans = [] if spans is None else list(spans)
     for span in spans:
         is_span = isinstance(span, Sequence | np.ndarray) and len(span) in lengths
-        if (
-            not is_span
-            or not all(isinstance(x, int | np.integer) for x in span[:2])
-            or span[2:]
-            and span[2] not in types
-        ):
+        is_span = is_span and all(isinstance(x, int | np.integer) for x in span[:2])
+        if not is_span or len(span) == 3 and span[2] not in types:
             raise ValueError(f"`spans` needs {form}. Received: {span!r}")
         if not 0 <= span[0] < span[1] <= len(text):
             raise ValueError(f"`spans` must lie in the text of {len(text)} characters. Received: {span!r}")
