@@ -1,6 +1,6 @@
 """F1 of words, and of words with their classes, by one model or by two models one after the other, by seed.
 
-    python experiments/words_with_classes.py --gsd FOLDER --work runs/words_with_classes [--encoders linear cnn] [--models MODELS ...]
+    python experiments/words_with_classes.py --gsd FOLDER --work runs/words_with_classes [--encoders linear cnn]
 
 FOLDER has train.conll, dev.conll and test.conll of UD Chinese GSD. All models are trained from scratch with the
 defaults of `kcrf train`; the epoch is chosen on dev.conll. `one model` is --task cws-pos. `two models` are --task cws,

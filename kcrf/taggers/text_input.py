@@ -7,8 +7,9 @@ import numpy as np
 
 from kcrf.corpora import Sentence
 from kcrf.corpora.conll import join_tokens
+from kcrf.readers.padding import check_batch_size
 
-__all__ = ["TextInput", "as_list", "as_text_input", "checked_strings", "one_per_text"]
+__all__ = ["TextInput", "as_list", "as_text_input", "checked_strings", "checked_texts", "one_per_text"]
 
 
 @dataclass(frozen=True)
@@ -88,3 +89,9 @@ def as_list(texts, method):
     if isinstance(texts, str):
         raise TypeError(f"`texts` must be a list of strings; for one text call `{method}`. Received: {texts[:40]!r}")
     return list(texts)
+
+
+def checked_texts(texts, method, batch_size):
+    """The texts as a list of strings, once they and the size of batches are checked; `method` is for one text."""
+    check_batch_size(batch_size)
+    return checked_strings(as_list(texts, method))

@@ -8,7 +8,6 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from kcrf.readers.padding import check_batch_size
 from kcrf.taggers.built_in_model import built_in_segmenter
 from kcrf.taggers.decoding import ignore
 from kcrf.taggers.k_best import join_parts
@@ -18,7 +17,7 @@ from kcrf.taggers.linear_networks import LinearTaggingNetwork
 from kcrf.taggers.open_model import load_tagger
 from kcrf.taggers.span_constraints import SpanConstraints, check_spans, latin_runs, overlapping
 from kcrf.taggers.suggestions import Suggester
-from kcrf.taggers.text_input import as_list, checked_strings, one_per_text
+from kcrf.taggers.text_input import checked_texts, one_per_text
 from kcrf.taggers.uncertainty import DEFAULT_STRATEGY, measure_of, score_of, sums_of
 from kcrf.taggers.user_dictionary import ForcedWords, reader_with_words, word_counts
 
@@ -28,9 +27,8 @@ __all__ = ["WordSegmenter"]
 class WordSegmenter(KBestTagger[list[str]], Suggester[list[Any]]):
     """Segments text into words, with the built-in model or with a model that you trained.
 
-    No character is lost: the concatenated words are the text without its white space. With a model of
-    `kcrf train --task cws-pos`, the methods also return the class of each word, such as its part of speech, if you pass
-    `tags=True`.
+    No character is lost: the concatenated words are the text without its white space. With `tags=True`, the methods also
+    return the class of each word, such as its part of speech.
 
     Args:
         run_dir: A folder that `kcrf train --task cws` or `--task cws-pos` wrote, or a file that `kcrf export` wrote.
@@ -83,8 +81,8 @@ class WordSegmenter(KBestTagger[list[str]], Suggester[list[Any]]):
         if counts and not force_words:
             self._tagger.reader = reader_with_words(self._tagger.reader, counts, stacklevel=3)
         network = self._tagger.network
-        is_fast = isinstance(network, LinearTaggingNetwork) and network.model.constraints and not self._forced
-        is_fast = is_fast and not self.classes
+        is_plain = not self._forced and not self.classes
+        is_fast = isinstance(network, LinearTaggingNetwork) and network.model.constraints and is_plain
         self._lines = LineSegmenter(network, self._tagger.reader, keep_latin) if is_fast else None
 
     @overload
@@ -202,7 +200,7 @@ class WordSegmenter(KBestTagger[list[str]], Suggester[list[Any]]):
         if confidence:
             warn_of_confidence("segment_batch")
             return self.segment_batch_with_confidence(texts, batch_size, on_batch, spans, tags)  # type: ignore[call-overload]
-        segmenter, texts = self._segmenter_for(tags), _checked(texts, "segment", batch_size)
+        segmenter, texts = self._segmenter_for(tags), checked_texts(texts, "segment", batch_size)
         if self._lines is not None and spans is None and not tags:
             return [line.split(" ") if line else [] for line in self._lines.segment(texts, on_batch)]
         words_of_texts = segmenter._words(texts, batch_size, on_batch, False, spans, tags)
@@ -245,7 +243,7 @@ class WordSegmenter(KBestTagger[list[str]], Suggester[list[Any]]):
         Returns:
             A list with the result of `segment_with_confidence` for each text.
         """
-        segmenter, texts = self._segmenter_for(tags), _checked(texts, "segment", batch_size)
+        segmenter, texts = self._segmenter_for(tags), checked_texts(texts, "segment", batch_size)
         return segmenter._words(texts, batch_size, on_batch, True, spans, tags)
 
     def _segmenter_for(self, tags):
@@ -283,7 +281,7 @@ class WordSegmenter(KBestTagger[list[str]], Suggester[list[Any]]):
             texts, batch_size, on_batch: As for `segment_batch`.
             tags: As for `segment`. Each word is then followed by a slash and its class, as in 天气/NOUN.
         """
-        segmenter, texts = self._segmenter_for(tags), _checked(texts, "segment", batch_size)
+        segmenter, texts = self._segmenter_for(tags), checked_texts(texts, "segment", batch_size)
         if self._lines is not None and not tags:
             return self._lines.segment(texts, on_batch)
         rows = segmenter._words(texts, batch_size, on_batch, False, None, tags)
@@ -382,8 +380,8 @@ class WordSegmenter(KBestTagger[list[str]], Suggester[list[Any]]):
         tags: bool = False,
     ) -> list[list[tuple[list[Any], float]]]:
         """A list with the result of `k_best` for each text; the other arguments are as for `segment_batch`."""
-        segmenter = self._segmenter_for(tags)
-        parts_of_texts, constraints = segmenter._parts(_checked(texts, "k_best", batch_size), spans)
+        segmenter, texts = self._segmenter_for(tags), checked_texts(texts, "k_best", batch_size)
+        parts_of_texts, constraints = segmenter._parts(texts, spans)
         parts = list(chain.from_iterable(parts_of_texts))
         analyses = iter(segmenter._tagger.k_best(parts, k, batch_size, on_batch, constraints, classes=tags))
         return [join_parts(parts_of_text, islice(analyses, len(parts_of_text)), k) for parts_of_text in parts_of_texts]
@@ -396,16 +394,10 @@ class WordSegmenter(KBestTagger[list[str]], Suggester[list[Any]]):
         on_batch: Callable[[int], object] = ignore,
     ) -> np.ndarray:
         """How uncertain the model is about each text, an array; the arguments are as for `suggest`."""
-        parts_of_texts, constraints = self._parts(_checked(texts, "suggest", batch_size), None)
+        parts_of_texts, constraints = self._parts(checked_texts(texts, "suggest", batch_size), None)
         parts, counts = list(chain.from_iterable(parts_of_texts)), list(map(len, parts_of_texts))
         sums = self._tagger.uncertainties(parts, measure_of(strategy), batch_size, on_batch, constraints)
         return score_of(strategy, *(sums_of(values, counts) for values in sums))
 
     def _predictions(self, texts, batch_size):
         return self.segment_batch(texts, batch_size, tags=bool(self.classes))
-
-
-def _checked(texts, method, batch_size):
-    """The texts, a list of strings, once they and the size of batches are checked."""
-    check_batch_size(batch_size)
-    return checked_strings(as_list(texts, method))
