@@ -27,7 +27,7 @@ __all__ = ["WordSegmenter"]
 class WordSegmenter(KBestTagger[list[str]], Suggester[list[Any]]):
     """Segments text into words, with the built-in model or with a model that you trained.
 
-    No character is lost: the concatenated words are the text without its white space. With `tags=True`, the methods also
+    No character is lost: the concatenated words are the text without its white space. With `tags=True`, methods also
     return the class of each word, such as its part of speech.
 
     Args:
