@@ -74,15 +74,14 @@ class WordSegmenter(KBestTagger[list[str]], Suggester[list[Any]]):
         counts = word_counts(words)
         self._built_in_options = (counts, force_words, keep_latin) if run_dir is None else None
         self._built_in_with_classes: WordSegmenter | None = None
-        run_dir = built_in_segmenter() if run_dir is None else run_dir
-        self._tagger = load_tagger(run_dir, ["cws", "cws-pos"], standard)
+        self._tagger = load_tagger(run_dir or built_in_segmenter(), ["cws", "cws-pos"], standard)
         self.classes: tuple[str, ...] = self._tagger.scheme.types
         self._forced, self._keep_latin = ForcedWords(counts if force_words else ()), keep_latin
         if counts and not force_words:
             self._tagger.reader = reader_with_words(self._tagger.reader, counts, stacklevel=3)
         network = self._tagger.network
-        is_plain = not self._forced and not self.classes
-        is_fast = isinstance(network, LinearTaggingNetwork) and network.model.constraints and is_plain
+        is_linear = isinstance(network, LinearTaggingNetwork) and network.model.constraints
+        is_fast = is_linear and not self._forced and not self.classes
         self._lines = LineSegmenter(network, self._tagger.reader, keep_latin) if is_fast else None
 
     @overload
