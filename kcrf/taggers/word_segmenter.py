@@ -74,7 +74,8 @@ class WordSegmenter(KBestTagger[list[str]], Suggester[list[Any]]):
         counts = word_counts(words)
         self._built_in_options = (counts, force_words, keep_latin) if run_dir is None else None
         self._built_in_with_classes: WordSegmenter | None = None
-        self._tagger = load_tagger(run_dir or built_in_segmenter(), ["cws", "cws-pos"], standard)
+        run_dir = built_in_segmenter() if run_dir is None else run_dir
+        self._tagger = load_tagger(run_dir, ["cws", "cws-pos"], standard)
         self.classes: tuple[str, ...] = self._tagger.scheme.types
         self._forced, self._keep_latin = ForcedWords(counts if force_words else ()), keep_latin
         if counts and not force_words:
