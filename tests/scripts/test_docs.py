@@ -22,7 +22,8 @@ def module_name(path):
 
 
 CODE = re.compile(r"^```python *(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)  # perhaps of one backend, the code
-ABSENT = {"kcrf.backend.keras3" if OLD_HOST else "kcrf.backend.tf_keras", "kcrf", "kcrf.__main__"}  # another Keras
+OTHER_KERAS = {"kcrf.backend.keras3"} if OLD_HOST else {"kcrf.backend.tf_keras", "kcrf.backend.tf_keras_optimizers"}
+ABSENT = {*OTHER_KERAS, "kcrf", "kcrf.__main__"}
 MODULES = sorted({module_name(path) for path in PACKAGE.rglob("*.py")} - ABSENT)
 
 
