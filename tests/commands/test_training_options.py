@@ -9,7 +9,17 @@ import pytest
 from kcrf.commands import main
 from kcrf.commands.training_options import add_training_options, in_flags, settings_and_sources
 from kcrf.runs import SettingError, Settings
-from kcrf.runs.options import AUGMENTED, EXTENDED, OF_LAYERS, TAUGHT, WITH_VECTORS, option_of, options_of, types_of
+from kcrf.runs.options import (
+    AUGMENTED,
+    EXTENDED,
+    LINEAR,
+    OF_LAYERS,
+    TAUGHT,
+    WITH_VECTORS,
+    option_of,
+    options_of,
+    types_of,
+)
 
 RUNS = sorted((Path(__file__).parents[1] / "fixtures" / "0.1.0").glob("*/config.json"))
 
@@ -31,6 +41,7 @@ TEXTS = {
     "head": "softmax",
     "scheme": "bioes",
     "pool": "mean",
+    "solver": "lbfgs",
     "precision": "bfloat16",
     "read_layers": "8,11",
     "schedule": "constant",
@@ -64,6 +75,8 @@ def test_every_option_becomes_its_setting(setting):
         needed = ["--augment", "2"]
     if condition is TAUGHT:
         needed = ["--teacher", TEACHER]
+    if condition is LINEAR:
+        needed = ["--encoder", "linear"]
     if condition is EXTENDED:
         needed = ["--extend", ENTITIES]
     if condition is WITH_VECTORS:
