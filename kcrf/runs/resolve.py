@@ -21,7 +21,7 @@ PATIENCE = 5  # epochs without a better one
 PATIENCE_STEPS = 200  # but at least this many updates
 MOST_PATIENCE = 10  # epochs: in runs of 40 epochs on 100 sentences, no epoch was the best after 10 that were not
 LINEAR_EPOCHS, LINEAR_PATIENCE = 20, 4  # in steps
-LBFGS_UP_TO, LBFGS_UP_TO_ELSE = {"ner": 50_000}, 25_000  # windows times tags
+LBFGS_UP_TO = 25_000  # windows times tags
 ITERATIONS = 100  # of an epoch of L-BFGS; it ends earlier if it converges
 PENALTIES = {"characters": (0.03, 0.03), "words": (0.3, 0.01)}  # L1 and L2 of L-BFGS
 ADAGRAD = {"ner": (0.3, 0.001)}  # learning rate and L1
@@ -147,8 +147,7 @@ def linear_solver(user: Settings, windows: int, tags: int) -> str:
     if user.solver is not None:
         return user.solver
     in_steps = any(value is not None for value in (user.learning_rate, user.batch_size, user.batch_tokens))
-    is_large = windows * tags > LBFGS_UP_TO.get(user.task, LBFGS_UP_TO_ELSE)
-    return "adagrad" if user.l2 is None and (in_steps or is_large) else "lbfgs"
+    return "adagrad" if user.l2 is None and (in_steps or windows * tags > LBFGS_UP_TO) else "lbfgs"
 
 
 def _optimizer_of_linear(user, windows, data):

@@ -117,8 +117,7 @@ class OptimizerConfig:
         "in steps, which is faster for large datasets (adagrad).",
         "training",
         choices=("lbfgs", "adagrad"),
-        none="lbfgs if sentences times tags are at most 25,000, 50,000 for ner, and no learning rate or batch size is "
-        "given",
+        none="lbfgs if sentences times tags are at most 25,000, and no learning rate or batch size is given",
         only=LINEAR,
     )
     l1: float | None = option(

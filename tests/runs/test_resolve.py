@@ -101,8 +101,8 @@ def test_words_get_more_updates_than_characters(windows, epochs):
         (100, {"solver": "adagrad"}, "adagrad"),
         (10**6, {"solver": "lbfgs"}, "lbfgs"),
         (10**6, {"l2": 0.1}, "lbfgs"),
-        (7142, {"task": "ner", "types": ("PER", "ORG", "LOC")}, "lbfgs"),
-        (7143, {"task": "ner", "types": ("PER", "ORG", "LOC")}, "adagrad"),
+        (3571, {"task": "ner", "types": ("PER", "ORG", "LOC")}, "lbfgs"),
+        (3572, {"task": "ner", "types": ("PER", "ORG", "LOC")}, "adagrad"),
     ],
 )
 def test_linear_models_of_small_data_are_trained_until_they_converge(windows, user, solver):
