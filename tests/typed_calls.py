@@ -55,9 +55,10 @@ def taggers(run: Path) -> None:
     words: list[str] = segmenter.segment("今天天气真好", spans=[(0, 2)])
     assert_type(segmenter.segment_with_confidence("今天天气真好"), list[tuple[str, float]])
     print(words)
+    assert_type(segmenter.segment("今天", tags=True), list[tuple[str, str]])
     assert_type(segmenter.k_best("今天", k=2), list[tuple[list[str], float]])
-    segmenter.segment(3)  # type: ignore[arg-type]
-    segmenter.segment("今天", confidences=True)  # type: ignore[call-arg]
+    segmenter.segment(3)  # type: ignore[call-overload]
+    segmenter.segment("今天", confidences=True)  # type: ignore[call-overload]
     entities = EntityRecognizer("runs/people", min_confidence=0.3).recognize("李雷")
     assert_type(entities, list[Entity])
     assert_type(entities[0].confidence, float | None)
