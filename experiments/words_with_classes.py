@@ -5,8 +5,8 @@
 FOLDER has train.conll, dev.conll and test.conll of UD Chinese GSD. All models are trained from scratch with the
 defaults of `kcrf train`; the epoch is chosen on dev.conll. `one model` is --task cws-pos. `two models` are --task cws,
 and --task pos, which was trained on gold words and tags the words of the first. `words alone` is --task cws. The
-classes are UPOS, or with --column XPOS the 42 finer ones. Results are stored in experiments/words_with_classes.json; a stopped experiment resumes after
-the last complete epoch.
+classes are UPOS, or with --column XPOS the 42 finer ones. Results are stored in experiments/words_with_classes.json; a
+stopped experiment resumes after the last complete epoch.
 """
 
 import argparse
