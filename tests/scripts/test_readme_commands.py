@@ -16,6 +16,8 @@ BACKENDS = ["torch"]
 ROOT = Path(__file__).parents[2]
 SMALL = ["--epochs", "1", "--limit", "60", "--learning-rate", "0.01"]
 FROM_SCRATCH = ["--width", "16", "--depth", "1"]
+# A width is given, or comes with a BERT or with the model of another run; a linear model has none.
+NEEDS_NO_WIDTH = {"--bert", "--width", "--extend", "--encoder"}
 
 
 def command_lines():
@@ -30,7 +32,7 @@ def write_inputs(folder):
     words, people = load_mini(), load_mini("ner")
     texts = ["".join(sentence) for sentence in words.test[:20]]
     reviews = [f"{text}很好\tgood" for text in texts] + [f"{text}不好\tbad" for text in texts]
-    products = [Sentence(s.text, [(*span[:2], "PRODUCT") for span in s.spans]) for s in people.train[120:160]]
+    products = [Sentence(s.text, [(*span[:2], "PRODUCT") for span in s.spans], s.tokens) for s in people.train[120:160]]
     contents = {
         "words.txt": [" ".join(sentence) for sentence in words.train[:200]],
         "tagged.txt": [" ".join(f"{word}/{'w' if word in '，。' else 'n'}" for word in s) for s in words.train[:200]],
@@ -55,7 +57,7 @@ def shortened(command):
     """The arguments of a README line with options that make its training short."""
     _, name, *options = command
     if name == "train":
-        return [name, *options, *SMALL, *([] if {"--bert", "--width"} & {*options} else FROM_SCRATCH)]
+        return [name, *options, *SMALL, *([] if NEEDS_NO_WIDTH & {*options} else FROM_SCRATCH)]
     return [name, *options, *(["--steps", "2", "--every", "2"] if name == "pretrain" else [])]
 
 

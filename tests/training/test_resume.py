@@ -201,10 +201,12 @@ def test_a_damaged_state_is_told_and_without_it_the_run_starts_anew(whole, tmp_p
 
 @pytest.mark.once
 def test_early_stopping_is_remembered(tmp_path):
-    settings = replace(TINY, learning_rate=1e-9, epochs=9, patience=2)
+    settings = replace(TINY, task="cws", learning_rate=1e-9, crf_lr_multiplier=1.0, epochs=9, patience=2)
+    words = load_mini()
+    parts = {"train": words.train[:32], "valid": words.valid[:16], "test": words.test[:4]}
     with pytest.raises(KeyboardInterrupt):
-        train_tagger(settings, **PARTS, out=tmp_path / "run", progress=Stops(5))
-    resume_tagger(tmp_path / "run", **PARTS)
+        train_tagger(settings, **parts, out=tmp_path / "run", progress=Stops(5))
+    resume_tagger(tmp_path / "run", **parts)
     assert len((tmp_path / "run" / "log.csv").read_text().splitlines()) == 4  # the first epoch is best; two more
 
 
