@@ -45,6 +45,7 @@ def _add_options(parser):
         "numbers with decimals are correlated. The predictions.jsonl of a run folder holds both, and so needs neither\n"
         "--task nor --gold. JSON lines of kcrf given as --gold are refused. Segmented text and CoNLL columns do not\n"
         "say who wrote them: if GOLD and PRED are exchanged, precision and recall are exchanged, and F1 is the same.\n"
+        "The first lines of the output name both files.\n"
         "\n"
         "examples:\n"
         "  kcrf score --gold gold.txt --pred mine.txt --words training_words.txt\n"
@@ -93,7 +94,8 @@ def _score(options):
     if options.json:
         print(json.dumps(scores))
     else:
-        print_scores(options.pred, {"all": scores})
+        title = options.pred if options.gold is None else f"gold: {options.gold}\npredictions: {options.pred}"
+        print_scores(title, {"all": scores})
         _print_confusion(scores.get("confusion", ()))
 
 

@@ -5,11 +5,11 @@ from os import PathLike
 
 from kcrf.corpora.annotation_tools import read_export, tokens_of, tool_of
 from kcrf.corpora.json_objects import begins_json, json_objects
-from kcrf.corpora.lines import read_corpus_lines
+from kcrf.corpora.lines import read_corpus_lines, read_lines
 from kcrf.corpora.unsegmented import check_segmented
 from kcrf.corpora.word_classes import class_sign, without_class
 
-__all__ = ["is_conllu", "read_segmented"]
+__all__ = ["is_conllu", "read_predicted_words", "read_segmented"]
 
 ENTITY_TAG = re.compile(r"O|[BIESMLU]-.+")
 _MANY = 10  # lines in columns from which on the last one may be taken for labels
@@ -65,6 +65,35 @@ def read_segmented(path: str | PathLike[str], strip_tags: bool = False) -> list[
     _check_no_classes(path, lines, words)
     check_segmented(path, lines)
     return lines
+
+
+def read_predicted_words(path: str | PathLike[str], strip_tags: bool = False) -> list[list[str]]:
+    """Reads the words that a segmenter found: segmented text, or JSON lines as `kcrf segment --json` writes them.
+
+    A segmenter may be a bad one: text that is not segmented is a note on standard error, not an error.
+
+    Args:
+        path: A UTF-8 file.
+        strip_tags: As for `read_segmented`. Has no effect on words without classes. Defaults to False.
+
+    Returns:
+        A list of words for each line, or for each JSON object.
+    """
+    lines = read_lines(path)
+    if begins_json(lines) and ":" in "".join(lines):
+        return _read_json(path, lines)
+    sentences = [line.split() for line in lines]
+    all_words = [word for words in sentences for word in words]
+    if strip_tags and class_sign(all_words)[0] is not None:
+        return [[without_class(word) for word in words] for words in sentences]
+    _check_no_classes(path, sentences, all_words)
+    try:
+        check_segmented(path, sentences)
+    except ValueError as error:
+        from kcrf.progress_bars import print_note
+
+        print_note(str(error))
+    return sentences
 
 
 def _entities_error(path):

@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kcrf.corpora import Sentence, read_lines, read_segmented
+from kcrf.corpora import Sentence, read_segmented
+from kcrf.corpora.segmented import read_predicted_words
 from kcrf.metrics import segmentation_scores
 from kcrf.metrics.scores import TextMismatch
 from kcrf.readers import Reader, TagsOfStandard
@@ -115,9 +116,8 @@ class Segmentation(TaggingTask):
 
     def read_scored(self, path: str, reading: Mapping[str, Any], is_gold: bool) -> list[Any]:
         """The words of each line."""
-        if is_gold:
-            return read_segmented(path, reading.get("strip_tags", False))
-        return [line.split() for line in read_lines(path)]
+        read = read_segmented if is_gold else read_predicted_words
+        return read(path, reading.get("strip_tags", False))
 
     def predicted_items(self, predictions: list[dict[str, Any]], member: str) -> list[Any]:
         """The words of each text."""

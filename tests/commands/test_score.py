@@ -38,3 +38,50 @@ def test_every_task_can_be_scored(capsys):
     with pytest.raises(SystemExit):
         main(["score", "--help"])
     assert f"--task {{{','.join(TASKS)}}}" in capsys.readouterr().out
+
+
+def test_output_names_both_files(tmp_path, capsys):
+    gold, pred = _files(tmp_path, gold="今天 天气 好\n", pred="今 天 天气 好\n")
+    assert _score(gold, pred) == 0
+    title = "".join(capsys.readouterr().out.split()).partition("┏")[0]
+    assert title == f"gold:{gold}predictions:{pred}"
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("今天天气好\n明天不下雨\n", "needs words separated by spaces. Received: text that is not segmented in 2 of 2"),
+        ("今天/天气/好\n明天/不/下雨\n", "needs words separated by spaces. Received: words separated by '/'"),
+        ("今天_t 天气_n 好_a\n明天_t 不_d 下雨_v\n", "needs words without their classes; --strip-tags removes them"),
+    ],
+)
+def test_predictions_that_are_not_segmented_text_are_noticed(text, message, tmp_path, capsys):
+    gold, pred = _files(tmp_path, gold="今天 天气 好\n明天 不 下雨\n", pred=text)
+    _score(gold, pred)
+    assert f"{pred}:1: {message}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "options, pred",
+    [
+        ((), '{"text": "今天天气好", "words": ["今", "天", "天气", "好"]}\n'),
+        (["--strip-tags"], "今_t 天_t 天气_n 好_a\n"),
+        (["--strip-tags"], "今 天 天气 好\n"),
+    ],
+)
+def test_forms_in_which_segmenters_write_words(options, pred, tmp_path, capsys):
+    gold, pred = _files(tmp_path, gold="今天 天气 好\n", pred=pred)
+    assert _score(gold, pred, "--json", *options) == 0
+    output = capsys.readouterr()
+    assert (json.loads(output.out)["recall"], json.loads(output.out)["precision"], output.err) == (2 / 3, 2 / 4, "")
+
+
+def _files(folder, **texts):
+    paths = [folder / f"{name}.txt" for name in texts]
+    for path, text in zip(paths, texts.values(), strict=True):
+        path.write_text(text, encoding="utf-8")
+    return paths
+
+
+def _score(gold, pred, *options):
+    return main(["score", "--gold", str(gold), "--pred", str(pred), *options])
