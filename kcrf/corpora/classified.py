@@ -15,6 +15,7 @@ from typing import Any
 
 from kcrf.corpora.annotation_tools import read_export, tool_of
 from kcrf.corpora.json_objects import begins_json, json_objects
+from kcrf.corpora.labels import as_number, have_decimals
 from kcrf.corpora.lines import read_corpus_lines
 from kcrf.corpora.segmented import ENTITY_TAG
 from kcrf.files import json_line
@@ -24,18 +25,13 @@ __all__ = [
     "TEXT_B_NAMES",
     "TEXT_NAMES",
     "Example",
-    "as_number",
     "check_once",
-    "check_spellings",
     "check_width",
     "classified_line",
-    "have_decimals",
     "json_object",
     "named_columns",
     "read_all_classified",
     "read_classified",
-    "recurring",
-    "sorted_labels",
     "table_cells",
     "undecided_examples",
     "usual_columns",
@@ -206,6 +202,8 @@ def _rows_of_table(path, rows, fields):
     rows = list(rows)
     if not has_names and not _has_names_after_all(path, number, head, rows, columns[-1]):
         rows.insert(0, first)
+    if not has_names and fields is None:
+        _check_order(path, [cells for _, cells in rows if len(cells) == width])
     for number, cells in rows:
         check_width(path, number, cells, columns, width)
         yield number, *(cells[column] for column in columns)
@@ -229,6 +227,29 @@ def _has_names_after_all(path, number, head, rows, column):
             "give them as --fields"
         )
     return False
+
+
+def _check_order(path, rows):
+    """Refuses columns without names whose first one has the labels, or numbers the lines of three.
+
+    Args:
+        path: The file, for the message.
+        rows: A list of cells for each line, all of one length.
+    """
+    columns = [{cell.strip() for cell in column} for column in zip(*rows, strict=True)]
+    if len(rows) < _ENOUGH_LABELS:
+        return
+    others = ",".join(map(str, range(1, len(columns))))
+    if len(columns[-1]) > len(rows) / 2 and 1 < len(columns[0]) <= len(rows) / 3 and not have_decimals(columns[-1]):
+        received, advice = f"{len(columns[-1]):,} different ones in {len(rows):,} lines", f"{others},0"
+    elif len(columns) == 3 and len(columns[0]) == len(rows) and all(map(str.isdecimal, columns[0])):
+        received, advice = "a different number in the first column of each line", others
+    else:
+        return
+    raise ValueError(
+        f"{path}: needs a text, maybe a second text, and a label in this order, or `fields` to say where they are. "
+        f"Received: {'labels, ' * (advice != others)}{received}; `fields` {advice} may be right"
+    )
 
 
 def check_width(path, number, cells, columns, width):
@@ -347,50 +368,3 @@ def _check_members(path, number, item, names):
     absent = [name for name in names if name not in item]
     if absent:
         raise ValueError(f"{path}:{number}: needs {' and '.join(absent)}. Received: {', '.join(item)}")
-
-
-def as_number(label):
-    """The finite number that a label stands for, or None."""
-    try:
-        number = float(label)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
-
-
-def have_decimals(labels):
-    """Whether all labels are numbers, and some of them not whole: then they are no names of classes.
-
-    >>> have_decimals(["1", "2.5"]), have_decimals(["1", "0"]), have_decimals(["2.5", "good"])
-    (True, False, False)
-    """
-    numbers = list(map(as_number, labels))
-    return None not in numbers and any(number != round(number) for number in numbers)
-
-
-def check_spellings(examples):
-    """Raises ValueError if labels that are names are the same number in two spellings, as 1 and 1.0 are."""
-    spellings = {}
-    for example in examples:
-        number = as_number(example.label)
-        if number is not None and spellings.setdefault(number, example.label) != example.label:
-            raise ValueError(
-                f"{example.source}: needs one spelling of a label. Received: {example.label!r}, and "
-                f"{spellings[number]!r} elsewhere"
-            )
-
-
-def sorted_labels(labels):
-    """Labels in their order, a tuple: numbers by their value, else as strings.
-
-    >>> sorted_labels({"10", "9"}), sorted_labels({"b", "10", "9"})
-    (('9', '10'), ('10', '9', 'b'))
-    """
-    are_numbers = all(as_number(label) is not None for label in labels)
-    return tuple(sorted(labels, key=float if are_numbers else str))
-
-
-def recurring(labels):
-    """The labels for `kcrf.corpora.sample`, or None for numbers of which most occur once: they have no proportions."""
-    are_numbers = all(as_number(label) is not None for label in labels)
-    return None if are_numbers and len(set(labels)) > len(labels) / 2 else labels

@@ -8,7 +8,7 @@ from os import PathLike
 from typing import NamedTuple
 
 from kcrf.corpora.lines import read_corpus_lines
-from kcrf.corpora.other_columns import check_not_segmented, check_one_tag, other_column
+from kcrf.corpora.other_columns import check_not_segmented, check_one_tag, note_fuller_column, other_column
 from kcrf.corpora.segmented import ENTITY_TAG
 from kcrf.corpora.sentences import Sentence
 from kcrf.corpora.unknown_tags import UNKNOWN, known_runs, unknown_parts
@@ -124,6 +124,7 @@ def _read_rows(path, lines, column, repair):
     sentences = [rows for rows in sentences if rows]
     if not sentences:
         raise ValueError(f"{path}: needs at least one sentence of tokens with tags. Received: a file without any")
+    note_fuller_column(path, rows, column % width)
     return sentences
 
 

@@ -11,6 +11,7 @@ __all__ = [
     "check_not_segmented",
     "check_one_tag",
     "head_of_columns",
+    "note_fuller_column",
     "other_column",
 ]
 
@@ -48,6 +49,28 @@ def other_column(rows, column):
 
 def _are_of_entities(values):
     return all(map(ENTITY_TAG.fullmatch, values))
+
+
+def note_fuller_column(path, rows, column):
+    """Prints a note if another column has more entities of the same types, as that of the outer entities of GermEval.
+
+    Args:
+        path: The file, for the note.
+        rows: A list of columns for each line.
+        column: The index of the column that is read.
+    """
+    rows = [columns for columns in rows if len(columns) > column and columns[0] not in ("#", "-DOCSTART-")]
+    tags = {i: [columns[i] for columns in rows] for i in range(1, min(map(len, rows), default=0))}
+    tagged = {i: [tag[2:] for tag in tags[i] if tag != "O"] for i in tags if _are_of_entities(set(tags[i]))}
+    types = set(tagged.get(column, ()))
+    fuller = [i for i in tagged if types and types <= {*tagged[i]} and len(tagged[i]) > len(tagged[column])]
+    if fuller:
+        from kcrf.progress_bars import print_note
+
+        print_note(
+            f"{path}: read column {column}, in which {len(tagged[column]):,} tokens are in entities; of the same "
+            f"types, {len(tagged[fuller[0]]):,} are in column {fuller[0]}, which --column {fuller[0]} reads"
+        )
 
 
 def check_not_segmented(path, rows):

@@ -4,6 +4,7 @@ import re
 from os import PathLike
 
 from kcrf.corpora.annotation_tools import read_export, tokens_of, tool_of
+from kcrf.corpora.identifiers import without_identifiers
 from kcrf.corpora.json_objects import begins_json, json_objects
 from kcrf.corpora.lines import read_corpus_lines, read_lines
 from kcrf.corpora.unsegmented import check_segmented
@@ -13,6 +14,7 @@ __all__ = ["is_conllu", "read_predicted_words", "read_segmented"]
 
 ENTITY_TAG = re.compile(r"O|[BIESMLU]-.+")
 _MANY = 10  # lines in columns from which on the last one may be taken for labels
+_LINES_OF_TAG, _MOST_LATIN = 5, 0.7  # a tag has this many lines or more, and so many of them have Latin letters
 _COLUMNS, _TOKEN_ID = 10, re.compile(r"\d+([-.]\d+)?")  # of CoNLL-U: 3, or 3-4 for a range, or 3.1 for an empty node
 
 
@@ -32,7 +34,8 @@ def read_segmented(path: str | PathLike[str], strip_tags: bool = False) -> list[
             今天. Defaults to False: a file with word classes is an error.
 
     Returns:
-        A list of words for each line, empty for a blank line; for CoNLL-U a list for each sentence.
+        A list of words for each line, empty for a blank line; for CoNLL-U a list for each sentence. Identifiers that
+        begin all lines, as in the People's Daily corpus, are removed, and a note on standard error says so.
 
     Raises:
         FileNotFoundError: The file does not exist.
@@ -45,8 +48,8 @@ def read_segmented(path: str | PathLike[str], strip_tags: bool = False) -> list[
         return _read_conllu(path, lines)
     if begins_json(lines) and ":" in "".join(lines):
         return _read_json(path, lines)
-    rows = [line.split("\t") for line in lines if line.strip()]
-    lines = [line.split() for line in lines]
+    raw, lines = lines, without_identifiers(path, [line.split() for line in lines])
+    rows = [line.split("\t") for line in raw if line.strip()]
     sentences = [words for words in lines if words]
     if not sentences:
         raise ValueError(
@@ -59,6 +62,7 @@ def read_segmented(path: str | PathLike[str], strip_tags: bool = False) -> list[
             f"{path}: needs one sentence of words per line. Received: what looks like a character and its tag per line"
         )
     _check_not_labels(path, rows, any(not words for words in lines[: len(lines) - 1]))
+    _check_not_columns(path, raw)
     words = [word for line in sentences for word in line]
     if strip_tags:
         return [[without_class(word) for word in line] for line in lines]
@@ -135,6 +139,29 @@ def _check_not_labels(path, rows, has_empty_lines):
             f"{path}: needs one sentence of words per line. Received: what looks like {what} "
             f"({', '.join(sorted(labels)[:3])}), which --task {task} and `kcrf.corpora.read_{reader}` read"
         )
+
+
+def _check_not_columns(path, lines):
+    """Refuses tokens in columns: lines of one width with empty lines between, and a column of few Latin values."""
+    rows = [line.split("\t") if "\t" in line else line.split() for line in lines if not line.startswith("#")]
+    tokens = [cells for cells in rows if cells and cells[0].strip()]
+    columns = list(zip(*tokens, strict=False))[1:]
+    width = max(map(len, tokens), default=0)
+    if len(tokens) < _MANY or len(tokens) in (len(rows), 0) or min(map(len, tokens)) < max(2, width):
+        return
+    tags = next((column for column in columns if _are_tags(column)), None)
+    if tags is not None:
+        raise ValueError(
+            f"{path}: needs one sentence of words per line. Received: what looks like {width} columns, a token on each "
+            f"line ({', '.join(sorted(set(tags))[:3])}), which --task ner and --task pos read"
+        )
+
+
+def _are_tags(column):
+    """Whether the values of a column are few and most have Latin letters, as tags do."""
+    values = set(column)
+    latin = sum(re.search("[A-Za-z]", value) is not None and value.isascii() for value in column)
+    return 1 < len(values) <= len(column) / _LINES_OF_TAG and latin >= _MOST_LATIN * len(column)
 
 
 def is_conllu(lines):

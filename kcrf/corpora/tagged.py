@@ -7,6 +7,7 @@ from os import PathLike
 
 from kcrf.corpora.annotation_tools import read_export, tokens_of, tool_of
 from kcrf.corpora.conll import columns_of, join_tokens, token_column, width_of
+from kcrf.corpora.identifiers import without_identifiers
 from kcrf.corpora.json_objects import begins_json, json_objects
 from kcrf.corpora.lines import read_corpus_lines
 from kcrf.corpora.other_columns import (
@@ -110,7 +111,7 @@ def read_tagged(path: str | PathLike[str], column: int | str = -1) -> list[Sente
       columns than the other lines, is a comment.
     - CoNLL-U, as Universal Dependencies publish it. Ranges (3-4) and empty nodes (3.1) are skipped.
     - A sentence on a line, with words as in 充满/v, 今天_t or 天氣(Na). Brackets around compounds, as in the People's
-      Daily corpus ([中国/ns 人民/n]nt), are removed.
+      Daily corpus ([中国/ns 人民/n]nt), and its identifiers at the begin of lines (19980101-01-001-001/m) are removed.
     - JSON lines, as `kcrf tag` writes them: {"tokens": ["Kim", "slept"], "tags": ["PROPN", "VERB"]}; or with "words" in
       place of "tokens", as `kcrf segment --tags --json` does.
     - Exports of doccano, Label Studio and Prodigy in which each token is a labeled span.
@@ -261,10 +262,10 @@ def _sign(words):
 
 def _word_rows(path, lines, sign):
     rows = []
-    for number, line in enumerate(lines, 1):
-        pairs = [_word_and_class(word, sign) for word in line.split()]
+    for number, words in enumerate(without_identifiers(path, list(map(str.split, lines))), 1):
+        pairs = [_word_and_class(word, sign) for word in words]
         if None in pairs:
-            word = line.split()[pairs.index(None)]
+            word = words[pairs.index(None)]
             raise ValueError(f"{path}:{number}: needs a tag for each word, as most words have. Received: {word!r}")
         rows += [(number, *map(list, zip(*pairs)))] if pairs else []
     return rows

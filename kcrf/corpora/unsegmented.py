@@ -10,6 +10,7 @@ _LONG_LINE = 4  # letters: a shorter line may be one word
 _LONG_WORD = 6  # characters: in segmented text, few characters stand in words that are longer
 _LONGEST_MEAN = 4.0  # characters of the words that a sign separates
 _LONGEST_WORD = 8  # Chinese characters; what is longer is a sentence
+_MANY_WORDS, _FEW_LONG = 100, 0.005  # in this many words, more than this fraction has two characters
 _SIGN = r"[^\w\s]|_"
 
 CJK = re.compile(  # Chinese and Japanese, their punctuation and full-width forms
@@ -25,9 +26,11 @@ def check_segmented(path, lines):
         lines: A list of words for each line.
 
     Raises:
-        ValueError: Nearly all lines are without spaces, or one sign stands between nearly all words.
+        ValueError: Nearly all lines are without spaces, one sign stands between nearly all words, or spaces separate
+            all characters.
     """
     lines = [(number, words) for number, words in enumerate(lines, 1) if words]
+    _check_not_characters(path, lines)
     sign = _sign_at_words([words for _, words in lines])
     unsegmented = [] if sign else _unsegmented(lines)
     if not sign and not unsegmented:
@@ -46,6 +49,17 @@ def check_segmented(path, lines):
         f"{path}:{number}: needs words separated by spaces. Received: text that is not segmented in "
         f"{len(unsegmented):,} of {len(lines):,} lines, as {max(words, key=len)[:20]!r}; `kcrf segment` segments it"
     )
+
+
+def _check_not_characters(path, lines):
+    """Refuses Chinese text with a space between all characters, as tokenizers write it: each would be a word."""
+    words = [word for _, words in lines for word in words if CJK.match(word)]
+    if len(words) >= _MANY_WORDS and sum(len(word) > 1 for word in words) <= _FEW_LONG * len(words):
+        number, words = max(lines, key=lambda line: len(line[1]))
+        raise ValueError(
+            f"{path}:{number}: needs words separated by spaces. Received: characters separated by spaces, as in "
+            f"{' '.join(words)[:20]!r}"
+        )
 
 
 def _sign_at_words(lines):

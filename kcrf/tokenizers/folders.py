@@ -24,6 +24,8 @@ SUPPORTED = {
     "do_word_tokenize": True,
     "do_subword_tokenize": True,
     "wordpieces_prefix": "##",
+    "word_tokenizer_type": "basic",  # of Japanese BERTs, also "mecab"
+    "subword_tokenizer_type": "wordpiece",
 }
 EXTRA_TOKENS = ("added_tokens_decoder", "additional_special_tokens", "extra_special_tokens", "never_split")
 # Classes that split a text as BERT's does, "Fast" left out; the last two are named where tokenizer.json says how.

@@ -7,7 +7,7 @@ import pytest
 
 from kcrf.commands import main
 from kcrf.corpora import Example, read_classified, sample
-from kcrf.corpora.classified import have_decimals, sorted_labels
+from kcrf.corpora.labels import have_decimals, sorted_labels
 from kcrf.corpora.texts import iterate_texts
 
 BACKENDS = ["torch"]
@@ -105,6 +105,21 @@ REFUSED = {
     "JSON without a label": ('{"text": "a"}\n', None, "data.tsv:1: needs label. Received: text"),
     "JSON of a list": ('{"text": "a", "label": 1}\n[]\n', None, "data.tsv:2: needs a JSON object"),
     "JSON with a text that is none": ('{"text": 3, "label": "x"}\n', None, "data.tsv:1: texts must be strings"),
+    "labels first": (
+        "".join(f"{'ab'[i % 2]}\ttext {i}\n" for i in range(12)),
+        None,
+        "data.tsv: needs a text, maybe a second text, and a label .* 12 different ones in 12 lines; `fields` 1,0",
+    ),
+    "labels before two texts": (
+        "".join(f"{i % 2}\ttitle {i}\ttext {i}\n" for i in range(12)),
+        None,
+        "12 different ones in 12 lines; `fields` 1,2,0 may be right",
+    ),
+    "numbers of lines first": (
+        "".join(f"{i}\ttext {i}\t{'ab'[i % 2]}\n" for i in range(12)),
+        None,
+        "Received: a different number in the first column of each line; `fields` 1,2 may be right",
+    ),
     "one field": ("a\tx\n", ["text"], "`fields` must be two or three different"),
     "a field twice": ("a\tx\n", ["0", "0"], "`fields` must be two or three different"),
 }
@@ -115,6 +130,17 @@ def test_what_cannot_be_read_is_refused_by_file_and_line(case, tmp_path):
     text, fields, message = REFUSED[case]
     with pytest.raises(ValueError, match=message):
         read_classified(written(tmp_path, text), fields)
+
+
+def test_columns_in_an_unusual_order_are_read_by_their_numbers(tmp_path):
+    rows = [("ab"[i % 2], f"text {i}") for i in range(12)]
+    found = read_classified(written(tmp_path, "".join(f"{label}\t{text}\n" for label, text in rows)), [1, 0])
+    assert [(example.label, example.text) for example in found] == rows
+
+
+def test_numbers_with_decimals_may_all_be_different(tmp_path):
+    path = written(tmp_path, "".join(f"text {i % 3}\t{i}.5\n" for i in range(12)))
+    assert [example.label for example in read_classified(path)] == [f"{i}.5" for i in range(12)]
 
 
 def test_an_example_says_where_it_was_read_but_is_equal_without_that(tmp_path):

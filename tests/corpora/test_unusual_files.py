@@ -43,6 +43,68 @@ def test_text_without_spaces_between_the_words_is_refused(tmp_path, text, messag
         read_segmented(write(tmp_path, text))
 
 
+def test_characters_with_spaces_between_them_are_no_words(tmp_path):
+    text = "".join(" ".join("".join(words)) + "\n" for words in WORDS) * 8
+    with pytest.raises(ValueError, match="text.txt:3: .* Received: characters separated by spaces, as in '李 雷 在 A"):
+        read_segmented(write(tmp_path, text))
+    with_words = text + "今天 天气 真好"
+    assert read_segmented(write(tmp_path, with_words)) == [line.split() for line in with_words.splitlines()]
+
+
+PFR = [[f"19980101-01-001-{number:03}/m", "[中国/ns", "政府/n]nt", "顺利/ad", "恢复/v"] for number in range(1, 13)]
+
+
+def test_identifiers_of_the_peoples_daily_are_no_words(tmp_path, capsys):
+    path = write(tmp_path, "\n\n".join("  ".join(words) for words in PFR) + "\n")
+    assert [words for words in read_segmented(path, strip_tags=True) if words] == [
+        ["中国", "政府", "顺利", "恢复"]
+    ] * 12
+    tagged = read_tagged(path)
+    assert len(tagged) == 12 and {sentence.text for sentence in tagged} == {"中国政府顺利恢复"}
+    assert tagged[0].spans == [(0, 2, "ns"), (2, 4, "n"), (4, 6, "ad"), (6, 8, "v")]
+    note = f"{path}: removed the identifiers that begin all lines, such as 19980101-01-001-001/m\n"
+    assert capsys.readouterr().err == 2 * note
+
+
+@pytest.mark.parametrize("words", [PFR[:9], [*PFR, PFR[0]], [*PFR, ["没有/v", "编号/n"]]])
+def test_numbers_at_the_begin_of_some_lines_are_words(tmp_path, words):
+    path = write(tmp_path, "".join(" ".join(line) + "\n" for line in words))
+    assert [line[0] for line in read_segmented(path, strip_tags=True)] == [line[0].split("/")[0] for line in words]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ["1\tKim\tB-PER\tO", "2\tslept\tO\tO"],
+        ["Kim location-GPE", "slept O"],
+        ["doc/a 0 0 Kim NNP (NP*) -", "doc/a 0 1 slept VBD * -", "doc/a 0 2 . VBD *) -"],
+    ],
+)
+def test_tokens_in_columns_are_no_sentences_of_words(tmp_path, rows):
+    text = "".join("# about\n" + "".join(f"{row}\n" for row in rows) + "\n" for _ in range(6))
+    message = f"what looks like {len(rows[0].split())} columns, a token on each line"
+    with pytest.raises(ValueError, match=message):
+        read_segmented(write(tmp_path, text))
+
+
+def test_lines_of_as_many_words_are_segmented_text(tmp_path):
+    poem = "床前 明月 光 ，\n疑是 地上 霜 。\n\n举头 望 明月 ，\n低头 思 故乡 。\n\n" * 4
+    assert read_segmented(write(tmp_path, poem)) == [line.split() for line in poem.splitlines()]
+
+
+def test_another_column_with_more_entities_of_the_same_types_is_named(tmp_path, capsys):
+    germeval = "1\tKim\tB-PER\tO\n2\tLee\tI-PER\tO\n\n1\tUlm\tB-LOC\tB-LOC\n\n"
+    path = write(tmp_path, germeval)
+    assert [sentence.spans for sentence in read_conll(path)] == [[], [(0, 3, "LOC")]]
+    note = (
+        "read column 3, in which 1 tokens are in entities; of the same types, 3 are in column 2, which --column 2 reads"
+    )
+    assert capsys.readouterr().err == f"{path}: {note}\n"
+    assert [len(sentence.spans) for sentence in read_conll(path, column=2)] == [1, 1]
+    read_conll(write(tmp_path, "EU NNP B-NP B-ORG\nrejects VBZ B-VP O\nGerman JJ B-NP B-MISC\n"))  # chunks
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.parametrize("text", ["你好\n再见\n", "3772.36\n１２３４５\n", "一 , 二\n三 。 四 。\n"])
 def test_short_lines_numbers_and_punctuation_are_segmented_text(tmp_path, text):
     assert read_segmented(write(tmp_path, text)) == [line.split() for line in text.splitlines()]

@@ -103,6 +103,8 @@ def test_settings_that_the_file_lacks_are_those_of_bert(tmp_path):
         ({"tokenizer_class": "BertJapaneseTokenizer"}, "tokenizer_class must be one of .*'BertJapaneseTokenizer'"),
         ({"unk_token": "<unk>"}, r"unk_token must be '\[UNK\]'. Received: '<unk>'"),
         ({"do_basic_tokenize": False}, "do_basic_tokenize must be True. Received: False"),
+        ({"word_tokenizer_type": "mecab"}, "word_tokenizer_type must be 'basic'. Received: 'mecab'"),
+        ({"subword_tokenizer_type": "character"}, "subword_tokenizer_type must be 'wordpiece'. Received: 'character'"),
         ({"clean_text": False}, "clean_text must be True. Received: False"),
         ({"never_split": ["C++"]}, r"never_split must have no tokens besides .* Received: \['C\+\+'\]"),
         ({"additional_special_tokens": ["[E]"]}, r"additional_special_tokens must .* Received: \['\[E\]'\]"),
