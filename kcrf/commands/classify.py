@@ -1,9 +1,9 @@
 """kcrf classify: texts in, a label for each out."""
 
+from kcrf.commands.model_input import add_input_options, checked_input
 from kcrf.commands.parsers import add_command, fields_argument
 from kcrf.commands.quiet import quick_import
 from kcrf.commands.streams import write_results
-from kcrf.commands.tag import add_input_options, checked_input
 
 __all__ = ["add_classify"]
 

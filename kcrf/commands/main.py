@@ -17,9 +17,10 @@ from kcrf.commands.parsers import CommandParser
 from kcrf.commands.pretrain import add_pretrain
 from kcrf.commands.report import add_report
 from kcrf.commands.score import add_score
+from kcrf.commands.segment import add_segment
 from kcrf.commands.serve import add_serve
 from kcrf.commands.suggest import add_suggest
-from kcrf.commands.tag import add_segment, add_tag
+from kcrf.commands.tag import add_tag
 from kcrf.commands.train import add_train
 from kcrf.version import __version__
 

@@ -18,13 +18,7 @@ from kcrf.commands.parsers import (
 __all__ = ["add_score"]
 
 _MOST_PAIRS = 10
-_TASKS = (
-    "cws",
-    "ner",
-    "pos",
-    "cws-pos",
-    "classify",
-)  # those of kcrf.tasks, which --help does not import: it needs NumPy
+_TASKS = ("cws", "ner", "pos", "cws-pos", "classify")  # the keys of kcrf.tasks.TASKS, whose import takes NumPy
 _CONFIDENCE = re.compile(r'"(?:confidence|confidences|probabilities)": ?[\[{\d]')
 
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from kcrf.commands.model_input import add_model_options, add_standard_option, checked_input, checked_texts
 from kcrf.commands.parsers import add_command, add_overwrite_option, check_out
 from kcrf.commands.quiet import quick_import
 from kcrf.commands.streams import Lines, Progress
-from kcrf.commands.tag import add_model_options, add_standard_option, checked_input, checked_texts
 
 __all__ = ["add_suggest"]
 
@@ -82,7 +82,8 @@ def _suggest(options):
                 lambda count: progress.update(count, lines.position),
             )
     _check_found(len(chosen), len(texts), options)
-    _write(options, [_TASKS[options.model_task](options.format, item) for item in chosen])
+    _, line_of = _TASKS[options.model_task]
+    _write(options, [line_of(options.format, suggestion) for suggestion in chosen])
 
 
 def _check_found(found, count, options):
@@ -220,15 +221,9 @@ def _model(options):
     with quick_import():
         from kcrf import taggers
 
-        classes = {
-            "cws": taggers.WordSegmenter,
-            "cws-pos": taggers.WordSegmenter,
-            "ner": taggers.EntityRecognizer,
-            "pos": taggers.TokenTagger,
-            "classify": taggers.TextClassifier,
-        }
+        tagger, _ = _TASKS[options.model_task]
         standard = {} if options.standard is None else {"standard": options.standard}
-        return classes[options.model_task](options.model, **standard)
+        return getattr(taggers, tagger)(options.model, **standard)
 
 
 def _entities(kind, item):
@@ -289,4 +284,10 @@ def _pre_annotated(kind, item, text, spans, labels=(), text_b=None):
     return label_studio_task(annotation, round(math.exp(-item.score), _DIGITS))
 
 
-_TASKS = {"ner": _entities, "cws": _words, "cws-pos": _words, "pos": _tokens, "classify": _label}
+_TASKS = {  # the class in `kcrf.taggers` that uses the models of a task, and the function that writes a suggestion
+    "cws": ("WordSegmenter", _words),
+    "ner": ("EntityRecognizer", _entities),
+    "pos": ("TokenTagger", _tokens),
+    "cws-pos": ("WordSegmenter", _words),
+    "classify": ("TextClassifier", _label),
+}

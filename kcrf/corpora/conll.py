@@ -13,7 +13,8 @@ from kcrf.corpora.segmented import ENTITY_TAG
 from kcrf.corpora.sentences import Sentence
 from kcrf.corpora.unknown_tags import UNKNOWN, known_runs, unknown_parts
 from kcrf.corpora.unsegmented import CJK, check_are_tokens
-from kcrf.tags import TagScheme, bio, bioes, violation_in_words
+from kcrf.tags import TagScheme, bio, bioes
+from kcrf.tags.check import violation_in_words
 
 __all__ = [
     "columns_of",

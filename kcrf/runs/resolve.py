@@ -24,9 +24,6 @@ LINEAR_EPOCHS, LINEAR_PATIENCE = 20, 4  # in steps
 LBFGS_UP_TO = 25_000  # windows times tags
 ITERATIONS = 100  # of an epoch of L-BFGS; it ends earlier if it converges
 PENALTIES = {"characters": (0.03, 0.03), "words": (0.3, 0.01)}  # L1 and L2 of L-BFGS
-ADAGRAD = {"ner": (0.3, 0.001)}  # learning rate and L1
-ADAGRAD_ELSE = (0.1, 0.01)
-DAMPING = {"ner": 1.0}  # of AdaGrad; 0.1 else
 NARROW, WIDE = 128, 256
 WIDE_FROM = 2500  # windows
 
@@ -153,8 +150,8 @@ def linear_solver(user: Settings, windows: int, tags: int) -> str:
 def _optimizer_of_linear(user, windows, data):
     """The settings of the optimizer with the solver and its penalties."""
     optimizer, solver = user.part(OptimizerConfig), linear_solver(user, windows, len(data.tag_scheme()))
-    rate, l1 = ADAGRAD.get(user.task, ADAGRAD_ELSE)
-    defaults = {"learning_rate": rate, "l1": l1, "l2": 0.0}
+    adagrad = task_of(data.task).adagrad
+    defaults = {"learning_rate": adagrad["learning_rate"], "l1": adagrad["l1"], "l2": 0.0}
     if solver == "lbfgs":
         defaults.update(zip(("l1", "l2"), PENALTIES["words" if data.units == "words" else "characters"], strict=True))
     open_ones = {name: value for name, value in defaults.items() if getattr(user, name) is None}

@@ -21,7 +21,7 @@ from kcrf.runs.options import (
     WITH_BERT,
     option,
 )
-from kcrf.tags import TagScheme, bio, bioes, bmes, classes
+from kcrf.tags import TagScheme
 from kcrf.tasks import TASKS
 
 __all__ = ["AugmentationConfig", "DataConfig", "OptimizerConfig", "TeacherConfig", "TrainingConfig"]
@@ -82,8 +82,7 @@ class DataConfig:
 
     def tag_scheme(self) -> TagScheme:
         """The `TagScheme`, with the types."""
-        makers = {"bmes": bmes, "bio": bio, "bioes": bioes, "classes": classes}
-        return bmes() if self.task == "cws" else makers[str(self.scheme)](self.types)
+        return TagScheme.from_config({"name": self.scheme, "types": self.types})
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,7 @@ class Classification:
     has_word_classes = False
     settings = frozenset({"max_length", "metric", "pool"})
     defaults: Mapping[str, Any] = {"head": "softmax", "lexicon": False, "ngrams": False, "teacher_temperature": 2.0}
+    adagrad: Mapping[str, float] = {}
     choices: Mapping[str, tuple[Any, ...]] = {
         "head": ("softmax",),
         "lexicon": (False,),

@@ -1,17 +1,16 @@
 """Named-entity recognition. Needs NumPy only."""
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from kcrf.corpora import Sentence, entity_types, read_entities, sentence_line
+from kcrf.corpora import Sentence, read_entities, sentence_line
 from kcrf.corpora.conll import conll_lines
 from kcrf.metrics import entity_scores
 from kcrf.progress_bars import print_note
 from kcrf.readers.unit_choice import choose_units, entities_that_cut_tokens, splits_of
 from kcrf.tasks.facts import DataFacts
 from kcrf.tasks.mismatch import check_same_texts
-from kcrf.tasks.tagging import TaggingTask
+from kcrf.tasks.tagging import TaggingTask, types_of
 
 __all__ = ["Entities"]
 
@@ -22,6 +21,7 @@ class Entities(TaggingTask):
     name = "ner"
     settings = frozenset({"scheme", "min_confidence"})
     defaults: Mapping[str, Any] = {"scheme": "bio"}
+    adagrad: Mapping[str, float] = {"learning_rate": 0.3, "l1": 0.001, "damping": 1.0}
     choices: Mapping[str, tuple[Any, ...]] = {"scheme": ("bio", "bioes"), "units": ("words", "characters")}
     file_options = frozenset({"column", "repair"})
 
@@ -41,17 +41,12 @@ class Entities(TaggingTask):
 
     def facts(self, user: Any, parts: Mapping[str, list[Any]]) -> DataFacts:
         """The types of the training set and, from scratch, the units; warns of entities that cannot be recognized."""
-        types = user.types or entity_types(parts["train"])
+        types = types_of(user, parts, "entities of types", "missed")
         if not types:
             raise ValueError("`train` needs at least one entity. Received: sentences without any")
-        for name, part in parts.items():
-            unseen = Counter(label for sentence in part for *_, label in sentence.spans if label not in types)
-            if unseen:
-                counts = ", ".join(f"{label} ({count})" for label, count in sorted(unseen.items()))
-                print_note(f"{name}: entities of types that the training part lacks count as missed: {counts}")
         if not any(sentence.spans for sentence in parts["valid"]):
             print_note("valid: no entity, so no epoch is better than another: the last one is kept")
-        return DataFacts(types=tuple(types), units=_units(user, parts) if user.bert is None else None)
+        return DataFacts(types=types, units=_units(user, parts) if user.bert is None else None)
 
     def read_scored(self, path: str, reading: Mapping[str, Any], is_gold: bool) -> list[Any]:
         """The sentences of a file."""

@@ -24,6 +24,7 @@ class TaggingTask:
     command = "tag"
     needs_tokens = False
     has_word_classes = False
+    adagrad: Mapping[str, float] = {"learning_rate": 0.1, "l1": 0.01, "damping": 0.1}
 
     def read_unlabeled_line(self, line: str) -> Any:
         """The line."""
@@ -108,20 +109,21 @@ def as_sentence(item: Any) -> Sentence:
     return Sentence("".join(item), list(zip(ends, ends[1:])))
 
 
-def types_of(user: Any, parts: Mapping[str, list[Any]], called: str) -> tuple[str, ...]:
-    """The types that the user gave, or those of the training set; notes types of other parts that these lack.
+def types_of(user: Any, parts: Mapping[str, list[Any]], noun: str, verdict: str) -> tuple[str, ...]:
+    """The types in the settings, or else those of the training set. Notes the types of other parts that are missing.
 
     Args:
         user: The `kcrf.runs.Settings`.
         parts: The `Sentence`s of "train", "valid" and maybe "test".
-        called: What the types are called in the note.
+        noun: The spans of a missing type in the note, such as "tags".
+        verdict: How the scores count them, such as "wrong".
     """
     types = tuple(user.types or entity_types(parts["train"]))
     for name, part in parts.items():
         unseen = Counter(label for sentence in part for *_, label in sentence.spans if label not in types)
         if unseen:
             counts = ", ".join(f"{label} ({count})" for label, count in sorted(unseen.items()))
-            print_note(f"{name}: {called} that the training set lacks count as wrong: {counts}")
+            print_note(f"{name}: {noun} that the training set lacks count as {verdict}: {counts}")
     return types
 
 

@@ -21,6 +21,8 @@ class Task(Protocol):
         items: The name of its items in the plural.
         settings: The settings of this task that not all tasks have.
         defaults: Its own defaults of settings.
+        adagrad: The learning rate, the L1 penalty and the damping of its linear models if AdaGrad trains them, with the
+            keys "learning_rate", "l1" and "damping"; empty if it has no linear models.
         choices: Its own choices of settings, if they differ from those of other tasks.
         file_options: The command-line options for reading its files.
         command: The command that uses its models, such as "segment".
@@ -42,6 +44,9 @@ class Task(Protocol):
 
     @property
     def defaults(self) -> Mapping[str, Any]: ...
+
+    @property
+    def adagrad(self) -> Mapping[str, float]: ...
 
     @property
     def choices(self) -> Mapping[str, tuple[Any, ...]]: ...

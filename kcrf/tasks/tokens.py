@@ -85,12 +85,12 @@ class TokenTagging(TaggingTask):
         return f", {len(config.data.types)} tags", config.model.head
 
 
-def classes_of(user: Any, parts: Mapping[str, list[Any]], called: str) -> tuple[str, ...]:
-    """As `types_of`; notes tags of entities among the classes."""
-    types = types_of(user, parts, called)
+def classes_of(user: Any, parts: Mapping[str, list[Any]], noun: str) -> tuple[str, ...]:
+    """As `types_of`; notes that the classes look like the tags of entities, if they do."""
+    types = types_of(user, parts, noun, "wrong")
     if all(map(ENTITY_TAG.fullmatch, types)) and types != ("O",):
         shown = ", ".join(types[:3])
-        print_note(f"train: the {called} look like entities ({shown}): --task ner learns and scores whole entities")
+        print_note(f"train: the {noun} look like entities ({shown}): --task ner learns and scores whole entities")
     return types
 
 

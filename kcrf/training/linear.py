@@ -11,7 +11,7 @@ from kcrf.linear import AdaGradTrainer, LBFGSTrainer, SoftTarget, linear_batches
 from kcrf.readers import TagsOfStandard
 from kcrf.readers.standards import reader_of_standard
 from kcrf.runs.names import LINEAR
-from kcrf.runs.resolve import DAMPING, ITERATIONS
+from kcrf.runs.resolve import ITERATIONS
 from kcrf.taggers.linear_networks import LinearTaggingNetwork, arrays_of_models, read_models
 from kcrf.taggers.standards import StandardsTagger
 from kcrf.taggers.trained_tagger import TrainedTagger
@@ -93,7 +93,7 @@ def _solver(config, model):
     if settings.solver == "lbfgs":
         return LBFGSTrainer(model, settings.l1, settings.l2, ITERATIONS, keep)
     l1 = 0.01 if settings.l1 is None else settings.l1  # None in runs of before there were solvers
-    return AdaGradTrainer(model, settings.learning_rate, l1, keep, DAMPING.get(config.data.task, 0.1))
+    return AdaGradTrainer(model, settings.learning_rate, l1, keep, config.task.adagrad["damping"])
 
 
 def _trainers(plan):

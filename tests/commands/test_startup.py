@@ -180,11 +180,8 @@ USE = """
 import os, sys
 from kcrf.commands import main
 status = main(sys.argv[1:])
-late = sorted({"matplotlib", "jax", "torch._dynamo"} & sys.modules.keys() - {os.environ["KERAS_BACKEND"]})
+late = sorted({"matplotlib", "jax"} & sys.modules.keys() - {os.environ["KERAS_BACKEND"]})
 import matplotlib.figure
-if os.environ["KERAS_BACKEND"] == "torch":
-    import torch
-    assert torch.compile(lambda x: x + 1, backend="eager")(torch.ones(2)).tolist() == [2, 2]
 sys.exit(f"status {status}, imported {late}" if status or late else 0)
 """
 
@@ -194,21 +191,3 @@ def test_using_a_model_imports_no_packages_of_other_backends_and_of_pictures(tmp
     command = [sys.executable, "-c", USE, "segment", "--model", str(FIXTURES / "words"), "text.txt"]
     done = subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True)
     assert (done.returncode, done.stderr) == (0, b"")
-
-
-STAND_IN = """
-import sys
-from kcrf.commands.quiet import quick_import
-with quick_import():
-    import torch._dynamo as dynamo
-    assert dynamo.disable()(len) is len
-    MORE
-import torch._dynamo
-assert torch._dynamo.__file__ and torch._dynamo.config.verbose is False
-"""
-
-
-@pytest.mark.once
-@pytest.mark.parametrize("more", ["dynamo.config.verbose", "import torch._dynamo.config"])
-def test_the_compiler_of_torch_is_imported_where_more_of_it_is_used(more):
-    subprocess.run([sys.executable, "-c", STAND_IN.replace("MORE", more)], check=True)

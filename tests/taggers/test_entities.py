@@ -325,7 +325,7 @@ def test_labels_that_training_never_saw_are_missed_and_told(tmp_path, capsys):
     quick = Settings(**{**TINY, "epochs": 1})
     _, scores = train_tagger(quick, **DATA, test=[unseen, Sentence("", []), *CORPUS.test[:3]], out=tmp_path / "run")
     assert scores["test"]["types"]["DATE"]["recall"] == 0 and scores["test"]["types"]["DATE"]["true_entities"] == 1
-    assert "test: entities of types that the training part lacks count as missed: DATE (1)" in capsys.readouterr().err
+    assert "test: entities of types that the training set lacks count as missed: DATE (1)" in capsys.readouterr().err
 
 
 @pytest.mark.once

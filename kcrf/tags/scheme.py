@@ -1,8 +1,4 @@
-"""Tag schemes: how words and entities become one tag per character, and back. Needs NumPy only.
-
-Spans are half-open `[start, end)`. A segmentation span is `(start, end)`. The span of an entity, or of a word with its
-class, is `(start, end, label)`.
-"""
+"""`TagScheme`: the tags of a task and the rules of their order, with the functions that make one. Needs NumPy only."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -11,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["TagScheme", "bio", "bioes", "bmes", "check_tags", "classes", "tags_to_words", "words_to_tags"]
+from kcrf.tags.words import word_starts, word_tags
 
-SINGLE, BEGIN, MIDDLE, END = range(4)  # bert4keras' numbers: 0 = s, 1 = b, 2 = m, 3 = e
+__all__ = ["TagScheme", "bio", "bioes", "bmes", "classes"]
+
 _WORD_TAGS = 4  # of each class of words
-_MOST_VIOLATIONS = 5  # in an error message
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +209,7 @@ def bmes(types: Iterable[str] = ()) -> TagScheme:
     opens = np.array([True, True, False, False])
     if not types:
         transitions = closed[:, None] == opens[None, :]
-        return TagScheme("bmes", (), ("s", "b", "m", "e"), opens, transitions, closed, _word_tags)
+        return TagScheme("bmes", (), ("s", "b", "m", "e"), opens, transitions, closed, word_tags)
     labels = tuple(f"{prefix}-{label}" for label in _checked_types(types) for prefix in "sbme")
     opens, closed = np.tile(opens, len(types)), np.tile(closed, len(types))
     of_type = np.repeat(np.arange(len(types)), _WORD_TAGS)  # (tags,)
@@ -278,122 +274,9 @@ def classes(types: Iterable[str]) -> TagScheme:
     return TagScheme("classes", labels, labels, free, np.outer(free, free), free, inside)
 
 
-def check_tags(
-    sentences: Iterable[Any], scheme: TagScheme, lengths: Iterable[int] | None = None, repair: bool = False
-) -> list[list[int]]:
-    """Checks the tags of sentences before training, since a compiled graph cannot report errors in them.
-
-    Args:
-        sentences: One sequence of ints per sentence; negative ones are unknown, and transitions from and to them are
-            not checked.
-        scheme: The `TagScheme` that they should follow.
-        lengths: The number of characters of each sentence. Defaults to `None`: not checked.
-        repair: Whether to repair sentences that break the scheme with `TagScheme.repair`, such as those of IOB1 files,
-            instead of raising an error. Defaults to `False`.
-
-    Returns:
-        A list of lists of ints that follow the scheme.
-
-    Raises:
-        ValueError: A sentence has another length or a tag that the scheme lacks, or without `repair` breaks the scheme;
-            names the first sentences, positions and labels, counted from 0, and the number of all.
-
-    >>> check_tags([[0, 1, 3], [1, 2]], bmes(), repair=True)
-    [[0, 1, 3], [1, 3]]
-    """
-    sentences = [[int(tag) for tag in tags] for tags in sentences]
-    _check_ranges(sentences, scheme, lengths)
-    broken = {number: violations for number, tags in enumerate(sentences) if (violations := scheme.violations(tags))}
-    if not repair and broken:
-        total = sum(map(len, broken.values()))
-        places = [(number, *violation) for number, violations in broken.items() for violation in violations]
-        raise ValueError(
-            f"Tags must follow the scheme {scheme.name}; `repair=True` repairs them. Received: {total} violations in "
-            f"{len(broken)} of {len(sentences)} sentences, "
-            f"first {'; '.join(_describe(*place) for place in places[:_MOST_VIOLATIONS])}"
-        )
-    for number in broken:
-        try:
-            sentences[number] = scheme.repair(sentences[number])
-        except ValueError as error:
-            raise ValueError(f"sentence {number}: {error}") from None
-    return sentences
-
-
-def _check_ranges(sentences, scheme, lengths):
-    if lengths is not None and len(lengths) != len(sentences):
-        raise ValueError(f"Needs one length per sentence. Received: {len(sentences)} sentences, {len(lengths)} lengths")
-    for number, tags in enumerate(sentences):
-        if lengths is not None and len(tags) != lengths[number]:
-            raise ValueError(
-                f"Needs one tag per character. Received: sentence {number} with {lengths[number]} characters, "
-                f"{len(tags)} tags"
-            )
-        for position, tag in enumerate(tags):
-            if tag >= len(scheme):
-                raise ValueError(
-                    f"Tags must be below {len(scheme)}, the number of labels. Received: tag {tag} in sentence {number} "
-                    f"at position {position}"
-                )
-
-
-def _describe(number, position, previous, label):
-    return f"sentence {number}, position {position}: {violation_in_words(previous, label)}"
-
-
-def violation_in_words(previous, label):
-    """Describes what `TagScheme.violations` found: "m at the start", "b after b" or "b at the end"."""
-    if label is None:
-        return f"{previous} at the end"
-    return f"{label} at the start" if previous is None else f"{label} after {previous}"
-
-
-def words_to_tags(words: Iterable[str]) -> list[int]:
-    """The BMES tags of a sentence given as a list of words.
-
-    >>> words_to_tags(["我", "喜欢", "图书馆"])
-    [0, 1, 3, 1, 2, 3]
-    """
-    return [tag for word in words for tag in _word_tags(len(word))]
-
-
-def tags_to_words(text: str, tags: Sequence[int] | np.ndarray) -> list[str]:
-    """Splits a text into words by the BMES tags of its characters. The words, joined, are always the text.
-
-    Args:
-        text: A string.
-        tags: One int per character. Illegal sequences are split as `TagScheme.decode` does.
-
-    >>> tags_to_words("我喜欢", [0, 1, 3])
-    ['我', '喜欢']
-    """
-    if len(text) != len(tags):
-        raise ValueError(f"Needs one tag per character. Received: {len(text)} characters, {len(tags)} tags")
-    starts = word_starts(tags)
-    return [text[start:end] for start, end in zip(starts, starts[1:] + [len(text)], strict=False)]
-
-
-def word_starts(tags):
-    """The positions at which words begin, in a BMES sequence that may be illegal.
-
-    >>> word_starts([3, 0, 2, 1, 3])
-    [0, 1, 2, 3]
-    """
-    before = [SINGLE, *tags]
-    return [
-        position
-        for position, (last, tag) in enumerate(zip(before, tags, strict=False))
-        if tag == SINGLE or tag == BEGIN or last == SINGLE or last == END
-    ]
-
-
-def _word_tags(length):
-    return [SINGLE] if length == 1 else ([BEGIN] + [MIDDLE] * (length - 2) + [END])[:length]
-
-
 def _word_tags_of_type(types, length, label):
     first = _WORD_TAGS * _type_index(types, label)
-    return [first + tag for tag in _word_tags(length)]
+    return [first + tag for tag in word_tags(length)]
 
 
 def _checked_types(types):

@@ -1,0 +1,124 @@
+"""The input of the commands that use a model: their options on the model and the text, and the checks of both."""
+
+import sys
+from contextlib import contextmanager
+
+from kcrf.commands.streams import Lines, add_stream_options, is_same_file
+
+__all__ = ["add_input_options", "add_model_options", "add_standard_option", "checked_input", "checked_texts"]
+
+_LONG_TEXT = 8  # letters of another script than ASCII: more than a token has
+
+
+def add_input_options(parser, items="Windows, of up to 128 positions each,", default=None):
+    """Adds the options of a command that uses a model and writes a result for each text.
+
+    Args:
+        parser: The parser of the command.
+        items: What a batch consists of, for the help.
+        default: The model that is used without --model, for the help. Defaults to None: the option is required.
+    """
+    add_model_options(parser, items, default)
+    add_stream_options(parser)
+
+
+def add_standard_option(parser):
+    """Adds the option for the segmentation standard of a model of several."""
+    parser.add_argument(
+        "--standard", metavar="NAME", help="The segmentation standard, for a model of several. [the only one]"
+    )
+
+
+def add_model_options(parser, items="Windows, of up to 128 positions each,", default=None):
+    """Adds the options on the model, its input and its batches; the arguments are as for `add_input_options`."""
+    usual = f" [{default}]" if default else ""
+    parser.add_argument(
+        "--model",
+        required=default is None,
+        metavar="RUN",
+        help=f"A folder that `kcrf train` wrote, or a file of `kcrf export`.{usual}",
+    )
+    parser.add_argument("file", nargs="?", metavar="FILE", help="UTF-8 text. [standard input]")
+    parser.add_argument(
+        "--batch-size",
+        type=int,
+        default=64,
+        metavar="N",
+        help=f"{items} that are computed at once. Fewer need less memory. [%(default)s]",
+    )
+
+
+@contextmanager
+def checked_input(options, tasks=None):
+    """A context with the `Lines` of the input. Checks the options and the run folder first: loading takes much longer.
+
+    Sets `options.model_task`, the name of the model's task.
+
+    Args:
+        options: The options of the command.
+        tasks: The tasks whose models the command may use. Defaults to None: those with this command.
+    """
+    from kcrf.corpora.lines import check_is_file
+    from kcrf.taggers.open_model import check_standard, open_run
+    from kcrf.tasks import TASKS
+
+    for name in ("top_k", "batch_size"):
+        value = getattr(options, name, None)
+        if value is not None and value < 1:
+            raise ValueError(f"--{name.replace('_', '-')} must be at least 1. Received: {value}")
+    if not options.file and sys.stdin is None:
+        raise ValueError("needs FILE, or text on standard input. Received: neither")
+    data = open_run(options.model).read_config().config.data
+    options.model_task = data.task
+    tasks = tasks or [task.name for task in TASKS.values() if task.command == options.command]
+    if options.model_task not in tasks:
+        needed = " or ".join(tasks)
+        raise ValueError(
+            f"{options.model}: needs a run of --task {needed}. Received: a run of --task {options.model_task}"
+        )
+    check_standard(options.model, data.standards, getattr(options, "standard", None))
+    if options.file:
+        check_is_file(options.file)
+    if not options.file and sys.stdin.isatty():
+        print(f"kcrf {options.command}: reading from the terminal; Ctrl-D ends the text", file=sys.stderr)
+    with open(options.file, "rb") if options.file else sys.stdin.buffer as source:
+        if options.out is not None and is_same_file(source, options.out):
+            raise ValueError(f"--out needs another file than the input. Received: {options.out}")
+        yield Lines(source, options.file or "<stdin>")
+
+
+def checked_texts(lines, of_tokens=False):
+    """Yields the lines. Refuses a first line that is JSON, a token with its tag, or a whole file with other line ends.
+
+    With `of_tokens`, also refuses a first line that is not split into tokens.
+    """
+    from kcrf.corpora.lines import BEGINS_OBJECT
+    from kcrf.corpora.segmented import ENTITY_TAG
+
+    for first in lines:
+        if BEGINS_OBJECT.match(first) and first.rstrip().endswith("}"):
+            raise ValueError(
+                f"{lines.name}:1: needs a text. Received: a JSON object; `jq -r .text` takes out the texts"
+            )
+        if "\t" in first and ENTITY_TAG.fullmatch(first.split("\t")[-1]):
+            raise ValueError(
+                f"{lines.name}:1: needs a text. Received: a token and its tag; --input conll of `kcrf tag`"
+            )
+        if "\r" in first:
+            raise ValueError(f"{lines.name}:1: needs lines that end in \\n or \\r\\n. Received: a \\r inside the line")
+        if of_tokens:
+            _check_tokens(lines.name, first)
+        yield first
+        break
+    yield from lines
+
+
+def _check_tokens(name, line):
+    """Raises ValueError for a token with its tag, or a long text without spaces: the line has no tokens."""
+    received = None
+    if line.count("\t") == 1 and " " not in line.strip():
+        received = "what looks like a token and its tag; --input conll reads columns"
+    elif len(line.split()) == 1 and sum(x.isalpha() and not x.isascii() for x in line) >= _LONG_TEXT:
+        received = f"text that is not segmented, {line.strip()[:20]!r}; `kcrf segment` segments it"
+    if received:
+        raise ValueError(f"{name}:1: needs tokens with spaces between them. Received: {received}")
