@@ -182,8 +182,8 @@ def settings_and_sources(options):
     absent = [name for name in absent if name != "--train" or not options.standard]
     if absent:
         raise ValueError(f"needs {' and '.join(absent)}, or --resume RUN_DIR")
-    given = {**given_settings(options, Settings), **_bert_of_run(options)}
-    settings = Settings(**given) if options.extend is None else extended_settings(given)
+    values = {**given_settings(options, Settings), **_bert_of_run(options)}
+    settings = Settings(**values) if options.extend is None else extended_settings(values)
     if settings.teacher is not None:
         if os.path.isfile(settings.teacher):
             raise ValueError(f"{settings.teacher}: --teacher needs the folder of a run. Received: a file")
@@ -206,8 +206,8 @@ def files_of_parts(options, task):
         raise ValueError("--standard takes the place of --train. Received: both")
     train = _by_standard("standard", options.standard)
     files = {name: _by_standard(name, getattr(options, name) or ()) or None for name in ("valid", "test")}
-    for name, given in files.items():
-        unknown = [standard for standard in given or () if standard not in train]
+    for name, by_standard in files.items():
+        unknown = [standard for standard in by_standard or () if standard not in train]
         if unknown:
             raise ValueError(f"--{name} needs one of the standards {', '.join(train)}. Received: {unknown[0]}")
     return {"train": train, **files, "unlabeled": unlabeled}

@@ -74,14 +74,15 @@ def label_with_names(
 
 
 def _labeled(text, names, lengths, unmarked):
-    found, start = [], 0
+    """The `Sentence` of a text, with the longest name at each position. The tags of a name without a type are unknown."""
+    names_in_text, start = [], 0
     while start < len(text):
         fits = (start + n for n in lengths.get(text[start], ()) if _is_name(text, start, start + n, names))
         end = next(fits, None)
-        found += [] if end is None else [(start, end, names[text[start:end]])]
+        names_in_text += [] if end is None else [(start, end, names[text[start:end]])]
         start = start + 1 if end is None else end
-    spans = [span for span in found if span[2] is not None]
-    ambiguous = [span[:2] for span in found if span[2] is None]
+    spans = [span for span in names_in_text if span[2] is not None]
+    ambiguous = [span[:2] for span in names_in_text if span[2] is None]
     whole = [(0, len(text))] if text else []
     return Sentence(text, spans, [], outside_spans(spans, whole) if unmarked == "unknown" else ambiguous)
 

@@ -130,13 +130,13 @@ def _check_not_labels(path, rows, has_empty_lines):
     """Refuses texts with labels, and tokens with tags, in columns between tabs."""
     labels = {cells[-1] for cells in rows}
     if all(len(cells) in (2, 3) for cells in rows) and len(rows) >= _MANY and len(labels) <= len(rows) / 5:
-        what, task, reader = (
+        content, task, reader = (
             ("a token and its tag per line", "pos", "tagged")
             if has_empty_lines
             else ("texts with a label each", "classify", "classified")
         )
         raise ValueError(
-            f"{path}: needs one sentence of words per line. Received: what looks like {what} "
+            f"{path}: needs one sentence of words per line. Received: what looks like {content} "
             f"({', '.join(sorted(labels)[:3])}), which --task {task} and `kcrf.corpora.read_{reader}` read"
         )
 

@@ -1,7 +1,8 @@
 """The exact recursions of a linear-chain CRF on packed sequences, in NumPy.
 
-Emissions are `(tags, positions)`, packed as `kcrf.linear.packing.Packing` has them. Transitions are `(tags, tags)`,
-from row to column. At each step the first sequences of the step before go on, so no position is padding.
+Emissions are `(tags, positions)`, packed in the order of `kcrf.linear.packing.Packing`. Transitions are
+`(tags, tags)`, from row to column. The sequences of a step are the first ones of the step before it, so no position is
+padding.
 """
 
 from typing import NamedTuple
@@ -11,7 +12,7 @@ import numpy as np
 __all__ = ["Counts", "best_paths", "expected_counts"]
 
 _MANY_TAGS = 16
-_NOT_ALLOWED = -5e8  # a transition below it is not allowed
+_NOT_ALLOWED = -5e8  # transitions below this score are not allowed
 
 
 def best_paths(emissions, transitions, steps):
@@ -25,20 +26,21 @@ def best_paths(emissions, transitions, steps):
     >>> best_paths(np.array([[1.0, 0.0], [0.0, 0.9]]), np.array([[0.0, -2.0], [0.0, 0.0]]), [slice(0, 1), slice(1, 2)])
     array([0, 0])
     """
-    scores = np.array(emissions)  # of the best beginning that ends in each tag
+    scores = np.array(emissions)  # then of the best path from the first position that ends in each tag
     transitions = np.asarray(transitions, scores.dtype)
     best_before = _best_before(transitions)
     for before, here in zip(steps, steps[1:]):
         count = here.stop - here.start
         scores[:, here] += best_before(scores[:, before.start : before.start + count])
-    return _follow(scores, transitions, steps)
+    return _trace_back(scores, transitions, steps)
 
 
 def _best_before(transitions):
-    """The function from scores `(from, sequences)` to the best sum of one and a transition, `(to, sequences)`.
+    """Returns the function `best_before(scores)` of one step of the Viterbi recursion.
 
-    With many tags, transitions that are not allowed are left out. With classes of words, three quarters of them are not
-    allowed: after the end of a word a tag begins a word of any class, and inside a word the class remains.
+    It takes scores `(from, sequences)` and returns the maximum of score plus transition over the tags before,
+    `(to, sequences)`. With many tags, it omits transitions that are not allowed. With classes of words, three quarters
+    are not allowed: the end of a word is followed by the begin of a word of any class, but a word keeps its class.
     """
     into = np.ascontiguousarray(transitions[:, :, None])  # (from, to, 1)
     blocks = _blocks(transitions > _NOT_ALLOWED) if len(transitions) >= _MANY_TAGS else []
@@ -56,13 +58,13 @@ def _best_before(transitions):
 
 
 def _blocks(allowed):
-    """The allowed transitions as blocks in which each tag may follow each.
+    """Groups the allowed transitions into blocks. In a block, all target tags may follow all source tags.
 
     Args:
         allowed: `(from, to)` bool.
 
     Returns:
-        Pairs of arrays `(blocks, from)` and `(blocks, to)`, the tags of blocks of one size.
+        For each size of blocks a pair of arrays: the source tags `(blocks, from)` and the target tags `(blocks, to)`.
 
     >>> [(sources.tolist(), targets.tolist()) for sources, targets in _blocks(np.eye(2) > 0)]
     [([[0], [1]], [[0], [1]])]
@@ -76,10 +78,10 @@ def _blocks(allowed):
     return [tuple(np.array(tags) for tags in zip(*blocks, strict=True)) for blocks in sizes.values()]
 
 
-def _follow(scores, transitions, steps):
-    """The best paths, from the last position of each sequence to its first."""
+def _trace_back(scores, transitions, steps):
+    """The tags of the best paths, found from the last position of each sequence to its first."""
     tags = np.zeros(scores.shape[1], "int64")
-    count = 0  # of the sequences that go on after this step
+    count = 0  # of the sequences that continue after this step
     for number in range(len(steps) - 1, -1, -1):
         here = steps[number]
         if count:
@@ -95,14 +97,14 @@ def _follow(scores, transitions, steps):
 
 
 class Counts(NamedTuple):
-    """What a CRF expects of some sequences.
+    """Expected counts of some sequences under a CRF.
 
     Attributes:
-        log_z: The sum of the log partition functions of all sequences.
+        log_z: The sum of log Z over all sequences.
         marginals: `(tags, positions)`, the posterior probability of every tag.
         steps: `(tags, tags)`, how often each transition is expected in all sequences.
-        onward: `(tags, positions)`, up to a constant at each position the emission score plus the logarithm of the sum
-            over all that may follow.
+        onward: `(tags, positions)`, up to a factor of each position the exponential of the emission score times the sum
+            over all continuations (beta).
     """
 
     log_z: float
@@ -112,33 +114,33 @@ class Counts(NamedTuple):
 
 
 def expected_counts(emissions, transitions, steps):
-    """One forward and one backward recursion over probabilities, normalized at each position.
+    """The expected counts, by one forward and one backward recursion over probabilities, normalized at each position.
 
     Args:
-        emissions, transitions, steps: As for `best_paths`; -inf for what is forbidden. Scores that matter should not be
-            more than 600 below the best one of their position.
+        emissions, transitions, steps: As for `best_paths`; forbidden tags and transitions have the score -inf. Other
+            scores must be less than 600 below the best one of their position.
 
     Returns:
         `Counts`.
     """
     top, highest = emissions.max(axis=0), transitions.max()
-    here_only, moves = np.exp(emissions - top), np.exp(transitions - highest).astype(emissions.dtype)
-    forward, totals = here_only.copy(), np.empty(emissions.shape[1], emissions.dtype)
+    potentials, transition_potentials = np.exp(emissions - top), np.exp(transitions - highest).astype(emissions.dtype)
+    forward, totals = potentials.copy(), np.empty(emissions.shape[1], emissions.dtype)
     for number, here in enumerate(steps):
         if number:
             first = steps[number - 1].start
-            forward[:, here] *= moves.T @ forward[:, first : first + here.stop - here.start]
+            forward[:, here] *= transition_potentials.T @ forward[:, first : first + here.stop - here.start]
         totals[here] = forward[:, here].sum(axis=0)
         forward[:, here] /= totals[here]
-    onward, marginals = here_only / totals, forward.copy()  # with all that follows
+    onward, marginals = potentials / totals, forward.copy()  # the backward recursion multiplies both by beta
     for before, after in zip(steps[-2::-1], steps[:0:-1]):
         here = slice(before.start, before.start + after.stop - after.start)
-        following = moves @ onward[:, after]
+        following = transition_potentials @ onward[:, after]
         onward[:, here] *= following
         marginals[:, here] *= following
     expected = np.zeros(transitions.shape, "float64")
     for before, after in zip(steps, steps[1:]):
         expected += forward[:, before.start : before.start + after.stop - after.start] @ onward[:, after].T
     log_z = np.log(totals).sum(dtype="float64") + top.sum(dtype="float64")
-    moves_made = emissions.shape[1] - (steps[0].stop - steps[0].start if steps else 0)
-    return Counts(log_z + highest * moves_made, marginals, expected * moves, onward)
+    transition_count = emissions.shape[1] - (steps[0].stop - steps[0].start if steps else 0)
+    return Counts(log_z + highest * transition_count, marginals, expected * transition_potentials, onward)

@@ -9,8 +9,8 @@ from kcrf.linear.packing import Packing
 
 __all__ = ["FORBIDDEN", "LinearModel"]
 
-FORBIDDEN = -1e9  # the score of what may not be
-_LARGEST = 127  # of the integers that are kept
+FORBIDDEN = -1e9  # the score of forbidden tags and transitions
+_LARGEST = 127  # of 8-bit integers
 
 
 class LinearModel:
@@ -18,10 +18,10 @@ class LinearModel:
 
     Args:
         scheme: The `TagScheme`.
-        scores: `(buckets, tags)` float32. Bucket 0 is no feature and has the scores 0. Or a pair of such scores as
-            integers of 8 bits and the number by which they are to be multiplied.
-        transitions: `(tags, tags)`.
-        constraints: Whether the rules of the scheme hold. Defaults to True.
+        scores: `(buckets, tags)` float32. Bucket 0 stands for no feature, and its scores are 0. Or quantized scores, a
+            pair: int8 `(buckets, tags)` and the float by which they are multiplied.
+        transitions: `(tags, tags)` float64, without the rules of the scheme.
+        constraints: Whether paths must follow the rules of the scheme. Defaults to True.
 
     >>> from kcrf.tags import bmes
     >>> model = LinearModel.new(bmes(), buckets=8)
@@ -48,20 +48,25 @@ class LinearModel:
         return integers.astype("float32") * np.float32(scale)
 
     def integers(self):
-        """The scores as integers of 8 bits `(buckets, tags)`, and the number by which they are to be multiplied."""
+        """The quantized scores: int8 `(buckets, tags)`, and the float by which they are multiplied."""
         if self._integers is not None:
             return self._integers
         scale = float(np.abs(self.scores).max(initial=0)) / _LARGEST or 1.0
         return np.round(self.scores / scale).astype("int8"), scale
 
     def arrays(self):
-        """A dict of arrays from which `from_arrays` makes the same model, but for the scores, which are rounded."""
+        """A dict of arrays, which `from_arrays` reads. The scores are quantized."""
         scores, scale = self.integers()
         return {"scores": scores, "scale": np.array(scale), "transitions": self.transitions}
 
     @classmethod
     def from_arrays(cls, arrays, scheme, constraints=True):
-        """The model that `arrays` described.
+        """The model with the arrays that `arrays` returned.
+
+        Args:
+            arrays: A mapping from names to arrays.
+            scheme: The `TagScheme`.
+            constraints: As for `LinearModel`. Defaults to True.
 
         Raises:
             ValueError: An array is missing or does not fit the scheme.
@@ -74,7 +79,11 @@ class LinearModel:
         return cls(scheme, scores, arrays["transitions"].astype("float64"), constraints)
 
     def constrained_transitions(self, constraints=None):
-        """The transitions, `FORBIDDEN` where the scheme does not allow them; `constraints` as of the model or not."""
+        """The transitions `(tags, tags)`, `FORBIDDEN` where the scheme does not allow them.
+
+        Args:
+            constraints: Whether the rules of the scheme apply. Defaults to None: as for the model.
+        """
         constraints = self.constraints if constraints is None else constraints
         return np.where(self.scheme.allowed_transitions | (not constraints), self.transitions, FORBIDDEN)
 
@@ -100,7 +109,7 @@ class LinearModel:
         Args:
             emissions: `(positions, tags)`.
             starts, lengths: Where the sequences are; see `Packing`.
-            constraints: Whether the rules of the scheme hold. Defaults to None: as for the model.
+            constraints: Whether the path must follow the rules of the scheme. Defaults to None: as for the model.
         """
         packing = Packing(starts, lengths)
         packed = np.ascontiguousarray(emissions[packing.index].T)  # (tags, positions)
@@ -110,10 +119,15 @@ class LinearModel:
         return tags
 
     def posterior(self, emissions, starts, lengths, temperature=1.0):
-        """The posterior probability of each tag, and the logarithms of what may follow; see `kcrf.spans.Posterior`.
+        """The arrays of a `kcrf.spans.Posterior`.
+
+        Args:
+            emissions, starts, lengths: As for `best_tags`.
+            temperature: All scores are divided by it. Defaults to 1.
 
         Returns:
-            Two arrays `(positions, tags)`.
+            `(marginals, onward)`, two arrays `(positions, tags)`: the posterior probabilities, and the logarithms of
+            `Counts.onward`.
         """
         packing = Packing(starts, lengths)
         packed = np.ascontiguousarray(emissions[packing.index].T, "float64") / temperature

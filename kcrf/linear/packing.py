@@ -1,4 +1,4 @@
-"""Sequences of different lengths without padding: all first positions, then all second positions, and so on."""
+"""Packs sequences of different lengths without padding: all first positions, then all second positions, and so on."""
 
 import numpy as np
 
@@ -9,14 +9,15 @@ class Packing:
     """The order in which a recursion visits the positions of some sequences that lie in one array.
 
     Args:
-        starts, lengths: Where each sequence begins in the array, and how many positions it has, at least one.
+        starts: `(sequences,)`, the place in the array at which each sequence begins.
+        lengths: `(sequences,)`, the number of its positions, at least one.
 
     Attributes:
         order: The numbers of the sequences, the longest first.
         index: `(positions,)`, the place in the array of each packed position.
-        steps: For each position within a sequence a slice of packed positions, one for each sequence that is as long,
-            in `order`.
-        before, after: Packed positions, of all pairs of neighbors in a sequence.
+        steps: A list of slices of packed positions. The slice of step t has position t of each sequence that is long
+            enough, in `order`.
+        before, after: The packed positions of all pairs of neighbors in a sequence, two arrays.
 
     >>> packing = Packing([0, 2], [2, 3])
     >>> packing.order.tolist(), packing.index.tolist(), packing.steps

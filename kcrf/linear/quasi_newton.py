@@ -1,6 +1,6 @@
 """Minimizes a smooth function plus an L1 penalty by OWL-QN, L-BFGS that keeps the signs in a step. Needs NumPy only.
 
-Andrew and Gao, 2007, "Scalable Training of L1-Regularized Log-Linear Models". It is what CRFsuite does.
+Andrew and Gao, 2007, "Scalable Training of L1-Regularized Log-Linear Models". CRFsuite uses the same algorithm.
 """
 
 from collections import deque
@@ -10,7 +10,7 @@ import numpy as np
 __all__ = ["minimize"]
 
 _MEMORY = 6  # pairs of steps and changes of the gradient
-_SUFFICIENT = 1e-4  # of the decrease that the gradient promises
+_SUFFICIENT = 1e-4  # the fraction of the decrease predicted by the gradient that a step must reach
 _PERIOD = 10  # iterations over which the improvement is measured
 
 
@@ -18,16 +18,16 @@ def minimize(function, x, l1=0.0, iterations=100, tolerance=1e-4, on_iteration=N
     """The minimum of `function(x) + l1 * sum(abs(x))`.
 
     Args:
-        function: Takes `x` and returns its value, a float, and its gradient, `(size,)` float64.
-        x: Where to start, `(size,)` float64.
+        function: Takes `x` and returns `(value, gradient)`: a float, and `(size,)` float64.
+        x: The starting point, `(size,)` float64.
         l1: The weight of the penalty. Defaults to 0.
-        iterations: The most iterations. Defaults to 100.
-        tolerance: It ends when ten iterations have improved the objective by less than this fraction of it. Defaults to
-            1e-4.
+        iterations: The maximum number of iterations. Defaults to 100.
+        tolerance: Stops when the last ten iterations have improved the objective by less than this fraction of it.
+            Defaults to 1e-4.
         on_iteration: Called with the number of each iteration, from 0, and the objective. Defaults to None.
 
     Returns:
-        `(x, objective)`.
+        `(x, objective)`: the best point, and the value there with the penalty.
 
     >>> minimum, _ = minimize(lambda x: (((x - [3.0, 0.5]) ** 2).sum() / 2, x - [3.0, 0.5]), np.zeros(2), l1=1.0)
     >>> minimum.round(4).tolist()
@@ -40,14 +40,14 @@ def minimize(function, x, l1=0.0, iterations=100, tolerance=1e-4, on_iteration=N
         steepest = _pseudo_gradient(x, gradient, l1)
         if not steepest.any():
             break
-        found = _search(function, x, _direction(steepest, pairs, l1), steepest, objectives[-1], l1, not pairs)
-        if found is None:
+        point = _search(function, x, _direction(steepest, pairs, l1), steepest, objectives[-1], l1, not pairs)
+        if point is None:
             break
-        there, objective, gradient_there = found
+        there, objective, gradient_there = point
         step, change = there - x, gradient_there - gradient
         curvature = float(step @ change)
         if curvature > 0:
-            pairs.append((step.astype("float32"), change.astype("float32"), curvature))  # most of the memory
+            pairs.append((step.astype("float32"), change.astype("float32"), curvature))  # float32 halves the memory
         x, gradient = there, gradient_there
         objectives.append(objective)
         if on_iteration:
@@ -58,7 +58,7 @@ def minimize(function, x, l1=0.0, iterations=100, tolerance=1e-4, on_iteration=N
 
 
 def _pseudo_gradient(x, gradient, l1):
-    """The subgradient that is the nearest to 0."""
+    """The subgradient of the objective that is nearest to 0."""
     if not l1:
         return gradient
     at_zero = np.sign(gradient) * np.maximum(np.abs(gradient) - l1, 0)
@@ -66,7 +66,10 @@ def _pseudo_gradient(x, gradient, l1):
 
 
 def _direction(steepest, pairs, l1):
-    """Where to go: against the gradient, which the last steps turn (the two loops of L-BFGS)."""
+    """The direction of the search: minus the gradient times the inverse Hessian, which the last steps approximate.
+
+    These are the two loops of L-BFGS. With an L1 penalty, coordinates that would ascend do not move.
+    """
     direction, factors = -steepest, []
     for step, change, curvature in reversed(pairs):
         factors.append(step @ direction / curvature)
@@ -82,7 +85,10 @@ def _direction(steepest, pairs, l1):
 
 
 def _search(function, x, direction, steepest, objective, l1, is_first):
-    """The first point on the way that is low enough, its objective and its gradient; None if there is none."""
+    """Halves the step until the objective has decreased enough: `(point, objective, gradient)`, or None after 40 times.
+
+    With an L1 penalty, coordinates that change their sign become 0.
+    """
     orthant = np.where(x == 0, -np.sign(steepest), np.sign(x))
     size = 1 / np.linalg.norm(steepest) if is_first else 1.0
     for _ in range(40):

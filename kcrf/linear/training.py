@@ -1,9 +1,9 @@
 """Trains the scores of a linear CRF: to convergence with L-BFGS, or in steps with AdaGrad. Needs NumPy only.
 
-L-BFGS reads all windows in each iteration, and reaches the optimum in about a hundred. It is best for small data.
-AdaGrad visits only the features of a batch, and is the fastest for large data. Each score has a learning rate of its
-own (Duchi et al., 2011, "Adaptive Subgradient Methods"): rare features move far. An L1 penalty, applied after each
-update (Duchi and Singer, 2009, "Forward Backward Splitting"), sets the scores of features that do not matter to 0.
+L-BFGS reads all windows in each iteration, and converges in about a hundred iterations. It is best for small data.
+AdaGrad updates only the scores of the features in a batch, and is fastest for large data. Each score has its own
+learning rate (Duchi et al., 2011, "Adaptive Subgradient Methods"), which is large for rare features. An L1 penalty,
+applied after each update (Duchi and Singer, 2009, "Forward Backward Splitting"), sets the scores of most features to 0.
 """
 
 from dataclasses import dataclass
@@ -32,9 +32,9 @@ class SoftTarget(NamedTuple):
 
     Attributes:
         tags: `(positions,)`, -1 where the tag is unknown.
-        marginals: `(positions, tags)`, the teacher's.
+        marginals: `(positions, tags)`, those of the teacher.
         steps: `(tags, tags)`, how often the teacher expects each transition.
-        weight: The weight of the teacher's predictions; that of the tags is the rest.
+        weight: The weight of the teacher's predictions in the loss. The weight of the tags is 1 minus this.
     """
 
     tags: np.ndarray
@@ -45,60 +45,62 @@ class SoftTarget(NamedTuple):
 
 @dataclass(frozen=True)
 class LinearBatch:
-    """Windows of similar length, packed, whose features are numbered anew: 0, 1, ... in place of buckets.
+    """Packed windows, whose features are indices of the buckets that occur in them.
 
     Attributes:
         packing: The `Packing` of the windows.
-        buckets: `(features,)`, the different buckets.
-        features: `(positions, width)`, packed, numbers of `buckets`.
+        buckets: `(features,)`, the buckets that occur, each once.
+        features: `(positions, width)` int32, packed, indices of `buckets`.
         tags: `(positions,)`, packed, -1 where the tag is unknown.
-        taught: A `SoftTarget` of all windows, packed, or None without a teacher.
+        soft: The `SoftTarget` of all windows, packed, or None without a teacher.
     """
 
     packing: Packing
     buckets: np.ndarray
     features: np.ndarray
     tags: np.ndarray
-    taught: SoftTarget | None = None
+    soft: SoftTarget | None = None
 
     @classmethod
     def of(cls, windows):
-        """The batch of a list of `(features (positions, width), tags)`, or with a `SoftTarget` in place of the tags."""
-        lengths = [len(rows) for rows, _ in windows]
+        """The batch of some windows.
+
+        Args:
+            windows: A list of `(features, target)`: buckets `(positions, width)`, and tags `(positions,)` or a
+                `SoftTarget`.
+        """
+        lengths = [len(features) for features, _ in windows]
         packing = Packing(np.cumsum([0, *lengths[:-1]]), lengths)
-        rows = np.concatenate([rows for rows, _ in windows])[packing.index]
-        buckets, features = np.unique(rows, return_inverse=True)
-        targets, taught = [target for _, target in windows], None
+        packed = np.concatenate([features for features, _ in windows])[packing.index]
+        buckets, features = np.unique(packed, return_inverse=True)
+        targets, soft = [target for _, target in windows], None
         if isinstance(targets[0], SoftTarget):
             marginals = np.concatenate([target.marginals for target in targets])[packing.index]
             steps = sum(target.steps for target in targets)
-            taught = targets[0]._replace(marginals=marginals, steps=steps)
+            soft = targets[0]._replace(marginals=marginals, steps=steps)
             targets = [target.tags for target in targets]
         tags = np.concatenate([np.asarray(target, "int64") for target in targets])[packing.index]
-        return cls(packing, buckets, features.reshape(rows.shape).astype("int32"), tags, taught)
+        return cls(packing, buckets, features.reshape(packed.shape).astype("int32"), tags, soft)
 
 
 def linear_batches(windows, size):
-    """The `LinearBatch`es of windows, each of `size` windows of similar length; what is empty is left out."""
+    """Sorts windows by length, omits the empty ones, and makes a `LinearBatch` of each `size` windows."""
     windows = sorted((window for window in windows if len(window[0])), key=lambda window: len(window[0]))
     return [LinearBatch.of(windows[start : start + size]) for start in range(0, len(windows), size)]
 
 
 class LBFGSTrainer:
-    """Moves the scores of a linear CRF to those that are best for all windows: the objective of CRFsuite.
+    """Trains the scores of a linear CRF with L-BFGS on all windows at once, with the objective of CRFsuite.
 
-    That is the negative log likelihood, plus `l1` times the sum of the sizes of all scores and transitions, plus `l2`
-    times the sum of their squares.
+    The objective is the negative log likelihood, plus `l1` times the sum of the absolute values of all scores and
+    transitions, plus `l2` times the sum of their squares.
 
     Args:
         model: A `LinearModel`, whose scores and transitions are changed.
         l1, l2: The weights of the penalties. Default to 0.03 each.
-        iterations: The most iterations of `train_batch`. Defaults to 100.
-        keep: Whether the penalties are for the distance from the present scores and transitions of the model, those of
-            a model that was trained before, instead of the distance from 0. Defaults to False.
-
-    Attributes:
-        state: A dict of arrays, what `load_state` needs to go on.
+        iterations: The maximum number of iterations of `train_batch`. Defaults to 100.
+        keep: Whether the penalties apply to the distance from the present scores and transitions, for a model that was
+            trained before, instead of the distance from 0. Defaults to False.
     """
 
     def __init__(self, model, l1=0.03, l2=0.03, iterations=100, keep=False):
@@ -107,19 +109,22 @@ class LBFGSTrainer:
 
     @property
     def state(self):
-        """What training needs to be resumed, a dict of arrays."""
+        """A dict of the arrays from which `load_state` resumes the training."""
         return {"scores": self.model.scores, "transitions": self.model.transitions}
 
     def load_state(self, state):
-        """Goes on from a `state`."""
+        """Resumes from a `state`."""
         _load(self.state, state)
 
     def train_batch(self, batch, on_step=None):
-        """Trains on one batch, of all windows, until the objective hardly improves; returns the loss of the windows.
+        """Trains until the objective hardly improves.
 
         Args:
-            batch: A `LinearBatch`.
-            on_step: Called with the number of each iteration. Defaults to None.
+            batch: A `LinearBatch` with all windows of the training set.
+            on_step: Called with the number of each iteration, from 0. Defaults to None.
+
+        Returns:
+            The negative log likelihood of the windows, a float.
         """
         loss = 0.0
 
@@ -145,7 +150,7 @@ class LBFGSTrainer:
         self.model.transitions[...] = transitions.reshape(self.model.transitions.shape)
 
     def _origin_of(self, batch):
-        """What the penalties measure distances from: 0, or the scores and transitions at first, `(values,)`."""
+        """The point from which the penalties measure distances: 0, or the initial values, `(values,)`."""
         if self._origin is None:
             return 0.0
         scores, transitions = self._origin
@@ -153,18 +158,16 @@ class LBFGSTrainer:
 
 
 class AdaGradTrainer:
-    """Moves the scores of a linear CRF a step for each batch.
+    """Trains the scores of a linear CRF with AdaGrad, a step for each batch.
 
     Args:
         model: A `LinearModel`, whose scores and transitions are changed.
-        learning_rate: Defaults to 0.1.
-        l1: The penalty of each score for each batch that it occurs in. Defaults to 0.01.
-        keep: Whether the penalty is for the distance from the present scores of the model, those of a model that was
-            trained before, instead of the distance from 0. Defaults to False.
-        damping: What is added to the size of all gradients of a score, which divides its rate. Defaults to 0.1.
-
-    Attributes:
-        state: A dict of arrays, what `load_state` needs to go on.
+        learning_rate: The learning rate. Defaults to 0.1.
+        l1: The L1 penalty of the scores of a batch. Defaults to 0.01.
+        keep: Whether the penalty applies to the distance from the present scores, for a model that was trained before,
+            instead of the distance from 0. Defaults to False.
+        damping: The number that is added to the root of the sum of squared gradients, by which AdaGrad divides the
+            learning rate of a score. Defaults to 0.1.
     """
 
     def __init__(self, model, learning_rate=0.1, l1=0.01, keep=False, damping=0.1):
@@ -175,16 +178,16 @@ class AdaGradTrainer:
 
     @property
     def state(self):
-        """What training needs to be resumed, a dict of arrays."""
+        """A dict of the arrays from which `load_state` resumes the training."""
         arrays = (self.model.scores, self.model.transitions, self._squares, self._squared_steps)
         return dict(zip(("scores", "transitions", "squares", "squared_steps"), arrays, strict=True))
 
     def load_state(self, state):
-        """Goes on from a `state`."""
+        """Resumes from a `state`."""
         _load(self.state, state)
 
     def train_batch(self, batch, on_step=None):
-        """Moves the scores against the gradient of a batch; returns its loss, the sum over its windows."""
+        """Updates the scores; returns the negative log likelihood of the batch before the update, a float."""
         loss, of_scores, of_steps = loss_and_gradient(self.model, batch)
         squares = self._squares[batch.buckets] + of_scores**2
         rates = self.learning_rate / (self.damping + np.sqrt(squares))
@@ -206,44 +209,48 @@ def _load(arrays, state):
 
 
 def loss_and_gradient(model, batch):
-    """The negative log likelihood of a batch and its gradient.
+    """The negative log likelihood of a batch, and its gradient.
+
+    Args:
+        model: A `LinearModel`.
+        batch: A `LinearBatch`.
 
     Returns:
-        `(loss, gradient of the scores (features, tags), gradient of the transitions (tags, tags))`.
+        `(loss, score_gradient, transition_gradient)`: a float, `(features, tags)` float32 and `(tags, tags)`.
     """
     counts, gold = _counts(model, batch)
     width, flat = batch.features.shape[1], batch.features.ravel()
     error = counts.marginals - gold.marginals  # (tags, positions)
     sums = np.stack([np.bincount(flat, np.repeat(row, width), len(batch.buckets)) for row in error], axis=1)
-    sums[batch.buckets == 0] = 0  # no feature
+    sums[batch.buckets == 0] = 0  # bucket 0 stands for no feature
     return counts.log_z - gold.log_z, sums.astype("float32"), counts.steps - gold.steps
 
 
 def log_likelihood(model, batch, temperature=1.0):
-    """The log likelihood of the tags of a batch, the sum over its windows, with all scores divided by a temperature."""
+    """The log likelihood of the tags of a batch, a float, with all scores divided by a temperature."""
     counts, gold = _counts(model, batch, temperature)
     return gold.log_z - counts.log_z
 
 
 def _counts(model, batch, temperature=1.0):
-    """The `Counts` of a batch under a model, and those that it should have."""
+    """The `Counts` of a batch under a model, and those of its targets. The gradient is their difference."""
     transitions = model.constrained_transitions() / temperature
     table = model.scores[batch.buckets] / np.float32(temperature)  # (features, tags)
     emissions = sum(table[column] for column in batch.features.T).T.astype("float64")  # (tags, positions)
     model.forbid(emissions, batch.packing)
     counts = expected_counts(emissions, transitions, batch.packing.steps)
-    gold, taught = _counts_of_tags(batch, emissions, transitions), batch.taught
-    if taught is None:
+    gold, soft = _counts_of_tags(batch, emissions, transitions), batch.soft
+    if soft is None:
         return counts, gold
-    weight, soft = taught.weight, taught.marginals.T
+    marginals, weight = soft.marginals.T, soft.weight
     possible = np.where(emissions > FORBIDDEN / 2, emissions, 0)
-    soft_z = (possible * soft).sum() + (np.maximum(transitions, FORBIDDEN / 2) * taught.steps).sum()
-    pairs = zip(gold[:3], (soft_z, soft, taught.steps), strict=True)
-    return counts, Counts(*((1 - weight) * hard + weight * easy for hard, easy in pairs), None)
+    soft_score = (possible * marginals).sum() + (np.maximum(transitions, FORBIDDEN / 2) * soft.steps).sum()
+    pairs = zip(gold[:3], (soft_score, marginals, soft.steps), strict=True)
+    return counts, Counts(*((1 - weight) * hard + weight * taught for hard, taught in pairs), None)
 
 
 def _counts_of_tags(batch, emissions, transitions):
-    """The `Counts` of a batch if its tags are given; unknown ones are summed over."""
+    """The `Counts` of a batch given its tags. Unknown tags are marginalized out."""
     is_tag = np.arange(len(emissions))[:, None] == batch.tags  # (tags, positions)
     if (batch.tags < 0).any():
         clamped = np.where(is_tag | (batch.tags < 0), emissions, FORBIDDEN)

@@ -71,10 +71,10 @@ class Lexicon:
         return Lexicon(self.words + additions, self.strings + additions)
 
     def encode(self, text):
-        """For each character and length, the kind of the word that may begin there, and of the word that may end there.
+        """The features of each character: for each length, of the strings that begin there and that end there.
 
         Returns:
-            `(characters, width)` integers below `size`; 0 if the string is not a word.
+            `(characters, width)` int32 below `size`; 0 if the string is not a word.
         """
         folded, rows = fold_text(text), np.zeros((len(text), self.width), "int32")
         for begins, length in enumerate(LENGTHS):
@@ -91,9 +91,8 @@ class Lexicon:
             characters: `(characters,)`, the result of `kcrf.readers.code_points.folded_characters`.
 
         Returns:
-            Two uint32 arrays `(characters,)`: the largest number of `encode` for beginnings and for ends, or 0 if there
-            is
-            no word.
+            Two uint32 arrays `(characters,)`: the largest feature of `encode` for words that begin at the character,
+            and for words that end there; 0 if there is no word.
         """
         begins, ends = np.zeros((2, len(characters)), "uint32")
         keys, index = characters.astype("uint64") * _FACTOR, self._index

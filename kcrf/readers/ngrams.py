@@ -1,12 +1,19 @@
-"""N-gram features of a window: each a bucket of one hash, computed for a whole batch of texts. Needs NumPy only.
+"""N-gram features: each feature is hashed to a bucket, for a whole batch of texts at once. Needs NumPy only.
 
 Feature hashing (Weinberger et al., 2009, "Feature Hashing for Large Scale Multitask Learning") needs no list of
-features. A template is a string such as "c-1 c0": the values of some columns at some places around a position. Columns
-of characters are "c", the folded character, "t", its type, and, with a lexicon, "b" and "e", the longest word of the
-lexicon that may begin and end there, and "ob" and "oe", that of the lexicon of other segmentation standards. Columns of
-words are "w", the lower-cased word, "p1" to "p4" and "s1" to "s4", its prefixes and suffixes, "x", its shape, and "k",
-its case, digits and hyphens. The hash is
-integer arithmetic modulo 2^32, so that every machine, in training and in use, computes the same buckets.
+features. The hash uses integer arithmetic modulo 2^32, so that all machines compute the same buckets.
+
+A template is a string such as "c-1 c0": the values of columns at offsets from a position. The columns of characters:
+
+- "c": the folded character; "t": its type.
+- "b", "e": with a lexicon, the length and the kind of its longest word that begins, or ends, there.
+- "ob", "oe": the same for the lexicon of the other segmentation standards.
+
+The columns of words:
+
+- "w": the lower-cased word.
+- "p1" to "p4", "s1" to "s4": its prefixes and suffixes.
+- "x": its shape; "k": its case, digits and hyphens.
 """
 
 import re
@@ -48,21 +55,21 @@ LEXICON_TEMPLATES = (
     *("b0 c0", "b0 c-1", "e0 c0", "e0 c1"),
 )
 OTHER_LEXICON_TEMPLATES = tuple(re.sub("([be])", r"o\1", template) for template in LEXICON_TEMPLATES)
-REACH = 2  # the farthest place of a template
+REACH = 2  # the largest offset in a template
 _PLACE = re.compile(r"([a-z_]+\d*?)([+-]?\d)")
 _FACTORS = np.array([0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F], "uint32")  # odd, of xxHash
 _SEED, _MIX = np.uint32(0x165667B1), np.uint32(0x85EBCA6B)
 
 
 class Place(NamedTuple):
-    """A column at some distance from a position."""
+    """A column at an offset from a position."""
 
     column: str
     offset: int
 
 
 def places_of(template):
-    """The `Place`s of a template.
+    """The `Place`s of a template. Raises ValueError if the template is not valid.
 
     >>> places_of("c-1 t+2")
     [Place(column='c', offset=-1), Place(column='t', offset=2)]
@@ -82,10 +89,10 @@ def hashed(columns, templates, buckets):
     """Yields for each template the bucket of every position, `(positions,)` uint32 from 1 to `buckets - 1`.
 
     Args:
-        columns: A dict from names to uint32 arrays `(positions + 2 * REACH,)`. A value of 0 says that there is nothing:
-            features with such a value are 0.
+        columns: A dict from names to uint32 arrays `(positions + 2 * REACH,)`. The value 0 means "no value": the bucket
+            of a feature with such a value is 0.
         templates: Strings.
-        buckets: A power of two.
+        buckets: The number of buckets, a power of two.
     """
     shift = np.uint32(33 - int(buckets).bit_length())
     length = len(next(iter(columns.values()))) - 2 * REACH
@@ -108,7 +115,7 @@ def hashed(columns, templates, buckets):
 
 
 def columns_of_text(text, lexicon=None):
-    """The columns of the characters of a text; its first and last `REACH` characters are not positions."""
+    """The columns of a text, as `hashed` takes them. The first and the last `REACH` characters are context only."""
     codes = code_points(text)
     characters = folded_characters(codes)
     columns = {"c": characters, "t": types_of_characters(codes).astype("uint32")}
@@ -118,9 +125,12 @@ def columns_of_text(text, lexicon=None):
 
 
 def buckets_of(characters, least=1 << 16, most=1 << 19):
-    """How many buckets the n-grams of a text need: about four for each character, a power of two from 2^16 to 2^19.
+    """The number of buckets for the n-grams of a training set: a power of two, about four for each character.
 
-    2^20 buckets gain nothing on 1.7 million characters.
+    Args:
+        characters: The number of characters.
+        least, most: The smallest and the largest result. Default to 2^16 and 2^19: on 1.7 million characters, 2^20
+            buckets are no better.
 
     >>> buckets_of(20_000), buckets_of(10_000_000)
     (131072, 524288)
@@ -129,10 +139,10 @@ def buckets_of(characters, least=1 << 16, most=1 << 19):
 
 
 class NGrams:
-    """What n-gram features of characters and of words share.
+    """Base of the n-gram features of characters and of words.
 
     Args:
-        buckets: How many numbers there are for features, a power of two; 0 is for no feature.
+        buckets: The number of buckets, a power of two. Bucket 0 stands for no feature.
         templates: Strings.
 
     Raises:
@@ -149,20 +159,20 @@ class NGrams:
 
     @property
     def width(self):
-        """How many features a position has."""
+        """The number of features of a position."""
         return len(self.templates)
 
-    def rows(self, columns):
-        """The features of all positions, `(positions, width)` int32; the columns are as `hashed` takes them."""
+    def features(self, columns):
+        """The buckets of all positions, `(positions, width)` int32. The columns are as `hashed` takes them."""
         return np.stack(list(hashed(columns, self.templates, self.buckets)), axis=1).view("int32")
 
     def get_config(self):
-        """A dict of plain values from which `from_config` makes the same."""
+        """A dict of plain values, which `from_config` reads."""
         return {"buckets": self.buckets, "templates": list(self.templates)}
 
     @classmethod
     def from_config(cls, config):
-        """The features that `get_config` described."""
+        """The object with the values that `get_config` returned. Raises ValueError if they are not valid."""
         templates = config.get("templates") if isinstance(config, dict) else None
         if not isinstance(templates, list) or not all(isinstance(template, str) for template in templates):
             raise ValueError(f"needs n-grams with buckets and a list of templates. Received: {str(config)[:80]}")
@@ -173,9 +183,9 @@ class CharacterNGrams(NGrams):
     """The n-gram features of the characters of texts.
 
     Args:
-        buckets: How many numbers there are for features, a power of two; 0 is for no feature.
+        buckets: The number of buckets, a power of two. Bucket 0 stands for no feature.
         templates: Strings; see `kcrf.readers.ngrams`. Defaults to the characters at -2 to 2, their pairs, and the types
-            of the characters around.
+            of the characters at -1 to 1.
 
     >>> ngrams = CharacterNGrams(2**14)
     >>> first, second = ngrams.encode(["天地", "天"])
@@ -189,28 +199,28 @@ class CharacterNGrams(NGrams):
         super().__init__(buckets, templates)
 
     def encode(self, texts, lexicon=None):
-        """The features of each text, a list of int32 arrays `(characters, width)`.
+        """The buckets of each text, a list of int32 arrays `(characters, width)`.
 
         Args:
             texts: List of strings.
-            lexicon: The `Lexicon` of the columns "b" and "e", or the `StandardLexicon` of these and "ob" and "oe", if
-                templates have these. Defaults to None.
+            lexicon: If templates have the columns "b" and "e", a `Lexicon`; if they have "ob" and "oe" too, a
+                `StandardLexicon`. Defaults to None.
         """
         between = BOUNDARY * REACH
         columns = columns_of_text(between + between.join(texts) + between, lexicon)
-        return _without_gaps(self.rows(columns), map(len, texts))
+        return _split(self.features(columns), map(len, texts))
 
 
 class WordNGrams(NGrams):
-    """The n-gram features of the words of texts: the usual ones of CRFsuite.
+    """The n-gram features of the words of sentences, as in the tutorials of CRFsuite.
 
     Args:
-        buckets: How many numbers there are for features, a power of two; 0 is for no feature.
-        templates: Strings; see `kcrf.readers.ngrams`. Defaults to the words at -2 to 2 and their pairs, prefixes and
-            suffixes of 1 to 4 characters, and the shapes, case, digits and hyphens of the words around.
+        buckets: The number of buckets, a power of two. Bucket 0 stands for no feature.
+        templates: Strings; see `kcrf.readers.ngrams`. Defaults to the words at -2 to 2, pairs of neighbors, the
+            prefixes and suffixes of 1 to 4 characters, and at -1 to 1 the shapes, case, digits and hyphens.
 
-    >>> (rows,) = WordNGrams(2**14).encode([["In", "Leeds"]])
-    >>> rows.shape, bool(rows[0, 8] == 0)  # "in" has no prefix of two characters: it is one
+    >>> (features,) = WordNGrams(2**14).encode([["In", "Leeds"]])
+    >>> features.shape, bool(features[0, 8] == 0)  # a word of two characters has no prefix of two
     ((2, 24), True)
     """
 
@@ -220,26 +230,26 @@ class WordNGrams(NGrams):
         super().__init__(buckets, templates)
 
     def encode(self, sentences):
-        """The features of each list of words, a list of int32 arrays `(words, width)`."""
-        numbers = {None: 0}  # of the different words; None is what is before and after a sentence
+        """The buckets of each list of words, a list of int32 arrays `(words, width)`."""
+        numbers = {None: 0}  # from each different word to its row in the table; None is the context of a sentence
         gap = [0] * REACH
-        places = gap.copy()
+        rows = gap.copy()
         for words in sentences:
-            places += [numbers.setdefault(word, len(numbers)) for word in words] + gap
+            rows += [numbers.setdefault(word, len(numbers)) for word in words] + gap
         table = np.array([_word_columns(word) for word in numbers], "uint32")  # (different words, columns)
-        columns = dict(zip(self.columns, table[places].T, strict=True))
-        return _without_gaps(self.rows(columns), map(len, sentences))
+        columns = dict(zip(self.columns, table[rows].T, strict=True))
+        return _split(self.features(columns), map(len, sentences))
 
 
-def _without_gaps(rows, lengths):
-    """The rows of each text, out of rows that have `REACH` others after those of each."""
+def _split(features, lengths):
+    """The features of each text, from those of all texts with `REACH` boundaries after each."""
     lengths = list(lengths)
     ends = np.cumsum([length + REACH for length in lengths]).tolist()
-    return [rows[end - REACH - length : end - REACH] for length, end in zip(lengths, ends, strict=True)]
+    return [features[end - REACH - length : end - REACH] for length, end in zip(lengths, ends, strict=True)]
 
 
 def _word_columns(word):
-    """The values of `WORD_COLUMNS` of a word, 0 where it is too short for a prefix or suffix."""
+    """The values of `WORD_COLUMNS` of a word, 0 for prefixes and suffixes as long as the word; of None the context."""
     if word is None:
         return [1, 1, 1] + [0] * (len(WORD_COLUMNS) - 3)
     shape, *affixes = word_features(word)

@@ -22,15 +22,15 @@ _KIND = ("task", "bert", "head", "encoder")  # on which the defaults of other se
 
 
 def extended_settings(values: Mapping[str, Any]) -> Settings:
-    """The settings of a run that extends another one: those of the other model, and what the user gave.
+    """The settings of a run that extends another one: those of the other model, then those of the user.
 
     Args:
-        values: The settings that the user gave, by name, with `extend`. Dropout and the settings of training are free;
-            those that decide what the model computes must be as in the other run.
+        values: The user's settings by name, with `extend`. Dropout and the settings of training are free. Settings that
+            decide what the model computes must be as in the other run.
 
     Raises:
         FileNotFoundError: There is no finished run.
-        ValueError: It is not a run of --task ner, or the user wants another model.
+        ValueError: It is not a run of --task ner, or a setting needs another model.
     """
     path = values["extend"]
     if os.path.isfile(path):
@@ -38,7 +38,7 @@ def extended_settings(values: Mapping[str, Any]) -> Settings:
     folder = RunFolder(path)
     config = folder.read_config().config
     folder.existing(SCORES)  # written last: the run is complete
-    if config.task.name != "ner":
+    if not config.task.is_extensible:
         raise ValueError(
             f"{path}: to be extended, a model needs entity types: --task ner. Received: --task {config.task.name}"
         )
@@ -57,7 +57,7 @@ def _names() -> list[str]:
 
 
 def _settings_of(config: RunConfig) -> dict[str, Any]:
-    """The settings of the data and the model of a run that are not at the defaults of the present version."""
+    """The settings of the data and the model of a run that differ from the defaults of this version."""
     ran = {name: value for name, value in config.flat().items() if name in _names() and name not in _OF_DATA}
     del ran["crf_lr_multiplier"]  # chosen by the number of steps
     kind = {name: ran[name] for name in _KIND}
@@ -67,14 +67,14 @@ def _settings_of(config: RunConfig) -> dict[str, Any]:
     return {**kind, **changed}
 
 
-def grown_types(path: Any, old: Iterable[str], found: Iterable[str], given: Iterable[str] = ()) -> tuple[str, ...]:
-    """The types of a model that is extended: its own, then the new ones.
+def grown_types(path: Any, old: Iterable[str], in_data: Iterable[str], user: Iterable[str] = ()) -> tuple[str, ...]:
+    """The types of an extended model: those of the old run, then the new ones.
 
     Args:
-        path: The run, for messages.
-        old: The types of the run.
-        found: Those of the new training data.
-        given: Those that the user gave, in their order. Defaults to none.
+        path: The old run, for messages.
+        old: The types of the old run.
+        in_data: The types in the new training data.
+        user: The types in the settings of the user, in their order. Defaults to no types: the new ones are sorted.
 
     Raises:
         ValueError: The data have no new type, or the user's types do not begin with those of the run.
@@ -82,26 +82,28 @@ def grown_types(path: Any, old: Iterable[str], found: Iterable[str], given: Iter
     >>> grown_types("runs/people", ("PER", "LOC"), ("ORG", "PER"))
     ('PER', 'LOC', 'ORG')
     """
-    old, given = tuple(old), tuple(given)
-    if given and given[: len(old)] != old:
-        raise ValueError(f"`types` must begin with those of {path}, {', '.join(old)}. Received: {', '.join(given)}")
-    new = [label for label in given or sorted(found) if label not in old]
+    old, user = tuple(old), tuple(user)
+    if user and user[: len(old)] != old:
+        raise ValueError(f"`types` must begin with those of {path}, {', '.join(old)}. Received: {', '.join(user)}")
+    new = [label for label in user or sorted(in_data) if label not in old]
     if not new:
         raise ValueError(
             f"`train` needs entities of a type that {path} lacks; it has {', '.join(old)}. "
-            f"Received: {', '.join(sorted(found)) or 'no entity'}"
+            f"Received: {', '.join(sorted(in_data)) or 'no entity'}"
         )
     return (*old, *new)
 
 
-def marked_types(marked: str | None, old: Iterable[str], types: Iterable[str], found: Iterable[str]) -> tuple[str, ...]:
+def marked_types(
+    marked: str | None, old: Iterable[str], types: Iterable[str], in_data: Iterable[str]
+) -> tuple[str, ...]:
     """The types that new training data mark wherever they occur.
 
     Args:
-        marked: What the user gave, names separated by commas; None stands for the types of the data.
-        old: The types of the run that is extended.
-        types: Those of the extended model.
-        found: Those of the data.
+        marked: The setting of the user, names separated by commas; None stands for the types in the data.
+        old: The types of the old run.
+        types: The types of the extended model.
+        in_data: The types in the new training data.
 
     Raises:
         ValueError: A name is not a type, or a new type is not among them.
@@ -110,7 +112,7 @@ def marked_types(marked: str | None, old: Iterable[str], types: Iterable[str], f
     ('PER', 'ORG')
     """
     types, new = tuple(types), [label for label in types if label not in tuple(old)]
-    names = set(found) | set(new) if marked is None else {name.strip() for name in marked.split(",")}
+    names = set(in_data) | set(new) if marked is None else {name.strip() for name in marked.split(",")}
     if not set(new) <= names <= set(types):
         raise ValueError(
             f"`marked` must be names of {', '.join(types)}, with the new types, {', '.join(new)}. Received: {marked}"

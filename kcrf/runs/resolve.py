@@ -12,17 +12,17 @@ from kcrf.tasks import DataFacts, Task, task_of
 
 __all__ = ["RunConfig", "batch_size_for", "describe_run", "linear_solver", "resolve", "resolve_data"]
 
-STEPS = 1000  # updates that data of any size get, unless that is fewer than 5 or more than 40 epochs
-STEPS_OF_WORDS = 4000  # in place of `STEPS` where words are the tokens: sentences are short, and each has its own words
+STEPS = 1000  # updates, whatever the size of the data, within the limits of the number of epochs
+STEPS_OF_WORDS = 4000  # instead of `STEPS` for word-level models: sentences are short, and each has its own words
 FEWEST_EPOCHS, MOST_EPOCHS = 5, 40
-STEPS_OF_AN_EPOCH = 100  # at least this many, where the batch size can be chosen so
+STEPS_OF_AN_EPOCH = 100  # updates that the chosen batch size leaves at least, if a batch size does
 BATCH_SIZES = (16, 32, 64)
-PATIENCE = 5  # epochs without a better one
-PATIENCE_STEPS = 200  # but at least this many updates
-MOST_PATIENCE = 10  # epochs: in runs of 40 epochs on 100 sentences, no epoch was the best after 10 that were not
-LINEAR_EPOCHS, LINEAR_PATIENCE = 20, 4  # in steps
+PATIENCE = 5  # epochs without a better score
+PATIENCE_STEPS = 200  # updates without a better score: at least as many
+MOST_PATIENCE = 10  # epochs: in runs of 40 epochs on 100 sentences, no best epoch came after 10 epochs that were not
+LINEAR_EPOCHS, LINEAR_PATIENCE = 20, 4  # of AdaGrad
 LBFGS_UP_TO = 25_000  # windows times tags
-ITERATIONS = 100  # of an epoch of L-BFGS; it ends earlier if it converges
+ITERATIONS = 100  # at most, in an epoch of L-BFGS
 PENALTIES = {"characters": (0.03, 0.03), "words": (0.3, 0.01)}  # L1 and L2 of L-BFGS
 NARROW, WIDE = 128, 256
 WIDE_FROM = 2500  # windows
@@ -30,13 +30,13 @@ WIDE_FROM = 2500  # windows
 
 @dataclass(frozen=True)
 class RunConfig:
-    """The configuration of a run: nothing in it is left to decide.
+    """The complete configuration of a run.
 
     Attributes:
         data, model, optimizer, training, augmentation, teacher: The parts, see their classes.
-        facts: What the data decided.
-        temperature: All scores are divided by it before probabilities are computed. Fitted on the validation set after
-            training; a dict by standard where there are several.
+        facts: The `DataFacts` of the training data.
+        temperature: The number by which all scores are divided before probabilities are computed. It is fitted on the
+            validation set after training. For several standards, a dict from their names to numbers.
     """
 
     data: DataConfig
@@ -59,7 +59,7 @@ class RunConfig:
         return task_of(self.data.task)
 
     def flat(self) -> dict[str, Any]:
-        """All values by name, as plain values."""
+        """All values by name, as JSON can write them."""
         parts = (self.data, self.model, self.optimizer, self.training, self.augmentation, self.teacher)
         values = {name: value for part in parts for name, value in asdict(part).items()}
         values |= {name: list(value) for name, value in values.items() if isinstance(value, tuple)}
@@ -68,7 +68,7 @@ class RunConfig:
 
     @classmethod
     def of_flat(cls, values: dict[str, Any]) -> "RunConfig":
-        """The configuration with the values that `flat` returned; what is absent has its default."""
+        """The configuration with the values that `flat` returned, and the defaults of values that are missing."""
         parts = (
             part(**{setting.name: values[setting.name] for setting in fields(part) if setting.name in values})
             for part in PARTS
@@ -79,12 +79,12 @@ class RunConfig:
 
 
 def resolve(user: Settings, facts: DataFacts) -> RunConfig:
-    """Decides on all settings that the user left open.
+    """Chooses all settings that the user has not set.
 
-    Small data train for more epochs, with smaller batches and a narrower encoder: data of every size get about as many
-    updates, and training stops early where the validation score no longer improves. The user's settings are kept, and
-    the others are chosen to go with them: a given batch size changes the number of epochs, and a given number of epochs
-    is not cut short. See `experiments/defaults.py`.
+    The number of updates is about the same for all sizes of the data: small datasets train for more epochs, with
+    smaller batches and a narrower encoder. Training stops early if the validation score no longer improves. The choices
+    depend on the user's settings: a batch size changes the number of epochs, and if the user sets the number of epochs,
+    training does not stop early. `experiments/defaults.py` measures these defaults.
 
     Args:
         user: `Settings`.
@@ -119,14 +119,14 @@ def resolve(user: Settings, facts: DataFacts) -> RunConfig:
 
 
 def resolve_data(user: Settings, facts: DataFacts) -> DataConfig:
-    """The settings of the data with what the training set decides: what its windows are read with."""
+    """The settings of the data. Types, labels, units and standards that the user has not set are those of the facts."""
     data = user.part(DataConfig)
     chosen = {name: getattr(data, name) or getattr(facts, name) for name in ("types", "labels", "units", "standards")}
     return replace(data, **chosen)
 
 
 def _training(training, facts, units):
-    """The settings of training with numbers of epochs and of windows in a batch, and with the patience."""
+    """The settings of training, with the number of epochs, the batch size and the patience."""
     batch_size = batch_size_for(training, facts.windows)
     epochs, patience = training.epochs, training.patience
     if training.steps is not None:
@@ -140,7 +140,7 @@ def _training(training, facts, units):
 
 
 def linear_solver(user: Settings, windows: int, tags: int) -> str:
-    """How a linear model with that many tags is trained: "lbfgs" or "adagrad"."""
+    """The solver of a linear model, "lbfgs" or "adagrad", by the user's settings or by the size of the data."""
     if user.solver is not None:
         return user.solver
     in_steps = any(value is not None for value in (user.learning_rate, user.batch_size, user.batch_tokens))
@@ -148,31 +148,38 @@ def linear_solver(user: Settings, windows: int, tags: int) -> str:
 
 
 def _optimizer_of_linear(user, windows, data):
-    """The settings of the optimizer with the solver and its penalties."""
+    """The settings of the optimizer of a linear model, with the solver, its learning rate and its penalties."""
     optimizer, solver = user.part(OptimizerConfig), linear_solver(user, windows, len(data.tag_scheme()))
     adagrad = task_of(data.task).adagrad
     defaults = {"learning_rate": adagrad["learning_rate"], "l1": adagrad["l1"], "l2": 0.0}
     if solver == "lbfgs":
         defaults.update(zip(("l1", "l2"), PENALTIES["words" if data.units == "words" else "characters"], strict=True))
-    open_ones = {name: value for name, value in defaults.items() if getattr(user, name) is None}
-    return replace(optimizer, solver=solver, **open_ones)
+    return replace(optimizer, solver=solver, **{n: value for n, value in defaults.items() if getattr(user, n) is None})
 
 
 def _training_of_linear(training, facts, solver):
-    """As `_training`. L-BFGS has one epoch, and needs no early stopping: its optimum is a regularized one.
+    """As `_training`, for a linear model. L-BFGS has one epoch, without early stopping: its optimum is regularized.
 
-    Epochs in steps take little time, and the first ones are the best of large data.
+    With AdaGrad, the first epochs on large data are the best, so it stops early.
     """
-    is_set, by_default = training.epochs is not None or training.steps is not None, LINEAR_EPOCHS
-    patience, batch_size = training.patience or (None if is_set else LINEAR_PATIENCE), BATCH_SIZES[0]
     if solver == "lbfgs":
-        by_default, patience, batch_size = 1, training.patience, facts.windows
-    epochs = training.epochs or (math.ceil(training.steps / facts.steps) if training.steps else by_default)
-    return replace(training, epochs=epochs, patience=patience, batch_size=training.batch_size or batch_size)
+        epochs, patience, batch_size = 1, None, facts.windows
+    else:
+        epochs, patience, batch_size = LINEAR_EPOCHS, LINEAR_PATIENCE, BATCH_SIZES[0]
+    if training.steps is not None:
+        epochs = math.ceil(training.steps / facts.steps)
+    if training.steps is not None or training.epochs is not None:
+        patience = None
+    return replace(
+        training,
+        epochs=training.epochs or epochs,
+        patience=training.patience or patience,
+        batch_size=training.batch_size or batch_size,
+    )
 
 
 def batch_size_for(training: TrainingConfig, windows: int) -> int:
-    """Windows in a batch: as given, else the largest that leaves an epoch enough steps, or the smallest there is."""
+    """The batch size in windows: the user's, or the largest that leaves an epoch 100 updates, or the smallest."""
     enough = (size for size in BATCH_SIZES if windows >= size * STEPS_OF_AN_EPOCH)
     return training.batch_size or max(enough, default=BATCH_SIZES[0])
 

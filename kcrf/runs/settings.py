@@ -31,13 +31,11 @@ class Settings(TeacherConfig, AugmentationConfig, TrainingConfig, OptimizerConfi
 
     Raises:
         kcrf.runs.SettingError: A value has the wrong type, is out of range, contradicts another value, or does not
-        apply
-            to the run. It is a ValueError.
+            apply to the run. It is a ValueError.
 
     >>> settings = Settings(task="ner", epochs=3)
     >>> settings.epochs, settings.scheme, settings.part(DataConfig).scheme
     (3, None, 'bio')
-
     """
 
     layers: str | None = None  # the old names of RENAMED work for one release

@@ -53,7 +53,7 @@ class TrainedTagger(Tagger[Trained]):
         temperature: float = 1.0,
         batch_size: int = 64,
         on_batch: OnBatch = ignore,
-        known: Sequence[Any] | None = None,
+        span_constraints: Sequence[Any] | None = None,
     ) -> list[list[tuple[np.ndarray, np.ndarray]]]:
         """The expected counts of tags and transitions in each window of the sentences.
 
@@ -61,8 +61,8 @@ class TrainedTagger(Tagger[Trained]):
             sentences: List of `kcrf.corpora.Sentence`, whose tokens are used.
             constraints, temperature: As for `ConditionalRandomField.expected_counts`.
             batch_size, on_batch: As for `spans`.
-            known: For each sentence the `SpanConstraints`, in units, that the counts are conditioned on. Defaults to
-                None: no constraints.
+            span_constraints: For each sentence the `SpanConstraints`, in units, on which the counts are conditioned.
+                Defaults to None: no constraints.
 
         Returns:
             For each sentence a list with `(tags (units, tags), steps (tags, tags))` of each of its windows.
@@ -70,9 +70,9 @@ class TrainedTagger(Tagger[Trained]):
         texts, tokens = texts_and_tokens(sentences)
         readings = self.reader.read(texts, tokens)
         counts_of_texts: list[dict] = [{} for _ in texts]
-        known = self._in_units(texts, readings) if known is None else known
+        limits = self._in_units(texts, readings) if span_constraints is None else span_constraints
         teacher = TrainedTagger(self.network.as_teacher(constraints, temperature), self.reader)
-        for windows, scores, _ in teacher._decode(texts, readings, batch_size, on_batch, known):
+        for windows, scores, _ in teacher._decode(texts, readings, batch_size, on_batch, limits):
             counts = teacher.network.expected_counts(scores, constraints, temperature)
             for (number, window), tags, steps in zip(windows, *counts, strict=True):
                 counts_of_texts[number][window.first, window.keep] = tags[window.positions], steps

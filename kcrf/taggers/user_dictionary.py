@@ -1,19 +1,21 @@
-"""The words that users add to a segmenter: as features of its lexicon, or forced wherever they occur."""
+"""The user dictionary of a segmenter: words with counts, which its lexicon features take into account."""
 
 import re
 import warnings
 from collections.abc import Mapping
 
 from kcrf.readers.lexicon import LENGTHS
-from kcrf.taggers.span_constraints import matches, overlapping
 
-__all__ = ["ForcedWords", "reader_with_words", "word_counts"]
+__all__ = ["reader_with_words", "word_counts"]
 
-_COUNT = 5  # of a word without a count: the largest count that the lexicon distinguishes
+_COUNT = 5  # of a word without a count: the lexicon does not distinguish larger counts
 
 
 def word_counts(words):
-    """A dict from words to counts, from strings or a mapping from strings to counts.
+    """The words of a user dictionary with their counts, a dict.
+
+    Args:
+        words: Iterable of strings, or a mapping from strings to counts. The count None means 5.
 
     Raises:
         TypeError: `words` is a string.
@@ -35,12 +37,12 @@ def word_counts(words):
 
 
 def reader_with_words(reader, counts, stacklevel):
-    """The reader of a model with more words in its lexicon; warns of words that it cannot have.
+    """The reader of a model with more words in its lexicon. Warns about words that the lexicon cannot contain.
 
     Args:
         reader: The reader.
         counts: A dict from words to counts.
-        stacklevel: That of the warning.
+        stacklevel: The `stacklevel` of the warning.
 
     Raises:
         ValueError: The model has no lexicon.
@@ -55,31 +57,3 @@ def reader_with_words(reader, counts, stacklevel):
             stacklevel=stacklevel,
         )
     return reader.with_words(counts)
-
-
-class ForcedWords:
-    """Words that are always segmented as words.
-
-    Args:
-        words: Iterable of strings.
-        classes: A mapping from some of the words to their classes; the classes of the others are open. Defaults to
-            none.
-    """
-
-    def __init__(self, words, classes=None):
-        self._words, self._classes = set(words), dict(classes or {})
-        self._lengths = sorted(set(map(len, self._words)), reverse=True)
-
-    def __bool__(self):
-        return bool(self._words)
-
-    def spans(self, text, known):
-        """`(start, end)`, or `(start, end, class)`, of the words in a text, and the known spans, from left to right.
-
-        From left to right, the longest word at each position; a word that overlaps a known span is left out.
-        """
-        found = (span for span in matches(text, self._words, self._lengths) if not overlapping(known, *span))
-        return sorted([*known, *((*span, *self._class_of(text[slice(*span)])) for span in found)])
-
-    def _class_of(self, word):
-        return [self._classes[word]] if word in self._classes else []

@@ -1,6 +1,5 @@
 """`WordSegmenter`: segments texts into words, with probabilities and the k best segmentations."""
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain, islice
 from os import PathLike
@@ -15,11 +14,11 @@ from kcrf.taggers.k_best_tagger import KBestTagger, warn_of_confidence
 from kcrf.taggers.line_segmenter import LineSegmenter
 from kcrf.taggers.linear_networks import LinearTaggingNetwork
 from kcrf.taggers.open_model import load_tagger
-from kcrf.taggers.span_constraints import SpanConstraints, check_spans, latin_runs, overlapping
 from kcrf.taggers.suggestions import Suggester
-from kcrf.taggers.text_input import checked_texts, one_per_text
+from kcrf.taggers.text_input import checked_texts
+from kcrf.taggers.text_splitter import TextSplitter
 from kcrf.taggers.uncertainty import DEFAULT_STRATEGY, measure_of, score_of, sums_of
-from kcrf.taggers.user_dictionary import ForcedWords, reader_with_words, word_counts
+from kcrf.taggers.user_dictionary import reader_with_words, word_counts
 
 __all__ = ["WordSegmenter"]
 
@@ -77,12 +76,12 @@ class WordSegmenter(KBestTagger[list[str]], Suggester[list[Any]]):
         run_dir = built_in_segmenter() if run_dir is None else run_dir
         self._tagger = load_tagger(run_dir, ["cws", "cws-pos"], standard)
         self.classes: tuple[str, ...] = self._tagger.scheme.types
-        self._forced, self._keep_latin = ForcedWords(counts if force_words else ()), keep_latin
+        self._splitter = TextSplitter(counts if force_words else (), keep_latin, self.classes)
         if counts and not force_words:
             self._tagger.reader = reader_with_words(self._tagger.reader, counts, stacklevel=3)
         network = self._tagger.network
         is_linear = isinstance(network, LinearTaggingNetwork) and network.model.constraints
-        is_fast = is_linear and not self._forced and not self.classes
+        is_fast = is_linear and not (counts and force_words) and not self.classes
         self._lines = LineSegmenter(network, self._tagger.reader, keep_latin) if is_fast else None
 
     @overload
@@ -257,13 +256,13 @@ class WordSegmenter(KBestTagger[list[str]], Suggester[list[Any]]):
         return self._built_in_with_classes
 
     def _words(self, texts, batch_size, on_batch, confidence, spans, tags):
-        """For each text its words as tuples `(word, class, probability)`, without what is not wanted."""
-        parts_of_texts, constraints = self._parts(texts, spans)
+        """For each text its words: tuples `(word, class, probability)`, without class or probability if not wanted."""
+        parts_of_texts, constraints = self._splitter.split(texts, spans)
         parts = list(chain.from_iterable(parts_of_texts))
         predict = self._tagger.spans_with_confidence if confidence else self._tagger.spans
         spans_of_parts = predict(parts, batch_size, on_batch, constraints=constraints, classes=tags)
         words = iter(
-            [(part[start:end], *more) for start, end, *more in spans]
+            [(part[start:end], *class_and_probability) for start, end, *class_and_probability in spans]
             for part, spans in zip(parts, spans_of_parts, strict=True)
         )
         return [list(chain.from_iterable(islice(words, len(parts_of_text)))) for parts_of_text in parts_of_texts]
@@ -284,38 +283,8 @@ class WordSegmenter(KBestTagger[list[str]], Suggester[list[Any]]):
         segmenter, texts = self._segmenter_for(tags), checked_texts(texts, "segment", batch_size)
         if self._lines is not None and not tags:
             return self._lines.segment(texts, on_batch)
-        rows = segmenter._words(texts, batch_size, on_batch, False, None, tags)
-        return [" ".join("/".join(word) for word in words) for words in rows]
-
-    def _parts(self, texts, spans):
-        """The parts of each text between white space, lists of strings; and the constraints of all these parts."""
-        parts_of_texts, constraints = [], []
-        for text, text_spans in zip(texts, one_per_text(spans, texts), strict=True):
-            parts = list(re.finditer(r"\S+", text))
-            parts_of_texts.append([part.group() for part in parts])
-            spans_of_text = check_spans(text_spans, text, self.classes, label_is_open=True)
-            constraints += self._constraints(text, [part.span() for part in parts], spans_of_text)
-        return parts_of_texts, constraints
-
-    def _constraints(self, text, parts, spans):
-        """The `SpanConstraints` of each part `(start, end)` of a text."""
-        inside = [
-            [(a - start, b - start, *label) for a, b, *label in overlapping(spans, start, end)] for start, end in parts
-        ]
-        whole = (
-            a >= 0 and b <= end - start
-            for (start, end), part_spans in zip(parts, inside, strict=True)
-            for a, b, *_ in part_spans
-        )
-        if sum(whole) < len(spans):
-            raise ValueError(f"`spans` must be words without white space. Received: {spans} in {text!r}")
-        return [
-            self._constraints_of_part(text[slice(*part)], part_spans)
-            for part, part_spans in zip(parts, inside, strict=True)
-        ]
-
-    def _constraints_of_part(self, part, spans):
-        return SpanConstraints(self._forced.spans(part, spans), latin_runs(part) if self._keep_latin else [])
+        words_of_texts = segmenter._words(texts, batch_size, on_batch, False, None, tags)
+        return [" ".join("/".join(word) for word in words) for words in words_of_texts]
 
     @overload
     def k_best(
@@ -381,7 +350,7 @@ class WordSegmenter(KBestTagger[list[str]], Suggester[list[Any]]):
     ) -> list[list[tuple[list[Any], float]]]:
         """A list with the result of `k_best` for each text; the other arguments are as for `segment_batch`."""
         segmenter, texts = self._segmenter_for(tags), checked_texts(texts, "k_best", batch_size)
-        parts_of_texts, constraints = segmenter._parts(texts, spans)
+        parts_of_texts, constraints = segmenter._splitter.split(texts, spans)
         parts = list(chain.from_iterable(parts_of_texts))
         analyses = iter(segmenter._tagger.k_best(parts, k, batch_size, on_batch, constraints, classes=tags))
         return [join_parts(parts_of_text, islice(analyses, len(parts_of_text)), k) for parts_of_text in parts_of_texts]
@@ -394,7 +363,7 @@ class WordSegmenter(KBestTagger[list[str]], Suggester[list[Any]]):
         on_batch: Callable[[int], object] = ignore,
     ) -> np.ndarray:
         """How uncertain the model is about each text, an array; the arguments are as for `suggest`."""
-        parts_of_texts, constraints = self._parts(checked_texts(texts, "suggest", batch_size), None)
+        parts_of_texts, constraints = self._splitter.split(checked_texts(texts, "suggest", batch_size))
         parts, counts = list(chain.from_iterable(parts_of_texts)), list(map(len, parts_of_texts))
         sums = self._tagger.uncertainties(parts, measure_of(strategy), batch_size, on_batch, constraints)
         return score_of(strategy, *(sums_of(values, counts) for values in sums))

@@ -39,6 +39,7 @@ class Classification:
     command = "classify"
     needs_tokens = False
     has_word_classes = False
+    is_extensible = False
     settings = frozenset({"max_length", "metric", "pool"})
     defaults: Mapping[str, Any] = {"head": "softmax", "lexicon": False, "ngrams": False, "teacher_temperature": 2.0}
     adagrad: Mapping[str, float] = {}

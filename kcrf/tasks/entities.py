@@ -19,6 +19,7 @@ class Entities(TaggingTask):
     """Named entities: spans with a type."""
 
     name = "ner"
+    is_extensible = True
     settings = frozenset({"scheme", "min_confidence"})
     defaults: Mapping[str, Any] = {"scheme": "bio"}
     adagrad: Mapping[str, float] = {"learning_rate": 0.3, "l1": 0.001, "damping": 1.0}

@@ -24,6 +24,7 @@ class TaggingTask:
     command = "tag"
     needs_tokens = False
     has_word_classes = False
+    is_extensible = False
     adagrad: Mapping[str, float] = {"learning_rate": 0.1, "l1": 0.01, "damping": 0.1}
 
     def read_unlabeled_line(self, line: str) -> Any:

@@ -27,7 +27,8 @@ class Task(Protocol):
         file_options: The command-line options for reading its files.
         command: The command that uses its models, such as "segment".
         needs_tokens: Whether its models need texts that are split into tokens.
-        has_word_classes: Whether its models find words and their classes.
+        has_word_classes: Whether its models predict words and their classes.
+        is_extensible: Whether types can be added to its finished models.
     """
 
     @property
@@ -62,6 +63,9 @@ class Task(Protocol):
 
     @property
     def has_word_classes(self) -> bool: ...
+
+    @property
+    def is_extensible(self) -> bool: ...
 
     def read_file(self, path: str, reading: Mapping[str, Any]) -> list[Any]:
         """The items of a file; empty sentences are left out. `reading` has a value for each of `file_options`."""

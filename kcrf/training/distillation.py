@@ -12,7 +12,7 @@ from kcrf.runs import RunFolder, SettingError, TeacherConfig
 from kcrf.runs.names import SCORES, TEACHER
 from kcrf.taggers.classifier import load_classifier
 from kcrf.taggers.open_model import load_trained_tagger
-from kcrf.training.growth import known_to_old, marked_by, spans_in_units, with_new_types
+from kcrf.training.growth import constraints_of_old, marked_by, spans_in_units, with_new_types
 
 __all__ = ["check_teacher", "distillation_windows", "unlabeled_items"]
 
@@ -139,7 +139,7 @@ class _TagTeacher:
 
 
 class _OldModel(_TagTeacher):
-    """The model that a run extends: its predictions, given the entities that are marked, with new types among them."""
+    """The model that a run extends: its predictions given the marked entities, into which new types are written."""
 
     def __init__(self, plan):
         super().__init__(plan)
@@ -147,16 +147,21 @@ class _OldModel(_TagTeacher):
 
     def _counts(self, teacher, readings, on_batch):
         config, new, marked = self._config, self._config.data.tag_scheme(), self._marked
-        spans = [spans_in_units(new, r.units, s.spans) for r, s in zip(readings, self._sentences, strict=True)]
-        known = [known_to_old(of_sentence, teacher.scheme, marked) for of_sentence in spans]
+        spans_of_sentences = [
+            spans_in_units(new, reading.units, sentence.spans)
+            for reading, sentence in zip(readings, self._sentences, strict=True)
+        ]
+        span_constraints = [constraints_of_old(spans, teacher.scheme, marked) for spans in spans_of_sentences]
         constraints = teacher.scheme if config.model.constraints else None
-        counts = teacher.expected_counts(self._sentences, constraints, on_batch=on_batch, known=known)
+        counts_of_sentences = teacher.expected_counts(
+            self._sentences, constraints, on_batch=on_batch, span_constraints=span_constraints
+        )
         return [
             [
-                with_new_types(*of_window, of_sentence, window.first, teacher.scheme, new)
-                for window, of_window in zip(reading.windows, rows, strict=True)
+                with_new_types(*counts, spans, window.first, teacher.scheme, new)
+                for window, counts in zip(reading.windows, counts_of_windows, strict=True)
             ]
-            for reading, of_sentence, rows in zip(readings, spans, counts, strict=True)
+            for reading, spans, counts_of_windows in zip(readings, spans_of_sentences, counts_of_sentences, strict=True)
         ]
 
 

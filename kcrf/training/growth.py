@@ -1,8 +1,8 @@
-"""A model that gets more entity types: its data, its first weights, and its soft labels.
+"""Adds entity types to a trained model: its training data, its initial weights, and its soft labels.
 
-Where a sentence has no entity of a new type, its tags are O or of an old type, and the old model says how probable
-each is, given that it finds nothing where new types are marked. So the soft labels are the old model's distribution
-over tag sequences with the marked entities written into each sequence.
+The training data mark the new types alone. Elsewhere, the tags are O or of an old type, and the old model predicts
+their probabilities, given that it has O where entities of new types are marked. The soft labels are the distribution of
+the old model over tag sequences, with the marked entities written into each sequence.
 """
 
 from collections.abc import Collection, Sequence
@@ -29,7 +29,7 @@ from kcrf.training.data import RunData
 __all__ = [
     "FixedReader",
     "completed",
-    "known_to_old",
+    "constraints_of_old",
     "load_weights",
     "marked_by",
     "spans_in_units",
@@ -40,44 +40,45 @@ __all__ = [
 
 
 def with_all_types(user: Settings, data: RunData) -> Settings:
-    """The settings with the types of the run that is extended and the new types of the training data.
+    """The settings with the types of the old run, followed by the new types of the training data.
 
-    Notes on standard error say how the data are understood.
+    Prints notes on standard error about old types that are marked, and about characters with unknown tags.
 
     Raises:
-        ValueError: The data have no new type, or `marked` does not fit.
+        ValueError: The data have no new type, or `marked` names other types than those of the model.
     """
     old, train = _old_config(user).data.types, data.whole["train"]
-    found = entity_types(train)
-    types = grown_types(user.extend, old, found, user.types)
-    marked = marked_types(user.marked, old, types, found)
-    also = [label for label in old if label in found]
-    if also and user.marked is None:
+    in_data = entity_types(train)
+    types = grown_types(user.extend, old, in_data, user.types)
+    marked = marked_types(user.marked, old, types, in_data)
+    old_and_marked = [label for label in old if label in in_data]
+    if old_and_marked and user.marked is None:
         print_note(
-            f"train: {', '.join(also)} of {user.extend} are marked, too, and taken as marked wherever they occur; "
-            f"if only the new types are, give their names: marked {','.join(types[len(old) :])}"
+            f"train: {', '.join(old_and_marked)} of {user.extend} are marked, too, and taken as marked wherever they "
+            f"occur; if only the new types are, give their names: marked {','.join(types[len(old) :])}"
         )
     unknown = sum(end - start for sentence in train for start, end in sentence.unknown)
     if unknown:
-        rest = ", ".join(label for label in types if label not in marked)
-        print_note(f"train: {unknown:,} characters have unknown tags, taken as O or one of: {rest or 'no type'}")
+        possible = ", ".join(label for label in types if label not in marked)
+        print_note(f"train: {unknown:,} characters have unknown tags, taken as O or one of: {possible or 'no type'}")
     return replace(user, types=types)
 
 
 def marked_by(config: RunConfig, sentences: Sequence[Sentence]) -> tuple[str, ...]:
-    """The types that sentences of the training set mark wherever they occur."""
+    """The types that the sentences of the training set mark wherever they occur."""
     old = _old_config(config.teacher).data.types
     return marked_types(config.teacher.marked, old, config.data.types, entity_types(sentences))
 
 
 def _old_config(settings: Any) -> RunConfig:
+    """The configuration of the run that `settings.extend` names."""
     return RunFolder(settings.extend).read_config().config
 
 
 def completed(config: RunConfig, data: RunData) -> RunData:
-    """The data of a run whose validation set has the old types, too: as the old model predicts them, if not marked.
+    """The data of a run, with old types in the validation set: predicted by the old model if none of them is marked.
 
-    Test sets stay as they are.
+    The test set does not change. Notes on standard error say what has been predicted, and what the scores count.
     """
     run: Any = config.teacher.extend
     old = _old_config(config.teacher).data.types
@@ -97,21 +98,21 @@ def completed(config: RunConfig, data: RunData) -> RunData:
 
 
 def _with_predictions(tagger: Any, sentences: list[Sentence], types: Collection[str]) -> list[Sentence]:
-    """The sentences with the predicted entities of some types, where nothing is marked or unknown."""
-    filled = []
+    """The sentences with the predicted entities of these types that overlap no marked entity and no unknown text."""
+    completed_sentences = []
     for sentence, predicted in zip(sentences, tagger.spans_of(sentences), strict=True):
-        taken = [*sentence.spans, *sentence.unknown]
-        free = [
+        occupied = [*sentence.spans, *sentence.unknown]
+        additions = [
             span
             for span in predicted
-            if span[2] in types and all(span[1] <= start or end <= span[0] for start, end, *_ in taken)
+            if span[2] in types and all(span[1] <= start or end <= span[0] for start, end, *_ in occupied)
         ]
-        filled.append(replace(sentence, spans=sorted([*sentence.spans, *free])))
-    return filled
+        completed_sentences.append(replace(sentence, spans=sorted([*sentence.spans, *additions])))
+    return completed_sentences
 
 
 class FixedReader:
-    """A reader whose lexicon was counted in other sentences: training reads sentences as use does.
+    """The reader of an old run, for training: its lexicon was counted in other sentences, so all of it can be used.
 
     Args:
         reader: The reader of the run that is extended.
@@ -127,30 +128,29 @@ class FixedReader:
 
 
 def load_weights(model: Any, run: Any) -> None:
-    """Puts the weights of a run into a model of the same layers with more tags, the new tags last.
+    """Copies the weights of a run into a model of the same layers with more tags, the new tags last.
 
     Args:
-        model: The Keras model. What the new tags add keeps its initial values.
+        model: The Keras model. The weights of the new tags keep their initial values.
         run: The run folder.
     """
-    old = open_model(run)[0].model  # type: ignore[union-attr]
-    ours, theirs = _multipliers(model), _multipliers(old)
-    for variable, source in zip(model.weights, old.weights, strict=True):
+    old_model = open_model(run)[0].model  # type: ignore[union-attr]
+    multipliers, old_multipliers = _multipliers(model), _multipliers(old_model)
+    for variable, old_variable in zip(model.weights, old_model.weights, strict=True):
+        factor = old_multipliers.get(id(old_variable), 1.0) / multipliers.get(id(variable), 1.0)
         value = ops.convert_to_numpy(variable).copy()
-        value[tuple(map(slice, source.shape))] = (
-            ops.convert_to_numpy(source) * theirs.get(id(source), 1.0) / ours.get(id(variable), 1.0)
-        )
+        value[tuple(map(slice, old_variable.shape))] = ops.convert_to_numpy(old_variable) * factor
         variable.assign(value)
 
 
 def _multipliers(model: Any) -> dict[int, float]:
-    """The multiplier by which each variable that has one is divided, by the variable's id."""
+    """The multiplier of each variable that is stored divided by one, by the variable's id."""
     layers = [layer for layer in model.layers if isinstance(layer, LayerWithMultiplier)]
     return {id(variable): layer.multiplier for layer in layers for variable in layer.weights}
 
 
 def starting_linear_model(config: RunConfig, buckets: int) -> LinearModel:
-    """The linear model that a run begins with: scores of 0, but those of the run that is extended."""
+    """The initial linear model of a run: all scores are 0, except for those of the run that it extends."""
     model = LinearModel.new(config.data.tag_scheme(), buckets, config.model.constraints)
     if config.teacher.extend is None:
         return model
@@ -162,19 +162,25 @@ def starting_linear_model(config: RunConfig, buckets: int) -> LinearModel:
 
 
 def spans_in_units(scheme: TagScheme, units: np.ndarray, spans: Sequence[tuple[int, int, str]]) -> list[Any]:
-    """Entities in units of a model. An entity that begins or ends inside a unit is cut to its whole units.
+    """Converts entities from characters to units. An entity that begins or ends inside a unit is cut to whole units.
 
     Args:
         scheme: The `TagScheme` of the extended model.
-        units: `(units, 2)`, start and end of each, in characters.
+        units: `(units, 2)`, the start and the end of each unit, in characters.
         spans: `(start, end, label)`, in characters.
+
+    Returns:
+        A list of `(start, end, label)`, in units.
     """
     tags = tags_of_units(scheme, units, spans)
     return scheme.decode([max(tag, 0) for tag in tags])
 
 
-def known_to_old(spans: Sequence[Any], old: TagScheme, marked: Collection[str]) -> SpanConstraints:
-    """What a sentence says to the old model: marked entities of its types, and no entity where a new type is marked.
+def constraints_of_old(spans: Sequence[Any], old: TagScheme, marked: Collection[str]) -> SpanConstraints:
+    """The constraints of a sentence on the predictions of the old model.
+
+    Entities of old types that the sentence marks are given, and there is no entity where it marks a new type. An old
+    type that the data mark wherever it occurs is forbidden elsewhere.
 
     Args:
         spans: `(start, end, label)`, in units.
@@ -189,21 +195,21 @@ def known_to_old(spans: Sequence[Any], old: TagScheme, marked: Collection[str]) 
 def with_new_types(
     tags: np.ndarray, steps: np.ndarray, spans: Sequence[Any], first: int, old: TagScheme, new: TagScheme
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The expected counts of the old model in a window, with the entities of new types written into its sequences.
+    """The expected counts of the old model in a window, with the entities of new types written into its tag sequences.
 
-    The old model has O there, in all of its sequences. Each of these tags is replaced in the count of tags, and each
-    step from or to it in the count of steps.
+    All tag sequences of the old model have O at these entities. There, the tags are replaced in the expected tags, and
+    the transitions from and to them in the expected transitions.
 
     Args:
         tags: `(units, old tags)`, the expected tags of the old model.
-        steps: `(old tags, old tags)`, its expected steps.
+        steps: `(old tags, old tags)`, its expected transitions.
         spans: `(start, end, label)` of all entities of the sentence, in units.
-        first: The number of the first unit of the window.
+        first: The index of the first unit of the window in the sentence.
         old: The `TagScheme` of the old model.
-        new: That of the extended model, whose first types are those of the old one.
+        new: The `TagScheme` of the extended model, whose first types are those of the old model.
 
     Returns:
-        `(units, new tags)` and `(new tags, new tags)`.
+        The expected tags `(units, new tags)` and the expected transitions `(new tags, new tags)`.
     """
     count, size = tags.shape
     padded = np.zeros((count, len(new)), tags.dtype)
@@ -212,9 +218,9 @@ def with_new_types(
     for start, end, label in spans:
         start, end = max(start - first, 0), min(end - first, count)
         if label not in old.types and start < end:
-            inside = new.encode([(0, end - start, label)], end - start)  # of a piece as of a whole entity
+            inside = new.encode([(0, end - start, label)], end - start)  # a piece of an entity counts as an entity
             written[start:end], is_new[start:end] = np.eye(len(new))[inside], True
-    touched = np.flatnonzero(is_new[:-1] | is_new[1:])  # a tag there is certain, so the step counts are products
+    touched = np.flatnonzero(is_new[:-1] | is_new[1:])  # one tag is certain, so the expected transition is a product
     grown = np.zeros((len(new), len(new)), steps.dtype)
     grown[:size, :size] = steps
     grown += written[touched].T @ written[touched + 1] - padded[touched].T @ padded[touched + 1]

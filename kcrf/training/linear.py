@@ -117,9 +117,9 @@ def _resume(folder, history, trainers):
     if folder.has_state():
         rows, arrays = folder.read_state()
         history.set_state(rows)
-        rest = iter(arrays)
+        arrays_in_order = iter(arrays)
         for trainer in trainers.values() if arrays else ():
-            trainer.load_state({name: next(rest) for name in trainer.state})
+            trainer.load_state({name: next(arrays_in_order) for name in trainer.state})
 
 
 def _save(folder, history, trainers, best):

@@ -70,7 +70,7 @@ def plan_run(user: Settings, data: RunData, sources: dict[str, Any] | None = Non
         ValueError: The parts of the data or the settings contradict each other; or the teacher has another task, other
             labels or other units.
     """
-    task, model, given = data.task, user.part(ModelConfig), user
+    task, model, stored = data.task, user.part(ModelConfig), user
     user = user if user.extend is None else with_all_types(user, data)
     facts = task.facts(user, data.whole)
     data_config = resolve_data(user, facts)
@@ -81,7 +81,7 @@ def plan_run(user: Settings, data: RunData, sources: dict[str, Any] | None = Non
     steps = _steps(user, data_config, windows)
     config = resolve(user, replace(facts, windows=len(windows), steps=steps))
     about = {"sources": sources, "sha256": data.fingerprints()}
-    return _complete(RunPlan(StoredRun(given, config, about, backend_name()), reader, data, unlabeled, windows))
+    return _complete(RunPlan(StoredRun(stored, config, about, backend_name()), reader, data, unlabeled, windows))
 
 
 def _complete(plan):

@@ -62,7 +62,7 @@ class TaggingTrainer:
 
     def _training_words(self, sources, parts, name):
         """The in-vocabulary words of a part, a set."""
-        return _words(_known_part(sources, parts, name))
+        return _words(_vocabulary_sentences(sources, parts, name))
 
     def _predictions(self, tagger, sentences):
         """The spans of sentences with their probabilities."""
@@ -129,15 +129,20 @@ class StandardsTrainer(TaggingTrainer):
 
     def _training_words(self, sources, parts, name):
         standards = dict.fromkeys(sentence.standard for sentence in parts["train"])
-        return {standard: _words(_known_part(sources, parts, name, standard)) for standard in standards}
+        return {standard: _words(_vocabulary_sentences(sources, parts, name, standard)) for standard in standards}
 
 
-def _known_part(sources, parts, name, standard=None):
-    """The sentences whose words count as known: of the file of the training data, of which valid may be a part."""
-    given = sources["valid"] or () if "valid" in sources else None  # with standards, a dict by the names of some
-    is_of_train = name != "valid" and given is not None and (standard not in given if standard else not given)
-    known = [*parts["train"], *parts["valid"]] if is_of_train else parts["train"]
-    return known if standard is None else _of_standard(known, standard)
+def _vocabulary_sentences(sources, parts, name, standard=None):
+    """The sentences whose words are in the vocabulary when a part is scored: those of the file of the training data.
+
+    If the validation set was held out from that file, its words count for the test set.
+    """
+    files = (
+        sources["valid"] or () if "valid" in sources else None
+    )  # of several standards, a dict by some of their names
+    is_held_out = files is not None and (standard not in files if standard else not files)
+    sentences = [*parts["train"], *(parts["valid"] if is_held_out and name != "valid" else ())]
+    return sentences if standard is None else _of_standard(sentences, standard)
 
 
 def _of_standard(sentences, standard):

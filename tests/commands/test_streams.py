@@ -281,7 +281,7 @@ def test_what_a_worker_is_given_can_be_sent_to_it(command, monkeypatch):
     if fixture is None:
         monkeypatch.setattr("kcrf.commands.classify.checked_input", lambda options: nullcontext(Namespace()))
         monkeypatch.setattr("kcrf.runs.RunFolder.read_config", lambda self: Namespace(config=config_of(Settings())))
-    for module in ("tag", "classify"):
+    for module in ("segment", "tag", "classify"):
         monkeypatch.setattr(f"kcrf.commands.{module}.write_results", lambda *arguments, **more: given.append(arguments))
     assert commands.main([command, "--model", str(fixture), "--workers", "2", os.devnull]) == 0
     _, _, make, options, *_ = given[0]

@@ -28,7 +28,7 @@ from kcrf.taggers.span_constraints import allowed_tags
 from kcrf.tags import bio, bioes
 from kcrf.training import linear as linear_training
 from kcrf.training import resume_tagger, train_tagger
-from kcrf.training.growth import known_to_old, spans_in_units, with_new_types
+from kcrf.training.growth import constraints_of_old, spans_in_units, with_new_types
 
 BACKENDS = ["torch"]
 CORPUS = load_mini("ner")
@@ -75,7 +75,7 @@ def test_soft_labels_are_the_paths_of_the_old_model_with_marked_entities_written
     rows = random.normal(size=(5, len(old)))[first : first + count]
     transitions = np.where(old.allowed_transitions, random.normal(size=(len(old), len(old))), -np.inf)
     spans = [(1, 3, "ORG"), (4, 5, "PER")]  # persons are marked wherever they occur, locations are not
-    allowed = allowed_tags(old, known_to_old(spans, old, {"ORG", "PER"}), first, count)
+    allowed = allowed_tags(old, constraints_of_old(spans, old, {"ORG", "PER"}), first, count)
     expected_allowed = np.array([[label == "O" or label.endswith("LOC") for label in old.labels]] * 5)
     expected_allowed[1:3] = np.eye(len(old))[0]
     expected_allowed[4] = np.eye(len(old))[old.encode([(0, 1, "PER")], 1)[0]]
