@@ -74,7 +74,7 @@ def label_with_names(
 
 
 def _labeled(text, names, lengths, unmarked):
-    """The `Sentence` of a text, with the longest name at each position. The tags of a name without a type are unknown."""
+    """The `Sentence` of a text with the longest name at each position. Tags of a name without a type are unknown."""
     names_in_text, start = [], 0
     while start < len(text):
         fits = (start + n for n in lengths.get(text[start], ()) if _is_name(text, start, start + n, names))
