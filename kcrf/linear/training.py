@@ -114,7 +114,7 @@ class LBFGSTrainer:
 
     def load_state(self, state):
         """Resumes from a `state`."""
-        _load(self.state, state)
+        self.model.scores[...], self.model.transitions[...] = state["scores"], state["transitions"]
 
     def train_batch(self, batch, on_step=None):
         """Trains until the objective hardly improves.
@@ -179,12 +179,14 @@ class AdaGradTrainer:
     @property
     def state(self):
         """A dict of the arrays from which `load_state` resumes the training."""
-        arrays = (self.model.scores, self.model.transitions, self._squares, self._squared_steps)
-        return dict(zip(("scores", "transitions", "squares", "squared_steps"), arrays, strict=True))
+        rows = np.flatnonzero(self._squares.any(axis=1))  # of the features that occurred; the others have not moved
+        of_rows = {"rows": rows, "scores": self.model.scores[rows], "squares": self._squares[rows]}
+        return {**of_rows, "transitions": self.model.transitions, "squared_steps": self._squared_steps}
 
     def load_state(self, state):
         """Resumes from a `state`."""
-        _load(self.state, state)
+        self.model.scores[state["rows"]], self._squares[state["rows"]] = state["scores"], state["squares"]
+        self.model.transitions[...], self._squared_steps[...] = state["transitions"], state["squared_steps"]
 
     def train_batch(self, batch, on_step=None):
         """Updates the scores; returns the negative log likelihood of the batch before the update, a float."""
@@ -201,11 +203,6 @@ class AdaGradTrainer:
         if on_step:
             on_step(0)
         return loss
-
-
-def _load(arrays, state):
-    for name, array in arrays.items():
-        array[...] = state[name]
 
 
 def loss_and_gradient(model, batch):

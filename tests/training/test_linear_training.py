@@ -7,9 +7,11 @@ import pytest
 
 from kcrf.commands.main import main
 from kcrf.corpora import load_mini
+from kcrf.linear import AdaGradTrainer, LinearModel, linear_batches
 from kcrf.runs import RunFolder, Settings
 from kcrf.runs.names import LINEAR, SCORES, STATE, WEIGHTS
 from kcrf.taggers import EntityRecognizer, WordSegmenter
+from kcrf.tags import bmes
 from kcrf.training import linear as training
 from kcrf.training import resume_tagger, train_tagger
 
@@ -51,6 +53,22 @@ def test_training_in_steps_stops_early(tmp_path):
     assert scores["test"]["f"] > 0.75
     rows = (tmp_path / "run" / "log.csv").read_text().splitlines()
     assert 5 < len(rows) < 21
+
+
+def test_the_state_of_adagrad_has_the_features_that_occurred_and_goes_on_from_them():
+    scheme, random = bmes(), np.random.default_rng(0)
+    windows = [(random.choice([1, 5, 9, 30], (4, 3)), random.integers(0, 2, 4)) for _ in range(4)]
+    batches = linear_batches(windows, 2)
+    trainers = [AdaGradTrainer(LinearModel.new(scheme, 64, False), l1=0.01) for _ in range(2)]
+    trainers[0].train_batch(batches[0])
+    state = {name: array.copy() for name, array in trainers[0].state.items()}
+    assert state["rows"].tolist() == batches[0].buckets.tolist()
+    assert state["scores"].shape == state["squares"].shape == (len(batches[0].buckets), 4)
+    trainers[1].load_state(state)
+    for trainer in trainers:
+        trainer.train_batch(batches[1])
+    np.testing.assert_array_equal(*(trainer.model.scores for trainer in trainers))
+    np.testing.assert_array_equal(*(trainer.model.transitions for trainer in trainers))
 
 
 def test_penalties_make_scores_0_and_small(tmp_path):
