@@ -141,16 +141,21 @@ def _sentences(runs):
 
 
 def _heat_maps(number, run):
-    """The transitions after the first and after the last epoch, with the advice on them."""
+    """The transitions of each CRF after the first and after the last epoch, with the advice on them."""
     if not run.transitions:
         return _advice(run) + missing("transitions.json", "transitions")
-    limit = max(np.abs(matrix[~is_forbidden(matrix)]).max(initial=0.0) for _, matrix in run.transitions)
-    maps = []
-    for epoch, matrix in dict(run.transitions[::-1][:1] + run.transitions[:1]).items():
-        picture = heat_map(f"Transitions after epoch {epoch}", matrix, run.labels, run.allowed, limit)
-        maps.insert(0, f"<figure><h4>epoch {epoch}</h4>{picture}</figure>")
+    maps = [_pair_of_maps(run, *of_crf) for of_crf in run.transitions.items()]
     grid = "grid small" if is_narrow(run.labels) else "grid"
-    return _advice(run) + f'<div class="{grid}">{"".join(maps)}</div>'
+    return _advice(run) + "".join(f'<div class="{grid}">{pair}</div>' for pair in maps)
+
+
+def _pair_of_maps(run, standard, epochs):
+    limit = max(np.abs(matrix[~is_forbidden(matrix)]).max(initial=0.0) for _, matrix in epochs)
+    of, maps = "" if standard is None else f" of {standard}", []
+    for epoch, matrix in dict(epochs[::-1][:1] + epochs[:1]).items():
+        picture = heat_map(f"Transitions{of} after epoch {epoch}", matrix, run.labels, run.allowed, limit)
+        maps.insert(0, f"<figure><h4>{escape(standard or '')}{', ' * bool(of)}epoch {epoch}</h4>{picture}</figure>")
+    return "".join(maps)
 
 
 def _advice(run):

@@ -65,21 +65,26 @@ def transitions_text(scheme, epochs):
 
     Args:
         scheme: A `TagScheme`.
-        epochs: List of `(epoch, matrix)`, matrices as nested lists.
+        epochs: List of `[epoch, matrix]`, or `[epoch, matrix, standard]`, matrices as nested lists.
     """
     described = {"labels": list(scheme.labels), "scheme": scheme.get_config(), "epochs": epochs}
     return json.dumps(described, ensure_ascii=False)
 
 
 def read_transitions(path):
-    """Returns the labels, the allowed transitions, `(tags, tags)` bool or None, and a list of `(epoch, matrix)`."""
+    """Returns the labels, the allowed transitions, `(tags, tags)` bool or None, and lists of `(epoch, matrix)`.
+
+    These lists are a dict by segmentation standard; under None that of a model of one standard.
+    """
     content = _read_json(path)
     labels = [str(label) for label in content["labels"]]
     scheme = TagScheme.from_config(content["scheme"]) if content.get("scheme") else None
     if scheme is not None and list(scheme.labels) != labels:
         raise ValueError(f"{path}:1: needs the labels of its scheme, {list(scheme.labels)}. Received: {labels}")
-    matrices = [(int(epoch), np.asarray(matrix, "float64")) for epoch, matrix in content["epochs"]]
-    for epoch, matrix in matrices:
+    matrices: dict[str | None, list[tuple[int, np.ndarray]]] = {}
+    for epoch, rows, *standard in content["epochs"]:
+        matrix = np.asarray(rows, "float64")
+        matrices.setdefault(standard[0] if standard else None, []).append((int(epoch), matrix))
         if matrix.shape != (len(labels), len(labels)) or np.isnan(matrix).any():
             raise ValueError(
                 f"{path}:1: needs a number for each pair of the {len(labels)} labels. "

@@ -28,7 +28,7 @@ class RunRecord:
         scores: A dict of parts ("valid", "test"), each a dict of scores.
         labels: The labels of the tags. None if there are no transitions; so are `allowed` and `transitions`.
         allowed: `(tags, tags)` bool, which transitions the scheme allows, or None.
-        transitions: List of `(epoch, matrix)`.
+        transitions: Lists of `(epoch, matrix)` by segmentation standard; under None that of a model of one standard.
         predictions: A dict for each sentence or text, as `kcrf.runs.formats.read_predictions` returns it.
         chosen: The names of the settings that the data decided.
         train: The file of the training data, or None for a run from a script.
@@ -40,7 +40,7 @@ class RunRecord:
     scores: dict[str, dict[str, Any]] | None
     labels: list[str] | None
     allowed: np.ndarray | None
-    transitions: list[tuple[int, np.ndarray]] | None
+    transitions: dict[str | None, list[tuple[int, np.ndarray]]] | None
     predictions: list[dict[str, Any]] | None
     chosen: tuple[str, ...] = ()
     train: str | None = None
@@ -63,7 +63,7 @@ class RunRecord:
     @property
     def advice(self) -> str | None:
         """The advice of a `kcrf.monitor.CRFMonitor` after the last epoch, or None if there was no monitor."""
-        return last_advice(self.log or [], self.allowed, self.transitions or [])
+        return last_advice(self.log or [], self.allowed, (self.transitions or {}).get(None, []))
 
 
 def last_advice(log, allowed, transitions):

@@ -53,6 +53,7 @@ class Classifier:
     """
 
     crf = advice = None
+    crfs: dict[None, Any] = {}
 
     def __init__(self, network, reader, data, facts, metric="accuracy"):
         self.network, self.reader, self.metric = network, reader, metric

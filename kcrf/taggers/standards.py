@@ -18,13 +18,20 @@ class StandardsTagger:
         crf: None: each of the taggers has one.
         advice: None: there are several CRFs.
         metric: The score whose mean over the standards chooses the best epoch.
+        scheme: The `TagScheme` of all standards.
     """
 
     crf = advice = None
 
     def __init__(self, taggers, model):
         self.taggers, self.model = taggers, model
-        self.metric = next(iter(taggers.values())).metric
+        first = next(iter(taggers.values()))
+        self.metric, self.scheme = first.metric, first.scheme
+
+    @property
+    def crfs(self):
+        """The `ConditionalRandomField` of each standard that has one."""
+        return {standard: tagger.crf for standard, tagger in self.taggers.items() if tagger.crf is not None}
 
     def with_advice(self, advice):
         """The same tagger: there is no advice on several CRFs."""

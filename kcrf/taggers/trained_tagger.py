@@ -95,3 +95,8 @@ class KerasTagger(TrainedTagger[KerasNetwork]):
     def crf(self) -> Any:
         """Its `ConditionalRandomField`, or None."""
         return self.network.crf
+
+    @property
+    def crfs(self) -> dict[None, Any]:
+        """Its `ConditionalRandomField` under None, or nothing."""
+        return {} if self.crf is None else {None: self.crf}

@@ -136,10 +136,8 @@ class Epochs(keras.callbacks.SwapEMAWeights):
         return {**record, **{name: float(value) for name, value in logs.items() if name not in record}}
 
     def _transitions(self):
-        """The transitions of the CRF as nested lists, or None."""
-        if self._tagger.crf is None:
-            return None
-        return ops.convert_to_numpy(self._tagger.crf.trans).astype(float).round(6).tolist()
+        """The transitions of each CRF, a dict of matrices by segmentation standard."""
+        return {standard: ops.convert_to_numpy(crf.trans) for standard, crf in self._tagger.crfs.items()}
 
     def _save(self, is_best):
         """Writes the log, the transitions, the state and, if they are the best, the weights."""

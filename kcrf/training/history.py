@@ -16,7 +16,8 @@ class TrainingHistory:
     Attributes:
         rows: A dict for each epoch, with `epoch`, counted from 1, `loss`, the score, `seconds` since training began,
             and what other callbacks logged.
-        transitions: For each epoch `(epoch, matrix)`, the matrix as nested lists. Empty without a CRF.
+        transitions: For each epoch `[epoch, matrix]`, the matrix as nested lists. With several segmentation standards,
+            `[epoch, matrix, standard]` for each. Empty without a CRF.
 
     >>> history = TrainingHistory(epochs=5, patience=1)
     >>> [history.add({"epoch": epoch, "valid_f": f}) for epoch, f in [(1, 0.5), (2, 0.7), (3, 0.6)]]
@@ -33,16 +34,18 @@ class TrainingHistory:
         """Adds an epoch.
 
         Args:
-            row: A dict as in `rows`.
-            transitions: The matrix after the epoch, nested lists, or None.
+            record: A dict as in `rows`.
+            transitions: The matrix after the epoch, `(tags, tags)`, by standard; under None that of a model of one
+                standard. Defaults to none.
 
         Returns:
             Whether to keep the weights of this epoch: it is the best so far, or all scores so far are 0.
         """
         before = self._best()
         self.rows.append(record)
-        if transitions is not None:
-            self.transitions.append([record["epoch"], transitions])
+        for standard, matrix in (transitions or {}).items():
+            rounded = matrix.astype(float).round(6).tolist()
+            self.transitions.append([record["epoch"], rounded, *([] if standard is None else [standard])])
         found_nothing = before is not None and self._found_nothing(before)
         return before is None or found_nothing and record[self._score] >= 0 or record is self._best()
 

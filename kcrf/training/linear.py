@@ -81,7 +81,8 @@ def _fit(plan, folder, history, batches, progress):
         tagger = _tagger(plan, read_models(arrays, config))  # as in the file
         record = {"epoch": epoch + 1, "loss": loss / windows, **validation_scores(tagger, plan.data.parts["valid"])}
         record["seconds"] = round(time.perf_counter() - start, 1)
-        is_best = history.add(record, trainers[None].model.transitions.round(6).tolist() if None in trainers else None)
+        transitions = {standard: trainer.model.transitions for standard, trainer in trainers.items()}
+        is_best = history.add(record, transitions)
         _save(folder, history, trainers, arrays if is_best else None)
         if progress:
             progress.report(record)
@@ -127,8 +128,7 @@ def _save(folder, history, trainers, best):
     if best is not None:
         folder.save_arrays(LINEAR, best)
     folder.save_log(history.rows)
-    if history.transitions:
-        folder.save_transitions(trainers[None].model.scheme, history.transitions)
+    folder.save_transitions(next(iter(trainers.values())).model.scheme, history.transitions)
     states = (array for trainer in trainers.values() for array in trainer.state.values())
     folder.save_state(history.get_state(), [] if history.is_done() else states)
 

@@ -11,9 +11,11 @@ from kcrf.commands.main import main
 from kcrf.corpora import Sentence, load_mini
 from kcrf.readers import TagsOfStandard
 from kcrf.readers.padding import training_batch
-from kcrf.runs import RunFolder, Settings
+from kcrf.reports import write_report
+from kcrf.runs import RunFolder, Settings, read_run
 from kcrf.runs.names import LINEAR
 from kcrf.taggers import WordSegmenter
+from kcrf.taggers.open_model import load_tagger
 from kcrf.training import linear as linear_training
 from kcrf.training import resume_tagger, train_tagger
 from kcrf.training.data import read_data
@@ -278,3 +280,24 @@ def test_a_bert_has_a_head_for_each_standard(tmp_path):
         assert "".join(WordSegmenter(tmp_path / "run", standard=name).segment(sentence)) == sentence
     again = Settings(bert=str(tmp_path / "run"), epochs=1, batch_size=16)  # its BERT, without the heads
     train_tagger(again, TRAIN["whole"], VALID["whole"], out=tmp_path / "again")
+
+
+@pytest.mark.parametrize("encoder", ["linear", "neural"])
+def test_the_report_has_the_transitions_of_each_standard(encoder, request, tmp_path):
+    path = request.getfixturevalue(encoder)[0]
+    record = read_run(path)
+    for standard in ("whole", "halves"):
+        epochs = record.transitions[standard]
+        assert [epoch for epoch, _ in epochs] == [row["epoch"] for row in record.log]
+        best = max(record.log, key=lambda row: row["valid_f"])["epoch"]
+        if encoder == "linear":
+            expected = RunFolder(path).read_arrays(LINEAR)[f"{standard}.transitions"]
+        else:
+            expected = ops.convert_to_numpy(load_tagger(path, standard=standard).crf.trans)
+        np.testing.assert_allclose(dict(epochs)[best], expected, atol=1e-5)
+    write_report([path], tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    last = len(record.log)
+    for standard in ("whole", "halves"):
+        assert f"<title>Transitions of {standard} after epoch 1</title>" in page
+        assert f"<title>Transitions of {standard} after epoch {last}</title>" in page
