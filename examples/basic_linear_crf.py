@@ -43,7 +43,7 @@ scores = NGramScores(tags=4, buckets=ngrams.buckets)(inputs)  # (batch, time, ta
 crf = ConditionalRandomField(lr_multiplier=10, constraints=bmes())
 model = keras.Model(inputs, crf(scores, mask=keras.ops.not_equal(inputs[:, :, 0], 0)))
 model.compile(keras.optimizers.Adam(0.01), loss=crf.sparse_loss)
-model.fit(*arrays(train), batch_size=16, epochs=int(sys.argv[1]) if len(sys.argv) > 1 else 10, verbose=2)
+model.fit(*arrays(train), batch_size=16, epochs=int(sys.argv[1]) if len(sys.argv) > 1 else 5, verbose=2)
 
 paths = keras.ops.convert_to_numpy(crf.decode(model.predict(arrays(test)[0], verbose=0)))
 found = [tags_to_words("".join(words), path[: sum(map(len, words))]) for words, path in zip(test, paths)]

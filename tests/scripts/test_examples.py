@@ -57,6 +57,9 @@ SCRIPTS = OF_BERT4KERAS if OLD_HOST else sorted(path.stem for path in EXAMPLES.g
 # `make test` runs each of them on one backend, mostly torch, the fastest to start, but for those that train longest;
 # `make test-all` runs all on all.
 LONGEST = {
+    "basic_pretraining",
+    "basic_segment",
+    "task_active_learning",
     "task_bilstm_crf_two_learning_rates",
     "task_partial_labels",
     "task_segment_and_tag",
@@ -64,10 +67,12 @@ LONGEST = {
     "task_sentence_similarity_lcqmc",
     "task_sentiment_albert",
     "task_sentiment_pet",
+    "task_sequence_labeling_cws_crf",
     "task_sequence_labeling_cws_distillation",
     "task_sequence_labeling_ner_augmentation",
     "task_sequence_labeling_ner_crf",
     "task_sequence_labeling_ner_vectors",
+    "task_text_classification_few_samples",
 }
 OWN_TESTS = {
     "segment_corpus_ray": "needs Ray, which test_segment_corpus_ray.py uses where it is installed",

@@ -239,7 +239,15 @@ def older(tmp_path_factory):
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("first, second", [(1, 5), (2, 12), (9, 10), ("/state.npz", 1)])
+@pytest.mark.parametrize(
+    "first, second",
+    [
+        (1, 5),
+        pytest.param(2, 12, marks=pytest.mark.slow),
+        pytest.param(9, 10, marks=pytest.mark.slow),
+        ("/state.npz", 1),
+    ],
+)
 def test_kill_9_at_any_change_of_a_file_changes_nothing(whole, tmp_path, first, second):
     """A run changes files some 20 times, the removal of its state the last; between two changes it only computes."""
     assert_killed_twice_is_as_good(whole, tmp_path, first, second)
@@ -250,10 +258,10 @@ def test_kill_9_at_any_change_of_a_file_changes_nothing(whole, tmp_path, first, 
     "first, second",
     [
         (5, 9),
-        ("new.scores.json", 5),
+        pytest.param("new.scores.json", 5, marks=pytest.mark.slow),
         ("/run", 2),
         (".run.new", 1),
-        (".run.old/config.json", 2),
+        pytest.param(".run.old/config.json", 2, marks=pytest.mark.slow),
         (".run.old/scores.json", 3),
     ],
 )
