@@ -3,8 +3,8 @@
     KERAS_BACKEND=torch python examples/task_partial_labels.py
 
 In three of four sentences, only the first half is labeled. Usually the other half is stored as "O", no entity. With
-`unknown`, the CRF sums over all tags that the characters there may have. The sentences are the made-up ones that come
-with kcrf.
+`unknown`, the CRF sums over all tags that the characters there may have. With `incomplete=True`, their labels are first
+estimated by models of other sentences. The sentences are the made-up ones that come with kcrf.
 """
 
 import os
@@ -34,12 +34,14 @@ def half_labeled(number, sentence):
 
 partial = [half_labeled(*item) for item in enumerate(corpus.train)]
 versions = {
-    "all labels": corpus.train,
-    "missing labels as O": [replace(sentence, unknown=[]) for sentence in partial],
-    "missing labels as unknown": partial,
+    "all labels": (corpus.train, False),
+    "missing labels as O": ([replace(sentence, unknown=[]) for sentence in partial], False),
+    "missing labels as unknown": (partial, False),
+    "missing labels estimated": (partial, True),
 }
-for name, train in versions.items():
+for name, (train, incomplete) in versions.items():
     with tempfile.TemporaryDirectory() as folder:
+        settings = replace(settings, incomplete=incomplete)
         _, scores = train_tagger(settings, train, corpus.valid, corpus.test, out=folder)
     entities = sum(len(sentence.spans) for sentence in train)
     print(f"{name}: F1 on the test set: {scores['test']['f']:.3f} ({entities} entities in the training set)")

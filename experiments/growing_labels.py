@@ -1,19 +1,23 @@
 """F1 of a model that learns a new entity type from sentences in which only that type is marked, by seed.
 
-    python experiments/growing_labels.py --data PATH/people_daily --encoder linear --new 3000
-    python experiments/growing_labels.py --data PATH/people_daily --encoder cnn
+    python experiments/growing_labels.py --data PATH/people_daily --encoder linear --solver adagrad --new 3000
+    python experiments/growing_labels.py --data PATH/people_daily --encoder cnn --first 500 --new 750 --seeds 0
 
-The corpus is the People's Daily. In the first 2,000 training sentences persons and locations are marked, in the next N
-organizations alone (`--new N`). The validation sets are 250 sentences each of the validation part, marked in the same
-way. The test set is the whole test part with all labels. F1 is given for the old types together and for the new type.
+The corpus is the People's Daily; a seed draws its sentences. In the first 2,000 training sentences (`--first`) persons
+and locations are marked, in the next N organizations alone (`--new N`). The validation sets are 250 sentences each of
+the validation part, marked in the same way. The test set is the whole test part with all labels. F1 is given for the
+old types together and for the new type.
 
 - `old`: trained on the first 2,000 sentences.
 - `extended`: `kcrf train --extend` of `old` with the next N.
 - `fine-tuned`: the same start, but what is not marked counts as O: `--marked LOC,ORG,PER`.
-- `new type alone`: a new model of the organizations of the next N.
-- `all labels`: a new model of all 2,000 + N sentences with all three types marked.
+- `all labels of the new sentences`: a new model of the next N with all three types marked.
+- `all labels`: a new model of all 2,000 + N sentences with all three types marked. Its 2,000 + N sentences have
+  organizations, those of `extended` are N.
+- `completed`: a new model of all 2,000 + N sentences, in which the types that are not marked are those that `extended`
+  predicts: what can be done if the first sentences are still there.
 
-Every run has the defaults of `kcrf train`. Results are stored in experiments/growing_labels.json.
+Every run has the defaults of `kcrf train`, but for `--solver`. Results are stored in experiments/growing_labels.json.
 """
 
 import argparse
@@ -22,25 +26,30 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 from results import kept, run_folder, trained
 
 HERE = Path(__file__).parent
 OLD, NEW, ALL = ("LOC", "PER"), ("ORG",), ("LOC", "ORG", "PER")
-FIRST, VALID = 2000, 250
-ROWS = ("old", "extended", "fine-tuned", "new type alone", "all labels")
+VALID = 250
+ROWS = ("old", "extended", "fine-tuned", "all labels of the new sentences", "all labels", "completed")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="the folder of the People's Daily")
     parser.add_argument("--encoder", default="linear")
+    parser.add_argument("--solver", help="of linear models [the default of each run]")
+    parser.add_argument("--first", type=int, default=2000, metavar="N")
     parser.add_argument("--new", type=int, default=2000, metavar="N")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--rows", nargs="+", default=ROWS)
     parser.add_argument("--out", default="runs/growing_labels")
     options = parser.parse_args()
-    parts = read_parts(options.data)
+    train, *held_out = read_parts(options.data)
     for seed in options.seeds:
+        order = np.random.default_rng(seed).permutation(len(train))[: options.first + options.new]
+        parts = [train[number] for number in order], *held_out
         for row in options.rows:
             key = key_of(options, row, seed)
             measured = kept(HERE / "growing_labels.json", key, partial(measure, options, parts, row, seed))
@@ -55,18 +64,37 @@ def read_parts(folder):
 
 
 def key_of(options, row, seed):
-    return f"{options.encoder}, {FIRST} + {options.new} sentences, {row}, seed {seed}"
+    solver = f" {options.solver}" if options.solver else ""
+    return f"{options.encoder}{solver}, {options.first} + {options.new} sentences, {row}, seed {seed}"
 
 
-def data_of(row, parts, new):
+def data_of(row, parts, first):
     """The training set and the validation set of a row."""
     train, valid, _ = parts
     if row == "all labels":
-        return train[: FIRST + new], valid[: 2 * VALID]
+        return train, valid[: 2 * VALID]
     if row == "old":
-        return [[with_types(sentence, OLD) for sentence in part] for part in (train[:FIRST], valid[:VALID])]
-    later = train[FIRST : FIRST + new], valid[VALID : 2 * VALID]
-    return [[with_types(sentence, NEW) for sentence in part] for part in later]
+        return only(OLD, train[:first], valid[:VALID])
+    new = train[first:], valid[VALID : 2 * VALID]
+    return new if row == "all labels of the new sentences" else only(NEW, *new)
+
+
+def only(types, *parts):
+    """The parts with the entities of some types alone."""
+    return [[with_types(sentence, types) for sentence in part] for part in parts]
+
+
+def completed(tagger, sentences, types):
+    """The sentences with the predicted entities of some types, where nothing is marked."""
+    filled = []
+    for sentence, predicted in zip(sentences, tagger.spans_of(sentences), strict=True):
+        new = [
+            span
+            for span in predicted
+            if span[2] in types and all(span[1] <= start or end <= span[0] for start, end, _ in sentence.spans)
+        ]
+        filled.append(replace(sentence, spans=sorted([*sentence.spans, *new])))
+    return filled
 
 
 def with_types(sentence, types):
@@ -77,17 +105,24 @@ def with_types(sentence, types):
 def measure(options, parts, row, seed):
     """F1 of the old types and of the new one on the test set, and the time of training."""
     from kcrf.runs import Settings
+    from kcrf.taggers.open_model import load_tagger
 
     def folder(row):
         return run_folder(options.out, key_of(options, row, seed))
 
-    settings = {"seed": seed}
+    settings = {"seed": seed, "encoder": options.encoder, "solver": options.solver}
     if row in ("extended", "fine-tuned"):
         settings["extend"] = str(folder("old"))
         settings["marked"] = ",".join(ALL) if row == "fine-tuned" else None
     else:
-        settings |= {"task": "ner", "encoder": options.encoder}
-    tagger, _, taken = trained(Settings(**settings), data_of(row, parts, options.new), folder(row))
+        settings["task"] = "ner"
+    if row == "completed":
+        extended = load_tagger(folder("extended"))
+        pairs = zip(data_of("old", parts, options.first), data_of("extended", parts, options.first), strict=True)
+        data = [completed(extended, old, NEW) + completed(extended, new, OLD) for old, new in pairs]
+    else:
+        data = data_of(row, parts, options.first)
+    tagger, _, taken = trained(Settings(**settings), data, folder(row))
     return {"old types": f_of(tagger, parts[-1], OLD), "new type": f_of(tagger, parts[-1], NEW), **taken}
 
 

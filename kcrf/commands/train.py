@@ -192,6 +192,8 @@ def _with_held_out(settings, path, train, valid, test):
         count = len(getattr(train[0], "tokens", ()))
         ends = f" of {count:,} tokens (an empty line ends a sentence)" if count >= _MANY_TOKENS else ""
         raise ValueError(f"{path}: one sentence{ends}, so none can be held out. Received: no --valid FILE")
+    if valid is None and settings.incomplete:
+        raise ValueError(f"{path}: --incomplete needs --valid FILE, in which all entities are marked. Received: none")
     if valid is None:
         train, valid = task_of(settings.task).hold_out(train, settings.seed)
     return train, valid, test

@@ -53,6 +53,8 @@ class Settings(TeacherConfig, AugmentationConfig, TrainingConfig, OptimizerConfi
         _check_pool(settings.values())
         _check_linear(settings.values())
         _check_lbfgs(settings)
+        if settings.incomplete and settings.extend is not None:
+            raise SettingError("incomplete", "has no effect with {extend}; see {marked}", {"incomplete": True})
 
     def renamed(self) -> "Settings":
         """Replaces old names of settings by the current ones."""
@@ -127,6 +129,10 @@ def _check_lbfgs(settings):
             raise SettingError(name, "has no effect with {solver:'lbfgs'}", received)
 
 
-Settings.__doc__ = (Settings.__doc__ or "") + describe(  # `python -OO` drops docstrings
-    setting for part in PARTS for setting in fields(part)
+Settings.__doc__ = (
+    (Settings.__doc__ or "")
+    + "\n    "
+    + describe(  # `python -OO` drops docstrings
+        setting for part in PARTS for setting in fields(part)
+    )
 )

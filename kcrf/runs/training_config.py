@@ -71,6 +71,14 @@ class DataConfig:
         range=LENGTH,
         by_task=True,
     )
+    incomplete: bool = option(
+        False,
+        "Only some of the entities of the training data are marked. Other text is then not taken as outside of "
+        "entities: its labels are estimated by linear models of other sentences. If the data have tags ?, only those "
+        "are estimated. All entities of --valid must be marked: they tell how many there are.",
+        "data",
+        by_task=True,
+    )
     limit: int | None = option(
         None,
         "Train on this many sentences or texts, drawn by the seed, with labels in their proportions. To see how much "

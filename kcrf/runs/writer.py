@@ -15,13 +15,14 @@ from kcrf.runs.config_file import StoredRun
 from kcrf.runs.folder import RunFolder
 from kcrf.runs.formats import classifications_text, log_text, predictions_text, transitions_text
 from kcrf.runs.lock import LOCK, locked
-from kcrf.runs.names import CONFIG, FILES, LOG, PREDICTIONS, SCORES, SETUP, STATE, TRANSITIONS, WEIGHTS
+from kcrf.runs.names import CONFIG, ESTIMATES, FILES, LOG, PREDICTIONS, SCORES, SETUP, STATE, TRANSITIONS, WEIGHTS
 from kcrf.runs.replacement import check_replaceable, clear, new_folder, settle
 from kcrf.tags import TagScheme
 
 __all__ = ["RunWriter"]
 
-_BEFORE_CONFIG = {LOCK, *SETUP, *(f"new.{name}" for name in (*SETUP, CONFIG))}  # left by a process killed early
+_SETUP = (ESTIMATES, *SETUP)
+_BEFORE_CONFIG = {LOCK, *_SETUP, *(f"new.{name}" for name in (*_SETUP, CONFIG))}  # left by a process killed early
 _HDF5_ITEM = 4096  # bytes that HDF5 needs at least for an array in addition to its values
 
 
@@ -131,8 +132,8 @@ class RunWriter(RunFolder):
         """Writes the log: a list of dicts, one for each epoch."""
         self.save_text(LOG, log_text(rows))
 
-    def save_transitions(self, scheme: TagScheme, epochs: Iterable[tuple[int, Sequence[Sequence[float]]]]) -> None:
-        """Writes the transitions: a list of `(epoch, matrix)`, matrices as nested lists."""
+    def save_transitions(self, scheme: TagScheme, epochs: Iterable[Sequence[Any]]) -> None:
+        """Writes the transitions, as `kcrf.runs.formats.transitions_text` takes them."""
         self.save_text(TRANSITIONS, transitions_text(scheme, epochs))
 
     def save_predictions(self, sentences: Iterable[Sentence], predicted: Iterable[Sequence[tuple]]) -> None:

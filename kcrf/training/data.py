@@ -13,7 +13,7 @@ from kcrf.readers.units import with_copies
 from kcrf.runs import AugmentationConfig, Settings
 from kcrf.tasks import Task, task_of
 
-__all__ = ["RunData", "read_data"]
+__all__ = ["RunData", "copies_of", "read_data"]
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,7 @@ class RunData:
         parts: The same, with a sample of "train" if the user limits its size.
         copies: For each item of the training set a list of its augmented copies; None without augmentation.
         texts: The unlabeled texts.
+        given: The training set before its missing labels were estimated; None if they are not estimated.
     """
 
     task: Task
@@ -33,14 +34,16 @@ class RunData:
     parts: dict[str, list[Any]]
     copies: list[list[Any]] | None
     texts: list[Any]
+    given: list[Any] | None = None
 
     def training_items(self) -> list[Any]:
         """The items of the training set, each followed by its copies."""
         return with_copies(self.parts["train"], self.copies)
 
     def fingerprints(self) -> dict[str, str]:
-        """A hash of the content of each part, and of copies and unlabeled texts if there are any."""
-        content = {name: self.task.content(part) for name, part in self.parts.items()}
+        """A hash of the content of each part, as given, and of copies and unlabeled texts if there are any."""
+        parts = self.parts if self.given is None else {**self.parts, "train": self.given}
+        content = {name: self.task.content(part) for name, part in parts.items()}
         if self.copies is not None:
             content["copies"] = self.task.content([copy for copies in self.copies for copy in copies])
         if self.texts:
@@ -65,7 +68,7 @@ def read_data(user: Settings, train: Any, valid: Any, test: Any = None, unlabele
     if user.limit is not None:
         items, _ = sample(whole["train"], user.limit, user.seed, task.labels_to_balance(whole["train"]))
         parts = {**whole, "train": task.check("train", items)}  # a sample of sentences may be empty
-    return RunData(task, whole, parts, _copies(user, task, parts["train"]), list(unlabeled))
+    return RunData(task, whole, parts, copies_of(user, task, parts["train"]), list(unlabeled))
 
 
 def _items(task, name, part):
@@ -77,7 +80,8 @@ def _items(task, name, part):
     return part
 
 
-def _copies(user, task, items):
+def copies_of(user: Settings, task: Task, items: list[Any]) -> list[list[Any]] | None:
+    """The augmented copies of each item, or None without augmentation."""
     augmentation = user.part(AugmentationConfig)
     if not augmentation.augment:
         return None

@@ -12,6 +12,7 @@ from kcrf.runs.resolve import describe_run
 from kcrf.taggers.setup import save_setup
 from kcrf.training.data import read_data
 from kcrf.training.fit import fit
+from kcrf.training.incomplete import with_estimates
 from kcrf.training.linear import fit_linear
 from kcrf.training.plan import load_plan, plan_run
 
@@ -66,6 +67,7 @@ def train_tagger(
         settings = extended_settings(settings.said())
     data = read_data(settings, train, valid, test, unlabeled)
     with RunWriter.create(out, overwrite) as folder:
+        data = with_estimates(settings, data, folder)
         plan = plan_run(settings, data, sources)
         if progress:
             print_note(describe_run(plan.config, len(data.parts["train"]), sum(map(len, data.copies or []))))
@@ -101,7 +103,8 @@ def resume_tagger(
     """
     with RunWriter.resume(out) as folder:
         user = folder.read_settings()
-        return _fit(load_plan(folder, read_data(user, train, valid, test, unlabeled)), folder, progress)
+        data = with_estimates(user, read_data(user, train, valid, test, unlabeled), folder, is_resumed=True)
+        return _fit(load_plan(folder, data), folder, progress)
 
 
 @renamed_arguments(unlabelled="unlabeled")

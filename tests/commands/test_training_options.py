@@ -65,7 +65,7 @@ def test_every_option_becomes_its_setting(setting):
     condition = option_of(setting).only
     if condition is not None and condition.name == "bert" and name not in ("lexicon", "ngrams", "units"):
         needed = ["--bert", "/folder"]
-    if name in ("scheme", "min_confidence", "units"):
+    if name in ("scheme", "min_confidence", "units", "incomplete"):
         needed = ["--task", "ner"]
     if name in ("pool", "max_length", "metric"):
         needed += ["--task", "classify"]

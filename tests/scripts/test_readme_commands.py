@@ -4,6 +4,7 @@ import os
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,8 @@ def write_inputs(folder):
         "unlabeled.txt": ["".join(sentence) for sentence in words.train],
         "train.conll": [line for sentence in people.train[:120] for line in conll_lines(sentence)],
         "test.conll": [line for sentence in people.test[:20] for line in conll_lines(sentence)],
+        "some.conll": [line for s in people.train[:120] for line in conll_lines(replace(s, spans=s.spans[:1]))],
+        "all.conll": [line for sentence in people.valid[:20] for line in conll_lines(sentence)],
         "products.conll": [line for sentence in products for line in conll_lines(sentence)],
         "reviews.tsv": reviews,
         "vectors.txt": [f"{character} {' '.join(['0.5'] * 8)}" for character in "今天气好人在大学"],

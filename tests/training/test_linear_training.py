@@ -55,11 +55,12 @@ def test_training_in_steps_stops_early(tmp_path):
     assert 5 < len(rows) < 21
 
 
-def test_the_state_of_adagrad_has_the_features_that_occurred_and_goes_on_from_them():
+@pytest.mark.parametrize("l1", [0.01, 50.0])  # with the second all scores are 0
+def test_the_state_of_adagrad_has_the_features_that_occurred_and_goes_on_from_them(l1):
     scheme, random = bmes(), np.random.default_rng(0)
     windows = [(random.choice([1, 5, 9, 30], (4, 3)), random.integers(0, 2, 4)) for _ in range(4)]
     batches = linear_batches(windows, 2)
-    trainers = [AdaGradTrainer(LinearModel.new(scheme, 64, False), l1=0.01) for _ in range(2)]
+    trainers = [AdaGradTrainer(LinearModel.new(scheme, 64, False), l1=l1) for _ in range(2)]
     trainers[0].train_batch(batches[0])
     state = {name: array.copy() for name, array in trainers[0].state.items()}
     assert state["rows"].tolist() == batches[0].buckets.tolist()

@@ -1,0 +1,273 @@
+"""Training data in which only some of the entities are marked: which labels the other text probably has.
+
+If training sums over all labels of the other text, nothing says what is no entity, and the model finds entities
+everywhere. If all of it counts as no entity, the model learns to miss entities. So the labels are estimated by models
+of other sentences (Jie et al., 2019, "Better Modeling of Incomplete Annotations for Named Entity Recognition"): a
+linear model of each half of the sentences predicts those of the other half, given the entities that are marked. Models
+of the estimates then estimate again.
+
+The first models learn that most entities are none. Therefore one number is added to the scores of all tags that begin
+an entity, so that as many entities are expected as the validation set has, for its length (the expected entity ratio
+of Effland and Collins, 2021, "Partially Supervised Named Entity Recognition via the Expected Entity Ratio Loss").
+"""
+
+import io
+import json
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kcrf.corpora import Sentence, entity_types
+from kcrf.corpora.json_lines import sentence_line
+from kcrf.corpora.unknown_tags import outside_spans
+from kcrf.linear import Packing, expected_counts
+from kcrf.linear.model import FORBIDDEN
+from kcrf.progress_bars import print_note
+from kcrf.readers.unit_choice import choose_units
+from kcrf.runs import RunWriter, Settings
+from kcrf.runs.names import ESTIMATES
+from kcrf.taggers.setup import save_setup
+from kcrf.taggers.span_constraints import SpanConstraints, allowed_tags
+from kcrf.training.data import RunData, copies_of, read_data
+from kcrf.training.growth import spans_in_units
+from kcrf.training.linear import fit_linear
+from kcrf.training.plan import plan_run
+
+__all__ = ["Estimator", "bias_for", "entities_to_expect", "estimated_sentences", "labeled", "opened", "with_estimates"]
+
+ROUNDS, EPOCHS = 2, 8
+SURE = 0.8  # the probability from which a label counts as known
+_LOWEST, _HIGHEST, _HALVINGS = -8.0, 12.0, 14  # of the search for the number that is added
+_WINDOWS = 64  # of a recursion
+
+
+def with_estimates(user: Settings, data: RunData, folder: RunWriter, is_resumed: bool = False) -> RunData:
+    """The data of a run whose training set has estimated labels, if the settings say that some are missing.
+
+    The sentences with their estimates are written into the run folder; those of a resumed run are read from it.
+
+    Raises:
+        ValueError: The validation set has no entity.
+    """
+    if not user.incomplete:
+        return data
+    given, stored = data.parts["train"], folder.file(ESTIMATES)
+    if not is_resumed:
+        sentences = estimated_sentences(user, given, data.parts["valid"])
+        folder.save_text(ESTIMATES, "".join(f"{sentence_line(sentence)}\n" for sentence in sentences))
+    lines = stored.read_bytes().decode("utf-8", "surrogatepass").split("\n")
+    items = [json.loads(line) for line in lines if line]
+    data = replace(data, given=given)
+    if [item["text"] for item in items] != [sentence.text for sentence in given]:
+        return data  # of another run: the plan says so
+    train = [_with_labels(*pair) for pair in zip(given, items, strict=True)]
+    return replace(data, parts={**data.parts, "train": train}, copies=copies_of(user, data.task, train))
+
+
+def _with_labels(sentence: Sentence, item: dict[str, Any]) -> Sentence:
+    spans = [(entity["start"], entity["end"], entity["label"]) for entity in item["entities"]]
+    return replace(sentence, spans=spans, unknown=[(start, end) for start, end in item.get("unknown", ())])
+
+
+def estimated_sentences(user: Settings, train: Sequence[Sentence], valid: Sequence[Sentence]) -> list[Sentence]:
+    """The sentences of a training set with the labels that are sure, and without those that are not.
+
+    Args:
+        user: The `Settings`.
+        train: The training set, of whose entities some are marked.
+        valid: The validation set, of whose entities all are marked.
+    """
+    train, marked = opened(train), sum(len(sentence.spans) for sentence in train)
+    count = entities_to_expect(train, valid)
+    print_note(f"train: {marked:,} entities are marked, and {count:,.0f} more are expected, as in the validation set")
+    order = np.random.default_rng(user.seed).permutation(len(train))
+    halves, settings = (order[0::2], order[1::2]), _settings_of_models(user, train)
+    sentences = [replace(sentence, unknown=[]) for sentence in train]  # at first what is open is no entity
+    for number in range(ROUNDS):
+        print_note(f"train: estimating the labels that are not marked, round {number + 1} of {ROUNDS}")
+        sentences = _estimated(settings, train, sentences, valid, halves, marked + count)
+    found, unknown = (sum(map(len, lists)) for lists in ([s.spans for s in sentences], [s.unknown for s in sentences]))
+    print_note(f"train: {found - marked:,} entities are estimated; {unknown:,} stretches of text remain unknown")
+    return sentences
+
+
+def _estimated(settings, train, sentences, valid, halves, count):
+    """The labels of each half of the sentences, by a model of the present labels of the other half."""
+    taggers = [_tagger(settings, [sentences[i] for i in half], valid) for half in halves[::-1]]
+    pairs = list(zip(taggers, halves, strict=True))
+    estimators = [Estimator(tagger, [train[i] for i in half]) for tagger, half in pairs]
+    bias = bias_for(lambda bias: sum(each.entities(bias) for each in estimators), count)
+    estimated = dict(zip(np.concatenate(halves).tolist(), chain(*(each.sentences(bias) for each in estimators))))
+    return [estimated[number] for number in range(len(train))]
+
+
+def opened(sentences: Sequence[Sentence]) -> list[Sentence]:
+    """The sentences with what is not known as `unknown`: as they say, or if none says it, all outside of entities."""
+    if any(sentence.unknown for sentence in sentences):
+        return list(sentences)
+    whole = [[(0, len(sentence.text))] if sentence.text else [] for sentence in sentences]
+    return [
+        replace(sentence, unknown=outside_spans(sentence.spans, part))
+        for sentence, part in zip(sentences, whole, strict=True)
+    ]
+
+
+def entities_to_expect(train: Sequence[Sentence], valid: Sequence[Sentence]) -> float:
+    """How many entities of a training set are not marked, if it has as many as a validation set, for its length.
+
+    >>> some = [Sentence("李雷在上海", [(0, 2, "PER")]), Sentence("没有人", [])]
+    >>> entities_to_expect(some, [Sentence("王五在南京", [(0, 2, "PER"), (3, 5, "LOC")])])
+    2.2
+    """
+    expected, known = sum(len(s.spans) for s in valid), sum(len(s.text) for s in valid)
+    known -= sum(end - start for sentence in valid for start, end in sentence.unknown)
+    if not expected:
+        raise ValueError("`incomplete` needs a validation set in which all entities are marked. Received: no entity")
+    total, marked = sum(len(s.text) for s in train), sum(len(s.spans) for s in train)
+    return max(0.0, expected / known * total - marked)
+
+
+def _settings_of_models(user, train):
+    units = user.units or choose_units(train)
+    types = user.types or entity_types(train)
+    return Settings(
+        task="ner",
+        encoder="linear",
+        solver="adagrad",
+        epochs=EPOCHS,
+        seed=user.seed,
+        scheme=user.scheme,
+        units=units,
+        types=types,
+    )
+
+
+def _tagger(settings, train, valid):
+    """A linear tagger. Its notes are omitted: those on the whole training set say the same."""
+    with tempfile.TemporaryDirectory() as path, RunWriter.create(Path(path) / "run") as folder:
+        with redirect_stderr(io.StringIO()):
+            plan = plan_run(settings, read_data(settings, train, valid))
+        save_setup(folder, plan.run, plan.reader)
+        return fit_linear(plan, folder)[0]
+
+
+def bias_for(entities: Callable[[float], float], count: float) -> float:
+    """The number that makes an increasing function have a value, by bisection between -8 and 12.
+
+    >>> round(bias_for(lambda bias: 10 + 2 * bias, 13), 3)
+    1.5
+    """
+    low, high = _LOWEST, _HIGHEST
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if entities(middle) > count else (middle, high)
+    return (low + high) / 2
+
+
+class Estimator:
+    """The probabilities of the labels of sentences by a linear tagger, given the labels that are known.
+
+    Args:
+        tagger: A `TrainedTagger` with a linear model.
+        sentences: `Sentence`s whose `unknown` parts have any labels, and whose other labels are as they say.
+    """
+
+    def __init__(self, tagger: Any, sentences: Sequence[Sentence]) -> None:
+        self._scheme, self._given = tagger.scheme, list(sentences)
+        model, self._temperature = tagger.network.model, tagger.network.temperature
+        self._transitions = model.constrained_transitions() / self._temperature
+        self._begins = np.array([[label[0] in "BS"] for label in self._scheme.labels], float)  # (tags, 1)
+        texts, tokens = [s.text for s in sentences], [s.tokens for s in sentences]
+        self._readings = tagger.reader.read(texts, tokens)
+        self._spans = [
+            spans_in_units(self._scheme, reading.units, sentence.spans)
+            for sentence, reading in zip(sentences, self._readings, strict=True)
+        ]
+        windows = [(i, window) for i, reading in enumerate(self._readings) for window in reading.windows]
+        windows = sorted((w for w in windows if len(w[1].positions)), key=lambda item: len(item[1].positions))
+        self._batches = [self._batch(model, windows[i : i + _WINDOWS]) for i in range(0, len(windows), _WINDOWS)]
+
+    def _batch(self, model, windows):
+        """Windows, their packing, and their emission scores `(tags, positions)` with only what is possible."""
+        lengths = [len(window.positions) for _, window in windows]
+        packing = Packing(np.cumsum([0, *lengths[:-1]]), lengths)
+        features = np.concatenate([window.inputs["ngrams"][window.positions] for _, window in windows])
+        allowed = np.concatenate([self._allowed(*item) for item in windows])  # (positions, tags)
+        scores = np.where(allowed, model.emissions(features) / self._temperature, FORBIDDEN)
+        emissions = np.ascontiguousarray(scores[packing.index].T, "float64")
+        model.forbid(emissions, packing)
+        return windows, packing, emissions
+
+    def _allowed(self, number, window):
+        """The tags that the units of a window may have, `(units, tags)`."""
+        units, sentence = self._readings[number].units, self._given[number]
+        outside = [
+            (int(np.searchsorted(units[:, 0], start)), int(np.searchsorted(units[:, 1], end, side="right")))
+            for start, end in outside_spans([*sorted([*sentence.spans, *sentence.unknown])], [(0, len(sentence.text))])
+        ]
+        outside = [(first, stop) for first, stop in outside if first < stop]
+        known = SpanConstraints(self._spans[number], [], outside)
+        return allowed_tags(self._scheme, known, window.first, len(window.positions))
+
+    def entities(self, bias: float) -> float:
+        """The expected number of entities, the marked ones included, with a number added to their begin."""
+        return sum(float((counts.marginals * self._begins).sum()) for *_, counts in self._counts(bias))
+
+    def _counts(self, bias):
+        for windows, packing, emissions in self._batches:
+            yield windows, packing, expected_counts(emissions + bias * self._begins, self._transitions, packing.steps)
+
+    def marginals(self, bias: float) -> list[np.ndarray]:
+        """The probability of each tag of each unit, `(units, tags)` for each sentence."""
+        rows = [np.zeros((len(reading.units), len(self._scheme))) for reading in self._readings]
+        for windows, packing, counts in self._counts(bias):
+            unpacked = np.empty(counts.marginals.shape[::-1])
+            unpacked[packing.index] = counts.marginals.T
+            ends = np.cumsum([len(window.positions) for _, window in windows])
+            for (number, window), own in zip(windows, np.split(unpacked, ends[:-1]), strict=True):
+                start, stop = window.keep
+                rows[number][start:stop] = own[start - window.first : stop - window.first]
+        return rows
+
+    def sentences(self, bias: float) -> list[Sentence]:
+        """The sentences with the entities that are marked or sure; what is not sure is unknown."""
+        columns = zip(self._given, self._readings, self._spans, self.marginals(bias), strict=True)
+        return [labeled(self._scheme, *of_sentence) for of_sentence in columns]
+
+
+def labeled(scheme, sentence, reading, marked, marginals):
+    """A sentence with its marked entities and the sure ones. What is neither known nor sure is unknown."""
+    is_unknown = marginals.max(axis=1, initial=0) < SURE  # (units,)
+    tags = np.where(is_unknown, 0, marginals.argmax(axis=1))
+    spans = []
+    for start, end, label in scheme.decode(tags):
+        if any(start < stop and first < end for first, stop, _ in marked):
+            continue
+        whole = tags[start:end].tolist() == scheme.encode([(0, end - start, label)], end - start)
+        if not whole or is_unknown[end : end + 1].any():  # it may be longer
+            is_unknown[start:end] = True
+        else:
+            spans.append((int(reading.units[start, 0]), int(reading.units[end - 1, 1]), label))
+    spans = sorted([*sentence.spans, *spans])
+    unknown = [tuple(map(int, reading.units[unit])) for unit in np.flatnonzero(is_unknown)]
+    return replace(sentence, spans=spans, unknown=_joined(outside_spans(spans, unknown)))
+
+
+def _joined(parts):
+    """Sorted parts, neighbors in one.
+
+    >>> _joined([(0, 1), (1, 2), (4, 5)])
+    [(0, 2), (4, 5)]
+    """
+    joined: list[tuple[int, int]] = []
+    for start, end in parts:
+        if joined and joined[-1][1] == start:
+            start = joined.pop()[0]
+        joined.append((start, end))
+    return joined
