@@ -1,6 +1,7 @@
 """The command lines of README.md, one after another in one folder: each works, and none touches the user's files."""
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -40,6 +41,7 @@ def write_inputs(folder):
         "pku.txt": [" ".join(sentence) for sentence in words.train[200:300]],
         "gsd.txt": [" ".join(part for word in s for part in (word[:1], word[1:])) for s in words.train[300:400]],
         "dictionary.txt": ["图书馆", "天气 100"],
+        "names.tsv": ["北京\tLOC", "联合国\tORG"],
         "text.txt": texts,
         "large.txt": texts * 10,
         "unlabeled.txt": ["".join(sentence) for sentence in words.train],
@@ -74,6 +76,21 @@ def run(arguments):
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         return subprocess.run([sys.executable, "-m", "kcrf", *arguments], env=environment).returncode
     return main(arguments)
+
+
+@pytest.mark.parametrize("readme", ["README.md", "README.zh.md"])
+def test_the_readmes_name_every_command(readme):
+    listed = re.search(r"^  COMMAND\n(.*?)^options:", help_text(), re.MULTILINE | re.DOTALL)
+    names = re.findall(r"^    (\w+)", listed[1], re.MULTILINE)
+    text = " ".join((ROOT / readme).read_text(encoding="utf-8").split())
+    assert len(names) > 10 and [name for name in names if f"kcrf {name}" not in text] == []
+
+
+def help_text():
+    """The output of `kcrf --help`."""
+    command = [sys.executable, "-m", "kcrf", "--help"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
 
 
 @pytest.mark.slow
