@@ -1,12 +1,10 @@
 """Which tokens further pretraining hides."""
 
 from experiments.claim import Claim, Grid
+from experiments.claims.c09_intermediate_task import CHINESE
 from experiments.verdicts import Comparison
 
-CELLS = {
-    "ChnSentiCorp": {"corpus": "chnsenticorp", "sentences": 500, "bert": "chinese", "learning_rate": 3e-4,
-                     "batch_size": 16, "epochs": 5}
-}  # fmt: skip
+CELLS = {"ChnSentiCorp": {**CHINESE, "corpus": "chnsenticorp", "sentences": 500, "epochs": 5}}
 STAGE = {"texts": "task", "length": 128, "batch_size": 16, "steps": 1000}
 MASKS = {
     "dynamic": {},

@@ -7,11 +7,11 @@ whose runs with the last layer are those of c03b; classification with 160 short 
 from experiments.claim import Claim, Grid
 from experiments.claims.c03b_where_a_crf_helps import CELLS as HEADS
 from experiments.claims.c03b_where_a_crf_helps import STRONG
+from experiments.claims.c09_intermediate_task import CHINESE
 from experiments.verdicts import Comparison
 
 WORDS = {STRONG: {**HEADS[STRONG], "constraints": True}}
-SENTIMENT = {"ChnSentiCorp": {"bert": "chinese", "learning_rate": 3e-4, "batch_size": 16, "epochs": 4,
-                              "corpus": "chnsenticorp", "sentences": 160, "max_length": 64}}  # fmt: skip
+SENTIMENT = {"ChnSentiCorp": {**CHINESE, "epochs": 4, "corpus": "chnsenticorp", "sentences": 160, "max_length": 64}}
 ARMS = {
     "last": {},
     "all, joined": {"read_layers": "all"},

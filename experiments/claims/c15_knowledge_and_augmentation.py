@@ -1,9 +1,10 @@
 """Word vectors below and above the BERT, augmentation over the size of the data, two tasks at once."""
 
 from experiments.claim import Claim, Grid, Stored
+from experiments.claims.c09_intermediate_task import CHINESE
 from experiments.verdicts import Comparison, measure
 
-COMMON = {"bert": "chinese", "learning_rate": 3e-4, "batch_size": 16, "epochs": 10}
+COMMON = {**CHINESE, "epochs": 10}
 WEIBO = {"Weibo": {**COMMON, "corpus": "weibo"}}
 VECTORS = {
     "without": {},

@@ -1,4 +1,4 @@
-"""kcrf augment: a training file in, with altered copies of its sentences or texts out."""
+"""kcrf augment: a training file in, with augmented examples out."""
 
 from kcrf.commands.parsers import (
     add_command,
@@ -16,7 +16,7 @@ __all__ = ["add_augment"]
 
 def add_augment(commands):
     """Adds `kcrf augment`."""
-    summary = "Write a training file with altered copies of its sentences or texts, whose labels stay true."
+    summary = "Write a training file with augmented copies of its sentences or texts, which have correct labels."
     add_command(commands, "augment", summary, _add_options, _augment)
 
 
@@ -25,37 +25,43 @@ def _add_options(parser):
 
     names = "\n".join(f"  {task}: {', '.join(names)}" for task, names in OPERATIONS.items())
     parser.epilog = (
-        f"what --by takes:\n{names}\n\n"
-        "FILE is as for `kcrf train`. Copies stand after their sentence. `kcrf train --augment N` makes them without\n"
-        "a file, of the training part alone. Do not hold out a part of a file with copies.\n\n"
+        f"operations of --by:\n{names}\n\n"
+        "FILE is as for `kcrf train`. The copies follow their sentence. `kcrf train --augment N` needs no such file:\n"
+        "it augments the training set only. Do not hold out a validation set from a file with copies.\n\n"
         "examples:\n"
         "  kcrf augment --task ner train.conll --copies 2 --by mentions,shuffle --out more.conll\n"
         "  kcrf augment --task classify reviews.tsv --synonyms cilin.txt --out more.jsonl\n"
         '  kcrf augment --task classify reviews.tsv --translate "zh2en | en2zh" --out more.jsonl'
     )
     parser.add_argument("file", metavar="FILE", help="The training data.")
-    parser.add_argument("--task", choices=list(OPERATIONS), default="cws", help="What it has labels for. [%(default)s]")
+    parser.add_argument(
+        "--task", choices=list(OPERATIONS), default="cws", help="The task of the training data. [%(default)s]"
+    )
     parser.add_argument(
         "--out",
         required=True,
         metavar="FILE",
-        help="The file to write: as FILE is for cws; CoNLL for ner where all sentences have tokens; else JSON lines.",
+        help="The file to write. For cws: one sentence per line. For ner: CoNLL if all sentences have tokens, else "
+        "JSON lines. For classify: JSON lines.",
     )
     add_overwrite_option(parser)
-    parser.add_argument("--copies", type=int, metavar="N", help="Copies of each. [1]")
+    parser.add_argument("--copies", type=int, metavar="N", help="Augmented copies of each sentence or text. [1]")
     parser.add_argument(
         "--by",
         metavar="NAME,...",
-        help="How copies are altered. [all, without synonyms those that need none; none with --translate]",
+        help="Operations, names separated by commas. [all; without synonyms, all that need none; with --translate, "
+        "none]",
     )
     parser.add_argument(
         "--share",
         type=float,
         metavar="X",
-        help="The share of the words, tokens or entities that are altered. [0.1 for classify, else 0.3]",
+        help="The fraction of the words, tokens or entities that change. [0.1 for classify, else 0.3]",
     )
     _add_sources(parser)
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="The same seed, the same text. [%(default)s]")
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="The seed of all random choices. [%(default)s]"
+    )
     add_fields_option(parser)
     add_conll_options(parser)
 
@@ -68,13 +74,13 @@ def _add_sources(parser):
     source.add_argument(
         "--synonym-vectors",
         metavar="FILE",
-        help="Vectors of words, as word2vec and GloVe write them as text: the nearest words serve as synonyms.",
+        help="Word vectors in the text format of word2vec and GloVe, whose nearest words serve as synonyms.",
     )
     parser.add_argument(
         "--translate",
         metavar="CMD",
-        help="Also copy each text as this command translates it there and back: lines in, as many lines out. Only for "
-        "classify. [no translation]",
+        help="Add a copy of each text that this command has translated to another language and back. It reads lines, "
+        "and writes as many. Only for classify. [no translation]",
     )
 
 
@@ -100,7 +106,7 @@ def _augment(options):
 
 
 def _check_is_used(options):
-    """Raises ValueError if there are options for copies where a translation takes the place of these."""
+    """Raises ValueError if there are options for operations, but --translate replaces the operations."""
     names = ("copies", "share", "synonyms", "synonym_vectors")
     unused_options = [f"--{name.replace('_', '-')}" for name in names if getattr(options, name) is not None]
     if options.translate is not None and options.by is None and unused_options:
@@ -123,7 +129,7 @@ def _copies(options, items):
 
 
 def _augmentation(options):
-    """The `AugmentationConfig` of a run with such copies."""
+    """The `AugmentationConfig` of a run with the same copies."""
     from kcrf.runs import AugmentationConfig, Settings
 
     copies = 1 if options.copies is None else options.copies

@@ -2,6 +2,7 @@
 
 import math
 import shutil
+import sys
 import tempfile
 from array import array
 from collections.abc import Sequence
@@ -81,32 +82,36 @@ def _suggest(options):
                 options.batch_size,
                 lambda count: progress.update(count, lines.position),
             )
-    _check_found(len(chosen), len(texts), options)
+    _check_count(len(chosen), len(texts), options)
     _, line_of = _TASKS[options.model_task]
     _write(options, [line_of(options.format, suggestion) for suggestion in chosen])
 
 
-def _check_found(found, count, options):
-    """Refuses an input without a text to label, and notes if there are fewer of them than asked for."""
+def _check_count(chosen, total, options):
+    """Raises ValueError if no text was chosen, and prints a note if fewer were chosen than the user wants.
+
+    Args:
+        chosen: The number of chosen texts.
+        total: The number of texts in the input.
+        options: The options of the command.
+    """
     name = options.file or "<stdin>"
-    if not count:
+    if not total:
         raise ValueError(f"{name}: needs at least one text. Received: none")
-    if not found:
-        given = f" or nearly one of those in {options.train}" if options.train else ""
-        raise ValueError(f"{name}: needs a text to label. Received: {count:,} lines, all of them empty{given}")
-    if found < options.count:
+    if not chosen:
+        or_labeled = f" or nearly one of those in {options.train}" if options.train else ""
+        raise ValueError(f"{name}: needs a text to label. Received: {total:,} lines, all of them empty{or_labeled}")
+    if chosen < options.count:
         from kcrf.progress_bars import print_note
 
         reason = "the input has no more"
-        if count > found:
-            reason = f"the other {count - found:,} are empty, or nearly the same as these or as labeled ones"
-        print_note(f"{name}: {found:,} texts instead of {options.count:,}: {reason}")
+        if total > chosen:
+            reason = f"the other {total - chosen:,} are empty, or nearly the same as these or as labeled ones"
+        print_note(f"{name}: {chosen:,} texts instead of {options.count:,}: {reason}")
 
 
 def _write(options, lines):
-    """Writes the lines, for Label Studio as one array."""
-    import sys
-
+    """Writes the lines; for Label Studio, the elements of one array."""
     from kcrf.files import write_lines
 
     if options.format == "label-studio":
@@ -123,7 +128,7 @@ def _write(options, lines):
 
 @contextmanager
 def _on_disk(lines):
-    """The lines of an input that can be read twice: those of a pipe are copied to a temporary file."""
+    """A context with `Lines` that can be read twice: those of a pipe are copied to a temporary file."""
     if lines.source.seekable():
         yield lines
         return
@@ -134,7 +139,7 @@ def _on_disk(lines):
 
 
 class _Texts(Sequence):
-    """The texts of an input as a list, of which only the places in the file are in memory.
+    """The texts of an input as a sequence that keeps only their offsets in the file in memory.
 
     Args:
         lines: The `Lines`, of a file that can be read twice.
@@ -144,29 +149,29 @@ class _Texts(Sequence):
     def __init__(self, lines, options):
         from kcrf.tasks import task_of
 
-        self._lines, self._places, self.name = lines, array("q"), lines.name
-        self._first, self._item = lines.source.tell(), _item_of(options)
+        self._lines, self._offsets, self.name = lines, array("q"), lines.name
+        self._first_offset, self._text_of = lines.source.tell(), _function_of_line(options)
         self._of_tokens = task_of(options.model_task).needs_tokens
 
     def __len__(self):
-        return len(self._places)
+        return len(self._offsets)
 
     def __iter__(self):
-        return map(self._item, checked_texts(_Named(self._noted(), self.name), self._of_tokens))
+        return map(self._text_of, checked_texts(_Named(self._recorded_lines(), self.name), self._of_tokens))
 
-    def _noted(self):
-        """Yields the lines, and notes where they are."""
-        place = self._lines.position
+    def _recorded_lines(self):
+        """Yields the lines, and records their offsets."""
+        position = self._lines.position
         for line in self._lines:
-            self._places.append(self._first + place)
+            self._offsets.append(self._first_offset + position)
             yield line
-            place = self._lines.position
+            position = self._lines.position
 
     def __getitem__(self, index):
         from kcrf.corpora.lines import decode_lines
 
-        self._lines.source.seek(self._places[index])
-        return self._item(next(decode_lines([self._lines.source.readline()], self.name)))
+        self._lines.source.seek(self._offsets[index])
+        return self._text_of(next(decode_lines([self._lines.source.readline()], self.name)))
 
 
 class _Named:
@@ -179,8 +184,8 @@ class _Named:
         return self._lines
 
 
-def _item_of(options):
-    """The function that makes of a line what the model takes."""
+def _function_of_line(options):
+    """The function from a line to a text, pair of texts or sentence, as the model takes it."""
     from kcrf.taggers.open_model import open_run
     from kcrf.tasks import task_of
 
@@ -201,16 +206,16 @@ def _pair(line, name):
 
 
 def _labeled_texts(options):
-    """The texts of --train, read as the training set of the run was."""
+    """The texts of the file --train, which is read with the options of the training set of the run."""
     if options.train is None:
         return []
     from kcrf.taggers.open_model import open_run
     from kcrf.tasks import task_of
 
     sources = (open_run(options.model).read_config().data or {}).get("sources") or {}
-    task, usual = task_of(options.model_task), {"column": -1, "repair": True, "strip_tags": True, "fields": None}
-    read = {name: sources[name] for name in task.file_options if sources.get(name) is not None}
-    items = task.check("train", task.read_file(options.train, usual | read))
+    task, defaults = task_of(options.model_task), {"column": -1, "repair": True, "strip_tags": True, "fields": None}
+    of_run = {name: sources[name] for name in task.file_options if sources.get(name) is not None}
+    items = task.check("train", task.read_file(options.train, defaults | of_run))
     return ["\t".join(filter(None, getattr(item, "texts", (item.text,)))) for item in items]
 
 
@@ -218,6 +223,7 @@ def _labeled_texts(options):
 
 
 def _model(options):
+    """The tagger of the run, or its classifier."""
     with quick_import():
         from kcrf import taggers
 
@@ -226,62 +232,68 @@ def _model(options):
         return getattr(taggers, tagger)(options.model, **standard)
 
 
-def _entities(kind, item):
+def _entities(output_format, suggestion):
     from kcrf.corpora.json_lines import entity_line
 
-    if kind == "json":
-        entities = [{"start": e.start, "end": e.end, "label": e.label, "text": e.text} for e in item.prediction]
-        return entity_line(item.text, entities, **_uncertainty(item))
-    return _pre_annotated(kind, item, item.text, [(e.start, e.end, e.label) for e in item.prediction])
+    if output_format == "json":
+        entities = [{"start": e.start, "end": e.end, "label": e.label, "text": e.text} for e in suggestion.prediction]
+        return entity_line(suggestion.text, entities, **_uncertainty(suggestion))
+    return _pre_annotated(
+        output_format, suggestion, suggestion.text, [(e.start, e.end, e.label) for e in suggestion.prediction]
+    )
 
 
-def _words(kind, item):
+def _words(output_format, suggestion):
     from kcrf.files import json_line
 
-    pairs = [word if isinstance(word, tuple) else (word, "word") for word in item.prediction]
-    if kind == "json":
-        tags = {"tags": [tag for _, tag in pairs]} if pairs == item.prediction else {}
-        return json_line({"text": item.text, "words": [word for word, _ in pairs], **tags, **_uncertainty(item)})
+    pairs = [word if isinstance(word, tuple) else (word, "word") for word in suggestion.prediction]
+    if output_format == "json":
+        tags = {"tags": [tag for _, tag in pairs]} if pairs == suggestion.prediction else {}
+        return json_line(
+            {"text": suggestion.text, "words": [word for word, _ in pairs], **tags, **_uncertainty(suggestion)}
+        )
     spans, end = [], 0
     for word, tag in pairs:
-        start = item.text.index(word, end)
+        start = suggestion.text.index(word, end)
         end = start + len(word)
         spans.append((start, end, tag))
-    return _pre_annotated(kind, item, item.text, spans)
+    return _pre_annotated(output_format, suggestion, suggestion.text, spans)
 
 
-def _tokens(kind, item):
+def _tokens(output_format, suggestion):
     from kcrf.corpora.tagged import tagged_line
 
-    text, extents = item.text.text, item.text.tokens
-    if kind == "json":
-        return tagged_line([text[start:end] for start, end in extents], item.prediction, **_uncertainty(item))
-    spans = [(start, end, tag) for (start, end), tag in zip(extents, item.prediction, strict=True)]
-    return _pre_annotated(kind, item, text, spans)
+    text, extents = suggestion.text.text, suggestion.text.tokens
+    if output_format == "json":
+        return tagged_line(
+            [text[start:end] for start, end in extents], suggestion.prediction, **_uncertainty(suggestion)
+        )
+    spans = [(start, end, tag) for (start, end), tag in zip(extents, suggestion.prediction, strict=True)]
+    return _pre_annotated(output_format, suggestion, text, spans)
 
 
-def _label(kind, item):
+def _label(output_format, suggestion):
     from kcrf.corpora.classified import classified_line
 
-    text, text_b = item.text if isinstance(item.text, tuple) else (item.text, None)
-    if kind == "json":
-        return classified_line(text, text_b, label=item.prediction.label, **_uncertainty(item))
-    if kind == "doccano" and text_b is not None:
+    text, text_b = suggestion.text if isinstance(suggestion.text, tuple) else (suggestion.text, None)
+    if output_format == "json":
+        return classified_line(text, text_b, label=suggestion.prediction.label, **_uncertainty(suggestion))
+    if output_format == "doccano" and text_b is not None:
         raise ValueError("--format doccano needs a run of single texts. Received: a run of pairs")
-    return _pre_annotated(kind, item, text, [], [item.prediction.label], text_b)
+    return _pre_annotated(output_format, suggestion, text, [], [suggestion.prediction.label], text_b)
 
 
-def _uncertainty(item):
-    return {"uncertainty": round(item.score, _DIGITS)}
+def _uncertainty(suggestion):
+    return {"uncertainty": round(suggestion.score, _DIGITS)}
 
 
-def _pre_annotated(kind, item, text, spans, labels=(), text_b=None):
+def _pre_annotated(output_format, suggestion, text, spans, labels=(), text_b=None):
     from kcrf.corpora.pre_annotations import PreAnnotation, doccano_line, label_studio_task
 
-    annotation = PreAnnotation(text, spans, labels, round(item.score, _DIGITS), text_b)
-    if kind == "doccano":
+    annotation = PreAnnotation(text, spans, labels, round(suggestion.score, _DIGITS), text_b)
+    if output_format == "doccano":
         return doccano_line(annotation)
-    return label_studio_task(annotation, round(math.exp(-item.score), _DIGITS))
+    return label_studio_task(annotation, round(math.exp(-suggestion.score), _DIGITS))
 
 
 _TASKS = {  # the class in `kcrf.taggers` that uses the models of a task, and the function that writes a suggestion

@@ -27,11 +27,11 @@ from kcrf.tasks.mismatch import check_same_texts
 
 __all__ = ["Classification"]
 
-_FEW_LABELS = 20  # this many may occur once each without being taken for the wrong column
+_FEW_LABELS = 20  # at most so many labels may occur once; more may mean that the column of labels is wrong
 
 
 class Classification:
-    """One label, or one number, for a text or a pair of texts."""
+    """A label, or a number, for each text or pair of texts."""
 
     name = "classify"
     output: Literal["tags", "label"] = "label"
@@ -65,13 +65,13 @@ class Classification:
         return tuple(line.split("\t")) if "\t" in line else line
 
     def check(self, name: str, items: Sequence[Any]) -> list[Any]:
-        """The items of a part as `Example`s with labels as strings. Raises ValueError if there is none."""
+        """The items of a part as `Example`s, with strings as labels. Raises ValueError if there is no item."""
         if not len(items):
             raise ValueError(f"`{name}` needs at least one text with its label. Received: none")
         return [_as_example(name, number, item) for number, item in enumerate(items, 1)]
 
     def copies(self, items: list[list[Any]]) -> list[list[Any]]:
-        """Augmented copies, which are `Example`s."""
+        """The augmented copies, which are `Example`s already."""
         return items
 
     def content(self, examples: list[Any]) -> list[Any]:
@@ -79,25 +79,25 @@ class Classification:
         return [(example.text, example.text_b, example.label) for example in examples]
 
     def labels_to_balance(self, examples: list[Any]) -> list[str] | None:
-        """The labels whose proportions a sample keeps, or None."""
+        """The label of each example, or None if no label occurs often enough to keep its proportion."""
         return recurring([example.label for example in examples])
 
     def hold_out(self, examples: list[Any], seed: int) -> tuple[list[Any], list[Any]]:
-        """The examples without a tenth, and that tenth. Labels are drawn in proportion."""
+        """Nine tenths and a tenth of the examples, with the same proportions of labels."""
         train_size = len(examples) - max(1, len(examples) // 10)
         return sample(examples, train_size, seed, self.labels_to_balance(examples))
 
     def vocabulary_text(self, example: Any) -> str:
-        """The text, of a pair both."""
+        """The text, or both texts of a pair."""
         text, text_b = example.texts if isinstance(example, Example) else example
         return text if text_b is None else f"{text}{SEPARATOR}{text_b}"
 
     def texts(self, examples: list[Any]) -> tuple[list[str], list[Any] | None]:
-        """All texts of examples, of a pair both, and None in place of tokens."""
+        """All texts of the examples, in pairs both, and None instead of tokens."""
         return [text for example in examples for text in example.texts if text], None
 
     def facts(self, user: Any, parts: Mapping[str, list[Any]]) -> DataFacts:
-        """Whether texts are pairs, and the labels or the range of the numbers."""
+        """Whether texts are pairs, and the labels or the mean and deviation of the numbers."""
         train = parts["train"]
         is_pair = train[0].text_b is not None
         deviating = next((e for part in parts.values() for e in part if (e.text_b is not None) is not is_pair), None)
@@ -122,7 +122,7 @@ class Classification:
         copies: Any = None,
         whole_spans: bool = False,
     ) -> list[Any]:
-        """The texts and their copies, each in a window, with the numbers that are learned."""
+        """A window for each text and each copy, with the index of its label, or with its standardized number."""
         examples = with_copies(examples, copies)
         readings = reader.read_texts([example.texts for example in examples], data.max_length)
         numbers = {label: number for number, label in enumerate(data.labels)}
@@ -134,7 +134,7 @@ class Classification:
         return [(r.windows[0].inputs, target) for r, target in zip(readings, targets, strict=True)]
 
     def unlabeled_items(self, texts: Sequence[Any], pairs: bool) -> list[Any]:
-        """The texts as pairs; the second of a single text is None."""
+        """The texts as pairs; the second text of a single text is None."""
         items = [(text, None) if isinstance(text, str) else tuple(text) for text in texts]
         deviating = next((item for item in items if len(item) != 2 or (item[1] is not None) != pairs), None)
         if deviating is not None:
@@ -143,7 +143,7 @@ class Classification:
         return items
 
     def unlabeled_windows(self, data: Any, reader: Reader, items: list[Any]) -> list[Any]:
-        """The texts, each in a window, with None as the label."""
+        """A window for each text, with None as its target."""
         readings = reader.read_texts(items, data.max_length)
         return [(reading.windows[0].inputs, None) for reading in readings]
 
@@ -158,7 +158,7 @@ class Classification:
 
     def predicted_items(self, predictions: list[dict[str, Any]], member: str) -> list[Any]:
         """`Example`s."""
-        return [Example(row["text"], str(row[member]), row["text_b"]) for row in predictions]
+        return [Example(item["text"], str(item[member]), item["text_b"]) for item in predictions]
 
     def scores(
         self,
@@ -167,7 +167,7 @@ class Classification:
         training_words: Collection[str] | None = None,
         labels: Sequence[str] = (),
     ) -> dict[str, Any]:
-        """As `kcrf.metrics.classification_scores`, for numbers as `regression_scores`.
+        """As `kcrf.metrics.classification_scores`, or for numbers as `kcrf.metrics.regression_scores`.
 
         Texts on whose label annotators did not agree are not scored.
         """
@@ -189,7 +189,7 @@ class Classification:
 
 
 def _as_example(name: str, number: int, item: Any) -> Example:
-    """An `Example` with a label that is a string, made out of `(text, label)` or `(text, text_b, label)` if needed."""
+    """The `Example` of an item: an `Example`, `(text, label)` or `(text, text_b, label)`. Its label is a string."""
     source = f"`{name}`, text {number}"
     if not isinstance(item, Example):
         if not isinstance(item, (tuple, list, np.ndarray)) or len(item) not in (2, 3):
@@ -202,7 +202,7 @@ def _as_example(name: str, number: int, item: Any) -> Example:
 
 
 def _decided(gold: list[Example], predicted: list[Example]) -> tuple[list[Example], list[Example]]:
-    """Gold and prediction without the texts on whose label annotators did not agree."""
+    """Both lists without the texts on whose label annotators did not agree."""
     undecided = undecided_examples(gold)
     if len(predicted) == len(gold):
         predicted = [example for number, example in enumerate(predicted) if number not in undecided]
@@ -210,6 +210,7 @@ def _decided(gold: list[Example], predicted: list[Example]) -> tuple[list[Exampl
 
 
 def _numbers(user: Any, parts: Any) -> DataFacts:
+    """The facts of regression. Raises ValueError if a label is not a number, or if all numbers are the same."""
     if user.labels:
         raise SettingError("labels", "needs a metric of classes", {"metric": user.metric})
     for part in parts.values():
@@ -223,7 +224,7 @@ def _numbers(user: Any, parts: Any) -> DataFacts:
 
 
 def _check_for_numbers(examples: list[Example]) -> None:
-    """Refuses the first label that is no number where nearly all are: without it, they would be learned as numbers."""
+    """Raises ValueError if nearly all labels are numbers with decimals, and a few are not: they may be mistakes."""
     not_numbers = [example for example in examples if as_number(example.label) is None]
     numbers = [example.label for example in examples if as_number(example.label) is not None]
     if not_numbers and len(not_numbers) <= len(examples) / 10 and have_decimals(numbers):
@@ -234,6 +235,7 @@ def _check_for_numbers(examples: list[Example]) -> None:
 
 
 def _labels(user: Any, parts: Any) -> DataFacts:
+    """The facts of classification. Raises ValueError if labels contradict each other or the settings."""
     counts = Counter(example.label for example in parts["train"])
     labels = tuple(user.labels or sorted_labels(counts))
     if len(labels) < 2:
@@ -268,5 +270,5 @@ def _labels(user: Any, parts: Any) -> DataFacts:
 
 
 def _some(labels: Any, limit: int = 10) -> str:
-    """The first labels, for a message."""
+    """The first labels and the number of the others, for a message."""
     return ", ".join(labels[:limit]) + f" and {len(labels) - limit} more" * (len(labels) > limit)

@@ -41,7 +41,7 @@ class Entities(TaggingTask):
         return [Sentence(text, []) for text in texts]
 
     def facts(self, user: Any, parts: Mapping[str, list[Any]]) -> DataFacts:
-        """The types of the training set and, from scratch, the units; warns of entities that cannot be recognized."""
+        """The types and, from scratch, the units. Notes entities that the model cannot recognize."""
         types = types_of(user, parts, "entities of types", "missed")
         if not types:
             raise ValueError("`train` needs at least one entity. Received: sentences without any")
@@ -67,6 +67,7 @@ class Entities(TaggingTask):
 
 
 def _units(user: Any, parts: Any) -> str:
+    """The units of the user, or those that fit the training set: "words" or "characters"."""
     units = user.units or choose_units(parts["train"])
     if units == "words":
         splits = splits_of(parts["train"])
@@ -76,6 +77,7 @@ def _units(user: Any, parts: Any) -> str:
 
 
 def _warn_of_cut_words(name: str, sentences: Any, splits: Any) -> None:
+    """Prints a note if entities of a part begin or end inside a word."""
     cut = entities_that_cut_tokens(sentences, splits)
     if cut:
         effect = (

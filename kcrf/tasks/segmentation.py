@@ -23,10 +23,10 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
 class Segmentation(TaggingTask):
-    """The words of texts without spaces between them, as in Chinese; of one segmentation standard or of several.
+    """The words of texts without spaces between words, as in Chinese, by one or several segmentation standards.
 
-    A part of the data of several standards is a mapping from their names to lists of sentences. It becomes one list of
-    `Sentence`s that say their standard.
+    With several standards, each part of the data is a mapping from their names to lists of sentences. `check` converts
+    it to one list of `Sentence`s with their standards.
     """
 
     name = "cws"
@@ -45,7 +45,7 @@ class Segmentation(TaggingTask):
         return [" ".join(words) for words in items]
 
     def check(self, name: str, items: Sequence[Any] | Mapping[str, Iterable[Any]]) -> list[Any]:
-        """The items of a part as `Sentence`s. Raises ValueError if a standard has no text, or no name that it may have.
+        """The items of a part as `Sentence`s. Raises ValueError if a standard has no text, or a name that is not valid.
 
         Args:
             name: The name of the part.
@@ -121,7 +121,7 @@ class Segmentation(TaggingTask):
 
     def predicted_items(self, predictions: list[dict[str, Any]], member: str) -> list[Any]:
         """The words of each text."""
-        return [[row["text"][start:end] for start, end, *_ in sorted(row[member])] for row in predictions]
+        return [[item["text"][start:end] for start, end, *_ in sorted(item[member])] for item in predictions]
 
     def scores(
         self,
@@ -142,7 +142,7 @@ class Segmentation(TaggingTask):
 
 
 def _check_name(standard: Any) -> None:
-    """Raises ValueError unless a standard has a name that files and layers can have."""
+    """Raises ValueError unless the name of a standard can be part of the names of files and layers."""
     if not isinstance(standard, str) or not _NAME.fullmatch(standard):
         raise ValueError(
             "The name of a standard needs 1 to 64 Latin letters, digits, `_`, `.` or `-`, and begins with a letter or "

@@ -1,4 +1,4 @@
-"""Tasks with a tag for each token of a text: what they share. Needs NumPy only."""
+"""`TaggingTask`: the base of the tasks with a tag for each token of a text. Needs NumPy only."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -51,7 +51,7 @@ class TaggingTask:
         return None
 
     def hold_out(self, sentences: list[Any], seed: int) -> tuple[list[Any], list[Any]]:
-        """The sentences without a tenth, and that tenth."""
+        """Nine tenths and a tenth of the sentences."""
         return split(sentences, 0.1, seed)
 
     def vocabulary_text(self, sentence: Any) -> str:
@@ -63,7 +63,7 @@ class TaggingTask:
         return [sentence.text for sentence in sentences], [sentence.tokens for sentence in sentences]
 
     def facts(self, user: Any, parts: Mapping[str, list[Any]]) -> DataFacts:
-        """Nothing."""
+        """No facts."""
         return DataFacts()
 
     def windows(
@@ -85,10 +85,12 @@ class TaggingTask:
         return [(window.inputs, [-1] * window.length) for reading in readings for window in reading.windows]
 
     def predicted_items(self, predictions: list[dict[str, Any]], member: str) -> list[Any]:
-        """The `Sentence`s of the texts; their tokens are where the gold spans are."""
-        spans = [sorted(tuple(span[:3]) for span in row[member]) for row in predictions]
-        tokens = [sorted((start, end) for start, end, *_ in row["gold"]) for row in predictions]
-        return [Sentence(row["text"], *both) for row, both in zip(predictions, zip(spans, tokens), strict=True)]
+        """The `Sentence`s of the texts. Their tokens are the gold spans."""
+        sentences = []
+        for item in predictions:
+            spans = sorted(tuple(span[:3]) for span in item[member])
+            sentences.append(Sentence(item["text"], spans, sorted(tuple(span[:2]) for span in item["gold"])))
+        return sentences
 
     def outputs(self, data: Any) -> tuple[str, ...]:
         """The labels of the tags."""
@@ -137,28 +139,28 @@ def tagged_windows(
         sentences: List of `kcrf.corpora.Sentence`.
         readings: The `kcrf.readers.Reading` of each.
         scheme: A `TagScheme`.
-        whole_spans: Whether the tags of a span that a window cuts off are unknown. A CRF with constraints needs that:
-            under them no sequence may begin inside a word. Defaults to False.
+        whole_spans: Whether the tags of a span that a window cuts off are unknown. A CRF with constraints needs that,
+            because its constraints forbid sequences that begin inside a word. Defaults to False.
 
     Returns:
-        A list of `(inputs, tags)`: a dict of rows of ints, and a list of ints of the same length, -1 where a position
-        has no tag or an unknown one.
+        A list of `(inputs, tags)`: a dict of integer arrays, and a list of ints of the same length. The tag is -1 where
+        a position has no tag, or an unknown tag.
     """
     windows = []
     for sentence, reading in zip(sentences, readings, strict=True):
         tags = tags_of_units(scheme, reading.units, sentence.spans, sentence.unknown)
         for window in reading.windows:
-            chosen = tags[window.first : window.first + len(window.positions)]
+            unit_tags = tags[window.first : window.first + len(window.positions)]
             if whole_spans:
-                chosen = _without_cut_spans(scheme, chosen)
+                unit_tags = _without_cut_spans(scheme, unit_tags)
             tags_of_window = np.full(window.length, -1)
-            tags_of_window[window.positions] = chosen
+            tags_of_window[window.positions] = unit_tags
             windows.append((window.inputs, tags_of_window.tolist()))
     return windows
 
 
 def _without_cut_spans(scheme: TagScheme, tags: Any) -> Any:
-    """The tags of a window, with -1 for those of a span that begins before it or ends after it."""
+    """The tags of a window, with -1 for those of spans that begin before the window or end after it."""
     tags = np.array(tags, int)  # (units,)
     opens = np.flatnonzero((tags < 0) | scheme.allowed_starts[tags])
     if len(tags) and tags[0] >= 0 and not scheme.allowed_starts[tags[0]]:

@@ -68,34 +68,42 @@ class Task(Protocol):
     def is_extensible(self) -> bool: ...
 
     def read_file(self, path: str, reading: Mapping[str, Any]) -> list[Any]:
-        """The items of a file; empty sentences are left out. `reading` has a value for each of `file_options`."""
+        """The items of a file, without empty sentences. `reading` has a value for each of `file_options`."""
 
     def file_lines(self, items: list[Any]) -> list[str]:
-        """The lines of a file from which `read_file` reads the items again."""
+        """The lines of a file with these items, which `read_file` reads."""
 
     def read_unlabeled_line(self, line: str) -> Any:
         """The text, or the pair of texts, in a line of a file of unlabeled text."""
 
     def check(self, name: str, items: Sequence[Any]) -> list[Any]:
-        """The items of a part by its name, as `Sentence`s or `Example`s. Raises ValueError if nothing is in them."""
+        """Checks the items of a part, and converts them to `Sentence`s or `Example`s.
+
+        Args:
+            name: The name of the part, such as "train", for messages.
+            items: Items of `read_file`, or what users pass to `train_tagger`.
+
+        Raises:
+            ValueError: An item is not valid, or there is no item with a text.
+        """
 
     def copies(self, items: list[list[Any]]) -> list[list[Any]]:
         """Augmented copies as `Sentence`s or `Example`s."""
 
     def content(self, items: list[Any]) -> list[Any]:
-        """The texts and labels that must be the same for a run to be resumed."""
+        """The texts and labels, by whose hash a run checks that it resumes with the same data."""
 
     def labels_to_balance(self, items: list[Any]) -> list[str] | None:
-        """The labels whose proportions a sample of the items keeps; None if there are none."""
+        """The label of each item if a sample should keep the proportions of the labels, else None."""
 
     def hold_out(self, items: list[Any], seed: int) -> tuple[list[Any], list[Any]]:
-        """The items without a tenth, and that tenth, for validation."""
+        """Splits items into nine tenths for training and a tenth for validation."""
 
     def vocabulary_text(self, item: Any) -> str:
-        """The text of an item whose characters get embeddings."""
+        """The text of an item, from whose characters the vocabulary is made."""
 
     def texts(self, items: list[Any]) -> tuple[list[str], list[Any] | None]:
-        """All texts of some items as a reader takes them, and their tokens, or None."""
+        """The texts of items as a reader takes them, and their tokens or None."""
 
     def facts(self, user: Any, parts: Mapping[str, list[Any]]) -> DataFacts:
         """The facts that the data of a run decide.
@@ -129,13 +137,21 @@ class Task(Protocol):
         """
 
     def unlabeled_items(self, texts: Sequence[Any], pairs: bool) -> list[Any]:
-        """Unlabeled texts as items without labels. Raises ValueError if they are not pairs where pairs are needed."""
+        """Converts unlabeled texts to items without labels.
+
+        Args:
+            texts: Strings, or pairs of strings.
+            pairs: Whether the texts must be pairs.
+
+        Raises:
+            ValueError: A text is not a pair although it must be, or is one although it must not be.
+        """
 
     def unlabeled_windows(self, data: Any, reader: Reader, items: list[Any]) -> list[Any]:
         """The windows of unlabeled items, with unknown targets."""
 
     def outputs(self, data: Any) -> tuple[str, ...]:
-        """The labels of the outputs of a model, in the order of their numbers; none for regression."""
+        """The labels of the outputs of a model, in their order; an empty tuple for regression."""
 
     def read_scored(self, path: str, reading: Mapping[str, Any], is_gold: bool) -> list[Any]:
         """The items of a file to score, empty ones included.
@@ -174,4 +190,4 @@ class Task(Protocol):
         """
 
     def describe(self, config: Any) -> tuple[str, str]:
-        """Two parts of the line on a run: what is learned, and the head."""
+        """Two parts of the line that `kcrf.runs.describe_run` returns: the labels that are learned, and the head."""

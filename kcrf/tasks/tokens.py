@@ -17,7 +17,7 @@ __all__ = ["TokenTagging", "classes_of", "read_scored_tags", "sentence_of_tokens
 
 
 class TokenTagging(TaggingTask):
-    """A class for each token of a sentence. The tokens come with the sentence, in training as in use."""
+    """A class for each token of a sentence. Texts must be split into tokens, in training and in use."""
 
     name = "pos"
     needs_tokens = True
@@ -35,7 +35,7 @@ class TokenTagging(TaggingTask):
         return sentence_of_tokens(line)
 
     def check(self, name: str, items: Sequence[Any]) -> list[Any]:
-        """The items of a part as `Sentence`s; lists of `(token, tag)` become one.
+        """The items of a part as `Sentence`s, also those that are lists of `(token, tag)`.
 
         Raises:
             ValueError: A sentence has no tokens, or spans that are not tokens; or there is none.

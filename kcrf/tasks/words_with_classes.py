@@ -15,7 +15,7 @@ __all__ = ["WordsWithClasses"]
 
 
 class WordsWithClasses(TaggingTask):
-    """The words of texts without spaces between them, as in Chinese, and a class for each word."""
+    """The words of texts without spaces between words, as in Chinese, and a class for each word."""
 
     name = "cws-pos"
     command = "segment"
@@ -34,7 +34,7 @@ class WordsWithClasses(TaggingTask):
         return [_without_spaces(sentence) for sentence in read_tagged(path, reading["column"])]
 
     def check(self, name: str, items: Sequence[Any]) -> list[Any]:
-        """The items of a part as `Sentence`s; lists of `(word, class)` become one.
+        """The items of a part as `Sentence`s, also those that are lists of `(word, class)`.
 
         Raises:
             ValueError: A sentence has text outside of its words, or spans that are not words; or no class is known.
@@ -61,9 +61,12 @@ class WordsWithClasses(TaggingTask):
         return list(map(_without_spaces, read_scored_tags(path, reading, is_gold)))
 
     def predicted_items(self, predictions: list[dict[str, Any]], member: str) -> list[Any]:
-        """The `Sentence`s of the texts; text without a span is a word whose class is not known."""
-        pairs = [_pairs_of_text(row["text"], sorted(tuple(span[:3]) for span in row[member])) for row in predictions]
-        return [tagged_words_sentence(*zip(*row, strict=True)) for row in pairs]
+        """The `Sentence`s of the texts. Text without a span is a word of unknown class."""
+        sentences = []
+        for item in predictions:
+            pairs = _pairs_of_text(item["text"], sorted(tuple(span[:3]) for span in item[member]))
+            sentences.append(tagged_words_sentence(*zip(*pairs, strict=True)))
+        return sentences
 
     def scores(
         self,
@@ -88,7 +91,7 @@ def _pairs(sentence: Sentence) -> list[tuple[str, str]]:
 
 
 def _pairs_of_text(text: str, spans: list[Any]) -> list[tuple[str, str]]:
-    """The words of a text with their classes, "?" where there is no span."""
+    """The words of a text with their classes. Text without a span is a word of the class "?"."""
     pairs, end = [], 0
     for start, stop, label in [*spans, (len(text), len(text), "")]:
         pairs += [(text[end:start], "?")] if end < start else []
@@ -98,7 +101,7 @@ def _pairs_of_text(text: str, spans: list[Any]) -> list[tuple[str, str]]:
 
 
 def _as_sentence(source: str, item: Any) -> Sentence:
-    """A `Sentence` without spaces between its words, out of another one or of pairs."""
+    """The `Sentence` of an item, a `Sentence` or pairs `(word, class)`, without white space between its words."""
     if not isinstance(item, Sentence):
         pairs = list(item)
         if not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs):
@@ -114,7 +117,7 @@ def _as_sentence(source: str, item: Any) -> Sentence:
 
 
 def _without_spaces(sentence: Sentence) -> Sentence:
-    """The sentence of the same words without spaces between and inside them."""
+    """The sentence without white space between and inside its words."""
     pairs = [("".join(word.split()), tag) for word, tag in _pairs(sentence)]
     pairs = [(word, tag) for word, tag in pairs if word]
     return tagged_words_sentence(*zip(*pairs, strict=True)) if pairs else Sentence("", [])

@@ -2,7 +2,10 @@
 
 import pytest
 
+from kcrf.augmentation.copies import OPERATIONS
+from kcrf.commands import suggest
 from kcrf.corpora import Example, Sentence
+from kcrf.serving import models
 from kcrf.tasks import TASKS, MismatchError
 
 BACKENDS = ["torch"]
@@ -54,6 +57,11 @@ def test_scores_of_the_predictions_of_a_run(task):
     gold, predicted = (task.predicted_items(PREDICTIONS[task.name], member) for member in ("gold", "found"))
     scores = task.scores(gold, predicted)
     assert {name: scores[name] for name in SCORES[task.name]} == pytest.approx(SCORES[task.name])
+
+
+def test_tables_by_task_have_a_row_for_each_task():
+    assert {*suggest._TASKS} == {*models._SERVICES} == {*TASKS}
+    assert {*OPERATIONS} == {"cws", "ner", "classify"}  # no operation is known to keep parts of speech correct
 
 
 @pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
