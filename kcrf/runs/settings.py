@@ -36,6 +36,7 @@ class Settings(TeacherConfig, AugmentationConfig, TrainingConfig, OptimizerConfi
     >>> settings = Settings(task="ner", epochs=3)
     >>> settings.epochs, settings.scheme, settings.part(DataConfig).scheme
     (3, None, 'bio')
+
     """
 
     layers: str | None = None  # the old names of RENAMED work for one release

@@ -61,7 +61,7 @@ def test_scores_of_the_predictions_of_a_run(task):
 
 def test_tables_by_task_have_a_row_for_each_task():
     assert {*suggest._TASKS} == {*models._SERVICES} == {*TASKS}
-    assert {*OPERATIONS} == {"cws", "ner", "classify"}  # no operation is known to keep parts of speech correct
+    assert {*OPERATIONS} == {"cws", "ner", "classify"}  # the other tasks cannot be augmented
 
 
 @pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
