@@ -50,7 +50,8 @@ def _add_options(parser):
     parser.add_argument(
         "--force-words",
         action="store_true",
-        help="Take the words in --words wherever they stand, whatever the model finds. [no]",
+        help="Take the words in --words wherever they stand, whatever the model finds; with --tags, also their word "
+        "classes, if they are classes of the model. [no]",
     )
     parser.add_argument(
         "--keep-latin",
@@ -74,9 +75,9 @@ def _segment(options):
     with checked_input(options) as lines:
         if options.tags and not TASKS[options.model_task].has_word_classes:
             raise ValueError(f"--tags needs a run of --task cws-pos. Received: {options.model}, which has no classes")
-        from kcrf.corpora.word_list import read_word_list
+        from kcrf.corpora.word_list import read_user_dictionary
 
-        options.words = read_word_list(options.words) if options.words else {}
+        options.words = read_user_dictionary(options.words) if options.words else {}
         write_results(
             lines, checked_texts(lines), _segmenting, options, in_blocks=options.top_k is not None and not options.json
         )

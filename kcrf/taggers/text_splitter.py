@@ -12,14 +12,14 @@ class TextSplitter:
     """Splits texts at white space, and constrains the words of each part.
 
     Args:
-        forced_words: Collection of strings that are always words: from left to right, the longest match at each
-            position, unless it overlaps a span that the user provides.
+        forced_words: Mapping from strings that are always words to their class or None: from left to right, the longest
+            match at each position, unless it overlaps a span that the user provides.
         keep_latin: Whether runs of Latin letters and digits are never split.
         classes: The classes of words; empty for a model without classes.
     """
 
     def __init__(self, forced_words, keep_latin, classes):
-        self._forced_words, self._keep_latin, self._classes = set(forced_words), keep_latin, classes
+        self._forced_words, self._keep_latin, self._classes = dict(forced_words), keep_latin, classes
         self._lengths = sorted(set(map(len, self._forced_words)), reverse=True)
 
     def split(self, texts, spans=None):
@@ -37,7 +37,7 @@ class TextSplitter:
         Raises:
             ValueError: A span is not in its text, has an unknown class, overlaps another or contains white space.
 
-        >>> parts, constraints = TextSplitter(["天气"], True, ()).split(["今天 天气好", ""], [[(0, 2)], []])
+        >>> parts, constraints = TextSplitter({"天气": None}, True, ()).split(["今天 天气好", ""], [[(0, 2)], []])
         >>> parts, [constraint.spans for constraint in constraints]
         ([['今天', '天气好'], []], [[(0, 2)], [(0, 2)]])
         """
@@ -53,7 +53,9 @@ class TextSplitter:
 
     def _constraints(self, part, words):
         """The `SpanConstraints` of a part, with the words that the user provides for it."""
-        forced = [span for span in matches(part, self._forced_words, self._lengths) if not overlapping(words, *span)]
+        found = [span for span in matches(part, self._forced_words, self._lengths) if not overlapping(words, *span)]
+        classes = [self._forced_words[part[start:end]] for start, end in found]
+        forced = [(*span, *([] if label is None else [label])) for span, label in zip(found, classes, strict=True)]
         return SpanConstraints(sorted([*words, *forced]), latin_runs(part) if self._keep_latin else [])
 
 

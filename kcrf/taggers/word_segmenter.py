@@ -18,7 +18,7 @@ from kcrf.taggers.suggestions import Suggester
 from kcrf.taggers.text_input import checked_texts
 from kcrf.taggers.text_splitter import TextSplitter
 from kcrf.taggers.uncertainty import DEFAULT_STRATEGY, measure_of, score_of, sums_of
-from kcrf.taggers.user_dictionary import reader_with_words, word_counts
+from kcrf.taggers.user_dictionary import forced_words, reader_with_words, words_of_user
 
 __all__ = ["WordSegmenter"]
 
@@ -34,11 +34,12 @@ class WordSegmenter(KBestTagger[list[str]], Suggester[list[Any]]):
             Defaults to None: small linear models for modern Chinese, which need only NumPy: one of words, and for
             `tags=True` another one with universal parts of speech (UPOS). They were trained on the 3,997 sentences of
             UD Chinese GSD; kcrf/taggers/data/zh_gsd/README.md lists their scores.
-        words: A user dictionary: strings, or a mapping from strings to counts. A count says how often the word counts
-            as having occurred in the training data; None means 5. A model with a lexicon adds words of 2 to 5
-            characters to its lexicon features and warns about other words. Defaults to no words.
+        words: A user dictionary: strings, or a mapping from strings to counts, classes, `(count, class)` or None. A
+            count says how often the word counts as having occurred in the training data; by default 5. A model with a
+            lexicon adds words of 2 to 5 characters to its lexicon features and warns about other words. Defaults to no
+            words.
         force_words: Whether `words`, of any length, are always segmented as words: from left to right, the longest
-            match at each position. Defaults to False.
+            match at each position. With a model of classes, they have the class that `words` gives. Defaults to False.
         keep_latin: Whether runs of Latin letters and digits, such as Python3 and 3.14, are never split. Defaults to
             True.
         standard: The segmentation standard, for a run of several. Defaults to None: the run has one.
@@ -65,23 +66,25 @@ class WordSegmenter(KBestTagger[list[str]], Suggester[list[Any]]):
     def __init__(
         self,
         run_dir: str | PathLike[str] | None = None,
-        words: Iterable[str] | Mapping[str, int | None] = (),
+        words: Iterable[str] | Mapping[str, int | str | tuple[int | None, str | None] | None] = (),
         force_words: bool = False,
         keep_latin: bool = True,
         standard: str | None = None,
     ) -> None:
-        counts = word_counts(words)
-        self._built_in_options = (counts, force_words, keep_latin) if run_dir is None else None
+        own = words_of_user(words)
+        self._built_in_options = (own, force_words, keep_latin) if run_dir is None else None
         self._built_in_with_classes: WordSegmenter | None = None
         run_dir = built_in_segmenter() if run_dir is None else run_dir
         self._tagger = load_tagger(run_dir, ["cws", "cws-pos"], standard)
         self.classes: tuple[str, ...] = self._tagger.scheme.types
-        self._splitter = TextSplitter(counts if force_words else (), keep_latin, self.classes)
-        if counts and not force_words:
+        forced = forced_words(own, self.classes, stacklevel=3) if force_words else {}
+        self._splitter = TextSplitter(forced, keep_latin, self.classes)
+        if own and not force_words:
+            counts = {word: count for word, (count, _) in own.items()}
             self._tagger.reader = reader_with_words(self._tagger.reader, counts, stacklevel=3)
         network = self._tagger.network
         is_linear = isinstance(network, LinearTaggingNetwork) and network.model.constraints
-        is_fast = is_linear and not (counts and force_words) and not self.classes
+        is_fast = is_linear and not forced and not self.classes
         self._lines = LineSegmenter(network, self._tagger.reader, keep_latin) if is_fast else None
 
     @overload

@@ -150,6 +150,37 @@ def test_a_known_word_leaves_its_class_open_and_a_known_class_does_not(run):
     assert [word for word, _ in more.segment(text, tags=True)] == more.segment(text)
 
 
+def test_a_word_of_a_user_dictionary_has_its_class(run, tmp_path, capsys):
+    tagger, text = load_tagger(run), "研究天气"
+    analyses = all_analyses(tagger, text)
+    for label in "nrvw":
+        holds = {s: p for s, p in analyses.items() if (1, 3, label) in s}
+        best, total = max(holds, key=holds.get), sum(holds.values())
+        for words in ({"究天": label}, {"究天": (7, label)}):
+            own = WordSegmenter(run, words=words, force_words=True)
+            found = own.segment_with_confidence(text, tags=True)
+            assert [(word, of) for word, of, _ in found] == [(text[a:b], of) for a, b, of in best]
+            expected = [sum(p for spans, p in holds.items() if span in spans) / total for span in best]
+            np.testing.assert_allclose([p for *_, p in found], expected, rtol=1e-3)
+            assert own.segment_lines([text], tags=True) == [" ".join(f"{text[a:b]}/{of}" for a, b, of in best)]
+    (tmp_path / "words.txt").write_text("究天\tr\n", encoding="utf-8")
+    (tmp_path / "text.txt").write_text(f"{text}\n", encoding="utf-8")
+    command = ["segment", "--model", str(run), "--words", str(tmp_path / "words.txt"), str(tmp_path / "text.txt")]
+    assert main([*command, "--force-words", "--tags"]) == 0
+    assert "究天/r" in capsys.readouterr().out.split()
+    with pytest.warns(UserWarning, match="1 classes that the model lacks, such as 'NOUN'.* Its classes are n, r, v, w"):
+        other = WordSegmenter(run, words={"究天": "NOUN"}, force_words=True)
+    assert other.segment(text, tags=True) == WordSegmenter(run, words=["究天"], force_words=True).segment(
+        text, tags=True
+    )
+    assert "究天" in WordSegmenter(words={"究天": "r"}, force_words=True).segment(text)  # without classes
+    tagged = WordSegmenter(words={"究天": "PROPN"}, force_words=True).segment(text, tags=True)
+    assert ("究天", "PROPN") in tagged
+    for words, message in (({"究天": ""}, "classes of `words` must be strings"), ({"究天": (0, "n")}, "counts of `wo")):
+        with pytest.raises(ValueError, match=message):
+            WordSegmenter(run, words=words)
+
+
 def test_what_a_model_without_classes_cannot_do_is_refused(run):
     plain, segmenter = WordSegmenter(built_in_segmenter()), WordSegmenter(run)
     assert plain.classes == () and segmenter.classes == ("n", "r", "v", "w")
