@@ -7,7 +7,7 @@ from kcrf.runs.config_file import StoredRun
 
 
 def stored(settings, backend=None, temperature=1.0, **facts):
-    """What `config.json` holds of a run with these settings, whose data are like `facts`."""
+    """The content of `config.json` of a run with these settings and these facts."""
     config = replace(resolve(settings, DataFacts(**facts)), temperature=temperature)
     return StoredRun(settings, config, {}, backend)
 

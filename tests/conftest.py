@@ -1,4 +1,4 @@
-"""What all tests share: seeds, the backend's name in the header, tolerances, and which test runs where."""
+"""Shared by all tests: seeds, the backend's name in the header, tolerances, and the markers that select backends."""
 
 import ast
 import gc

@@ -38,7 +38,7 @@ def import_all(roots, blocked, skipped=()):
 
 @pytest.mark.parametrize("page", PAGES, ids=[page.parent.name for page in PAGES])
 def test_a_page_holds_imports_and_nothing_else(page):
-    """But the names that have moved, for one release."""
+    """Except for names that have moved, for one release."""
     docstring, *imports, names = ast.parse(page.read_text(encoding="utf-8")).body
     if ast.unparse(names) == "__getattr__ = moved_names(__name__)":
         *imports, names = imports

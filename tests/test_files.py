@@ -1,4 +1,4 @@
-"""kcrf.files: a file is whole or as it was before."""
+"""kcrf.files: a file is written completely, or stays as it was."""
 
 import errno
 import os

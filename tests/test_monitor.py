@@ -1,4 +1,4 @@
-"""CRFMonitor in real fits: its numbers against their definitions, its sentences, and who gets to see them."""
+"""CRFMonitor in real fits: its numbers against their definitions, its advice, and where it is shown."""
 
 import csv
 import json
@@ -60,7 +60,7 @@ def watched(layer, sentences, model=None, epochs=2, callbacks=(), fitted=None, *
 
 
 def definitions(emissions, tags, transitions, start=None, end=None):
-    """Size, gap, share that differs, both accuracies: by counting, with Viterbi over all paths."""
+    """Size, gap, fraction that differs and both accuracies, counted with Viterbi over all paths."""
     gaps, differs, right = [], [], {"argmax": [], "viterbi": []}
     for rows, gold in zip(emissions, tags, strict=True):
         real = np.isfinite(rows).all(axis=1)
@@ -302,7 +302,7 @@ def test_what_only_the_data_shows_is_said_once(what, sentences):
 
 
 class Unmasked(keras.Model):
-    """Has no graph that Keras knows and no mask."""
+    """A model without a Keras graph and without a mask."""
 
     def __init__(self, layer, softmax):
         super().__init__()
@@ -381,7 +381,7 @@ def test_keras_own_tensorboard_callback_sees_them_too(sentences, tmp_path):
 
 
 class Plain(keras.layers.Layer):
-    """As little as a CRF layer can have: transitions that are weights, a number, and emissions that come through."""
+    """A minimal CRF layer: transitions as weights, a number of tags, and emissions that it returns unchanged."""
 
     lr_multiplier = 1
 
@@ -410,7 +410,7 @@ def test_any_layer_with_transitions_will_do(sentences):
 
 
 class Subclassed(keras.Model):
-    """Has no graph that Keras knows; builds its layers in the first step."""
+    """A model without a Keras graph, which builds its layers in the first step."""
 
     def __init__(self, layer):
         super().__init__()

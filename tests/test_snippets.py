@@ -293,7 +293,7 @@ outputs["soft"] = K.eval(multilabel_categorical_crossentropy(arrays["SHARES"], K
 """
 
 
-def test_k_equals_keras_2(bert4keras_python):  # noqa: F811
+def test_functions_of_k_are_those_of_keras_2(bert4keras_python):  # noqa: F811
     arrays = {"X": X, "POSITIVE": POSITIVE, "INTS": INTS, "SHARES": SHARES}
     expected = bert4keras_python(KERAS_2, calls=CALLS, **arrays)
     tensors = {name: ops.convert_to_tensor(x) for name, x in arrays.items()}

@@ -1,4 +1,4 @@
-"""Calls as users write them, for mypy: it must find nothing wrong but the lines that ignore an error."""
+"""Calls as users write them, for mypy, which must report only the lines with an expected error."""
 
 from pathlib import Path
 from typing import Any, assert_type

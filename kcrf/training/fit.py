@@ -1,6 +1,5 @@
 """Fits the model of a planned run, and scores it."""
 
-from dataclasses import replace
 from typing import Any
 
 from kcrf.backend import keras, set_random_seed
@@ -18,7 +17,7 @@ from kcrf.training.precision import precision
 from kcrf.training.progress import fit_with_progress
 from kcrf.training.rates import learning_rate
 from kcrf.training.state import load_history
-from kcrf.training.trainers import trainer_of
+from kcrf.training.trainers import finish_run, trainer_of
 
 __all__ = ["fit"]
 
@@ -35,7 +34,7 @@ def fit(plan: RunPlan, folder: RunWriter, progress: Any = None) -> tuple[Any, di
         The `Tagger` or `Classifier` with the best weights, and the scores by part.
     """
     config, reader = plan.config, plan.reader
-    trainer, parts = trainer_of(config.task, config.data.standards), plan.data.parts
+    trainer = trainer_of(config.task, config.data.standards)
     batches = trainer.batches(config.training, distillation_windows(plan, folder))
     set_random_seed(config.training.seed)  # the teacher may have drawn random numbers
     with Interruption() as interruption:
@@ -43,12 +42,7 @@ def fit(plan: RunPlan, folder: RunWriter, progress: Any = None) -> tuple[Any, di
     if config.training.precision != "float32":  # scored in the precision in which it will be loaded
         tagger = trainer.wrap(config, trainer.build(config, reader), reader)
     folder.load_weights(tagger.model)
-    temperature = trainer.calibrate(tagger, parts["valid"])
-    folder.save_config(replace(plan.run, config=replace(config, temperature=temperature)))
-    sources = (plan.run.data or {}).get("sources") or {}
-    scores = trainer.score(folder, tagger, parts, sources)
-    folder.save_scores(scores)
-    return tagger.with_advice(advice), scores
+    return tagger.with_advice(advice), finish_run(plan, folder, tagger)
 
 
 def _fit(plan, folder, batches, progress, interruption):

@@ -2,7 +2,6 @@
 
 import time
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,27 +18,21 @@ from kcrf.training.distillation import distillation_windows
 from kcrf.training.growth import starting_linear_model
 from kcrf.training.history import TrainingHistory, validation_scores
 from kcrf.training.plan import RunPlan
-from kcrf.training.trainers import trainer_of
+from kcrf.training.trainers import finish_run
 
 __all__ = ["fit_linear"]
 
 
 def fit_linear(plan: RunPlan, folder: Any, progress: Any = None) -> tuple[Any, dict[str, Any]]:
     """Trains the linear model of a planned run. Arguments and results are those of `kcrf.training.fit.fit`."""
-    config, parts = plan.config, plan.data.parts
-    trainer = trainer_of(config.task, config.data.standards)
+    config = plan.config
     score = f"valid_{config.training.metric or 'f'}"
     history = TrainingHistory(config.training.epochs, config.training.patience, score)
     batches = _batches(config, distillation_windows(plan, folder))
     with _shown(progress, config.training.epochs, config.facts.steps):
         _fit(plan, folder, history, batches, progress)
     tagger = _tagger(plan, read_models(folder.read_arrays(LINEAR), config))
-    temperature = trainer.calibrate(tagger, parts["valid"])
-    folder.save_config(replace(plan.run, config=replace(config, temperature=temperature)))
-    sources = (plan.run.data or {}).get("sources") or {}
-    scores = trainer.score(folder, tagger, parts, sources)
-    folder.save_scores(scores)
-    return tagger, scores
+    return tagger, finish_run(plan, folder, tagger)
 
 
 def _batches(config, windows):

@@ -131,11 +131,10 @@ def _check_same_run(folder, run, fingerprints):
 
 
 def _windows(data_config, user, facts, reader, data, unlabeled):
-    constraints, of_training = (
-        user.part(ModelConfig).constraints,
-        reader if user.extend is None else FixedReader(reader),
-    )
-    labeled = data.task.windows(data_config, facts, of_training, data.parts["train"], data.copies, constraints)
+    """The windows of the training set with its copies, then those of the unlabeled texts, with their targets."""
+    constraints = user.part(ModelConfig).constraints
+    training_reader = reader if user.extend is None else FixedReader(reader)
+    labeled = data.task.windows(data_config, facts, training_reader, data.parts["train"], data.copies, constraints)
     return [*labeled, *data.task.unlabeled_windows(data_config, reader, unlabeled)]
 
 

@@ -1,5 +1,7 @@
 """Model, loss, tagger and scores of training for each kind of output: tags of a text, or its label."""
 
+from dataclasses import replace
+
 from kcrf.backend import COMPILES_SHAPES, keras
 from kcrf.corpora.sentences import for_each_standard
 from kcrf.distillation import (
@@ -19,7 +21,7 @@ from kcrf.taggers.standards import StandardsTagger
 from kcrf.taggers.trained_tagger import KerasTagger
 from kcrf.training.batches import Batches, held_out_batch
 
-__all__ = ["trainer_of"]
+__all__ = ["finish_run", "trainer_of"]
 
 _WINDOWS_FOR_TEMPERATURE = 512
 
@@ -204,3 +206,23 @@ _TRAINERS = {"tags": TaggingTrainer(), "label": ClassificationTrainer()}
 def trainer_of(task, standards=()):
     """The trainer of a `kcrf.tasks.Task`, of one segmentation standard or of several."""
     return StandardsTrainer() if standards else _TRAINERS[task.output]
+
+
+def finish_run(plan, folder, tagger):
+    """Calibrates and scores the best model of a run, and writes both into its folder, which completes the run.
+
+    Args:
+        plan: The `RunPlan`.
+        folder: The `RunWriter`.
+        tagger: The `Tagger` or `Classifier` with the best weights.
+
+    Returns:
+        The scores of each held-out part, a dict.
+    """
+    config, parts = plan.config, plan.data.parts
+    trainer = trainer_of(config.task, config.data.standards)
+    temperature = trainer.calibrate(tagger, parts["valid"])
+    folder.save_config(replace(plan.run, config=replace(config, temperature=temperature)))
+    scores = trainer.score(folder, tagger, parts, (plan.run.data or {}).get("sources") or {})
+    folder.save_scores(scores)
+    return scores

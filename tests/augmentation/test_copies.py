@@ -1,4 +1,4 @@
-"""Altered copies: labels stay true, spans exact; the same seed makes the same text."""
+"""Augmented copies: labels are correct, spans are exact, and the same seed gives the same text."""
 
 from collections import Counter
 
@@ -142,7 +142,7 @@ WORDS = st.lists(st.text("大上海ab", min_size=1, max_size=3), max_size=6)
 
 
 @given(st.lists(WORDS, min_size=1, max_size=4), st.integers(0, 9))
-def test_words_stay_words(items, seed):
+def test_operations_on_words_keep_whole_words(items, seed):
     by = {name: altered_copies(items, "cws", 1, [name], synonyms=SYNONYMS, seed=seed) for name in OPERATIONS["cws"]}
     for number, words in enumerate(items):
         for joined in by["join"][number]:

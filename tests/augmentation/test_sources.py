@@ -1,4 +1,4 @@
-"""Where other words come from: dictionaries, vectors, a translator."""
+"""The sources of other words for augmentation: dictionaries, word vectors, a translator."""
 
 import shutil
 

@@ -1,4 +1,4 @@
-"""kcrf inside bert4keras, on tf_keras: the same classes, beside bert4keras' own, with its numbers."""
+"""kcrf inside bert4keras, on tf_keras: its classes work with those of bert4keras, and compute the same numbers."""
 
 import json
 import os
@@ -44,7 +44,7 @@ SIZES |= {"hidden_act": "gelu", "max_position_embeddings": 16, "type_vocab_size"
 
 @pytest.fixture(scope="module")
 def bert4keras():
-    """Its modules; its imports use what Python 3.11 deprecates."""
+    """The modules of bert4keras, whose imports use names that Python 3.11 deprecates."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         from bert4keras import layers, models, optimizers, snippets, tokenizers

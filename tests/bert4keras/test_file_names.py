@@ -38,7 +38,7 @@ def test_weights_are_saved_and_loaded_by_the_names_of_scripts(name, file, tmp_pa
         np.testing.assert_array_equal(a, b)
 
 
-def test_whole_models_too(tmp_path):
+def test_whole_models_are_saved_under_old_names(tmp_path):
     with pytest.warns(UserWarning, match="test.keras"):
         tagger().save(tmp_path / "test.model")
     assert keras.saving.load_model(tmp_path / "test.keras").count_params() == tagger().count_params()

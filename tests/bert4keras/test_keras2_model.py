@@ -74,7 +74,7 @@ def test_random_functions_without_a_generator():
         assert len(np.unique(model.predict(np.zeros((2, 4)), verbose=0))) == 8
 
 
-def test_saved_and_loaded(tmp_path):
+def test_a_saved_model_is_loaded_with_its_class(tmp_path):
     x = keras.Input((2,))
     model = Keras2Model(x, keras.layers.Dense(1)(x), name="mine")
     model.compile("sgd", "mse")
@@ -88,7 +88,7 @@ def test_saved_and_loaded(tmp_path):
     assert np.any(again.layers[-1].get_weights()[0] != before)
 
 
-def test_nothing_to_train():
+def test_fitting_a_frozen_model_names_keras2_model():
     tokens = keras.Input((None,))
     model = keras.Model(tokens, keras.layers.Dense(1)(Embedding(5, 2)(tokens)))
     model.compile("sgd", "mse")

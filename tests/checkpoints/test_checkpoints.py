@@ -322,7 +322,7 @@ def test_torch_files_are_read_weights_only(tmp_path, old):
         open_checkpoint(file)
 
 
-def test_torch_files_in_shards(tmp_path):
+def test_torch_files_in_shards_are_one_checkpoint(tmp_path):
     torch = pytest.importorskip("torch")
     for part in "ab":
         torch.save({part: torch.ones(2)}, tmp_path / f"{part}.bin")

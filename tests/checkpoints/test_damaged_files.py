@@ -30,7 +30,7 @@ def damaged(data, seed):
 
 
 def read_all(path):
-    """All arrays, or the refusal."""
+    """All arrays, or the ValueError that refuses the file."""
     try:
         checkpoint = open_checkpoint(path)
         return {name: checkpoint[name] for name in checkpoint}

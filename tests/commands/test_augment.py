@@ -1,4 +1,4 @@
-"""kcrf augment: what it writes can be read again, and holds what it says."""
+"""kcrf augment: its output can be read again, and contains as many copies as it prints."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What newcomers get wrong on the command line: each mistake is a sentence that names the mend, before training."""
+"""Mistakes of newcomers on the command line: before training, each gets one sentence that says how to correct it."""
 
 import json
 import pty

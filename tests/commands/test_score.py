@@ -1,4 +1,4 @@
-"""kcrf score: files that were exchanged, and its tasks."""
+"""kcrf score: all tasks, and gold and predictions that were exchanged."""
 
 import json
 

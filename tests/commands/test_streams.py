@@ -1,4 +1,4 @@
-"""Long input: order, workers, output after kill -9 and its continuation, memory, progress."""
+"""Long input: order, workers, resuming after kill -9, memory, progress."""
 
 import hashlib
 import io

@@ -49,7 +49,7 @@ def suggest(runs, tmp_path):
 
 
 def predicted(task, runs):
-    """What the reader of the task returns for the pool with the predictions of the model, by text."""
+    """The items that the reader of the task makes of the pool with the model's predictions, by text."""
     pool = POOL[task]
     if task == "ner":
         found = EntityRecognizer(runs / task).recognize_batch(pool)
@@ -141,7 +141,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("arguments", "message"), MISTAKES)
-def test_mistakes(arguments, message, runs, tmp_path, monkeypatch, capsys):
+def test_mistakes_are_refused_before_anything_is_written(arguments, message, runs, tmp_path, monkeypatch, capsys):
     files = {"pool": "今天", "empty": "", "blank": "\n \n", "same": "今天天气好\n", "train": "今天 天气 好\n"}
     files["objects"] = '{"text": "今天"}\n'
     for name, text in files.items():
@@ -169,7 +169,7 @@ def test_labels_of_texts_and_pairs():
         _label("doccano", pair)
 
 
-def test_labels_come_back(tmp_path):
+def test_labels_of_suggestions_are_read_by_train(tmp_path):
     from kcrf.commands.suggest import _label
     from kcrf.taggers import Suggestion
 

@@ -58,7 +58,7 @@ def write(folder, items, as_array=False):
 
 @pytest.mark.parametrize("as_array", [False, True])
 @pytest.mark.parametrize("tool", EXPORTS)
-def test_entities(tool, as_array, tmp_path, capsys):
+def test_exported_entities_are_read(tool, as_array, tmp_path, capsys):
     assert read_entities(write(tmp_path, [EXPORTS[tool]] * 2, as_array)) == [LEI] * 2
     assert capsys.readouterr().err == ""
 
@@ -208,7 +208,7 @@ def test_words_of_kcrf_segment(as_array, tmp_path):
          {"text": "吗", "_input_hash": 3, "accept": ["neg"], "answer": "ignore"}],
     ],
 )  # fmt: skip
-def test_labels_of_texts(items, as_array, tmp_path):
+def test_labels_of_texts_are_read(items, as_array, tmp_path):
     assert read_classified(write(tmp_path, items, as_array)) == [Example("好", "pos"), Example("不好", "neg")]
 
 

@@ -170,7 +170,7 @@ def test_a_letter_at_the_end_of_one_line_is_no_tag(tmp_path):
     assert read_segmented(write(tmp_path, b"vitamin O\nvitamins\n")) == [["vitamin", "O"], ["vitamins"]]
 
 
-def test_a_folder_is_no_file(tmp_path):
+def test_a_folder_in_place_of_a_file_is_refused(tmp_path):
     with pytest.raises(IsADirectoryError, match="needs a file. Received: a folder"):
         read_segmented(tmp_path)
 

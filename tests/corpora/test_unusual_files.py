@@ -1,4 +1,4 @@
-"""Files that are not what they seem: text without spaces, other offsets, other columns, other encodings."""
+"""Files with unexpected content: text without spaces, other offsets, other columns, other encodings."""
 
 import gzip
 import json

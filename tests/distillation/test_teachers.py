@@ -1,4 +1,4 @@
-"""The counts of a teacher beside the windows of a student; the student's runs: settings, files, resuming, refusals."""
+"""The expected counts of a teacher in the windows of a student, and the student's runs: settings, files, resuming."""
 
 import json
 import shutil
@@ -38,7 +38,7 @@ def student(teacher):
 
 
 class Interrupts(keras.callbacks.Callback):
-    """Interrupts after so many epochs."""
+    """Interrupts training after this many epochs."""
 
     def __init__(self, epochs=1):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Exported files beside the runs that they were made from, and beside the enumeration of all paths."""
+"""Exported files give the results of their runs, and those of the enumeration of all paths."""
 
 import json
 import subprocess

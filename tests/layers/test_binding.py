@@ -1,4 +1,4 @@
-"""Which layer a loss, a metric and a decoder compute with, and what they say of labels that have no likelihood."""
+"""The CRF that a loss, a metric and a decoder use, and their errors for labels without a likelihood."""
 
 import re
 
@@ -232,7 +232,7 @@ def test_mistakes_get_a_sentence(make, error, message):
         make(layer)
 
 
-def test_the_layer_is_no_loss():
+def test_a_layer_as_the_loss_is_refused():
     model, layer = crf_model()
     with pytest.raises((ValueError, TypeError, AttributeError), match="sparse_loss"):
         model.compile("sgd", loss=layer)

@@ -1,4 +1,4 @@
-"""Mistakes in building, compiling and fitting a model with a CRF, and right use, of which nothing may be said."""
+"""Mistakes in building, compiling and fitting a model with a CRF, and correct use, which must not be reported."""
 
 import numpy as np
 import pytest

@@ -206,7 +206,7 @@ def test_any_mask_and_size_of_scores(shape, scale, seed):
 
 @pytest.mark.once
 @pytest.mark.parametrize("tags", [1, 7])
-def test_any_number_of_tags(tags):
+def test_the_loss_is_by_definition_for_any_number_of_tags(tags):
     transitions, emissions = (random.normal(size=shape).astype("float32") for shape in ((tags, tags), (2, 3, tags)))
     targets, mask = random.integers(0, tags, (2, 3)), np.array([[1, 1, 1], [0, 1, 1]], bool)
     layer = built(tags, transitions)

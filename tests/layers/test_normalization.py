@@ -76,6 +76,6 @@ def test_it_is_the_layer_of_bert4keras(bert4keras_python):  # noqa: F811
     assert_allclose(ops.convert_to_numpy(layer([HIDDEN, CONDITION])), theirs["normalized"], rtol=1e-4, atol=1e-4)
 
 
-def test_one_input_is_refused():
+def test_conditional_normalization_without_conditions_is_refused():
     with pytest.raises(ValueError, match="`conditional=True` needs .hidden states, conditions.. Received: shape="):
         LayerNormalization(conditional=True)(HIDDEN)

@@ -55,7 +55,7 @@ for name, (model, config, options) in inputs["cases"].items():
 
 @pytest.fixture(scope="module")
 def theirs(bert4keras_python, checkpoint):  # noqa: F811
-    """What bert4keras computes in every case, and the checkpoints it was given."""
+    """The numbers of bert4keras in every case, and its checkpoints."""
     made = {name: checkpoint(model, **config) for name, (model, config, _) in CASES.items()}
     weights = {f"{name}|{key}": array for name, (_, arrays) in made.items() for key, array in arrays.items()}
     feeds = {"tokens": TOKENS, "segments": SEGMENTS, "positions": POSITIONS}

@@ -1,4 +1,4 @@
-"""Layers that are left out of a checkpoint or drawn again start fresh."""
+"""Layers that are skipped in a checkpoint, or re-initialized, have new weights."""
 
 import re
 

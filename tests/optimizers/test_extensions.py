@@ -85,7 +85,7 @@ def excluded(path):
     return "Norm" in path or "bias" in path
 
 
-def test_weight_decay():
+def test_extended_weight_decay_is_that_of_bert4keras():
     AdamW = extend_with_weight_decay(Adam, "AdamW")
     assert AdamW.__name__ == "AdamW" and issubclass(AdamW, Adam)
     optimizer = AdamW(learning_rate=RATE, weight_decay_rate=0.3, exclude_from_weight_decay=["Norm", "bias"])

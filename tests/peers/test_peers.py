@@ -1,4 +1,4 @@
-"""What the README says of other CRF layers, seen on the packages themselves, where they are installed."""
+"""The claims of README about other CRF layers, checked with these packages if they are installed."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Which tokens are hidden and what stands in their place, by their definitions and by frequencies."""
+"""The masked tokens and their replacements, by their definitions and by their frequencies."""
 
 import numpy as np
 import pytest

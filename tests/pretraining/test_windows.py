@@ -1,4 +1,4 @@
-"""Text as tokens on the disk and as windows: every token once, words as they are, no file read as a whole."""
+"""Texts as tokens on disk and as windows: every token once, whole words, and no file is read as a whole."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""kcrf.readers.lexicon: counts and features beside their definitions, and what a sentence may know of itself."""
+"""kcrf.readers.lexicon: counts and features beside their definitions; a sentence does not see its own words."""
 
 import json
 

@@ -68,7 +68,7 @@ def test_whatever_the_tags_an_entity_never_cuts_a_word(text, tags):
         assert start in reading.units[:, 0] and end in reading.units[:, 1]
 
 
-def test_shapes():
+def test_the_shape_of_a_word():
     words = ["Leeds", "NASA", "McCoy", "iPhone", "1,998", "U.S.", "a", "I", "北京", "..."]
     shapes = ["Xxx", "XX", "XxXxx", "xXxx", "d,dd", "X.X.", "x", "X", "xx", ".."]
     assert [shape_of(word) for word in words] == shapes

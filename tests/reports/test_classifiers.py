@@ -71,7 +71,7 @@ def test_two_classifiers_are_compared_by_their_accuracy(tmp_path):
     assert "Accuracy on the validation set: one is 0.2000 above two; 95 % of bootstrap draws of the 200" in page.source
 
 
-def test_the_page_of_numbers(tmp_path):
+def test_the_report_of_a_regression(tmp_path):
     pairs = [(1.0, 1.5), (2.0, 2.25), (5000.0, 1.0)]
     rows = [{"text": f"a{i}", "text_b": "b", "gold": g, "found": f} for i, (g, f) in enumerate(pairs)]
     scores = regression_scores(*map(list, zip(*pairs)))

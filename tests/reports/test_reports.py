@@ -1,4 +1,4 @@
-"""`kcrf report`: the page is whole HTML, needs nothing else, and says what the run folders say."""
+"""`kcrf report`: the page is valid HTML, needs no other file, and shows the numbers of the run folders."""
 
 import json
 import re

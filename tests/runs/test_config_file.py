@@ -1,4 +1,4 @@
-"""config.json: what the user said and what ran, in the present format and in older ones; damaged files are refused."""
+"""config.json: the user's settings and the configuration of the run, in all formats; damaged files are refused."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""kcrf.runs: the lock of a run folder, which folders are refused, what a complete run is kept from."""
+"""kcrf.runs: the lock of a run folder, the folders that are refused, and the protection of complete runs."""
 
 import json
 import os

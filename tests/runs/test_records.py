@@ -1,4 +1,4 @@
-"""What a run folder's log says about the transitions of the CRF."""
+"""The log of a run folder: the transitions of the CRF."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Defaults by the size of the data: the values, the steps they lead to, and that what the user set is kept."""
+"""Defaults by the size of the data: their values, the number of steps, and that the user's settings are kept."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ def run(windows, user=None, **facts):
         (20864, 5, 64, 256),
     ],
 )
-def test_the_choice_for_a_size(windows, epochs, batch_size, width):
+def test_epochs_batch_size_and_width_for_each_size(windows, epochs, batch_size, width):
     config = run(windows)
     assert (config.training.epochs, config.training.batch_size, config.model.width) == (epochs, batch_size, width)
 
@@ -164,7 +164,7 @@ def test_no_windows_are_refused():
         ),
     ],
 )
-def test_the_line_for_the_user(settings, line):
+def test_the_line_that_describes_a_run(settings, line):
     config = run(500, Settings(task="ner", **settings), types=("A", "B", "C"), steps=32)
     assert describe_run(config, 500) == f"500 sentences, 7 tags: {line}"
     copies = describe_run(run(500, Settings(task="classify"), labels=("a", "b"), steps=32), 500, 7)

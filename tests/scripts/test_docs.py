@@ -1,4 +1,4 @@
-"""Every example in the documentation of a public name runs and says the truth."""
+"""Every example in the documentation of a public name runs, with the printed results."""
 
 import ast
 import doctest

@@ -1,4 +1,4 @@
-"""What the documents say exists: names, files that they link to, commands and their options."""
+"""The documents mention only what exists: names, linked files, commands and their options."""
 
 import re
 from importlib import import_module

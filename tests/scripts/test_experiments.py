@@ -200,7 +200,7 @@ def test_all_combinations_of_named_settings():
 
 @pytest.mark.parametrize("name", CLAIMS)
 def test_the_runs_of_a_claim_have_settings_that_exist(name):
-    """And what is compared is measured."""
+    """And the measures that are compared exist."""
     runs = [run for run in CLAIMS[CLAIMS[name].runs_of or name].runs() if run.seed == 0]
     for run in runs:
         files = {"bert": "folder"} if "bert" in run.settings else {}

@@ -1,4 +1,4 @@
-"""A script for bert4keras survives the swap of its imports: names, weights, losses, and three whole scripts."""
+"""A script for bert4keras works after its imports are replaced: names, weights, losses, and three whole scripts."""
 
 import importlib
 import re

@@ -26,7 +26,7 @@ def test_it_is_small_and_has_its_card():
     assert "CC BY-SA 4.0" in card and "Universal Dependencies" in card
 
 
-def test_it_cuts_words():
+def test_the_built_in_model_finds_most_words():
     found = WordSegmenter().segment_batch(["".join(words) for words in SENTENCES])
     ends, gold = ({(i, end) for i, words in enumerate(rows) for end in ends_of(words)} for rows in (found, SENTENCES))
     assert len(ends & gold) > 0.85 * max(len(ends), len(gold))  # of another standard
@@ -34,14 +34,14 @@ def test_it_cuts_words():
 
 @pytest.mark.parametrize("sign", "。．.，,、：:∶；;？?！!“”（(）)《》…·～")
 def test_signs_are_words_wherever_they_stand(sign):
-    """Also signs that the training set lacks, such as the full stop 。: it writes a period."""
+    """Also punctuation that is not in the training set, such as the full stop 。, for which it has a period."""
     texts = [f"他看着前方{sign}今天天气真好", f"今天天气真好{sign}", f"{sign}北京的天气", f"我们去上海{sign}{sign}"]
     rows = WordSegmenter().segment_batch(texts)
     assert sum(sign not in row for row in rows) <= 1, rows
     assert all(len(word) == 1 for word in rows[1][-1:]), rows[1]
 
 
-def test_it_has_parts_of_speech(segmenter, monkeypatch, capsys):
+def test_the_built_in_model_has_parts_of_speech(segmenter, monkeypatch, capsys):
     assert segmenter.segment("今天天气真好。", tags=True) == WordSegmenter().segment("今天天气真好。", tags=True)
     words, tags = zip(*segmenter.segment("我们昨天在北京大学学习汉语。", tags=True))
     assert words[:3] == ("我们", "昨天", "在") and tags[:3] == ("PRON", "NOUN", "VERB") and tags[-1] == "PUNCT"

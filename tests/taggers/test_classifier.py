@@ -163,7 +163,7 @@ def test_pairs_are_learned_on_a_bert(bert, tmp_path):
 
 @pytest.mark.once
 def test_numbers_are_learned_in_their_own_units(tmp_path):
-    """Far from 0 and wide: without standardizing, the loss would not be finite or the rate too small."""
+    """The numbers are large: without standardization, the loss would be infinite or the learning rate too small."""
     train = [(text, str(5000.5 + 300 * (label == "good"))) for text, label in PARTS["train"]]
     settings = Settings(**{**SCRATCH, "epochs": 8})
     classifier, scores = train_classifier(settings, train, train, out=tmp_path / "run")
@@ -176,7 +176,7 @@ def test_numbers_are_learned_in_their_own_units(tmp_path):
 
 @pytest.mark.once
 def test_small_numbers_are_written_as_they_were_found(tmp_path, capsys):
-    """1e-7 and 2e-7: with six digits behind the point all of them would be 0."""
+    """1e-7 and 2e-7: with six decimals, all of them would be 0."""
     gold, run = tmp_path / "gold.tsv", tmp_path / "run"
     gold.write_text("".join(f"{text}\t{1e-7 * (1 + (label == 'good'))}\n" for text, label in PARTS["train"]))
     options = ["--width", "16", "--depth", "1", "--epochs", "2", "--batch-size", "8", "--learning-rate", "0.02"]
@@ -213,7 +213,7 @@ class Stops(keras.callbacks.Callback):
             raise KeyboardInterrupt
 
     def report(self, row):
-        """Shows nothing."""
+        """Does nothing."""
 
 
 @pytest.mark.once

@@ -116,7 +116,7 @@ def test_capitals_tell_a_name_from_a_word(recognizer):
 
 
 @pytest.mark.once
-def test_unusual_texts(recognizer):
+def test_unusual_texts_have_the_entities_of_each_text_alone(recognizer):
     texts = ["", " ", "\ud800", "Kim\x00Kim", "\u0301", "x" * 1000, "Kim lives in Leeds . " * 60, "李雷住在上海。"]
     for text, row in zip(texts, recognizer.recognize_batch(texts, batch_size=2), strict=True):
         assert all(text[e.start : e.end] == e.text for e in row)

@@ -65,7 +65,7 @@ def words(tmp_path_factory):
     return path, LinearTaggingNetwork(model), reader
 
 
-def test_it_learns(words):
+def test_a_linear_model_learns_to_segment(words):
     test = load_mini().test
     tagger = Tagger(*words[1:])
     assert tagger.scores([Sentence("".join(row), spans_of(row)) for row in test])["f"] > 0.84

@@ -1,4 +1,4 @@
-"""Vectors of words in a model: beside their definition, in every network, and kept with the run."""
+"""Word vectors in a model: beside their definition, in every network, and saved in the run."""
 
 import random as python_random
 import shutil
@@ -129,7 +129,7 @@ def test_a_run_keeps_its_vectors_and_goes_on_without_the_file(task, has_bert, at
                 raise KeyboardInterrupt
 
         def report(self, row):
-            """Nothing to show."""
+            """Does nothing."""
 
     with pytest.raises(KeyboardInterrupt):
         train_tagger(settings, *parts, out=tmp_path / "run", progress=Stop())

@@ -1,4 +1,4 @@
-"""What is known of a text before the model reads it: which words, which tags are left, in which window."""
+"""Constraints on the spans of a text: the words, the allowed tags, and the windows."""
 
 from itertools import product
 
@@ -79,7 +79,7 @@ def test_a_window_that_cuts_a_span_keeps_a_legal_sequence_and_the_text_gets_the_
     assert (2, 7, *label) in scheme.decode(tags)
 
 
-def test_spans_in_units():
+def test_constraints_are_converted_to_units():
     units = np.array([[0, 2], [3, 4], [4, 8]])  # character 2 is in no unit
     assert in_units(bio(["A"]), units, SpanConstraints([(3, 8, "A")], []), 9) == SpanConstraints([(1, 3, "A")], [])
     assert in_units(bmes(), units, SpanConstraints([(0, 3), (3, 4)], [(4, 9)]), 9) == SpanConstraints(

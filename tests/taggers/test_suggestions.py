@@ -44,7 +44,7 @@ def random_model(scheme, temperature=1.0):
 
 
 def truth(tagger, text):
-    """All that the enumeration of the paths of a text says."""
+    """The results of the enumeration of all paths of a text."""
     (window,) = tagger.reader.read([text])[0].windows
     network, scheme = tagger.network, tagger.scheme
     starts, ends = (np.where(may, 0.0, FORBIDDEN) for may in (scheme.allowed_starts, scheme.allowed_ends))
@@ -94,7 +94,7 @@ def test_the_strategies_are_those_of_the_literature():
 
 
 @given(st.lists(st.lists(st.integers(0, 9))))
-def test_sums_of_parts(rows):
+def test_uncertainties_of_the_parts_of_a_text_are_added(rows):
     values = np.array([value for row in rows for value in row], float)
     assert sums_of(values, list(map(len, rows))).tolist() == list(map(sum, rows))
 
@@ -134,7 +134,7 @@ def check_with_all_analyses(tagger, text, items):
 
 
 @pytest.mark.parametrize("file", ["model.npz", "model.onnx"])
-def test_exported_files(file):
+def test_uncertainties_of_exported_files(file):
     if file.endswith("onnx"):
         pytest.importorskip("onnxruntime")
     path = built_in_segmenter().parent / file
@@ -142,7 +142,7 @@ def test_exported_files(file):
         check_with_all_analyses(WordSegmenter(path), text, 2 ** (len(text) - 1))
 
 
-def test_a_model_in_keras(tmp_path):
+def test_uncertainties_of_a_keras_model(tmp_path):
     corpus, small = load_mini("ner"), {"width": 8, "depth": 1, "character_width": 8, "bigram_width": 8}
     settings = Settings(task="ner", epochs=1, ngrams=False, types=("PER",), **small)
     people = [replace(s, spans=[span for span in s.spans if span[2] == "PER"]) for s in corpus.train[:24]]
@@ -228,7 +228,7 @@ def test_parts_of_a_text_to_segment_are_added():
     assert (found.index, found.prediction) == (1, segmenter.segment("北京 大学生"))
 
 
-def test_tokens(tmp_path):
+def test_sentences_of_tokens_are_suggested(tmp_path):
     sentences = [tagged_sentence(["Kim", "slept"], ["N", "V"]), tagged_sentence(["Ada", "saw", "Kim"], ["N", "V", "N"])]
     settings = Settings(task="pos", encoder="linear", epochs=2)
     train_tagger(settings, sentences * 4, sentences, out=tmp_path / "pos")
@@ -240,7 +240,7 @@ def test_tokens(tmp_path):
 
 
 class Labels:
-    """A classifier whose first character decides the probabilities."""
+    """A classifier with probabilities that depend on the first character."""
 
     def __init__(self, labels=("neg", "pos")):
         self.labels, self.pairs = labels, False
@@ -252,7 +252,7 @@ class Labels:
         return [Classification("neg" if text[0] > "5" else "pos", 1.0) for text, _ in texts]
 
 
-def test_labels_of_texts():
+def test_texts_with_the_least_certain_labels_are_suggested():
     classifier = TextClassifier.__new__(TextClassifier)
     classifier._classifier, classifier.labels, classifier.pairs = Labels(), ("neg", "pos"), False
     found = classifier.suggest(["9 一", "4 二", "7 三", "8 四"], 3)

@@ -1,4 +1,4 @@
-"""The temperature of a tagger's probabilities: found where it is known, kept by a run, and what it changes."""
+"""The temperature of a tagger: fitted to a known one, saved in the run, and its effect on probabilities."""
 
 from itertools import product
 

@@ -113,7 +113,7 @@ outputs["random"] = [caught(tokenizer.decode, ids) for ids in inputs["random"]]
 
 @pytest.fixture(scope="module")
 def bert4keras(chinese_vocab, bert4keras_python):  # noqa: F811
-    """What was asked of the real bert4keras, and what it said."""
+    """Inputs of the real bert4keras, and its results."""
     words = [token.removeprefix("##") for token in load_vocab(chinese_vocab) if len(token) > 1]
     texts = fuzzed_strings(10000, words)
     rng = np.random.default_rng(1)

@@ -1,4 +1,4 @@
-"""Training with altered copies: of the training part alone, kept in the settings, the same when a run is resumed."""
+"""Training with augmented copies: of the training set only, in the settings of the run, and the same after resuming."""
 
 import json
 from dataclasses import replace

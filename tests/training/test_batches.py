@@ -1,4 +1,4 @@
-"""Batches whose windows move on to longer buckets: each is in an epoch once, few are repeated, all by the seed."""
+"""Batches with bucketed lengths: each window is in an epoch once, few are repeated, and the seed decides all."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""kcrf train --encoder linear: a run folder as every run has it, resumed to the last bit, and taught."""
+"""kcrf train --encoder linear: the usual run folder, bit-exact resuming, and distillation."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Interrupted training: killed at any moment it goes on and ends with the same weights; what cannot go on says why."""
+"""Interrupted training: killed at any moment, a resumed run ends with the same weights, or an error says why not."""
 
 import json
 import os
@@ -48,7 +48,7 @@ def whole(tmp_path_factory):
 
 
 class Stops(keras.callbacks.Callback):
-    """Raises after so many steps."""
+    """Raises an error after this many steps."""
 
     def __init__(self, steps, error=KeyboardInterrupt):
         super().__init__()
@@ -60,7 +60,7 @@ class Stops(keras.callbacks.Callback):
             raise self._error("stop")
 
     def report(self, row):
-        """Nothing to tell."""
+        """Does nothing."""
 
 
 @pytest.mark.parametrize("steps", [1, 5, 11] if backend_name() == "torch" else [5])

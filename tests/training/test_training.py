@@ -1,4 +1,4 @@
-"""Training with a BERT: settings, rates, what is loaded, what the run folder holds, what is refused."""
+"""Training with a BERT: settings, learning rates, loaded weights, the run folder, and errors."""
 
 import json
 import re
@@ -114,7 +114,7 @@ def test_the_best_analysis_of_a_text_with_a_word_longer_than_a_window_is_what_is
 
 
 class Precisions(keras.callbacks.Callback):
-    """Notes in what the layers compute while they are trained, and the losses."""
+    """Records the precision of the layers during training, and the losses."""
 
     def __init__(self):
         super().__init__()

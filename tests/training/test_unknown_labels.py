@@ -1,4 +1,4 @@
-"""Sentences of which only some labels are known: the loss beside the enumeration of all paths, and what is scored."""
+"""Sentences with some unknown labels: the loss beside the enumeration of all paths, and the scores."""
 
 import numpy as np
 import pytest
