@@ -91,7 +91,7 @@ def predict_generator(self, generator, steps=None, callbacks=None, *queue, verbo
 
 
 def _stream(batches):
-    """What Keras 3 takes for batches of lists: a stream for an iterator, anything else as it is."""
+    """Converts an iterator over batches of lists to a stream that Keras 3 takes; returns anything else unchanged."""
     return batch_stream(batches) if hasattr(batches, "__next__") else batches
 
 

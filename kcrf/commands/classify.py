@@ -50,7 +50,7 @@ def _classify(options):
 
 
 def _classifying(options):
-    """What classifies texts, for `write_results`."""
+    """The function that classifies texts, for `write_results`."""
     from kcrf.corpora.classified import classified_line
 
     with quick_import():

@@ -97,7 +97,7 @@ def _plain_warnings(command):
 
 
 def _message(error, command):
-    """What to print for an error: where it names an argument of Python, the option."""
+    """The message of an error, with options in place of Python arguments."""
     return _ARGUMENT.sub(_flag, _text(error, command))
 
 

@@ -69,7 +69,7 @@ def open_output(options, in_blocks):
 
 
 def _about(options):
-    """What results depend on besides the input: the options, and when the model was written."""
+    """The values on which results depend besides the input: the options, and when the model was written."""
     model = Path(options.model)
     written = max((path.stat().st_mtime_ns for path in [model, *model.glob("*")] if path.is_file()), default=0)
     about = {name: value for name, value in vars(options).items() if name not in _NO_PART}

@@ -67,7 +67,7 @@ class CommandParser(argparse.ArgumentParser):
         return options, unknown
 
     def _advice(self, name):
-        """What to say about an unknown option: the one that is meant, or which program decides it."""
+        """The end of the error message for an unknown option: the similar option, or where else it is set."""
         if name[0] in _DASHES:  # typed by a word processor
             name = f"--{name.lstrip(_DASHES)}"
             return f". Did you mean {name}?" if name in self._option_string_actions else ""

@@ -41,7 +41,7 @@ def _hash(path):
 
 
 def plan_seeds(out, settings, sources, count, overwrite):
-    """What to do for each seed.
+    """Plans the run of each seed.
 
     Args:
         out: The folder of the run folders, `seed-0`, `seed-1`, ...
@@ -51,7 +51,7 @@ def plan_seeds(out, settings, sources, count, overwrite):
         overwrite: Whether runs of other settings or data are replaced. Those of the same are kept, or resumed.
 
     Returns:
-        A list of `(settings, run folder, what)`; `what` is "train", "resume" or "keep".
+        A list of `(settings, run folder, mode)`. The mode is "train", "resume" or "keep".
 
     Raises:
         ValueError: `count` is not at least 2.
@@ -62,10 +62,10 @@ def plan_seeds(out, settings, sources, count, overwrite):
     if (Path(out) / "config.json").is_file():
         raise FileExistsError(f"{out}: needs a folder for several run folders. Received: a run folder")
     runs = [replace(settings, seed=settings.seed + number) for number in range(count)]
-    return [(one, Path(out) / f"seed-{one.seed}", _what(out, one, sources, overwrite)) for one in runs]
+    return [(one, Path(out) / f"seed-{one.seed}", _mode(out, one, sources, overwrite)) for one in runs]
 
 
-def _what(out, settings, sources, overwrite):
+def _mode(out, settings, sources, overwrite):
     from kcrf.runs import RunFolder
 
     folder = RunFolder(Path(out) / f"seed-{settings.seed}")
@@ -93,7 +93,7 @@ def print_seeds(out, scores, metric=None, diverged=()):
     """Prints the scores of the last part of each run, their mean and standard deviation, and which runs failed.
 
     Args:
-        out: What the table is called.
+        out: The title of the table.
         scores: A dict from the seed to the scores of a run, by part.
         metric: The score of labels by which the best epochs were chosen. Defaults to None: accuracy.
         diverged: The seeds of runs that ended without scores, because their loss was not finite. Defaults to none.

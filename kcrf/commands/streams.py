@@ -101,12 +101,12 @@ def write_results(lines, items, make, options, counted="characters", in_blocks=F
     Args:
         lines: The `Lines` that the items are made of, for the progress.
         items: Iterable of texts.
-        make: A function of a module that makes of the options a function `process(items, on_batch)`. That returns a
-            string for each item, and calls `on_batch` with a number after each batch.
+        make: A module-level function that takes the options and returns a function `process(items, on_batch)`. This
+            function returns a string for each item, and calls `on_batch` with a number after each batch.
         options: The options of the command.
-        counted: What that number counts. Defaults to "characters".
-        in_blocks: Whether results are blocks of lines, none of them empty but the last, and not single lines. Defaults
-            to False.
+        counted: The plural of the things that this number counts. Defaults to "characters".
+        in_blocks: Whether a result is a block of lines that ends with an empty line, instead of one line. Defaults to
+            False.
     """
     if options.workers < 1:
         raise ValueError(f"--workers must be at least 1. Received: {options.workers}")

@@ -50,8 +50,8 @@ def label_with_names(
     Args:
         texts: Strings.
         names: A mapping from names to entity types, as `read_names` returns it.
-        unmarked: What is known of the text that is in no name: "unknown", it may have entities that the dictionary
-            lacks; or "outside", it has none. Defaults to "unknown".
+        unmarked: The tags of text outside of names. "unknown": the text may have entities that the dictionary lacks.
+            "outside": it has none. Defaults to "unknown".
 
     Returns:
         A list of `Sentence`s.

@@ -1,4 +1,4 @@
-"""What columns of tokens and tags look like that are none: the tags in another column, or sentences of words."""
+"""Recognizes files whose columns are not tokens and tags: tags in another column, or sentences of words."""
 
 import re
 from collections import Counter
@@ -24,7 +24,7 @@ _TAG_NAMES = {"tag", "tags", "pos", "upos", "xpos", "label", "labels", "class"}
 
 
 def other_column(rows, column):
-    """Where the tags of entities are, for the end of a message, if they are not in this column.
+    """The end of an error message that names the column with the tags of entities, if another column has them.
 
     Args:
         rows: A list of columns for each line.

@@ -76,7 +76,7 @@ def entity_types(sentences: Iterable[Sentence]) -> tuple[str, ...]:
 def for_each_standard(
     sentences: Sequence[Sentence], compute: Callable[[str | None, list[int]], Sequence[Any]]
 ) -> list[Any]:
-    """What a function returns for the sentences of each segmentation standard, in the order of the sentences.
+    """Calls a function once for each segmentation standard, and returns its values in the order of the sentences.
 
     Args:
         sentences: A list of sentences.

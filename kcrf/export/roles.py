@@ -1,4 +1,4 @@
-"""What tags say of where spans begin and end. Needs NumPy only."""
+"""The roles of tags: which begin, continue and end spans. Needs NumPy only."""
 
 import numpy as np
 

@@ -81,7 +81,7 @@ def _check(path, format, int8):
 
 
 def _texts_of(setup):
-    """What `kcrf.runs.exported` reads, by name."""
+    """The texts that `kcrf.runs.exported` reads, a dict of JSON by name."""
     config = setup.config
     texts = {CONFIG: setup.run.published().to_json(), "labels": config.task.outputs(config.data)}
     texts[VOCABULARY if config.model.bert is None else BERT_CONFIG] = setup.reader.get_config()

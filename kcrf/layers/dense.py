@@ -78,7 +78,7 @@ class MixoutDense(Dense):
 
     @property
     def variable_serialization_spec(self):
-        """What Dense saves, and the prior."""
+        """The variables that Dense saves, and the prior."""
         return {mode: [*names, "prior"] for mode, names in super().variable_serialization_spec.items()}
 
     def call(self, inputs, training=False):

@@ -76,7 +76,7 @@ class SentenceLoss(BoundToLayer, keras.losses.Loss):
         return y_true, ops.cast(y_true, "int32")
 
     def _wrong(self, y_true, tags, y_pred):
-        """Where labels are none, `(batch, time)`."""
+        """Which labels are not valid, `(batch, time)` bool."""
         wrong = tags >= y_pred.shape[-1]
         if "float" in str(y_true.dtype):
             wrong = wrong | (y_true != ops.floor(y_true))  # NaN is not equal to itself

@@ -33,7 +33,7 @@ IN_ENCODER = re.compile(r"(module\.)?(bert|ernie|albert|electra|nezha|embeddings
 
 @dataclass
 class LoadReport:
-    """What was loaded: the fate of every variable of an encoder and of every array of a checkpoint.
+    """The result of loading a checkpoint into an encoder: each variable, and each array of the checkpoint.
 
     Attributes:
         source: The checkpoint.

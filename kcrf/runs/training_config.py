@@ -300,7 +300,7 @@ class AugmentationConfig:
 
 @dataclass(frozen=True)
 class TeacherConfig:
-    """What is learned from the model of another run: by distillation, or as the start of a model of more types."""
+    """Learning from the model of another run: by distillation, or by adding types to it."""
 
     teacher: str | PathLike[str] | None = option(
         None,

@@ -34,7 +34,7 @@ class Setup:
         return self.run.config
 
     def of_standard(self, standard: str) -> "Setup":
-        """What the model of one of the segmentation standards is made of."""
+        """The setup of the model of one of the segmentation standards."""
         run = replace(self.run, user=replace(self.run.user, standards=()), config=self.config.of_standard(standard))
         return Setup(run, reader_of_standard(self.reader, standard))
 

@@ -26,7 +26,7 @@ class Suggestion(Generic[Result]):
         index: Its place in the texts that were given, counted from 0.
         text: The text, as it was given.
         score: How uncertain the model is, by the strategy; the higher, the more uncertain.
-        prediction: What the model predicts for the text, for annotators to correct.
+        prediction: The prediction of the model, for annotators to correct.
     """
 
     index: int
@@ -108,7 +108,7 @@ class Suggester(Generic[Result]):
         return suggestions
 
     def _predictions(self, texts: list[Any], batch_size: int) -> list[Result]:
-        """What the model predicts for each text."""
+        """The prediction of the model for each text."""
         raise NotImplementedError
 
     def _plain_text(self, text: Any) -> str:

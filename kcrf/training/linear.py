@@ -82,7 +82,7 @@ def _fit(plan, folder, history, batches, progress):
 
 
 def _solver(config, model):
-    """What trains a model by the settings of the optimizer: from its scores, if it was trained before."""
+    """The trainer of a linear model, by the settings of the optimizer."""
     settings, keep = config.optimizer, config.teacher.extend is not None
     if settings.solver == "lbfgs":
         return LBFGSTrainer(model, settings.l1, settings.l2, ITERATIONS, keep)
