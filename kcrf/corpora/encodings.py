@@ -22,6 +22,7 @@ _USUAL = {
     "Shift_JIS": re.compile(rb"[\x81-\x83\x88-\x97][\x40-\x7e\x80-\xfc]"),
 }
 _CHARACTER = re.compile(rb"[\x81-\xfe][\x40-\xfe]|[\x80-\xff]")
+_USUAL_CHARACTER = re.compile("[\\t\\r\\x20-\\x7e\u3000-\u30ff\u4e00-\u9fff\uff00-\uff65]")
 _LEAST = 0.8  # fraction of the characters that must be usual ones
 
 
@@ -57,12 +58,27 @@ def encoding_hint(name, line):
     >>> encoding_hint("text.txt", "我们".encode("gbk"))
     '; it looks like GB18030: `iconv -f GB18030 -t UTF-8 text.txt > NEW_FILE` converts it'
     """
+    if b"\x00" in line:
+        wide = _wide_encoding(line.removesuffix(b"\n"))
+        return f"; it looks like {wide}: {_conversion(name, wide)}" if wide else ""
     characters = [part for part in _CHARACTER.findall(line) if part[0] > 0x7F]
     usual = {encoding: _usual(encoding, line) / max(1, len(characters)) for encoding in _USUAL}
     best = max(usual, key=usual.get)
     if usual[best] < _LEAST:
         best = "WINDOWS-1252" if _is_western(line) else None
     return f"; it looks like {best}: {_conversion(name, best)}" if best else ""
+
+
+def _wide_encoding(line):
+    """UTF-16LE or UTF-16BE, in which nearly all characters of a line are usual ones; None if neither fits.
+
+    Half of a line end, the byte 0, is before the line in the one and after it in the other.
+    """
+    for encoding, units in (("UTF-16LE", line[len(line) % 2 :]), ("UTF-16BE", line[: len(line) // 2 * 2])):
+        text = units.decode(encoding, "replace")
+        if len(text) > 1 and len(_USUAL_CHARACTER.findall(text)) >= _LEAST * len(text):
+            return encoding
+    return None
 
 
 def _conversion(name, encoding):

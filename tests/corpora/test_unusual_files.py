@@ -287,6 +287,8 @@ def test_a_few_odd_tags_among_thousands_are_read_as_conlleval_does(tmp_path, cap
         ("utf-16", "我们 在 北京\n", "UTF-16"),
         ("utf-16-le", "Kim lives\n", "UTF-16LE"),
         ("utf-16-be", "Kim lives\n", "UTF-16BE"),
+        ("utf-16-le", "C\tO\n检查\tO\n", "UTF-16LE"),
+        ("utf-16-be", "C\tO\n检查\tO\n", "UTF-16BE"),
     ],
 )
 def test_another_encoding_is_named_with_the_command_that_converts_it(tmp_path, encoding, text, named):
