@@ -60,10 +60,12 @@ def open_output(options, in_blocks):
         file.seek(size)
         try:
             yield file, note
-        except BaseException:
+        except BaseException as error:
             if not file.tell():  # no result that --resume could keep
                 path.unlink(missing_ok=True)
                 note.end()
+            elif isinstance(error, KeyboardInterrupt):
+                raise KeyboardInterrupt("continue with the same command and --resume") from error
             raise
     note.end()
 

@@ -58,7 +58,8 @@ class RunFolder:
         for folder in (*new_folders(path), path):
             if (folder / CONFIG).is_file():
                 return cls(folder)
-        raise FileNotFoundError(f"{path}: needs a run that was interrupted. Received: a folder without {CONFIG}")
+        received = f"a folder without {CONFIG}" if path.is_dir() else "no such folder"
+        raise FileNotFoundError(f"{path}: needs a run that was interrupted. Received: {received}")
 
     def file(self, name: str) -> Path:
         """The path of a file of the run. The file need not exist."""

@@ -131,6 +131,15 @@ def test_what_was_interrupted_goes_on_with_the_same_options_alone(folder):
     assert (folder / "out.txt").read_bytes() == before
 
 
+def test_ctrl_c_names_the_option_that_continues(folder):
+    process = start(folder, "text.txt", "out.txt", 0.05, 1)
+    wait_until(lambda: (folder / "out.txt").exists() and (folder / "out.txt").stat().st_size > 0)
+    process.send_signal(signal.SIGINT)
+    assert "KeyboardInterrupt: continue with the same command and --resume" in process.communicate()[1]
+    assert run(folder, "text.txt", "out.txt", 0, 1, "resume")[1] == 0
+    assert (folder / "out.txt").read_text(encoding="utf-8") == EXPECTED
+
+
 def test_an_input_that_has_grown_goes_on_and_one_that_ended_with_empty_lines_too(folder):
     text = folder / "text.txt"
     process = start(folder, "text.txt", "out.txt", 0.05, 1)

@@ -130,7 +130,10 @@ def test_a_folder_with_other_files_is_refused_and_stays_as_it_was(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert"}))
     with pytest.raises(FileExistsError, match="which is not a run folder; it was not touched"):
         complete(tmp_path)
-    with pytest.raises(FileNotFoundError, match="needs a run that was interrupted"), RunWriter.resume(tmp_path / "no"):
+    with (
+        pytest.raises(FileNotFoundError, match="interrupted. Received: no such folder"),
+        RunWriter.resume(tmp_path / "no"),
+    ):
         pass
     assert os.listdir(tmp_path) == ["config.json"]
 
