@@ -1,5 +1,6 @@
 """The command line: `kcrf COMMAND`, one of demo, train, segment and the others that `kcrf --help` lists."""
 
+import errno
 import os
 import re
 import sys
@@ -36,6 +37,7 @@ _FLAGS = {
     "format": "--format",
     "int8": "--int8",
 }
+_FULL_DISK = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)  # errors that do not tell the file
 _ARGUMENT = re.compile(rf"`({'|'.join(_FLAGS)}|column)(=-?\d+)?`")
 
 
@@ -57,7 +59,7 @@ def main(arguments=None):
     except BrokenPipeError:  # the reader of the output has left, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError, ImportError) as error:
-        print(f"kcrf {options.command}: {_message(error, options.command)}", file=sys.stderr)
+        print(f"kcrf {options.command}: {_message(error, options)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt as interruption:
         print(f"kcrf {options.command}: stopped", *filter(None, interruption.args), sep="; ", file=sys.stderr)
@@ -96,9 +98,12 @@ def _plain_warnings(command):
         warnings.formatwarning = usual
 
 
-def _message(error, command):
+def _message(error, options):
     """The message of an error, with options in place of Python arguments."""
-    return _ARGUMENT.sub(_flag, _text(error, command))
+    if isinstance(error, OSError) and error.errno in _FULL_DISK and error.filename is None:
+        places = (getattr(options, name, None) for name in ("out", "resume"))
+        error.filename = next((place for place in places if isinstance(place, str)), "standard output")
+    return _ARGUMENT.sub(_flag, _text(error, options.command))
 
 
 def _flag(match):

@@ -1,6 +1,5 @@
 """The output of a command that can be interrupted and continued: never a half result, never results of two inputs."""
 
-import errno
 import json
 import sys
 import time
@@ -10,22 +9,11 @@ from pathlib import Path
 
 from kcrf.files import read_json, write_aside
 
-__all__ = ["name_full_disk", "open_output"]
+__all__ = ["open_output"]
 
 _SECONDS = 1  # between two notes of how far the input was read
 # The results do not depend on these; the task is that of the model, on which they do.
 _NO_PART = ("out", "resume", "overwrite", "workers", "batch_size", "run", "command", "model_task")
-
-
-@contextmanager
-def name_full_disk(name):
-    """A context in which an error of a full disk, which does not tell the file, gets its name."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT) and error.filename is None:
-            error.filename = name
-        raise
 
 
 @contextmanager

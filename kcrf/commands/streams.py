@@ -14,7 +14,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from typing import NamedTuple
 
-from kcrf.commands.outputs import name_full_disk, open_output
+from kcrf.commands.outputs import open_output
 from kcrf.commands.parsers import add_overwrite_option
 
 __all__ = ["Lines", "Progress", "add_stream_options", "is_same_file", "write_results"]
@@ -111,7 +111,7 @@ def write_results(lines, items, make, options, counted="characters", in_blocks=F
     if options.workers < 1:
         raise ValueError(f"--workers must be at least 1. Received: {options.workers}")
     items = iter(items)
-    with name_full_disk(options.out or "standard output"), open_output(options, in_blocks) as (file, note):
+    with open_output(options, in_blocks) as (file, note):
         if note:
             note.skip(items, lines)
         with Progress(lines, options.command, counted) as progress:

@@ -320,6 +320,22 @@ def test_a_full_disk_is_reported_with_the_name_of_the_output(tmp_path, capsys):
     assert capsys.readouterr().err == "kcrf segment: /dev/full: no space left on device\n"
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux has it")
+def test_a_full_disk_behind_standard_output_is_named(tmp_path):
+    (tmp_path / "text.txt").write_text("北京", encoding="utf-8")
+    (tmp_path / "names.tsv").write_text("北京\tLOC", encoding="utf-8")
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "kcrf", "label", "--dictionary", "names.tsv", "text.txt"],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert (done.returncode, done.stderr) == (2, "kcrf label: standard output: no space left on device\n")
+
+
 def test_a_missing_folder_and_a_closed_output_are_reported_by_name(tmp_path, monkeypatch, capsys):
     (tmp_path / "text.txt").write_text("今天\n", encoding="utf-8")
     command = ["segment", "--model", str(WORDS), str(tmp_path / "text.txt")]
