@@ -229,6 +229,8 @@ def _by_standard(option, values):
             raise ValueError(f"--{option} needs NAME=FILE, the name of a standard and its file. Received: {value}")
         if standard in files:
             raise ValueError(f"--{option} needs one file for each standard. Received: {standard} twice")
+        if os.path.abspath(path) in files.values():
+            raise ValueError(f"--{option} needs a file of each standard. Received: {path} for two")
         files[standard] = os.path.abspath(path)
     return files
 

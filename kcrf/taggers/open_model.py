@@ -38,7 +38,7 @@ def open_model(
     Args:
         path: A run folder or an exported file.
         tasks: The tasks for which the model may have been trained. Defaults to all tasks.
-        standard: The segmentation standard, for a model of several. Defaults to None.
+        standard: The segmentation standard, for a model of several. Defaults to None: the only one.
 
     Raises:
         FileNotFoundError: There is no run folder or file, or a file is missing.
@@ -52,14 +52,16 @@ def open_model(
         raise ValueError(f"{path}: needs a run of --task {' or '.join(tasks)}. Received: one of --task {task.name}")
     if isinstance(run, RunFolder) and run.is_unfinished():
         warnings.warn(f"{path}: training has not finished; this is the best epoch so far", stacklevel=4)
-    check_standard(path, setup.config.data.standards, standard)
+    standards = setup.config.data.standards
+    check_standard(path, standards, standard)
+    standard = standards[0] if len(standards) == 1 else standard
     network = _read_network(run, setup, standard)
     return network, setup if standard is None else setup.of_standard(standard)
 
 
 def check_standard(path: str | PathLike[str], standards: Sequence[str], standard: str | None) -> None:
-    """Raises ValueError unless a model has a standard, or neither the model nor the user names any."""
-    if standards and standard not in standards:
+    """Raises ValueError unless a model has a standard, or the user names none and the model has at most one."""
+    if standard not in standards and len(standards) > (standard is None):
         raise ValueError(f"{path}: `standard` must be one of {', '.join(standards)}. Received: {standard or 'none'}")
     if standard is not None and not standards:
         raise ValueError(f"{path}: `standard` needs a model of several standards. Received: a model of one")

@@ -302,3 +302,22 @@ def test_the_report_has_the_transitions_of_each_standard(encoder, request, tmp_p
     for standard in ("whole", "halves"):
         assert f"<title>Transitions of {standard} after epoch 1</title>" in page
         assert f"<title>Transitions of {standard} after epoch {last}</title>" in page
+
+
+def test_a_model_of_one_standard_needs_no_name(tmp_path):
+    whole = [{"whole": part["whole"]} for part in (TRAIN, VALID)]
+    train_tagger(Settings(encoder="linear", epochs=1), *whole, out=tmp_path / "run")
+    unnamed, named = (WordSegmenter(tmp_path / "run", **name) for name in ({}, {"standard": "whole"}))
+    assert unnamed.segment_batch(TEXTS) == named.segment_batch(TEXTS)
+    with pytest.raises(ValueError, match="`standard` must be one of whole. Received: halves"):
+        WordSegmenter(tmp_path / "run", standard="halves")
+
+
+def test_one_file_for_two_standards_is_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "words.txt").write_text("今天 天气\n", encoding="utf-8")
+    assert main("train --standard a=words.txt --standard b=./words.txt --out run".split()) == 2
+    assert (
+        capsys.readouterr().err
+        == "kcrf train: --standard needs a file of each standard. Received: ./words.txt for two\n"
+    )
