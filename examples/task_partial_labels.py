@@ -3,8 +3,8 @@
     KERAS_BACKEND=torch python examples/task_partial_labels.py
 
 In three of four sentences, only the first half is labeled. Usually the other half is stored as "O", no entity. With
-`unknown`, the CRF sums over all tags that the characters there may have. With `incomplete=True`, their labels are first
-estimated by models of other sentences. The sentences are the made-up ones that come with kcrf.
+`unknown`, the CRF sums over all tags that the characters there may have. If nothing says where labels are missing,
+`incomplete=True` estimates them by models of other sentences. The sentences are the made-up ones that come with kcrf.
 """
 
 import os
@@ -33,11 +33,12 @@ def half_labeled(number, sentence):
 
 
 partial = [half_labeled(*item) for item in enumerate(corpus.train)]
+as_outside = [replace(sentence, unknown=[]) for sentence in partial]
 versions = {
     "all labels": (corpus.train, False),
-    "missing labels as O": ([replace(sentence, unknown=[]) for sentence in partial], False),
+    "missing labels as O": (as_outside, False),
+    "missing labels as O, incomplete": (as_outside, True),
     "missing labels as unknown": (partial, False),
-    "missing labels estimated": (partial, True),
 }
 for name, (train, incomplete) in versions.items():
     with tempfile.TemporaryDirectory() as folder:

@@ -11,7 +11,6 @@ keep all labels.
 - `missing as ?`: the tags of the removed entities alone are unknown: something says where they were.
 - `unmarked as ?`: all text outside of the entities that are left is unknown.
 - `estimated`: the files of `missing as O`, with --incomplete.
-- `missing as ?, estimated`: the files of `missing as ?`, with --incomplete.
 
 `people_daily`: a dictionary as labels. 500 sentences, drawn by the seed, have all labels. The names in them are the
 dictionary of `kcrf label`, which labels 1,500 others. The test set is the first 1,500 sentences of the test part.
@@ -137,7 +136,6 @@ CORPORA = {
         "estimated": without_half("none"),
         "missing as ?": without_half("removed"),
         "unmarked as ?": without_half("all"),
-        "missing as ?, estimated": without_half("removed"),
     },
     "people_daily": {
         "500 with labels": labeled_alone,

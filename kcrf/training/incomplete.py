@@ -42,6 +42,7 @@ from kcrf.training.plan import plan_run
 __all__ = ["Estimator", "bias_for", "entities_to_expect", "estimated_sentences", "labeled", "opened", "with_estimates"]
 
 ROUNDS, EPOCHS = 2, 8
+_FEW = 0.05  # a fraction of the marked entities
 SURE = 0.8  # the probability from which a label counts as known
 _LOWEST, _HIGHEST, _HALVINGS = -8.0, 12.0, 14  # of the search for the number that is added
 _WINDOWS = 64  # of a recursion
@@ -86,9 +87,15 @@ def estimated_sentences(user: Settings, train: Sequence[Sentence], valid: Sequen
     train, marked = opened(train), sum(len(sentence.spans) for sentence in train)
     count = entities_to_expect(train, valid)
     print_note(f"train: {marked:,} entities are marked, and {count:,.0f} more are expected, as in the validation set")
+    if count < _FEW * marked:
+        print_note("valid: has hardly more entities for its length than the training set; are all of them marked?")
     order = np.random.default_rng(user.seed).permutation(len(train))
     halves, settings = (order[0::2], order[1::2]), _settings_of_models(user, train)
-    sentences = [replace(sentence, unknown=[]) for sentence in train]  # at first what is open is no entity
+    sentences = train
+    if any(map(_known_outside, train)):
+        print_note("train: some text is known to be outside of entities; compare with a run without `incomplete`")
+    else:  # a first model needs text outside of entities
+        sentences = [replace(sentence, unknown=[]) for sentence in train]
     for number in range(ROUNDS):
         print_note(f"train: estimating the labels that are not marked, round {number + 1} of {ROUNDS}")
         sentences = _estimated(settings, train, sentences, valid, halves, marked + count)
@@ -116,6 +123,11 @@ def opened(sentences: Sequence[Sentence]) -> list[Sentence]:
         replace(sentence, unknown=outside_spans(sentence.spans, part))
         for sentence, part in zip(sentences, whole, strict=True)
     ]
+
+
+def _known_outside(sentence):
+    """The `(start, end)` of text that is known to be outside of entities."""
+    return outside_spans(sorted([*sentence.spans, *sentence.unknown]), [(0, len(sentence.text))])
 
 
 def entities_to_expect(train: Sequence[Sentence], valid: Sequence[Sentence]) -> float:
@@ -209,7 +221,7 @@ class Estimator:
         units, sentence = self._readings[number].units, self._given[number]
         outside = [
             (int(np.searchsorted(units[:, 0], start)), int(np.searchsorted(units[:, 1], end, side="right")))
-            for start, end in outside_spans([*sorted([*sentence.spans, *sentence.unknown])], [(0, len(sentence.text))])
+            for start, end in _known_outside(sentence)
         ]
         outside = [(first, stop) for first, stop in outside if first < stop]
         known = SpanConstraints(self._spans[number], [], outside)

@@ -128,7 +128,7 @@ def test_a_run_finds_what_a_third_of_the_sentences_mark(tmp_path, capsys):
     assert not (tmp_path / "outside" / ESTIMATES).exists()
 
 
-def test_each_half_is_estimated_by_a_model_that_has_not_seen_it(monkeypatch):
+def test_each_half_is_estimated_by_a_model_that_has_not_seen_it(monkeypatch, capsys):
     seen = []
 
     def tagger(settings, train, valid):
@@ -152,6 +152,24 @@ def test_each_half_is_estimated_by_a_model_that_has_not_seen_it(monkeypatch):
     found = incomplete.estimated_sentences(SETTINGS, different, WHOLE[:24])
     assert [sentence.text for sentence in found] == [sentence.text for sentence in different]
     assert len(seen) == 2 * incomplete.ROUNDS and seen[0] | seen[1] == {sentence.text for sentence in different}
+    assert "are all of them marked?" not in capsys.readouterr().err
+    incomplete.estimated_sentences(SETTINGS, different, different)
+    assert "valid: has hardly more entities for its length than the training set" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("says_outside", [True, False])
+def test_the_first_models_sum_over_unknown_labels_if_other_text_is_known_to_be_outside(monkeypatch, says_outside):
+    first = []
+
+    def stop(settings, train, valid):
+        first.extend(train)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(incomplete, "_tagger", stop)
+    train = [replace(sentence, unknown=[(6, 7)] if says_outside else []) for sentence in PARTIAL]
+    with pytest.raises(KeyboardInterrupt):
+        incomplete.estimated_sentences(SETTINGS, train, WHOLE)
+    assert {bool(sentence.unknown) for sentence in first} == {says_outside}
 
 
 def test_it_is_resumed_to_the_same_weights_from_the_estimates_in_the_folder(tmp_path, monkeypatch):
