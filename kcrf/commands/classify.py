@@ -23,7 +23,7 @@ def _add_options(parser):
         "--input",
         choices=["text", "table", "json"],
         default="text",
-        help="What the input is. text: one text per line; for a run that was trained on pairs, two texts with a tab "
+        help="The input. text: one text per line; for a run that was trained on pairs, two texts with a tab "
         "between them. table: columns between tabs or commas. json: one object per line, with the members text and, "
         "for pairs, text_b. [%(default)s]",
     )

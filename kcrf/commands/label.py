@@ -1,4 +1,4 @@
-"""kcrf label"""
+"""kcrf label: unlabeled text in, sentences with the names of a dictionary as entities out."""
 
 import sys
 
@@ -31,8 +31,8 @@ def _add_options(parser):
         "--unmarked",
         choices=("unknown", "outside"),
         default="unknown",
-        help="What is known of text outside of names: nothing (unknown), or that there is no entity (outside). Use "
-        "outside if the dictionary has nearly all names. [unknown]",
+        help="The tags of text outside of names: unknown, or outside of entities. Use outside if the dictionary has "
+        "nearly all names. [unknown]",
     )
     parser.add_argument("--out", metavar="FILE", help="Where to write. [standard output]")
     add_overwrite_option(parser)
@@ -57,8 +57,8 @@ def _label(options):
         sys.stdout.write("".join(f"{line}\n" for line in lines))
     else:
         write_lines(options.out, lines)
-    ambiguous = sum(label is None for label in names.values())
-    more = f"; {ambiguous:,} names with several types are left unknown" if ambiguous else ""
-    marked = sum(bool(sentence.spans) for sentence in sentences)
-    count = sum(len(sentence.spans) for sentence in sentences)
-    print_note(f"{count:,} entities in {marked:,} of {len(texts):,} texts are marked{more}")
+    entity_count = sum(len(sentence.spans) for sentence in sentences)
+    marked_texts = sum(bool(sentence.spans) for sentence in sentences)
+    ambiguous_names = sum(label is None for label in names.values())
+    ambiguous = f"; {ambiguous_names:,} names with several types are left unknown" if ambiguous_names else ""
+    print_note(f"{entity_count:,} entities in {marked_texts:,} of {len(texts):,} texts are marked{ambiguous}")

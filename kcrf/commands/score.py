@@ -33,7 +33,7 @@ def add_score(commands):
 
 def _add_options(parser):
     parser.epilog = (
-        "GOLD and PRED hold the same text. For cws: one sentence per line, words separated by blanks. For ner:\n"
+        "GOLD and PRED hold the same text. For cws: one sentence per line, words separated by spaces. For ner:\n"
         "CoNLL or JSON lines, also one of each. For pos and cws-pos: as `kcrf train` reads them. For classify:\n"
         "columns, or JSON lines as `kcrf classify` writes them;\n"
         "numbers with decimals are correlated. The predictions.jsonl of a run folder holds both, and so needs neither\n"
@@ -60,7 +60,7 @@ def _add_options(parser):
     parser.add_argument(
         "--words",
         metavar="FILE",
-        help="The words of the training data, separated by blanks. Adds the recall of words that are in it (IV) and of "
+        help="The words of the training data, separated by spaces. Adds the recall of words that are in it (IV) and of "
         "those that are not (OOV); for pos their accuracy. Only with --task cws, cws-pos and pos. [no such scores]",
     )
     add_fields_option(parser)

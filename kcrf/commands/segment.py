@@ -13,7 +13,7 @@ __all__ = ["add_segment"]
 
 def add_segment(commands):
     """Adds `kcrf segment`."""
-    summary = "Segment text into words: one line out for each line, words separated by one blank."
+    summary = "Segment text into words: one line out for each line, words separated by one space."
     add_command(commands, "segment", summary, _add_options, _segment)
 
 
@@ -44,14 +44,14 @@ def _add_options(parser):
     parser.add_argument(
         "--words",
         metavar="FILE",
-        help="Words of your own, one per line, with or without a count and a word class after it. The model sees them "
-        "in its lexicon and decides. [none]",
+        help="A user dictionary: one word per line, with or without a count and a word class after it. The words are "
+        "added to the lexicon features of the model, which decides. [none]",
     )
     parser.add_argument(
         "--force-words",
         action="store_true",
-        help="Take the words in --words wherever they stand, whatever the model finds; with --tags, also their word "
-        "classes, if they are classes of the model. [no]",
+        help="Always segment the words in --words as words, whatever the model predicts; with --tags, also with their "
+        "classes, if the model has them. [no]",
     )
     parser.add_argument(
         "--keep-latin",

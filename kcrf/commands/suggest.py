@@ -40,7 +40,7 @@ def _add_options(parser):
         "--format",
         choices=_FORMATS,
         default="json",
-        help="What is written. json: an object per line, as `kcrf tag`, `kcrf segment --json` and `kcrf classify` "
+        help="The output. json: an object per line, as `kcrf tag`, `kcrf segment --json` and `kcrf classify` "
         "write it. doccano: JSONL to import into doccano. label-studio: a JSON array of tasks with predictions, to "
         "import into Label Studio from a file that ends in .json. [%(default)s]",
     )

@@ -26,7 +26,7 @@ def _add_options(parser):
     parser.add_argument(
         "--input",
         choices=["text", "tokens", "conll"],
-        help="What the input is. text: one text per line, which a model of words cuts into tokens by itself. tokens: "
+        help="The input. text: one text per line, which a word-level model splits into tokens. tokens: "
         "one sentence per line, tokens separated by spaces. conll: one token per line, in the first column, an empty "
         "line between sentences. [text for ner, tokens for pos]",
     )
@@ -34,7 +34,7 @@ def _add_options(parser):
         "--output",
         choices=["json", "conll"],
         default="json",
-        help="What is written. json: an object per sentence. conll: a token, a tab and its tag per line, an empty line "
+        help="The output. json: an object per sentence. conll: a token, a tab and its tag per line, an empty line "
         "after each sentence; needs tokens as the input. [%(default)s]",
     )
     parser.add_argument(
@@ -44,8 +44,8 @@ def _add_options(parser):
         "--min-confidence",
         type=float,
         metavar="X",
-        help="Take all entities whose posterior probability is at least X, between 0 and 1. A smaller X finds more. "
-        "[as the run was trained]",
+        help="Return every entity with a posterior probability of at least X, between 0 and 1. Lower values favor "
+        "recall. [the setting of the run]",
     )
     add_input_options(parser)
 

@@ -29,7 +29,7 @@ def _add_options(parser):
         "       kcrf train --resume RUN_DIR"
     )
     parser.epilog = (
-        "FILE is UTF-8 text. For cws: one sentence per line, words separated by blanks. For ner: CoNLL, one\n"
+        "FILE is UTF-8 text. For cws: one sentence per line, words separated by spaces. For ner: CoNLL, one\n"
         "token and its tag per line, an empty line between sentences; or JSON lines as `kcrf tag` writes them. For\n"
         "pos and cws-pos: CoNLL, CoNLL-U or JSON lines, or one sentence per line with words as in 今天/t or\n"
         "today_NN. A tag ? is not known. For classify: one text and its label per line, or two texts and their\n"
@@ -57,7 +57,7 @@ def _train(options):
         return
     settings, sources = settings_and_sources(options)
     if settings.vectors is not None and settings.extend is None and not Path(settings.vectors).is_file():
-        raise FileNotFoundError(f"{settings.vectors}: no such file; --vectors takes a file with vectors of words")
+        raise FileNotFoundError(f"{settings.vectors}: no such file; --vectors takes a file of word vectors")
     if options.seeds is not None:
         _train_seeds(options, settings, sources)
         return

@@ -13,7 +13,7 @@ def roles_of(scheme):
 
     Returns:
         `(tags,)` bool, and `(tags,)` int32: for a tag that may be the last of a span without showing it, the tag with
-        which the span would go on; -1 for other tags.
+        which the span would continue; -1 for other tags.
 
     >>> from kcrf.tags import bio
     >>> [part.tolist() for part in roles_of(bio(["X"]))]  # O, B-X, I-X

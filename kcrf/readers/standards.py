@@ -52,7 +52,7 @@ class StandardsReader:
         return self.first.read(texts, tokens)
 
     def read_training(self, sentences, copies=None):
-        """The `Reading` of each `Sentence` by the reader of its standard, followed by those of its altered copies."""
+        """The `Reading` of each `Sentence` by the reader of its standard, followed by those of its augmented copies."""
         copies = copies or [()] * len(sentences)
 
         def read(standard, numbers):

@@ -80,7 +80,7 @@ def _labels_and_pairs(run):
 
 
 def _confusion_row(label, counts, own, shown):
-    """A row of the confusion matrix; the shade of a cell is its share of the row."""
+    """A row of the confusion matrix; the shade of a cell is its fraction of the row."""
     total = max(1, counts.sum())
     cells = (
         f'<td class="number" style="background:color-mix(in oklab, var(--{"run" if i == own else "warm"}) '

@@ -39,14 +39,24 @@ def open_exported(path: str | os.PathLike[str]) -> "LinearFile | ExportedFile":
 
 
 class _FileOfTexts:
-    """Reads from the texts in one file what `RunFolder` reads from separate files.
+    """Base of the classes for exported files: reads from the texts in one file what `RunFolder` reads from its files.
+
+    Args:
+        path: The file.
 
     Attributes:
         path: The file.
+
+    Raises:
+        FileNotFoundError: The file does not exist.
     """
 
-    path: Path
     _texts: Mapping[str, str]
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        if not self.path.is_file():
+            raise FileNotFoundError(f"{path}: no such file")
 
     def file(self, name: str) -> str:
         """The name of a text in error messages."""
@@ -110,9 +120,7 @@ class ExportedFile(_FileOfTexts):
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
-        if not self.path.is_file():
-            raise FileNotFoundError(f"{path}: no such file")
+        super().__init__(path)
         try:
             import onnxruntime
         except ImportError:
@@ -157,9 +165,7 @@ class LinearFile(_FileOfTexts):
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
-        if not self.path.is_file():
-            raise FileNotFoundError(f"{path}: no such file")
+        super().__init__(path)
         try:
             with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
                 self._arrays = dict(arrays)

@@ -139,7 +139,7 @@ class Classification:
         deviating = next((item for item in items if len(item) != 2 or (item[1] is not None) != pairs), None)
         if deviating is not None:
             needed = "pairs of texts" if pairs else "single texts"
-            raise ValueError(f"`unlabeled` needs {needed}, as the training part has them. Received: {deviating!r}")
+            raise ValueError(f"`unlabeled` needs {needed}, as the training set has them. Received: {deviating!r}")
         return items
 
     def unlabeled_windows(self, data: Any, reader: Reader, items: list[Any]) -> list[Any]:
@@ -240,7 +240,7 @@ def _labels(user: Any, parts: Any) -> DataFacts:
     labels = tuple(user.labels or sorted_labels(counts))
     if len(labels) < 2:
         raise ValueError(
-            f"{parts['train'][0].source}: the training part needs two labels or more. "
+            f"{parts['train'][0].source}: the training set needs two labels or more. "
             f"Received: {', '.join(labels)} for all {counts.total()} texts"
         )
     check_spellings(parts["train"])
@@ -257,7 +257,7 @@ def _labels(user: Any, parts: Any) -> DataFacts:
         for example in part:
             if example.label not in labels:
                 raise ValueError(
-                    f"{example.source}: needs one of the labels of the training part, {_some(labels)}. "
+                    f"{example.source}: needs one of the labels of the training set, {_some(labels)}. "
                     f"Received: {example.label!r}"
                 )
     if user.metric == "f" and len(labels) != 2:

@@ -152,7 +152,7 @@ def _reader(model, data_config, data, unlabeled):
     vectors = WordVectors.of_file(model.vectors, texts, units, model.max_vectors)
     print_note(
         f"{len(vectors.words):,} vectors of {vectors.table.shape[1]} features are kept; "
-        f"{vectors.coverage(texts, units):.1%} of the units of the training part have one"
+        f"{vectors.coverage(texts, units):.1%} of the units of the training set have one"
     )
     return reader.with_vectors(vectors)
 

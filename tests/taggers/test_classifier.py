@@ -240,7 +240,7 @@ REFUSED = {
         [Example("a", "x", source="train.tsv:1")],
         TWO,
         {},
-        "train.tsv:1: the training part needs two labels or more. Received: x for all 1 texts",
+        "train.tsv:1: the training set needs two labels or more. Received: x for all 1 texts",
     ),
     "a label in two spellings": (
         [("a", "1"), ("b", "0"), ("c", 1.0)],
@@ -373,7 +373,7 @@ def test_the_predictions_of_a_run_are_scored_as_in_the_run(names, valid, metric,
 
 @pytest.mark.once
 def test_of_many_rare_labels_none_is_held_out_whole(tmp_path):
-    """16 labels, of which 6 occur once: a tenth at random held out one, and so the training part lacked it."""
+    """16 labels, of which 6 occur once: a tenth at random held out one, and so the training set lacked it."""
     data = tmp_path / "train.csv"
     labels = [f"intent {i}" for i in range(16)] + [f"intent {i}" for i in range(10)]
     data.write_text("text,label\n" + "".join(f"it is a film {i},{label}\n" for i, label in enumerate(labels)))
