@@ -45,6 +45,17 @@ def _add_options(parser):
         "JSON lines. For classify: JSON lines.",
     )
     add_overwrite_option(parser)
+    _add_operations(parser)
+    _add_sources(parser)
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="The seed of all random choices. [%(default)s]"
+    )
+    add_fields_option(parser)
+    add_conll_options(parser)
+
+
+def _add_operations(parser):
+    """Adds the options on how copies are augmented."""
     parser.add_argument("--copies", type=int, metavar="N", help="Augmented copies of each sentence or text. [1]")
     parser.add_argument(
         "--by",
@@ -58,15 +69,10 @@ def _add_options(parser):
         metavar="X",
         help="The fraction of the words, tokens or entities that change. [0.1 for classify, else 0.3]",
     )
-    _add_sources(parser)
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="The seed of all random choices. [%(default)s]"
-    )
-    add_fields_option(parser)
-    add_conll_options(parser)
 
 
 def _add_sources(parser):
+    """Adds the options on where other words come from."""
     source = parser.add_mutually_exclusive_group()
     source.add_argument(
         "--synonyms", metavar="FILE", help="A dictionary: one group of synonyms per line. [no synonyms]"

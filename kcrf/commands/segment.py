@@ -25,6 +25,14 @@ def _add_options(parser):
         "  echo 今天天气真好 | kcrf segment --model runs/joint --tags\n"
         "  kcrf segment --model runs/mine large.txt --out words.txt --workers 4"
     )
+    _add_output_options(parser)
+    _add_word_options(parser)
+    add_standard_option(parser)
+    add_input_options(parser, default="the small models for Chinese that come with kcrf")
+
+
+def _add_output_options(parser):
+    """Adds the options on what is written for a line."""
     output = parser.add_mutually_exclusive_group()
     output.add_argument("--confidence", action="store_true", help="Write word/probability, as in 天气/0.987. [no]")
     output.add_argument(
@@ -41,6 +49,10 @@ def _add_options(parser):
         help="Write a JSON object for each line, with its text and its words; with --tags also with their `tags`, with "
         "--confidence with their probabilities, with --top-k with `alternatives`. [no]",
     )
+
+
+def _add_word_options(parser):
+    """Adds the options on the words that the user knows."""
     parser.add_argument(
         "--words",
         metavar="FILE",
@@ -59,8 +71,6 @@ def _add_options(parser):
         default=True,
         help="Never cut runs of Latin letters and digits, such as Python3. [yes]",
     )
-    add_standard_option(parser)
-    add_input_options(parser, default="the small models for Chinese that come with kcrf")
 
 
 def _segment(options):

@@ -45,6 +45,9 @@ def add_training_options(parser):
         "on a larger task of a similar kind first. [none]",
     )
     _add_files(groups["data"])
+    add_fields_option(groups["data"])
+    add_conll_options(groups["data"])
+    _add_run_folder(groups["data"])
 
 
 def add_settings(parser, settings):
@@ -78,6 +81,7 @@ class _Renamed(Action):
 
 
 def _add_files(data):
+    """Adds the options for the files with the data."""
     data.add_argument("--train", metavar="FILE", help="The training data.")
     data.add_argument(
         "--standard",
@@ -107,8 +111,10 @@ def _add_files(data):
         "with --teacher. [none]",
     )
     data.add_argument("--unlabelled", dest="unlabeled", metavar="FILE", action=_Renamed, help=SUPPRESS)
-    add_fields_option(data)
-    add_conll_options(data)
+
+
+def _add_run_folder(data):
+    """Adds the options on the folder of the run, or of several runs."""
     data.add_argument("--out", metavar="RUN_DIR", help="Folder for the model, its scores and the log.")
     data.add_argument(
         "--overwrite",

@@ -202,13 +202,7 @@ def _check_bert(settings, reader):
 def _run(folder, settings, reader, progress):
     """Trains from the state in the folder, or from the start, to the end. Returns the log."""
     set_random_seed(settings.seed)
-    windows = Windows(
-        folder.tokens,
-        settings.length,
-        reader.vocabulary["[CLS]"],
-        reader.vocabulary["[PAD]"],
-        folder.importance if settings.mask == "selected" else None,
-    )
+    windows = _windows(folder, settings, reader.vocabulary)
     train, valid = _split(len(windows))
     every = min(settings.every, settings.steps)
     rounds = math.ceil(settings.steps / every)
@@ -245,6 +239,12 @@ def _run(folder, settings, reader, progress):
     folder.save_about({**folder.read_about(), "is_complete": True})
     folder.clear()
     return history.rows
+
+
+def _windows(folder, settings, vocabulary):
+    """The `Windows` of the tokens in the folder, with their importance if the mask needs it."""
+    importance = folder.importance if settings.mask == "selected" else None
+    return Windows(folder.tokens, settings.length, vocabulary["[CLS]"], vocabulary["[PAD]"], importance)
 
 
 def _check_steps(settings, windows, epochs):
