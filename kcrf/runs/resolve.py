@@ -108,7 +108,8 @@ def resolve(user: Settings, facts: DataFacts) -> RunConfig:
         training = _training_of_linear(user.part(TrainingConfig), facts, optimizer.solver)
     else:
         training = _training(user.part(TrainingConfig), facts, data.units)
-    training = replace(training, metric=training.metric or facts.metric)
+    weight = _linear_weight(user, model, facts.windows, data)
+    training = replace(training, metric=training.metric or facts.metric, linear_weight=weight)
     multiplier = model.crf_lr_multiplier
     if isinstance(multiplier, str):  # "auto"
         rate, epochs = optimizer.learning_rate or 0.0, training.epochs or 0  # numbers by now
@@ -178,6 +179,17 @@ def _training_of_linear(training, facts, solver):
     )
 
 
+def _linear_weight(user, model, windows, data):
+    """The weight of a linear model in the average with the network."""
+    if not model.ngrams or model.head != "crf" or model.encoder == "linear":
+        return 0.0
+    if user.linear_weight is not None:
+        return user.linear_weight
+    tags = len(data.tag_scheme()) if data.types or data.task == "cws" else 1
+    is_small = windows * tags <= LBFGS_UP_TO
+    return task_of(data.task).linear_weight if is_small else 0.0
+
+
 def batch_size_for(training: TrainingConfig, windows: int) -> int:
     """The batch size in windows: the user's, or the largest that leaves an epoch 100 updates, or the smallest."""
     enough = (size for size in BATCH_SIZES if windows >= size * STEPS_OF_AN_EPOCH)
@@ -212,4 +224,6 @@ def describe_run(config: RunConfig, items: int, copies: int = 0) -> str:
         parts += ["linear"]
     elif model.encoder != "none":
         parts += [f"width {model.width}", f"depth {model.depth}"]
+    if training.linear_weight:
+        parts += [f"averaged with a linear model of weight {training.linear_weight:g}"]
     return f"{items:,} {config.task.items}{augmented}{learned}: {', '.join([*parts, head])}"

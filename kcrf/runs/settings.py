@@ -54,6 +54,7 @@ class Settings(TeacherConfig, AugmentationConfig, TrainingConfig, OptimizerConfi
         _check_pool(settings.values())
         _check_linear(settings.values())
         _check_lbfgs(settings)
+        _check_linear_weight(settings)
         if settings.incomplete and settings.extend is not None:
             raise SettingError("incomplete", "has no effect with {extend}; see {marked}", {"incomplete": True})
 
@@ -128,6 +129,19 @@ def _check_lbfgs(settings):
         if value is not None and (settings.solver == "lbfgs" or settings.l2 is not None):
             received = {name: value, "solver": "lbfgs"}
             raise SettingError(name, "has no effect with {solver:'lbfgs'}", received)
+
+
+def _check_linear_weight(settings):
+    """Raises a `SettingError` if a network without a CRF or n-grams should be averaged with a linear model."""
+    values = settings.values()
+    for name, is_right, requirement in (
+        ("ngrams", values["ngrams"], "needs {ngrams:True}"),
+        ("head", values["head"] == "crf", "needs {head:'crf'}"),
+        ("encoder", values["encoder"] != "linear", "has no effect with {encoder:'linear'}"),
+    ):
+        if settings.linear_weight and not is_right:
+            received = {"linear_weight": settings.linear_weight, name: values[name]}
+            raise SettingError("linear_weight", requirement, received)
 
 
 Settings.__doc__ = (

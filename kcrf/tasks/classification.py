@@ -43,6 +43,7 @@ class Classification:
     settings = frozenset({"max_length", "metric", "pool"})
     defaults: Mapping[str, Any] = {"head": "softmax", "lexicon": False, "ngrams": False, "teacher_temperature": 2.0}
     adagrad: Mapping[str, float] = {}
+    linear_weight = 0.0
     choices: Mapping[str, tuple[Any, ...]] = {
         "head": ("softmax",),
         "lexicon": (False,),

@@ -33,6 +33,7 @@ class Segmentation(TaggingTask):
     command = "segment"
     settings = frozenset({"scheme", "standards"})
     defaults: Mapping[str, Any] = {"scheme": "bmes"}
+    linear_weight = 0.5
     choices: Mapping[str, tuple[Any, ...]] = {"scheme": ("bmes",), "units": ("characters",)}
     file_options = frozenset({"strip_tags", "words"})
 

@@ -4,6 +4,7 @@ import math
 import signal
 import threading
 import time
+from contextlib import nullcontext
 
 from kcrf.backend import keras, ops, set_random_state
 from kcrf.runs import DivergedError
@@ -77,12 +78,14 @@ class Epochs(keras.callbacks.SwapEMAWeights):
         report: A function that shows the row of an epoch.
         averages: Whether the optimizer averages weights. The model then has the averages between epochs, and these are
             saved.
+        linear_part: A `LinearPart`, which is added to the model that is scored and saved. Defaults to None.
     """
 
-    def __init__(self, tagger, valid, history, folder, monitors, report, averages):
+    def __init__(self, tagger, valid, history, folder, monitors, report, averages, linear_part=None):
         super().__init__(swap_on_epoch=averages)
         self._tagger, self._valid, self._history, self._folder = tagger, valid, history, folder
         self._monitors, self._report, self._random = monitors, report, None
+        self._linear_part = linear_part
         self._ema_weights_in_model = bool(history.rows)
 
     def set_model(self, model):
@@ -116,9 +119,11 @@ class Epochs(keras.callbacks.SwapEMAWeights):
         super().on_epoch_end(epoch, logs)  # averages
         for monitor in self._monitors:
             monitor.on_epoch_end(epoch, logs)
-        record = self._scored(epoch, logs)
-        is_best = self._history.add(record, self._transitions())
-        self._save(is_best)
+        with self._linear_part.averaged(self.model) if self._linear_part else nullcontext():
+            record = self._scored(epoch, logs)
+            is_best = self._history.add(record, self._transitions())
+            self._save(is_best)
+        save_state(self._folder, self.model, self._history)
         if self._report:
             self._report(record)
         self.model.stop_training = self._history.is_done()
@@ -140,10 +145,9 @@ class Epochs(keras.callbacks.SwapEMAWeights):
         return {standard: ops.convert_to_numpy(crf.trans) for standard, crf in self._tagger.crfs.items()}
 
     def _save(self, is_best):
-        """Writes the log, the transitions, the state and, if they are the best, the weights."""
+        """Writes the log, the transitions and, if they are the best, the weights."""
         if is_best:
             self._folder.save_weights(self._tagger.model)
         self._folder.save_log(self._history.rows)
         if self._history.transitions:
             self._folder.save_transitions(self._tagger.scheme, self._history.transitions)
-        save_state(self._folder, self.model, self._history)

@@ -12,6 +12,7 @@ from kcrf.training.callbacks import EpochBatches, Epochs, Interruption
 from kcrf.training.distillation import distillation_windows
 from kcrf.training.growth import load_weights
 from kcrf.training.history import TrainingHistory
+from kcrf.training.linear_part import linear_part
 from kcrf.training.plan import RunPlan
 from kcrf.training.precision import precision
 from kcrf.training.progress import fit_with_progress
@@ -34,18 +35,18 @@ def fit(plan: RunPlan, folder: RunWriter, progress: Any = None) -> tuple[Any, di
         The `Tagger` or `Classifier` with the best weights, and the scores by part.
     """
     config, reader = plan.config, plan.reader
-    trainer = trainer_of(config.task, config.data.standards)
-    batches = trainer.batches(config.training, distillation_windows(plan, folder))
+    trainer, windows = trainer_of(config.task, config.data.standards), distillation_windows(plan, folder)
+    batches = trainer.batches(config.training, windows)
     set_random_seed(config.training.seed)  # the teacher may have drawn random numbers
     with Interruption() as interruption:
-        tagger, advice = _fit(plan, folder, batches, progress, interruption)
+        tagger, advice = _fit(plan, folder, windows, batches, progress, interruption)
     if config.training.precision != "float32":  # scored in the precision in which it will be loaded
         tagger = trainer.wrap(config, trainer.build(config, reader), reader)
     folder.load_weights(tagger.model)
     return tagger.with_advice(advice), finish_run(plan, folder, tagger)
 
 
-def _fit(plan, folder, batches, progress, interruption):
+def _fit(plan, folder, windows, batches, progress, interruption):
     """Returns the trained tagger and advice on its transitions. The best weights are in the folder."""
     config, valid = plan.config, plan.data.parts["valid"]
     trainer = trainer_of(config.task, config.data.standards)
@@ -60,8 +61,8 @@ def _fit(plan, folder, batches, progress, interruption):
     load_history(folder, history)
     if not history.is_done():
         report = progress.report if progress else None
-        averages = config.model.bert is None
-        epochs = Epochs(tagger, valid, history, folder, trainer.monitors(tagger, valid), report, averages)
+        monitors, averages = trainer.monitors(tagger, valid), config.model.bert is None
+        epochs = Epochs(tagger, valid, history, folder, monitors, report, averages, linear_part(plan, windows))
         callbacks = [epochs, EpochBatches(batches), *([progress] if progress else []), interruption]
         fit_with_progress(model, batches, config.training.epochs, len(history.rows), callbacks, progress)
     advice = tagger.crf and last_advice(history.rows, tagger.scheme.allowed_transitions, history.transitions)

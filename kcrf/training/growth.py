@@ -150,9 +150,9 @@ def _multipliers(model: Any) -> dict[int, float]:
 
 
 def starting_linear_model(config: RunConfig, buckets: int) -> LinearModel:
-    """The initial linear model of a run: all scores are 0, except for those of the run that it extends."""
+    """The initial linear model of a run: all scores are 0, except for those of the linear model that it extends."""
     model = LinearModel.new(config.data.tag_scheme(), buckets, config.model.constraints)
-    if config.teacher.extend is None:
+    if config.teacher.extend is None or _old_config(config.teacher).model.encoder != "linear":
         return model
     folder = RunFolder(config.teacher.extend)
     old = LinearModel.from_arrays(folder.read_arrays(LINEAR), _old_config(config.teacher).data.tag_scheme())

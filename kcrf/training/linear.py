@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kcrf.linear import AdaGradTrainer, LBFGSTrainer, SoftTarget, linear_batches
+from kcrf.linear import AdaGradTrainer, LBFGSTrainer, LinearModel, SoftTarget, linear_batches
 from kcrf.readers import TagsOfStandard
 from kcrf.readers.standards import reader_of_standard
 from kcrf.runs.names import LINEAR
@@ -20,19 +20,37 @@ from kcrf.training.history import TrainingHistory, validation_scores
 from kcrf.training.plan import RunPlan
 from kcrf.training.trainers import finish_run
 
-__all__ = ["fit_linear"]
+__all__ = ["fit_linear", "train_linear_models"]
 
 
 def fit_linear(plan: RunPlan, folder: Any, progress: Any = None) -> tuple[Any, dict[str, Any]]:
     """Trains the linear model of a planned run. Arguments and results are those of `kcrf.training.fit.fit`."""
     config = plan.config
-    score = f"valid_{config.training.metric or 'f'}"
-    history = TrainingHistory(config.training.epochs, config.training.patience, score)
+    history = _history(config)
     batches = _batches(config, distillation_windows(plan, folder))
     with _shown(progress, config.training.epochs, config.facts.steps):
         _fit(plan, folder, history, batches, progress)
     tagger = _tagger(plan, read_models(folder.read_arrays(LINEAR), config))
     return tagger, finish_run(plan, folder, tagger)
+
+
+def train_linear_models(plan: RunPlan, windows: Any) -> dict[str | None, LinearModel]:
+    """Trains the linear models of a planned run in memory: the best ones, one for each segmentation standard.
+
+    Args:
+        plan: The plan.
+        windows: The windows with their targets, those of the plan or of `distillation_windows`.
+    """
+    history, batches, trainers, best = _history(plan.config), _batches(plan.config, windows), _trainers(plan), {}
+    while not history.is_done():
+        record, arrays = _epoch(plan, trainers, batches, len(history.rows))
+        if history.add(record):
+            best = read_models(arrays, plan.config)  # copies, which the next epoch does not change
+    return best
+
+
+def _history(config):
+    return TrainingHistory(config.training.epochs, config.training.patience, f"valid_{config.training.metric or 'f'}")
 
 
 def _batches(config, windows):
@@ -57,28 +75,31 @@ def _target(target, weight):
 
 def _fit(plan, folder, history, batches, progress):
     """Trains for all epochs, and writes the best models into the folder, one for each segmentation standard."""
-    config, windows = plan.config, len(plan.windows)
     trainers = _trainers(plan)
     _resume(folder, history, trainers)
     start = time.perf_counter() - history.seconds()
     while not history.is_done():
-        epoch = len(history.rows)
         if progress:
-            progress.on_epoch_begin(epoch)
-        order = np.random.default_rng([config.training.seed, epoch]).permutation(len(batches))
-        loss = 0.0
-        for number in order.tolist():
-            standard, batch = batches[number]
-            loss += float(trainers[standard].train_batch(batch, progress and progress.on_train_batch_end))
-        arrays = arrays_of_models({standard: trainer.model for standard, trainer in trainers.items()})
-        tagger = _tagger(plan, read_models(arrays, config))  # as in the file
-        record = {"epoch": epoch + 1, "loss": loss / windows, **validation_scores(tagger, plan.data.parts["valid"])}
+            progress.on_epoch_begin(len(history.rows))
+        on_batch = progress and progress.on_train_batch_end
+        record, arrays = _epoch(plan, trainers, batches, len(history.rows), on_batch)
         record["seconds"] = round(time.perf_counter() - start, 1)
         transitions = {standard: trainer.model.transitions for standard, trainer in trainers.items()}
         is_best = history.add(record, transitions)
         _save(folder, history, trainers, arrays if is_best else None)
         if progress:
             progress.report(record)
+
+
+def _epoch(plan, trainers, batches, number, on_batch=None):
+    """Trains for an epoch. Returns its row, and the arrays of the models."""
+    config, loss = plan.config, 0.0
+    for batch_number in np.random.default_rng([config.training.seed, number]).permutation(len(batches)).tolist():
+        standard, batch = batches[batch_number]
+        loss += float(trainers[standard].train_batch(batch, on_batch))
+    arrays = arrays_of_models({standard: trainer.model for standard, trainer in trainers.items()})
+    scores = validation_scores(_tagger(plan, read_models(arrays, config)), plan.data.parts["valid"])  # as in the file
+    return {"epoch": number + 1, "loss": loss / len(plan.windows), **scores}, arrays
 
 
 def _solver(config, model):

@@ -63,7 +63,8 @@ TEXTS = {
 def test_every_option_becomes_its_setting(setting):
     name, needed = setting.name, []
     condition = option_of(setting).only
-    if condition is not None and condition.name == "bert" and name not in ("lexicon", "ngrams", "units"):
+    without_bert = ("lexicon", "ngrams", "linear_weight", "units")
+    if condition is not None and condition.name == "bert" and name not in without_bert:
         needed = ["--bert", "/folder"]
     if name in ("scheme", "min_confidence", "units", "incomplete"):
         needed = ["--task", "ner"]

@@ -151,11 +151,33 @@ def test_no_windows_are_refused():
 
 
 @pytest.mark.parametrize(
+    "settings, windows, weight",
+    [
+        ({}, 6250, 0.5),  # times 4 tags
+        ({}, 6251, 0.0),
+        ({"linear_weight": 0.2}, 6251, 0.2),
+        ({"linear_weight": 0.0}, 100, 0.0),
+        ({"task": "ner"}, 3571, 0.3),  # times 7 tags
+        ({"task": "ner"}, 3572, 0.0),
+        ({"ngrams": False}, 100, 0.0),
+        ({"head": "softmax"}, 100, 0.0),
+        ({"encoder": "linear"}, 100, 0.0),
+        ({"bert": "folder"}, 100, 0.0),
+        ({"task": "classify"}, 100, 0.0),
+    ],
+)
+def test_small_data_are_averaged_with_a_linear_model(settings, windows, weight):
+    types = ("A", "B", "C") if settings.get("task") == "ner" else ()
+    assert run(windows, Settings(**settings), types=types).training.linear_weight == weight
+
+
+@pytest.mark.parametrize(
     "settings, line",
     [
         (
             {"constraints": False},
-            "up to 31 epochs of 32 steps, batch size 16, width 128, depth 3, crf without constraints",
+            "up to 31 epochs of 32 steps, batch size 16, width 128, depth 3, averaged with a linear model of weight "
+            "0.3, crf without constraints",
         ),
         ({"head": "softmax", "epochs": 3}, "3 epochs of 32 steps, batch size 16, width 128, depth 3, softmax"),
         (

@@ -1,0 +1,83 @@
+"""The average of a network and a linear model of the same n-gram features, which is again one network.
+
+Both are CRFs: the score of a tag sequence is a sum over its positions and its transitions. So their weighted average, a
+logarithmic opinion pool (Smith et al., 2005, https://aclanthology.org/P05-1003), has the layers of the network.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+
+from kcrf.backend import ops
+from kcrf.linear import LinearModel
+from kcrf.runs import RunConfig, Settings, resolve
+from kcrf.training.linear import train_linear_models
+from kcrf.training.plan import RunPlan
+
+__all__ = ["LinearPart", "linear_part"]
+
+
+class LinearPart:
+    """The linear models of a network, one for each of its heads.
+
+    Args:
+        models: The linear models by segmentation standard; one under None for a network with one head.
+        weight: The weight of the linear models in the average, from 0 to below 1. That of the network is the rest.
+    """
+
+    def __init__(self, models: Mapping[str | None, LinearModel], weight: float) -> None:
+        self._models, self._weight = models, weight
+
+    @contextmanager
+    def averaged(self, network: Any) -> Iterator[None]:
+        """A context in which a Keras model computes the average. Afterwards it has its own weights again."""
+        variables = [v for standard in self._models for layer in _layers(network, standard) for v in layer.weights]
+        own = [np.array(ops.convert_to_numpy(variable)) for variable in variables]
+        self._average(network)
+        try:
+            yield
+        finally:
+            for variable, value in zip(variables, own, strict=True):
+                variable.assign(value)
+
+    def _average(self, network: Any) -> None:
+        """Multiplies the scores of the network by its weight, and adds those of the linear models by theirs."""
+        for standard, model in self._models.items():
+            emissions, ngrams, crf = _layers(network, standard)
+            for layer, added in ((emissions, None), (ngrams, model.scores), (crf, model.transitions)):
+                for variable in layer.weights:
+                    value = (1 - self._weight) * ops.convert_to_numpy(variable)
+                    if added is not None:  # of what is stored divided by the multiplier of its layer
+                        value += self._weight / layer.multiplier * added
+                    variable.assign(value.astype("float32"))
+
+
+def _layers(network, standard):
+    """The layers of a head that compute its scores: of the hidden vectors, of the n-grams, and of the transitions."""
+    suffix = "" if standard is None else f"-{standard}"
+    return [network.get_layer(f"{name}{suffix}") for name in ("Emissions", "NGrams", "CRF")]
+
+
+def linear_part(plan: RunPlan, windows: Sequence[Any]) -> LinearPart | None:
+    """Trains the linear models of a planned run; None if the network is not averaged with linear models.
+
+    Args:
+        plan: The plan.
+        windows: The windows with their targets, those of the plan or of `distillation_windows`.
+    """
+    weight = plan.config.training.linear_weight
+    if not weight:
+        return None
+    config = _config_of_linear(plan.config, len(plan.windows))
+    return LinearPart(train_linear_models(replace(plan, run=replace(plan.run, config=config)), windows), weight)
+
+
+def _config_of_linear(config: RunConfig, windows: int) -> RunConfig:
+    """The configuration of a linear model of the same data, with the defaults of `--encoder linear`."""
+    settings = Settings(encoder="linear", seed=config.training.seed, **asdict(config.data))
+    linear = resolve(settings, replace(config.facts, windows=windows))
+    training = replace(linear.training, metric=config.training.metric)
+    return replace(config, model=replace(config.model, encoder="linear"), optimizer=linear.optimizer, training=training)

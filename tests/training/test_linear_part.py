@@ -1,0 +1,121 @@
+"""The average of a network and a linear model: beside a linear model alone, and with averages that are written out."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from kcrf.backend import keras
+from kcrf.corpora import load_mini
+from kcrf.linear import LinearModel
+from kcrf.readers import CharacterNGrams, CharacterReader, Vocabulary
+from kcrf.runs import ModelConfig, RunFolder, Settings
+from kcrf.runs.names import LINEAR
+from kcrf.taggers.keras_networks import KerasTaggingNetwork
+from kcrf.taggers.linear_networks import LinearTaggingNetwork
+from kcrf.taggers.networks import build_network, output_of_standard
+from kcrf.taggers.open_model import load_tagger
+from kcrf.taggers.trained_tagger import KerasTagger, TrainedTagger
+from kcrf.tags import bmes
+from kcrf.training import train_tagger
+from kcrf.training.linear_part import LinearPart
+
+CORPUS = load_mini()
+PARTS = (CORPUS.train[:60], CORPUS.valid[:30])
+SMALL = {"width": 8, "depth": 1, "epochs": 1, "batch_size": 8}
+TEXTS = ["".join(words) for words in CORPUS.test[:30]]
+BUCKETS = 2**10
+READER = CharacterReader(Vocabulary.of(TEXTS), ngrams=CharacterNGrams(BUCKETS))
+
+
+def linear_model(seed):
+    random, model = np.random.default_rng(seed), LinearModel.new(bmes(), BUCKETS)
+    model.scores[1:] = random.normal(size=(BUCKETS - 1, 4))
+    model.transitions[:] = random.normal(size=(4, 4))
+    return model
+
+
+def network(standards=()):
+    """A network whose weights are all random, also those of the n-grams."""
+    config = ModelConfig(**{**vars(Settings().part(ModelConfig)), "crf_lr_multiplier": 7.0, "width": 8, "depth": 1})
+    model, random = build_network(config, bmes(), READER, standards=standards), np.random.default_rng(3)
+    model.set_weights([0.3 * random.normal(size=weight.shape) for weight in model.get_weights()])
+    return model
+
+
+def tagger(model):
+    return KerasTagger(KerasTaggingNetwork(model, bmes()), READER)
+
+
+def linear_tagger(model):
+    return TrainedTagger(LinearTaggingNetwork(model), READER)
+
+
+def transitions(model, name="CRF"):
+    layer = model.get_layer(name)
+    return np.where(bmes().allowed_transitions, np.asarray(keras.ops.convert_to_numpy(layer.trans)), 0)
+
+
+def test_with_all_of_the_weight_the_tags_are_those_of_the_linear_model():
+    linear, model = linear_model(0), network()
+    wanted = linear_tagger(linear).spans(TEXTS)
+    assert tagger(model).spans(TEXTS) != wanted
+    with LinearPart({None: linear}, 1.0).averaged(model):
+        assert tagger(model).spans(TEXTS) == wanted
+
+
+@pytest.mark.parametrize("standards", [(), ("a", "b")])
+def test_scores_are_averages_and_afterwards_those_of_the_network(standards):
+    weight, model, own = 0.3, network(standards), None
+    linear = {standard: linear_model(seed) for seed, standard in enumerate(standards or (None,))}
+    own = model.get_weights()
+
+    def scores(standard):
+        head = model if standard is None else output_of_standard(model, standard)
+        of_crf = transitions(model, "CRF" if standard is None else f"CRF-{standard}")
+        return tagger(head).emissions(TEXTS), of_crf
+
+    alone = {standard: scores(standard) for standard in linear}
+    with LinearPart(linear, weight).averaged(model):
+        for standard, part in linear.items():
+            emissions, moves = scores(standard)
+            wanted = (1 - weight) * alone[standard][0] + weight * linear_tagger(part).emissions(TEXTS)
+            assert_allclose(emissions, wanted, rtol=1e-4, atol=1e-4)
+            moves_alone = np.where(bmes().allowed_transitions, part.transitions, 0)
+            assert_allclose(moves, (1 - weight) * alone[standard][1] + weight * moves_alone, rtol=1e-4, atol=1e-5)
+    for before, after in zip(own, model.get_weights(), strict=True):
+        assert_array_equal(before, after)
+
+
+@pytest.mark.once
+def test_a_run_keeps_the_average_of_the_network_alone_and_of_the_linear_run(tmp_path):
+    for name, settings in {
+        "alone": {**SMALL, "linear_weight": 0.0},
+        "average": {**SMALL, "linear_weight": 0.25},
+        "linear": {"encoder": "linear"},
+    }.items():
+        train_tagger(Settings(**settings), *PARTS, out=tmp_path / name)
+    arrays = RunFolder(tmp_path / "linear").read_arrays(LINEAR)
+    alone, average = (load_tagger(tmp_path / name).model for name in ("alone", "average"))
+    scores = [model.get_layer("NGrams").get_weights()[0] * 10 for model in (alone, average)]
+    assert_allclose(scores[1], 0.75 * scores[0] + 0.25 * arrays["scores"] * arrays["scale"], rtol=1e-4, atol=1e-6)
+    moves_alone = np.where(bmes().allowed_transitions, arrays["transitions"], 0)
+    assert_allclose(transitions(average), 0.75 * transitions(alone) + 0.25 * moves_alone, rtol=1e-4, atol=1e-5)
+    kernels = [model.get_layer("Emissions").get_weights()[0] for model in (alone, average)]
+    assert_allclose(kernels[1], 0.75 * kernels[0], rtol=1e-5)
+    assert_array_equal(*(model.get_layer("Projection").get_weights()[0] for model in (alone, average)))
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"linear_weight": 1.0}, "must be at least 0 and below 1"),
+        ({"linear_weight": 0.5, "ngrams": False}, "needs ngrams=True"),
+        ({"linear_weight": 0.5, "head": "softmax"}, "needs head='crf'"),
+        ({"linear_weight": 0.5, "encoder": "linear"}, "has no effect with encoder='linear'"),
+        ({"linear_weight": 0.5, "bert": "x"}, "needs bert=None"),
+    ],
+)
+@pytest.mark.once
+def test_a_weight_without_a_linear_part_is_refused(options, reason):
+    with pytest.raises(ValueError, match=reason):
+        Settings(**options)
