@@ -150,7 +150,7 @@ def test_a_network_learns_the_new_type_and_keeps_the_old_ones(neural, tmp_path):
 
 
 def test_training_begins_with_the_weights_of_the_run(neural, tmp_path):
-    settings = Settings(extend=neural, epochs=1, learning_rate=1e-12, crf_lr_multiplier=7.0)
+    settings = Settings(extend=neural, epochs=1, learning_rate=1e-12, crf_lr_multiplier=7.0, linear_weight=0.0)
     tagger, _ = train_tagger(settings, *NEW_PARTS, out=tmp_path / "new")
     old, text = load_tagger(neural), [sentence.text for sentence in CORPUS.test[:5]]
     assert_allclose(tagger.emissions(text)[:, :5], old.emissions(text), atol=1e-4)
