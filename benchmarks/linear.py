@@ -1,4 +1,4 @@
-"""F1 and processor time of models from scratch next to python-crfsuite: linear, wide and deep, without n-grams.
+"""F1 and processor time of models from scratch next to python-crfsuite: linear, a network, and averages of both.
 
     python benchmarks/linear.py --data FOLDER --work runs/linear [--corpora pku ...] [--sizes 100 ...] [--seeds 0 1 2]
     python benchmarks/linear.py --table
@@ -26,7 +26,13 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
 from results import kept
 
 RESULTS = Path(__file__).with_suffix(".json")
-SYSTEMS = {"default": {}, "no n-grams": {"ngrams": False}, "linear": {"encoder": "linear"}}
+SYSTEMS = {
+    "default": {},
+    "weight 0": {"linear_weight": 0.0},
+    "weight 0.3": {"linear_weight": 0.3},
+    "no n-grams": {"ngrams": False},
+    "linear": {"encoder": "linear"},
+}
 OTHERS = ("crfsuite", "jieba")
 PARTS = {
     "people_daily": ("people_daily/example.train", "people_daily/example.dev", "people_daily/example.test"),
@@ -58,7 +64,7 @@ def main():
         parts = read_parts(options.data, corpus)
         for size in options.sizes:
             for system in options.systems:
-                for seed in options.seeds if system in ("default", "no n-grams", "linear") else [0]:
+                for seed in options.seeds if system in SYSTEMS else [0]:
                     key = f"{corpus}, {size or 'all'}, {system}, {seed}"
                     limited = (parts[0][: size or None], parts[1][: max(size, 100) if size else None], parts[2])
                     measure = partial(measured, options.work / key.replace(", ", "-"), corpus, system, seed, limited)

@@ -185,9 +185,8 @@ def _linear_weight(user, model, windows, data):
         return 0.0
     if user.linear_weight is not None:
         return user.linear_weight
-    tags = len(data.tag_scheme()) if data.types or data.task == "cws" else 1
-    is_small = windows * tags <= LBFGS_UP_TO
-    return task_of(data.task).linear_weight if is_small else 0.0
+    weight = task_of(data.task).linear_weight
+    return weight if weight and windows * len(data.tag_scheme()) <= LBFGS_UP_TO else 0.0
 
 
 def batch_size_for(training: TrainingConfig, windows: int) -> int:

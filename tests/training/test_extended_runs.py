@@ -141,7 +141,7 @@ def test_it_learns_the_new_type_and_keeps_the_old_ones(linear, tmp_path, capsys)
 
 
 def test_a_network_learns_the_new_type_and_keeps_the_old_ones(neural, tmp_path):
-    settings = Settings(extend=neural, epochs=3, learning_rate=0.003)  # smaller steps from scores that have converged
+    settings = Settings(extend=neural, epochs=3, learning_rate=0.01)
     train_tagger(settings, *NEW_PARTS, out=tmp_path / "new")
     config = RunFolder(tmp_path / "new").read_config().config
     assert (config.model.width, config.model.character_width, config.data.task) == (16, 8, "ner")
@@ -150,7 +150,7 @@ def test_a_network_learns_the_new_type_and_keeps_the_old_ones(neural, tmp_path):
 
 
 def test_training_begins_with_the_weights_of_the_run(neural, tmp_path):
-    settings = Settings(extend=neural, epochs=1, learning_rate=1e-12, crf_lr_multiplier=7.0, linear_weight=0.0)
+    settings = Settings(extend=neural, epochs=1, learning_rate=1e-12, crf_lr_multiplier=7.0)
     tagger, _ = train_tagger(settings, *NEW_PARTS, out=tmp_path / "new")
     old, text = load_tagger(neural), [sentence.text for sentence in CORPUS.test[:5]]
     assert_allclose(tagger.emissions(text)[:, :5], old.emissions(text), atol=1e-4)

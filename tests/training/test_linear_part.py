@@ -8,7 +8,7 @@ from kcrf.backend import keras
 from kcrf.corpora import load_mini
 from kcrf.linear import LinearModel
 from kcrf.readers import CharacterNGrams, CharacterReader, Vocabulary
-from kcrf.runs import ModelConfig, RunFolder, Settings
+from kcrf.runs import DataFacts, ModelConfig, RunFolder, Settings, resolve
 from kcrf.runs.names import LINEAR
 from kcrf.taggers.keras_networks import KerasTaggingNetwork
 from kcrf.taggers.linear_networks import LinearTaggingNetwork
@@ -16,7 +16,7 @@ from kcrf.taggers.networks import build_network, output_of_standard
 from kcrf.taggers.open_model import load_tagger
 from kcrf.taggers.trained_tagger import KerasTagger, TrainedTagger
 from kcrf.tags import bmes
-from kcrf.training import train_tagger
+from kcrf.training import resume_tagger, train_tagger
 from kcrf.training.linear_part import LinearPart
 
 CORPUS = load_mini()
@@ -103,6 +103,23 @@ def test_a_run_keeps_the_average_of_the_network_alone_and_of_the_linear_run(tmp_
     kernels = [model.get_layer("Emissions").get_weights()[0] for model in (alone, average)]
     assert_allclose(kernels[1], 0.75 * kernels[0], rtol=1e-5)
     assert_array_equal(*(model.get_layer("Projection").get_weights()[0] for model in (alone, average)))
+
+
+@pytest.mark.once
+def test_a_run_that_is_resumed_ends_with_the_same_average(tmp_path):
+    class Stops(keras.callbacks.Callback):
+        def report(self, row):
+            raise KeyboardInterrupt
+
+    settings = Settings(**{**SMALL, "epochs": 2})
+    assert resolve(settings, DataFacts(windows=60)).training.linear_weight == 0.5
+    train_tagger(settings, *PARTS, out=tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        train_tagger(settings, *PARTS, out=tmp_path / "halves", progress=Stops())
+    resume_tagger(tmp_path / "halves", *PARTS)
+    whole, halves = (load_tagger(tmp_path / name).model.get_weights() for name in ("whole", "halves"))
+    for one, other in zip(whole, halves, strict=True):
+        assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize(

@@ -120,8 +120,7 @@ def test_a_held_out_part_without_entities_keeps_the_last_epoch_and_says_so(tmp_p
             self.weights = self.model.get_weights()
 
     progress, plain = Remembers(-1), [Sentence("", [])] * 300 + [Sentence(s.text, []) for s in PARTS["valid"]]
-    alone = replace(TINY, linear_weight=0.0)
-    train_tagger(alone, PARTS["train"], plain, out=tmp_path / "run", progress=progress)
+    train_tagger(TINY, PARTS["train"], plain, out=tmp_path / "run", progress=progress)
     assert_same_weights(weights(tmp_path / "run"), progress.weights)
     assert "valid: no entity, so no epoch is better than another: the last one is kept" in capsys.readouterr().err
 
