@@ -165,9 +165,9 @@ def _select(path, models, name, standard):
         raise HTTPException(404, f"`model` must be one of {', '.join(models)} for {path}. Received: {name[:64]}")
     chosen = [model for model in of_run if standard == model.standard or standard is None and name == model.name]
     if not chosen:
-        known = ", ".join(model.standard for model in of_run if model.standard) or "omitted"
+        standards = ", ".join(model.standard for model in of_run if model.standard) or "omitted"
         received = "none" if standard is None else standard[:64]
-        raise HTTPException(422, f"`standard` must be {known} for the model {name}. Received: {received}")
+        raise HTTPException(422, f"`standard` must be {standards} for the model {name}. Received: {received}")
     return chosen[0]
 
 

@@ -61,11 +61,11 @@ def _words(text, words):
         words: Strings, or tuples of a word, its class if the model has classes, and its probability if there is one.
     """
     members, end = [], 0
-    for word, *more in ((word,) if isinstance(word, str) else word for word in words):
+    for word, *values in ((word,) if isinstance(word, str) else word for word in words):
         start = text.index(word, end)
         end = start + len(word)
         members.append({"text": word, "start": start, "end": end})
-        for value in more:
+        for value in values:
             members[-1] |= {"label": value} if isinstance(value, str) else {"confidence": round(value, 6)}
     return members
 

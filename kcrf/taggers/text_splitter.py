@@ -53,9 +53,11 @@ class TextSplitter:
 
     def _constraints(self, part, words):
         """The `SpanConstraints` of a part, with the words that the user provides for it."""
-        found = [span for span in matches(part, self._forced_words, self._lengths) if not overlapping(words, *span)]
-        classes = [self._forced_words[part[start:end]] for start, end in found]
-        forced = [(*span, *([] if label is None else [label])) for span, label in zip(found, classes, strict=True)]
+        forced = []
+        for start, end in matches(part, self._forced_words, self._lengths):
+            label = self._forced_words[part[start:end]]
+            if not overlapping(words, start, end):
+                forced.append((start, end) if label is None else (start, end, label))
         return SpanConstraints(sorted([*words, *forced]), latin_runs(part) if self._keep_latin else [])
 
 

@@ -27,9 +27,9 @@ def words_of_user(words):
     """
     if isinstance(words, str):
         raise TypeError(f"`words` must be strings or a mapping from strings to counts. Received: {words!r}")
-    given = dict(words) if isinstance(words, Mapping) else dict.fromkeys(words)
+    values = dict(words) if isinstance(words, Mapping) else dict.fromkeys(words)
     checked = {}
-    for word, value in given.items():
+    for word, value in values.items():
         count, label = value if isinstance(value, tuple | list) and len(value) == 2 else (value, None)
         if isinstance(count, str) and label is None:
             count, label = None, count
