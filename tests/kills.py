@@ -1,6 +1,8 @@
 """Kills training, or other long work, before a change of a file."""
 
+import os
 import signal
+import sys
 
 from forks import run_python
 
@@ -38,6 +40,7 @@ def killed(run, change, command, code=TRAINING):
     The change is the n-th of all, or the first of a file whose path ends so. On torch alone: others cannot fork. Other
     code than that of training finds `folder` and `command`, "train" or "resume".
     """
-    done = run_python(COUNTING + code, run, change, command, cwd=run.parent)
+    paths = os.pathsep.join(sys.path)  # for the modules of tests that `code` imports
+    done = run_python(COUNTING + code, run, change, command, cwd=run.parent, PYTHONPATH=paths)
     assert done.returncode in (0, -signal.SIGKILL), done.stderr
     return done.returncode != 0
