@@ -41,16 +41,13 @@ def _add_options(parser):
 def _label(options):
     from kcrf.corpora import label_with_names, read_names
     from kcrf.corpora.json_lines import sentence_line
-    from kcrf.corpora.lines import read_corpus_lines
     from kcrf.files import write_lines
     from kcrf.progress_bars import print_note
 
     if options.out is not None:
         check_out(options.out, options.file, options.overwrite)
     names = read_names(options.dictionary)
-    texts = [line.strip() for line in read_corpus_lines(options.file) if line.strip()]
-    if not texts:
-        raise ValueError(f"{options.file}: needs one text per line. Received: a file without any")
+    texts = _read_texts(options.file)
     sentences = label_with_names(texts, names, options.unmarked)
     lines = list(map(sentence_line, sentences))
     if options.out is None:
@@ -62,3 +59,17 @@ def _label(options):
     ambiguous_names = sum(label is None for label in names.values())
     ambiguous = f"; {ambiguous_names:,} names with several types are left unknown" if ambiguous_names else ""
     print_note(f"{entity_count:,} entities in {marked_texts:,} of {len(texts):,} texts are marked{ambiguous}")
+
+
+def _read_texts(path):
+    """The lines of a file that are not blank."""
+    from kcrf.commands.model_input import checked_texts
+    from kcrf.commands.streams import Lines
+    from kcrf.corpora.lines import check_is_file
+
+    check_is_file(path)
+    with open(path, "rb") as file:
+        texts = [line.strip() for line in checked_texts(Lines(file, path)) if line.strip()]
+    if not texts:
+        raise ValueError(f"{path}: needs one text per line. Received: a file without any")
+    return texts

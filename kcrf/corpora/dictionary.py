@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from os import PathLike
 
 from kcrf.corpora.lines import read_lines
+from kcrf.corpora.segmented import ENTITY_TAG
 from kcrf.corpora.sentences import Sentence
 from kcrf.corpora.unknown_tags import outside_spans
 
@@ -23,7 +24,8 @@ def read_names(path: str | PathLike[str]) -> dict[str, str | None]:
 
     Raises:
         FileNotFoundError: There is no such file.
-        ValueError: The file is not UTF-8 or has no name, or a line is no name and type. Names the line.
+        ValueError: The file is not UTF-8 or has no name, a line is no name and type, or the type is a tag such as
+            B-LOC. Names the line.
     """
     names: dict[str, str | None] = {}
     for number, line in enumerate(read_lines(path), 1):
@@ -33,6 +35,8 @@ def read_names(path: str | PathLike[str]) -> dict[str, str | None]:
         if len(parts) != 2 or not all(parts) or not parts[1].isprintable():
             raise ValueError(f"{path}:{number}: needs a name, a tab and its entity type. Received: {line!r}")
         name, label = parts
+        if "-" in label and ENTITY_TAG.fullmatch(label):
+            raise ValueError(f"{path}:{number}: needs an entity type, as {label[2:]}. Received: a tag, {label!r}")
         names[name] = label if names.get(name, label) == label else None
     if not names:
         raise ValueError(f"{path}: needs one name and its entity type per line. Received: a file without any")

@@ -42,6 +42,8 @@ FILES = {
     "array.json": json.dumps([OBJECT, OBJECT]),
     "pretty.json": json.dumps([OBJECT], indent=2),
     "objects.jsonl": json.dumps(OBJECT) + "\n",
+    "names.tsv": "上海\tLOC\n",
+    "tags.tsv": "上海\tB-LOC\n",
 }
 MISTAKES = [
     (f"{TRAIN} one_word.txt", "one_word.txt: needs a sentence of words per line. Received: one word on nearly every"),
@@ -92,6 +94,9 @@ MISTAKES = [
     (f"tag --model {PEOPLE} objects.jsonl", "objects.jsonl:1: needs a text. Received: a JSON object"),
     (f"segment --model {WORDS} raw.txt --out none/x", "none/x: needs a folder that exists"),
     (f"segment --model {WORDS} raw.txt --out .", ".: needs a file to write. Received: a folder"),
+    ("label --dictionary names.tsv objects.jsonl", "objects.jsonl:1: needs a text. Received: a JSON object"),
+    ("label --dictionary names.tsv train.conll", "train.conll:1: needs a text. Received: a token and its tag"),
+    ("label --dictionary tags.tsv raw.txt", "tags.tsv:1: needs an entity type, as LOC. Received: a tag, 'B-LOC'"),
     ("score --gold words.txt --pred one_word.txt", "one_word.txt: needs a line for each line of the gold. Received: "),
     (f"export {WORDS} --out words", "--out must end in .onnx. Received: words"),
 ]
