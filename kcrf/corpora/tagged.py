@@ -20,7 +20,7 @@ from kcrf.corpora.other_columns import (
 from kcrf.corpora.segmented import is_conllu
 from kcrf.corpora.sentences import Sentence
 from kcrf.corpora.unknown_tags import UNKNOWN
-from kcrf.corpora.word_classes import class_sign
+from kcrf.corpora.word_classes import check_word_classes, class_sign
 
 __all__ = ["read_tagged", "tagged_line", "tagged_lines", "tagged_sentence", "tagged_words_sentence", "tags_of_tokens"]
 
@@ -268,6 +268,7 @@ def _word_rows(path, lines, sign):
             word = words[pairs.index(None)]
             raise ValueError(f"{path}:{number}: needs a tag for each word, as most words have. Received: {word!r}")
         rows += [(number, *map(list, zip(*pairs)))] if pairs else []
+    check_word_classes(path, *([x for row in rows for x in row[part]] for part in (1, 2)))
     return rows
 
 

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 
-__all__ = ["class_sign", "without_class"]
+__all__ = ["check_word_classes", "class_sign", "without_class"]
 
 _SIGNS = r"/_#|\\:^@／＿｜＃"
 _CLASS = r"[A-Za-z][A-Za-z0-9]*(?:[-.][A-Za-z0-9]+)*"
@@ -12,6 +12,8 @@ _WORD_WITH_CLASS = re.compile(
     rf"(?:\[(?=[^{_SIGNS}]))?(?P<word>.+)"
     rf"(?:(?P<sign>[{_SIGNS}])(?:{_CLASS}(?:\]/?[A-Za-z]+)?|[01]\.[0-9]+)|(?P<bracket>[(（]){_CLASS}[)）])"
 )
+_PROBABILITY = re.compile(r"[01]\.[0-9]+")
+_FEW_WORDS = 0.05  # fraction of words that may look as if they had a second class, such as km/h
 _MOST_WORDS = 0.9  # fraction of words with a class from which on the signs are taken for those of word classes
 
 
@@ -39,3 +41,20 @@ def without_class(word):
     """
     match = _WORD_WITH_CLASS.fullmatch(word)
     return match["word"] if match else word
+
+
+def check_word_classes(path, words, classes):
+    """Refuses probabilities in place of classes, and words with two classes, the first of which would be of the word.
+
+    Args:
+        path: The file, for the message.
+        words, classes: Lists of strings: the words without their last classes, and these classes.
+    """
+    if classes and all(map(_PROBABILITY.fullmatch, classes)):
+        raise ValueError(f"{path}: needs words with their classes. Received: probabilities, as {words[0]}/{classes[0]}")
+    double = [i for i, word in enumerate(words) if (match := _WORD_WITH_CLASS.fullmatch(word)) and match["sign"]]
+    if len(double) > max(2, _FEW_WORDS * len(words)):
+        raise ValueError(
+            f"{path}: needs one class for each word. Received: two, {words[double[0]]!r} with {classes[double[0]]!r}, "
+            f"and so {len(double)} of {len(words)} words"
+        )

@@ -67,12 +67,28 @@ def test_every_format_gives_tokens_with_their_tags(tmp_path, text, column, expec
         ('{"tokens": ["Kim"], "tags": []}\n', -1, "text:1: needs a tag for each token"),
         ('{"tokens": "Kim", "tags": ["A"]}\n', -1, "text:1: needs "),
         ("\n", -1, "needs a token and its tag|at least one sentence"),
+        (
+            "今天/0.987 天气/0.650 好/1.000\n",
+            -1,
+            "text: needs words with their classes. Received: probabilities, as 今天/0",
+        ),
+        (
+            "今天/n/t 天气/n/n 好/v/a 啊/u\n",
+            -1,
+            "needs one class for each word. Received: two, '今天/n' with 't', and so 3 of",
+        ),
     ],
 )
 def test_what_is_no_such_file_is_refused(tmp_path, text, column, message):
     (tmp_path / "text").write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match=message):
         read_tagged(tmp_path / "text", column)
+
+
+def test_a_few_words_may_have_the_sign_of_classes(tmp_path):
+    (tmp_path / "text").write_text("每小时/n 90/m km/h/q 和/c a/b/x 。/w\n", encoding="utf-8")
+    (sentence,) = read_tagged(tmp_path / "text")
+    assert [label for *_, label in sentence.spans] == ["n", "m", "q", "c", "x", "w"]
 
 
 @pytest.mark.parametrize(
