@@ -144,10 +144,5 @@ def _check_linear_weight(settings):
             raise SettingError("linear_weight", requirement, received)
 
 
-Settings.__doc__ = (
-    (Settings.__doc__ or "")
-    + "\n    "
-    + describe(  # `python -OO` drops docstrings
-        setting for part in PARTS for setting in fields(part)
-    )
-)
+_OPTIONS = describe(setting for part in PARTS for setting in fields(part))
+Settings.__doc__ = f"{Settings.__doc__ or ''}\n    {_OPTIONS}"  # `python -OO` drops docstrings

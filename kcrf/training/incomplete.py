@@ -58,16 +58,16 @@ def with_estimates(user: Settings, data: RunData, folder: RunWriter, is_resumed:
     """
     if not user.incomplete:
         return data
-    given, stored = data.parts["train"], folder.file(ESTIMATES)
+    marked, stored = data.parts["train"], folder.file(ESTIMATES)
     if not is_resumed:
-        sentences = estimated_sentences(user, given, data.parts["valid"])
+        sentences = estimated_sentences(user, marked, data.parts["valid"])
         folder.save_text(ESTIMATES, "".join(f"{sentence_line(sentence)}\n" for sentence in sentences))
     lines = stored.read_bytes().decode("utf-8", "surrogatepass").split("\n")
     items = [json.loads(line) for line in lines if line]
-    data = replace(data, given=given)
-    if [item["text"] for item in items] != [sentence.text for sentence in given]:
+    data = replace(data, given=marked)
+    if [item["text"] for item in items] != [sentence.text for sentence in marked]:
         return data  # of another run: the plan says so
-    train = [_with_labels(*pair) for pair in zip(given, items, strict=True)]
+    train = [_with_labels(*pair) for pair in zip(marked, items, strict=True)]
     return replace(data, parts={**data.parts, "train": train}, copies=copies_of(user, data.task, train))
 
 
@@ -99,8 +99,8 @@ def estimated_sentences(user: Settings, train: Sequence[Sentence], valid: Sequen
     for number in range(ROUNDS):
         print_note(f"train: estimating the labels that are not marked, round {number + 1} of {ROUNDS}")
         sentences = _estimated(settings, train, sentences, valid, halves, marked + count)
-    found, unknown = (sum(map(len, lists)) for lists in ([s.spans for s in sentences], [s.unknown for s in sentences]))
-    print_note(f"train: {found - marked:,} entities are estimated; {unknown:,} stretches of text remain unknown")
+    entities, unknown = (sum(len(getattr(s, name)) for s in sentences) for name in ("spans", "unknown"))
+    print_note(f"train: {entities - marked:,} entities are estimated; {unknown:,} stretches of text remain unknown")
     return sentences
 
 
@@ -137,12 +137,12 @@ def entities_to_expect(train: Sequence[Sentence], valid: Sequence[Sentence]) -> 
     >>> entities_to_expect(some, [Sentence("王五在南京", [(0, 2, "PER"), (3, 5, "LOC")])])
     2.2
     """
-    expected, known = sum(len(s.spans) for s in valid), sum(len(s.text) for s in valid)
-    known -= sum(end - start for sentence in valid for start, end in sentence.unknown)
-    if not expected:
+    entities, characters = sum(len(s.spans) for s in valid), sum(len(s.text) for s in valid)
+    characters -= sum(end - start for sentence in valid for start, end in sentence.unknown)
+    if not entities:
         raise ValueError("`incomplete` needs a validation set in which all entities are marked. Received: no entity")
     total, marked = sum(len(s.text) for s in train), sum(len(s.spans) for s in train)
-    return max(0.0, expected / known * total - marked)
+    return max(0.0, entities / characters * total - marked)
 
 
 def _settings_of_models(user, train):
