@@ -41,9 +41,13 @@ def open_output(options, in_blocks):
         with open(path, "wb") as file:
             yield file, None
         return
+    if path.exists():
+        with open(path, "rb") as file:
+            _lock(path, file)
     note = _Note(path, _about(options))
     size = note.open(options.resume, options.overwrite, in_blocks)
     with open(path, "r+b" if size else "wb") as file:
+        _lock(path, file)
         file.truncate(size)
         file.seek(size)
         try:
@@ -56,6 +60,21 @@ def open_output(options, in_blocks):
                 raise KeyboardInterrupt("continue with the same command and --resume") from error
             raise
     note.end()
+
+
+def _lock(path, file):
+    """Locks an open output until it is closed. Windows has no such locks.
+
+    Raises:
+        BlockingIOError: Another process writes to it.
+    """
+    with suppress(ImportError):
+        import fcntl
+
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BlockingIOError(f"{path}: another process writes to this file") from None
 
 
 def _about(options):

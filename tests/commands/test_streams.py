@@ -131,6 +131,16 @@ def test_what_was_interrupted_goes_on_with_the_same_options_alone(folder):
     assert (folder / "out.txt").read_bytes() == before
 
 
+def test_two_commands_do_not_write_to_one_file(folder):
+    process = start(folder, "text.txt", "out.txt", 0.05, 1)
+    wait_until(lambda: (folder / "out.txt").exists() and (folder / "out.txt").stat().st_size > 0)
+    error, status = run(folder, "text.txt", "out.txt", 0, 1, "resume")
+    assert status == 1 and "BlockingIOError: out.txt: another process writes to this file" in error
+    assert process.communicate() and process.returncode == 0
+    assert (folder / "out.txt").read_text(encoding="utf-8") == EXPECTED
+    assert not (folder / "out.txt.unfinished").exists()
+
+
 def test_ctrl_c_names_the_option_that_continues(folder):
     process = start(folder, "text.txt", "out.txt", 0.05, 1)
     wait_until(lambda: (folder / "out.txt").exists() and (folder / "out.txt").stat().st_size > 0)
