@@ -54,7 +54,7 @@ def with_estimates(user: Settings, data: RunData, folder: RunWriter, is_resumed:
     The sentences with their estimates are written into the run folder; those of a resumed run are read from it.
 
     Raises:
-        ValueError: The validation set has no entity.
+        ValueError: There is only one sentence, or the validation set has no entity.
     """
     if not user.incomplete:
         return data
@@ -83,7 +83,12 @@ def estimated_sentences(user: Settings, train: Sequence[Sentence], valid: Sequen
         user: The `Settings`.
         train: The training set, of whose entities some are marked.
         valid: The validation set, of whose entities all are marked.
+
+    Raises:
+        ValueError: There is only one sentence, or the validation set has no entity.
     """
+    if len(train) < 2:
+        raise ValueError("`incomplete` needs at least two training sentences. Received: 1")
     train, marked = opened(train), sum(len(sentence.spans) for sentence in train)
     count = entities_to_expect(train, valid)
     print_note(f"train: {marked:,} entities are marked, and {count:,.0f} more are expected, as in the validation set")

@@ -112,6 +112,8 @@ def test_unknown_text_of_the_validation_set_is_not_counted_as_text_without_entit
     assert entities_to_expect(train, [Sentence("a" * 100, [(0, 1, "A")])]) == 0
     with pytest.raises(ValueError, match="needs a validation set in which all entities are marked. Received: no"):
         entities_to_expect(train, [Sentence("a", [])])
+    with pytest.raises(ValueError, match="needs at least two training sentences. Received: 1"):
+        incomplete.estimated_sentences(SETTINGS, train, train)
 
 
 def test_a_run_finds_what_a_third_of_the_sentences_mark(tmp_path, capsys):
