@@ -28,7 +28,16 @@ __all__ = ["HEADS", "SETTINGS", "Head", "compare_heads", "marked_sentences"]
 # The learning rate moves a weight by 0.1 to 0.2 in the whole run, as BERT's does. In the initial transition matrix 7 of
 # the 8 illegal transitions score above a legal one (with the seeds 0 to 7: 7, 4, 4, 6, 7, 4, 7, 5).
 # Without constraints, so that what the transitions learn can be seen.
-SETTINGS = Settings(constraints=False, learning_rate=2e-4, epochs=14, batch_size=16, width=192, depth=2, min_bigrams=2)
+SETTINGS = Settings(
+    constraints=False,
+    learning_rate=2e-4,
+    epochs=14,
+    batch_size=16,
+    width=192,
+    depth=2,
+    min_bigrams=2,
+    linear_weight=0.0,
+)
 SHOWN = 5  # sentences of the test set at the end
 LEGEND = (
     "±: half of the 95 % bootstrap interval over the test sentences.\n"

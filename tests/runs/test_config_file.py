@@ -69,7 +69,15 @@ def test_a_softmax_run_of_format_2_has_a_multiplier_that_its_user_cannot_have_sa
 def test_what_the_data_decided_is_told_apart_from_what_the_user_said():
     user = Settings(task="ner", width=64)
     stored = StoredRun(user, resolve(user, DataFacts(types=("A",), units="words", windows=100)), None, "torch")
-    assert set(stored.chosen()) == {"types", "units", "epochs", "patience", "batch_size", "crf_lr_multiplier"}
+    assert set(stored.chosen()) == {
+        "types",
+        "units",
+        "epochs",
+        "patience",
+        "batch_size",
+        "crf_lr_multiplier",
+        "linear_weight",
+    }
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ def test_other_data_is_refused_and_so_is_a_run_that_is_complete_or_never_began(w
         resume_tagger(run, PARTS["train"], PARTS["valid"])
     with pytest.raises(FileNotFoundError, match="Received: one that is complete"):
         resume_tagger(whole, **PARTS)
-    with pytest.raises(FileNotFoundError, match="Received: a folder without config.json"):
+    with pytest.raises(FileNotFoundError, match="Received: no such folder"):
         resume_tagger(tmp_path / "nowhere", **PARTS)
 
 
