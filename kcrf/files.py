@@ -5,9 +5,28 @@ import os
 import re
 from pathlib import Path
 
-__all__ = ["json_line", "read_json", "write_aside", "write_lines"]
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
+__all__ = ["HAS_LOCKS", "json_line", "read_json", "try_lock", "write_aside", "write_lines"]
+
+HAS_LOCKS = fcntl is not None  # of files
 _SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def try_lock(file):
+    """Locks an open file until it is closed, or its process ends. Returns whether it is free for this process.
+
+    Without `HAS_LOCKS`, locks nothing and returns True.
+    """
+    if HAS_LOCKS:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
 
 
 def write_aside(path, write, room=0):

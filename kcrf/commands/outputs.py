@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 
-from kcrf.files import read_json, write_aside
+from kcrf.files import read_json, try_lock, write_aside
 
 __all__ = ["open_output"]
 
@@ -63,18 +63,13 @@ def open_output(options, in_blocks):
 
 
 def _lock(path, file):
-    """Locks an open output until it is closed. Windows has no such locks.
+    """Locks an open output until it is closed.
 
     Raises:
         BlockingIOError: Another process writes to it.
     """
-    with suppress(ImportError):
-        import fcntl
-
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise BlockingIOError(f"{path}: another process writes to this file") from None
+    if not try_lock(file):
+        raise BlockingIOError(f"{path}: another process writes to this file")
 
 
 def _about(options):

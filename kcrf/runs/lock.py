@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from kcrf.files import HAS_LOCKS, try_lock
+
 __all__ = ["LOCK", "locked"]
 
 LOCK = ".lock"
@@ -33,9 +35,7 @@ def locked(path: str | os.PathLike[str]) -> Iterator[None]:
 
 @contextmanager
 def _lock_file(folder: Path) -> Iterator[None]:
-    try:
-        import fcntl
-    except ImportError:
+    if not HAS_LOCKS:
         folder.mkdir(parents=True, exist_ok=True)
         yield
         return
@@ -47,12 +47,10 @@ def _lock_file(folder: Path) -> Iterator[None]:
         except FileNotFoundError:
             continue  # another process removed the folder after it was created
         with file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            if not try_lock(file):
                 file.seek(0)
-                message = f"{folder}: another process trains into this folder. Received: process {file.read() or '?'}"
-                raise BlockingIOError(message) from None
+                owner = file.read() or "?"
+                raise BlockingIOError(f"{folder}: another process trains into this folder. Received: process {owner}")
             if not path.exists() or not os.path.samestat(os.stat(path), os.fstat(file.fileno())):
                 continue  # its owner removed the file between opening and locking
             file.truncate(0)
