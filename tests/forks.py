@@ -55,7 +55,7 @@ for line in sys.stdin:
 
 def run_python(code, *arguments, cwd, stdin="", **environment):
     """Runs `python -c code *arguments`; returns a `subprocess.CompletedProcess` with its output as text."""
-    arguments, environment = list(map(str, arguments)), {**os.environ, **environment}
+    arguments, environment = list(map(str, arguments)), {**os.environ, "PYTHONPATH": _paths(), **environment}
     if backend_name() == "torch":
         return fork(_torch(), code, *arguments, cwd=cwd, stdin=stdin, **environment)
     command = [sys.executable, "-c", code, *arguments]
@@ -88,17 +88,14 @@ def fork(server, code, *arguments, cwd, stdin="", **environment):
         return subprocess.CompletedProcess(code, status, *(path.read_bytes().decode() for path in paths[1:]))
 
 
+def _paths():
+    """The folders of kcrf and of the modules of tests that the code of a child process imports, as PYTHONPATH."""
+    tests = Path(__file__).parent
+    folders = [tests, tests.parent, tests / "training", tests / "pretraining", os.environ.get("PYTHONPATH", "")]
+    return os.pathsep.join(map(str, folders))
+
+
 @cache
 def _torch():
-    tests = Path(__file__).parent
-    paths = os.pathsep.join(
-        [
-            str(tests),
-            str(tests.parent),
-            str(tests / "training"),
-            str(tests / "pretraining"),
-            os.environ.get("PYTHONPATH", ""),
-        ]
-    )
     imports = "import pytest, kcrf.commands, kcrf.training, kcrf.taggers, kcrf.models, kcrf.optimizers"
-    return fork_server(imports, env={**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"})
+    return fork_server(imports, env={**os.environ, "PYTHONPATH": _paths(), "OMP_NUM_THREADS": "1"})

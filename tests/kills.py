@@ -1,8 +1,6 @@
 """Kills training, or other long work, before a change of a file."""
 
-import os
 import signal
-import sys
 
 from forks import run_python
 
@@ -40,7 +38,6 @@ def killed(run, change, command, code=TRAINING):
     The change is the n-th of all, or the first of a file whose path ends so. On torch alone: others cannot fork. Other
     code than that of training finds `folder` and `command`, "train" or "resume".
     """
-    paths = os.pathsep.join(sys.path)  # for the modules of tests that `code` imports
-    done = run_python(COUNTING + code, run, change, command, cwd=run.parent, PYTHONPATH=paths)
+    done = run_python(COUNTING + code, run, change, command, cwd=run.parent)
     assert done.returncode in (0, -signal.SIGKILL), done.stderr
     return done.returncode != 0
