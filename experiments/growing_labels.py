@@ -84,19 +84,6 @@ def only(types, *parts):
     return [[with_types(sentence, types) for sentence in part] for part in parts]
 
 
-def completed(tagger, sentences, types):
-    """The sentences with the predicted entities of some types, where nothing is marked."""
-    filled = []
-    for sentence, predicted in zip(sentences, tagger.spans_of(sentences), strict=True):
-        new = [
-            span
-            for span in predicted
-            if span[2] in types and all(span[1] <= start or end <= span[0] for start, end, _ in sentence.spans)
-        ]
-        filled.append(replace(sentence, spans=sorted([*sentence.spans, *new])))
-    return filled
-
-
 def with_types(sentence, types):
     """The sentence with the entities of some types alone."""
     return replace(sentence, spans=[span for span in sentence.spans if span[2] in types])
@@ -106,6 +93,7 @@ def measure(options, parts, row, seed):
     """F1 of the old types and of the new one on the test set, and the time of training."""
     from kcrf.runs import Settings
     from kcrf.taggers.open_model import load_tagger
+    from kcrf.training.growth import with_predictions
 
     def folder(row):
         return run_folder(options.out, key_of(options, row, seed))
@@ -119,7 +107,7 @@ def measure(options, parts, row, seed):
     if row == "completed":
         extended = load_tagger(folder("extended"))
         pairs = zip(data_of("old", parts, options.first), data_of("extended", parts, options.first), strict=True)
-        data = [completed(extended, old, NEW) + completed(extended, new, OLD) for old, new in pairs]
+        data = [with_predictions(extended, old, NEW) + with_predictions(extended, new, OLD) for old, new in pairs]
     else:
         data = data_of(row, parts, options.first)
     tagger, _, taken = trained(Settings(**settings), data, folder(row))

@@ -36,6 +36,7 @@ __all__ = [
     "starting_linear_model",
     "with_all_types",
     "with_new_types",
+    "with_predictions",
 ]
 
 
@@ -92,12 +93,12 @@ def completed(config: RunConfig, data: RunData) -> RunData:
             print_note(f"test: {names} are not marked, so predictions of these types count as wrong")
             continue
         print_note(f"valid: {names} are not marked, so the predictions of {run} stand for them")
-        sentences = _with_predictions(load_trained_tagger(run), data.parts[name], unmarked)
+        sentences = with_predictions(load_trained_tagger(run), data.parts[name], unmarked)
         data = replace(data, parts={**data.parts, name: sentences})
     return data
 
 
-def _with_predictions(tagger: Any, sentences: list[Sentence], types: Collection[str]) -> list[Sentence]:
+def with_predictions(tagger: Any, sentences: list[Sentence], types: Collection[str]) -> list[Sentence]:
     """The sentences with the predicted entities of these types that overlap no marked entity and no unknown text."""
     completed_sentences = []
     for sentence, predicted in zip(sentences, tagger.spans_of(sentences), strict=True):

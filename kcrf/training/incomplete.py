@@ -13,12 +13,10 @@ of Effland and Collins, 2021, "Partially Supervised Named Entity Recognition via
 
 import io
 import json
-import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr
 from dataclasses import replace
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,12 +30,12 @@ from kcrf.progress_bars import print_note
 from kcrf.readers.unit_choice import choose_units
 from kcrf.runs import RunWriter, Settings
 from kcrf.runs.names import ESTIMATES
-from kcrf.taggers.setup import save_setup
 from kcrf.taggers.span_constraints import SpanConstraints, allowed_tags
 from kcrf.training.data import RunData, copies_of, read_data
 from kcrf.training.growth import spans_in_units
-from kcrf.training.linear import fit_linear
+from kcrf.training.linear import linear_tagger, train_linear_models
 from kcrf.training.plan import plan_run
+from kcrf.training.trainers import trainer_of
 
 __all__ = ["Estimator", "bias_for", "entities_to_expect", "estimated_sentences", "labeled", "opened", "with_estimates"]
 
@@ -167,11 +165,11 @@ def _settings_of_models(user, train):
 
 def _tagger(settings, train, valid):
     """A linear tagger. Its notes are omitted: those on the whole training set say the same."""
-    with tempfile.TemporaryDirectory() as path, RunWriter.create(Path(path) / "run") as folder:
-        with redirect_stderr(io.StringIO()):
-            plan = plan_run(settings, read_data(settings, train, valid))
-        save_setup(folder, plan.run, plan.reader)
-        return fit_linear(plan, folder)[0]
+    with redirect_stderr(io.StringIO()):
+        plan = plan_run(settings, read_data(settings, train, valid))
+    tagger = linear_tagger(plan, train_linear_models(plan, plan.windows))
+    trainer_of(plan.config.task, ()).calibrate(tagger, plan.data.parts["valid"])
+    return tagger
 
 
 def bias_for(entities: Callable[[float], float], count: float) -> float:

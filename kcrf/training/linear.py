@@ -1,6 +1,7 @@
 """Fits the linear model of a planned run without Keras, with the same run folder, log, early stopping and resuming."""
 
 import time
+from collections.abc import Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,7 +21,7 @@ from kcrf.training.history import TrainingHistory, validation_scores
 from kcrf.training.plan import RunPlan
 from kcrf.training.trainers import finish_run
 
-__all__ = ["fit_linear", "train_linear_models"]
+__all__ = ["fit_linear", "linear_tagger", "train_linear_models"]
 
 
 def fit_linear(plan: RunPlan, folder: Any, progress: Any = None) -> tuple[Any, dict[str, Any]]:
@@ -30,7 +31,7 @@ def fit_linear(plan: RunPlan, folder: Any, progress: Any = None) -> tuple[Any, d
     batches = _batches(config, distillation_windows(plan, folder))
     with _shown(progress, config.training.epochs, config.facts.steps):
         _fit(plan, folder, history, batches, progress)
-    tagger = _tagger(plan, read_models(folder.read_arrays(LINEAR), config))
+    tagger = linear_tagger(plan, read_models(folder.read_arrays(LINEAR), config))
     return tagger, finish_run(plan, folder, tagger)
 
 
@@ -98,7 +99,8 @@ def _epoch(plan, trainers, batches, number, on_batch=None):
         standard, batch = batches[batch_number]
         loss += float(trainers[standard].train_batch(batch, on_batch))
     arrays = arrays_of_models({standard: trainer.model for standard, trainer in trainers.items()})
-    scores = validation_scores(_tagger(plan, read_models(arrays, config)), plan.data.parts["valid"])  # as in the file
+    tagger = linear_tagger(plan, read_models(arrays, config))  # as in the file
+    scores = validation_scores(tagger, plan.data.parts["valid"])
     return {"epoch": number + 1, "loss": loss / len(plan.windows), **scores}, arrays
 
 
@@ -118,8 +120,9 @@ def _trainers(plan):
     return {standard: _solver(config, starting_linear_model(config, buckets)) for standard in standards or (None,)}
 
 
-def _tagger(plan, models):
-    options = {"min_confidence": plan.config.model.min_confidence, "metric": plan.config.training.metric}
+def linear_tagger(plan: RunPlan, models: Mapping[str | None, LinearModel]) -> Any:
+    """The tagger of the linear models of a planned run."""
+    options: Any = {"min_confidence": plan.config.model.min_confidence, "metric": plan.config.training.metric}
     taggers = {
         standard: TrainedTagger(LinearTaggingNetwork(model), reader_of_standard(plan.reader, standard), **options)
         for standard, model in models.items()
