@@ -92,13 +92,17 @@ def checked_texts(lines, of_tokens=False):
 
     With `of_tokens`, also refuses a first line that is not split into tokens.
     """
-    from kcrf.corpora.lines import BEGINS_OBJECT
+    from kcrf.corpora.lines import BEGINS_ARRAY, BEGINS_OBJECT
     from kcrf.corpora.segmented import ENTITY_TAG
 
     for first in lines:
         if BEGINS_OBJECT.match(first) and first.rstrip().endswith("}"):
             raise ValueError(
                 f"{lines.name}:1: needs a text. Received: a JSON object; `jq -r .text` takes out the texts"
+            )
+        if BEGINS_ARRAY.match(first):
+            raise ValueError(
+                f"{lines.name}:1: needs a text. Received: a JSON array; `jq -r '.[].text'` takes out the texts"
             )
         if "\t" in first and ENTITY_TAG.fullmatch(first.split("\t")[-1]):
             raise ValueError(

@@ -115,7 +115,8 @@ def add_conll_options(parser):
         "--repair",
         action="store_true",
         default=None,
-        help="Read tag sequences that break their scheme as conlleval does, instead of refusing the file. [no]",
+        help="Read tag sequences that break their scheme as conlleval does, and the longer of overlapping entities, "
+        "instead of refusing the file. [no]",
     )
     parser.add_argument(
         "--strip-tags",

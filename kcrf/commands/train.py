@@ -30,10 +30,11 @@ def _add_options(parser):
     )
     parser.epilog = (
         "FILE is UTF-8 text. For cws: one sentence per line, words separated by spaces. For ner: CoNLL, one\n"
-        "token and its tag per line, an empty line between sentences; or JSON lines as `kcrf tag` writes them. For\n"
-        "pos and cws-pos: CoNLL, CoNLL-U or JSON lines, or one sentence per line with words as in 今天/t or\n"
-        "today_NN. A tag ? is not known. For classify: one text and its label per line, or two texts and their\n"
-        "label, in columns separated by tabs or commas, or JSON lines.\n\n"
+        "token and its tag per line, an empty line between sentences; or JSON lines as `kcrf tag` writes them, an\n"
+        "export of doccano, Label Studio, Prodigy or brat, or a file of CLUENER or CMeEE. For pos and cws-pos: CoNLL,\n"
+        "CoNLL-U or JSON lines, or one sentence per line with words as in 今天/t or today_NN. A tag ? is not known.\n"
+        "For classify: one text and its label per line, or two texts and their label, in columns separated by tabs\n"
+        "or commas, or JSON lines.\n\n"
         "Defaults are in square brackets.\n\n"
         "examples:\n"
         "  kcrf train --train words.txt --out runs/words\n"

@@ -1,16 +1,19 @@
-"""Reads and writes texts with entities as JSON lines, the format of `kcrf tag`.
+"""Reads texts with entities, and writes them as JSON lines, the format of `kcrf tag`.
 
 One object per line: {"text": "李雷在上海", "entities": [{"start": 0, "end": 2, "label": "PER"}, ...]}. Offsets count
 characters. Entities may have more members: their text, which must be the text at their offsets, or a confidence. The
 member "unknown", a list of [start, end], marks text with unknown labels; true means all text outside of the entities.
-Exports of annotation tools are read, too; see `annotation_tools`.
+Exports of annotation tools are read, too; see `annotation_tools`. So are CLUENER and CMeEE; see `entity_corpora`.
 """
 
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from kcrf.corpora.annotation_tools import read_export, tool_of
+from kcrf.corpora.brat import is_standoff, read_standoff
 from kcrf.corpora.conll import read_conll
+from kcrf.corpora.entity_corpora import corpus_of, read_corpus
 from kcrf.corpora.json_objects import begins_json, json_objects
 from kcrf.corpora.lines import read_lines
 from kcrf.corpora.offsets import check_offsets, fitting_units, trimmed
@@ -20,6 +23,7 @@ from kcrf.files import json_line
 
 __all__ = ["entity_line", "read_entities", "sentence_line"]
 
+_MOST_OVERLAPS = 0.001  # overlaps per entity that are read without `repair`, as odd tags are in CoNLL columns
 _FORM = '{"text": ..., "entities": [{"start": ..., "end": ..., "label": ...}]}'
 
 
@@ -36,16 +40,19 @@ def sentence_line(sentence: Sentence) -> str:
 
 
 def read_entities(path: str | PathLike[str], column: int = -1, repair: bool = False) -> list[Sentence]:
-    """Reads sentences from JSON, or from CoNLL columns if the first line does not begin like JSON.
+    """Reads sentences from JSON, from brat's standoff files, or from CoNLL columns.
 
-    JSON is lines of `kcrf tag`, or an export of doccano (JSONL), Label Studio (JSON or JSON-MIN) or Prodigy (JSONL).
-    Several objects may be in one array, and an object may have several lines.
+    JSON is lines of `kcrf tag`, an export of doccano (JSONL), Label Studio (JSON or JSON-MIN) or Prodigy (JSONL), or a
+    file of CLUENER or CMeEE. Several objects may be in one array, and an object may have several lines. A file `x.ann`
+    of brat has the entities of `x.txt`, each line of which is a sentence.
 
     Args:
-        path: A UTF-8 file.
+        path: A UTF-8 file, or a folder with `.ann` files of brat.
         column: As for `kcrf.corpora.read_conll`.
-        repair: Whether to repair files. For CoNLL, see `kcrf.corpora.read_conll`. For JSON lines, the longer of two
-            overlapping entities is kept, or the first of two with the same length. Defaults to False.
+        repair: Whether to repair files. For CoNLL, see `kcrf.corpora.read_conll`. For JSON, the longer of two
+            overlapping entities is kept, or the first of two with the same length, and a note on standard error counts
+            the others. Defaults to False: files with fewer than one overlap in a thousand entities are read the same
+            way, and other overlaps are errors.
 
     Returns:
         A list of `Sentence`s. Blank lines between JSON lines are skipped, and so are texts of an export that are not
@@ -57,35 +64,43 @@ def read_entities(path: str | PathLike[str], column: int = -1, repair: bool = Fa
         ValueError: A line is not such an object; an entity is not in the text, or its text differs from the text at its
             offsets; two entities overlap and `repair` is False; or as for `read_conll`. Names the line.
     """
+    files = sorted(Path(path).glob("*.ann")) if Path(path).is_dir() else []
+    if files:
+        return [sentence for file in files for sentence in read_entities(file, column, repair)]
     lines = read_lines(path)
-    if not begins_json(lines):
+    if is_standoff(path, lines):
+        path, rows = read_standoff(path, lines)
+        unknown: list[Any] = [[] for _ in rows]
+    elif begins_json(lines):
+        rows, unknown = _rows(path, lines)
+    else:
         return read_conll(path, column, repair, lines)
-    rows, unknown = _rows(path, lines)
     rows = trimmed(path, [(number, text, [span[:3] for span in spans]) for number, text, spans in rows])
-    if not repair:
-        _check_apart(path, rows)
+    rows = _apart(path, rows, repair)
     return [
-        _sentence(path, number, text, _without_overlaps(spans) if repair else spans, parts)
-        for (number, text, spans), parts in zip(rows, unknown, strict=True)
+        _sentence(path, number, text, spans, parts) for (number, text, spans), parts in zip(rows, unknown, strict=True)
     ]
 
 
 def _rows(path, lines):
     """For each text `(line number, text, spans)`, spans `(start, end, label, text or None)`; and its unknown parts."""
     objects = json_objects(path, lines)
-    tool = tool_of(objects[0][1]) if objects else None
-    if tool:
+    items = [item for _, item in objects]
+    first = next((item for item in items if item.get("entities") != []), items[0] if items else {})
+    if corpus := corpus_of(first):
+        return read_corpus(path, objects, corpus), [[] for _ in objects]
+    if tool := tool_of(first):
         texts = read_export(path, objects, tool)
         if any(text.labels for text in texts) and not any(text.spans for text in texts):
             raise ValueError(f"{path}: needs labels of spans. Received: labels of texts, which --task classify reads")
         return [(text.number, text.text, text.spans) for text in texts], [[] for _ in texts]
-    rows = [(number, *_parse_item(path, number, item, lines[number - 1])) for number, item in objects]
+    rows = [(number, *_parse_item(path, number, item)) for number, item in objects]
     check_offsets(path, rows)
     unknown = [_unknown(path, number, item, text) for (number, item), (_, text, _) in zip(objects, rows)]
     return rows, unknown
 
 
-def _parse_item(path, number, item, line):
+def _parse_item(path, number, item):
     """The text of an object and its spans, `(start, end, label, text or None)`, in order."""
     try:
         if not isinstance(item["text"], str):
@@ -94,7 +109,7 @@ def _parse_item(path, number, item, line):
     except (KeyError, TypeError) as error:
         raise ValueError(
             f"{path}:{number}: needs {_FORM}; docs/entities.md lists the exports of other tools that are read. "
-            f"Received: {line[:80]!r} ({type(error).__name__} {error})"
+            f"Received: {json_line(item)[:80]!r} ({type(error).__name__} {error})"
         ) from None
 
 
@@ -115,15 +130,27 @@ def _three(entity):
     return entity
 
 
-def _check_apart(path, rows):
-    """Refuses entities that overlap, with their number in the whole file."""
+def _apart(path, rows, repair):
+    """The rows without entities that overlap others. Refuses such entities unless they are few or `repair` is true."""
     overlaps = [(number, *pair) for number, _, spans in rows for pair in _overlaps(spans)]
-    if overlaps:
-        number, first, second = overlaps[0]
+    if not overlaps:
+        return rows
+    number, first, second = overlaps[0]
+    count = sum(len(spans) for *_, spans in rows)
+    if not repair and len(overlaps) >= _MOST_OVERLAPS * count:
         raise ValueError(
             f"{path}:{number}: entities must not overlap; `repair=True` keeps the longer of two, or the "
             f"first. Received: {second} over {first}, the first of {len(overlaps)} overlaps"
         )
+    from kcrf.progress_bars import print_note
+
+    rows = [(number, text, _without_overlaps(spans)) for number, text, spans in rows]
+    dropped = count - sum(len(spans) for *_, spans in rows)
+    print_note(
+        f"{path}: {dropped:,} of {count:,} entities overlap a longer entity, or an earlier one of the same length, and "
+        f"are omitted; the first one is in line {number}"
+    )
+    return rows
 
 
 def _overlaps(spans):

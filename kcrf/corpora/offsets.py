@@ -1,6 +1,6 @@
 """Offsets of entities: whether they count characters, and which unit fits where they do not."""
 
-__all__ = ["check_offsets", "fitting_units", "from_utf16", "to_utf16", "trimmed"]
+__all__ = ["check_offsets", "fitting_units", "from_utf16", "misplaced", "to_utf16", "trimmed"]
 
 
 def check_offsets(path, rows):
@@ -13,22 +13,34 @@ def check_offsets(path, rows):
     Raises:
         ValueError: Names the first line, and the unit that fits all entities of the file, if there is one.
     """
-    rows = [(number, text, [span for span in spans if span[3] is not None]) for number, text, spans in rows]
-    wrong = [
-        (number, text, span)
-        for number, text, spans in rows
-        for span in spans
-        if not _is_at(_by_characters, text, *span)
-    ]
+    wrong = misplaced(rows)
     if not wrong:
         return
     number, text, (start, end, _, entity) = wrong[0]
-    units = fitting_units([(text, spans) for _, text, spans in rows])
+    named = [(text, [span for span in spans if span[3] is not None]) for _, text, spans in rows]
+    units = fitting_units(named)
     hint = f"; they fit as {' or '.join(units)}" if units else ""
     raise ValueError(
         f"{path}:{number}: start and end of an entity must count characters of the text. Received: {text[start:end]!r} "
         f"at {start}, {end} for {entity!r}, the first of {len(wrong)} such entities{hint}"
     )
+
+
+def misplaced(rows):
+    """The entities whose own text is not the text at their offsets, a list of `(line number, text, span)`.
+
+    Args:
+        rows: List of `(line number, text, spans)`, spans as `(start, end, label, text or None)`.
+
+    >>> misplaced([(1, "李雷在", [(0, 2, "PER", "李雷"), (1, 3, "PER", "李雷"), (2, 9, "X", None)])])
+    [(1, '李雷在', (1, 3, 'PER', '李雷'))]
+    """
+    return [
+        (number, text, span)
+        for number, text, spans in rows
+        for span in spans
+        if span[3] is not None and not _is_at(_by_characters, text, *span)
+    ]
 
 
 def fitting_units(rows):

@@ -89,6 +89,10 @@ MISTAKES = [
         "unrecognized arguments: words.txt. One FILE at a time; `cat` joins",
     ),
     (f"segment --model {WORDS} objects.jsonl", "objects.jsonl:1: needs a text. Received: a JSON object; `jq -r .text`"),
+    (
+        f"tag --model {PEOPLE} pretty.json",
+        "pretty.json:1: needs a text. Received: a JSON array; `jq -r '.[].text'` takes",
+    ),
     (f"segment --model {WORDS} mac.txt", "mac.txt:1: needs lines that end in"),
     (f"tag --model {PEOPLE} train.conll", "train.conll:1: needs a text. Received: a token and its tag; --input conll"),
     (f"tag --model {PEOPLE} objects.jsonl", "objects.jsonl:1: needs a text. Received: a JSON object"),
