@@ -44,9 +44,9 @@ def train_linear_models(plan: RunPlan, windows: Any) -> dict[str | None, LinearM
     """
     history, batches, trainers, best = _history(plan.config), _batches(plan.config, windows), _trainers(plan), {}
     while not history.is_done():
-        record, arrays = _epoch(plan, trainers, batches, len(history.rows))
+        record, models = _epoch(plan, trainers, batches, len(history.rows))
         if history.add(record):
-            best = read_models(arrays, plan.config)  # copies, which the next epoch does not change
+            best = models
     return best
 
 
@@ -83,25 +83,25 @@ def _fit(plan, folder, history, batches, progress):
         if progress:
             progress.on_epoch_begin(len(history.rows))
         on_batch = progress and progress.on_train_batch_end
-        record, arrays = _epoch(plan, trainers, batches, len(history.rows), on_batch)
+        record, models = _epoch(plan, trainers, batches, len(history.rows), on_batch)
         record["seconds"] = round(time.perf_counter() - start, 1)
         transitions = {standard: trainer.model.transitions for standard, trainer in trainers.items()}
         is_best = history.add(record, transitions)
-        _save(folder, history, trainers, arrays if is_best else None)
+        _save(folder, history, trainers, models if is_best else None)
         if progress:
             progress.report(record)
 
 
 def _epoch(plan, trainers, batches, number, on_batch=None):
-    """Trains for an epoch. Returns its row, and the arrays of the models."""
+    """Trains for an epoch. Returns its row and copies of the models, with the scores that the run folder will have."""
     config, loss = plan.config, 0.0
     for batch_number in np.random.default_rng([config.training.seed, number]).permutation(len(batches)).tolist():
         standard, batch = batches[batch_number]
         loss += float(trainers[standard].train_batch(batch, on_batch))
     arrays = arrays_of_models({standard: trainer.model for standard, trainer in trainers.items()})
-    tagger = linear_tagger(plan, read_models(arrays, config))  # as in the file
-    scores = validation_scores(tagger, plan.data.parts["valid"])
-    return {"epoch": number + 1, "loss": loss / len(plan.windows), **scores}, arrays
+    models = read_models(arrays, config)
+    scores = validation_scores(linear_tagger(plan, models), plan.data.parts["valid"])
+    return {"epoch": number + 1, "loss": loss / len(plan.windows), **scores}, models
 
 
 def _solver(config, model):
@@ -141,9 +141,9 @@ def _resume(folder, history, trainers):
 
 
 def _save(folder, history, trainers, best):
-    """Writes the log, the transitions, the state and, if they are the best, the arrays of the models."""
+    """Writes the log, the transitions, the state and, if this epoch is the best, its models."""
     if best is not None:
-        folder.save_arrays(LINEAR, best)
+        folder.save_arrays(LINEAR, arrays_of_models(best))
     folder.save_log(history.rows)
     folder.save_transitions(next(iter(trainers.values())).model.scheme, history.transitions)
     states = (array for trainer in trainers.values() for array in trainer.state.values())

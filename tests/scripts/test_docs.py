@@ -1,6 +1,5 @@
 """Every example in the documentation of a public name runs, with the printed results."""
 
-import ast
 import doctest
 import importlib
 import re
@@ -95,30 +94,6 @@ def test_the_code_of_a_guide_runs_from_top_to_bottom(document, tmp_path, monkeyp
     assert blocks and {block[1] for block in blocks} <= {"", "tensorflow", "jax", "torch"}
     run_all = backend_name() == "torch" or pytestconfig.getoption("--all")
     run(blocks if run_all else shortened(blocks, text), text, str(document))
-
-
-@pytest.mark.once
-def test_the_code_of_the_readme_prints_what_its_comments_say(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    tagger, segmenter = CODE.finditer(text)
-    run([tagger], text, "README.md")
-    assert score_in(capsys.readouterr().out) == pytest.approx(score_in(tagger[2]), abs=0.02)
-    run([segmenter], text, "README.md")
-    promised = re.findall(r"# (\[.*\])$", segmenter[2], re.MULTILINE)
-    assert len(promised) == 2 and capsys.readouterr().out.splitlines()[-2:] == promised
-
-
-def score_in(text):
-    """The F1 in the last line: printed, or in the comment that says what is printed."""
-    return float(re.fullmatch(r".*Held-out F1: (0\.\d\d)", text.splitlines()[-1])[1])
-
-
-@pytest.mark.once
-def test_the_readme_in_chinese_has_the_same_code():
-    texts = [(ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "README.zh.md")]
-    ours, theirs = ([ast.dump(ast.parse(block[2])) for block in CODE.finditer(text)] for text in texts)
-    assert ours == theirs
 
 
 @pytest.mark.once

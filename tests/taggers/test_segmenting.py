@@ -32,7 +32,7 @@ from kcrf.taggers.open_model import load_tagger
 from kcrf.tags import bmes
 from kcrf.training import train_segmenter
 
-TINY = {"width": 16, "depth": 1, "batch_size": 8, "epochs": 2, "learning_rate": 0.01, "seed": 5}
+TINY = {"width": 16, "depth": 1, "batch_size": 8, "epochs": 2, "learning_rate": 0.01, "seed": 5, "linear_weight": 0.0}
 
 
 def write_words(path, sentences):
@@ -103,7 +103,18 @@ def test_training_that_diverges_says_so_and_leaves_nothing(head, tmp_path):
 def test_a_run_may_be_made_and_used_in_the_folder_it_is(trained, tmp_path, monkeypatch):
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    arguments = ["--train", str(trained / "train.txt"), "--out", ".", "--epochs", "1", "--width", "8"]
+    arguments = [
+        "--train",
+        str(trained / "train.txt"),
+        "--out",
+        ".",
+        "--epochs",
+        "1",
+        "--width",
+        "8",
+        "--linear-weight",
+        "0",
+    ]
     assert commands.main(["train", *arguments]) == 0
     assert WordSegmenter(".").segment("好的") and [p.name for p in tmp_path.iterdir()] == ["here"]
 
@@ -132,6 +143,7 @@ def test_the_words_of_the_whole_training_file_count_as_known(with_valid, tmp_pat
         Path(name).write_text("".join(" ".join(words) + "\n" for words in sentences), encoding="utf-8")
     options = ["--valid", "valid"] if with_valid else []
     command = ["train", "--train", "train", "--test", "test", *options, "--out", "run", "--epochs", "1", "--width", "8"]
+    command += ["--linear-weight", "0"]
     assert commands.main(command) == 0
     known = {word for words in parts["train"] for word in words}
     words = [word for sentence in parts["test"] for word in sentence]
@@ -453,6 +465,7 @@ def test_a_full_disk_is_told_and_leaves_the_old_model_as_it_was(has_model, train
         shutil.copytree(trained / "run", run)
     before = {p.name: p.read_bytes() for p in run.glob("*")}
     arguments = ["--train", trained / "train.txt", "--out", run, "--epochs", "1", "--width", "16", "--depth", "1"]
+    arguments += ["--linear-weight", "0"]
     arguments += ["--overwrite"] * has_model
 
     command = run_python(NO_LARGE_FILES + KCRF, "train", *arguments, cwd=tmp_path, PYTHONDONTWRITEBYTECODE="1")

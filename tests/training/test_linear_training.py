@@ -75,7 +75,7 @@ def test_the_state_of_adagrad_has_the_features_that_occurred_and_goes_on_from_th
 def test_penalties_make_scores_0_and_small(tmp_path):
     sizes = {}
     for name, settings in {"l1": {"l1": 1.0, "l2": 0.0}, "little": {"l1": 0.0, "l2": 0.001}, "l2": {"l2": 1.0}}.items():
-        train_tagger(Settings(encoder="linear", **settings), CORPUS.train[:100], CORPUS.valid[:20], out=tmp_path / name)
+        train_tagger(Settings(encoder="linear", **settings), CORPUS.train[:50], CORPUS.valid[:10], out=tmp_path / name)
         arrays = RunFolder(tmp_path / name).read_arrays(LINEAR)
         sizes[name] = np.count_nonzero(arrays["scores"]), float(np.abs(arrays["scores"]).max() * arrays["scale"])
     assert sizes["l1"][0] < sizes["little"][0] / 10
@@ -85,7 +85,7 @@ def test_penalties_make_scores_0_and_small(tmp_path):
 @pytest.mark.parametrize("solver", ["lbfgs", "adagrad"])
 def test_a_run_that_is_resumed_ends_with_the_same_scores(tmp_path, monkeypatch, solver):
     settings = Settings(encoder="linear", epochs=3, solver=solver)
-    parts = (CORPUS.train[:200], CORPUS.valid[:40])
+    parts = (CORPUS.train[:60], CORPUS.valid[:20])
     train_tagger(settings, *parts, out=tmp_path / "whole")
     save, calls = training._save, []
 

@@ -25,7 +25,8 @@ from kcrf.training.trainers import StandardsTrainer
 
 CORPUS = load_mini()
 SHORT = [[words for words in part if 4 <= len("".join(words)) <= 14] for part in (CORPUS.train, CORPUS.valid)]
-SMALL = {"width": 16, "depth": 1, "batch_size": 8, "character_width": 8, "bigram_width": 8, "learning_rate": 0.01}
+SMALL = {"width": 16, "depth": 1, "batch_size": 8, "character_width": 8, "bigram_width": 8}
+SMALL |= {"learning_rate": 0.01, "linear_weight": 0.0}
 TEXTS = ["".join(words) for words in CORPUS.test[:12]]
 
 
