@@ -1,6 +1,7 @@
 """The command line: `kcrf COMMAND`, one of demo, train, segment and the others that `kcrf --help` lists."""
 
 import errno
+import logging
 import os
 import re
 import sys
@@ -52,6 +53,7 @@ def main(arguments=None):
         Ctrl-C.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # no log messages from TensorFlow, which reads it at its import
+    logging.getLogger("tensorflow").setLevel(logging.ERROR)  # it warns of a trace for each shape, of which there are few
     options = _parser().parse_args(arguments)
     try:
         with _plain_warnings(options.command):
