@@ -29,7 +29,9 @@ def review():
 
 
 train_data, valid_data = [review() for _ in range(640)], [review() for _ in range(128)]
-config_path, checkpoint_path, dict_path = checkpoint([text for text, _ in train_data], model="albert")
+config_path, checkpoint_path, dict_path = checkpoint(
+    [text for text, _ in train_data], model="albert", embedding_size=32
+)
 tokenizer = Tokenizer(str(dict_path), do_lower_case=True)
 
 keras.utils.set_random_seed(0)

@@ -53,7 +53,7 @@ def main(arguments=None):
         Ctrl-C.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # no log messages from TensorFlow, which reads it at its import
-    logging.getLogger("tensorflow").setLevel(logging.ERROR)  # it warns of a trace for each shape, of which there are few
+    logging.getLogger("tensorflow").setLevel(logging.ERROR)  # no warnings of a trace for each shape: there are few
     options = _parser().parse_args(arguments)
     try:
         with _plain_warnings(options.command):

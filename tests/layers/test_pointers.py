@@ -89,6 +89,8 @@ def test_scores_and_losses_are_those_of_bert4keras(bert4keras_python):  # noqa: 
     for name, layer in layers.items():
         found = ops.convert_to_numpy(layer(HIDDEN, mask=ops.convert_to_tensor(MASK)))
         assert_allclose(found, theirs[name], rtol=1e-4, atol=1e-4)
+    if OLD_HOST:  # the loss there is bert4keras' own
+        return
     from kcrf.backend import sparse_multilabel_categorical_crossentropy as sparse
 
     for mask_zero in (False, True):

@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from changed_keras import changed_keras  # noqa: F401 (a fixture)
 from conftest import few
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -368,6 +369,7 @@ MAKERS = {
 }
 
 
+@pytest.mark.usefixtures("changed_keras")  # on tf_keras, bert4keras changes the names of loaded variables
 @pytest.mark.parametrize("name", few(*MAKERS))
 def test_a_saved_model_goes_on_exactly_where_it_stopped(name, tmp_path):
     model, x, y = tagger()
@@ -383,6 +385,7 @@ def test_a_saved_model_goes_on_exactly_where_it_stopped(name, tmp_path):
 
 
 @pytest.mark.once
+@pytest.mark.usefixtures("changed_keras")
 def test_a_resumed_run_keeps_its_prior(tmp_path):
     model, x, y = tagger()
     start = {path_of(v): ops.convert_to_numpy(v).copy() for v in model.variables}

@@ -94,7 +94,7 @@ def test_an_example_of_sequence_labelling_is_short(name):
 
 @pytest.mark.once
 def test_the_examples_take_a_checkpoint_folder_of_any_format(tmp_path, monkeypatch):
-    import torch
+    torch = pytest.importorskip("torch")
 
     from kcrf.checkpoints import open_checkpoint
 
