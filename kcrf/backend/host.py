@@ -344,6 +344,14 @@ def _tensorflow_scan(step, state, inputs, reverse=False):
     return state, tree.map_structure(lambda x: tf.reverse(x, [0]), stacked) if reverse else stacked
 
 
+def _jax_scan(step, state, inputs, reverse=False):
+    """`ops.scan` for JAX. It reverses the arrays, because jax2onnx cannot convert a loop that reads backward."""
+    if not reverse:
+        return ops.scan(step, state, inputs)
+    state, outputs = ops.scan(step, state, tree.map_structure(lambda x: ops.flip(x, 0), inputs))
+    return state, tree.map_structure(lambda x: ops.flip(x, 0), outputs)
+
+
 def _torch_scan(step, state, inputs, reverse=False):
     """`ops.scan` for torch: a Python loop without the overhead of Keras' operations."""
     import torch
@@ -373,18 +381,22 @@ def _torch_loop_ops():
     )
 
 
-class _TensorFlowLoopOps:
+class _LoopOps:
     """`ops` with another `argmax`: Keras 3.15 distinguishes 0.0 and -0.0 with an operation that ONNX lacks."""
 
     def __getattr__(self, name):
         return getattr(ops, name)
 
     def argmax(self, x, axis):
+        if backend_name() == "jax":
+            import jax
+
+            return jax.numpy.argmax(x, axis).astype("int32")
         import tensorflow as tf
 
         return tf.argmax(x, axis, output_type="int32")
 
 
 # `ops` for the steps of loops. On torch without Keras' checks, which take longer than the operations.
-loop_ops = {"torch": _torch_loop_ops, "tensorflow": _TensorFlowLoopOps}.get(backend_name(), lambda: ops)()
-scan = {"tensorflow": _tensorflow_scan, "torch": _torch_scan}.get(backend_name(), ops.scan)
+loop_ops = {"torch": _torch_loop_ops, "tensorflow": _LoopOps, "jax": _LoopOps}.get(backend_name(), lambda: ops)()
+scan = {"tensorflow": _tensorflow_scan, "torch": _torch_scan, "jax": _jax_scan}.get(backend_name(), ops.scan)

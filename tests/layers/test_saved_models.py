@@ -83,3 +83,28 @@ def test_decoding_is_not_exported_from_torch(tmp_path):
     with pytest.raises(ValueError, match="`kcrf export`"):
         tagger.export(tmp_path / "tagger.onnx", format="onnx", verbose=False)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(backend_name() != "jax", reason="JAX alone has programs to look into")
+def test_decoding_has_no_operation_that_jax2onnx_cannot_convert():
+    """jax2onnx 0.17 refuses loops that read backward, and writes a bit cast that onnxruntime refuses."""
+    import jax
+
+    program = str(jax.make_jaxpr(model_and_layer()[1].decode)(np.zeros((2, 5, 4), "float32")))
+    assert "scan[" in program
+    assert "reverse=True" not in program
+    assert "bitcast" not in program
+
+
+@pytest.mark.skipif(backend_name() != "jax", reason="Keras uses jax2onnx on JAX alone")
+@pytest.mark.filterwarnings("ignore")  # of jax2onnx
+def test_an_onnx_file_from_jax_has_the_tags_of_the_model(tmp_path):
+    pytest.importorskip("jax2onnx")
+    onnxruntime = pytest.importorskip("onnxruntime")
+    model, layer = model_and_layer()
+    tagger = keras.Model(model.input, ViterbiTags(layer)(model.output))
+    tagger(WORDS)  # Keras counts a call outside of `predict` alone
+    tagger.export(str(tmp_path / "tagger.onnx"), format="onnx", verbose=False)
+    session = onnxruntime.InferenceSession(tmp_path / "tagger.onnx")
+    (tags,) = session.run(None, {session.get_inputs()[0].name: np.asarray(WORDS, "int32")})
+    assert_array_equal(tags, tagger.predict(WORDS, verbose=0))
