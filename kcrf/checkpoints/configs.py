@@ -167,8 +167,10 @@ def read_config(source, model=None):
     if source is None:
         return {}
     where, config = ("The configuration", dict(source)) if isinstance(source, Mapping) else _read_file(Path(source))
-    family = config.get("model_type") or model or _family_of(config)
+    family = config.get("model_type") or _family_of(config, model)
     if family not in FAMILIES:
+        if "roberta" in str(family):
+            raise ValueError(f"{where}: {ENGLISH_ROBERTA}. Received: model_type {family!r}")
         raise ValueError(
             f"{where}: model_type must be one of {tuple(FAMILIES)}, others are not supported. Received: {family!r}"
         )
@@ -201,16 +203,18 @@ def _read_file(path):
     return path, read_json(path)
 
 
-def _family_of(config):
-    """Infers the family of a configuration without `model_type`, such as Google's."""
-    if "num_hidden_groups" in config:
-        return "albert"
+def _family_of(config, model):
+    """The family of a configuration without `model_type`, such as Google's: the expected one, or by its entries."""
+    if "n_heads" in config:  # others call it num_attention_heads
+        return "distilbert"
+    if model or "num_hidden_groups" in config:
+        return model or "albert"
     return "nezha" if config.get("use_relative_position") else "bert"
 
 
 def _check_supported(where, config):
     """Raises ValueError if an entry asks for a computation that is not implemented."""
-    if config.get("model_type") == "roberta" and config.get("pad_token_id", 0) != 0:
+    if config.get("model_type", "roberta") == "roberta" and config.get("pad_token_id", 0) == 1:
         raise ValueError(f"{where}: {ENGLISH_ROBERTA}. Received: pad_token_id={config['pad_token_id']}")
     for name, value in SUPPORTED.items():
         if config.get(name, value) != value:

@@ -3,7 +3,7 @@
 from kcrf import crf
 from kcrf.backend import current_stateless_scope, is_tracing, keras, ops
 from kcrf.layers.chain_layer import BoundToLayer, real_positions
-from kcrf.layers.labels import one_hot_labels, sparse_labels, tags_of_one_hot
+from kcrf.layers.labels import has_rank, one_hot_labels, sparse_labels, tags_of_one_hot
 
 __all__ = ["DenseAccuracy", "SparseAccuracy", "ViterbiAccuracy"]
 
@@ -51,7 +51,7 @@ class TokenAccuracy(keras.metrics.Metric):
         counted = real_positions(y_pred) & (tags >= 0)
         right = counted & (ops.cast(self._predicted(y_pred), "int32") == tags)
         counts = ops.cast(right, "float32"), ops.cast(counted, "float32")
-        return counts if sample_weight is None else tuple(x * _by_token(sample_weight) for x in counts)
+        return counts if sample_weight is None else tuple(x * _by_token(sample_weight, ops.shape(x)[0]) for x in counts)
 
     def _predicted(self, y_pred):
         return ops.argmax(y_pred, axis=-1)
@@ -105,7 +105,7 @@ class ViterbiAccuracy(BoundToLayer, TokenAccuracy):
 
     def _tags(self, y_true, y_pred):
         y_true = ops.convert_to_tensor(y_true)
-        if len(y_true.shape) == 3 and y_true.shape[-1] != 1:
+        if has_rank(y_true) and len(y_true.shape) == 3 and y_true.shape[-1] != 1:
             return tags_of_one_hot(one_hot_labels(y_true, y_pred))
         return ops.cast(sparse_labels(y_true, y_pred), "int32")
 
@@ -143,9 +143,16 @@ class ViterbiAccuracy(BoundToLayer, TokenAccuracy):
         return cls(**config)
 
 
-def _by_token(sample_weight):
-    """Weights `(batch,)`, `(batch, time)` or `(batch, time, 1)` as float32 `(batch, time)` or `(batch, 1)`."""
+def _by_token(sample_weight, batch):
+    """Weights `(batch,)`, `(batch, time)` or `(batch, time, 1)` as float32 `(batch, time)` or `(batch, 1)`.
+
+    Args:
+        sample_weight: The weights.
+        batch: The size of the batch.
+    """
     weight = ops.cast(sample_weight, "float32")
+    if not has_rank(weight):
+        return ops.reshape(weight, (batch, -1))
     if len(weight.shape) == 3:
         return weight[:, :, 0]
     return weight[:, None] if len(weight.shape) == 1 else weight

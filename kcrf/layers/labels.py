@@ -2,12 +2,14 @@
 
 from kcrf.backend import ops
 
-__all__ = ["one_hot_labels", "sparse_labels", "tags_of_one_hot"]
+__all__ = ["has_rank", "one_hot_labels", "sparse_labels", "tags_of_one_hot"]
 
 
 def sparse_labels(y_true, y_pred):
     """Labels of shape `(batch, time)` or `(batch, time, 1)` as a tensor `(batch, time)`; Keras makes them floats."""
     y_true = _tensor(y_true)
+    if not has_rank(y_true):
+        return ops.reshape(y_true, ops.shape(y_pred)[:2])
     if len(y_true.shape) == 3 and y_true.shape[-1] == 1:
         y_true = y_true[:, :, 0]
     if len(y_true.shape) != 2:
@@ -19,6 +21,8 @@ def sparse_labels(y_true, y_pred):
 def one_hot_labels(y_true, y_pred):
     """One-hot labels as a tensor `(batch, time, tags)`."""
     y_true = _tensor(y_true)
+    if not has_rank(y_true):
+        return ops.reshape(y_true, ops.shape(y_pred))
     if len(y_true.shape) != 3 or y_true.shape[-1] not in (None, y_pred.shape[-1]):
         raise ValueError(
             f"One-hot tags need the shape (batch, time, tags) with {y_pred.shape[-1]} tags. "
@@ -26,6 +30,11 @@ def one_hot_labels(y_true, y_pred):
         )
     _check_length(y_true, y_pred)
     return y_true
+
+
+def has_rank(y_true):
+    """Whether the number of axes of a tensor is known. TensorFlow traces labels of several ranks as one of no rank."""
+    return getattr(y_true.shape, "rank", 0) is not None
 
 
 def tags_of_one_hot(y_true):

@@ -3,7 +3,7 @@
 from kcrf import crf
 from kcrf.backend import keras, ops, raise_if
 from kcrf.layers.chain_layer import BoundToLayer, real_positions
-from kcrf.layers.labels import one_hot_labels, sparse_labels, tags_of_one_hot
+from kcrf.layers.labels import has_rank, one_hot_labels, sparse_labels, tags_of_one_hot
 
 __all__ = ["DenseLoss", "SentenceLoss", "SparseLoss"]
 
@@ -31,14 +31,16 @@ class SentenceLoss(BoundToLayer, keras.losses.Loss):
             accuracy.copy_scores()
         if sample_weight is _NOT_GIVEN:
             return self._losses(y_true, y_pred)
-        if sample_weight is not None and len(sample_weight.shape) > 1 and sample_weight.shape[1] != 1:
+        has_axes = sample_weight is not None and has_rank(sample_weight) and len(sample_weight.shape) > 1
+        if has_axes and sample_weight.shape[1] != 1:
             raise ValueError(
                 "A CRF has one loss per sentence, so `sample_weight` must have the shape (batch,): the likelihood of a "
                 "sentence is not a sum over its tokens. To leave tokens out, give them the tag -1 (unknown) or mask "
                 f"them. Received: shape={tuple(sample_weight.shape)}"
             )
         if sample_weight is not None:
-            sample_weight = ops.reshape(sample_weight, (-1,))
+            batch = -1 if has_rank(sample_weight) else ops.shape(y_pred)[0]
+            sample_weight = ops.reshape(sample_weight, (batch,))
         mean = super().__call__(y_true, y_pred, sample_weight)
         return ops.sum(mean) if self._is_reduced and tuple(mean.shape) == (0,) else mean  # Keras reduces no empty batch
 

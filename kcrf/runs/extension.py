@@ -47,8 +47,10 @@ def extended_settings(values: Mapping[str, Any]) -> Settings:
     for name in _names():
         needed = of_model.get(name, defaults[name])
         if name not in {*_FREE, *_OF_DATA} and values.get(name, needed) not in (needed, None):
-            received = {name: values[name]}
-            raise SettingError(name, f"must be {needed!r}, as in the model of {{extend}}", received)
+            requirement = f"must be {needed!r}, as in the model of {{extend}}"
+            if needed is None or needed is False:
+                requirement = "contradicts {extend}, whose model is used as it is and was trained without this option"
+            raise SettingError(name, requirement, {name: values[name], "extend": path})
     return Settings(**{**of_model, **{name: value for name, value in values.items() if value is not None}})
 
 

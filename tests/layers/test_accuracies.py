@@ -85,6 +85,43 @@ def test_weighted_metrics_weigh_tokens(name, by):
     assert_allclose(found[1], share, rtol=1e-5)
 
 
+@pytest.mark.skipif(backend_name() == "jax", reason="JAX compiles each shape by itself, which takes minutes here")
+@pytest.mark.parametrize("name", few("sparse_accuracy", "viterbi_accuracy", everywhere=2))
+def test_tags_and_weights_may_get_a_last_axis_after_a_call_without_one(name):
+    """TensorFlow traces both calls as one of unknown rank."""
+    model, layer = model_and_layer()
+    weights = np.random.default_rng(3).uniform(0, 2, 33).astype("float32")
+    model.compile(keras.optimizers.SGD(0.0), layer.sparse_loss, weighted_metrics=[getattr(layer, name)])
+    share = expected(model, layer, name, TAGS, weights[:, None])
+    first = model.evaluate(WORDS, TAGS, sample_weight=weights, batch_size=33, verbose=0)
+    assert_allclose(first[1], share, rtol=1e-5)
+    for tags, weight in ((TAGS[..., None], weights[:, None]), (TAGS, weights[:, None]), (TAGS[..., None], weights)):
+        assert_allclose(model.evaluate(WORDS, tags, sample_weight=weight, batch_size=33, verbose=0), first, rtol=1e-5)
+    model.fit(WORDS, TAGS, sample_weight=weights, verbose=0)
+    history = model.fit(WORDS, TAGS[..., None], sample_weight=weights[:, None], batch_size=33, verbose=0).history
+    assert_allclose(history[name], [share], rtol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:Your input ran out of data")  # of Keras, about the empty step
+@pytest.mark.skipif(backend_name() != "tensorflow", reason="TensorFlow alone has tensors of unknown rank")
+def test_labels_of_unknown_rank_must_have_the_size_of_the_outputs():
+    import tensorflow as tf
+
+    def data(tags):
+        parts = WORDS, tags, np.ones(33, "float32")
+        kinds = tf.TensorSpec((None, None), tf.int32), tf.TensorSpec(None, tf.float32), tf.TensorSpec(None, tf.float32)
+        return tf.data.Dataset.from_generator(lambda: iter([parts]), output_signature=kinds)
+
+    for name, tags in (("sparse", TAGS), ("dense", labels_for("dense", TAGS))):
+        model, layer = model_and_layer()
+        loss, metric = getattr(layer, f"{name}_loss"), getattr(layer, f"{name}_accuracy")
+        model.compile("sgd", loss, weighted_metrics=[metric])
+        known = model.evaluate(WORDS, tags, batch_size=33, verbose=0)
+        assert_allclose(model.evaluate(data(tags), verbose=0), known, rtol=1e-5)
+        with pytest.raises(Exception, match="[Rr]eshape|Incompatible"):
+            model.evaluate(data(tags[:, :-1]), verbose=0)
+
+
 def test_called_with_two_arguments_it_is_the_accuracy_of_this_batch_in_compiled_functions_too():
     model, layer = model_and_layer()
 

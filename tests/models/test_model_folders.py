@@ -141,6 +141,13 @@ def test_layers_above_those_that_are_asked_for_are_left_out(folder):
     "entries, model, text",
     [
         ({"model_type": "distilbert"}, "bert", "others are not supported. Received: 'distilbert'"),
+        ({"n_heads": 2, "n_layers": 1, "dim": 8}, "bert", "others are not supported. Received: 'distilbert'"),
+        ({"pad_token_id": 1}, "bert", "The English RoBERTa and .* Received: pad_token_id=1"),
+        (
+            {"model_type": "xlm-roberta"},
+            "roberta",
+            "The English RoBERTa and XLM-RoBERTa .* Received: model_type 'xlm",
+        ),
         ({"model_type": "roberta", "pad_token_id": 1}, "roberta", "The English RoBERTa and .* not supported: "),
         ({"model_type": "roberta", "pad_token_id": 1}, "bert", "The English RoBERTa and .* Received: pad_token_id=1"),
         ({"model_type": "bert", "is_decoder": True}, "bert", "is_decoder must be False. Received: True"),

@@ -263,7 +263,7 @@ def test_unknown_tags_of_new_sentences_are_those_of_the_old_model(linear, tmp_pa
 )
 def test_what_does_not_fit_is_refused(linear, tmp_path, options, train, reason):
     if reason is None:
-        reason = "`encoder` must be 'linear', as in the model of `extend`. Received: encoder='cnn'"
+        reason = "`encoder` must be 'linear', as in the model of `extend`. Received: encoder='cnn' and extend="
         options = {**options, "encoder": "cnn"}
     with pytest.raises(ValueError, match=reason):
         train_tagger(Settings(extend=linear, **options), train, NEW_PARTS[1], out=tmp_path / "new")
@@ -298,6 +298,11 @@ def test_the_command_line(linear, tmp_path, capsys):
     assert "--task must be 'ner', as in the model of --extend. Received: --task cws" in capsys.readouterr().err
     assert main([*command, "--encoder", "cnn"]) != 0
     assert "--encoder must be 'linear', as in the model of --extend" in capsys.readouterr().err
+    assert main([*command, "--bert", str(tmp_path)]) != 0
+    assert (
+        "--bert contradicts --extend, whose model is used as it is and was trained without this option. Received: "
+        f"--bert {tmp_path} and --extend {linear}" in capsys.readouterr().err
+    )
     assert main(command) == 0
     assert main(["export", str(tmp_path / "new"), "--out", str(tmp_path / "new.npz")]) == 0
     text = CORPUS.test[0].text
