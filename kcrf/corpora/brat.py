@@ -7,7 +7,7 @@ from pathlib import Path
 from kcrf.corpora.lines import read_lines
 from kcrf.corpora.offsets import check_offsets
 
-__all__ = ["is_standoff", "read_standoff"]
+__all__ = ["is_standoff", "read_standoff", "refuse_standoff"]
 
 _OTHER = re.compile(r"(?:[REAMN][0-9]+|[*#][0-9]*)\t")  # a relation, an event, an attribute, a note
 _BEGIN = re.compile(rf"T[0-9]+\t|{_OTHER.pattern}")
@@ -17,6 +17,15 @@ _ENTITY = re.compile(r"T[0-9]+\t(\S+) ([0-9]+ [0-9]+(?:;[0-9]+ [0-9]+)*)\t(.*)")
 def is_standoff(path, lines):
     """Whether the lines of a file are annotations of brat; an empty `.ann` file is those of a text without entities."""
     return Path(path).suffix == ".ann" and all(map(_BEGIN.match, [line for line in lines if line.strip()][:1]))
+
+
+def refuse_standoff(path, lines):
+    """Raises ValueError if the lines of a file, which is not read for its entities, are annotations of brat."""
+    if any(lines) and is_standoff(path, lines):
+        raise ValueError(
+            f"{path}: needs words, tags or labels. Received: entities of brat, which --task ner and "
+            "`kcrf.corpora.read_entities` read"
+        )
 
 
 def read_standoff(path, lines):

@@ -14,6 +14,8 @@ from os import PathLike
 from typing import Any
 
 from kcrf.corpora.annotation_tools import read_export, tool_of
+from kcrf.corpora.brat import refuse_standoff
+from kcrf.corpora.entity_corpora import corpus_of
 from kcrf.corpora.json_objects import begins_json, json_objects
 from kcrf.corpora.labels import as_number, have_decimals
 from kcrf.corpora.lines import read_corpus_lines
@@ -148,6 +150,7 @@ def read_all_classified(path, fields=None):
     """As `read_classified`, with the examples on which annotators did not agree."""
     fields = _checked_fields(fields)
     lines = read_corpus_lines(path)
+    refuse_standoff(path, lines)
     first = next((line for line in lines if line.strip()), "")
     if begins_json(lines):
         rows = _rows_of_json(path, json_objects(path, lines), fields)
@@ -306,6 +309,12 @@ def named_columns(path, number, head, names):
 def _rows_of_json(path, objects, fields):
     """Yields `(line number, text[, second text], label)`."""
     tool = tool_of(objects[0][1]) if objects and not fields else None
+    corpus = corpus_of(objects[0][1]) if objects and not fields else None
+    if corpus:
+        raise ValueError(
+            f"{path}: needs texts with a label each. Received: entities of {corpus}, which --task ner and "
+            "`kcrf.corpora.read_entities` read"
+        )
     if tool in ("doccano", "Label Studio", "Prodigy"):
         yield from _rows_of_export(path, read_export(path, objects, tool))
         return
@@ -315,7 +324,8 @@ def _rows_of_json(path, objects, fields):
         is_label = isinstance(label, (str, int)) or isinstance(label, float) and math.isfinite(label)
         if not is_label or not all(isinstance(text, str) for text in texts):
             raise ValueError(
-                f"{path}:{number}: texts must be strings, a label a string or a number. Received: {json.dumps(item)}"
+                f"{path}:{number}: texts must be strings, a label a string or a number. "
+                f"Received: {json_line(item)[:200]}"
             )
         yield number, *texts, label if isinstance(label, str) else json.dumps(label)
 

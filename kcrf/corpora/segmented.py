@@ -4,6 +4,8 @@ import re
 from os import PathLike
 
 from kcrf.corpora.annotation_tools import read_export, tokens_of, tool_of
+from kcrf.corpora.brat import refuse_standoff
+from kcrf.corpora.entity_corpora import corpus_of
 from kcrf.corpora.identifiers import without_identifiers
 from kcrf.corpora.json_objects import begins_json, json_objects
 from kcrf.corpora.lines import read_corpus_lines, read_lines
@@ -44,6 +46,7 @@ def read_segmented(path: str | PathLike[str], strip_tags: bool = False) -> list[
             or JSON lines.
     """
     lines = read_corpus_lines(path)
+    refuse_standoff(path, lines)
     if is_conllu(lines):
         return _read_conllu(path, lines)
     if begins_json(lines) and ":" in "".join(lines):
@@ -84,6 +87,7 @@ def read_predicted_words(path: str | PathLike[str], strip_tags: bool = False) ->
         A list of words for each line, or for each JSON object.
     """
     lines = read_lines(path)
+    refuse_standoff(path, lines)
     if begins_json(lines) and ":" in "".join(lines):
         return _read_json(path, lines)
     sentences = [line.split() for line in lines]
@@ -114,7 +118,7 @@ def _read_json(path, lines):
     if tool:
         texts = read_export(path, objects, tool)
         return [[text.text[start:end] for start, end, _ in tokens_of(path, text)] for text in texts]
-    if objects and "entities" in objects[0][1]:
+    if objects and ("entities" in objects[0][1] or corpus_of(objects[0][1])):
         raise _entities_error(path)
     for number, item in objects:
         words = item.get("words")

@@ -6,6 +6,7 @@ from itertools import accumulate, pairwise
 from os import PathLike
 
 from kcrf.corpora.annotation_tools import read_export, tokens_of, tool_of
+from kcrf.corpora.brat import refuse_standoff
 from kcrf.corpora.conll import columns_of, join_tokens, token_column, width_of
 from kcrf.corpora.identifiers import without_identifiers
 from kcrf.corpora.json_objects import begins_json, json_objects
@@ -138,6 +139,7 @@ def read_tagged(path: str | PathLike[str], column: int | str = -1) -> list[Sente
     [Sentence(text='Kim slept', spans=[(0, 3, 'PROPN'), (4, 9, 'VERB')], tokens=[(0, 3), (4, 9)])]
     """
     lines = read_corpus_lines(path)
+    refuse_standoff(path, lines)
     first = next((line for line in lines if line.strip()), "")
     if begins_json(lines):
         rows = _json_rows(path, lines)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kcrf.corpora import Sentence, read_entities
+from kcrf.corpora import Sentence, read_classified, read_entities, read_segmented, read_tagged
 
 BACKENDS = ["torch"]
 TEXT = "李雷在😀。\n\n他去过上海\n市，也去过北京。\n"
@@ -82,3 +82,9 @@ def test_columns_in_a_file_of_that_name_are_columns(tmp_path):
     path = tmp_path / "x.ann"
     path.write_text("李\tB-PER\n雷\tI-PER\n", encoding="utf-8")
     assert [(s.text, s.spans) for s in read_entities(path)] == [("李雷", [(0, 2, "PER")])]
+
+
+@pytest.mark.parametrize("read", [read_segmented, read_tagged, read_classified])
+def test_readers_of_other_tasks_refuse_them(read, tmp_path):
+    with pytest.raises(ValueError, match="x.ann: needs .* Received: entities of brat, which --task ner"):
+        read(write(tmp_path, "".join(f"T{number}\tPER 0 2\t李雷\n" for number in range(1, 30))))

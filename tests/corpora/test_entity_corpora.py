@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from kcrf.corpora import Sentence, read_entities
+from kcrf.corpora import Sentence, read_classified, read_entities, read_segmented
 
 BACKENDS = ["torch"]
 TEXT = "李雷在李雷的上海"
@@ -119,3 +119,11 @@ def test_less_than_one_overlap_in_a_thousand_entities_is_read_with_a_note(pairs,
         "2 of 2,002 entities overlap a longer entity, or an earlier one of the same length, and are omitted; the "
         "first one is in line 1333" in capsys.readouterr().err
     )
+
+
+@pytest.mark.parametrize("items", [cluener()[1:], cmeee()[1:]])
+def test_readers_of_other_tasks_name_the_task_of_entities(items, tmp_path):
+    path = write(tmp_path, items)
+    for read in (read_segmented, read_classified):
+        with pytest.raises(ValueError, match="corpus.json: needs .* Received: .*entities.*, which --task ner"):
+            read(path)
