@@ -92,3 +92,14 @@ def test_an_interrupted_run_is_not_replaced_in_silence(folder, monkeypatch, caps
     assert {path.name: path.read_bytes() for path in (folder / "run").iterdir()} == before
     assert main(["train", "--train", "words.txt", "--out", "run", "--overwrite"]) == 2  # as far as kcrf.training
     assert "kcrf.training" in capsys.readouterr().err
+
+
+def test_use_of_a_run_changes_nothing_in_its_folder(folder, capsys):
+    """So a read-only volume is enough. The time of a folder also tells of files that were written and removed."""
+    (folder / "train.txt").write_text("今天 天气 真好 。\n我们 去 看 书 。\n" * 20, encoding="utf-8")
+    assert main("train --train train.txt --encoder linear --epochs 1 --out run".split()) == 0
+    before = {path: path.stat().st_mtime_ns for path in (folder / "run", *(folder / "run").iterdir())}
+    for command in ("segment --model run text.txt", "report run --out a.html", "export run --out a.npz"):
+        assert main(command.split()) == 0, capsys.readouterr().err
+    after = {path: path.stat().st_mtime_ns for path in (folder / "run", *(folder / "run").iterdir())}
+    assert after == before
