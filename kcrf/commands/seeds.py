@@ -8,7 +8,7 @@ from statistics import mean, stdev
 
 from kcrf.runs.names import LINEAR
 
-__all__ = ["failed_runs", "plan_seeds", "print_seeds", "with_hashes"]
+__all__ = ["check_unchanged", "failed_runs", "plan_seeds", "print_seeds", "with_hashes"]
 
 ADVICE = (
     "more --steps, more --warmup or a lower --learning-rate make that rarer; "
@@ -28,6 +28,17 @@ def with_hashes(sources, settings):
     of_model = () if settings.extend is not None else ("vectors", "bert")  # else the run that is extended has them
     names |= {name: getattr(settings, name) for name in (*of_model, "synonyms", "synonym_vectors", "teacher", "extend")}
     return {**sources, "sha256": {name: _hash(Path(path)) for name, path in names.items() if path is not None}}
+
+
+def check_unchanged(sources, settings):
+    """Raises ValueError if files have changed since their hashes were made: each run reads its data anew."""
+    hashes = with_hashes(sources, settings)["sha256"]
+    changed = [name for name, sha256 in sources["sha256"].items() if hashes.get(name) != sha256]
+    if changed:
+        raise ValueError(
+            f"--seeds needs the same files for all seeds. Received: files that changed after the command began "
+            f"({', '.join(changed)}); --overwrite trains all seeds anew"
+        )
 
 
 def _hash(path):

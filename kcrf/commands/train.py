@@ -83,7 +83,7 @@ def _train_once(out, settings, sources, mode, overwrite=False):
 
 def _train_seeds(options, settings, sources):
     """Trains one run for each seed, prints their scores and writes a report on them."""
-    from kcrf.commands.seeds import plan_seeds, print_seeds, with_hashes
+    from kcrf.commands.seeds import check_unchanged, plan_seeds, print_seeds, with_hashes
     from kcrf.reports import write_report
     from kcrf.runs import DivergedError, read_run
 
@@ -91,6 +91,7 @@ def _train_seeds(options, settings, sources):
     for seed_settings, folder, mode in plan_seeds(options.out, settings, sources, options.seeds, options.overwrite):
         try:
             if mode != "keep":
+                check_unchanged(sources, seed_settings)
                 _run_training(folder, seed_settings, sources, mode, options.overwrite, f"seed {seed_settings.seed}")
             runs[seed_settings.seed] = read_run(folder)
         except KeyboardInterrupt:
