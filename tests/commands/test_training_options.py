@@ -21,6 +21,7 @@ from kcrf.runs.options import (
     types_of,
 )
 
+pytestmark = pytest.mark.once
 RUNS = sorted((Path(__file__).parents[1] / "fixtures" / "0.1.0").glob("*/config.json"))
 
 

@@ -9,6 +9,7 @@ import pytest
 from kcrf.commands import main
 
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.once
 FOLDERS = ["docs", "pretrained", "benchmarks", "examples", "experiments"]
 FILES = sorted([*ROOT.glob("*.md"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.[mp][dy]"))])
 TEXTS = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in FILES}

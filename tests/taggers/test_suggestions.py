@@ -57,6 +57,7 @@ def entropy(probabilities):
     return -sum(p * np.log(p) for p in np.ravel(probabilities) if p > 0)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("temperature", [1.0, 2.5])
 @pytest.mark.parametrize("scheme", [bmes(), bio(("A", "B"))], ids=["words", "entities"])
 def test_uncertainties_are_those_of_all_paths(scheme, temperature):
@@ -75,6 +76,7 @@ def test_uncertainties_are_those_of_all_paths(scheme, temperature):
     np.testing.assert_allclose(tagger.entropies(TEXTS), expected[path_entropies], atol=1e-4)
 
 
+@pytest.mark.once
 def test_the_strategies_are_those_of_the_literature():
     totals, units = np.array([6.0, 2.0, 0.0]), np.array([3, 1, 0])
     assert score_of("token-entropy", totals, units).tolist() == [2, 2, 0]
@@ -93,12 +95,14 @@ def test_the_strategies_are_those_of_the_literature():
     np.testing.assert_allclose(label_uncertainties("least-confidence", probabilities), [-np.log(0.5), 0])
 
 
+@pytest.mark.once
 @given(st.lists(st.lists(st.integers(0, 9))))
 def test_uncertainties_of_the_parts_of_a_text_are_added(rows):
     values = np.array([value for row in rows for value in row], float)
     assert sums_of(values, list(map(len, rows))).tolist() == list(map(sum, rows))
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("allowed", [True, False])
 def test_entropies_of_sentences_with_holes(allowed):
     """As the exported file and the Keras model have them: emissions, masks of every kind, forbidden transitions."""
@@ -133,6 +137,7 @@ def check_with_all_analyses(tagger, text, items):
         assert tagger.uncertainties([text], strategy)[0] == pytest.approx(value, abs=1e-3)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("file", ["model.npz", "model.onnx"])
 def test_uncertainties_of_exported_files(file):
     if file.endswith("onnx"):
@@ -168,6 +173,7 @@ def is_near(one, other):
     return 2 * len(grams[0] & grams[1]) >= len(grams[0] | grams[1])
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_the_most_uncertain_come_first_and_no_near_duplicate_comes(recognizer, strategy):
     texts = [sentence.text for sentence in load_mini("ner").train[40:100]]
@@ -188,6 +194,7 @@ def test_the_most_uncertain_come_first_and_no_near_duplicate_comes(recognizer, s
     assert [item.prediction for item in found] == recognizer.recognize_batch([item.text for item in found])
 
 
+@pytest.mark.once
 def test_a_sequence_is_read_once_and_then_where_it_is_needed(recognizer, monkeypatch):
     class Texts(tuple):
         iterated = 0
@@ -203,6 +210,7 @@ def test_a_sequence_is_read_once_and_then_where_it_is_needed(recognizer, monkeyp
     assert sum(read) == sum(map(len, plain))
 
 
+@pytest.mark.once
 def test_what_cannot_be_suggested_is_refused(recognizer):
     for count in (0, -1, 2.5):
         with pytest.raises(ValueError, match=f"`count` must be a positive integer. Received: {count}"):
@@ -215,6 +223,7 @@ def test_what_cannot_be_suggested_is_refused(recognizer):
     assert recognizer.suggest([]) == recognizer.suggest(["", "\t"]) == []
 
 
+@pytest.mark.once
 def test_parts_of_a_text_to_segment_are_added():
     """White space separates parts, each with its own chain; no word ends within a run of Latin letters."""
     segmenter = WordSegmenter()
@@ -228,6 +237,7 @@ def test_parts_of_a_text_to_segment_are_added():
     assert (found.index, found.prediction) == (1, segmenter.segment("北京 大学生"))
 
 
+@pytest.mark.once
 def test_sentences_of_tokens_are_suggested(tmp_path):
     sentences = [tagged_sentence(["Kim", "slept"], ["N", "V"]), tagged_sentence(["Ada", "saw", "Kim"], ["N", "V", "N"])]
     settings = Settings(task="pos", encoder="linear", epochs=2)
@@ -252,6 +262,7 @@ class Labels:
         return [Classification("neg" if text[0] > "5" else "pos", 1.0) for text, _ in texts]
 
 
+@pytest.mark.once
 def test_texts_with_the_least_certain_labels_are_suggested():
     classifier = TextClassifier.__new__(TextClassifier)
     classifier._classifier, classifier.labels, classifier.pairs = Labels(), ("neg", "pos"), False
@@ -260,6 +271,7 @@ def test_texts_with_the_least_certain_labels_are_suggested():
     assert found[0].score == pytest.approx(entropy([0.4, 0.6]))
 
 
+@pytest.mark.once
 def test_numbers_have_no_probabilities():
     from kcrf.runs import DataFacts
     from kcrf.taggers.classifier import Classifier
