@@ -87,7 +87,7 @@ EXPECTED = "".join(f"LINE {i} 好\n" for i in range(3000))
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_results_keep_their_order_and_go_on_after_kill_9(folder, workers):
-    process = start(folder, "text.txt", "out.txt", 0.05, workers)
+    process = start(folder, "text.txt", "out.txt", 0.5, workers)
     out, note = folder / "out.txt", folder / "out.txt.unfinished"
     children = lambda: Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()  # noqa: E731
     wait_until(lambda: out.exists() and out.stat().st_size > 3000)
@@ -114,7 +114,7 @@ def wait_until(holds, seconds=30):
 
 
 def test_what_was_interrupted_goes_on_with_the_same_options_alone(folder):
-    process = start(folder, "text.txt", "out.txt", 0.05, 1)
+    process = start(folder, "text.txt", "out.txt", 0.5, 1)
     wait_until(lambda: (folder / "out.txt").exists() and (folder / "out.txt").read_bytes().count(b"\n") > 1)
     end(process)
     before = (folder / "out.txt").read_bytes()
@@ -132,7 +132,7 @@ def test_what_was_interrupted_goes_on_with_the_same_options_alone(folder):
 
 
 def test_two_commands_do_not_write_to_one_file(folder):
-    process = start(folder, "text.txt", "out.txt", 0.05, 1)
+    process = start(folder, "text.txt", "out.txt", 0.2, 1)
     wait_until(lambda: (folder / "out.txt").exists() and (folder / "out.txt").stat().st_size > 0)
     error, status = run(folder, "text.txt", "out.txt", 0, 1, "resume")
     assert status == 1 and "BlockingIOError: out.txt: another process writes to this file" in error
@@ -142,7 +142,7 @@ def test_two_commands_do_not_write_to_one_file(folder):
 
 
 def test_ctrl_c_names_the_option_that_continues(folder):
-    process = start(folder, "text.txt", "out.txt", 0.05, 1)
+    process = start(folder, "text.txt", "out.txt", 0.5, 1)
     wait_until(lambda: (folder / "out.txt").exists() and (folder / "out.txt").stat().st_size > 0)
     process.send_signal(signal.SIGINT)
     assert "KeyboardInterrupt: continue with the same command and --resume" in process.communicate()[1]
@@ -152,7 +152,7 @@ def test_ctrl_c_names_the_option_that_continues(folder):
 
 def test_an_input_that_has_grown_goes_on_and_one_that_ended_with_empty_lines_too(folder):
     text = folder / "text.txt"
-    process = start(folder, "text.txt", "out.txt", 0.05, 1)
+    process = start(folder, "text.txt", "out.txt", 0.5, 1)
     wait_until(lambda: (folder / "out.txt").exists() and (folder / "out.txt").stat().st_size > 0)
     end(process)
     text.write_text(text.read_text(encoding="utf-8") + "more\n", encoding="utf-8")
