@@ -58,6 +58,7 @@ SCRIPTS = OF_BERT4KERAS if OLD_HOST else sorted(path.stem for path in EXAMPLES.g
 # `make test-all` runs all on all.
 LONGEST = {
     "basic_linear_crf",
+    "basic_masked_language_model",
     "basic_pretraining",
     "basic_segment",
     "task_active_learning",

@@ -30,7 +30,10 @@ IMPORTED = {  # by the six examples of bert4keras that examples/ answers
 random = np.random.default_rng(0)
 
 
-@pytest.mark.parametrize("script", STRANGERS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "script",
+    [pytest.param(path, id=path.stem, marks=[pytest.mark.slow] * (path.stem == "bilstm")) for path in STRANGERS],
+)
 def test_a_strangers_script_survives_the_swap(script, tmp_path):
     text = script.read_text(encoding="utf-8")
     text = re.sub(r"^from bert4keras\.", "from kcrf.bert4keras.", text, flags=re.M)

@@ -149,7 +149,7 @@ def test_texts_may_be_iterated_once(tmp_path):
         train_classifier(settings, PARTS["train"], iter(()), out=tmp_path / "none")
 
 
-@pytest.mark.once
+@pytest.mark.slow
 def test_pairs_are_learned_on_a_bert(bert, tmp_path):
     settings = Settings(**{**QUICK, "epochs": 20}, bert=str(bert), metric="f")
     _, scores = train_classifier(settings, PAIRS[:80], PAIRS[:16], out=tmp_path / "run")
@@ -650,7 +650,7 @@ def test_several_seeds_are_trained_summed_up_and_continued(tmp_path, capsys):
     assert "Received: those of --seeds, which the same command continues" in capsys.readouterr().err
 
 
-@pytest.mark.once
+@pytest.mark.slow
 def test_all_runs_of_one_setting_are_summed_up_whatever_they_chose_themselves(tmp_path, capsys):
     """Each run holds out other sentences, long or short: then the number of windows, epochs and rates differ."""
     data, out = tmp_path / "words.txt", tmp_path / "runs"

@@ -79,7 +79,7 @@ SHORT = {"batch_size": 16, "epochs": 2, "learning_rate": 0.02, "seed": 1}
 SCRATCH = {**SHORT, "width": 16, "depth": 1, "ngrams": False}
 
 
-@pytest.mark.once
+@pytest.mark.slow
 def test_with_vectors_the_types_of_names_are_found_that_training_lacks(vectors, tmp_path):
     parts = sentences(96, slice(8), 0), sentences(16, slice(8), 1), sentences(32, slice(8, None), 2)
     settings = {"task": "ner", **SCRATCH, "epochs": 6}

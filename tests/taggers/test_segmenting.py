@@ -317,8 +317,15 @@ def test_without_a_lexicon_a_model_reads_characters_and_pairs_alone(trained, tmp
     assert set(content) == {"characters", "bigrams"}
 
 
+ENCODERS_HERE = [
+    pytest.param(name, marks=[pytest.mark.slow] * (name == "bilstm"))
+    for name in sorted(ENCODERS)
+    if backend_name() == "torch" or name == "cnn"
+]
+
+
 @pytest.mark.once
-@pytest.mark.parametrize("encoder", sorted(ENCODERS) if backend_name() == "torch" else ["cnn"])
+@pytest.mark.parametrize("encoder", ENCODERS_HERE)
 def test_every_encoder_learns_the_training_text(encoder, tmp_path):
     sentences = [words for words in load_mini().train if len("".join(words)) <= 8][:16]
     chosen = Settings(

@@ -125,7 +125,7 @@ def test_a_held_out_part_without_entities_keeps_the_last_epoch_and_says_so(tmp_p
     assert "valid: no entity, so no epoch is better than another: the last one is kept" in capsys.readouterr().err
 
 
-@pytest.mark.once
+@pytest.mark.slow
 def test_training_goes_on_when_nobody_reads_its_progress(tmp_path):
     data = write_conll(tmp_path / "train.conll", PARTS["train"])
     command = [sys.executable, "-m", "kcrf", "train", "--task", "ner", "--train", data, "--out", tmp_path / "run"]
@@ -260,7 +260,7 @@ def test_kill_9_at_any_change_of_a_file_changes_nothing(whole, tmp_path, first, 
 @pytest.mark.parametrize(
     "first, second",
     [
-        (5, 9),
+        pytest.param(5, 9, marks=pytest.mark.slow),
         pytest.param("new.scores.json", 5, marks=pytest.mark.slow),
         ("/run", 2),
         (".run.new", 1),
@@ -347,7 +347,11 @@ def handled():
 
 @pytest.mark.once
 @pytest.mark.parametrize("steps", [5, 12], ids=["between", "last"])
-@pytest.mark.parametrize("instead", [None, ValueError("structures differ")], ids=["nothing", "an error"])
+@pytest.mark.parametrize(
+    "instead",
+    [None, pytest.param(ValueError("structures differ"), marks=pytest.mark.slow)],
+    ids=["nothing", "an error"],
+)
 def test_an_interruption_that_a_library_swallows_ends_training_all_the_same(whole, tmp_path, handled, steps, instead):
     run, interrupts = tmp_path / "run", Interrupts(steps, instead)
     handled(signal.default_int_handler)
