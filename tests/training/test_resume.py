@@ -298,6 +298,7 @@ def assert_killed_twice_is_as_good(whole, tmp_path, first, second, older=None):
 
 
 @pytest.mark.once
+@pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # of JAX; the child only starts another program
 def test_an_interruption_from_the_keyboard_says_how_to_go_on(tmp_path):
     run, data = tmp_path / "run", write_conll(tmp_path / "train.conll", PARTS["train"])
     command = [sys.executable, "-m", "kcrf", "train", "--task", "ner", "--train", data, "--out", str(run)]
