@@ -155,6 +155,7 @@ def test_words_with_classes_are_those_of_the_run_and_of_a_bert(tmp_path):
     assert found[-1] == [("\u200b", "?")]
 
 
+@pytest.mark.slow
 def test_words_as_units_and_a_bilstm_and_pieces_of_a_bert(tmp_path):
     bert = write_bert(tmp_path / "tiny")
     texts = ["Kim lives in Leeds.", "the U.S. team won 3 games", "x"]

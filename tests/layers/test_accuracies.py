@@ -102,6 +102,7 @@ def test_tags_and_weights_may_get_a_last_axis_after_a_call_without_one(name):
     assert_allclose(history[name], [share], rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Your input ran out of data")  # of Keras, about the empty step
 @pytest.mark.skipif(backend_name() != "tensorflow", reason="TensorFlow alone has tensors of unknown rank")
 def test_labels_of_unknown_rank_must_have_the_size_of_the_outputs():

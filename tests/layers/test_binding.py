@@ -160,6 +160,7 @@ def test_labels_without_a_likelihood_stop_the_first_batch(what, how):
         model.fit(WORDS, bad_labels("none"), verbose=0)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(backend_name() != "tensorflow", reason="XLA elsewhere raises")
 @pytest.mark.skipif(OLD_HOST, reason="tf_keras does not compile by XLA unless asked")
 def test_under_xla_on_tensorflow_their_loss_is_nan_and_they_teach_nothing():

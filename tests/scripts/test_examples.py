@@ -82,7 +82,7 @@ OWN_TESTS = {
 }
 HERE = {
     "torch": [name for name in SCRIPTS if name not in {*LONGEST, *OWN_TESTS, "basic_crf"}],
-    "tensorflow": ["basic_extract_features"],
+    "tensorflow": [],
     "jax": ["basic_crf"],
 }[backend_name()]
 

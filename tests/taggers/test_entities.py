@@ -229,6 +229,7 @@ def test_the_space_between_two_tokens_is_no_entity():
     assert [(entity.start, entity.end, entity.text) for entity in found] == [(0, 1, "a"), (1, 2, "b"), (1, 2, "c")]
 
 
+@pytest.mark.once
 def test_one_text_where_several_are_expected_is_refused(recognizer):
     for method in (recognizer.recognize_batch, recognizer.k_best_batch):
         with pytest.raises(TypeError, match="must be a list of strings; for one text call `.*`. Received: '李雷'"):

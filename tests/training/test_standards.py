@@ -284,6 +284,7 @@ def test_a_bert_has_a_head_for_each_standard(tmp_path):
     train_tagger(again, TRAIN["whole"], VALID["whole"], out=tmp_path / "again")
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("encoder", ["linear", "neural"])
 def test_the_report_has_the_transitions_of_each_standard(encoder, request, tmp_path):
     path = request.getfixturevalue(encoder)[0]
