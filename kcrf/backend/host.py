@@ -143,9 +143,7 @@ def graph(function: Function) -> Function:
     """Decorator: runs `function(emissions, ...)` as a compiled graph when it is called eagerly.
 
     Without this decorator, JAX would compile the loops of the function at every call, and TensorFlow would run them
-    step
-    by step.
-    Arguments are converted to tensors, except None and the integer `k`. `k` is static.
+    step by step. Arguments are converted to tensors, except None and the integer `k`. `k` is static.
     """
 
     def tensor(value):
