@@ -312,17 +312,25 @@ COMPILES_SHAPES = backend_name() != "torch"
 FEW_TAGS = 12 if backend_name() == "jax" else 0
 
 
-def _tensorflow_scan(step, state, inputs, reverse=False):
-    """`ops.scan` for TensorFlow. The one in Keras 3.15 fails for several inputs of unknown length."""
+def _by_reversing(forward):
+    """`ops.scan` that reverses arrays to read backward, which tf2onnx converts to wrong numbers and jax2onnx not."""
+
+    def scan(step, state, inputs, reverse=False):
+        if not reverse:
+            return forward(step, state, inputs)
+        state, outputs = forward(step, state, tree.map_structure(lambda x: ops.flip(x, 0), inputs))
+        return state, tree.map_structure(lambda x: ops.flip(x, 0), outputs)
+
+    return scan
+
+
+def _tensorflow_scan(step, state, inputs):
+    """`ops.scan` for TensorFlow, forward. The one in Keras 3.15 fails for several inputs of unknown length."""
     import tensorflow as tf
 
-    if reverse:  # reversed, because tf2onnx converts reading backward to wrong numbers
-        inputs = tree.map_structure(lambda x: tf.reverse(x, [0]), inputs)
     first = tree.flatten(inputs)[0]
     length = first.shape[0] if first.shape[0] is not None else tf.shape(first)[0]
-    _, kind = step(
-        state, tree.map_structure(lambda x: x[0], inputs)
-    )  # for its dtypes and shapes; unused operations are pruned
+    _, kind = step(state, tree.map_structure(lambda x: x[0], inputs))  # for its dtypes and shapes; it is pruned
     outputs = tree.map_structure(lambda x: tf.TensorArray(x.dtype, size=length, element_shape=x.shape), kind)
 
     def unstacked(x):  # one operation per row; slicing a tensor takes five
@@ -338,16 +346,7 @@ def _tensorflow_scan(step, state, inputs, reverse=False):
         return count < length
 
     _, state, outputs = tf.while_loop(unfinished, body, (0, state, outputs), maximum_iterations=length)
-    stacked = tree.map_structure(lambda array: array.stack(), outputs)
-    return state, tree.map_structure(lambda x: tf.reverse(x, [0]), stacked) if reverse else stacked
-
-
-def _jax_scan(step, state, inputs, reverse=False):
-    """`ops.scan` for JAX. It reverses the arrays, because jax2onnx cannot convert a loop that reads backward."""
-    if not reverse:
-        return ops.scan(step, state, inputs)
-    state, outputs = ops.scan(step, state, tree.map_structure(lambda x: ops.flip(x, 0), inputs))
-    return state, tree.map_structure(lambda x: ops.flip(x, 0), outputs)
+    return state, tree.map_structure(lambda array: array.stack(), outputs)
 
 
 def _torch_scan(step, state, inputs, reverse=False):
@@ -397,4 +396,5 @@ class _LoopOps:
 
 # `ops` for the steps of loops. On torch without Keras' checks, which take longer than the operations.
 loop_ops = {"torch": _torch_loop_ops, "tensorflow": _LoopOps, "jax": _LoopOps}.get(backend_name(), lambda: ops)()
-scan = {"tensorflow": _tensorflow_scan, "torch": _torch_scan, "jax": _jax_scan}.get(backend_name(), ops.scan)
+_forward_scan = _tensorflow_scan if backend_name() == "tensorflow" else ops.scan
+scan = _torch_scan if backend_name() == "torch" else _by_reversing(_forward_scan)

@@ -103,18 +103,8 @@ def test_training_that_diverges_says_so_and_leaves_nothing(head, tmp_path):
 def test_a_run_may_be_made_and_used_in_the_folder_it_is(trained, tmp_path, monkeypatch):
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    arguments = [
-        "--train",
-        str(trained / "train.txt"),
-        "--out",
-        ".",
-        "--epochs",
-        "1",
-        "--width",
-        "8",
-        "--linear-weight",
-        "0",
-    ]
+    arguments = ["--train", str(trained / "train.txt"), "--out", ".", "--epochs", "1", "--width", "8"]
+    arguments += ["--linear-weight", "0"]
     assert commands.main(["train", *arguments]) == 0
     assert WordSegmenter(".").segment("好的") and [p.name for p in tmp_path.iterdir()] == ["here"]
 
