@@ -294,6 +294,9 @@ def test_no_table_is_clipped_and_no_card_is_mostly_empty(run_dir, width, tmp_pat
         clipped = "[...document.querySelectorAll('.wide')].filter(x => x.scrollWidth > x.clientWidth)"
         assert page.value(f"{clipped}.map(x => [x.closest('section').id, x.scrollWidth, x.clientWidth])") == []
         assert page.value("document.documentElement.scrollWidth") == width
+        words = "[...document.querySelectorAll('#calibration th')].filter(x => x.textContent)"
+        assert page.value(f"{words}.length") >= 4
+        assert page.value(f"{words}.filter(x => x.getBoundingClientRect().height > 40).map(x => x.textContent)") == []
         ends = "Math.max(...[...x.querySelectorAll('*')].map(y => y.getBoundingClientRect().bottom))"
         empty = f"[...document.querySelectorAll('section')].map(x => x.getBoundingClientRect().bottom - {ends})"
         assert max(page.value(empty)) < 60
