@@ -353,11 +353,15 @@ def _torch_scan(step, state, inputs, reverse=False):
     """`ops.scan` for torch: a Python loop without the overhead of Keras' operations."""
     import torch
 
-    steps = list(zip(*(x.unbind(0) for x in inputs), strict=True)) if isinstance(inputs, tuple) else inputs.unbind(0)
+    arrays = inputs if isinstance(inputs, tuple) else (inputs,)
+    steps = list(zip(*(x.unbind(0) for x in arrays), strict=True)) if arrays is inputs else inputs.unbind(0)
     outputs = []
     for step_inputs in reversed(steps) if reverse else steps:
         state, output = step(state, step_inputs)
         outputs.append(output)
+        if arrays[0].is_meta:  # `fit` asks for shapes first: those of one step are those of all
+            outputs *= len(steps)
+            break
     outputs = outputs[::-1] if reverse else outputs
     several = isinstance(outputs[0], tuple)
     return state, tuple(map(torch.stack, zip(*outputs, strict=True))) if several else torch.stack(outputs)
