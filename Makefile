@@ -19,6 +19,9 @@ JOBS ?= 2
 STAGES := $(addprefix test-on-,torch tensorflow jax bert4keras)
 OPTIONS :=
 
+# The tests start some two hundred interpreters: without bytecode on the disk, each would compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-all mutants $(STAGES) lint docs constraints clean
 
 demo: $(VENV)/demo.stamp

@@ -74,7 +74,7 @@ def _run_anew(mutant, folder, shown):
 
 def _arguments(mutant):
     """The arguments of pytest."""
-    options = ["-q", "-x", "-p", "no:cacheprovider", *(["-k", mutant["match"]] if "match" in mutant else [])]
+    options = ["-q", "-x", "--all", "-p", "no:cacheprovider", *(["-k", mutant["match"]] if "match" in mutant else [])]
     return [*options, *(f"tests/{path}" for path in mutant["tests"])]
 
 

@@ -256,7 +256,7 @@ def test_in_training_a_slow_crf_is_told_to_be_faster_and_a_fast_one_left_alone(c
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("multiplier", [100, 10])
+@pytest.mark.parametrize("multiplier", [100, pytest.param(10, marks=pytest.mark.slow)])
 def test_in_training_a_crf_worse_than_its_argmax_is_told_the_rate(multiplier):
     random = np.random.default_rng(0)
     tags = random.integers(0, 5, (200, 20))  # each tag for itself, so there is nothing to learn from transitions

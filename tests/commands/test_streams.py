@@ -85,7 +85,7 @@ def run(folder, *arguments):
 EXPECTED = "".join(f"LINE {i} 好\n" for i in range(3000))
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_results_keep_their_order_and_go_on_after_kill_9(folder, workers):
     process = start(folder, "text.txt", "out.txt", 0.5, workers)
     out, note = folder / "out.txt", folder / "out.txt.unfinished"
@@ -194,6 +194,7 @@ print(int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1]
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux' /proc")
 def test_memory_does_not_grow_with_the_input(folder):
     used = []

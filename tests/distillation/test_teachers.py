@@ -123,7 +123,7 @@ def test_a_student_that_learns_from_its_teacher_alone_comes_to_answer_as_it_does
     assert RunFolder(tmp_path / "student").read_settings().teacher == str(teacher)
 
 
-@pytest.mark.parametrize("epochs", [0, 1])
+@pytest.mark.parametrize("epochs", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_a_taught_run_goes_on_to_the_same_weights_without_its_teacher(student, teacher, tmp_path, epochs):
     train_tagger(student, **PARTS, out=tmp_path / "whole", unlabeled=TEXTS)
     copy = shutil.copytree(teacher, tmp_path / "teacher")
@@ -137,6 +137,7 @@ def test_a_taught_run_goes_on_to_the_same_weights_without_its_teacher(student, t
     assert_same_weights(tmp_path / "run", tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_answers_that_were_not_yet_written_are_asked_for_anew(student, tmp_path, monkeypatch):
     train_tagger(student, **PARTS, out=tmp_path / "whole")
     asked, load = [], distillation.load_trained_tagger

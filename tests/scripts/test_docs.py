@@ -56,10 +56,13 @@ def test_public_names_exist_and_are_documented(name):
             assert thing.__doc__, f"{name}.{label} has no docstring"
 
 
-def backends(text):
+LONG = ("distillation.md", "entities.md", "words.md")
+
+
+def marks(name, text):
     """The marks of a guide: it runs on torch, and on the backends that have blocks of their own in it."""
     named = set(re.findall(r"^```python (tensorflow|jax)$", text, re.MULTILINE))
-    return [] if backend_name() in named else [pytest.mark.once]
+    return [pytest.mark.slow] * (name in LONG) + [pytest.mark.once] * (backend_name() not in named)
 
 
 def shortened(blocks, text):
@@ -82,7 +85,7 @@ def run(blocks, text, name, **names):
 @pytest.mark.parametrize(
     "document",
     [
-        pytest.param(p, id=p.name, marks=backends(text))
+        pytest.param(p, id=p.name, marks=marks(p.name, text))
         for p in sorted((ROOT / "docs").rglob("*.md"))
         if CODE.search(text := p.read_text(encoding="utf-8"))
     ],

@@ -57,12 +57,15 @@ SCRIPTS = OF_BERT4KERAS if OLD_HOST else sorted(path.stem for path in EXAMPLES.g
 # `make test` runs each of them on one backend, mostly torch, the fastest to start, but for those that train longest;
 # `make test-all` runs all on all.
 LONGEST = {
+    "basic_extract_features",
     "basic_linear_crf",
     "basic_masked_language_model",
+    "basic_optimizer",
     "basic_pretraining",
     "basic_segment",
     "task_active_learning",
     "task_bilstm_crf_two_learning_rates",
+    "task_growing_labels",
     "task_partial_labels",
     "task_segment_and_tag",
     "task_segmentation_standards",

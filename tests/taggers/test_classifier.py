@@ -216,6 +216,7 @@ class Stops(keras.callbacks.Callback):
         """Does nothing."""
 
 
+@pytest.mark.slow
 @pytest.mark.once
 @pytest.mark.parametrize("kind", ["scratch", "bert"])
 def test_an_interrupted_run_goes_on_to_the_same_weights(kind, bert, tmp_path):
@@ -722,6 +723,7 @@ def test_seeds_are_not_mixed_with_those_of_other_vectors(tmp_path, capsys):
     assert "seed-0: needs --overwrite to replace a run of other settings or data" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_seeds_are_not_mixed_with_those_of_another_bert_or_teacher(bert, tmp_path, capsys):
     data, copy, out = (tmp_path / name for name in ("train.tsv", "bert", "runs"))

@@ -193,6 +193,7 @@ class Stops(keras.callbacks.Callback):
         pass
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_an_interrupted_run_by_words_ends_with_the_weights_of_an_uninterrupted_one(run, tmp_path):
     with pytest.raises(KeyboardInterrupt):

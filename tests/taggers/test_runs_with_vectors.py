@@ -106,9 +106,9 @@ def examples(part):
 
 
 CASES = [
-    ("ner", False, "embeddings", False),
+    pytest.param("ner", False, "embeddings", False, marks=pytest.mark.slow),
     ("ner", True, "top", True),
-    ("classify", False, "top", False),
+    pytest.param("classify", False, "top", False, marks=pytest.mark.slow),
     ("classify", True, "embeddings", True),
 ]
 

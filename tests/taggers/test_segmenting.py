@@ -99,6 +99,7 @@ def test_training_that_diverges_says_so_and_leaves_nothing(head, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_a_run_may_be_made_and_used_in_the_folder_it_is(trained, tmp_path, monkeypatch):
     (tmp_path / "here").mkdir()
@@ -125,7 +126,7 @@ def test_the_scores_in_the_run_are_those_of_its_output(trained, tmp_path, capsys
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("with_valid", [False, True])
+@pytest.mark.parametrize("with_valid", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_the_words_of_the_whole_training_file_count_as_known(with_valid, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     parts = {"train": load_mini().train[:30], "valid": load_mini().valid[:5], "test": load_mini().test[:10]}
@@ -308,7 +309,7 @@ def test_without_a_lexicon_a_model_reads_characters_and_pairs_alone(trained, tmp
 
 
 ENCODERS_HERE = [
-    pytest.param(name, marks=[pytest.mark.slow] * (name == "bilstm"))
+    pytest.param(name, marks=[pytest.mark.slow] * (name in ("bilstm", "transformer")))
     for name in sorted(ENCODERS)
     if backend_name() == "torch" or name == "cnn"
 ]
@@ -333,6 +334,7 @@ def test_every_encoder_learns_the_training_text(encoder, tmp_path):
     assert scores["valid"]["f"] > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_the_same_seed_trains_the_same_model_and_another_does_not(tmp_path):
     corpus = load_mini()
@@ -455,7 +457,7 @@ NO_LARGE_FILES = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (50
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("has_model", [True, False])
+@pytest.mark.parametrize("has_model", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_full_disk_is_told_and_leaves_the_old_model_as_it_was(has_model, trained, tmp_path):
     run = tmp_path / "run"
     if has_model:

@@ -87,6 +87,7 @@ def test_no_tag_is_forbidden_and_a_token_follows_its_like():
     assert scheme == scheme.from_config(scheme.get_config())
 
 
+@pytest.mark.slow
 def test_a_run_is_resumed_with_the_same_weights(run, tmp_path):
     class Stop(Exception):
         pass

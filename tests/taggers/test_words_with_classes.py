@@ -54,7 +54,7 @@ TEST = PARTS[2]
 TEXTS = ["".join(word for word, _ in pairs) for pairs in TEST]
 
 
-@pytest.fixture(scope="module", params=["linear", "cnn"])
+@pytest.fixture(scope="module", params=["linear", pytest.param("cnn", marks=pytest.mark.slow)])
 def run(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("words") / request.param
     train_tagger(Settings(**SETTINGS[request.param]), *PARTS, out=folder)
@@ -198,6 +198,7 @@ def test_what_a_model_without_classes_cannot_do_is_refused(run):
         segmenter.segment("好", spans=[(0, 1, "x")])
 
 
+@pytest.mark.slow
 def test_a_run_is_resumed_with_the_same_scores(run, tmp_path):
     class Stop(Exception):
         pass

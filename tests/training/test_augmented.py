@@ -62,6 +62,7 @@ def test_copies_of_the_training_part_alone_are_trained_on_and_nothing_else_is_re
     assert vocabularies[0] == vocabularies[1]  # it says what a new text will have, so copies do not count
 
 
+@pytest.mark.slow
 def test_a_run_with_copies_goes_on_to_the_same_weights_and_only_with_the_same_copies(tmp_path):
     synonyms = tmp_path / "synonyms.txt"
     synonyms.write_text("在 于\n来到 到达\n", encoding="utf-8")

@@ -159,6 +159,7 @@ def test_training_begins_with_the_weights_of_the_run(neural, tmp_path):
     assert tagger.reader.get_config() == old.reader.get_config()
 
 
+@pytest.mark.slow
 def test_it_is_resumed_to_the_same_weights(neural, tmp_path):
     class Interrupts:
         def __init__(self):
@@ -205,6 +206,7 @@ def test_scores_that_new_sentences_do_not_need_stay_as_they_were(linear, tmp_pat
     assert np.mean(np.abs(new[:, :5] - old) <= step) > 0.9
 
 
+@pytest.mark.slow
 def test_types_of_the_old_model_that_are_marked_too_are_taken_as_complete_unless_said(linear, tmp_path, capsys):
     both = with_types(CORPUS.train[HALF:], ("ORG", "PER")), CORPUS.valid
     settings = Settings(extend=linear, epochs=1)
@@ -227,6 +229,7 @@ def _places(sentence, label):
     return [i for start, end, of in sentence.spans if of == label for i in range(start, end)]
 
 
+@pytest.mark.slow
 def test_a_run_of_a_bert_is_extended_without_the_bert(tmp_path):
     vocab = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *sorted({c for s in CORPUS.train[:80] for c in s.text})]
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
@@ -324,6 +327,7 @@ def test_a_linear_model_can_be_a_teacher(linear, tmp_path):
     assert f_of(tmp_path / "student", OLD) > 0.5  # near 0 with the labels
 
 
+@pytest.mark.slow
 def test_targets_have_room_for_all_tags(linear, tmp_path):
     train_tagger(Settings(extend=linear, epochs=1), *NEW_PARTS, out=tmp_path / "new")
     arrays = RunFolder(tmp_path / "new").read_arrays(TEACHER)
@@ -331,6 +335,7 @@ def test_targets_have_room_for_all_tags(linear, tmp_path):
     assert soft.padded(4).shape == (4 + 7, 1 + 7)
 
 
+@pytest.mark.slow
 def test_new_sentences_are_read_with_the_whole_lexicon_as_use_does(linear, tmp_path, monkeypatch):
     windows, fit = [], linear_training.linear_batches
     monkeypatch.setattr(linear_training, "linear_batches", lambda rows, size: windows.extend(rows) or fit(rows, size))

@@ -174,6 +174,7 @@ def test_the_first_models_sum_over_unknown_labels_if_other_text_is_known_to_be_o
     assert {bool(sentence.unknown) for sentence in first} == {says_outside}
 
 
+@pytest.mark.slow
 def test_it_is_resumed_to_the_same_weights_from_the_estimates_in_the_folder(tmp_path, monkeypatch):
     parts = PARTIAL[:48], WHOLE[:24]
     train_tagger(SETTINGS, *parts, out=tmp_path / "whole")

@@ -105,6 +105,7 @@ def test_a_run_keeps_the_average_of_the_network_alone_and_of_the_linear_run(tmp_
     assert_array_equal(*(model.get_layer("Projection").get_weights()[0] for model in (alone, average)))
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_a_run_that_is_resumed_ends_with_the_same_average(tmp_path):
     class Stops(keras.callbacks.Callback):

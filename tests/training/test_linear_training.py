@@ -83,6 +83,7 @@ def test_penalties_make_scores_0_and_small(tmp_path):
     assert sizes["l2"][1] < sizes["little"][1] / 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["lbfgs", "adagrad"])
 def test_a_run_that_is_resumed_ends_with_the_same_scores(tmp_path, monkeypatch, solver):
     settings = Settings(encoder="linear", epochs=3, solver=solver)

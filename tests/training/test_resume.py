@@ -63,7 +63,7 @@ class Stops(keras.callbacks.Callback):
         """Does nothing."""
 
 
-@pytest.mark.parametrize("steps", [1, 5, 11] if backend_name() == "torch" else [5])
+@pytest.mark.parametrize("steps", [5, *(pytest.param(steps, marks=pytest.mark.slow) for steps in (1, 11))])
 def test_a_run_that_was_stopped_goes_on_to_the_same_weights_log_and_scores(whole, tmp_path, steps):
     run = tmp_path / "run"
     with pytest.raises(KeyboardInterrupt):
@@ -84,6 +84,7 @@ def log_without_seconds(run):
     return [row[:at] + row[at + 1 :] for row in rows]
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_a_stopped_run_over_an_older_model_leaves_that_in_use_and_takes_its_place_when_resumed(whole, tmp_path):
     run = shutil.copytree(whole, tmp_path / "run")
@@ -98,6 +99,7 @@ def test_a_stopped_run_over_an_older_model_leaves_that_in_use_and_takes_its_plac
     assert_same_weights(weights(run), weights(tmp_path / "other"))
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_the_folder_may_be_a_link_and_what_else_is_in_it_or_beside_it_stays(whole, tmp_path):
     run, link = tmp_path / "big" / "run", tmp_path / "current"
@@ -113,6 +115,7 @@ def test_the_folder_may_be_a_link_and_what_else_is_in_it_or_beside_it_stays(whol
     assert {path.name for path in tmp_path.iterdir()} == {"big", "current", "run.new", "run.old"}
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_a_held_out_part_without_entities_keeps_the_last_epoch_and_says_so(tmp_path, capsys):
     class Remembers(Stops):
@@ -189,6 +192,7 @@ def test_an_error_before_the_first_state_leaves_nothing_and_ends_the_progress(tm
     assert progress.ends == 1
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_a_damaged_state_is_told_and_without_it_the_run_starts_anew(whole, tmp_path):
     run = tmp_path / "run"
@@ -202,6 +206,7 @@ def test_a_damaged_state_is_told_and_without_it_the_run_starts_anew(whole, tmp_p
     assert_same_weights(weights(run), weights(whole))
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_early_stopping_is_remembered(tmp_path):
     settings = replace(TINY, task="cws", learning_rate=1e-9, crf_lr_multiplier=1.0, epochs=9, patience=2)
@@ -248,7 +253,7 @@ def older(tmp_path_factory):
         (1, 5),
         pytest.param(2, 12, marks=pytest.mark.slow),
         pytest.param(9, 10, marks=pytest.mark.slow),
-        ("/state.npz", 1),
+        pytest.param("/state.npz", 1, marks=pytest.mark.slow),
     ],
 )
 def test_kill_9_at_any_change_of_a_file_changes_nothing(whole, tmp_path, first, second):
@@ -263,9 +268,9 @@ def test_kill_9_at_any_change_of_a_file_changes_nothing(whole, tmp_path, first, 
         pytest.param(5, 9, marks=pytest.mark.slow),
         pytest.param("new.scores.json", 5, marks=pytest.mark.slow),
         ("/run", 2),
-        (".run.new", 1),
+        pytest.param(".run.new", 1, marks=pytest.mark.slow),
         pytest.param(".run.old/config.json", 2, marks=pytest.mark.slow),
-        (".run.old/scores.json", 3),
+        pytest.param(".run.old/scores.json", 3, marks=pytest.mark.slow),
     ],
 )
 def test_kill_9_while_an_older_run_is_replaced_leaves_one_of_the_two(whole, older, tmp_path, first, second):
@@ -347,7 +352,7 @@ def handled():
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("steps", [5, 12], ids=["between", "last"])
+@pytest.mark.parametrize("steps", [5, pytest.param(12, marks=pytest.mark.slow)], ids=["between", "last"])
 @pytest.mark.parametrize(
     "instead",
     [None, pytest.param(ValueError("structures differ"), marks=pytest.mark.slow)],
@@ -377,6 +382,7 @@ def test_an_interruption_swallowed_before_the_first_step_counts_too(tmp_path, ha
     assert not (tmp_path / "run" / "log.csv").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_a_handler_of_ones_own_stays_and_training_runs_beside_the_main_thread(tmp_path, handled):
     pressed = []

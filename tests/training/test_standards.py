@@ -265,6 +265,7 @@ def test_the_command_line_trains_and_uses_standards(tmp_path, capsys, monkeypatc
         assert "--standard must be one of whole, halves. Received: none" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_a_bert_has_a_head_for_each_standard(tmp_path):
     from kcrf.models import build_transformer_model, save_pretrained

@@ -70,7 +70,12 @@ def test_a_run_on_a_bert_stands_alone(run):
 
 
 @pytest.mark.parametrize(
-    ("head", "encoder"), [("crf", "none"), pytest.param("crf", "bilstm", marks=pytest.mark.slow), ("softmax", "none")]
+    ("head", "encoder"),
+    [
+        ("crf", "none"),
+        pytest.param("crf", "bilstm", marks=pytest.mark.slow),
+        pytest.param("softmax", "none", marks=pytest.mark.slow),
+    ],
 )
 def test_a_bert_learns_the_training_text_under_every_head(bert, head, encoder, tmp_path):
     part = PARTS["train"][:12]
@@ -80,7 +85,7 @@ def test_a_bert_learns_the_training_text_under_every_head(bert, head, encoder, t
     assert scores["valid"]["f"] > 0.8
 
 
-@pytest.mark.parametrize("word_case", [True, False])
+@pytest.mark.parametrize("word_case", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_capitals_are_seen_where_the_tokenizer_lowers_the_text(word_case, bert, tmp_path):
     part = [Sentence("Anna went", [(0, 4, "NAME")]), Sentence("anna Went", [(5, 9, "NAME")])] * 8  # alike but for case
     settings = Settings(
@@ -135,7 +140,7 @@ FLOAT16 = pytest.param("float16", marks=pytest.mark.skipif(backend_name() == "ja
 
 
 @pytest.mark.parametrize("head", ["crf", pytest.param("softmax", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("precision", ["bfloat16", FLOAT16])
+@pytest.mark.parametrize("precision", ["bfloat16", pytest.param(FLOAT16, marks=pytest.mark.slow)])
 def test_layers_compute_in_another_precision_while_they_are_trained(precision, head, bert, tmp_path):
     before, losses = keras.config.dtype_policy(), []
     for name in ("float32", precision):
@@ -152,6 +157,7 @@ def test_layers_compute_in_another_precision_while_they_are_trained(precision, h
     assert keras.config.dtype_policy() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float32", FLOAT16])
 def test_an_interrupted_run_on_a_bert_goes_on_to_the_same_weights(precision, bert, tmp_path):
     settings = Settings(
