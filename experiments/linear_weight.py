@@ -56,7 +56,7 @@ def measure(corpus, size, scored, parts):
     words = {sentence.text[s:e] for sentence in map(as_sentence, train[:size]) for s, e, *_ in sentence.spans}
     scores = {}
     for weight in WEIGHTS:
-        with LinearPart({None: linear.model}, weight).averaged(network.model):
+        with LinearPart({None: linear.model}, WEIGHTS).averaged(network.model, weight):
             scores[weight] = figures(network.score(sentences, network.spans_of(sentences), words))
     return scores
 

@@ -41,6 +41,9 @@ class Range:
 POSITIVE = Range("positive", lambda x: 0 < x < float("inf"))
 NOT_NEGATIVE = Range("at least 0", lambda x: 0 <= x < float("inf"))
 FRACTION = Range("at least 0 and below 1", lambda x: 0 <= x < 1)
+FRACTION_OR_AUTO = Range(
+    'at least 0 and below 1, or "auto"', lambda x: x == "auto" if isinstance(x, str) else FRACTION.holds(x)
+)
 PROBABILITY = Range("above 0 and below 1", lambda x: 0 < x < 1)
 FACTOR = Range("above 0 and at most 1", lambda x: 0 < x <= 1)
 LENGTH = Range("from 8 to 512", lambda x: 8 <= x <= 512)

@@ -180,13 +180,15 @@ def _training_of_linear(training, facts, solver):
 
 
 def _linear_weight(user, model, windows, data):
-    """The weight of a linear model in the average with the network."""
+    """The weight of a linear model in the average with the network, or "auto"."""
     if not model.ngrams or model.head != "crf" or model.encoder == "linear":
         return 0.0
     if user.linear_weight is not None:
         return user.linear_weight
     weight = task_of(data.task).linear_weight
-    return weight if weight and windows * len(data.tag_scheme()) <= LBFGS_UP_TO else 0.0
+    if not weight or user.extend is not None:  # a linear model of the new sentences alone knows no old types
+        return 0.0
+    return weight if windows * len(data.tag_scheme()) <= LBFGS_UP_TO else 0.0
 
 
 def batch_size_for(training: TrainingConfig, windows: int) -> int:
@@ -223,6 +225,8 @@ def describe_run(config: RunConfig, items: int, copies: int = 0) -> str:
         parts += ["linear"]
     elif model.encoder != "none":
         parts += [f"width {model.width}", f"depth {model.depth}"]
-    if training.linear_weight:
+    if training.linear_weight == "auto":
+        parts += ["averaged with a linear model where that is better"]
+    elif training.linear_weight:
         parts += [f"averaged with a linear model of weight {training.linear_weight:g}"]
     return f"{items:,} {config.task.items}{augmented}{learned}: {', '.join([*parts, head])}"

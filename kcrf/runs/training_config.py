@@ -10,6 +10,7 @@ from kcrf.runs.options import (
     EXTENDED,
     FACTOR,
     FRACTION,
+    FRACTION_OR_AUTO,
     FROM_SCRATCH,
     LENGTH,
     LINEAR,
@@ -235,15 +236,15 @@ class TrainingConfig:
         none="a fixed number of windows",
         instead_of="batch_size",
     )
-    linear_weight: float | None = option(
+    linear_weight: float | str | None = option(
         None,
         "Also train a linear model (as --encoder linear), and return the average of its scores and those of the "
-        "network, as one network: the weight of the linear model. 0 trains the network alone. Use 0.5 for small "
-        "datasets with words; for entities it did not help.",
+        "network, as one network: the weight of the linear model. 0 trains the network alone. auto takes 0 or 0.5, "
+        "whichever the validation set scores higher after an epoch.",
         "training",
-        range=FRACTION,
+        range=FRACTION_OR_AUTO,
         only=FROM_SCRATCH,
-        none="0.5 for cws with at most 6,250 sentences, a CRF and n-grams; else 0",
+        none="for small datasets, with a CRF and n-grams: 0.5 for cws, auto for ner; else 0",
     )
     precision: str = option(
         "float32",

@@ -26,7 +26,7 @@ class TaggingTask:
     has_word_classes = False
     is_extensible = False
     adagrad: Mapping[str, float] = {"learning_rate": 0.1, "l1": 0.01, "damping": 0.1}
-    linear_weight = 0.0
+    linear_weight: float | str = 0.0
 
     def read_unlabeled_line(self, line: str) -> Any:
         """The line."""

@@ -23,7 +23,7 @@ class Task(Protocol):
         defaults: Its own defaults of settings.
         adagrad: The learning rate, the L1 penalty and the damping of its linear models if AdaGrad trains them, with the
             keys "learning_rate", "l1" and "damping"; empty if it has no linear models.
-        linear_weight: The default weight of a linear model in the average with a network of few sentences.
+        linear_weight: The default weight of a linear model in the average with a network of few sentences, or "auto".
         choices: Its own choices of settings, if they differ from those of other tasks.
         file_options: The command-line options for reading its files.
         command: The command that uses its models, such as "segment".
@@ -51,7 +51,7 @@ class Task(Protocol):
     def adagrad(self) -> Mapping[str, float]: ...
 
     @property
-    def linear_weight(self) -> float: ...
+    def linear_weight(self) -> float | str: ...
 
     @property
     def choices(self) -> Mapping[str, tuple[Any, ...]]: ...

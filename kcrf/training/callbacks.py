@@ -78,7 +78,8 @@ class Epochs(keras.callbacks.SwapEMAWeights):
         report: A function that shows the row of an epoch.
         averages: Whether the optimizer averages weights. The model then has the averages between epochs, and these are
             saved.
-        linear_part: A `LinearPart`, which is added to the model that is scored and saved. Defaults to None.
+        linear_part: A `LinearPart`, which is added to the model that is scored and saved, with the one of its weights
+            that scores highest. Defaults to None.
     """
 
     def __init__(self, tagger, valid, history, folder, monitors, report, averages, linear_part=None):
@@ -119,8 +120,11 @@ class Epochs(keras.callbacks.SwapEMAWeights):
         super().on_epoch_end(epoch, logs)  # averages
         for monitor in self._monitors:
             monitor.on_epoch_end(epoch, logs)
-        with self._linear_part.averaged(self.model) if self._linear_part else nullcontext():
-            record = self._scored(epoch, logs)
+        weights = self._linear_part.weights if self._linear_part else (0.0,)
+        records = {weight: self._scored(epoch, logs, weight) for weight in weights}
+        weight = max(records, key=lambda weight: records[weight][f"valid_{self._tagger.metric}"])
+        record = {**records[weight], **({"linear_weight": weight} if len(weights) > 1 else {})}
+        with self._averaged(weight):
             is_best = self._history.add(record, self._transitions())
             self._save(is_best)
         save_state(self._folder, self.model, self._history)
@@ -128,15 +132,20 @@ class Epochs(keras.callbacks.SwapEMAWeights):
             self._report(record)
         self.model.stop_training = self._history.is_done()
 
-    def _scored(self, epoch, logs):
-        """The row of an epoch, a dict of numbers."""
+    def _averaged(self, weight):
+        """A context in which the model is the average with the linear part of this weight."""
+        return self._linear_part.averaged(self.model, weight) if self._linear_part else nullcontext()
+
+    def _scored(self, epoch, logs, weight):
+        """The row of an epoch, a dict of numbers, with this weight of the linear part."""
         loss = float(logs["loss"])
         if not math.isfinite(loss):
             raise DivergedError(
                 f"Training needs a finite loss. Received: {loss} in epoch {epoch + 1}; use a lower learning rate, or "
                 "more warmup"
             )
-        valid = validation_scores(self._tagger, self._valid)
+        with self._averaged(weight):
+            valid = validation_scores(self._tagger, self._valid)
         record = {"epoch": epoch + 1, "loss": loss, **valid, "seconds": round(time.perf_counter() - self._start, 1)}
         return {**record, **{name: float(value) for name, value in logs.items() if name not in record}}
 

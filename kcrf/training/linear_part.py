@@ -19,39 +19,42 @@ from kcrf.training.plan import RunPlan
 
 __all__ = ["LinearPart", "linear_part"]
 
+WEIGHTS = (0.0, 0.5)  # of the linear models, of which "auto" takes the better one; the first one if they are equal
+
 
 class LinearPart:
     """The linear models of a network, one for each of its heads.
 
     Args:
         models: The linear models by segmentation standard; one under None for a network with one head.
-        weight: The weight of the linear models in the average, from 0 to below 1. That of the network is the rest.
+        weights: The weights of the linear models in the average to choose from, each from 0 to 1. That of the network
+            is the rest.
     """
 
-    def __init__(self, models: Mapping[str | None, LinearModel], weight: float) -> None:
-        self._models, self._weight = models, weight
+    def __init__(self, models: Mapping[str | None, LinearModel], weights: Sequence[float]) -> None:
+        self._models, self.weights = models, weights
 
     @contextmanager
-    def averaged(self, network: Any) -> Iterator[None]:
+    def averaged(self, network: Any, weight: float) -> Iterator[None]:
         """A context in which a Keras model computes the average. Afterwards it has its own weights again."""
         variables = [v for standard in self._models for layer in _layers(network, standard) for v in layer.weights]
         own = [np.array(ops.convert_to_numpy(variable)) for variable in variables]
-        self._average(network)
+        self._average(network, weight)
         try:
             yield
         finally:
             for variable, value in zip(variables, own, strict=True):
                 variable.assign(value)
 
-    def _average(self, network: Any) -> None:
+    def _average(self, network: Any, weight: float) -> None:
         """Multiplies the scores of the network by its weight, and adds those of the linear models by theirs."""
         for standard, model in self._models.items():
             emissions, ngrams, crf = _layers(network, standard)
             for layer, added in ((emissions, None), (ngrams, model.scores), (crf, model.transitions)):
                 for variable in layer.weights:
-                    value = (1 - self._weight) * ops.convert_to_numpy(variable)
+                    value = (1 - weight) * ops.convert_to_numpy(variable)
                     if added is not None:  # of what is stored divided by the multiplier of its layer
-                        value += self._weight / layer.multiplier * added
+                        value += weight / layer.multiplier * added
                     variable.assign(value.astype("float32"))
 
 
@@ -72,7 +75,8 @@ def linear_part(plan: RunPlan, windows: Sequence[Any]) -> LinearPart | None:
     if not weight:
         return None
     config = _config_of_linear(plan.config, len(plan.windows))
-    return LinearPart(train_linear_models(replace(plan, run=replace(plan.run, config=config)), windows), weight)
+    models = train_linear_models(replace(plan, run=replace(plan.run, config=config)), windows)
+    return LinearPart(models, WEIGHTS if isinstance(weight, str) else (weight,))
 
 
 def _config_of_linear(config: RunConfig, windows: int) -> RunConfig:

@@ -86,9 +86,10 @@ def test_a_bert_has_the_same_defaults_for_data_of_every_size():
 def test_words_get_more_updates_than_characters(windows, epochs):
     user = Settings(task="ner")
     for found in ({"units": "words"}, {}):  # by the data, or by the user
-        config = run(windows, user if found else replace(user, units="words"), **found)
+        config = run(windows, user if found else replace(user, units="words"), types=("A",), **found)
         assert config.training.epochs == epochs and config.data.units == "words"
-    assert run(windows, replace(user, units="characters"), units="words").training == run(windows, user).training
+    of_characters = run(windows, replace(user, units="characters"), types=("A",), units="words")
+    assert of_characters.training == run(windows, user, types=("A",)).training
 
 
 @pytest.mark.parametrize(
@@ -157,7 +158,11 @@ def test_no_windows_are_refused():
         ({}, 6251, 0.0),
         ({"linear_weight": 0.2}, 6251, 0.2),
         ({"linear_weight": 0.0}, 100, 0.0),
-        ({"task": "ner"}, 100, 0.0),
+        ({"task": "ner"}, 3571, "auto"),  # times 7 tags
+        ({"task": "ner"}, 3572, 0.0),
+        ({"task": "ner", "linear_weight": "auto"}, 3572, "auto"),
+        ({"task": "ner", "extend": "run"}, 100, 0.0),
+        ({"task": "pos"}, 100, 0.0),
         ({"task": "ner", "linear_weight": 0.3}, 100, 0.3),
         ({"ngrams": False}, 100, 0.0),
         ({"head": "softmax"}, 100, 0.0),
@@ -176,7 +181,8 @@ def test_small_data_are_averaged_with_a_linear_model(settings, windows, weight):
     [
         (
             {"constraints": False},
-            "up to 31 epochs of 32 steps, batch size 16, width 128, depth 3, crf without constraints",
+            "up to 31 epochs of 32 steps, batch size 16, width 128, depth 3, averaged with a linear model where that "
+            "is better, crf without constraints",
         ),
         (
             {"epochs": 3, "linear_weight": 0.5},

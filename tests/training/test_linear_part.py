@@ -8,7 +8,7 @@ from kcrf.backend import keras
 from kcrf.corpora import load_mini
 from kcrf.linear import LinearModel
 from kcrf.readers import CharacterNGrams, CharacterReader, Vocabulary
-from kcrf.runs import DataFacts, ModelConfig, RunFolder, Settings, resolve
+from kcrf.runs import DataFacts, ModelConfig, RunFolder, Settings, read_run, resolve
 from kcrf.runs.names import LINEAR
 from kcrf.taggers.keras_networks import KerasTaggingNetwork
 from kcrf.taggers.linear_networks import LinearTaggingNetwork
@@ -59,7 +59,7 @@ def test_with_all_of_the_weight_the_tags_are_those_of_the_linear_model():
     linear, model = linear_model(0), network()
     wanted = linear_tagger(linear).spans(TEXTS)
     assert tagger(model).spans(TEXTS) != wanted
-    with LinearPart({None: linear}, 1.0).averaged(model):
+    with LinearPart({None: linear}, (1.0,)).averaged(model, 1.0):
         assert tagger(model).spans(TEXTS) == wanted
 
 
@@ -75,7 +75,7 @@ def test_scores_are_averages_and_afterwards_those_of_the_network(standards):
         return tagger(head).emissions(TEXTS), of_crf
 
     alone = {standard: scores(standard) for standard in linear}
-    with LinearPart(linear, weight).averaged(model):
+    with LinearPart(linear, (weight,)).averaged(model, weight):
         for standard, part in linear.items():
             emissions, moves = scores(standard)
             wanted = (1 - weight) * alone[standard][0] + weight * linear_tagger(part).emissions(TEXTS)
@@ -107,6 +107,25 @@ def test_a_run_keeps_the_average_of_the_network_alone_and_of_the_linear_run(tmp_
 
 @pytest.mark.slow
 @pytest.mark.once
+def test_auto_keeps_the_better_of_the_network_and_the_average_after_each_epoch(tmp_path):
+    corpus, settings = load_mini("ner"), {**SMALL, "task": "ner", "epochs": 4, "learning_rate": 0.02}
+    rows = {}
+    for weight in (0.0, 0.5, "auto"):
+        folder = tmp_path / str(weight)
+        train_tagger(Settings(**settings, linear_weight=weight), corpus.train[:60], corpus.valid[:30], out=folder)
+        rows[weight] = read_run(folder).log
+    f = {weight: [row["valid_f"] for row in of_weight] for weight, of_weight in rows.items()}
+    assert f["auto"] == [max(pair) for pair in zip(f[0.0], f[0.5], strict=True)]
+    chosen = [0.5 if average > alone else 0.0 for alone, average in zip(f[0.0], f[0.5], strict=True)]
+    assert [row["linear_weight"] for row in rows["auto"]] == chosen and "linear_weight" not in rows[0.5][0]
+    winner = chosen[f["auto"].index(max(f["auto"]))]
+    kept = [load_tagger(tmp_path / str(weight)).model.get_weights() for weight in ("auto", winner)]
+    for one, other in zip(*kept, strict=True):
+        assert_array_equal(one, other)
+    assert set(chosen) == {0.0, 0.5}
+
+
+@pytest.mark.once
 def test_a_run_that_is_resumed_ends_with_the_same_average(tmp_path):
     class Stops(keras.callbacks.Callback):
         def report(self, row):
@@ -126,7 +145,8 @@ def test_a_run_that_is_resumed_ends_with_the_same_average(tmp_path):
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"linear_weight": 1.0}, "must be at least 0 and below 1"),
+        ({"linear_weight": 1.0}, 'must be at least 0 and below 1, or "auto"'),
+        ({"linear_weight": "half"}, 'must be at least 0 and below 1, or "auto"'),
         ({"linear_weight": 0.5, "ngrams": False}, "needs ngrams=True"),
         ({"linear_weight": 0.5, "head": "softmax"}, "needs head='crf'"),
         ({"linear_weight": 0.5, "encoder": "linear"}, "has no effect with encoder='linear'"),
