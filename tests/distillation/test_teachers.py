@@ -18,7 +18,7 @@ from kcrf.runs import RunFolder, Settings
 from kcrf.taggers.open_model import load_tagger
 from kcrf.training import distillation, resume_tagger, train_classifier, train_tagger
 
-TINY = Settings(task="ner", width=8, depth=1, batch_size=16, epochs=2, learning_rate=0.02, seed=3)
+TINY = Settings(task="ner", width=8, depth=1, batch_size=16, epochs=2, learning_rate=0.02, seed=3, linear_weight=0.0)
 CORPUS = load_mini("ner")
 PARTS = {name: [s for s in getattr(CORPUS, name) if 8 < len(s.text) <= 16][:24] for name in ("train", "valid", "test")}
 TEXTS = ["李雷在上海工作。", "", "北京下了一场大雨。", "   "]

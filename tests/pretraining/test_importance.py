@@ -95,7 +95,9 @@ def test_a_model_that_finds_important_words_is_asked_for_their_probability(tmp_p
     lines = [json.dumps({"text": t, "entities": [dict(zip(("start", "end", "label"), s)) for s in e]}) for t, e in rows]
     path = tmp_path / "important.jsonl"
     path.write_text("\n".join(lines), encoding="utf-8")
-    settings = Settings(task="ner", epochs=6, batch_size=8, learning_rate=0.02, dropout=0.0, width=16, depth=1)
+    settings = Settings(
+        task="ner", epochs=6, batch_size=8, learning_rate=0.02, dropout=0.0, width=16, depth=1, linear_weight=0.0
+    )
     train_tagger(settings, read_entities(path), read_entities(path), out=tmp_path / "run")
     text = "this is a bad film, I say"
     words = [(0, 4), (5, 7), (8, 9), (10, 13), (14, 18)]

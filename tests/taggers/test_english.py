@@ -20,6 +20,7 @@ from kcrf.taggers.text_input import as_text_input
 from kcrf.training import resume_tagger, train_tagger
 
 SMALL = {"task": "ner", "width": 32, "depth": 1, "batch_size": 16, "epochs": 6, "learning_rate": 5e-3, "dropout": 0.1}
+SMALL |= {"linear_weight": 0.0}
 NAMES = "Kim Ada Paul Ruth Ivan Mary Omar Lena Bill Hope".split()
 TOWNS = "Leeds York Turin Bergen Lyon Bonn Bath Reading Nice Split".split()
 FORMS = ["{0} lives in {1} .", "In {1} , {0} did n't pay the bill .", "{0} 's hope is a nice reading lamp ."]

@@ -26,7 +26,15 @@ from kcrf.tasks.tagging import tagged_windows
 from kcrf.training import train_tagger
 from kcrf.training.batches import Batches
 
-TINY = {"task": "ner", "width": 16, "depth": 1, "batch_size": 8, "epochs": 3, "learning_rate": 0.02}
+TINY = {
+    "task": "ner",
+    "width": 16,
+    "depth": 1,
+    "batch_size": 8,
+    "epochs": 3,
+    "learning_rate": 0.02,
+    "linear_weight": 0.0,
+}
 CORPUS = load_mini("ner")
 
 

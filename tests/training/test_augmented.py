@@ -12,7 +12,17 @@ from kcrf.runs import RunFolder, Settings
 from kcrf.taggers.open_model import load_tagger
 from kcrf.training import resume_tagger, train_classifier, train_tagger
 
-TINY = Settings(task="ner", width=8, depth=1, batch_size=16, epochs=2, augment=1, augment_by="mentions,shuffle", seed=3)
+TINY = Settings(
+    task="ner",
+    width=8,
+    depth=1,
+    batch_size=16,
+    epochs=2,
+    augment=1,
+    augment_by="mentions,shuffle",
+    seed=3,
+    linear_weight=0.0,
+)
 CORPUS = load_mini("ner")
 PARTS = {name: [s for s in getattr(CORPUS, name) if 8 < len(s.text) <= 16][:24] for name in ("train", "valid", "test")}
 BACKENDS = ["torch"]

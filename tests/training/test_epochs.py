@@ -34,7 +34,9 @@ class Reads(keras.callbacks.Callback):
 
 
 def test_at_the_report_the_averages_are_scored_recorded_and_saved(tmp_path, recwarn):
-    settings = Settings(task="ner", width=16, depth=1, batch_size=8, epochs=3, learning_rate=0.02, seed=3)
+    settings = Settings(
+        task="ner", width=16, depth=1, batch_size=8, epochs=3, learning_rate=0.02, seed=3, linear_weight=0.0
+    )
     reads = Reads(tmp_path / "run")
     train_tagger(settings, *PARTS, out=tmp_path / "run", progress=reads)
     assert len(reads.seen) == 3

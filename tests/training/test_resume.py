@@ -24,7 +24,7 @@ from kcrf.taggers.networks import build_network
 from kcrf.taggers.open_model import load_tagger
 from kcrf.training import resume_tagger, train_tagger, trainers
 
-TINY = Settings(task="ner", width=8, depth=1, batch_size=16, epochs=4, learning_rate=0.02, seed=3)
+TINY = Settings(task="ner", width=8, depth=1, batch_size=16, epochs=4, learning_rate=0.02, seed=3, linear_weight=0.0)
 CORPUS = load_mini("ner")
 SHORT = [[s for s in part if 8 < len(s.text) <= 16] for part in (CORPUS.train, CORPUS.valid, CORPUS.test)]
 PARTS = {"train": SHORT[0][:48], "valid": SHORT[1][:8], "test": SHORT[2][:4]}  # of one length: few graphs to compile

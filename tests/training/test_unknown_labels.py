@@ -80,7 +80,7 @@ def test_a_run_with_unknown_labels_finds_what_the_others_do_not_mark(tmp_path):
         parts.append(train)
     test = [Sentence(f"{name}住在{town}。", [(0, 2, "PER"), (4, 6, "LOC")]) for name in names for town in towns]
     small = {"epochs": 6, "batch_size": 8, "width": 16, "depth": 1, "character_width": 8, "bigram_width": 8}
-    settings = Settings(task="ner", learning_rate=0.02, lexicon=False, **small)
+    settings = Settings(task="ner", learning_rate=0.02, lexicon=False, linear_weight=0.0, **small)
     found = [train_tagger(settings, train, test, out=tmp_path / str(i))[1]["valid"] for i, train in enumerate(parts)]
     assert found[0]["types"]["LOC"]["recall"] == 1 > found[1]["types"]["LOC"]["recall"]
 
