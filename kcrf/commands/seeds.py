@@ -15,7 +15,8 @@ ADVICE = (
     "with a BERT also --bias-correction and --skip-top-layers 1"
 )
 
-_WEIGHTS = {".safetensors", ".bin", ".h5", ".index", ".data-00000-of-00001", ".txt"}  # and vocabularies
+# Of a folder: weights and vocabularies, and the texts and entities of brat.
+_HASHED = {".safetensors", ".bin", ".h5", ".index", ".data-00000-of-00001", ".txt", ".ann"}
 
 
 def with_hashes(sources, settings):
@@ -42,11 +43,11 @@ def check_unchanged(sources, settings):
 
 
 def _hash(path):
-    """The SHA-256 of a file; of a folder, that of its weights and its vocabulary."""
+    """The SHA-256 of a file; of a folder, that of its weights and its vocabulary, or of its texts."""
     if not path.is_dir():
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
-    files = [file for file in sorted(path.iterdir()) if file.suffix in _WEIGHTS or file.name == LINEAR]
+    files = [file for file in sorted(path.iterdir()) if file.suffix in _HASHED or file.name == LINEAR]
     hashes = [f"{file.name} {_hash(file)}" for file in files]
     return hashlib.sha256("\n".join(hashes).encode()).hexdigest()
 
