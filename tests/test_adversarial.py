@@ -94,6 +94,7 @@ def test_a_virtual_step_is_taken_where_the_prediction_changes_most():
     assert min(errors) < 0.02 * steps < max(errors)
 
 
+@pytest.mark.once
 def test_a_virtual_step_draws_a_new_direction_each_time():
     model = small_model(keras.optimizers.SGD(0.0))
     virtual_adversarial(model, iterations=0)
@@ -121,6 +122,7 @@ def test_the_penalty_is_half_the_squared_norm_of_the_gradient(compiled_again):
     assert_allclose(model.evaluate(WORDS, LABELS, batch_size=5, verbose=0), loss(as_float64(model)), rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_penalty_works_through_fused_attention():
     sizes = dict(vocab_size=9, hidden_size=4, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8)
     bert = build_transformer_model(**sizes, dropout_rate=0.0, attention_dropout_rate=0.0)

@@ -364,6 +364,7 @@ def test_tensorboard_finds_scalars_and_pictures(sentences, tmp_path):
     assert len(found) == 2 * len(numbers)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(backend_name() != "tensorflow", reason="Keras' TensorBoard callback needs its TensorFlow backend")
 @pytest.mark.filterwarnings("ignore")  # tensorboard's own, on import
 def test_keras_own_tensorboard_callback_sees_them_too(sentences, tmp_path):

@@ -32,6 +32,7 @@ def batches(*lengths):
             yield [TOKENS[:, :length], TOKENS[:, :length] * 0], np.ones((2, 2))
 
 
+@pytest.mark.once
 def test_fit_generator_is_fit():
     one, other = classifier(), classifier()
     one.fit_generator(batches(), 4, epochs=2, verbose=0, workers=1)

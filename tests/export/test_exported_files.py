@@ -103,7 +103,7 @@ def test_a_dictionary_and_known_words_work_as_on_the_run(words):
     ("head", "scheme"),
     [
         ("crf", "bioes"),
-        ("softmax", "bio"),
+        pytest.param("softmax", "bio", marks=pytest.mark.slow),
         pytest.param("crf", "bio", marks=pytest.mark.slow),
         pytest.param("softmax", "bioes", marks=pytest.mark.slow),
     ],
@@ -132,6 +132,7 @@ def write_bert(folder):
     return folder
 
 
+@pytest.mark.slow
 def test_words_with_classes_are_those_of_the_run_and_of_a_bert(tmp_path):
     settings = Settings(task="cws-pos", types=("n", "r", "v"), crf_lr_multiplier=1.0, **SMALL)
     write_run(tmp_path / "words", settings, characters(lexicon=True), temperature=1.3)
@@ -276,7 +277,7 @@ def marginals(path):
     return session.run(["marginals"], {**inputs, **NOTHING_KNOWN})[0]
 
 
-@pytest.mark.parametrize("scheme", ["bio", "bioes"])
+@pytest.mark.parametrize("scheme", [pytest.param("bio", marks=pytest.mark.slow), "bioes"])
 def test_a_saved_model_gives_what_the_onnx_file_gives(scheme, tmp_path):
     import tensorflow as tf
 
@@ -300,7 +301,8 @@ def test_a_saved_model_gives_what_the_onnx_file_gives(scheme, tmp_path):
         export_model(tmp_path / "run", tmp_path / "saved", "saved_model")
 
 
-@pytest.mark.parametrize("task", ["ner", pytest.param("classify", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("task", ["ner", "classify"])
 def test_a_saved_model_with_a_bert_gives_what_the_onnx_file_gives(task, tmp_path):
     import tensorflow as tf
 
@@ -376,6 +378,7 @@ def test_the_metadata_say_what_others_need(words):
     assert json.loads(metadata["config.json"])["settings"]["width"] == 64
 
 
+@pytest.mark.slow
 def test_the_model_of_one_standard_is_exported(tmp_path):
     """The file has the head and the lexicon of the standard, and is that of any other segmenter."""
     reader = StandardsReader({"a": characters(lexicon=True), "b": characters(lexicon=True).with_words({"今天": 99})})

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from conftest import few
 from numpy.testing import assert_allclose
 from seeds import set_seeds
 
@@ -68,7 +69,7 @@ def test_batches_without_labels_train(recwarn):
     assert expected(model) < 0.5 * before
 
 
-@pytest.mark.parametrize("axis, count", [(None, 2), ([1, 0], 2)])
+@pytest.mark.parametrize("axis, count", few((None, 2), ([1, 0], 2)))
 def test_which_inputs_are_returned(axis, count):
     train, model = models(axis)
     found = train.predict([TOKENS, GOLD], verbose=0)

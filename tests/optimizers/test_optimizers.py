@@ -526,6 +526,7 @@ def test_a_second_fit_goes_on_after_the_averages_became_the_weights():
     assert losses[2] < losses[0]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(backend_name() == "torch", reason="Keras on PyTorch trains on one device")
 def test_two_devices_train_as_one():
     name, here = backend_name(), os.path.dirname(__file__)

@@ -425,6 +425,7 @@ def interrupt(*_):
     raise KeyboardInterrupt
 
 
+@pytest.mark.once
 def test_the_command_pretrains(text, tmp_path, capsys):
     out = tmp_path / "bert"
     options = ["--layers", "1", "--width", "64", "--vocab-size", "100", "--length", "16"]

@@ -63,6 +63,7 @@ class Stops(keras.callbacks.Callback):
         """Does nothing."""
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("steps", [5, *(pytest.param(steps, marks=pytest.mark.slow) for steps in (1, 11))])
 def test_a_run_that_was_stopped_goes_on_to_the_same_weights_log_and_scores(whole, tmp_path, steps):
     run = tmp_path / "run"
