@@ -55,7 +55,7 @@ def f_of(run, types):
 @pytest.fixture(scope="module")
 def linear(tmp_path_factory):
     path = tmp_path_factory.mktemp("runs") / "old"
-    train_tagger(Settings(task="ner", encoder="linear"), *OLD_PARTS, out=path)
+    train_tagger(Settings(task="ner", encoder="linear", solver="adagrad"), *OLD_PARTS, out=path)
     return str(path)
 
 

@@ -20,7 +20,7 @@ from kcrf.training import resume_tagger, train_tagger
 from kcrf.training.linear_part import LinearPart
 
 CORPUS = load_mini()
-PARTS = (CORPUS.train[:60], CORPUS.valid[:30])
+PARTS = (CORPUS.train[:24], CORPUS.valid[:12])
 SMALL = {"width": 8, "depth": 1, "epochs": 1, "batch_size": 8}
 TEXTS = ["".join(words) for words in CORPUS.test[:30]]
 BUCKETS = 2**10
@@ -105,7 +105,6 @@ def test_a_run_keeps_the_average_of_the_network_alone_and_of_the_linear_run(tmp_
     assert_array_equal(*(model.get_layer("Projection").get_weights()[0] for model in (alone, average)))
 
 
-@pytest.mark.slow
 @pytest.mark.once
 def test_auto_keeps_the_better_of_the_network_and_the_average_after_each_epoch(tmp_path):
     corpus, settings = load_mini("ner"), {**SMALL, "task": "ner", "epochs": 4, "learning_rate": 0.02}
@@ -125,6 +124,7 @@ def test_auto_keeps_the_better_of_the_network_and_the_average_after_each_epoch(t
     assert set(chosen) == {0.0, 0.5}
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_a_run_that_is_resumed_ends_with_the_same_average(tmp_path):
     class Stops(keras.callbacks.Callback):

@@ -51,7 +51,7 @@ def words_of(part):
 @pytest.fixture(scope="module")
 def linear(tmp_path_factory):
     path = tmp_path_factory.mktemp("runs") / "linear"
-    settings = Settings(encoder="linear", epochs=3)
+    settings = Settings(encoder="linear", solver="adagrad", epochs=3)
     _, scores = train_tagger(settings, LONGER, parts_of(CORPUS.valid[:40]), TEST, out=path)
     return path, scores
 
@@ -59,7 +59,7 @@ def linear(tmp_path_factory):
 @pytest.fixture(scope="module")
 def neural(tmp_path_factory):
     path = tmp_path_factory.mktemp("runs") / "neural"
-    _, scores = train_tagger(Settings(**SMALL, epochs=8), TRAIN, VALID, TEST, out=path)
+    _, scores = train_tagger(Settings(**SMALL, epochs=4), TRAIN, VALID, TEST, out=path)
     return path, scores
 
 
@@ -169,8 +169,9 @@ def test_a_linear_model_of_a_standard_has_weights_of_its_own(linear):
     assert not np.array_equal(arrays["whole.scores"], arrays["halves.scores"])
 
 
+@pytest.mark.slow
 @pytest.mark.once
-@pytest.mark.parametrize("encoder", ["linear", pytest.param("cnn", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("encoder", ["linear", "cnn"])
 def test_a_run_that_is_resumed_ends_with_the_same_scores(encoder, tmp_path, monkeypatch):
     settings = Settings(encoder="linear", epochs=3) if encoder == "linear" else Settings(**SMALL, epochs=3)
     _, expected = train_tagger(settings, TRAIN, VALID, out=tmp_path / "whole")
