@@ -1,4 +1,4 @@
-"""Kills training, or other long work, before a change of a file."""
+"""Kills training, or other long work, before a change of a file; lets a process heed Ctrl-C."""
 
 import signal
 
@@ -30,6 +30,11 @@ if command == "resume":
 else:
     train_tagger(TINY, **PARTS, out=folder, overwrite=True)
 """
+
+
+def heed_interruptions():
+    """For `preexec_fn`: a process that a shell starts in the background, and its children, would ignore Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def killed(run, change, command, code=TRAINING):

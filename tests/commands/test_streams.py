@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from configs import config_of
+from kills import heed_interruptions
 
 from kcrf import commands
 from kcrf.commands import outputs, streams
@@ -67,7 +68,8 @@ def start(folder, name, out, pause, *arguments):
     """The process of a command that pauses so many seconds for each 100 lines."""
     command = [sys.executable, "slow.py", name, out, *map(str, arguments)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PAUSE": str(pause)}
-    return subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True)
+    options = {"stderr": subprocess.PIPE, "text": True, "preexec_fn": heed_interruptions}
+    return subprocess.Popen(command, cwd=folder, env=environment, **options)
 
 
 def end(process):

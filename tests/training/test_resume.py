@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from forks import run_python
-from kills import killed
+from kills import heed_interruptions, killed
 
 from kcrf import commands
 from kcrf.backend import backend_name, keras
@@ -309,9 +309,6 @@ def test_an_interruption_from_the_keyboard_says_how_to_go_on(tmp_path):
     run, data = tmp_path / "run", write_conll(tmp_path / "train.conll", PARTS["train"])
     command = [sys.executable, "-m", "kcrf", "train", "--task", "ner", "--train", data, "--out", str(run)]
     command += ["--width", "8", "--depth", "1", "--epochs", "999"]
-
-    def heed_interruptions():  # what a shell starts in the background would ignore them
-        signal.signal(signal.SIGINT, signal.default_int_handler)
 
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interruptions) as process:
         while process.poll() is None and not (run / "state.npz").exists():
