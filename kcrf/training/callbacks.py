@@ -120,10 +120,7 @@ class Epochs(keras.callbacks.SwapEMAWeights):
         super().on_epoch_end(epoch, logs)  # averages
         for monitor in self._monitors:
             monitor.on_epoch_end(epoch, logs)
-        weights = self._linear_part.weights if self._linear_part else (0.0,)
-        records = {weight: self._scored(epoch, logs, weight) for weight in weights}
-        weight = max(records, key=lambda weight: records[weight][f"valid_{self._tagger.metric}"])
-        record = {**records[weight], **({"linear_weight": weight} if len(weights) > 1 else {})}
+        weight, record = self._best_scored(epoch, logs)
         with self._averaged(weight):
             is_best = self._history.add(record, self._transitions())
             self._save(is_best)
@@ -131,6 +128,13 @@ class Epochs(keras.callbacks.SwapEMAWeights):
         if self._report:
             self._report(record)
         self.model.stop_training = self._history.is_done()
+
+    def _best_scored(self, epoch, logs):
+        """The weight of the linear part that scores highest, and the row of the epoch with it."""
+        weights = self._linear_part.weights if self._linear_part else (0.0,)
+        records = {weight: self._scored(epoch, logs, weight) for weight in weights}
+        weight = max(records, key=lambda weight: records[weight][f"valid_{self._tagger.metric}"])
+        return weight, {**records[weight], **({"linear_weight": weight} if len(weights) > 1 else {})}
 
     def _averaged(self, weight):
         """A context in which the model is the average with the linear part of this weight."""
