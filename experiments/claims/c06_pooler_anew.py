@@ -1,13 +1,14 @@
 """A re-initialized pooler.
 
-Before these runs, 1,000 examples were reduced to 256 of at most 48 tokens, to save processor time.
+Before these runs, 1,000 examples were reduced to 256 of at most 48 tokens, to save processor time, and CoLA was left
+out after one seed: so little of it teaches a head next to nothing (see c04).
 """
 
 from experiments.claim import Claim, Grid
 from experiments.claims.c04_bias_correction import TASKS
 from experiments.verdicts import Comparison
 
-CELLS = {name: {**cell, "epochs": 5} for name, cell in TASKS.items() if name != "RTE"}
+CELLS = {name: {**cell, "epochs": 5} for name, cell in TASKS.items() if name in ("STS-B", "MRPC")}
 ARMS = {
     "pooler loaded": {"pool": "pooler"},
     "pooler anew": {"pool": "pooler", "skip_pooler": True},
@@ -23,4 +24,5 @@ CLAIM = Claim(
         *(Comparison("pooler anew", "pooler loaded", "higher", 0.01, (cell,)) for cell in CELLS),
         *(Comparison("no pooler", "pooler loaded", "higher", 0.01, (cell,)) for cell in CELLS),
     ),
+    seeds=5,
 )
