@@ -16,6 +16,8 @@ DEFAULTS_0_1 = {
     "width": 256,
     "depth": 3,
     "dropout": 0.4,
+    "ngrams": False,  # there were none, and no averages with linear models
+    "linear_weight": 0.0,
 }
 
 
