@@ -198,8 +198,7 @@ def raise_if(condition, message, *values):
     """Raises a ValueError if a condition on tensors holds. In compiled functions this depends on the backend.
 
     TensorFlow's graphs raise an `InvalidArgumentError`, and JAX a `JaxRuntimeError`; both end with the message. With
-    XLA
-    on TensorFlow, the condition is not checked.
+    XLA on TensorFlow, the condition is not checked.
 
     Args:
         condition: A scalar bool tensor.
@@ -355,14 +354,12 @@ def _torch_scan(step, state, inputs, reverse=False):
 
     arrays = inputs if isinstance(inputs, tuple) else (inputs,)
     steps = list(zip(*(x.unbind(0) for x in arrays), strict=True)) if arrays is inputs else inputs.unbind(0)
+    taken = steps[:1] if arrays[0].is_meta else steps  # `fit` asks for shapes first: one step has those of all
     outputs = []
-    for step_inputs in reversed(steps) if reverse else steps:
+    for step_inputs in reversed(taken) if reverse else taken:
         state, output = step(state, step_inputs)
         outputs.append(output)
-        if arrays[0].is_meta:  # `fit` asks for shapes first: those of one step are those of all
-            outputs *= len(steps)
-            break
-    outputs = outputs[::-1] if reverse else outputs
+    outputs = (outputs[::-1] if reverse else outputs) * (len(steps) // len(taken))
     several = isinstance(outputs[0], tuple)
     return state, tuple(map(torch.stack, zip(*outputs, strict=True))) if several else torch.stack(outputs)
 
