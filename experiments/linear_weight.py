@@ -65,11 +65,11 @@ def measure(corpus, size, scored, parts):
         )
     sentences = [as_sentence(item) for item in train[size : size + scored]]
     words = {sentence.text[s:e] for sentence in map(as_sentence, train[:size]) for s, e, *_ in sentence.spans}
-    scores = {}
+    valid_sentences, scores = list(map(as_sentence, valid)), {}
     for weight in WEIGHTS:
         with LinearPart({None: linear.model}, WEIGHTS).averaged(network.model, weight):
             held_out = figures(network.score(sentences, network.spans_of(sentences), words))
-            scores[weight] = {**held_out, "valid_f": round(network.scores(list(map(as_sentence, valid)))["f"], 4)}
+            scores[weight] = {**held_out, "valid_f": round(network.scores(valid_sentences)["f"], 4)}
     return scores
 
 

@@ -38,12 +38,14 @@ class Range:
     holds: Callable[[Any], Any]
 
 
+def _or_auto(requirement, numbers):
+    """The range of the numbers of another range, and the word "auto"."""
+    return Range(requirement, lambda x: x == "auto" if isinstance(x, str) else numbers.holds(x))
+
+
 POSITIVE = Range("positive", lambda x: 0 < x < float("inf"))
 NOT_NEGATIVE = Range("at least 0", lambda x: 0 <= x < float("inf"))
 FRACTION = Range("at least 0 and below 1", lambda x: 0 <= x < 1)
-FRACTION_OR_AUTO = Range(
-    'at least 0 and below 1, or "auto"', lambda x: x == "auto" if isinstance(x, str) else FRACTION.holds(x)
-)
 PROBABILITY = Range("above 0 and below 1", lambda x: 0 < x < 1)
 FACTOR = Range("above 0 and at most 1", lambda x: 0 < x <= 1)
 LENGTH = Range("from 8 to 512", lambda x: 8 <= x <= 512)
@@ -51,7 +53,8 @@ LAYERS = Range(
     '"last", "all" or different numbers such as "8,11"',
     lambda x: x in ("last", "all") or re.fullmatch(r"-?\d+(,-?\d+)*", x) and len(set(x.split(","))) == x.count(",") + 1,
 )
-POSITIVE_OR_AUTO = Range('positive or "auto"', lambda x: x == "auto" if isinstance(x, str) else POSITIVE.holds(x))
+POSITIVE_OR_AUTO = _or_auto('positive or "auto"', POSITIVE)
+FRACTION_OR_AUTO = _or_auto('at least 0 and below 1, or "auto"', FRACTION)
 
 
 @dataclass(frozen=True)

@@ -186,9 +186,8 @@ def _linear_weight(user, model, windows, data):
     if user.linear_weight is not None:
         return user.linear_weight
     weight = task_of(data.task).linear_weight
-    if not weight or user.extend is not None:  # a linear model of the new sentences alone knows no old types
-        return 0.0
-    return weight if windows * len(data.tag_scheme()) <= LBFGS_UP_TO else 0.0
+    is_new = user.extend is None  # a linear model of the sentences that extend a run knows no old types
+    return weight if weight and is_new and windows * len(data.tag_scheme()) <= LBFGS_UP_TO else 0.0
 
 
 def batch_size_for(training: TrainingConfig, windows: int) -> int:

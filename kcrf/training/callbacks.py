@@ -4,7 +4,6 @@ import math
 import signal
 import threading
 import time
-from contextlib import nullcontext
 
 from kcrf.backend import keras, ops, set_random_state
 from kcrf.runs import DivergedError
@@ -79,10 +78,10 @@ class Epochs(keras.callbacks.SwapEMAWeights):
         averages: Whether the optimizer averages weights. The model then has the averages between epochs, and these are
             saved.
         linear_part: A `LinearPart`, which is added to the model that is scored and saved, with the one of its weights
-            that scores highest. Defaults to None.
+            that scores highest.
     """
 
-    def __init__(self, tagger, valid, history, folder, monitors, report, averages, linear_part=None):
+    def __init__(self, tagger, valid, history, folder, monitors, report, averages, linear_part):
         super().__init__(swap_on_epoch=averages)
         self._tagger, self._valid, self._history, self._folder = tagger, valid, history, folder
         self._monitors, self._report, self._random = monitors, report, None
@@ -121,7 +120,7 @@ class Epochs(keras.callbacks.SwapEMAWeights):
         for monitor in self._monitors:
             monitor.on_epoch_end(epoch, logs)
         weight, record = self._best_scored(epoch, logs)
-        with self._averaged(weight):
+        with self._linear_part.averaged(self.model, weight):
             is_best = self._history.add(record, self._transitions())
             self._save(is_best)
         save_state(self._folder, self.model, self._history)
@@ -131,14 +130,10 @@ class Epochs(keras.callbacks.SwapEMAWeights):
 
     def _best_scored(self, epoch, logs):
         """The weight of the linear part that scores highest, and the row of the epoch with it."""
-        weights = self._linear_part.weights if self._linear_part else (0.0,)
+        weights = self._linear_part.weights
         records = {weight: self._scored(epoch, logs, weight) for weight in weights}
         weight = max(records, key=lambda weight: records[weight][f"valid_{self._tagger.metric}"])
         return weight, {**records[weight], **({"linear_weight": weight} if len(weights) > 1 else {})}
-
-    def _averaged(self, weight):
-        """A context in which the model is the average with the linear part of this weight."""
-        return self._linear_part.averaged(self.model, weight) if self._linear_part else nullcontext()
 
     def _scored(self, epoch, logs, weight):
         """The row of an epoch, a dict of numbers, with this weight of the linear part."""
@@ -148,7 +143,7 @@ class Epochs(keras.callbacks.SwapEMAWeights):
                 f"Training needs a finite loss. Received: {loss} in epoch {epoch + 1}; use a lower learning rate, or "
                 "more warmup"
             )
-        with self._averaged(weight):
+        with self._linear_part.averaged(self.model, weight):
             valid = validation_scores(self._tagger, self._valid)
         record = {"epoch": epoch + 1, "loss": loss, **valid, "seconds": round(time.perf_counter() - self._start, 1)}
         return {**record, **{name: float(value) for name, value in logs.items() if name not in record}}

@@ -26,7 +26,8 @@ class LinearPart:
     """The linear models of a network, one for each of its heads.
 
     Args:
-        models: The linear models by segmentation standard; one under None for a network with one head.
+        models: The linear models by segmentation standard; one under None for a network with one head. Without models,
+            the average is the network.
         weights: The weights of the linear models in the average to choose from, each from 0 to 1. That of the network
             is the rest.
     """
@@ -64,8 +65,8 @@ def _layers(network, standard):
     return [network.get_layer(f"{name}{suffix}") for name in ("Emissions", "NGrams", "CRF")]
 
 
-def linear_part(plan: RunPlan, windows: Sequence[Any]) -> LinearPart | None:
-    """Trains the linear models of a planned run; None if the network is not averaged with linear models.
+def linear_part(plan: RunPlan, windows: Sequence[Any]) -> LinearPart:
+    """Trains the linear models of a planned run; none if the network is not averaged with linear models.
 
     Args:
         plan: The plan.
@@ -73,7 +74,7 @@ def linear_part(plan: RunPlan, windows: Sequence[Any]) -> LinearPart | None:
     """
     weight = plan.config.training.linear_weight
     if not weight:
-        return None
+        return LinearPart({}, (0.0,))
     config = _config_of_linear(plan.config, len(plan.windows))
     models = train_linear_models(replace(plan, run=replace(plan.run, config=config)), windows)
     return LinearPart(models, WEIGHTS if isinstance(weight, str) else (weight,))

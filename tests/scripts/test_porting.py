@@ -197,7 +197,7 @@ outputs["trans"] = np.array(layer.trans)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("k", [pytest.param(1, marks=pytest.mark.slow), 10])
+@pytest.mark.parametrize("k", [1, 10])
 def test_fifty_steps_cost_what_they_cost_with_bert4keras(k, tmp_path, bert4keras_python):  # noqa: F811
     words = random.integers(1, 12, (50, 8, 9)) * (np.arange(9) < random.integers(2, 10, (50, 8, 1)))
     tags, words = words % 4, np.eye(12, dtype="float32")[words] * (words > 0)[..., None]

@@ -136,11 +136,12 @@ def precisions(model):
     return {layer.compute_dtype for layer in model._flatten_layers() if layer.name not in ("CRF", "Emissions")}
 
 
-FLOAT16 = pytest.param("float16", marks=pytest.mark.skipif(backend_name() == "jax", reason="JAX has none on CPUs"))
+NOT_ON_JAX = pytest.mark.skipif(backend_name() == "jax", reason="JAX has none on CPUs")
+FLOAT16 = pytest.param("float16", marks=[pytest.mark.slow, NOT_ON_JAX])
 
 
 @pytest.mark.parametrize("head", ["crf", pytest.param("softmax", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("precision", ["bfloat16", pytest.param(FLOAT16, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("precision", ["bfloat16", FLOAT16])
 def test_layers_compute_in_another_precision_while_they_are_trained(precision, head, bert, tmp_path):
     before, losses = keras.config.dtype_policy(), []
     for name in ("float32", precision):
