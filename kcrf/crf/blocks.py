@@ -98,8 +98,7 @@ class SumBlocks(_Blocks):
     """Blocks for sums over paths, whose states are probabilities.
 
     Matrices are logarithms, with the sums of their rows: a tag that cannot be reached before a block may be more
-        probable
-    than the others by a factor that overflows a float.
+    probable than the others by a factor that overflows a float.
     """
 
     def _reduce(self, scores):
@@ -135,7 +134,7 @@ class SumBlocks(_Blocks):
 
         _, states = scan(through, last, self.inverses, reverse=True)  # (blocks, tags, batch), at the end of each block
         rows = tuple(map(self._cut, inputs))
-        return self._join(scan(step, self._side_by_side(states), rows, reverse=True)[1])
+        return tuple(map(self._join, scan(step, self._side_by_side(states), rows, reverse=True)[1]))
 
     def _matrices(self, step, rows):
         """The logarithms of the blocks' matrices, each up to a constant, `(from, to, blocks * batch)`."""

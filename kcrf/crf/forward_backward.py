@@ -34,9 +34,14 @@ def forward_backward(trellis):
         tags: `(batch, time, tags)`, the posterior of each tag, 0 where masked.
         steps: `(batch, from, to)`, the expected number of each transition.
     """
-    centered = trellis.detached().centered()
+    centered, time = trellis.detached().centered(), trellis.emissions.shape[1]
     log_z, gamma, steps, underflow = _scaled_forward_backward(centered)
-    log_z, gamma, steps = ops.cond(underflow, lambda: log_forward_backward(centered), lambda: (log_z, gamma, steps))
+    log_z, gamma, steps = ops.cond(
+        underflow,
+        lambda: log_forward_backward(centered),
+        # Transposed here: jax2onnx 0.17 drops a transpose whose result only a branch uses.
+        lambda: (log_z, ops.transpose(gamma, (2, 0, 1))[:, :time], steps),
+    )
     log_z = ops.where(trellis.occupied, log_z, 0.0)
     log_z = log_z if trellis.offset is not None else log_z + centered.offset
     return log_z, ops.where(trellis.mask[:, :, None], gamma, 0.0), steps
@@ -57,13 +62,17 @@ class _Filtered(NamedTuple):
 
     alpha_before: Any  # (time, tags, batch), alpha of the position before
     predicted: Any  # (time, tags, batch), the probabilities before the emission of the position is seen
-    normalizers: Any  # (time + 1, batch), their logarithms sum to log Z
+    totals: Any  # (time, 1, batch), what each step is divided by
+    closing: Any  # (1, batch), the same for the end scores; the logarithms of both sum to log Z
     gamma: Any  # (tags, batch), the posterior of the last position
 
 
 def _scaled_forward_backward(trellis):
-    """`forward_backward` of a centered trellis in probability space, and whether it may be wrong after an underflow."""
-    time, blocks = trellis.emissions.shape[1], number_of_blocks(trellis, "sum")
+    """`forward_backward` of a centered trellis in probability space, and whether it may be wrong after an underflow.
+
+    The posteriors are `(time, tags, batch)`, of as many positions as the blocks have together.
+    """
+    blocks = number_of_blocks(trellis, "sum")
     recursion = SumBlocks(blocks) if blocks > 1 else OneLoop()
     trellis = trellis.padded(blocks)
     scores = (ops.exp(x) for x in (trellis.transitions, trellis.start, trellis.end))
@@ -72,8 +81,9 @@ def _scaled_forward_backward(trellis):
     filtered = _filter(recursion, factors, ops.transpose(trellis.no_rows() + factors.start / opening))
     gamma, ratios = _smooth(recursion, factors, filtered)
     steps = _expected_steps(factors, filtered, ratios)
-    log_z = ops.log(opening) + ops.sum(ops.log(ops.maximum(filtered.normalizers, _TINY)), axis=0)  # (batch,)
-    return log_z, ops.transpose(gamma, (2, 0, 1))[:, :time], steps, _underflow(trellis, factors, filtered)
+    totals, closing = (ops.log(ops.maximum(x, _TINY)) for x in (filtered.totals, filtered.closing))
+    log_z = ops.log(opening) + (ops.sum(totals, axis=0) + closing)[0]  # (batch,)
+    return log_z, gamma, steps, _underflow(trellis, factors, filtered)
 
 
 def _filter(recursion, factors, first):
@@ -90,8 +100,7 @@ def _filter(recursion, factors, first):
     last, (alpha_before, predicted, totals) = recursion.forward(forward, first, (factors.emissions, factors.linked))
     last = last * factors.end[:, None]  # (tags, batch)
     closing = ops.sum(last, axis=0, keepdims=True)  # (1, batch)
-    normalizers = ops.concatenate([totals, closing[None]], axis=0)[:, 0]  # (time + 1, batch)
-    return _Filtered(alpha_before, predicted, normalizers, last / ops.maximum(closing, _TINY))
+    return _Filtered(alpha_before, predicted, totals, closing, last / ops.maximum(closing, _TINY))
 
 
 def _smooth(recursion, factors, filtered):
@@ -106,10 +115,11 @@ def _smooth(recursion, factors, filtered):
 
     def backward(gamma, inputs):
         alpha, inverse, link = inputs  # (tags, batch) twice, (1, batch)
-        return loop_ops.where(link, alpha * step_back(gamma * inverse), gamma), gamma
+        ratio = gamma * inverse
+        return loop_ops.where(link, alpha * step_back(ratio), gamma), (gamma, ratio)
 
-    gamma = recursion.backward(backward, filtered.gamma, (filtered.alpha_before, inverse, factors.linked))
-    return gamma, ops.where(factors.linked, gamma * inverse, 0.0)
+    gamma, ratios = recursion.backward(backward, filtered.gamma, (filtered.alpha_before, inverse, factors.linked))
+    return gamma, ops.where(factors.linked, ratios, 0.0)
 
 
 def _expected_steps(factors, filtered, ratios):
@@ -132,14 +142,15 @@ def _underflow(trellis, factors, filtered):
         steep = steep | (ops.min(ops.where(legal, scores, 0.0)) < -_LARGEST_GAP)
         forbidden = forbidden | ops.any(~legal)
     vanishes = ops.cond(forbidden, lambda: _a_tag_vanishes(trellis, factors, filtered), lambda: steep)
-    return ~ops.all(filtered.normalizers > _TINY) | steep | vanishes
+    positive = ops.all(filtered.totals > _TINY) & ops.all(filtered.closing > _TINY)
+    return ~positive | steep | vanishes
 
 
 def _a_tag_vanishes(trellis, factors, filtered):
     """Whether the probability of a tag that can be reached is close to the smallest float; a scalar bool."""
     legal = tags_first((trellis.emissions > IS_FORBIDDEN) & trellis.mask[:, :, None])
-    # of a normalizer below 1, the fraction may be below any float
-    least = _SMALLEST_SHARE * ops.maximum(filtered.normalizers[:-1, None], 1.0)  # (time, 1, batch)
+    # of a total below 1, the fraction may be below any float
+    least = _SMALLEST_SHARE * ops.maximum(filtered.totals, 1.0)  # (time, 1, batch)
     predicted = filtered.predicted
     return ops.any(legal & (predicted > 0) & (predicted * factors.emissions <= least))
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from kcrf.backend import backend_name, keras, ops
 from kcrf.layers import ConditionalRandomField, ViterbiTags
@@ -98,13 +98,18 @@ def test_decoding_has_no_operation_that_jax2onnx_cannot_convert():
 
 @pytest.mark.skipif(backend_name() != "jax", reason="Keras uses jax2onnx on JAX alone")
 @pytest.mark.filterwarnings("ignore")  # of jax2onnx
-def test_an_onnx_file_from_jax_has_the_tags_of_the_model(tmp_path):
+@pytest.mark.parametrize("scale", [1, 1000])  # in probability space, in log space
+def test_an_onnx_file_from_jax_has_the_tags_and_confidences_of_the_model(tmp_path, scale):
     pytest.importorskip("jax2onnx")
     onnxruntime = pytest.importorskip("onnxruntime")
     model, layer = model_and_layer()
-    tagger = keras.Model(model.input, ViterbiTags(layer)(model.output))
+    layer.set_weights([scale * x for x in layer.get_weights()])
+    tagger = keras.Model(model.input, ViterbiTags(layer, confidences=True)(model.output))
     tagger(WORDS)  # Keras counts a call outside of `predict` alone
     tagger.export(str(tmp_path / "tagger.onnx"), format="onnx", verbose=False)
     session = onnxruntime.InferenceSession(tmp_path / "tagger.onnx")
-    (tags,) = session.run(None, {session.get_inputs()[0].name: np.asarray(WORDS, "int32")})
-    assert_array_equal(tags, tagger.predict(WORDS, verbose=0))
+    for words in (WORDS, WORDS[:1, :3]):
+        tags, confidences = session.run(None, {session.get_inputs()[0].name: np.asarray(words, "int32")})
+        expected_tags, expected_confidences = tagger.predict(words, verbose=0)
+        assert_array_equal(tags, expected_tags)
+        assert_allclose(confidences, expected_confidences, atol=1e-5)
