@@ -68,6 +68,7 @@ def test_a_step_is_taken_at_the_moved_embeddings_and_the_move_taken_back(how):
         assert_allclose(found, expected, atol=2e-5)
 
 
+@pytest.mark.once
 def test_a_virtual_step_is_taken_where_the_prediction_changes_most():
     """After many iterations every random start has led to one of two directions."""
     model = small_model()
@@ -163,6 +164,7 @@ def test_the_penalty_is_refused_where_the_loss_has_no_second_derivatives(kind):
         gradient_penalty(model)
 
 
+@pytest.mark.once
 def test_epsilon_zero_is_plain_training_and_our_optimizer_sees_it():
     plain, other = small_model(Adam(0.01)), small_model(Adam(0.01))
     adversarial(other, epsilon=0.0)

@@ -50,6 +50,7 @@ def test_what_works_without_keras_is_imported_without_keras():
     import_all(KERAS_FREE, blocked=["keras", "tf_keras"])
 
 
+@pytest.mark.slow
 def test_a_plain_installation_imports_everything_but_export_and_serving():
     import_all(
         ["kcrf"], blocked=EXTRAS, skipped=("kcrf.export", "kcrf.serving", "kcrf.__main__", "kcrf.backend.tf_keras")

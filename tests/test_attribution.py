@@ -25,6 +25,7 @@ def bert_classifier():
     return drawn(keras.Model(bert.input, keras.layers.Dense(3, activation="softmax")(first(bert.output))))
 
 
+@pytest.mark.once
 def test_they_sum_to_the_difference_of_the_scores_and_padding_has_none():
     model = bert_classifier()
     shares = integrated_gradients(model, [TOKENS, TOKENS * 0], [2, 0], steps=60)

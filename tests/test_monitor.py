@@ -118,6 +118,7 @@ def test_the_change_counts_from_before_the_first_update(sentences):
     )
 
 
+@pytest.mark.once
 def test_rates_are_those_in_force_and_the_highest_one_decides(sentences):
     schedule = keras.optimizers.schedules.PolynomialDecay(4e-4, decay_steps=6, end_learning_rate=1e-4)
     layer = ConditionalRandomField(lr_multiplier=7, name="CRF")

@@ -293,6 +293,7 @@ outputs["soft"] = K.eval(multilabel_categorical_crossentropy(arrays["SHARES"], K
 """
 
 
+@pytest.mark.once
 def test_functions_of_k_are_those_of_keras_2(bert4keras_python):  # noqa: F811
     arrays = {"X": X, "POSITIVE": POSITIVE, "INTS": INTS, "SHARES": SHARES}
     expected = bert4keras_python(KERAS_2, calls=CALLS, **arrays)

@@ -58,6 +58,7 @@ def test_every_argument_and_result_has_a_hint(room):
     assert bare == [] and count > 0
 
 
+@pytest.mark.slow
 def test_mypy_finds_wrong_calls_and_no_right_ones(tmp_path):
     options = ["--strict", "--no-error-summary", "--cache-dir", tmp_path, "--config-file", ROOT / "pyproject.toml"]
     command = [sys.executable, "-m", "mypy", *options, "tests/typed_calls.py"]

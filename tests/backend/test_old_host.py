@@ -89,7 +89,13 @@ def test_a_run_is_that_of_bert4keras_loss_by_loss_and_its_tags_are_the_same(bert
         assert row[:length].tolist() == list(decoder.decode(np.array(scores[:length])))
 
 
-@pytest.mark.parametrize("file", ["best_model.h5", "best_model.weights", "best_model.weights.h5"])
+@pytest.mark.parametrize(
+    "file",
+    [
+        "best_model.weights",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("best_model.h5", "best_model.weights.h5")),
+    ],
+)
 def test_weights_that_a_bert4keras_script_saved_load_and_predict_the_same(bert4keras, tmp_path, file):
     theirs, ours, other = (
         bert4keras.layers.ConditionalRandomField(100, name="CRF"),
@@ -352,7 +358,13 @@ print(float(ops.sum([1.0, 2.0])), K.eval(K.ones(()) + 1), issubclass(Conditional
     "switch",
     [pytest.param({"TF_KERAS": "1", "TF_USE_LEGACY_KERAS": "1"}, marks=pytest.mark.slow), {"TF_KERAS": "1"}],
 )
-@pytest.mark.parametrize("order", [("kcrf.bert4keras", "bert4keras.layers"), ("bert4keras.layers", "kcrf.bert4keras")])
+@pytest.mark.parametrize(
+    "order",
+    [
+        pytest.param(("kcrf.bert4keras", "bert4keras.layers"), marks=pytest.mark.slow),
+        ("bert4keras.layers", "kcrf.bert4keras"),
+    ],
+)
 def test_any_order_of_imports_gives_one_keras_and_no_warnings(order, switch):
     if order[0] == "bert4keras.layers" and len(switch) == 1:
         pytest.skip("without TF_USE_LEGACY_KERAS bert4keras itself fails, unless kcrf is imported first")

@@ -32,7 +32,7 @@ def batches(*lengths):
             yield [TOKENS[:, :length], TOKENS[:, :length] * 0], np.ones((2, 2))
 
 
-@pytest.mark.once
+@pytest.mark.slow
 def test_fit_generator_is_fit():
     one, other = classifier(), classifier()
     one.fit_generator(batches(), 4, epochs=2, verbose=0, workers=1)
@@ -87,7 +87,7 @@ def test_layers_of_albert_have_an_output_for_each_call():
         norm.get_output_at(3)
 
 
-@pytest.mark.once
+@pytest.mark.slow
 def test_load_model_finds_what_save_has_written(tmp_path):
     model = classifier()
     with pytest.warns(UserWarning, match="writes '.*test.keras'"):

@@ -74,6 +74,7 @@ def test_random_functions_without_a_generator():
         assert len(np.unique(model.predict(np.zeros((2, 4)), verbose=0))) == 8
 
 
+@pytest.mark.once
 def test_a_saved_model_is_loaded_with_its_class(tmp_path):
     x = keras.Input((2,))
     model = Keras2Model(x, keras.layers.Dense(1)(x), name="mine")

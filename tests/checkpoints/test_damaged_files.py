@@ -223,6 +223,7 @@ def rewritten(path, new, compression, records=()):
             archive.writestr(record.filename, contents)
 
 
+@pytest.mark.slow
 def test_a_torch_file_cannot_fill_memory(tmp_path):
     """256 MiB of zeros are 256 KiB compressed; `torch.save` never compresses."""
     torch = pytest.importorskip("torch")

@@ -142,6 +142,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.once
 def test_every_mistake_is_a_sentence_and_imports_no_keras(folder):
     runs = {"words": FIXTURES / "words", "entities": FIXTURES / "entities"}
     refused = [(text.format(**runs).split(), message.format(**runs)) for text, message in REFUSED]
@@ -166,7 +167,7 @@ def test_an_import_of_keras_shows_what_is_not_a_note_of_tensorflow(capfd):
     assert capfd.readouterr().err == "a warning of Python\nE0000 an error\n"
 
 
-@pytest.mark.once
+@pytest.mark.slow
 def test_a_command_that_computes_prints_its_result_and_nothing_of_its_libraries(folder):
     environment = {name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
     command = [sys.executable, "-m", "kcrf", "segment", "--model", str(FIXTURES / "words"), "text.txt"]
@@ -186,6 +187,7 @@ sys.exit(f"status {status}, imported {late}" if status or late else 0)
 """
 
 
+@pytest.mark.once
 def test_using_a_model_imports_no_packages_of_other_backends_and_of_pictures(tmp_path):
     (tmp_path / "text.txt").write_text("今天\n", encoding="utf-8")
     command = [sys.executable, "-c", USE, "segment", "--model", str(FIXTURES / "words"), "text.txt"]

@@ -87,7 +87,8 @@ def run(folder, *arguments):
 EXPECTED = "".join(f"LINE {i} 好\n" for i in range(3000))
 
 
-@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.slow), 2])
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2])
 def test_results_keep_their_order_and_go_on_after_kill_9(folder, workers):
     process = start(folder, "text.txt", "out.txt", 0.5, workers)
     out, note = folder / "out.txt", folder / "out.txt.unfinished"
@@ -133,6 +134,7 @@ def test_what_was_interrupted_goes_on_with_the_same_options_alone(folder):
     assert (folder / "out.txt").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_two_commands_do_not_write_to_one_file(folder):
     process = start(folder, "text.txt", "out.txt", 0.2, 1)
     wait_until(lambda: (folder / "out.txt").exists() and (folder / "out.txt").stat().st_size > 0)
@@ -152,6 +154,7 @@ def test_ctrl_c_names_the_option_that_continues(folder):
     assert (folder / "out.txt").read_text(encoding="utf-8") == EXPECTED
 
 
+@pytest.mark.slow
 def test_an_input_that_has_grown_goes_on_and_one_that_ended_with_empty_lines_too(folder):
     text = folder / "text.txt"
     process = start(folder, "text.txt", "out.txt", 0.5, 1)

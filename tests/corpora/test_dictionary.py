@@ -83,6 +83,7 @@ def test_the_command_writes_what_training_reads(tmp_path, capsys):
     assert "text.txt: needs one text per line. Received: a file without any" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_gold_sentences_beside_those_of_a_dictionary_train_a_model(tmp_path):
     from kcrf.training import Settings, train_tagger
 

@@ -154,6 +154,7 @@ def test_the_counts_of_a_layer_are_those_of_the_functions(layer):
         assert_allclose(ops.convert_to_numpy(ours), ops.convert_to_numpy(theirs))
 
 
+@pytest.mark.once
 def test_a_model_is_fitted_to_packed_targets():
     """Keras hands the targets on as they are, though they are of another shape than the outputs."""
     inputs = keras.Input((None,), dtype="int32", name="characters")

@@ -123,7 +123,8 @@ def test_a_student_that_learns_from_its_teacher_alone_comes_to_answer_as_it_does
     assert RunFolder(tmp_path / "student").read_settings().teacher == str(teacher)
 
 
-@pytest.mark.parametrize("epochs", [pytest.param(0, marks=pytest.mark.slow), 1])
+@pytest.mark.slow
+@pytest.mark.parametrize("epochs", [0, 1])
 def test_a_taught_run_goes_on_to_the_same_weights_without_its_teacher(student, teacher, tmp_path, epochs):
     train_tagger(student, **PARTS, out=tmp_path / "whole", unlabeled=TEXTS)
     copy = shutil.copytree(teacher, tmp_path / "teacher")
@@ -161,6 +162,7 @@ def test_texts_without_labels_have_answers_and_characters_of_their_own(student, 
     assert "龘" in vocabulary["characters"] and "龘龘" not in vocabulary["words"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("head", ["softmax", "crf"])
 def test_words_are_taught_under_every_head(tmp_path, head):
     words = [["今天", "天气", "好"], ["明天", "也", "好"], ["我", "喜欢", "今天"]] * 8
@@ -187,6 +189,7 @@ def test_words_are_taught_under_every_head(tmp_path, head):
 REVIEWS = [(f"{a} {b}", a) for a in ("good", "bad") for b in ("film", "book", "song", "play")] * 2
 
 
+@pytest.mark.slow
 def test_classifiers_and_regressions_are_taught(tmp_path):
     settings = Settings(task="classify", width=16, depth=1, epochs=12, batch_size=8, learning_rate=0.02, seed=1)
     train_classifier(settings, REVIEWS, REVIEWS, out=tmp_path / "teacher")

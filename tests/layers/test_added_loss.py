@@ -69,6 +69,7 @@ def test_batches_without_labels_train(recwarn):
     assert expected(model) < 0.5 * before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("axis, count", few((None, 2), ([1, 0], 2)))
 def test_which_inputs_are_returned(axis, count):
     train, model = models(axis)

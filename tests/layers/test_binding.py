@@ -50,7 +50,7 @@ def two_copies(way, tmp_path):
 
 @pytest.mark.skipif(OLD_HOST, reason="tf_keras refuses models with two layers of one name")
 @pytest.mark.once
-@pytest.mark.parametrize("way", ["clone", "checkpoints"])
+@pytest.mark.parametrize("way", ["clone", pytest.param("checkpoints", marks=pytest.mark.slow)])
 def test_two_copies_of_a_layer_in_one_model_keep_their_scores(way, tmp_path):
     models = two_copies(way, tmp_path)
     models[1].name, models[1].get_layer("CRF").name = "second", "CRF_2"

@@ -33,6 +33,7 @@ def test_emissions_are_the_sum_of_the_scores_of_the_features(multiplier):
     assert_allclose(ops.convert_to_numpy(layer.scores), TABLE, rtol=1e-6)
 
 
+@pytest.mark.once
 def test_training_omits_whole_features_and_scales_the_others_up():
     layer = made(dropout=0.5, seed=3)
     means, options = np.zeros((2, 2, 2)), set()

@@ -113,6 +113,7 @@ def test_the_sparse_loss_is_the_sum_over_pairs_of_right_and_wrong_classes():
             assert_allclose(loss, value, rtol=1e-5)
 
 
+@pytest.mark.once
 @BOTH
 def test_a_pointer_trains_without_nan_and_a_saved_model_is_the_same(kind, tmp_path):
     tokens = keras.Input((None,), dtype="int32")

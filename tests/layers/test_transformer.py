@@ -306,7 +306,7 @@ def test_mixout_takes_whole_rows_of_the_kernel_by_the_formula_of_the_paper(p):
     assert len({tuple(row) for row in is_kept}) > 3  # units are drawn apart
 
 
-@pytest.mark.once
+@pytest.mark.slow
 def test_mixout_keeps_the_expectation():
     layer = mixout_layer(0.5)
     draws = mixed_kernels(layer, 1500)

@@ -38,6 +38,7 @@ def losses_and_tags(layer):
     return numpy(layer.sparse_loss(TAGS, y_pred)), numpy(layer.decode(y_pred))
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("k", few(100, 1))
 def test_pytorch_crfs_weights_give_its_likelihoods_and_its_tags(k):
     torch, torchcrf = pytest.importorskip("torch"), pytest.importorskip("torchcrf")
@@ -125,7 +126,7 @@ for name in inputs["names"]:
 """
 
 
-@pytest.mark.once
+@pytest.mark.slow
 def test_bert4keras_weight_files_of_all_kinds_give_its_losses_and_its_tags(tmp_path, bert4keras_python):  # noqa: F811
     padded = np.where(MASK[:, :, None], EMISSIONS, np.float32(-7.0))
     names = ["best_model.weights", "best_model.h5", "best_model.weights.h5"]  # TensorFlow's, Keras 2's, Keras 3's

@@ -60,6 +60,7 @@ def test_layers_given_are_shared():
     assert second.model.get_layer("Transformer-0-FeedForward") is first.layers["Transformer-0-FeedForward"]
 
 
+@pytest.mark.once
 def test_padding_changes_nothing_for_the_rest_and_its_mask_reaches_the_output(bert):
     model = build_transformer_model(None, bert[0], **SIZES)
     alone = numbers(model([TOKENS[1:2, :3], SEGMENTS[1:2, :3]]))[0]

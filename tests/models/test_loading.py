@@ -142,7 +142,7 @@ def test_a_checkpoint_that_turns_out_damaged_half_way_leaves_a_loaded_model_alon
         np.testing.assert_array_equal(value, before[path])
 
 
-@pytest.mark.once
+@pytest.mark.slow
 def test_bert4keras_reads_a_checkpoint_that_is_saved(bert, bert4keras_python, tmp_path):  # noqa: F811
     pytest.importorskip("tensorflow", reason="writing this format needs TensorFlow, which is not here")
     built = build_transformer_model(None, bert[0], with_mlm="linear", **SIZES)

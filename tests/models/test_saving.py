@@ -98,6 +98,7 @@ def test_weights_saved_as_a_google_checkpoint_come_back_to_the_bit(bert, tmp_pat
     assert not again.kcrf_load_report.unused
 
 
+@pytest.mark.slow
 def test_a_loaded_model_trains(bert):
     sizes = {**SIZES, "num_hidden_layers": 1}
     model = build_transformer_model(None, bert[0], dropout_rate=0.1, attention_dropout_rate=0.1, mixout=0.1, **sizes)

@@ -261,6 +261,7 @@ def small_model():
     return keras.Model(inputs, keras.layers.Dense(2, name="CRF")(hidden))
 
 
+@pytest.mark.once
 @pytest.mark.usefixtures("changed_keras")  # on tf_keras, bert4keras changes the names of loaded variables
 def test_all_together_survive_saving_and_go_on_exactly(tmp_path):
     x, y = np.arange(12).reshape(4, 3) % 5, np.ones((4, 3, 2))
@@ -286,7 +287,7 @@ def test_classes_made_later_do_not_change_what_is_loaded():
     assert type(again) is first and again.steps_per_slow_update == 7
 
 
-@pytest.mark.once
+@pytest.mark.slow
 def test_a_process_that_never_extended_anything_loads_the_model(tmp_path):
     model = small_model()
     AdamWG = extend_with_gradient_accumulation(extend_with_weight_decay(Adam, "AdamW"), "AdamWG")

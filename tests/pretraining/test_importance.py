@@ -90,6 +90,7 @@ def test_the_entropy_of_a_tagger_is_that_of_all_its_paths():
     assert len(shown) == 2 and found[0] == pytest.approx(first, abs=1e-4) and found.shape == (2,)
 
 
+@pytest.mark.slow
 def test_a_model_that_finds_important_words_is_asked_for_their_probability(tmp_path):
     rows = [(text, [(text.index(w), text.index(w) + len(w), IMPORTANT)]) for text, w in _with_word(reviews(64, 5))]
     lines = [json.dumps({"text": t, "entities": [dict(zip(("start", "end", "label"), s)) for s in e]}) for t, e in rows]

@@ -126,7 +126,6 @@ def test_static_and_held_out_masks_stay():
     assert before == [held_out[i][1].tolist() for i in range(2)]
 
 
-@pytest.mark.once
 @pytest.mark.slow
 def test_what_follows_from_its_neighbors_is_learned(text, tmp_path):
     """Guessing by frequency costs more than 2 nats and is right one time in four."""
@@ -158,7 +157,6 @@ def test_the_folder_is_a_bert_for_everybody(whole, tmp_path):
     assert {path.name for path in (out / "pretraining").iterdir()} == {"about.json", "log.csv"}
 
 
-@pytest.mark.once
 @pytest.mark.slow
 def test_the_best_weights_are_written_in_googles_format_too(text, tmp_path):
     out, wild = tmp_path / "bert", replace(TINY, learning_rate=3.0, warmup=0.99, google_checkpoint=True)
@@ -299,7 +297,7 @@ def test_an_interrupted_pretraining_goes_on_after_the_last_round(whole, text, tm
     assert (tmp_path / "bert" / "model.safetensors").read_bytes() == (whole[0] / "model.safetensors").read_bytes()
 
 
-@pytest.mark.once
+@pytest.mark.slow
 def test_further_pretraining_is_resumed_without_the_bert_that_it_began_with(whole, text, tmp_path):
     bert = shutil.copytree(whole[0], tmp_path / "bert")
     further = PretrainingSettings(bert=str(bert), length=16, steps=12, every=4, batch_size=8, learning_rate=1e-3)
@@ -312,6 +310,7 @@ def test_further_pretraining_is_resumed_without_the_bert_that_it_began_with(whol
     assert at_once == resumed
 
 
+STOPS = ["new.state.npz", 2, "new.about.json", 8, "new.log.csv", "/state.npz"]
 PRETRAINING = """
 from test_pretraining import TINY
 from kcrf.pretraining import pretrain, resume_pretraining
@@ -321,7 +320,7 @@ resume_pretraining(folder) if command == "resume" else pretrain(TINY, [os.enviro
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("first", [2, "new.about.json", 8, "new.log.csv", "new.state.npz", "/state.npz"])
+@pytest.mark.parametrize("first", ["new.state.npz", *(pytest.param(x, marks=pytest.mark.slow) for x in STOPS[1:])])
 def test_kill_9_changes_nothing(first, whole, text, tmp_path, monkeypatch):
     monkeypatch.setenv("TEXT", str(text))
     out = tmp_path / "bert"
@@ -363,7 +362,7 @@ def test_bad_input_is_refused_and_nothing_is_written(text, whole, tmp_path, caps
     assert json.loads((whole[0] / "pretraining" / "about.json").read_text())["is_complete"]
 
 
-@pytest.mark.once
+@pytest.mark.slow
 def test_after_an_error_before_the_first_round_the_folder_is_free_again(text, tmp_path, monkeypatch):
     out = tmp_path / "bert"
     for name in ("_compile", "RoundEnd.on_epoch_end"):
@@ -425,7 +424,7 @@ def interrupt(*_):
     raise KeyboardInterrupt
 
 
-@pytest.mark.once
+@pytest.mark.slow
 def test_the_command_pretrains(text, tmp_path, capsys):
     out = tmp_path / "bert"
     options = ["--layers", "1", "--width", "64", "--vocab-size", "100", "--length", "16"]

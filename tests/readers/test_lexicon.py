@@ -121,6 +121,7 @@ def test_a_lexicon_is_the_same_after_a_round_trip_through_json():
             CharacterReader.from_config({**content, "words": words, "strings": strings})
 
 
+@pytest.mark.slow
 @given(st.text("天地人a１", max_size=30), st.integers(0, 2**32))
 def test_the_longest_words_are_the_last_that_the_features_have(text, seed):
     random = np.random.default_rng(seed)

@@ -78,15 +78,18 @@ LONGEST = {
     "task_sequence_labeling_ner_crf",
     "task_sequence_labeling_ner_vectors",
     "task_text_classification_few_samples",
+    "task_token_tagging",
+    "task_words_with_classes",
+    "tiny_checkpoint",
 }
 OWN_TESTS = {
     "segment_corpus_ray": "needs Ray, which test_segment_corpus_ray.py uses where it is installed",
     "train_distributed": "is started once for each process, by test_train_distributed.py",
 }
 HERE = {
-    "torch": [name for name in SCRIPTS if name not in {*LONGEST, *OWN_TESTS, "basic_crf"}],
+    "torch": [name for name in SCRIPTS if name not in {*LONGEST, *OWN_TESTS}],
     "tensorflow": [],
-    "jax": ["basic_crf"],
+    "jax": [],
 }[backend_name()]
 
 

@@ -32,7 +32,7 @@ random = np.random.default_rng(0)
 
 @pytest.mark.parametrize(
     "script",
-    [pytest.param(path, id=path.stem, marks=[pytest.mark.slow] * (path.stem == "bilstm")) for path in STRANGERS],
+    [pytest.param(path, id=path.stem, marks=[pytest.mark.slow] * (path.stem != "generator")) for path in STRANGERS],
 )
 def test_a_strangers_script_survives_the_swap(script, tmp_path):
     text = script.read_text(encoding="utf-8")
@@ -147,6 +147,7 @@ def new_model(k=1000, **changes):
     return keras.Model(bert.input, ConditionalRandomField(lr_multiplier=k, name="CRF")(keras.layers.Dense(3)(x)))
 
 
+@pytest.mark.slow
 def test_weight_files_of_a_bert4keras_script_give_its_predictions(tmp_path, bert4keras_python):  # noqa: F811
     pytest.importorskip("h5py")
     names = ["best_model.h5", "best_model.weights", "new.weights.h5"]

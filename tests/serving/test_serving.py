@@ -219,6 +219,7 @@ def test_a_full_queue_answers_503_at_once_and_the_server_goes_on(server):
     assert server.post("/segment", texts=["好"])[0] == 200
 
 
+@pytest.mark.slow
 def test_a_client_that_leaves_takes_its_request_out_of_the_queue(server):
     before, texts = (server.metric(name, model="words") for name in ("abandoned_total", "texts_total"))
     with occupied(server) as slow:
@@ -514,6 +515,7 @@ def test_the_page_shows_entities_labels_and_pairs(server, runs, page):
 # -- its end
 
 
+@pytest.mark.slow
 def test_sigterm_under_load_answers_what_was_taken_and_exits_with_0(server, runs):
     expected = WordSegmenter(runs["words"]).segment_batch(SENTENCES)
     before = server.metric("texts_total", model="words")

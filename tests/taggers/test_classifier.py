@@ -217,7 +217,6 @@ class Stops(keras.callbacks.Callback):
 
 
 @pytest.mark.slow
-@pytest.mark.once
 @pytest.mark.parametrize("kind", ["scratch", "bert"])
 def test_an_interrupted_run_goes_on_to_the_same_weights(kind, bert, tmp_path):
     settings = Settings(**(SCRATCH if kind == "scratch" else {**QUICK, "bert": str(bert), "dropout": 0.2}))
@@ -521,7 +520,7 @@ def test_layers_that_the_bert_lacks_are_refused(layers, bert, tmp_path):
 # -- recipes
 
 
-@pytest.mark.once
+@pytest.mark.slow
 def test_another_run_starts_from_the_bert_of_a_run(bert_run, tmp_path, capsys):
     """Without a step that changes weights, the BERT is that of the run, but for the layer that is drawn anew."""
     still = {**QUICK, "epochs": 1, "learning_rate": 1e-12}
@@ -603,10 +602,8 @@ def test_a_fresh_pooler_is_drawn_anew(bert, tmp_path):
     assert not np.allclose(poolers[1], known, atol=1e-3)
 
 
-@pytest.mark.once
-@pytest.mark.parametrize(
-    "pool", ["max", *(pytest.param(name, marks=pytest.mark.slow) for name in ("first", "pooler", "mean", "cnn"))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("pool", ["max", "first", "pooler", "mean", "cnn"])
 def test_every_pool_is_learned_in_half_precision(pool, bert, tmp_path):
     losses, half = [], "bfloat16" if backend_name() == "jax" else "float16"  # JAX has no float16 on CPUs
     for precision in ("float32", half):
@@ -669,7 +666,7 @@ def test_all_runs_of_one_setting_are_summed_up_whatever_they_chose_themselves(tm
     assert "all runs" in page and "crf_lr_multiplier=" not in page
 
 
-@pytest.mark.once
+@pytest.mark.slow
 def test_seeds_that_replace_others_are_continued_by_the_same_command(tmp_path, monkeypatch, capsys):
     data, out = tmp_path / "train.tsv", tmp_path / "runs"
     data.write_text("".join(f"{text}\t{label}\n" for text, label in PARTS["train"]))
@@ -724,7 +721,6 @@ def test_seeds_are_not_mixed_with_those_of_other_vectors(tmp_path, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.once
 def test_seeds_are_not_mixed_with_those_of_another_bert_or_teacher(bert, tmp_path, capsys):
     data, copy, out = (tmp_path / name for name in ("train.tsv", "bert", "runs"))
     data.write_text("".join(f"{text}\t{label}\n" for text, label in PARTS["train"][:8]))

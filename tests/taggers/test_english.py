@@ -160,7 +160,7 @@ def test_the_command_line_tags_texts_tokens_and_columns(run, tmp_path, capfd):
     assert [e["text"] for e in json.loads(capfd.readouterr().out)["entities"]] == ["Kim"]
 
 
-@pytest.mark.once
+@pytest.mark.slow
 def test_the_units_are_chosen_by_the_data_and_said(tmp_path, capfd):
     lines = [entity_line(s.text, [dict(zip(("start", "end", "label"), span)) for span in s.spans]) for s in TRAIN]
     lines += ['{"text": "Londoners left the Leeds-based team", "entities": [{"start": 0, "end": 6, "label": "LOC"}, '
@@ -195,7 +195,6 @@ class Stops(keras.callbacks.Callback):
 
 
 @pytest.mark.slow
-@pytest.mark.once
 def test_an_interrupted_run_by_words_ends_with_the_weights_of_an_uninterrupted_one(run, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         train_tagger(Settings(**SMALL), TRAIN, VALID, TEST, tmp_path / "run", Stops())

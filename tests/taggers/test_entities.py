@@ -113,8 +113,8 @@ def posterior(probabilities, scheme, start, end, label):
     return sum(p for path, p in probabilities.items() if path[start:end] == tags and path[end : end + 1] != (inside,))
 
 
-@pytest.mark.once
-@pytest.mark.parametrize("limit", [0.1, *(pytest.param(limit, marks=pytest.mark.slow) for limit in (0.02, 0.3, 0.6))])
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", [0.02, 0.1, 0.3, 0.6])
 def test_all_entities_above_a_confidence_are_found_the_surest_where_they_overlap(limit, run):
     tagger = load_tagger(run)
     tagger.min_confidence = limit
@@ -130,7 +130,7 @@ def test_all_entities_above_a_confidence_are_found_the_surest_where_they_overlap
         assert_allclose([span[3] for span in found], [expected[span[:3]] for span in found], atol=1e-5)
 
 
-@pytest.mark.once
+@pytest.mark.slow
 def test_a_run_keeps_its_confidence_and_a_user_may_ask_for_another(run, tmp_path, capsys):
     settings = Settings(**{**TINY, "epochs": 2}, scheme="bioes", min_confidence=0.05)
     tagger, scores = train_tagger(settings, **DATA, test=TEST, out=tmp_path / "run")
@@ -338,7 +338,6 @@ def test_labels_that_training_never_saw_are_missed_and_told(tmp_path, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.once
 def test_a_type_that_the_held_out_part_lacks_and_one_training_sentence(tmp_path):
     one = next(sentence for sentence in CORPUS.train if len({label for *_, label in sentence.spans}) > 1)
     valid = [Sentence(one.text[:2], [])]
@@ -380,8 +379,8 @@ def test_a_run_of_the_other_task_is_refused_and_a_damaged_one_named(run, tmp_pat
         EntityRecognizer(copy)
 
 
-@pytest.mark.once
-@pytest.mark.parametrize("scheme", [pytest.param("bio", marks=pytest.mark.slow), "bioes"])
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["bio", "bioes"])
 def test_constraints_leave_no_illegal_tags_in_text_cut_anywhere(scheme, tmp_path):
     long = Sentence("李雷" * 200, [(i, i + 40, "PER") for i in range(0, 400, 50)])  # nowhere to cut
     settings = Settings(**{**TINY, "epochs": 2}, scheme=scheme, constraints=True)

@@ -107,7 +107,7 @@ def examples(part):
 
 CASES = [
     pytest.param("ner", False, "embeddings", False, marks=pytest.mark.slow),
-    ("ner", True, "top", True),
+    pytest.param("ner", True, "top", True, marks=pytest.mark.slow),
     pytest.param("classify", False, "top", False, marks=pytest.mark.slow),
     ("classify", True, "embeddings", True),
 ]
@@ -193,7 +193,7 @@ def as_line(sentence):
     return f"{entity_line(sentence.text, entities)}\n"
 
 
-@pytest.mark.once
+@pytest.mark.slow
 def test_the_command_line_takes_vectors_and_names_their_errors(vectors, tmp_path, capsys):
     train = tmp_path / "train.jsonl"
     train.write_text("".join(map(as_line, sentences(24, slice(8), 0))), encoding="utf-8")

@@ -100,7 +100,6 @@ def test_training_that_diverges_says_so_and_leaves_nothing(head, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.once
 def test_a_run_may_be_made_and_used_in_the_folder_it_is(trained, tmp_path, monkeypatch):
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
@@ -125,8 +124,8 @@ def test_the_scores_in_the_run_are_those_of_its_output(trained, tmp_path, capsys
     assert {key: scores[key] for key in scores} == {key: kept[key] for key in scores}
 
 
-@pytest.mark.once
-@pytest.mark.parametrize("with_valid", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("with_valid", [False, True])
 def test_the_words_of_the_whole_training_file_count_as_known(with_valid, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     parts = {"train": load_mini().train[:30], "valid": load_mini().valid[:5], "test": load_mini().test[:10]}
@@ -335,7 +334,6 @@ def test_every_encoder_learns_the_training_text(encoder, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.once
 def test_the_same_seed_trains_the_same_model_and_another_does_not(tmp_path):
     corpus = load_mini()
     weights = []

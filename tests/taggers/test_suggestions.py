@@ -147,6 +147,7 @@ def test_uncertainties_of_exported_files(file):
         check_with_all_analyses(WordSegmenter(path), text, 2 ** (len(text) - 1))
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_uncertainties_of_a_keras_model(tmp_path):
     corpus, small = load_mini("ner"), {"width": 8, "depth": 1, "character_width": 8, "bigram_width": 8}

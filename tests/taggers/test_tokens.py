@@ -153,6 +153,7 @@ def test_a_string_and_sentences_without_tokens_are_refused(run, tmp_path):
         Settings(**SMALL, constraints=True)
 
 
+@pytest.mark.slow
 def test_pairs_of_token_and_tag_train_as_well(run, tmp_path):
     parts = [[list(zip(*pair)) for pair in corpus(*size)] for size in ((80, 0), (12, 1), (20, 2))]
     _, scores = train_tagger(Settings(**SMALL), *parts, out=tmp_path / "run")

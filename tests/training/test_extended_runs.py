@@ -43,6 +43,7 @@ def with_types(sentences, types):
 HALF = len(CORPUS.train) // 2
 OLD_PARTS = with_types(CORPUS.train[:HALF], OLD), with_types(CORPUS.valid, OLD)
 NEW_PARTS = with_types(CORPUS.train[HALF:], NEW), with_types(CORPUS.valid, NEW)
+FEW = [part[:40] for part in NEW_PARTS]  # where no score is looked at
 
 
 def f_of(run, types):
@@ -140,6 +141,7 @@ def test_it_learns_the_new_type_and_keeps_the_old_ones(linear, tmp_path, capsys)
     assert RunFolder(tmp_path / "new").read_settings().extend == linear
 
 
+@pytest.mark.slow
 def test_a_network_learns_the_new_type_and_keeps_the_old_ones(neural, tmp_path):
     settings = Settings(extend=neural, epochs=3, learning_rate=0.01)
     train_tagger(settings, *NEW_PARTS, out=tmp_path / "new")
@@ -151,7 +153,7 @@ def test_a_network_learns_the_new_type_and_keeps_the_old_ones(neural, tmp_path):
 
 def test_training_begins_with_the_weights_of_the_run(neural, tmp_path):
     settings = Settings(extend=neural, epochs=1, learning_rate=1e-12, crf_lr_multiplier=7.0)
-    tagger, _ = train_tagger(settings, *NEW_PARTS, out=tmp_path / "new")
+    tagger, _ = train_tagger(settings, *FEW, out=tmp_path / "new")
     old, text = load_tagger(neural), [sentence.text for sentence in CORPUS.test[:5]]
     assert_allclose(tagger.emissions(text)[:, :5], old.emissions(text), atol=1e-4)
     transitions = [ops.convert_to_numpy(each.crf.trans)[:5, :5] for each in (tagger, old)]
@@ -183,7 +185,7 @@ def test_it_is_resumed_to_the_same_weights(neural, tmp_path):
 
 def test_a_linear_run_is_resumed_to_the_same_weights(linear, tmp_path, monkeypatch):
     settings = Settings(extend=linear, epochs=3)
-    train_tagger(settings, *NEW_PARTS, out=tmp_path / "whole")
+    train_tagger(settings, *FEW, out=tmp_path / "whole")
     save = linear_training._save
 
     def interrupted(*arguments):
@@ -192,15 +194,15 @@ def test_a_linear_run_is_resumed_to_the_same_weights(linear, tmp_path, monkeypat
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(linear_training, "_save", interrupted)
-        train_tagger(settings, *NEW_PARTS, out=tmp_path / "run")
-    resume_tagger(tmp_path / "run", *NEW_PARTS)
+        train_tagger(settings, *FEW, out=tmp_path / "run")
+    resume_tagger(tmp_path / "run", *FEW)
     whole, run = (RunFolder(tmp_path / name).read_arrays(LINEAR) for name in ("whole", "run"))
     for name, array in whole.items():
         assert_array_equal(array, run[name])
 
 
 def test_scores_that_new_sentences_do_not_need_stay_as_they_were(linear, tmp_path):
-    train_tagger(Settings(extend=linear, epochs=2), *NEW_PARTS, out=tmp_path / "new")
+    train_tagger(Settings(extend=linear, epochs=2), *FEW, out=tmp_path / "new")
     old, new = (load_tagger(run).network.model.scores for run in (linear, tmp_path / "new"))
     step = np.abs(new).max() / 127  # scores are kept as integers of 8 bits
     assert np.mean(np.abs(new[:, :5] - old) <= step) > 0.9
@@ -246,9 +248,9 @@ def test_a_run_of_a_bert_is_extended_without_the_bert(tmp_path):
 
 
 def test_unknown_tags_of_new_sentences_are_those_of_the_old_model(linear, tmp_path, capsys):
-    unknown = [replace(s, unknown=[] if s.spans or not s.text else [(0, len(s.text))]) for s in NEW_PARTS[0]]
-    for name, train in (("marked", NEW_PARTS[0]), ("unknown", unknown)):
-        train_tagger(Settings(extend=linear, epochs=1), train, NEW_PARTS[1], out=tmp_path / name)
+    unknown = [replace(s, unknown=[] if s.spans or not s.text else [(0, len(s.text))]) for s in FEW[0]]
+    for name, train in (("marked", FEW[0]), ("unknown", unknown)):
+        train_tagger(Settings(extend=linear, epochs=1), train, FEW[1], out=tmp_path / name)
     assert "characters have unknown tags, taken as O or one of: LOC, PER" in capsys.readouterr().err
     one, other = (RunFolder(tmp_path / name).read_arrays(TEACHER) for name in ("marked", "unknown"))
     assert_array_equal(one["tags"], other["tags"])
@@ -292,7 +294,7 @@ def test_other_runs_are_refused(linear, tmp_path):
 
 def test_the_command_line(linear, tmp_path, capsys):
     files = {}
-    for name, sentences in zip(("train", "valid"), NEW_PARTS, strict=True):
+    for name, sentences in zip(("train", "valid"), FEW, strict=True):
         files[name] = tmp_path / f"{name}.jsonl"
         files[name].write_text("".join(f"{sentence_line(s)}\n" for s in sentences), encoding="utf-8")
     data = ["--train", str(files["train"]), "--valid", str(files["valid"])]
@@ -319,6 +321,7 @@ def test_the_command_line(linear, tmp_path, capsys):
     assert config["run"]["data"]["types"] == ["LOC", "PER", "ORG"]
 
 
+@pytest.mark.slow
 def test_a_linear_model_can_be_a_teacher(linear, tmp_path):
     settings = Settings(task="ner", encoder="linear", teacher=linear, teacher_weight=1.0)
     other = {"LOC": "PER", "PER": "LOC"}

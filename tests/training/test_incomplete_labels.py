@@ -210,6 +210,7 @@ def test_words_are_estimated_as_words(tmp_path):
     assert scores["test"]["f"] > 0.9
 
 
+@pytest.mark.slow
 def test_the_command_line(tmp_path, capsys):
     files = {}
     for name, part in (("train", PARTIAL), ("valid", WHOLE[:24])):

@@ -55,6 +55,7 @@ def transitions(model, name="CRF"):
     return np.where(bmes().allowed_transitions, np.asarray(keras.ops.convert_to_numpy(layer.trans)), 0)
 
 
+@pytest.mark.once
 def test_with_all_of_the_weight_the_tags_are_those_of_the_linear_model():
     linear, model = linear_model(0), network()
     wanted = linear_tagger(linear).spans(TEXTS)

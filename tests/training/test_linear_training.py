@@ -73,6 +73,7 @@ def test_the_state_of_adagrad_has_the_features_that_occurred_and_goes_on_from_th
     np.testing.assert_array_equal(*(trainer.model.transitions for trainer in trainers))
 
 
+@pytest.mark.slow
 def test_penalties_make_scores_0_and_small(tmp_path):
     sizes = {}
     for name, settings in {"l1": {"l1": 1.0, "l2": 0.0}, "little": {"l1": 0.0, "l2": 0.001}, "l2": {"l2": 1.0}}.items():

@@ -86,7 +86,6 @@ def log_without_seconds(run):
 
 
 @pytest.mark.slow
-@pytest.mark.once
 def test_a_stopped_run_over_an_older_model_leaves_that_in_use_and_takes_its_place_when_resumed(whole, tmp_path):
     run = shutil.copytree(whole, tmp_path / "run")
     settings = replace(TINY, seed=4)
@@ -101,7 +100,6 @@ def test_a_stopped_run_over_an_older_model_leaves_that_in_use_and_takes_its_plac
 
 
 @pytest.mark.slow
-@pytest.mark.once
 def test_the_folder_may_be_a_link_and_what_else_is_in_it_or_beside_it_stays(whole, tmp_path):
     run, link = tmp_path / "big" / "run", tmp_path / "current"
     (tmp_path / "run.new").mkdir(), (tmp_path / "run.old").mkdir()
@@ -117,7 +115,6 @@ def test_the_folder_may_be_a_link_and_what_else_is_in_it_or_beside_it_stays(whol
 
 
 @pytest.mark.slow
-@pytest.mark.once
 def test_a_held_out_part_without_entities_keeps_the_last_epoch_and_says_so(tmp_path, capsys):
     class Remembers(Stops):
         def on_epoch_end(self, epoch, logs=None):
@@ -194,7 +191,6 @@ def test_an_error_before_the_first_state_leaves_nothing_and_ends_the_progress(tm
 
 
 @pytest.mark.slow
-@pytest.mark.once
 def test_a_damaged_state_is_told_and_without_it_the_run_starts_anew(whole, tmp_path):
     run = tmp_path / "run"
     with pytest.raises(KeyboardInterrupt):
@@ -208,7 +204,6 @@ def test_a_damaged_state_is_told_and_without_it_the_run_starts_anew(whole, tmp_p
 
 
 @pytest.mark.slow
-@pytest.mark.once
 def test_early_stopping_is_remembered(tmp_path):
     settings = replace(TINY, task="cws", learning_rate=1e-9, crf_lr_multiplier=1.0, epochs=9, patience=2)
     words = load_mini()
@@ -303,7 +298,7 @@ def assert_killed_twice_is_as_good(whole, tmp_path, first, second, older=None):
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
-@pytest.mark.once
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # of JAX; the child only starts another program
 def test_an_interruption_from_the_keyboard_says_how_to_go_on(tmp_path):
     run, data = tmp_path / "run", write_conll(tmp_path / "train.conll", PARTS["train"])
@@ -381,7 +376,6 @@ def test_an_interruption_swallowed_before_the_first_step_counts_too(tmp_path, ha
 
 
 @pytest.mark.slow
-@pytest.mark.once
 def test_a_handler_of_ones_own_stays_and_training_runs_beside_the_main_thread(tmp_path, handled):
     pressed = []
     handled(lambda *_: pressed.append(True))

@@ -63,6 +63,7 @@ def neural(tmp_path_factory):
     return path, scores
 
 
+@pytest.mark.once
 def test_the_loss_is_the_sum_of_the_losses_of_the_crf_of_each_standard():
     """Each sentence of a mixed batch costs what the CRF of its standard says, by enumeration, and nothing else."""
     settings = Settings(**SMALL, epochs=1, dropout=0.0, constraints=False)
@@ -170,7 +171,6 @@ def test_a_linear_model_of_a_standard_has_weights_of_its_own(linear):
 
 
 @pytest.mark.slow
-@pytest.mark.once
 @pytest.mark.parametrize("encoder", ["linear", "cnn"])
 def test_a_run_that_is_resumed_ends_with_the_same_scores(encoder, tmp_path, monkeypatch):
     settings = Settings(encoder="linear", epochs=3) if encoder == "linear" else Settings(**SMALL, epochs=3)
@@ -239,7 +239,7 @@ def test_a_sample_and_copies_keep_their_standards():
     assert not last
 
 
-@pytest.mark.once
+@pytest.mark.slow
 def test_the_command_line_trains_and_uses_standards(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name, rows in TRAIN.items():
@@ -267,7 +267,6 @@ def test_the_command_line_trains_and_uses_standards(tmp_path, capsys, monkeypatc
 
 
 @pytest.mark.slow
-@pytest.mark.once
 def test_a_bert_has_a_head_for_each_standard(tmp_path):
     from kcrf.models import build_transformer_model, save_pretrained
 

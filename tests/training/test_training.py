@@ -85,7 +85,8 @@ def test_a_bert_learns_the_training_text_under_every_head(bert, head, encoder, t
     assert scores["valid"]["f"] > 0.8
 
 
-@pytest.mark.parametrize("word_case", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("word_case", [True, False])
 def test_capitals_are_seen_where_the_tokenizer_lowers_the_text(word_case, bert, tmp_path):
     part = [Sentence("Anna went", [(0, 4, "NAME")]), Sentence("anna Went", [(5, 9, "NAME")])] * 8  # alike but for case
     settings = Settings(
@@ -140,7 +141,8 @@ NOT_ON_JAX = pytest.mark.skipif(backend_name() == "jax", reason="JAX has none on
 FLOAT16 = pytest.param("float16", marks=[pytest.mark.slow, NOT_ON_JAX])
 
 
-@pytest.mark.parametrize("head", ["crf", pytest.param("softmax", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("head", ["crf", "softmax"])
 @pytest.mark.parametrize("precision", ["bfloat16", FLOAT16])
 def test_layers_compute_in_another_precision_while_they_are_trained(precision, head, bert, tmp_path):
     before, losses = keras.config.dtype_policy(), []
@@ -319,6 +321,7 @@ def test_the_command_line_trains_on_a_bert_by_its_flags(bert, tmp_path, capsys):
     assert "macro" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_tagger_takes_the_recipes_and_the_bert_of_another_tagger(run, tmp_path):
     """With hardly a learning rate the BERT is that of the other run; a limit, steps and layers are those asked for."""
     changes = {"epochs": None, "learning_rate": 1e-12, "limit": 24, "steps": 3, "schedule": "constant"}

@@ -66,6 +66,7 @@ def test_sentences_with_unknown_labels_have_no_copies_and_lend_no_tokens():
     assert not set("上海李雷") & set("".join(copy.text for copies in others for copy in copies))
 
 
+@pytest.mark.slow
 def test_a_run_with_unknown_labels_finds_what_the_others_do_not_mark(tmp_path):
     """The second name of each sentence is labeled in every third sentence alone."""
     names, towns = ["张三", "李四", "王五", "赵六"], ["北京", "上海", "南京", "天津"]
