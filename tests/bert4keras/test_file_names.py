@@ -38,6 +38,7 @@ def test_weights_are_saved_and_loaded_by_the_names_of_scripts(name, file, tmp_pa
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.slow
 def test_whole_models_are_saved_under_old_names(tmp_path):
     with pytest.warns(UserWarning, match="test.keras"):
         tagger().save(tmp_path / "test.model")

@@ -57,6 +57,7 @@ SCRIPTS = OF_BERT4KERAS if OLD_HOST else sorted(path.stem for path in EXAMPLES.g
 # `make test` runs each of them on one backend, mostly torch, the fastest to start, but for those that train longest;
 # `make test-all` runs all on all.
 LONGEST = {
+    "basic_crf",
     "basic_extract_features",
     "basic_linear_crf",
     "basic_masked_language_model",

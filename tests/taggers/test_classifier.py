@@ -741,6 +741,7 @@ def test_seeds_are_not_mixed_with_those_of_another_bert_or_teacher(bert, tmp_pat
         assert "seed-0: needs --overwrite to replace a run of other settings or data" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_a_seed_that_diverges_counts_as_failed_and_the_others_stand(tmp_path, capsys):
     data, out = tmp_path / "train.tsv", tmp_path / "runs"

@@ -60,6 +60,7 @@ def test_scores_at_a_temperature_are_those_of_a_layer_with_smaller_scores():
     assert_allclose(*map(ops.convert_to_numpy, marginals), rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_a_run_keeps_the_temperature_of_its_held_out_part(tmp_path):
     corpus = load_mini()
     settings = Settings(width=16, depth=1, batch_size=8, epochs=2, learning_rate=0.02)

@@ -106,6 +106,7 @@ def test_a_run_keeps_the_average_of_the_network_alone_and_of_the_linear_run(tmp_
     assert_array_equal(*(model.get_layer("Projection").get_weights()[0] for model in (alone, average)))
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_auto_keeps_the_better_of_the_network_and_the_average_after_each_epoch(tmp_path):
     corpus, settings = load_mini("ner"), {**SMALL, "task": "ner", "epochs": 4, "learning_rate": 0.02}

@@ -108,6 +108,7 @@ def test_a_run_that_is_resumed_ends_with_the_same_scores(tmp_path, monkeypatch, 
         np.testing.assert_array_equal(array, halves[name])
 
 
+@pytest.mark.slow
 def test_entities_are_learned_from_the_command_line(tmp_path):
     from kcrf.corpora import mini
 
