@@ -51,6 +51,7 @@ def test_the_average_is_over_the_middles_of_equal_steps():
         assert_allclose(row, table[ids] * kernel[:, label] * np.mean(slopes) / 5, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.once
 def test_gradient_times_input_at_scaled_embeddings_averages_to_the_same():
     """As the example of bert4keras does it, with embeddings that are set to a share of their values."""
     model = bert_classifier()

@@ -85,6 +85,7 @@ def definitions(emissions, tags, transitions, start=None, end=None):
     }
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("constraints", few(None, SCHEME))
 def test_the_numbers_are_their_definitions(sentences, constraints):
     layer = ConditionalRandomField(lr_multiplier=30, constraints=constraints)

@@ -182,6 +182,7 @@ def two_inputs():
     return model
 
 
+@pytest.mark.once
 def test_fit_takes_lists_and_batches_of_any_length_also_when_the_first_two_are_equally_long():
     lengths = [5, 5, 5, 5, 8, 2, 3]
     batches = Rows([list(range(1, n + 1)) for n in lengths], batch_size=2)

@@ -53,6 +53,7 @@ def target(tags, expected_tags, expected_steps):
     return training_batch(list(zip(inputs, rows, strict=True)))[1]
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(("weight", "temperature"), [(0.3, 1.0), (0.6, 2.5), (1.0, 2.0)])
 def test_a_crf_learns_from_all_sequences_of_its_teacher_and_from_the_tags(layer, weight, temperature):
     teacher, student = (random.normal(size=(3, LONGEST, SIZE)) * 2 for _ in range(2))

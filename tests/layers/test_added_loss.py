@@ -41,6 +41,7 @@ def expected(model):
     return -np.mean([np.log(p[i, t, GOLD[i, t]]) for i, t in np.argwhere(TOKENS > 0)])
 
 
+@pytest.mark.once
 def test_the_loss_is_that_of_the_real_positions_and_the_output_is_the_prediction(tmp_path):
     train, model = models()
     train.compile(keras.optimizers.SGD(0.0))

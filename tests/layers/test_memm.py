@@ -72,6 +72,7 @@ def built(tags=4, transitions=None, **arguments):
     return layer
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("k", few(100, 1))
 def test_losses_are_the_mean_of_both_directions_on_the_sentence_with_masked_positions_cut_out(k):
     layer = built(transitions=TRANSITIONS, lr_multiplier=k)

@@ -59,6 +59,7 @@ def test_the_scores_learn_as_many_times_faster_as_asked():
     assert not moved[0][0].any() and moved[0][5].all()  # no feature has no score
 
 
+@pytest.mark.once
 def test_a_saved_model_computes_the_same(tmp_path):
     inputs = keras.Input((None, 3), dtype="int32")
     layer, crf = NGramScores(2, 6), ConditionalRandomField()

@@ -54,6 +54,7 @@ def made(kind, **options):
     return layer
 
 
+@pytest.mark.once
 @BOTH
 @pytest.mark.parametrize("rotate, forward_only", [(True, True), (False, False)])
 def test_scores_are_those_of_the_formula(kind, rotate, forward_only):

@@ -261,6 +261,7 @@ def test_dense_is_the_stock_layer(use_bias):
     assert_close(ours(x), number(stock(x)))
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("layer", few(Dense, lambda units, name: MixoutDense(units, mixout=0.3, name=name)))
 def test_dense_can_be_quantized_and_saved_as_the_stock_layer(layer, tmp_path):
     model = keras.Sequential([keras.Input((3, 16)), layer(8, name="projection")])
@@ -292,6 +293,7 @@ def mixout_layer(p):
     return layer
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("p", few(0.5, 0.1, 0.9))
 def test_mixout_takes_whole_rows_of_the_kernel_by_the_formula_of_the_paper(p):
     layer = mixout_layer(p)

@@ -84,6 +84,7 @@ def tfa(emissions, tags, length, kernel, left, right):
     return np.log(np.exp(alpha).sum()) - score, path[::-1]
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("boundary", [True, False])
 def test_tensorflow_addons_weights_give_its_formulas(boundary):
     layer = built(use_boundary=boundary, lr_multiplier=10)

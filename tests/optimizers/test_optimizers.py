@@ -369,6 +369,7 @@ MAKERS = {
 }
 
 
+@pytest.mark.once
 @pytest.mark.usefixtures("changed_keras")  # on tf_keras, bert4keras changes the names of loaded variables
 @pytest.mark.parametrize("name", few(*MAKERS))
 def test_a_saved_model_goes_on_exactly_where_it_stopped(name, tmp_path):
