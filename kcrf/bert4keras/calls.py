@@ -76,6 +76,7 @@ def fit_generator(
         validation_steps=validation_steps,
         validation_freq=validation_freq,
         class_weight=class_weight,
+        shuffle=shuffle,
         initial_epoch=initial_epoch,
     )
 

@@ -60,6 +60,11 @@ class Chain:
         """The chain without the starts, transitions and ends that a scheme does not allow; unchanged for None."""
         if scheme is None:
             return self
+        if len(scheme) != self.transitions.shape[-1]:
+            raise ValueError(
+                f"The constraints must be a scheme of as many tags as there are scores, {self.transitions.shape[-1]}. "
+                f"Received: {scheme.name} with {len(scheme)} tags"
+            )
         return replace(
             self,
             transitions=_forbidden(self.transitions, scheme.allowed_transitions),

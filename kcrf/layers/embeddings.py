@@ -38,7 +38,8 @@ class EncoderRecord:
 class Embedding(keras.layers.Embedding):
     """Token embeddings whose table can also turn hidden states into scores of tokens.
 
-    Token 0 is padding and masked, except at the first position: as in bert4keras, no row is masked completely.
+    With `mask_zero=True`, token 0 is padding and masked, except at the first position: as in bert4keras, no row is
+    masked completely.
     `layer(hidden, reverse=True)` multiplies by the transposed table: `(batch, time, output_dim)` to
     `(batch, time, input_dim)`.
 
@@ -47,6 +48,7 @@ class Embedding(keras.layers.Embedding):
         output_dim: The size of an embedding.
         transformer_config: The configuration of the encoder, a dict. It is saved with the model; `save_pretrained`
             and `reinitialize` read it. Defaults to `None`.
+        **kwargs: As for `keras.layers.Embedding`. `mask_zero` defaults to False there, as in bert4keras.
 
     Example:
 
@@ -59,7 +61,7 @@ class Embedding(keras.layers.Embedding):
     def __init__(
         self, input_dim: int, output_dim: int, transformer_config: dict[str, Any] | None = None, **kwargs: Any
     ) -> None:
-        super().__init__(input_dim, output_dim, **{"mask_zero": True, **kwargs})
+        super().__init__(input_dim, output_dim, **kwargs)
         self.encoder_record = EncoderRecord(dict(transformer_config)) if transformer_config else None
 
     def call(self, inputs, reverse=False):
@@ -70,7 +72,9 @@ class Embedding(keras.layers.Embedding):
     def compute_mask(self, inputs, mask=None):
         if len(inputs.shape) != 2:  # hidden states of a reverse call
             return mask
-        real = ops.not_equal(inputs, 0)
+        real = super().compute_mask(inputs, mask)
+        if real is None:
+            return None
         return ops.concatenate([ops.ones_like(real[:, :1]), real[:, 1:]], axis=1)
 
     def compute_output_shape(self, input_shape, reverse=False):

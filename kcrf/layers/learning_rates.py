@@ -1,8 +1,9 @@
-"""A separate learning rate for a layer, under any optimizer.
+"""A separate learning rate for a layer.
 
 A weight w is stored as w / k and read as `stored + stop_gradient((k - 1) * stored)`: the value is w, and the gradient
-with respect to the stored variable is that with respect to w. So an update moves w k times as far, under SGD and Adam,
-and the global norm of the gradients does not depend on k.
+with respect to the stored variable is that with respect to w. So an update moves w k times as far, under SGD, Adam and
+any optimizer whose step does not depend on the size of the weight, and the global norm of the gradients does not
+depend on k. LAMB and Adafactor make steps in proportion to the stored weight: under them, k has no effect.
 """
 
 import warnings
@@ -194,7 +195,8 @@ def highest_rate(optimizer, steps):
 class SetLearningRate(Wrapper):
     """Multiplies the learning rate of a layer by `multiplier`.
 
-    Source: Su Jianlin, kexue.fm/archives/6418. There the gradient is scaled as well, here it is not.
+    Source: Su Jianlin, kexue.fm/archives/6418. There the gradient is scaled as well, here it is not. It has no effect
+    under LAMB and Adafactor, whose steps are in proportion to the weight.
 
     The trainable weights of the layer are stored divided by the multiplier, which is what `layer.get_weights()`, a
     weight file and a regularizer see. Call the layer through the wrapper only. Mask, training mode and other state
@@ -205,7 +207,7 @@ class SetLearningRate(Wrapper):
         multiplier: A positive number, below 1 for slower.
 
     Raises:
-        ValueError: The multiplier is not a positive number.
+        ValueError: The multiplier is not a positive number, or the weights that are loaded were saved with another one.
 
     Example:
 
@@ -259,6 +261,22 @@ class SetLearningRate(Wrapper):
 
     def compute_output_spec(self, inputs, mask=None, **kwargs):
         return self.layer.compute_output_spec(inputs, **kwargs)
+
+    def save_own_variables(self, store):
+        """Saves the multiplier, by which the weights of the layer are divided."""
+        super().save_own_variables(store)
+        store["multiplier"] = np.float32(self.multiplier)
+
+    def load_own_variables(self, store):
+        """Raises ValueError if the weights were saved with another multiplier. Files of 0.1.0 do not tell."""
+        arrays = {name: store[name] for name in store.keys()}
+        saved = float(np.asarray(arrays.pop("multiplier", self.multiplier)))
+        if saved != np.float32(self.multiplier):
+            raise ValueError(
+                f"`{self.name}` needs weights that were saved with its multiplier, {self.multiplier:g}: they are "
+                f"stored divided by it. Received: weights saved with {saved:g}"
+            )
+        super().load_own_variables(arrays)
 
     def get_config(self):
         return {**super().get_config(), "multiplier": self.multiplier}

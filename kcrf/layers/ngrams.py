@@ -56,7 +56,7 @@ class NGramScores(LayerWithMultiplier):
         if not 0 <= dropout < 1:
             raise ValueError(f"`dropout` must be a probability, 0 <= dropout < 1. Received: dropout={dropout}")
         self.tags, self.buckets, self.dropout, self.seed = int(tags), int(buckets), dropout, seed
-        self._omit = keras.layers.Dropout(dropout, seed=seed)
+        self._omit = keras.layers.Dropout(dropout, seed=seed, dtype=self.dtype_policy)
         self.supports_masking = True
 
     def build(self, input_shape):

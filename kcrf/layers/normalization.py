@@ -64,7 +64,7 @@ class LayerNormalization(keras.layers.LayerNormalization):
         self.built = True
 
     def _dense(self, units, name, input_shape, **options):
-        layer = keras.layers.Dense(units, use_bias=False, name=name, **options)
+        layer = keras.layers.Dense(units, use_bias=False, name=name, dtype=self.dtype_policy, **options)
         layer.build(input_shape)
         return layer
 

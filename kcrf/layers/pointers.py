@@ -64,7 +64,8 @@ class GlobalPointer(Layer):
 
     def _dense(self, units, name, input_shape):
         initializer = keras.initializers.get(keras.initializers.serialize(self.kernel_initializer))
-        layer = keras.layers.Dense(units, use_bias=self.use_bias, kernel_initializer=initializer, name=name)
+        options = {"use_bias": self.use_bias, "kernel_initializer": initializer, "dtype": self.dtype_policy}
+        layer = keras.layers.Dense(units, name=name, **options)
         layer.build(tuple(input_shape))
         return layer
 

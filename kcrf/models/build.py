@@ -162,7 +162,7 @@ class Transformer:
         for index in range(settings["num_hidden_layers"]):
             below = self.hidden_states[-1] if index else self.embedded
             self.hidden_states.append(self.apply_main_layers(below, index))
-        chosen = [self._hidden_state(index) for index in output_layers or []]
+        chosen = [] if output_layers is None else self._chosen(output_layers)
         heads = self._heads()
         self.outputs = chosen + heads or [self.hidden_states[-1]]
         single = len(self.outputs) == 1 and output_layers is None
@@ -254,6 +254,7 @@ class Transformer:
             input_dim=config["vocab_size"],
             output_dim=width,
             embeddings_initializer=self.initializer,
+            mask_zero=True,
             transformer_config=config,
         )
         if config["segment_vocab_size"] > 0:
@@ -317,6 +318,11 @@ class Transformer:
     def _residual(self, x, change, name):
         x = self.apply(ResidualAdd, [x, self._dropout(change, name + "-Dropout")], name + "-Add")
         return self._norm(x, name + "-Norm")
+
+    def _chosen(self, output_layers):
+        if isinstance(output_layers, int | str):
+            raise ValueError(f"`output_layers` must be a list, as in [-1]. Received: output_layers={output_layers!r}")
+        return [self._hidden_state(index) for index in output_layers]
 
     def _hidden_state(self, index):
         count = len(self.hidden_states)

@@ -25,7 +25,7 @@ from kcrf.models.names import (
     WORD_EMBEDDINGS,
 )
 
-__all__ = ["LoadReport", "fresh_value", "load_checkpoint", "reinitialize"]
+__all__ = ["LoadReport", "assign_with_prior", "fresh_value", "load_checkpoint", "reinitialize"]
 
 MOST_NAMES = 8  # in an error message
 IN_ENCODER = re.compile(r"(module\.)?(bert|ernie|albert|electra|nezha|embeddings|embeddings_project|encoder)[/.]")
@@ -122,8 +122,10 @@ def load_checkpoint(
         _check_output_matrix(names, stored, arrays, report.source)
     values = (source.read(name, variables[variable_path].shape) for variable_path, name in to_load.items())
     for variable_path, value in zip(to_load, list(values) if keep_old else values):
-        _assign(variables, variable_path, tensor_from_numpy(value))
+        assign_with_prior(variables, variable_path, tensor_from_numpy(value))
         report.loaded.add(variable_path)
+    if keep_old:  # what is skipped may have the values of an earlier checkpoint
+        _draw_anew(variables, report.reinitialized, record.config)
     record.report = model.kcrf_load_report = report
     print(report.summary())
     return report
@@ -197,8 +199,7 @@ def reinitialize(model: Any, top_layers: int = 0, pooler: bool | None = None, pr
     paths = sorted(_paths_on_top(checkpoint_names(record, variables), record.config, top_layers, pooler))
     if not paths:
         raise ValueError(f"There must be a layer to re-initialize. Received: top_layers={top_layers}, pooler={pooler}")
-    for path in paths:
-        _assign(variables, path, fresh_value(path, variables[path].shape, record.config["initializer_range"]))
+    _draw_anew(variables, paths, record.config)
     if record.report is not None:
         record.report.loaded -= set(paths)
         record.report.reinitialized |= set(paths)
@@ -297,7 +298,12 @@ def fresh_value(path, shape, stddev):
     return np.ones(shape, "float32") if leaf == "gamma" else np.zeros(shape, "float32")
 
 
-def _assign(variables, path, value):
+def _draw_anew(variables, paths, config):
+    for path in sorted(paths):
+        assign_with_prior(variables, path, fresh_value(path, variables[path].shape, config["initializer_range"]))
+
+
+def assign_with_prior(variables, path, value):
     """Sets a variable, and where it has mixout the prior that mixout goes back to."""
     variables[path].assign(value)
     prior = path.removesuffix("kernel") + "prior"

@@ -13,6 +13,7 @@ from typing import Any
 from kcrf.backend import Optimizer, backend_name, keras, ops, path_of
 from kcrf.optimizers.variables import (
     USUAL_EXCLUSIONS,
+    ExcludesFromDecay,
     PathAware,
     as_patterns,
     copy_of,
@@ -201,7 +202,7 @@ class Adam(PathAware, Optimizer):
 
 
 @keras.saving.register_keras_serializable(package="kcrf")
-class AdamWeightDecay(Adam):
+class AdamWeightDecay(ExcludesFromDecay, Adam):
     """Adam with decoupled weight decay, and optional decay towards the initial (pretrained) weights.
 
     With the moments m and v, rate = learning_rate * multiplier, and all values from before the step:
@@ -271,20 +272,6 @@ class AdamWeightDecay(Adam):
         self._undecayed = as_patterns(exclude_from_weight_decay)
         self._prior_rate = float(prior_weight_decay_rate)
         self._prior_variables = _prior_choice(prior_variables)
-
-    def exclude_from_weight_decay(self, var_list: Any = None, var_names: Any = None) -> None:
-        """Excludes more variables, before the first step. As Keras' method, but saved with the optimizer.
-
-        Args:
-            var_list: Variables to exclude.
-            var_names: Patterns to exclude, searched in the path.
-        """
-        if self.built:
-            raise ValueError(
-                "`exclude_from_weight_decay` must be called before the optimizer is built. Received: a built optimizer"
-            )
-        exact = tuple(f"^{re.escape(path_of(v))}$" for v in var_list or ())
-        self._undecayed = (*self._undecayed, *exact, *(var_names or ()))
 
     def _settings(self, paths):
         settings = super()._settings(paths)

@@ -13,7 +13,15 @@ from functools import cache
 
 from kcrf.backend import as_keras3_optimizer, keras, ops, path_of
 from kcrf.optimizers.schedules import PiecewiseLinear
-from kcrf.optimizers.variables import USUAL_EXCLUSIONS, PathAware, as_patterns, copy_of, matches_any, multipliers
+from kcrf.optimizers.variables import (
+    USUAL_EXCLUSIONS,
+    ExcludesFromDecay,
+    PathAware,
+    as_patterns,
+    copy_of,
+    matches_any,
+    multipliers,
+)
 
 __all__ = [
     "extend_with_exponential_moving_average",
@@ -85,7 +93,7 @@ def _registered_class(name):
     return base
 
 
-class WeightDecay(Extension):
+class WeightDecay(ExcludesFromDecay, Extension):
     def __init__(self, *args, weight_decay_rate=0.01, exclude_from_weight_decay=(), **kwargs):
         super().__init__(*args, **kwargs)
         self.weight_decay_rate = float(weight_decay_rate)

@@ -11,6 +11,7 @@ from kcrf.backend import index_in_optimizer, keras, ops, path_of
 
 __all__ = [
     "USUAL_EXCLUSIONS",
+    "ExcludesFromDecay",
     "PathAware",
     "as_patterns",
     "copies_in",
@@ -33,6 +34,27 @@ STACKS = (
         r"(^|/)(token|position|segment|token_and_position)_embedding/|(^|/)(embeddings_layer_norm|embedding_projection)/",
     ),
 )
+
+
+class ExcludesFromDecay:
+    """Mixin for optimizers whose attribute `_undecayed` has patterns of the variables that are not decayed."""
+
+    built: bool
+    _undecayed: tuple[Any, ...]
+
+    def exclude_from_weight_decay(self, var_list: Any = None, var_names: Any = None) -> None:
+        """Excludes more variables, before the first step. As Keras' method, but saved with the optimizer.
+
+        Args:
+            var_list: Variables to exclude.
+            var_names: Patterns to exclude, searched in the path.
+        """
+        if self.built:
+            raise ValueError(
+                "`exclude_from_weight_decay` must be called before the optimizer is built. Received: a built optimizer"
+            )
+        exact = tuple(f"^{re.escape(path_of(v))}$" for v in var_list or ())
+        self._undecayed = (*self._undecayed, *exact, *(var_names or ()))
 
 
 class PathAware:

@@ -114,3 +114,18 @@ def test_models_without_a_layer_of_ours_are_left_alone():
         assert not hasattr(plain, name) and not hasattr(keras.Model, name) and hasattr(classifier(), name)
     with pytest.raises(ValueError, match="Unrecognized data type"):
         plain.predict([[1, 2]], verbose=0)
+
+
+@pytest.mark.once
+def test_fit_generator_keeps_the_order_of_a_sequence_if_told_to():
+    class Batches(keras.utils.PyDataset):
+        def __len__(self):
+            return 8
+
+        def __getitem__(self, index):
+            order.append(index)
+            return next(batches())
+
+    order = []
+    classifier().fit_generator(Batches(), shuffle=False, verbose=0)
+    assert order[-8:] == list(range(8))

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from kcrf import crf
 from kcrf.backend import backend_name, ops
 from kcrf.crf import Chain
-from kcrf.tags import bio
+from kcrf.tags import bio, bmes
 
 BACKENDS = ["torch", "tensorflow", "jax", "tf_keras"]
 SIZE = 3
@@ -100,3 +100,9 @@ def test_a_graph_of_unknown_sizes_takes_batches_without_sentences_or_positions()
         expected = [oracles.log_likelihood(e, t, np.ones(time), TRANSITIONS, START, np.zeros(SIZE)) for e, t in
                     zip(emissions, tags, strict=True)] if time else [0.0] * batch  # fmt: skip
         assert_allclose(likelihoods.numpy(), expected, rtol=1e-4)
+
+
+@pytest.mark.once
+def test_constraints_of_another_number_of_tags_are_refused():
+    with pytest.raises(ValueError, match="as many tags as there are scores, 3. Received: bmes with 4 tags"):
+        Chain(np.zeros((1, 2, 3)), None, np.zeros((3, 3))).constrained(bmes())

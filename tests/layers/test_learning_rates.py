@@ -15,6 +15,7 @@ from kcrf.optimizers import (
     AdamWeightDecay,
     WarmupLinearDecay,
     extend_with_exponential_moving_average,
+    extend_with_layer_adaptation,
     extend_with_lookahead,
 )
 
@@ -439,3 +440,33 @@ def test_a_wrapped_composite_layer_divides_all_its_weights():
     assert_allclose(numpy(wrapped(X)), expected, rtol=1e-5, atol=1e-6)
     for stored, weight in zip(wrapped.weights, weights, strict=True):
         assert_allclose(numpy(stored), weight / 10, rtol=1e-6)
+
+
+@pytest.mark.skipif(OLD_HOST, reason="files of Keras 2 store no more than the weights")
+@pytest.mark.once
+def test_weights_of_another_multiplier_are_refused(tmp_path):
+    def model(multiplier):
+        return keras.Sequential([keras.Input((6,)), SetLearningRate(keras.layers.Dense(3, name="head"), multiplier)])
+
+    saved = model(100)
+    saved.save_weights(tmp_path / "a.weights.h5")
+    same = model(100)
+    same.load_weights(tmp_path / "a.weights.h5")
+    assert_array_equal(numpy(same(X)), numpy(saved(X)))
+    with pytest.raises(ValueError, match="its multiplier, 10: .* Received: weights saved with 100"):
+        model(10).load_weights(tmp_path / "a.weights.h5")
+
+
+@pytest.mark.skipif(OLD_HOST, reason="LAMB is of Keras 3")
+@pytest.mark.once
+def test_a_step_in_proportion_to_the_weight_leaves_no_effect_of_a_multiplier_unless_it_is_excluded():
+    def moved(k, **options):
+        set_seeds(0)
+        model, layer = crf_model(lr_multiplier=k, transition_initializer=keras.initializers.Constant(3.0))
+        model.compile(extend_with_layer_adaptation(keras.optimizers.Adam)(1e-3, **options), loss=layer.sparse_loss)
+        model.train_on_batch(WORDS, TAGS)
+        return np.abs(numpy(layer.trans) - 3).max()
+
+    assert moved(100) == pytest.approx(moved(1), rel=1e-3)
+    excluded = {"exclude_from_layer_adaptation": ["CRF"]}
+    assert moved(100, **excluded) == pytest.approx(100 * moved(1, **excluded), rel=1e-3)

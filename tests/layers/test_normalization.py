@@ -79,3 +79,10 @@ def test_it_is_the_layer_of_bert4keras(bert4keras_python):  # noqa: F811
 def test_conditional_normalization_without_conditions_is_refused():
     with pytest.raises(ValueError, match="`conditional=True` needs .hidden states, conditions.. Received: shape="):
         LayerNormalization(conditional=True)(HIDDEN)
+
+
+@pytest.mark.once
+def test_all_of_the_layer_computes_in_its_own_precision():
+    layer = LayerNormalization(conditional=True, hidden_units=3, dtype="mixed_bfloat16")
+    layer.build([(None, None, 4), (None, 2)])
+    assert {part.compute_dtype for part in layer._flatten_layers()} == {"bfloat16"}

@@ -142,3 +142,11 @@ def test_a_pointer_trains_without_nan_and_a_saved_model_is_the_same(kind, tmp_pa
 def test_an_odd_head_size_is_refused():
     with pytest.raises(ValueError, match="`head_size` must be even. Received: head_size=5"):
         GlobalPointer(2, 5)
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("kind", [GlobalPointer, EfficientGlobalPointer])
+def test_all_of_a_pointer_computes_in_its_own_precision(kind):
+    layer = kind(2, 4, dtype="mixed_bfloat16")
+    assert "bfloat16" in str(layer(np.ones((1, 3, 8), "float32")).dtype)
+    assert {part.compute_dtype for part in layer._flatten_layers()} == {"bfloat16"}

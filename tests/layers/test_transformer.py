@@ -197,13 +197,13 @@ def test_gelu_tanh_is_the_formula_of_the_first_bert():
 
 
 def test_token_0_is_masked_except_in_first_place():
-    layer = Embedding(5, 2)
+    layer = Embedding(5, 2, mask_zero=True)
     mask = layer.compute_mask(ops.convert_to_tensor(np.array([[3, 0, 1, 0], [0, 0, 0, 2]])))
     np.testing.assert_array_equal(number(mask), [[1, 0, 1, 0], [1, 0, 0, 1]])
 
 
 def test_the_reverse_of_an_embedding_multiplies_by_its_table_and_keeps_the_mask():
-    layer = Embedding(5, 3)
+    layer = Embedding(5, 3, mask_zero=True)
     tokens = np.array([[1, 4, 0]])
     hidden = layer(tokens)
     scores = layer(hidden, reverse=True)
@@ -423,7 +423,7 @@ def test_a_layer_comes_back_from_its_config_and_from_a_file(name, tmp_path):
 
 def test_masks_go_through_every_layer_and_end_at_the_first_token():
     tokens = keras.Input((None,), dtype="int32")
-    x = Embedding(7, 4)(tokens)
+    x = Embedding(7, 4, mask_zero=True)(tokens)
     mask = x._keras_mask
     x = ResidualAdd()([x, keras.layers.Embedding(7, 4)(tokens)])
     for layer in (PositionEmbedding(9, 4), MultiHeadAttention(2, 2), FeedForward(3), BiasAdd(), MixoutDense(4)):
@@ -433,3 +433,8 @@ def test_masks_go_through_every_layer_and_end_at_the_first_token():
     positions = RelativePositionEmbedding(2)(x)
     assert MultiHeadAttention(2, 2)([x, positions])._keras_mask is mask
     assert getattr(FirstToken()(x), "_keras_mask", None) is None
+
+
+@pytest.mark.once
+def test_an_embedding_masks_nothing_unless_it_is_told_to():
+    assert Embedding(5, 2).compute_mask(ops.convert_to_tensor([[1, 0]])) is None

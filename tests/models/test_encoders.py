@@ -164,3 +164,10 @@ def test_positions_beyond_the_table_are_refused_unless_hierarchical():
     model = build_transformer_model(**{**SIZES, "max_position": 4})
     with pytest.raises(ValueError, match="has 4 positions; hierarchical_position=True makes more of them"):
         model([TOKENS, SEGMENTS])
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("layers", [-1, 0, "embeddings"])
+def test_hidden_states_are_asked_for_by_a_list(layers):
+    with pytest.raises(ValueError, match=f"`output_layers` must be a list, .* Received: output_layers={layers!r}"):
+        build_transformer_model(output_layers=layers, **SIZES)

@@ -27,7 +27,7 @@ from kcrf.models import (
     reinitialize,
     variable_mapping,
 )
-from kcrf.models.loading import _paths_on_top
+from kcrf.models.loading import _paths_on_top, load_checkpoint
 
 
 @pytest.mark.once
@@ -235,3 +235,17 @@ def test_kernel_and_prior_have_memory_of_their_own(way, bert):
     path = "Transformer-2-FeedForward/output/"
     np.testing.assert_array_equal(after[path + "prior"], before[path + "prior"])
     assert np.abs(after[path + "kernel"] - before[path + "kernel"]).max() > 1e-3
+
+
+@pytest.mark.once
+def test_layers_that_are_skipped_in_a_second_checkpoint_are_drawn_anew(bert):
+    model = build_transformer_model(None, bert[0], **SIZES)
+    before = values(model)
+    report = load_checkpoint(model, bert[0], skip_top_layers=1)
+    after = values(model)
+    kernels = [path for path in report.reinitialized if path.endswith("kernel")]
+    assert kernels and all(
+        np.abs(after[path] - before[path]).min(initial=1, where=after[path] != 0) > 0 for path in kernels
+    )
+    for path in report.loaded:
+        np.testing.assert_array_equal(after[path], before[path])

@@ -359,3 +359,9 @@ def test_an_unregistered_base_is_named_when_loading_fails():
     config = keras.optimizers.serialize(extend_with_lookahead(Mine)())
     with pytest.raises(ValueError, match="must be registered .* before loading. Received: base='Mine'"):
         keras.optimizers.deserialize(config)
+
+
+def test_variables_are_excluded_from_decay_by_the_method_of_keras():
+    optimizer = extend_with_weight_decay(Adam)(RATE, weight_decay_rate=0.3)
+    optimizer.exclude_from_weight_decay(var_names=["Norm", "bias"])
+    check(optimizer, lambda path: {"revise": [] if excluded(path) else [decay(0.3)]})
