@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from bundle_writer import bundle_parts, write_bundle, write_index
 
-from kcrf.backend import ops
+from kcrf.backend import keras, ops, path_of
+from kcrf.bert4keras.models import load_bert4keras_weights
 from kcrf.crf_weights import load_crf_weights
 from kcrf.layers import ConditionalRandomField
+from kcrf.layers.dense import MixoutDense
 from kcrf.models.weight_files import read_arrays, read_layers
 
 SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
@@ -66,3 +68,15 @@ def test_files_of_other_kinds_are_told_apart(tmp_path):
         read_layers(tmp_path / "x.h5")
     with pytest.raises(FileNotFoundError, match="y.h5: no such file, nor y.h5.index"):
         read_layers(tmp_path / "y.h5")
+
+
+def test_mixout_goes_back_to_the_weights_of_the_file(tmp_path):
+    arrays = {"kernel": np.arange(6, dtype="float32").reshape(3, 2), "bias": np.ones(2, "float32")}
+    write_bundle(tmp_path / "w", {f"layer_with_weights-0/{name}{SUFFIX}": array for name, array in arrays.items()})
+    model = keras.Sequential([keras.Input((3,)), MixoutDense(2, mixout=0.5)])
+    load_bert4keras_weights(model, tmp_path / "w")
+    assert len(model.weights) == 3
+    for variable in model.weights:
+        np.testing.assert_array_equal(
+            ops.convert_to_numpy(variable), arrays["bias" if "bias" in path_of(variable) else "kernel"]
+        )
