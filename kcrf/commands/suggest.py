@@ -188,11 +188,12 @@ def _function_of_line(options):
     """The function from a line to a text, pair of texts or sentence, as the model takes it."""
     from kcrf.taggers.open_model import open_run
     from kcrf.tasks import task_of
+    from kcrf.tasks.tokens import sentence_of_tokens
 
     task = task_of(options.model_task)
     if task.output == "label" and open_run(options.model).read_config().config.facts.pairs:
         return lambda line: _pair(line, options.file or "<stdin>")
-    return task.read_unlabeled_line if task.needs_tokens else str
+    return sentence_of_tokens if task.needs_tokens else str
 
 
 def _pair(line, name):

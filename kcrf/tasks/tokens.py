@@ -30,10 +30,6 @@ class TokenTagging(TaggingTask):
         """The sentences of a file."""
         return read_tagged(path, reading["column"])
 
-    def read_unlabeled_line(self, line: str) -> Any:
-        """The tokens of the line, which white space separates."""
-        return sentence_of_tokens(line)
-
     def check(self, name: str, items: Sequence[Any]) -> list[Any]:
         """The items of a part as `Sentence`s, also those that are lists of `(token, tag)`.
 

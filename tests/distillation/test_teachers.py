@@ -11,11 +11,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from kcrf import commands
 from kcrf.backend import keras, ops
 from kcrf.commands import main
+from kcrf.commands import train as train_command
 from kcrf.corpora import Sentence, load_mini
 from kcrf.distillation.teachers import expected_targets, join_counts, split_counts
 from kcrf.models import build_transformer_model, save_pretrained
 from kcrf.runs import RunFolder, Settings
 from kcrf.taggers.open_model import load_tagger
+from kcrf.tasks import task_of
 from kcrf.training import distillation, resume_tagger, train_classifier, train_tagger
 
 TINY = Settings(task="ner", width=8, depth=1, batch_size=16, epochs=2, learning_rate=0.02, seed=3, linear_weight=0.0)
@@ -184,6 +186,13 @@ def test_words_are_taught_under_every_head(tmp_path, head):
     assert RunFolder(tmp_path / "run").read_settings().teacher_temperature == 2.0
     arrays = RunFolder(tmp_path / "run").read_arrays("teacher.npz")
     assert arrays["units"].tolist()[-2:] == [4, 3]
+
+
+def test_white_space_separates_the_tokens_of_unlabeled_lines(tmp_path):
+    (tmp_path / "texts.txt").write_text("Kim  slept\n  \nhere\n", encoding="utf-8")
+    texts = train_command._read_unlabeled("pos", {"unlabeled": str(tmp_path / "texts.txt")})
+    items = distillation.unlabeled_items(Settings(task="pos", teacher="run"), task_of("pos"), texts, pairs=False)
+    assert [item.tokens for item in items] == [[(0, 3), (5, 10)], [(0, 4)]]
 
 
 REVIEWS = [(f"{a} {b}", a) for a in ("good", "bad") for b in ("film", "book", "song", "play")] * 2
