@@ -92,7 +92,8 @@ class _Note:
     """
 
     def __init__(self, path, about):
-        self._path, self._about, self.results = path, about, 0
+        self._path, self.results = path, 0
+        self._about = json.loads(json.dumps(about))  # as it is read again: tuples are lists
         self._file, self._read, self._written = path.with_name(f"{path.name}.unfinished"), None, 0.0
 
     def open(self, resume, overwrite, in_blocks):

@@ -288,6 +288,28 @@ def test_segment_continues_what_it_wrote(options, tmp_path, capfdbinary):
         assert out.read_bytes().decode() == whole
 
 
+def interrupt(*arguments):
+    raise KeyboardInterrupt
+
+
+def test_segment_with_a_user_dictionary_continues_with_the_same_one_alone(tmp_path, monkeypatch, capsys):
+    (tmp_path / "text.txt").write_text("今天天气真好\n今天天气好\n", encoding="utf-8")
+    (tmp_path / "words").write_text("今天 3 t\n天气\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(streams, "_ITEMS", 1)
+    command = ["segment", "--model", str(WORDS), "--words", "words", "text.txt", "--out"]
+    assert commands.main([*command, "whole"]) == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(outputs._Note, "update", interrupt)
+        assert commands.main([*command, "out", "--resume"]) == 130
+    (tmp_path / "other").write_text("天气\n", encoding="utf-8")
+    assert commands.main([*command, "out", "--resume", "--words", "other"]) == 2
+    assert "Received: another words" in capsys.readouterr().err
+    assert (tmp_path / "out").read_text(encoding="utf-8").count("\n") == 1
+    assert commands.main([*command, "out", "--resume"]) == 0
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
 @pytest.mark.slow
 def test_workers_of_a_command_write_what_it_writes_alone(tmp_path, capfdbinary):
     text = "".join("".join(words) + "\n" for words in load_mini().test) * 10
