@@ -21,7 +21,7 @@ def open_output(options, in_blocks):
     """The file to write to, a context, and its `_Note`, or None where there is nothing to resume.
 
     A file that exists is written to only if it is the unfinished output of the same command, with --resume, or with
-    --overwrite.
+    --overwrite. What is replaced stays until there is a result: the caller calls `note.begin(file)` before it writes.
     """
     if options.out is None:
         if options.resume:
@@ -46,13 +46,17 @@ def open_output(options, in_blocks):
             _lock(path, file)
     note = _Note(path, _about(options))
     size = note.open(options.resume, options.overwrite, in_blocks)
-    with open(path, "r+b" if size else "wb") as file:
+    with open(path, "r+b" if path.exists() else "wb") as file:
         _lock(path, file)
-        file.truncate(size)
+        if note.is_begun:
+            file.truncate(size)
         file.seek(size)
         try:
             yield file, note
+            note.begin(file)  # of an input without texts
         except BaseException as error:
+            if not note.is_begun:
+                raise
             if not file.tell():  # no result that --resume could keep
                 path.unlink(missing_ok=True)
                 note.end()
@@ -89,15 +93,16 @@ class _Note:
 
     Attributes:
         results: How many results the output had when the command began.
+        is_begun: Whether the output is that of this command, and no longer what it replaces.
     """
 
     def __init__(self, path, about):
-        self._path, self.results = path, 0
+        self._path, self.results, self.is_begun = path, 0, True
         self._about = json.loads(json.dumps(about))  # as it is read again: tuples are lists
         self._file, self._read, self._written = path.with_name(f"{path.name}.unfinished"), None, 0.0
 
     def open(self, resume, overwrite, in_blocks):
-        """Begins the file, or reads that of an interrupted command.
+        """Begins the file, unless an output is replaced, or reads that of an interrupted command.
 
         Args:
             resume: Whether to resume what an interrupted command wrote; without one, the output begins.
@@ -120,9 +125,17 @@ class _Note:
             if not overwrite:
                 reason = f": it is no unfinished output, without {self._file.name}" if resume else ""
                 raise FileExistsError(f"{self._path}: the file exists{reason}; --overwrite replaces it")
-            self._path.write_bytes(b"")  # before the note, by which --resume would take the old lines for results
-        self._write()
+            self.is_begun = False
+        else:
+            self._write()
         return 0
+
+    def begin(self, file):
+        """Empties an output that is replaced, and begins the file, if that has not been done."""
+        if not self.is_begun:
+            self.is_begun = True
+            file.truncate(0)  # before the note, by which --resume would take the old lines for results
+            self._write()
 
     def _resume(self, in_blocks):
         """Reads the file and the output, and returns the bytes of its whole results: a line after them was cut off."""
@@ -163,4 +176,4 @@ class _Note:
 
     def end(self):
         """Removes the file: the output is complete."""
-        self._file.unlink()
+        self._file.unlink(missing_ok=True)

@@ -117,6 +117,8 @@ def write_results(lines, items, make, options, counted="characters", in_blocks=F
         with Progress(lines, options.command, counted) as progress:
             chunks = _chunks(items, lines, note.results if note else 0)
             for text, count, place in _computed(chunks, make, options, progress):
+                if note:
+                    note.begin(file)
                 file.write(text.encode("utf-8"))
                 file.flush()
                 if note:

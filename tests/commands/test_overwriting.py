@@ -79,6 +79,27 @@ def test_a_command_that_wrote_no_result_leaves_no_file(folder, capsys):
     assert not (folder / "out").exists() and not (folder / "out.unfinished").exists()
 
 
+def test_a_command_that_wrote_no_result_leaves_what_it_would_have_replaced(folder, monkeypatch, capsys):
+    out, note = folder / "out", folder / "out.unfinished"
+    out.write_text("precious")
+    command = [*COMMANDS["segment"].split(), "--out", "out", "--overwrite"]
+
+    def interrupted(options):
+        assert main(command) == 2 and "another process writes to this file" in capsys.readouterr().err
+        raise KeyboardInterrupt  # while the model is loaded
+
+    monkeypatch.setattr("kcrf.commands.segment._segmenting", interrupted)
+    assert main(command) == 130 and capsys.readouterr().err == "kcrf segment: stopped\n"
+    assert out.read_text() == "precious" and not note.exists()
+    (folder / "text.txt").write_bytes("今天\n".encode("gbk"))
+    note.write_text("{}")  # the old output is unfinished itself
+    assert main(command) == 2 and "needs UTF-8 text" in capsys.readouterr().err
+    assert out.read_text() == "precious" and note.read_text() == "{}"
+    (folder / "text.txt").write_bytes(b"")
+    assert main(command) == 0
+    assert out.read_bytes() == b"" and not note.exists()
+
+
 def test_an_interrupted_run_is_not_replaced_in_silence(folder, monkeypatch, capsys):
     with pytest.raises(KeyboardInterrupt), RunWriter.create("run") as run:
         run.save_config(stored(Settings(), "torch"))
