@@ -117,8 +117,8 @@ def wait_until(holds, seconds=30):
 
 
 def test_what_was_interrupted_goes_on_with_the_same_options_alone(folder):
-    process = start(folder, "text.txt", "out.txt", 0.5, 1)
-    wait_until(lambda: (folder / "out.txt").exists() and (folder / "out.txt").read_bytes().count(b"\n") > 1)
+    process, note = start(folder, "text.txt", "out.txt", 0.5, 1), folder / "out.txt.unfinished"
+    wait_until(lambda: note.exists() and json.loads(note.read_text())["read"])  # by which other texts are told
     end(process)
     before = (folder / "out.txt").read_bytes()
     (folder / "short.txt").write_text("line\n", encoding="utf-8")
