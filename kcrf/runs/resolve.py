@@ -144,7 +144,7 @@ def linear_solver(user: Settings, windows: int, tags: int) -> str:
     """The solver of a linear model, "lbfgs" or "adagrad", by the user's settings or by the size of the data."""
     if user.solver is not None:
         return user.solver
-    in_steps = any(value is not None for value in (user.learning_rate, user.batch_size, user.batch_tokens))
+    in_steps = any(value is not None for value in (user.learning_rate, user.batch_size))
     return "adagrad" if user.l2 is None and (in_steps or windows * tags > LBFGS_UP_TO) else "lbfgs"
 
 
@@ -187,7 +187,8 @@ def _linear_weight(user, model, windows, data):
         return user.linear_weight
     weight = task_of(data.task).linear_weight
     is_new = user.extend is None  # a linear model of the sentences that extend a run knows no old types
-    return weight if weight and is_new and windows * len(data.tag_scheme()) <= LBFGS_UP_TO else 0.0
+    is_taught = is_new and user.teacher_temperature in (None, 1)  # a linear model learns at temperature 1
+    return weight if weight and is_taught and windows * len(data.tag_scheme()) <= LBFGS_UP_TO else 0.0
 
 
 def batch_size_for(training: TrainingConfig, windows: int) -> int:

@@ -114,17 +114,21 @@ def _check_linear(values):
     if TASKS[values["task"]].output != "tags":
         received = {name: values[name] for name in ("encoder", "task")}
         raise SettingError("encoder", "must be neural, or none, for {task:'classify'}", received)
-    for name, needed in (("ngrams", True), ("head", "crf")):
+    for name, needed in (("ngrams", True), ("head", "crf"), ("teacher_temperature", 1)):
         if values[name] != needed:
             received = {name: values[name], "encoder": "linear"}
             raise SettingError(name, f"must be {needed!r} for {{encoder:'linear'}}", received)
+    multiplier = values["crf_lr_multiplier"]
+    if multiplier != "auto":
+        received = {"crf_lr_multiplier": multiplier, "encoder": "linear"}
+        raise SettingError("crf_lr_multiplier", "has no effect with {encoder:'linear'}", received)
     if values["solver"] == "adagrad" and values["l2"] is not None:
         raise SettingError("l2", "needs {solver:'lbfgs'}", {name: values[name] for name in ("l2", "solver")})
 
 
 def _check_lbfgs(settings):
     """Raises a `SettingError` if L-BFGS should have a learning rate or batches: it has neither."""
-    for name in ("learning_rate", "batch_size", "batch_tokens"):
+    for name in ("learning_rate", "batch_size"):
         value = getattr(settings, name)
         if value is not None and (settings.solver == "lbfgs" or settings.l2 is not None):
             received = {name: value, "solver": "lbfgs"}
@@ -132,12 +136,13 @@ def _check_lbfgs(settings):
 
 
 def _check_linear_weight(settings):
-    """Raises a `SettingError` if a network without a CRF or n-grams should be averaged with a linear model."""
+    """Raises a `SettingError` if a network should be averaged with a linear model that cannot learn the same."""
     values = settings.values()
     for name, is_right, requirement in (
         ("ngrams", values["ngrams"], "needs {ngrams:True}"),
         ("head", values["head"] == "crf", "needs {head:'crf'}"),
         ("encoder", values["encoder"] != "linear", "has no effect with {encoder:'linear'}"),
+        ("teacher_temperature", values["teacher_temperature"] == 1, "needs {teacher_temperature:1}"),
     ):
         if settings.linear_weight and not is_right:
             received = {"linear_weight": settings.linear_weight, name: values[name]}

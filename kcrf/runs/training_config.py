@@ -233,6 +233,7 @@ class TrainingConfig:
         "Positions in a batch, instead of a fixed number of windows. For sentences of very different lengths.",
         "training",
         range=POSITIVE,
+        only=NEURAL,
         none="a fixed number of windows",
         instead_of="batch_size",
     )
@@ -244,7 +245,7 @@ class TrainingConfig:
         "training",
         range=FRACTION_OR_AUTO,
         only=FROM_SCRATCH,
-        none="for small datasets, with a CRF and n-grams: 0.5 for cws, auto for ner; else 0",
+        none="for small datasets, with a CRF, n-grams and no teacher temperature: 0.5 for cws, auto for ner; else 0",
     )
     precision: str = option(
         "float32",

@@ -162,6 +162,8 @@ def test_no_windows_are_refused():
         ({"task": "ner"}, 3572, 0.0),
         ({"task": "ner", "linear_weight": "auto"}, 3572, "auto"),
         ({"task": "ner", "extend": "run"}, 100, 0.0),
+        ({"teacher": "run"}, 100, 0.5),
+        ({"teacher": "run", "teacher_temperature": 2.0}, 100, 0.0),
         ({"task": "pos"}, 100, 0.0),
         ({"task": "ner", "linear_weight": 0.3}, 100, 0.3),
         ({"ngrams": False}, 100, 0.0),

@@ -153,6 +153,7 @@ def test_a_run_that_is_resumed_ends_with_the_same_average(tmp_path):
         ({"linear_weight": 0.5, "head": "softmax"}, "needs head='crf'"),
         ({"linear_weight": 0.5, "encoder": "linear"}, "has no effect with encoder='linear'"),
         ({"linear_weight": 0.5, "bert": "x"}, "needs bert=None"),
+        ({"linear_weight": 0.5, "teacher": "x", "teacher_temperature": 2.0}, "needs teacher_temperature=1"),
     ],
 )
 @pytest.mark.once

@@ -126,6 +126,9 @@ def test_entities_are_learned_from_the_command_line(tmp_path):
     ("options", "reason"),
     [
         ({"width": 64}, "has no effect"),
+        ({"batch_tokens": 64}, "has no effect with encoder='linear'"),
+        ({"crf_lr_multiplier": 2.0}, "has no effect with encoder='linear'"),
+        ({"teacher": "run", "teacher_temperature": 2.0}, "must be 1 for encoder='linear'"),
         ({"ngrams": False}, "must be True"),
         ({"head": "softmax"}, "must be 'crf'"),
         ({"task": "classify"}, "must be neural, or none, for task='classify'"),
