@@ -1,13 +1,11 @@
 """Callbacks of training: draw the batches of an epoch, end an epoch, handle Ctrl-C."""
 
-import math
 import signal
 import threading
 import time
 
 from kcrf.backend import keras, ops, set_random_state
-from kcrf.runs import DivergedError
-from kcrf.training.history import validation_scores
+from kcrf.training.history import check_loss, validation_scores
 from kcrf.training.state import load_state, save_state
 
 __all__ = ["EpochBatches", "Epochs", "Interruption"]
@@ -138,11 +136,7 @@ class Epochs(keras.callbacks.SwapEMAWeights):
     def _scored(self, epoch, logs, weight):
         """The row of an epoch, a dict of numbers, with this weight of the linear part."""
         loss = float(logs["loss"])
-        if not math.isfinite(loss):
-            raise DivergedError(
-                f"Training needs a finite loss. Received: {loss} in epoch {epoch + 1}; use a lower learning rate, or "
-                "more warmup"
-            )
+        check_loss(loss, epoch + 1)
         with self._linear_part.averaged(self.model, weight):
             valid = validation_scores(self._tagger, self._valid)
         record = {"epoch": epoch + 1, "loss": loss, **valid, "seconds": round(time.perf_counter() - self._start, 1)}

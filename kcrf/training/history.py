@@ -1,6 +1,10 @@
 """The epochs of a training run: which one is the best, and whether training is over. Has no model and no files."""
 
-__all__ = ["TrainingHistory", "validation_scores"]
+import math
+
+from kcrf.runs.errors import DivergedError
+
+__all__ = ["TrainingHistory", "check_loss", "validation_scores"]
 
 
 class TrainingHistory:
@@ -74,6 +78,14 @@ class TrainingHistory:
     def set_state(self, state):
         """Restores the epochs of an interrupted run."""
         self.rows, self.transitions = state["rows"], state["transitions"]
+
+
+def check_loss(loss, epoch):
+    """Raises a `DivergedError` if the loss of an epoch, counted from 1, is not finite."""
+    if not math.isfinite(loss):
+        raise DivergedError(
+            f"Training needs a finite loss. Received: {loss} in epoch {epoch}; use a lower learning rate, or more warmup"
+        )
 
 
 def validation_scores(tagger, valid):

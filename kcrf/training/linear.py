@@ -17,7 +17,7 @@ from kcrf.taggers.standards import StandardsTagger
 from kcrf.taggers.trained_tagger import TrainedTagger
 from kcrf.training.distillation import distillation_windows
 from kcrf.training.growth import starting_linear_model
-from kcrf.training.history import TrainingHistory, validation_scores
+from kcrf.training.history import TrainingHistory, check_loss, validation_scores
 from kcrf.training.plan import RunPlan
 from kcrf.training.trainers import finish_run
 
@@ -98,6 +98,7 @@ def _epoch(plan, trainers, batches, number, on_batch=None):
     for batch_number in np.random.default_rng([config.training.seed, number]).permutation(len(batches)).tolist():
         standard, batch = batches[batch_number]
         loss += float(trainers[standard].train_batch(batch, on_batch))
+    check_loss(loss, number + 1)
     arrays = arrays_of_models({standard: trainer.model for standard, trainer in trainers.items()})
     models = read_models(arrays, config)
     scores = validation_scores(linear_tagger(plan, models), plan.data.parts["valid"])

@@ -9,7 +9,7 @@ from kcrf.commands import train as train_command
 from kcrf.commands.main import main
 from kcrf.corpora import load_mini
 from kcrf.linear import AdaGradTrainer, LinearModel, linear_batches
-from kcrf.runs import RunFolder, Settings
+from kcrf.runs import DivergedError, RunFolder, Settings
 from kcrf.runs.names import LINEAR, SCORES, STATE, WEIGHTS
 from kcrf.taggers import EntityRecognizer, WordSegmenter
 from kcrf.tags import bmes
@@ -145,6 +145,15 @@ def test_settings_that_contradict_are_refused(options, reason):
 def test_a_penalty_of_scores_is_refused_without_a_linear_model():
     with pytest.raises(ValueError, match="needs encoder='linear'"):
         Settings(l1=0.1)
+
+
+@pytest.mark.parametrize("loss", [np.nan, np.inf])
+def test_a_loss_that_is_not_finite_ends_the_run(loss, tmp_path, monkeypatch):
+    monkeypatch.setattr(AdaGradTrainer, "train_batch", lambda self, batch, on_step=None: loss)
+    settings = Settings(encoder="linear", solver="adagrad")
+    with pytest.raises(DivergedError, match=f"needs a finite loss. Received: {loss} in epoch 1; use a lower learning"):
+        train_tagger(settings, CORPUS.train[:20], CORPUS.valid[:10], out=tmp_path / "run")
+    assert not (tmp_path / "run" / LINEAR).exists()
 
 
 @pytest.mark.slow
