@@ -37,6 +37,8 @@ _FLAGS = {
     "path": "--out",
     "format": "--format",
     "int8": "--int8",
+    "words": "--words",
+    "force_words=True": "--force-words",
 }
 _FULL_DISK = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)  # errors that do not tell the file
 _ARGUMENT = re.compile(rf"`({'|'.join(_FLAGS)}|column)(=-?\d+)?`")
@@ -85,12 +87,12 @@ def _parser():
 
 @contextmanager
 def _plain_warnings(command):
-    """A context in which warnings are shown as errors are, without a line of source code."""
+    """A context in which warnings are shown as errors are, with options, without a line of source code."""
     usual = warnings.formatwarning
 
     def plain(message, category, *where, **more):
         if category is UserWarning:
-            return f"kcrf {command}: {message}\n"
+            return f"kcrf {command}: {_in_flags(str(message))}\n"
         return usual(message, category, *where, **more)
 
     warnings.formatwarning = plain
@@ -105,7 +107,12 @@ def _message(error, options):
     if isinstance(error, OSError) and error.errno in _FULL_DISK and error.filename is None:
         places = (getattr(options, name, None) for name in ("out", "resume"))
         error.filename = next((place for place in places if isinstance(place, str)), "standard output")
-    return _ARGUMENT.sub(_flag, _text(error, options.command))
+    return _in_flags(_text(error, options.command))
+
+
+def _in_flags(message):
+    """A message with options in place of Python arguments."""
+    return _ARGUMENT.sub(_flag, message)
 
 
 def _flag(match):

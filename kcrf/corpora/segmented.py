@@ -124,7 +124,7 @@ def _read_json(path, lines):
         words = item.get("words")
         if not isinstance(words, list) or not all(isinstance(w, str) and w and not re.search(r"\s", w) for w in words):
             raise ValueError(
-                f"{path}:{number}: needs one sentence of words per line. Received: JSON without the member `words`, a "
+                f'{path}:{number}: needs one sentence of words per line. Received: JSON without the member "words", a '
                 "list of strings without white space"
             )
     return [item["words"] for _, item in objects]

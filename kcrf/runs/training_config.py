@@ -100,7 +100,8 @@ class OptimizerConfig:
 
     learning_rate: float | None = option(
         {"scratch": 1e-3, "bert": 5e-5, "linear": 0.1},
-        "Peak learning rate. Use 2e-5 to 1e-4 for a BERT, more for small models.",
+        "Peak learning rate. Use 2e-5 to 1e-4 for a BERT, more for small models. Linear models have one with --solver "
+        "adagrad alone, for ner 0.3.",
         "training",
         range=POSITIVE,
     )
@@ -188,8 +189,9 @@ class TrainingConfig:
 
     epochs: int | None = option(
         {"scratch": None, "bert": 5},
-        "Number of epochs. When training from scratch, the default is chosen so that training takes about 1,000 steps "
-        "(4,000 if words are the tokens): between 5 and 40 epochs.",
+        "Number of epochs. Linear models have 1 with --solver lbfgs, 20 with adagrad. When training networks from "
+        "scratch, the default is chosen so that training takes about 1,000 steps (4,000 if words are the tokens): "
+        "between 5 and 40 epochs.",
         "training",
         range=POSITIVE,
         none=BY_SIZE,
@@ -219,11 +221,13 @@ class TrainingConfig:
         "finds anything do not count.",
         "training",
         range=POSITIVE,
-        none="never; if the epochs are chosen by the size of the data: 5 epochs and 200 steps, at most 10 epochs",
+        none="never; if the epochs are chosen by the size of the data: 5 epochs and 200 steps, at most 10 epochs; 4 "
+        "with --solver adagrad, if the epochs are not given",
     )
     batch_size: int | None = option(
         {"scratch": None, "bert": 32},
-        "Windows of up to 128 positions in a batch. Use 16 for small datasets, 64 from 6,400 sentences on.",
+        "Windows of up to 128 positions in a batch. Use 16 for small datasets, 64 from 6,400 sentences on. Linear "
+        "models have 16 with --solver adagrad; lbfgs has no batches.",
         "training",
         range=POSITIVE,
         none=BY_SIZE,

@@ -74,12 +74,12 @@ def reader_with_words(reader, counts, stacklevel):
         ValueError: The model has no lexicon.
     """
     if getattr(reader, "lexicon", None) is None:
-        raise ValueError("`words` needs a model with a lexicon, or force_words=True. Received: a model without one")
+        raise ValueError("`words` needs a model with a lexicon, or `force_words=True`. Received: a model without one")
     ignored = [word for word in counts if len(word) not in LENGTHS]
     if ignored:
         warnings.warn(
             f"{len(ignored)} of {len(counts)} `words` change nothing, such as {ignored[0]!r}: the model's lexicon "
-            f"has words of {LENGTHS[0]} to {LENGTHS[-1]} characters. force_words=True takes words of any length",
+            f"has words of {LENGTHS[0]} to {LENGTHS[-1]} characters. `force_words=True` takes words of any length",
             stacklevel=stacklevel,
         )
     return reader.with_words(counts)

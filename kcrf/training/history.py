@@ -84,7 +84,8 @@ def check_loss(loss, epoch):
     """Raises a `DivergedError` if the loss of an epoch, counted from 1, is not finite."""
     if not math.isfinite(loss):
         raise DivergedError(
-            f"Training needs a finite loss. Received: {loss} in epoch {epoch}; use a lower learning rate, or more warmup"
+            f"Training needs a finite loss. Received: {loss} in epoch {epoch}; use a lower learning rate, or more "
+            "warmup"
         )
 
 

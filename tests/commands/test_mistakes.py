@@ -4,6 +4,8 @@ import json
 import pty
 import subprocess
 import sys
+import warnings
+from functools import partial
 from os import close
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import pytest
 from kcrf.commands import main
 from kcrf.corpora import load_mini
 from kcrf.corpora.conll import conll_lines
+from kcrf.taggers import user_dictionary, word_segmenter
 
 BACKENDS = ["torch"]
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "0.1.0"
@@ -165,3 +168,25 @@ def test_a_command_that_reads_the_terminal_says_so(folder):
     process.communicate()
     close(ours)
     close(theirs)
+
+
+def test_messages_on_the_words_of_the_user_name_the_options(tmp_path, monkeypatch, capsys):
+    def show(message, category, file, line, *more):
+        print(warnings.formatwarning(message, category, file, line), end="", file=sys.stderr)
+
+    (tmp_path / "words").write_text("中华人民共和国\n", encoding="utf-8")
+    (tmp_path / "text.txt").write_text("今天\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(warnings, "showwarning", show)
+    warnings.simplefilter("always")
+    command = ["segment", "--model", str(WORDS), "--words", "words", "text.txt"]
+    assert main(command) == 0
+    error = capsys.readouterr().err
+    assert error.startswith("kcrf segment: 1 of 1 --words change nothing") and "--force-words takes words" in error
+    without = partial(user_dictionary.reader_with_words, None)
+    monkeypatch.setattr(word_segmenter, "reader_with_words", lambda reader, *rest, **more: without(*rest, **more))
+    assert main(command) == 2
+    error = capsys.readouterr().err
+    assert (
+        error == "kcrf segment: --words needs a model with a lexicon, or --force-words. Received: a model without one\n"
+    )
