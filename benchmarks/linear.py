@@ -31,7 +31,9 @@ SYSTEMS = {
     "weight 0": {"linear_weight": 0.0},
     "weight 0.3": {"linear_weight": 0.3},
     "no n-grams": {"ngrams": False},
+    "copies": {"augment": 3, "augment_by": "mentions"},
     "linear": {"encoder": "linear"},
+    "linear copies": {"encoder": "linear", "augment": 3, "augment_by": "mentions"},
 }
 OTHERS = ("crfsuite", "jieba")
 PARTS = {
