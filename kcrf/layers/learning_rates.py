@@ -262,12 +262,12 @@ class SetLearningRate(Wrapper):
     def compute_output_spec(self, inputs, mask=None, **kwargs):
         return self.layer.compute_output_spec(inputs, **kwargs)
 
-    def save_own_variables(self, store):
+    def save_own_variables(self, store: Any) -> None:
         """Saves the multiplier, by which the weights of the layer are divided."""
         super().save_own_variables(store)
         store["multiplier"] = np.float32(self.multiplier)
 
-    def load_own_variables(self, store):
+    def load_own_variables(self, store: Any) -> None:
         """Raises ValueError if the weights were saved with another multiplier. Files of 0.1.0 do not tell."""
         arrays = {name: store[name] for name in store.keys()}
         saved = float(np.asarray(arrays.pop("multiplier", self.multiplier)))
