@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from kcrf.backend import ops, path_of, tensor_from_numpy
+from kcrf.backend import ops
+from kcrf.layers.dense import MixoutDense
 from kcrf.layers.learning_rates import LayerWithMultiplier
-from kcrf.models.encoders import variables_by_path
-from kcrf.models.loading import assign_with_prior
 from kcrf.models.weight_files import leaf_name, read_layers
 
 __all__ = ["implausible_score", "load_bert4keras_weights"]
@@ -55,9 +54,11 @@ def load_bert4keras_weights(model: Any, path: str | PathLike[str], lr_multiplier
                 _warn_if_implausible(layer, array * lr_multiplier, lr_multiplier)
                 array = array * (lr_multiplier / float(ops.convert_to_numpy(layer.multiplier)))
             changes.append((variable, array))
-    variables = variables_by_path(model)
     for variable, array in changes:
-        assign_with_prior(variables, path_of(variable), tensor_from_numpy(array))
+        variable.assign(array)
+    for layer in model._flatten_layers():
+        if isinstance(layer, MixoutDense):
+            layer.prior.assign(ops.copy(layer.kernel))  # what mixout goes back to
     for variable in (v for layer in divided for v in layer.weights if leaf_name(v.name) in ("start", "end")):
         variable.assign(np.zeros(variable.shape))
 

@@ -25,7 +25,7 @@ from kcrf.models.names import (
     WORD_EMBEDDINGS,
 )
 
-__all__ = ["LoadReport", "assign_with_prior", "fresh_value", "load_checkpoint", "reinitialize"]
+__all__ = ["LoadReport", "fresh_value", "load_checkpoint", "reinitialize"]
 
 MOST_NAMES = 8  # in an error message
 IN_ENCODER = re.compile(r"(module\.)?(bert|ernie|albert|electra|nezha|embeddings|embeddings_project|encoder)[/.]")
@@ -122,10 +122,10 @@ def load_checkpoint(
         _check_output_matrix(names, stored, arrays, report.source)
     values = (source.read(name, variables[variable_path].shape) for variable_path, name in to_load.items())
     for variable_path, value in zip(to_load, list(values) if keep_old else values):
-        assign_with_prior(variables, variable_path, tensor_from_numpy(value))
+        _assign(variables, variable_path, tensor_from_numpy(value))
         report.loaded.add(variable_path)
     if keep_old:  # what is skipped may have the values of an earlier checkpoint
-        _draw_anew(variables, report.reinitialized, record.config)
+        _draw_anew(variables, sorted(report.reinitialized), record.config)
     record.report = model.kcrf_load_report = report
     print(report.summary())
     return report
@@ -299,11 +299,11 @@ def fresh_value(path, shape, stddev):
 
 
 def _draw_anew(variables, paths, config):
-    for path in sorted(paths):
-        assign_with_prior(variables, path, fresh_value(path, variables[path].shape, config["initializer_range"]))
+    for path in paths:
+        _assign(variables, path, fresh_value(path, variables[path].shape, config["initializer_range"]))
 
 
-def assign_with_prior(variables, path, value):
+def _assign(variables, path, value):
     """Sets a variable, and where it has mixout the prior that mixout goes back to."""
     variables[path].assign(value)
     prior = path.removesuffix("kernel") + "prior"

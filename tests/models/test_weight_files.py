@@ -80,3 +80,17 @@ def test_mixout_goes_back_to_the_weights_of_the_file(tmp_path):
         np.testing.assert_array_equal(
             ops.convert_to_numpy(variable), arrays["bias" if "bias" in path_of(variable) else "kernel"]
         )
+
+
+def test_layers_of_one_name_in_two_models_get_their_own_weights(tmp_path):
+    def part(name):
+        inputs = keras.Input((2,))
+        return keras.Model(inputs, keras.layers.Dense(2, use_bias=False, name="Head")(inputs), name=name)
+
+    inputs = keras.Input((2,))
+    model = keras.Model(inputs, part("second")(part("first")(inputs)))
+    arrays = {f"layer_with_weights-{i}/Head/kernel{SUFFIX}": np.full((2, 2), i, "float32") for i in range(2)}
+    write_bundle(tmp_path / "w", arrays)
+    load_bert4keras_weights(model, tmp_path / "w")
+    for variable, array in zip(model.weights, arrays.values(), strict=True):
+        np.testing.assert_array_equal(ops.convert_to_numpy(variable), array)
