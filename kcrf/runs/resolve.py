@@ -186,9 +186,11 @@ def _linear_weight(user, model, windows, data):
     if user.linear_weight is not None:
         return user.linear_weight
     weight = task_of(data.task).linear_weight
-    is_new = user.extend is None  # a linear model of the sentences that extend a run knows no old types
-    is_taught = is_new and user.teacher_temperature in (None, 1)  # a linear model learns at temperature 1
-    return weight if weight and is_taught and windows * len(data.tag_scheme()) <= LBFGS_UP_TO else 0.0
+    if not weight or user.extend is not None:  # a linear model of the new sentences alone knows no old types
+        return 0.0
+    if user.teacher_temperature not in (None, 1):  # a linear model learns at temperature 1
+        return 0.0
+    return weight if windows * len(data.tag_scheme()) <= LBFGS_UP_TO else 0.0
 
 
 def batch_size_for(training: TrainingConfig, windows: int) -> int:

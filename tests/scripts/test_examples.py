@@ -54,8 +54,7 @@ OF_BERT4KERAS = [  # they stand there under these names; users of every host sta
     "task_sequence_labeling_ner_crf",
 ]
 SCRIPTS = OF_BERT4KERAS if OLD_HOST else sorted(path.stem for path in EXAMPLES.glob("*.py"))
-# `make test` runs each of them on one backend, mostly torch, the fastest to start, but for those that train longest;
-# `make test-all` runs all on all.
+# `make test` runs them on torch, the fastest to start, but for those that take longest. `make test-all` runs all on all.
 LONGEST = {
     "basic_crf",
     "basic_extract_features",
@@ -87,11 +86,7 @@ OWN_TESTS = {
     "segment_corpus_ray": "needs Ray, which test_segment_corpus_ray.py uses where it is installed",
     "train_distributed": "is started once for each process, by test_train_distributed.py",
 }
-HERE = {
-    "torch": [name for name in SCRIPTS if name not in {*LONGEST, *OWN_TESTS}],
-    "tensorflow": [],
-    "jax": [],
-}[backend_name()]
+HERE = set(SCRIPTS) - LONGEST - OWN_TESTS.keys() if backend_name() == "torch" else set()
 
 
 @pytest.mark.once
