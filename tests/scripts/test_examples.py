@@ -54,8 +54,8 @@ OF_BERT4KERAS = [  # they stand there under these names; users of every host sta
     "task_sequence_labeling_ner_crf",
 ]
 SCRIPTS = OF_BERT4KERAS if OLD_HOST else sorted(path.stem for path in EXAMPLES.glob("*.py"))
-# `make test` runs them on torch, the fastest to start, but for those that take longest; `make test-all` runs all of them
-# on all backends.
+# `make test` runs them on torch, the fastest to start, but for those that take longest. `make test-all` runs all of
+# them on all backends.
 LONGEST = {
     "basic_crf",
     "basic_extract_features",
