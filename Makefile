@@ -17,6 +17,7 @@ ON_OLD_HOST := tests/backend tests/crf tests/layers/test_layers.py
 # PyTorch takes about as long as the others together, so it starts first.
 JOBS ?= 2
 STAGES := $(addprefix test-on-,torch tensorflow jax bert4keras)
+CHECKS := test-on-torch lint $(filter-out test-on-torch,$(STAGES))
 OPTIONS :=
 
 # The tests start some two hundred interpreters: without bytecode on the disk, each would compile the package anew.
@@ -30,11 +31,11 @@ demo: $(VENV)/demo.stamp
 # JAX compiles most programs of the tests for one call, so `make test` lets it optimize little: that takes half the time.
 test: export JAX_DISABLE_MOST_OPTIMIZATIONS := 1
 test: export COMPILE_QUICKLY := --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1
-test: lint $(OLD_HOST)/test.stamp
-	$(MAKE) --no-print-directory --jobs=$(JOBS) --keep-going --output-sync=target $(STAGES)
+test: $(VENV)/test.stamp $(OLD_HOST)/test.stamp
+	$(MAKE) --no-print-directory --jobs=$(JOBS) --keep-going --output-sync=target $(CHECKS)
 
-test-all: lint $(OLD_HOST)/test.stamp
-	$(MAKE) --no-print-directory --jobs=$(JOBS) --keep-going --output-sync=target $(STAGES) OPTIONS=--all ON_OLD_HOST=
+test-all: $(VENV)/test.stamp $(OLD_HOST)/test.stamp
+	$(MAKE) --no-print-directory --jobs=$(JOBS) --keep-going --output-sync=target $(CHECKS) OPTIONS=--all ON_OLD_HOST=
 
 # Two stages with two threads of torch each wait for one another: a BiLSTM took twelve times as long.
 $(STAGES): export OMP_NUM_THREADS := 1

@@ -38,10 +38,10 @@ MARKERS = {
 }
 
 
-def few(*values, everywhere=1):
-    """Values for `parametrize`: the first ones run on every backend, the others are marked `once`."""
-    rest = [value if isinstance(value, tuple) else (value,) for value in values[everywhere:]]
-    return [*values[:everywhere], *(pytest.param(*value, marks=pytest.mark.once) for value in rest)]
+def few(*values, everywhere=1, rest="once"):
+    """Values for `parametrize`: the first ones run on every backend, the rest are marked `once`, or `slow`."""
+    others = [value if isinstance(value, tuple) else (value,) for value in values[everywhere:]]
+    return [*values[:everywhere], *(pytest.param(*value, marks=getattr(pytest.mark, rest)) for value in others)]
 
 
 def pytest_addoption(parser):

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from kcrf.backend import keras
 from kcrf.distillation import TagDistillationLoss
 
@@ -15,7 +17,7 @@ APART = ("kcrf.bert4keras", "kcrf.backend.tf_keras", "kcrf.__main__")
 NAMES = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in sorted((ROOT / "kcrf").rglob("*.py"))]
 MODULES = [name.removesuffix(".__init__") for name in NAMES if not name.startswith(APART)]
 IMPORT_ALL = """
-import importlib, inspect, os, sys, warnings
+import importlib, os, sys, warnings
 import keras, tensorflow, tf2onnx  # these libraries change the process themselves
 
 objects = [keras.Model, keras.layers.Layer, keras.callbacks.Callback, keras.optimizers.Optimizer]
@@ -24,8 +26,8 @@ objects += [keras.saving, keras.models]
 def state():
     facts = {"meta_path": list(sys.meta_path), "filters": list(warnings.filters), "environment": dict(os.environ)}
     for thing in objects:
-        for name in dir(thing):
-            facts[f"{thing.__name__}.{name}"] = id(inspect.getattr_static(thing, name))
+        for owner in getattr(thing, "__mro__", [thing]):
+            facts |= {f"{owner.__name__}.{name}": id(value) for name, value in vars(owner).items()}
     return facts
 
 registered, before = None, state()
@@ -59,6 +61,7 @@ def test_importing_a_module_changes_nothing_and_the_layers_register_all_that_any
     assert run(IMPORT_ALL, *MODULES) == ""
 
 
+@pytest.mark.slow
 def test_a_program_that_imports_the_layers_loads_saved_models(tmp_path):
     student = keras.Sequential([keras.Input((None, 2)), keras.layers.Dense(3)])
     student.compile("sgd", TagDistillationLoss(0.5))

@@ -258,7 +258,7 @@ def test_in_training_a_slow_crf_is_told_to_be_faster_and_a_fast_one_left_alone(c
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("multiplier", [100, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("multiplier", few(100, 10, rest="slow"))
 def test_in_training_a_crf_worse_than_its_argmax_is_told_the_rate(multiplier):
     random = np.random.default_rng(0)
     tags = random.integers(0, 5, (200, 20))  # each tag for itself, so there is nothing to learn from transitions
@@ -334,6 +334,7 @@ def test_what_stands_behind_sees_the_numbers(sentences, tmp_path):
     assert "loss" in seen[0]
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_the_transitions_are_drawn_after_every_epoch(sentences, tmp_path):
     pytest.importorskip("matplotlib", reason="needs matplotlib, which is not installed")

@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 import pytest
 from changed_keras import changed_keras  # noqa: F401 (a fixture)
+from conftest import few
 from numpy.testing import assert_allclose, assert_array_equal
 from seeds import set_seeds
 
@@ -72,7 +73,7 @@ def train(model, layer, epochs=13):
 # The CRF
 
 
-@pytest.mark.parametrize("k", [pytest.param(1, marks=pytest.mark.slow), 100])
+@pytest.mark.parametrize("k", few(100, 1, rest="slow"))
 def test_a_run_is_that_of_bert4keras_loss_by_loss_and_its_tags_are_the_same(bert4keras, k):
     theirs, ours = bert4keras.layers.ConditionalRandomField(k), ConditionalRandomField(k)
     their_model, our_model = tagger(theirs), tagger(ours)
@@ -89,13 +90,7 @@ def test_a_run_is_that_of_bert4keras_loss_by_loss_and_its_tags_are_the_same(bert
         assert row[:length].tolist() == list(decoder.decode(np.array(scores[:length])))
 
 
-@pytest.mark.parametrize(
-    "file",
-    [
-        "best_model.weights",
-        *(pytest.param(name, marks=pytest.mark.slow) for name in ("best_model.h5", "best_model.weights.h5")),
-    ],
-)
+@pytest.mark.parametrize("file", few("best_model.weights", "best_model.h5", "best_model.weights.h5", rest="slow"))
 def test_weights_that_a_bert4keras_script_saved_load_and_predict_the_same(bert4keras, tmp_path, file):
     theirs, ours, other = (
         bert4keras.layers.ConditionalRandomField(100, name="CRF"),
@@ -152,11 +147,8 @@ print(type(model).__module__)
 """
 
 
-_SLOW = FIRST_IMPORTS.keys() - {"kcrf.bert4keras.tokenizers"}
-_FIRST = [pytest.param(name, marks=[pytest.mark.slow] * (name in _SLOW)) for name in FIRST_IMPORTS]
-
-
-@pytest.mark.parametrize("first", _FIRST)
+@pytest.mark.slow
+@pytest.mark.parametrize("first", FIRST_IMPORTS)
 def test_after_the_first_import_keras_is_tf_keras(first):
     run = subprocess.run(
         [sys.executable, "-c", f"{FIRST_IMPORTS[first]}\n{SWAPPED}"], capture_output=True, text=True, env=os.environ
@@ -170,9 +162,8 @@ def test_keras_3_that_was_imported_before_is_named():
     assert "UserWarning: keras was imported before kcrf, and is Keras 3" in run.stderr
 
 
-@pytest.mark.parametrize(
-    "file", ["model.h5", *(pytest.param(name, marks=pytest.mark.slow) for name in ("model_folder", "model.keras"))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("file", ["model.h5", "model_folder", "model.keras"])
 def test_a_saved_model_goes_on_where_it_stopped(tmp_path, file):
     layer = ConditionalRandomField(50, use_boundary=True, constraints=bio(["A"]), name="CRF")
     inputs = keras.Input((None,), dtype="int32")
@@ -249,6 +240,7 @@ def test_every_format_gives_what_bert4keras_loads_itself(bert, file, capsys):
     assert f"{len(model.trainable_weights)} loaded, 0 reinitialized" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_an_encoder_of_bert4keras_is_written_for_hugging_face_and_read_again(bert, tmp_path):
     folder, _, (tokens, expected) = bert
     model = build_transformer_model(folder / "bert_config.json", folder / "bert_model.ckpt", with_pool=True)
@@ -303,6 +295,7 @@ def test_what_cannot_work_is_refused(bert, arguments, message):
         build_transformer_model(bert[0] / "bert_config.json", **given)
 
 
+@pytest.mark.slow
 def test_a_whole_script_of_both_packages_learns(bert4keras, bert):
     set_seeds(3)
     folder = bert[0]
@@ -356,7 +349,7 @@ print(float(ops.sum([1.0, 2.0])), K.eval(K.ones(()) + 1), issubclass(Conditional
 
 @pytest.mark.parametrize(
     "switch",
-    [pytest.param({"TF_KERAS": "1", "TF_USE_LEGACY_KERAS": "1"}, marks=pytest.mark.slow), {"TF_KERAS": "1"}],
+    few({"TF_KERAS": "1", "TF_USE_LEGACY_KERAS": "1"}, {"TF_KERAS": "1"}, rest="slow"),
 )
 @pytest.mark.parametrize(
     "order",
@@ -375,6 +368,7 @@ def test_any_order_of_imports_gives_one_keras_and_no_warnings(order, switch):
     assert "Warning" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_model_whose_optimizer_has_patterns_is_loaded_beside_bert4keras(bert4keras, tmp_path):
     """Patterns are matched with the paths of variables, which tf_keras shortens when it loads a model."""
     inputs = keras.Input((6,), dtype="int32")

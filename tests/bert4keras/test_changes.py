@@ -48,6 +48,7 @@ def test_restoring_takes_back_every_change_and_the_docstring_lists_each():
         assert name in kcrf.bert4keras.__doc__
 
 
+@pytest.mark.slow
 def test_importing_a_page_makes_the_changes():
     code = "from kcrf.bert4keras.tokenizers import Tokenizer\nimport keras, kcrf.bert4keras\n"
     code += "print(hasattr(keras.layers.Layer, 'get_output_at'))\nkcrf.bert4keras.restore_keras()\n"

@@ -45,6 +45,7 @@ def test_whole_models_are_saved_under_old_names(tmp_path):
     assert keras.saving.load_model(tmp_path / "test.keras").count_params() == tagger().count_params()
 
 
+@pytest.mark.slow
 def test_a_model_that_does_not_fit_in_hdf5_is_saved_and_loaded_by_the_name_of_the_script(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 

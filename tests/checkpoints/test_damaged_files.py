@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bundle_writer import ARRAYS, bundle_parts, field, same, varint, write_bundle, write_index
+from conftest import few
 
 from kcrf.checkpoints import open_checkpoint, write_safetensors
 
@@ -262,7 +263,7 @@ def test_torch_files_with_something_else_than_dense_tensors_are_refused(tmp_path
 
 ODD_BYTES = [b"", b"\0", b"\1", b"\5", b"\x7f", b"\x80", b"\xff", b"\x12", b"\x3a", b"\x3a\0", b"\xff" * 9 + b"\1"]
 ODD_VALUES = [None, True, -1, 1.5, float("inf"), 2**31, 2**62, 2**63, 10**30, "", "F32", [], [1] * 100, {}, [[]], "\0"]
-MANY = [500, pytest.param(10_000, marks=pytest.mark.slow)]
+MANY = few(500, 10_000, rest="slow")
 
 
 def changed(data, rng):

@@ -19,15 +19,16 @@ pytestmark = pytest.mark.once
 def test_the_demo_trains_compares_draws_and_segments(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     quick = {"epochs": 1, "width": 16, "depth": 1, "batch_size": 64}
-    compare_heads(tmp_path, ["今天天气真好。"], [replace(c, settings=replace(c.settings, **quick)) for c in HEADS])
+    heads = [replace(head, settings=replace(head.settings, **quick)) for head in (HEADS[0], HEADS[2])]
+    compare_heads(tmp_path, ["今天天气真好。"], heads)
     printed = capsys.readouterr().out
-    for words in ("softmax", "CRF x1", "CRF x100", "OOV recall", "of 8", "from \\ to", "Heat map:"):
+    for words in ("softmax", "CRF x100", "OOV recall", "of 8", "from \\ to", "Heat map:"):
         assert words in printed
     assert "今天天气真好。" in printed.replace(" ", "")
     assert "阿塔卡马沙漠的天文台" in re.sub(r"[\[\] ]", "", printed)  # the first sentence of the test set
     assert re.search(r"\d+ of \d+ words are right\.", printed)
     assert (tmp_path / "transitions.png").read_bytes().startswith(b"\x89PNG")
-    assert {p.name for p in tmp_path.iterdir()} == {"softmax", "crf_x1", "crf_x100", "transitions.png"}
+    assert {p.name for p in tmp_path.iterdir()} == {"softmax", "crf_x100", "transitions.png"}
 
 
 def test_wrong_words_of_the_demo_are_marked_at_their_place():

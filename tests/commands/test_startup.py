@@ -187,6 +187,7 @@ sys.exit(f"status {status}, imported {late}" if status or late else 0)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_using_a_model_imports_no_packages_of_other_backends_and_of_pictures(tmp_path):
     (tmp_path / "text.txt").write_text("今天\n", encoding="utf-8")

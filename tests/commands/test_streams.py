@@ -177,6 +177,7 @@ def test_what_was_read_for_a_chunk_does_not_depend_on_what_follows():
     assert (first.position, second.position) == (4, 6)
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_ends_the_command_with_a_reason(folder):
     process = start(folder, "text.txt", "out.txt", 0.3, 2)
     wait_until(lambda: (folder / "out.txt").exists() and (folder / "out.txt").stat().st_size > 0)

@@ -123,6 +123,7 @@ def test_everything_equals_the_enumeration_of_paths_under_every_mask(mask, time,
     check_against_oracle(Case(time * 10 + tags, time, tags, mask))
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(("time", "tags"), few((2, 65), (3, 13)))  # steps are computed by size
 def test_tables_of_any_size_give_the_enumerated_values(time, tags):
     check_against_oracle(Case(tags, time, tags, "none", boundary=True))
@@ -303,6 +304,7 @@ def test_ties_go_to_the_smaller_tag():
     assert (numpy(crf.viterbi(np.zeros((2, 4, 3), "float32"), None, nothing)) == 0).all()
 
 
+@pytest.mark.once
 def test_chains_of_different_numbers_of_tags_live_in_one_process():
     for time, tags in ((4, 3), (5, 3), (4, 5), (6, 2)):
         zeros = np.zeros((2, time, tags), "float32")
@@ -409,6 +411,7 @@ def test_distillation_accepts_a_batch_of_nothing():
         assert numpy(loss).tolist() == [0.0] * shape[0]
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("unknown", [False, True])
 def test_gradients_equal_finite_differences_in_float64(mask, unknown):

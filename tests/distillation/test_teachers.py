@@ -115,6 +115,7 @@ def test_other_units_are_refused_before_the_teacher_begins(teacher, tmp_path, ca
         assert not (tmp_path / "student").exists()
 
 
+@pytest.mark.slow
 def test_a_student_that_learns_from_its_teacher_alone_comes_to_answer_as_it_does(teacher, tmp_path):
     settings = replace(TINY, teacher=str(teacher), teacher_weight=1.0, epochs=12, dropout=0.0, lexicon=False)
     nonsense = [Sentence(s.text, [(0, 1, label)]) for s, label in zip(PARTS["train"], ["LOC", "ORG", "PER"] * 8)]

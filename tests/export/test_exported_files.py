@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from configs import stored
+from conftest import few
 from numpy.testing import assert_allclose
 from oracles import log_sum, paths
 
@@ -99,14 +100,10 @@ def test_a_dictionary_and_known_words_work_as_on_the_run(words):
     assert TEXTS[0][1:4] in exported.segment(TEXTS[0], spans=spans)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("head", "scheme"),
-    [
-        ("crf", "bioes"),
-        pytest.param("softmax", "bio", marks=pytest.mark.slow),
-        pytest.param("crf", "bio", marks=pytest.mark.slow),
-        pytest.param("softmax", "bioes", marks=pytest.mark.slow),
-    ],
+    few(("crf", "bioes"), ("softmax", "bio"), ("crf", "bio"), ("softmax", "bioes"), rest="slow"),
 )
 def test_entities_are_those_of_the_run(head, scheme, tmp_path):
     settings = Settings(task="ner", types=TYPES, head=head, scheme=scheme, encoder="transformer", **SMALL)
@@ -277,7 +274,7 @@ def marginals(path):
     return session.run(["marginals"], {**inputs, **NOTHING_KNOWN})[0]
 
 
-@pytest.mark.parametrize("scheme", [pytest.param("bio", marks=pytest.mark.slow), "bioes"])
+@pytest.mark.parametrize("scheme", few("bioes", "bio", rest="slow"))
 def test_a_saved_model_gives_what_the_onnx_file_gives(scheme, tmp_path):
     import tensorflow as tf
 

@@ -50,7 +50,7 @@ def two_copies(way, tmp_path):
 
 @pytest.mark.skipif(OLD_HOST, reason="tf_keras refuses models with two layers of one name")
 @pytest.mark.once
-@pytest.mark.parametrize("way", ["clone", pytest.param("checkpoints", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("way", few("clone", "checkpoints", rest="slow"))
 def test_two_copies_of_a_layer_in_one_model_keep_their_scores(way, tmp_path):
     models = two_copies(way, tmp_path)
     models[1].name, models[1].get_layer("CRF").name = "second", "CRF_2"
@@ -107,6 +107,7 @@ def test_a_loss_outlives_a_clone_of_its_layer(tmp_path):
     assert_allclose(keras.saving.load_model(tmp_path / "model.keras").evaluate(WORDS, TAGS, verbose=0), expected)
 
 
+@pytest.mark.once
 def test_each_loaded_model_has_the_loss_of_its_own_layer(tmp_path):
     model, layer = crf_model()
     model.compile("sgd", loss=layer.sparse_loss)
@@ -172,6 +173,7 @@ def test_under_xla_on_tensorflow_their_loss_is_nan_and_they_teach_nothing():
     assert np.isfinite(model.evaluate(WORDS, bad_labels("none"), verbose=0))
 
 
+@pytest.mark.once
 def test_masked_labels_may_be_anything_and_the_probability_of_forbidden_ones_is_0():
     model, layer = crf_model(constraints=bmes())
     words, tags = WORDS.copy(), bad_labels("large")

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from conftest import few
 from numpy.testing import assert_allclose, assert_array_equal
 from seeds import set_seeds
 
@@ -26,7 +27,7 @@ def tagger(layer):
     return keras.Model(inputs, ViterbiTags(layer, confidences=True)(outputs))
 
 
-@pytest.mark.parametrize("kind", LAYERS)
+@pytest.mark.parametrize("kind", few(*LAYERS, rest="slow"))
 def test_a_saved_model_serves_other_batches_and_lengths_as_the_model_itself(tmp_path, kind):
     import tensorflow as tf
 

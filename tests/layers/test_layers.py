@@ -69,6 +69,7 @@ def test_losses_are_minus_the_enumerated_log_likelihoods_per_sentence(boundary):
     assert_allclose(numpy(layer.dense_loss(np.eye(4, dtype="float32")[TAGS], y_pred)), expected, rtol=1e-4)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("scheme", [None, bmes()], ids=["free", "bmes"])
 @pytest.mark.parametrize("boundary", few(True, False))
 def test_the_probabilities_of_all_tag_sequences_sum_to_one(boundary, scheme):
@@ -122,6 +123,7 @@ def test_at_512_positions_the_loss_is_that_of_float64_under_every_policy(policy)
         assert_allclose(loss, expected, rtol=1e-5)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("head", few(ConditionalRandomField, MaximumEntropyMarkovModel))
 def test_a_score_that_is_no_number_makes_the_loss_of_its_sentence_none_either(head):
     layer = head()
@@ -136,6 +138,7 @@ def test_a_score_that_is_no_number_makes_the_loss_of_its_sentence_none_either(he
     assert np.isnan(ops.convert_to_numpy(layer.sparse_loss(tags, layer(emissions)))[1])
 
 
+@pytest.mark.once
 def test_one_tag_at_minus_infinity_masks_nothing():
     layer = built()
     emissions = EMISSIONS.copy()
@@ -195,6 +198,7 @@ def enumerated_confidence(layer, scheme, emissions, mask, span):
     return found / total
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("boundary", few(True, False))
 @pytest.mark.parametrize("scheme", few(bio(["A", "B"]), bmes(), bioes(["A"])), ids=lambda scheme: scheme.name)
 def test_span_confidence_is_the_share_of_the_paths_that_hold_the_span(scheme, boundary):
@@ -328,6 +332,7 @@ def test_span_confidence_needs_a_scheme_of_the_right_size():
         built().span_confidence(EMISSIONS, [[], [], []], scheme=bio(["A"]))
 
 
+@pytest.mark.once
 def test_a_tagger_layer_with_confidences_returns_the_marginals_of_its_tags(tmp_path):
     model, layer, words, _ = small_model(lr_multiplier=10, use_boundary=True)
     tagger = keras.Model(model.input, ViterbiTags(layer, confidences=True)(model.output))
@@ -536,6 +541,7 @@ def test_a_loss_outlives_its_layer_no_further_than_saying_so():
         loss(TAGS, EMISSIONS)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("jit", [False] if OLD_HOST else ["auto"] if backend_name() == "jax" else few("auto", False))
 def test_viterbi_accuracy_is_a_compiled_metric_that_follows_the_weights(jit):
     model, layer, words, tags = small_model(lr_multiplier=2, use_boundary=True, constraints=bmes())

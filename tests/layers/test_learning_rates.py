@@ -170,7 +170,7 @@ OPTIMIZERS = {
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("name", ["plain", *(pytest.param(x, marks=pytest.mark.slow) for x in [*OPTIMIZERS][1:])])
+@pytest.mark.parametrize("name", few(*OPTIMIZERS, rest="slow"))
 def test_under_every_optimizer_auto_is_the_number_given_from_the_start(name):
     """Also in a second `fit`: `steps` is the same there, but the scores are other ones than at the start."""
     runs = []

@@ -148,6 +148,7 @@ def enumerated(emissions, mask):
     return sentences
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("hidden_dim", few(4, None))
 def test_the_k_best_entropy_and_spans_are_those_of_the_enumerated_paths(hidden_dim):
     layer = built(lr_multiplier=10, hidden_dim=hidden_dim, transitions=TRANSITIONS)
@@ -215,6 +216,7 @@ def test_the_loss_is_by_definition_for_any_number_of_tags(tags):
     assert_allclose(numpy(losses), -expected(emissions, targets, mask, transitions)[:, 2], rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.once
 def test_gradients_are_those_of_the_definition_eager_and_compiled():
     layer = built(transitions=TRANSITIONS)
     tags = np.where(random.random(TAGS.shape) < 0.3, -1, TAGS)
@@ -231,6 +233,7 @@ def test_gradients_are_those_of_the_definition_eager_and_compiled():
         assert_allclose(gradient[at], slope, atol=1e-4)
 
 
+@pytest.mark.once
 def test_one_tag_at_minus_infinity_masks_nothing():
     layer = built(transitions=TRANSITIONS)
     emissions = EMISSIONS.copy()

@@ -14,7 +14,7 @@ from kcrf.models import (
 )
 
 
-@pytest.mark.parametrize("model", few("bert", "albert", "electra", "nezha"))
+@pytest.mark.parametrize("model", few("bert", "albert", "electra", "nezha", rest="slow"))
 def test_a_saved_keras_model_is_the_same_model_and_can_still_be_drawn_anew(model, checkpoint, tmp_path):
     path, _ = checkpoint(model)
     built = build_transformer_model(None, path, model, mixout=0.3, output_layers=[0, -1], **SIZES)

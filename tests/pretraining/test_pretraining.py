@@ -319,8 +319,9 @@ resume_pretraining(folder) if command == "resume" else pretrain(TINY, [os.enviro
 """
 
 
+@pytest.mark.slow
 @pytest.mark.once
-@pytest.mark.parametrize("first", [STOPS[0], *(pytest.param(x, marks=pytest.mark.slow) for x in STOPS[1:])])
+@pytest.mark.parametrize("first", STOPS)
 def test_kill_9_changes_nothing(first, whole, text, tmp_path, monkeypatch):
     monkeypatch.setenv("TEXT", str(text))
     out = tmp_path / "bert"

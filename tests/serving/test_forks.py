@@ -13,6 +13,7 @@ from servers import ROOT
 from kcrf.taggers.built_in_model import built_in_segmenter
 
 BACKENDS = ["torch"]
+pytestmark = pytest.mark.slow
 RUNS = {
     "keras": str(ROOT / "tests" / "fixtures" / "0.1.0" / "words"),
     "onnx": str(built_in_segmenter().with_name("model.onnx")),
@@ -83,7 +84,6 @@ def test_a_model_that_was_used_before_the_fork_is_refused_at_once(ports, model):
     assert status == 503 and f"The model {model} was loaded before this process was forked" in content["error"]
 
 
-@pytest.mark.slow
 def test_the_workers_of_uvicorn_answer(tmp_path):
     (tmp_path / "served.py").write_text(APP.format(runs=RUNS))
     command = [sys.executable, "-m", "uvicorn", "served:app", "--workers", "2", "--port", "0"]

@@ -174,6 +174,7 @@ def test_numbers_are_learned_in_their_own_units(tmp_path):
     assert regression_scores([float(label) for _, label in train], numbers) == pytest.approx(scores["valid"])
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_small_numbers_are_written_as_they_were_found(tmp_path, capsys):
     """1e-7 and 2e-7: with six decimals, all of them would be 0."""
@@ -693,6 +694,7 @@ def test_seeds_that_replace_others_are_continued_by_the_same_command(tmp_path, m
     assert not list(out.glob("*/new.run"))
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_weights_that_break_in_the_last_step_are_no_model(bert, tmp_path):
     """The loss of the only step is that of the first weights, and finite."""
@@ -707,6 +709,7 @@ def test_weights_that_break_in_the_last_step_are_no_model(bert, tmp_path):
         train_segmenter(Settings(**{**settings, "task": "cws"}), words, words, out=tmp_path / "words")
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_seeds_are_not_mixed_with_those_of_other_vectors(tmp_path, capsys):
     data, vectors, out = (tmp_path / name for name in ("train.tsv", "vectors.txt", "runs"))

@@ -7,6 +7,7 @@ import numpy as np
 import oracles
 import pytest
 from configs import stored
+from conftest import few
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -116,7 +117,7 @@ def test_probabilities_are_those_of_all_paths(words):
     assert best[0][1] == pytest.approx(np.exp(score - known["log_z"]), rel=1e-4)
 
 
-@pytest.mark.parametrize("count", [100, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", few(100, 10_000, rest="slow"))
 def test_keras_finds_the_same_words(words, count):
     """Texts of random words of the corpus and of signs, segmented line by line with NumPy, and as batches in Keras."""
     from kcrf.backend import keras, ops

@@ -6,6 +6,7 @@ import shutil
 import numpy as np
 import pytest
 from configs import model_of
+from conftest import few
 from numpy.testing import assert_allclose, assert_array_equal
 
 from kcrf import commands
@@ -105,12 +106,13 @@ def examples(part):
     return [(sentence.text, sentence.spans[0][2]) for sentence in part]
 
 
-CASES = [
-    pytest.param("ner", False, "embeddings", False, marks=pytest.mark.slow),
-    pytest.param("ner", True, "top", True, marks=pytest.mark.slow),
-    pytest.param("classify", False, "top", False, marks=pytest.mark.slow),
+CASES = few(
     ("classify", True, "embeddings", True),
-]
+    ("ner", False, "embeddings", False),
+    ("ner", True, "top", True),
+    ("classify", False, "top", False),
+    rest="slow",
+)
 
 
 @pytest.mark.once

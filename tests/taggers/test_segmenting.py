@@ -278,6 +278,7 @@ def test_a_backend_that_keras_cannot_run_is_named_and_scores_need_none(backend, 
         assert done.returncode == status and told in done.stdout + done.stderr and "Traceback" not in done.stderr
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("encoder", few(*sorted(ENCODERS)))
 @pytest.mark.parametrize("head", few("crf", "softmax"))
 def test_padding_changes_no_score_under_any_encoder(encoder, head):
@@ -455,7 +456,7 @@ NO_LARGE_FILES = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (50
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("has_model", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("has_model", few(True, False, rest="slow"))
 def test_a_full_disk_is_told_and_leaves_the_old_model_as_it_was(has_model, trained, tmp_path):
     run = tmp_path / "run"
     if has_model:

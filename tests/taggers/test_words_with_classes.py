@@ -7,6 +7,7 @@ from itertools import combinations, product
 import numpy as np
 import oracles
 import pytest
+from conftest import few
 
 from kcrf.backend import keras, ops
 from kcrf.commands.main import main
@@ -54,7 +55,7 @@ TEST = PARTS[2]
 TEXTS = ["".join(word for word, _ in pairs) for pairs in TEST]
 
 
-@pytest.fixture(scope="module", params=["linear", pytest.param("cnn", marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=few("linear", "cnn", rest="slow"))
 def run(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("words") / request.param
     train_tagger(Settings(**SETTINGS[request.param]), *PARTS, out=folder)

@@ -151,6 +151,7 @@ def test_a_network_learns_the_new_type_and_keeps_the_old_ones(neural, tmp_path):
     assert f_of(tmp_path / "new", OLD) > f_of(neural, OLD) - 0.05
 
 
+@pytest.mark.slow
 def test_training_begins_with_the_weights_of_the_run(neural, tmp_path):
     settings = Settings(extend=neural, epochs=1, learning_rate=1e-12, crf_lr_multiplier=7.0)
     tagger, _ = train_tagger(settings, *FEW, out=tmp_path / "new")
@@ -183,6 +184,7 @@ def test_it_is_resumed_to_the_same_weights(neural, tmp_path):
         assert_array_equal(one, other)
 
 
+@pytest.mark.slow
 def test_a_linear_run_is_resumed_to_the_same_weights(linear, tmp_path, monkeypatch):
     settings = Settings(extend=linear, epochs=3)
     train_tagger(settings, *FEW, out=tmp_path / "whole")
@@ -247,6 +249,7 @@ def test_a_run_of_a_bert_is_extended_without_the_bert(tmp_path):
     assert_allclose(tagger.emissions(text)[:, :5], load_tagger(tmp_path / "old").emissions(text), atol=1e-4)
 
 
+@pytest.mark.slow
 def test_unknown_tags_of_new_sentences_are_those_of_the_old_model(linear, tmp_path, capsys):
     unknown = [replace(s, unknown=[] if s.spans or not s.text else [(0, len(s.text))]) for s in FEW[0]]
     for name, train in (("marked", FEW[0]), ("unknown", unknown)):

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from conftest import few
 from forks import run_python
 from kills import heed_interruptions, killed
 
@@ -64,7 +65,7 @@ class Stops(keras.callbacks.Callback):
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("steps", [5, *(pytest.param(steps, marks=pytest.mark.slow) for steps in (1, 11))])
+@pytest.mark.parametrize("steps", few(5, 1, 11, rest="slow"))
 def test_a_run_that_was_stopped_goes_on_to_the_same_weights_log_and_scores(whole, tmp_path, steps):
     run = tmp_path / "run"
     with pytest.raises(KeyboardInterrupt):
@@ -245,28 +246,24 @@ def older(tmp_path_factory):
 @pytest.mark.once
 @pytest.mark.parametrize(
     "first, second",
-    [
-        (1, 5),
-        pytest.param(2, 12, marks=pytest.mark.slow),
-        pytest.param(9, 10, marks=pytest.mark.slow),
-        pytest.param("/state.npz", 1, marks=pytest.mark.slow),
-    ],
+    few((1, 5), (2, 12), (9, 10), ("/state.npz", 1), rest="slow"),
 )
 def test_kill_9_at_any_change_of_a_file_changes_nothing(whole, tmp_path, first, second):
     """A run changes files some 20 times, the removal of its state the last; between two changes it only computes."""
     assert_killed_twice_is_as_good(whole, tmp_path, first, second)
 
 
+@pytest.mark.slow
 @pytest.mark.once
 @pytest.mark.parametrize(
     "first, second",
     [
-        pytest.param(5, 9, marks=pytest.mark.slow),
-        pytest.param("new.scores.json", 5, marks=pytest.mark.slow),
+        (5, 9),
+        ("new.scores.json", 5),
         ("/run", 2),
-        pytest.param(".run.new", 1, marks=pytest.mark.slow),
-        pytest.param(".run.old/config.json", 2, marks=pytest.mark.slow),
-        pytest.param(".run.old/scores.json", 3, marks=pytest.mark.slow),
+        (".run.new", 1),
+        (".run.old/config.json", 2),
+        (".run.old/scores.json", 3),
     ],
 )
 def test_kill_9_while_an_older_run_is_replaced_leaves_one_of_the_two(whole, older, tmp_path, first, second):
@@ -345,10 +342,10 @@ def handled():
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("steps", [5, pytest.param(12, marks=pytest.mark.slow)], ids=["between", "last"])
+@pytest.mark.parametrize("steps", few(5, 12, rest="slow"), ids=["between", "last"])
 @pytest.mark.parametrize(
     "instead",
-    [None, pytest.param(ValueError("structures differ"), marks=pytest.mark.slow)],
+    few(None, ValueError("structures differ"), rest="slow"),
     ids=["nothing", "an error"],
 )
 def test_an_interruption_that_a_library_swallows_ends_training_all_the_same(whole, tmp_path, handled, steps, instead):

@@ -7,6 +7,7 @@ import shutil
 import numpy as np
 import pytest
 from configs import config_of, stored
+from conftest import few
 
 from kcrf import commands
 from kcrf.backend import backend_name, keras, ops
@@ -71,11 +72,7 @@ def test_a_run_on_a_bert_stands_alone(run):
 
 @pytest.mark.parametrize(
     ("head", "encoder"),
-    [
-        ("crf", "none"),
-        pytest.param("crf", "bilstm", marks=pytest.mark.slow),
-        pytest.param("softmax", "none", marks=pytest.mark.slow),
-    ],
+    few(("crf", "none"), ("crf", "bilstm"), ("softmax", "none"), rest="slow"),
 )
 def test_a_bert_learns_the_training_text_under_every_head(bert, head, encoder, tmp_path):
     part = PARTS["train"][:12]
