@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,10 @@ from kcrf.augmentation.entities import EntityPools, alter_sentence
 from kcrf.augmentation.synonyms import Synonyms, read_synonym_vectors, read_synonyms
 from kcrf.augmentation.texts import alter_example
 from kcrf.augmentation.words import alter_words
-from kcrf.corpora import Sentence
+from kcrf.corpora import Example, Sentence
 from kcrf.progress_bars import bar
 from kcrf.tasks import SettingError
+from kcrf.tasks.tagging import as_sentence
 
 __all__ = ["OPERATIONS", "altered_copies", "copies_wanted"]
 
@@ -50,7 +52,7 @@ def altered_copies(
         operations: Names from the list above. Defaults to None: all operations; without `synonyms`, all operations that
             do not need them.
         share: The fraction of the words, tokens or entities that change, at least one per item. Defaults to None: 0.1
-            for "classify", 0.3 for the other tasks.
+            for "classify", 0.3 for the other tasks. `join` and `cut` have no use for it.
         synonyms: `Synonyms`. Defaults to None: no operation may need them.
         seed: The random seed, an int >= 0. Defaults to 0.
 
@@ -60,7 +62,8 @@ def altered_copies(
         labels.
 
     Raises:
-        ValueError: `task` has no such operation, an operation needs `synonyms`, or a number is out of range.
+        ValueError: An item is not one of the task, `task` has no such operation, an operation needs `synonyms`, or a
+            number is out of range.
 
     >>> sentences = [Sentence("李雷住在上海", [(0, 2, "PER"), (4, 6, "LOC")]), Sentence("北京很大", [(0, 2, "LOC")])]
     >>> [copy.text for (copy,) in altered_copies(sentences, "ner", operations=["mentions"])]
@@ -77,7 +80,7 @@ def altered_copies(
 
 def _copies_of(number, item, count, names, seed, alter):
     copies = []
-    if isinstance(item, Sentence) and item.unknown:
+    if not item or isinstance(item, Sentence) and item.unknown:
         return copies
     for copy in range(count):
         random = np.random.default_rng([seed, number, copy])
@@ -98,13 +101,13 @@ class _Method:
         share: The default fraction that changes.
         alterations: A function `(items, share, synonyms)` that returns the function `(number of an item, operation,
             random) -> altered item`.
-        as_item: A function that prepares an item. Defaults to the item itself.
+        as_item: A function that checks and prepares an item.
     """
 
     operations: tuple[str, ...]
     share: float
     alterations: Callable[..., Callable[..., Any]]
-    as_item: Callable[[Any], Any] = lambda item: item
+    as_item: Callable[[Any], Any]
 
 
 def _alter_examples(examples, share, synonyms):
@@ -122,12 +125,22 @@ def _alter_words(sentences, share, synonyms):
 
 
 def _words(item):
-    return [item.text[start:end] for start, end, *_ in item.spans] if isinstance(item, Sentence) else list(item)
+    """The words of a sentence; none if labels are unknown: it is neither altered nor joined to another one."""
+    sentence = as_sentence(item, "`items`")
+    return [] if sentence.unknown else [sentence.text[start:end] for start, end, *_ in sentence.spans]
+
+
+def _of_type(cls, item):
+    if not isinstance(item, cls):
+        raise ValueError(f"`items` must be of type `{cls.__name__}`. Received: {str(item)[:80]!r}")
+    return item
 
 
 _METHODS = {  # by task; the other tasks cannot be augmented
-    "classify": _Method(("synonyms", "insertion", "swap", "deletion"), 0.1, _alter_examples),
-    "ner": _Method(("synonyms", "mentions", "tokens", "shuffle"), 0.3, _alter_sentences),
+    "classify": _Method(
+        ("synonyms", "insertion", "swap", "deletion"), 0.1, _alter_examples, partial(_of_type, Example)
+    ),
+    "ner": _Method(("synonyms", "mentions", "tokens", "shuffle"), 0.3, _alter_sentences, partial(_of_type, Sentence)),
     "cws": _Method(("synonyms", "join", "cut"), 0.3, _alter_words, _words),
 }
 OPERATIONS = {task: method.operations for task, method in _METHODS.items()}
@@ -167,13 +180,15 @@ def _checked(task, copies, operations, share, synonyms, seed):
     """The names of the operations, a list, once all arguments are checked."""
     if task not in OPERATIONS:
         raise ValueError(f"`task` is one of {', '.join(OPERATIONS)}. Received: task={task!r}")
-    if copies < 1 or seed < 0 or not (share is None or 0 < share < 1):
+    if not isinstance(copies, Integral) or copies < 1 or seed < 0 or not (share is None or 0 < share < 1):
         raise ValueError(
-            "`altered_copies` needs copies >= 1, seed >= 0 and 0 < share < 1. "
+            "`altered_copies` needs an int copies >= 1, seed >= 0 and 0 < share < 1. "
             f"Received: copies={copies}, seed={seed}, share={share}"
         )
     if operations is None:
         return [name for name in OPERATIONS[task] if synonyms is not None or name not in _WITH_SYNONYMS]
+    if isinstance(operations, str):
+        raise ValueError(f"`operations` must be a list of names. Received: {operations!r}")
     unknown = [name for name in operations if name not in OPERATIONS[task]]
     if unknown or not operations:
         raise ValueError(

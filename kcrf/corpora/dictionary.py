@@ -1,14 +1,20 @@
 """Labels by a dictionary of names (distant supervision): the names that occur in a text become its entities."""
 
+import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 from os import PathLike
 
 from kcrf.corpora.lines import read_lines
+from kcrf.corpora.scripts import WITHOUT_BLANKS
 from kcrf.corpora.segmented import ENTITY_TAG
 from kcrf.corpora.sentences import Sentence
 from kcrf.corpora.unknown_tags import outside_spans
 
 __all__ = ["label_with_names", "read_names"]
+
+# Korean separates words by spaces, but particles follow a name without one.
+_NO_BORDERS = re.compile(rf"[{WITHOUT_BLANKS}\u1100-\u11ff\u3130-\u318f\uac00-\ud7ff]")
 
 
 def read_names(path: str | PathLike[str]) -> dict[str, str | None]:
@@ -48,8 +54,8 @@ def label_with_names(
 ) -> list[Sentence]:
     """Labels texts with the names that occur in them: from left to right, the longest name at each position.
 
-    Next to a letter or a digit of a script with spaces between words, a name neither begins nor ends: "Lee" is not in
-    "Leeds". Case matters. A name with several types is no entity, and its tags are unknown.
+    Next to a letter, an accent or a digit of a script with spaces between words, a name neither begins nor ends: "Lee"
+    is not in "Leeds". Case matters. A name with several types is no entity, and its tags are unknown.
 
     Args:
         texts: Strings.
@@ -103,4 +109,5 @@ def _inside_word(text, border):
 
 
 def _is_of_word(character):
-    return character.isalnum() and character < "\u0e00"  # below Thai, which like Chinese has no spaces
+    is_letter = character.isalnum() or unicodedata.category(character)[0] == "M"  # a mark, as an accent
+    return is_letter and not _NO_BORDERS.match(character)

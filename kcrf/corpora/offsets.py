@@ -105,14 +105,14 @@ def to_utf16(text, place):
 
 
 def from_utf16(text, place):
-    """The place in characters of one in UTF-16 code units, or None if it is within a character or after the text.
+    """The place in characters of one in UTF-16 code units, or None if it is within a character or not in the text.
 
     >>> from_utf16("😀李雷", 2), from_utf16("😀李雷", 1)
     (1, None)
     """
     units = text.encode("utf-16-le", "surrogatepass")
     try:
-        return len(units[: 2 * place].decode("utf-16-le")) if place <= len(units) // 2 else None
+        return len(units[: 2 * place].decode("utf-16-le")) if 0 <= place <= len(units) // 2 else None
     except UnicodeDecodeError:
         return None
 

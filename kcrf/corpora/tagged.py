@@ -280,7 +280,7 @@ def _word_and_class(word, sign):
         match = _BRACKETED.fullmatch(word)
         return match and match.groups()
     word, _, tag = _without_end_of_compound(word, sign).rpartition(sign)
-    is_begin = word[:1] == "[" and len(word) > 1
+    is_begin = word[:1] == "[" and len(word) > 1 and "]" not in word  # [中国/ns begins a compound, [笑哭]/e is a word
     return (word[is_begin:], tag) if word and tag else None
 
 

@@ -2,12 +2,12 @@
 
 import json
 import os
-import shutil
 from pathlib import Path
 
 import tensorflow as tf
 
 from kcrf.backend import backend_name
+from kcrf.checkpoints.aside import folder_aside
 from kcrf.export.onnx_file import onnx_file
 from kcrf.export.tensorflow_function import classifier_function, tagger_function
 from kcrf.files import write_aside
@@ -94,10 +94,10 @@ def _texts_of(setup):
 
 def _write_saved_model(module, path, texts):
     """Writes a SavedModel, with the texts in its folder `assets.extra`."""
-    aside = path.with_name(f"new.{path.name}")
-    shutil.rmtree(aside, ignore_errors=True)
-    tf.saved_model.save(module, str(aside), signatures={"serving_default": module.serve})
-    (aside / "assets.extra").mkdir()
-    for name, text in texts.items():
-        (aside / "assets.extra" / name).write_text(text, encoding="utf-8")
-    os.replace(aside, path)
+    with folder_aside(path) as folder:
+        aside = folder / path.name
+        tf.saved_model.save(module, str(aside), signatures={"serving_default": module.serve})
+        (aside / "assets.extra").mkdir()
+        for name, text in texts.items():
+            (aside / "assets.extra" / name).write_text(text, encoding="utf-8")
+        os.replace(aside, path)

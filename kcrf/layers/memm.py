@@ -21,6 +21,8 @@ from kcrf.layers.losses import DenseLoss, SparseLoss
 
 __all__ = ["MaximumEntropyMarkovModel", "equal_crf"]
 
+_OF_CRF_ALONE = {"use_boundary", "constraints"}
+
 
 def equal_crf(emissions, mask, transitions):
     """The CRF whose score of a path is the model's: the mean of both directions' log probabilities.
@@ -101,6 +103,11 @@ class MaximumEntropyMarkovModel(ConditionalRandomField):
         transition_initializer: Any = "glorot_uniform",
         **kwargs: Any,
     ) -> None:
+        for name in _OF_CRF_ALONE & kwargs.keys():
+            raise TypeError(
+                f"`MaximumEntropyMarkovModel` has no argument `{name}`: use `ConditionalRandomField`. Received: "
+                f"{name}={kwargs[name]!r}"
+            )
         super().__init__(lr_multiplier, False, None, transition_initializer, **kwargs)
         if hidden_dim is not None and hidden_dim < 1:
             raise ValueError(f"`hidden_dim` must be at least 1, or None. Received: hidden_dim={hidden_dim}")
@@ -180,7 +187,7 @@ class MaximumEntropyMarkovModel(ConditionalRandomField):
 
     def get_config(self):
         config = {**super().get_config(), "hidden_dim": self.hidden_dim}
-        return {name: value for name, value in config.items() if name not in ("use_boundary", "constraints")}
+        return {name: value for name, value in config.items() if name not in _OF_CRF_ALONE}
 
 
 class _BothDirections:

@@ -85,7 +85,7 @@ class PretrainingFolder:
         half_written = [*self.work.path.glob("new.*"), *self.path.glob("new.*")]
         for path in (self.work.file(STATE), self.tokens, self.importance, *half_written):
             path.unlink(missing_ok=True)
-        for path in self.path.glob(".writing-*"):
+        for path in self.path.rglob(".writing-*"):
             shutil.rmtree(path)
 
     def remove(self):

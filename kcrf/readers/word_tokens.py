@@ -4,15 +4,12 @@ import re
 
 import numpy as np
 
+from kcrf.corpora.scripts import WITHOUT_BLANKS
+
 __all__ = ["split_tokens", "token_spans"]
 
-# Chinese, Japanese, Thai, Lao, Burmese, Khmer: written without spaces, so each character is a token.
-_WITHOUT_BLANKS = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u3000\u3003-\u3007\u3021-\u30ff\u3105-\u312f\u31f0-\u9fff\uf900-\ufaff\uff66-\uff9f"
-    "\U00020000-\U0003ffff"
-)
 _MARKS = "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0900-\u0963\u0966-\u0dff\u200d\ufe0f"
-_IN_WORD = rf"(?:[^\W{_WITHOUT_BLANKS}]|[{_MARKS}])"
+_IN_WORD = rf"(?:[^\W{WITHOUT_BLANKS}]|[{_MARKS}])"
 _CLITIC = r"['’](?:s|m|d|re|ve|ll)(?!\w)"
 _TITLE = r"(?:Mr|Mrs|Ms|Dr|Prof|Gen|Col|Capt|Lt|Sgt|Sen|Rep|Gov|Rev|St|Jr|Sr|Inc|Corp|Co|Ltd|Bros|No|vs|etc)\."
 _TOKEN = re.compile(

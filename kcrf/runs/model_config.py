@@ -91,15 +91,19 @@ class EncoderConfig:
     )
     width: int | None = option(
         {"scratch": None, "bert": 256},
-        "Size of the encoder's hidden vectors. Use 128 for small datasets, 256 from 2,500 sentences on. No effect on a "
-        "BERT.",
+        "Size of the encoder's hidden vectors. Use 128 for small datasets, 256 from 2,500 sentences on. On a BERT, it "
+        "has an effect with --encoder bilstm alone.",
         "model",
         range=POSITIVE,
         none=BY_SIZE,
         only=NEURAL,
     )
     depth: int | None = option(
-        {"scratch": 3, "bert": 1}, "Layers of the encoder.", "model", range=POSITIVE, only=NEURAL
+        {"scratch": 3, "bert": 1},
+        "Layers of the encoder. On a BERT, it has an effect with --encoder bilstm alone.",
+        "model",
+        range=POSITIVE,
+        only=NEURAL,
     )
     dropout: float | None = option(
         {"scratch": 0.4, "bert": 0.1},

@@ -41,9 +41,12 @@ class DataConfig:
         choices=tuple(TASKS),
     )
     types: tuple[str, ...] = option(
-        (), "The entity types, or the classes of words or tokens, in the order of their tags.", none="those of the data"
+        (),
+        "The entity types, or the classes of words or tokens, in the order of their tags.",
+        none="those of the data",
+        by_task=True,
     )
-    labels: tuple[str, ...] = option((), "The labels of texts in their order.", none="those of the data")
+    labels: tuple[str, ...] = option((), "The labels of texts in their order.", none="those of the data", by_task=True)
     standards: tuple[str, ...] = option(
         (),
         "The segmentation standards of one model with a CRF for each, in their order.",
@@ -218,7 +221,7 @@ class TrainingConfig:
     patience: int | None = option(
         None,
         "Stop after this many epochs without a better score on the validation set. Epochs before the first one that "
-        "finds anything do not count.",
+        "finds anything do not count. lbfgs has one epoch, so it never stops early.",
         "training",
         range=POSITIVE,
         none="never; if the epochs are chosen by the size of the data: 5 epochs and 200 steps, at most 10 epochs; 4 "

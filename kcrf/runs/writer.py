@@ -157,7 +157,7 @@ class RunWriter(RunFolder):
         self._write_aside(name, lambda path: path.write_bytes(text.encode("utf-8", "surrogatepass")))
 
     def _write_aside(self, name: str, write: Callable[[Path], object], room: int = 0) -> None:
-        write_aside(self.path / name, write, room)
+        write_aside(self.path / name, write, room, self.path / f"new.{name}")
 
 
 def _settle_missing(home: Path) -> None:

@@ -81,7 +81,9 @@ def possible_spans(scheme, likely):
 
 
 def without_overlaps(spans, confidences, min_confidence):
-    """The spans with at least `min_confidence`; among overlapping spans, the most confident one.
+    """The spans with at least `min_confidence`; among overlapping spans, the most confident one, or else the longest.
+
+    All spans that begin in a window and end after it have the same probability, that of their part inside the window.
 
     Args:
         spans: List of `(start, end, label)`.
@@ -92,7 +94,7 @@ def without_overlaps(spans, confidences, min_confidence):
         `(spans, confidences)`: two lists, from left to right.
     """
     chosen, taken = [], np.zeros(max((end for _, end, *_ in spans), default=0), bool)
-    for confidence, span in sorted(zip(confidences, spans, strict=True), key=lambda pair: -pair[0]):
+    for confidence, span in sorted(zip(confidences, spans, strict=True), key=lambda pair: (-pair[0], -pair[1][1])):
         if confidence >= min_confidence and not taken[span[0] : span[1]].any():
             taken[span[0] : span[1]] = True
             chosen.append((span, confidence))

@@ -96,11 +96,14 @@ class TagScheme:
             A list of `length` ints.
 
         Raises:
-            ValueError: A span is empty, overlaps another, leaves the sentence or has a label that the scheme lacks; or
-                segmentation spans leave a gap.
+            ValueError: A span has another form, is empty, overlaps another, leaves the sentence or has a label that the
+                scheme lacks; or segmentation spans leave a gap.
         """
         tags = [None] * length
         for span in spans:
+            if len(span) != (3 if self.types else 2):
+                form = "(start, end, label)" if self.types else "(start, end)"
+                raise ValueError(f"A span of this scheme needs {form}. Received: {tuple(span)}")
             start, end = span[:2]
             if not 0 <= start < end <= length:
                 raise ValueError(f"A span needs 0 <= start < end <= {length}. Received: {tuple(span)}")
@@ -114,10 +117,10 @@ class TagScheme:
     def decode(self, tags: Sequence[int] | np.ndarray) -> list[Any]:
         """Converts tags to spans. Illegal sequences are accepted.
 
-        Segmentation spans always cover the whole sentence: a word begins at s, at b and after s or e. The class of a
-        word is that of its first tag; a word whose first tag is negative (unknown) is then left out. An entity begins
-        at B or S, and at an I or E that does not continue an entity of its own type, as in conlleval. Of classes of
-        tokens, each token is a span; one with a negative tag is left out.
+        A word begins at s, at b and after s or e, so words cover the sentence; but a word whose first tag is negative
+        (unknown, or of padding) is left out. The class of a word is that of its first tag. An entity begins at B or S,
+        and at an I or E that does not continue an entity of its own type, as in conlleval; a negative tag is outside,
+        as O is. Of classes of tokens, each token is a span; one with a negative tag is left out.
         """
         if self.is_of_tokens:
             return [(i, i + 1, self.labels[tag]) for i, tag in enumerate(tags) if tag >= 0]
@@ -125,7 +128,7 @@ class TagScheme:
             return self._words(tags)
         spans, open_start, open_type = [], None, None
         for position, tag in enumerate([*tags, 0]):
-            prefix, _, label = self.labels[tag].partition("-")
+            prefix, _, label = self.labels[max(tag, 0)].partition("-")
             if open_type is not None and (prefix in "OBS" or label != open_type):
                 spans.append((open_start, position, open_type))
                 open_type = None
@@ -138,12 +141,9 @@ class TagScheme:
 
     def _words(self, tags):
         """The spans of words, with their classes if there are types."""
-        if not self.types:
-            starts = word_starts(tags)
-            return list(zip(starts, starts[1:] + [len(tags)], strict=False))[: len(starts)]
         starts = word_starts([tag % _WORD_TAGS if tag >= 0 else tag for tag in tags])
-        ends = [*starts[1:], len(tags)]
-        return [(a, b, self.types[tags[a] // _WORD_TAGS]) for a, b in zip(starts, ends) if tags[a] >= 0]
+        words = [(start, end) for start, end in zip(starts, [*starts[1:], len(tags)]) if tags[start] >= 0]
+        return [(a, b, self.types[tags[a] // _WORD_TAGS]) for a, b in words] if self.types else words
 
     def violations(self, tags: Sequence[int] | np.ndarray) -> list[tuple[int, str | None, str | None]]:
         """The positions at which a tag sequence breaks the scheme.
@@ -281,7 +281,7 @@ def _word_tags_of_type(types, length, label):
 
 def _checked_types(types):
     types = tuple(types)
-    if isinstance(types, str) or not types or len(set(types)) != len(types) or not all(types):
+    if not types or not all(isinstance(label, str) and label for label in types) or len(set(types)) != len(types):
         raise ValueError(f"Types must be distinct, non-empty strings. Received: types={types}")
     return types
 

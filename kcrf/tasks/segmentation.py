@@ -61,6 +61,10 @@ class Segmentation(TaggingTask):
             sentences += [replace(sentence, standard=standard) for sentence in checked]
         return sentences
 
+    def as_sentence(self, source: str, item: Any) -> Sentence:
+        """A `Sentence`, made from a list of words if it is not one. Raises ValueError if it is neither."""
+        return as_sentence(item, source)
+
     def content(self, sentences: list[Any]) -> list[Any]:
         """The texts, their spans and their standards."""
         standards = [sentence.standard for sentence in sentences]
@@ -69,7 +73,7 @@ class Segmentation(TaggingTask):
 
     def labels_to_balance(self, sentences: list[Any]) -> list[Any] | None:
         """The standards, whose proportions a sample keeps; None if there is one."""
-        standards = [as_sentence(item).standard for item in sentences]
+        standards = [item.standard if isinstance(item, Sentence) else None for item in sentences]
         return standards if any(standards) else None
 
     def facts(self, user: Any, parts: Mapping[str, list[Any]]) -> DataFacts:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ from kcrf.progress_bars import print_note
 from kcrf.readers import Reader, tags_of_units
 from kcrf.readers.units import with_copies
 from kcrf.tags import TagScheme
+from kcrf.tasks.errors import SettingError
 from kcrf.tasks.facts import DataFacts
 
 __all__ = ["TaggingTask", "as_sentence", "tagged_windows", "types_of"]
@@ -33,15 +35,21 @@ class TaggingTask:
         return line
 
     def check(self, name: str, items: Sequence[Any]) -> list[Any]:
-        """The items of a part as `Sentence`s. Raises ValueError if none has a text."""
-        sentences = [as_sentence(item) for item in items]
+        """The items of a part as `Sentence`s. Raises ValueError if one is none, or if none has a text."""
+        sentences = [self.as_sentence(f"`{name}`, sentence {number}", item) for number, item in enumerate(items, 1)]
         if not any(sentence.text for sentence in sentences):
             raise ValueError(f"`{name}` needs at least one sentence with words. Received: {len(items)} empty sentences")
         return sentences
 
+    def as_sentence(self, source: str, item: Any) -> Sentence:
+        """The item. Raises ValueError, which names the source, if it is not a `Sentence`."""
+        if not isinstance(item, Sentence):
+            raise ValueError(f"{source}: needs a `Sentence`. Received: {str(item)[:80]!r}")
+        return item
+
     def copies(self, items: list[list[Any]]) -> list[list[Any]]:
         """Augmented copies as `Sentence`s."""
-        return [[as_sentence(copy) for copy in copies] for copies in items]
+        return [[self.as_sentence("a copy", copy) for copy in copies] for copies in items]
 
     def content(self, sentences: list[Any]) -> list[Any]:
         """The texts and their spans."""
@@ -105,12 +113,14 @@ class TaggingTask:
         return f"{units}, {len(self.outputs(config.data))} tags", head
 
 
-def as_sentence(item: Any) -> Sentence:
-    """A `Sentence`, made from a list of words if it is not one."""
+def as_sentence(item: Any, source: str = "A sentence") -> Sentence:
+    """A `Sentence`, made from a list of words if it is not one. Raises ValueError, which names the source."""
     if isinstance(item, Sentence):
         return item
-    ends = np.cumsum([0, *map(len, item)]).tolist()
-    return Sentence("".join(item), list(zip(ends, ends[1:])))
+    if isinstance(item, str) or not all(isinstance(word, str) and word.split() == [word] for word in item):
+        raise ValueError(f"{source}: needs a list of words without white space. Received: {str(item)[:80]!r}")
+    ends = list(accumulate(map(len, item), initial=0))
+    return Sentence("".join(item), list(pairwise(ends)))
 
 
 def types_of(user: Any, parts: Mapping[str, list[Any]], noun: str, verdict: str) -> tuple[str, ...]:
@@ -121,8 +131,14 @@ def types_of(user: Any, parts: Mapping[str, list[Any]], noun: str, verdict: str)
         parts: The `Sentence`s of "train", "valid" and maybe "test".
         noun: The spans of a missing type in the note, such as "tags".
         verdict: How the scores count them, such as "wrong".
+
+    Raises:
+        SettingError: The training set has a type that those in the settings lack.
     """
-    types = tuple(user.types or entity_types(parts["train"]))
+    learned = entity_types(parts["train"])
+    types = tuple(user.types or learned)
+    if missing := sorted(set(learned) - set(types)):
+        raise SettingError("types", f"must have all types of the training set, also {', '.join(missing)}", types)
     for name, part in parts.items():
         unseen = Counter(label for sentence in part for *_, label in sentence.spans if label not in types)
         if unseen:

@@ -13,7 +13,7 @@ from kcrf.tasks.facts import DataFacts
 from kcrf.tasks.mismatch import check_same_texts
 from kcrf.tasks.tagging import TaggingTask, types_of
 
-__all__ = ["TokenTagging", "classes_of", "read_scored_tags", "sentence_of_tokens", "words_of"]
+__all__ = ["TokenTagging", "checked_pairs", "classes_of", "read_scored_tags", "sentence_of_tokens", "words_of"]
 
 
 class TokenTagging(TaggingTask):
@@ -21,7 +21,7 @@ class TokenTagging(TaggingTask):
 
     name = "pos"
     needs_tokens = True
-    settings: frozenset[str] = frozenset()
+    settings = frozenset({"types"})
     defaults: Mapping[str, Any] = {"scheme": "classes", "constraints": False}
     choices: Mapping[str, tuple[Any, ...]] = {"scheme": ("classes",), "constraints": (False,), "units": ("words",)}
     file_options = frozenset({"column", "words"})
@@ -36,7 +36,8 @@ class TokenTagging(TaggingTask):
         Raises:
             ValueError: A sentence has no tokens, or spans that are not tokens; or there is none.
         """
-        sentences = [item if isinstance(item, Sentence) else tagged_sentence(*zip(*item)) for item in items if item]
+        numbered = [(f"`{name}`, sentence {number}", item) for number, item in enumerate(items, 1)]
+        sentences = [self.as_sentence(source, item) for source, item in numbered if item]
         for number, sentence in enumerate(sentences, 1):
             tokens = set(map(tuple, sentence.tokens))
             if not tokens or not {(start, end) for start, end, _ in sentence.spans} <= tokens:
@@ -45,6 +46,10 @@ class TokenTagging(TaggingTask):
         if not any(sentence.spans for sentence in sentences):
             raise ValueError(f"`{name}` needs at least one token whose tag is known. Received: {len(items)} sentences")
         return sentences
+
+    def as_sentence(self, source: str, item: Any) -> Sentence:
+        """A `Sentence`, made from a list of `(token, tag)` if it is not one."""
+        return item if isinstance(item, Sentence) else tagged_sentence(*zip(*checked_pairs(source, item, "token, tag")))
 
     def unlabeled_items(self, texts: Sequence[Any], pairs: bool) -> list[Any]:
         """The texts as `Sentence`s with tokens, which white space separates."""
@@ -109,3 +114,11 @@ def sentence_of_tokens(line: str) -> Sentence:
     [(0, 3), (4, 9)]
     """
     return Sentence(line, [], [match.span() for match in re.finditer(r"\S+", line)])
+
+
+def checked_pairs(source: str, item: Any, words: str) -> list[Any]:
+    """The pairs of strings of a sentence. Raises ValueError, which names the source and what the pairs should be."""
+    pairs = list(item)
+    if not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs):
+        raise ValueError(f"{source}: needs pairs ({words}). Received: {str(pairs[:3])[:80]}")
+    return pairs

@@ -9,7 +9,7 @@ from kcrf.metrics import tagged_word_scores
 from kcrf.tasks.facts import DataFacts
 from kcrf.tasks.mismatch import check_same_texts
 from kcrf.tasks.tagging import TaggingTask
-from kcrf.tasks.tokens import classes_of, read_scored_tags, words_of
+from kcrf.tasks.tokens import checked_pairs, classes_of, read_scored_tags, words_of
 
 __all__ = ["WordsWithClasses"]
 
@@ -20,7 +20,7 @@ class WordsWithClasses(TaggingTask):
     name = "cws-pos"
     command = "segment"
     has_word_classes = True
-    settings = frozenset({"metric"})
+    settings = frozenset({"metric", "types"})
     defaults: Mapping[str, Any] = {"scheme": "bmes"}
     choices: Mapping[str, tuple[Any, ...]] = {
         "scheme": ("bmes",),
@@ -103,9 +103,7 @@ def _pairs_of_text(text: str, spans: list[Any]) -> list[tuple[str, str]]:
 def _as_sentence(source: str, item: Any) -> Sentence:
     """The `Sentence` of an item, a `Sentence` or pairs `(word, class)`, without white space between its words."""
     if not isinstance(item, Sentence):
-        pairs = list(item)
-        if not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs):
-            raise ValueError(f"{source}: needs pairs (word, class). Received: {str(pairs[:3])[:80]}")
+        pairs = checked_pairs(source, item, "word, class")
         return tagged_words_sentence(*zip(*pairs, strict=True)) if pairs else Sentence("", [])
     tokens = item.tokens or sorted([span[:2] for span in item.spans] + item.unknown)
     ends = [0, *(end for _, end in tokens)]

@@ -224,8 +224,20 @@ def test_the_same_seed_makes_the_same_text_whatever_stands_before_it():
         ({"operations": ["mention"]}, "of task='ner' are synonyms, .* Received: mention"),
         ({"operations": []}, "Received: none"),
         ({"operations": ["synonyms"]}, "`synonyms` are needed by the operation synonyms"),
+        ({"operations": "mentions"}, "must be a list of names. Received: 'mentions'"),
+        ({"copies": 1.5}, "an int copies >= 1.* Received: copies=1.5"),
+        ({"items": [("a", "x")], "task": "classify"}, r"of type `Example`. Received: \"\('a', 'x'\)"),
+        ({"items": [["a"]]}, r"of type `Sentence`. Received: \"\['a'\]"),
+        ({"items": ["今天 好"], "task": "cws"}, "a list of words without white space. Received: '今天 好'"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(values, message):
     with pytest.raises(ValueError, match=message):
-        altered_copies([], **{"task": "ner", **values})
+        altered_copies(**{"items": [], "task": "ner", **values})
+
+
+def test_words_of_unknown_sentences_are_neither_copied_nor_joined_to_others():
+    unknown = Sentence("今天天气好", [(0, 2)], unknown=[(2, 5)])
+    copies = altered_copies([Sentence("我们去", [(0, 2), (2, 3)]), unknown, ["很", "好"]], "cws", 4, ["join", "cut"])
+    assert copies[1] == [] and copies[0] and copies[2]
+    assert all("今天" not in copy for copies_of_one in copies for copy in copies_of_one)

@@ -101,7 +101,8 @@ def test_the_help_and_the_docstring_have_every_option_with_its_default(capsys, m
     for line in (
         "(4,000 if words are the tokens): between 5 and 40 epochs. [by the size of the data, 5 with --bert]",
         "the CRF has to learn what is allowed. [yes, no for pos; only with --head crf]",
-        "--depth N Layers of the encoder. [3, 1 with --bert; only with a neural --encoder]",
+        "--depth N Layers of the encoder. On a BERT, it has an effect with --encoder bilstm alone. "
+        "[3, 1 with --bert; only with a neural --encoder]",
         "[bmes for cws, bio for ner; only with --task cws or ner]",
         "[crf, softmax for classify]",
         "No effect if words are the tokens. [yes, no for classify; only without --bert]",

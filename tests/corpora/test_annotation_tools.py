@@ -124,7 +124,7 @@ def test_utf16_places_are_those_of_the_encoded_text(text):
         assert units == sum(1 + (ord(c) > 0xFFFF) for c in text[:place])
         if "\ud800" not in text:
             assert from_utf16(text, units) == place
-    assert from_utf16("a😀", 2) is None
+    assert from_utf16("a😀", 2) is None is from_utf16("a😀", -1)
     assert from_utf16("a😀", 4) is None
 
 

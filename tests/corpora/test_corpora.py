@@ -87,8 +87,8 @@ def test_word_classes_are_recognized_and_taken_off_where_asked(tmp_path):
         read_segmented(path)
     words = [["第六", "届", "会议"], ["在", "北京", "。"], [], ["开幕", "了", "好", "今天"]]
     assert read_segmented(path, strip_tags=True) == words
-    path = write(tmp_path, "[中国/ns  人民/n]nt 和/c [/w ]/w 1/2/m\n".encode())
-    assert read_segmented(path, strip_tags=True) == [["中国", "人民", "和", "[", "]", "1/2"]]
+    path = write(tmp_path, "[中国/ns  人民/n]nt 和/c [/w ]/w 1/2/m [世界/n]nt [笑哭]/e\n".encode())
+    assert read_segmented(path, strip_tags=True) == [["中国", "人民", "和", "[", "]", "1/2", "世界", "[笑哭]"]]
 
 
 @pytest.mark.parametrize("text", ["snake_case a_b x\n", "km/h m/s\n和 我们\n", "A_1 B_2\n"])

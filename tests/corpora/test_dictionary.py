@@ -29,6 +29,23 @@ def all_spans(text, names):
 WORDS = st.text("abc1天地 ", min_size=1, max_size=4)
 
 
+@pytest.mark.parametrize(
+    ("text", "name", "is_marked"),
+    [
+        ("Thành phố Huế", "Hu", False),
+        ("Jose\u0301", "Jose", False),
+        ("रामायण", "राम", False),
+        ("ＡＢＣ", "ＡＢ", False),
+        ("Ἀθῆναι", "Ἀθ", False),
+        ("李雷went", "李雷", True),
+        ("สมชาย", "สม", True),
+        ("김철수는", "김철수", True),
+    ],
+)
+def test_a_name_is_not_marked_inside_a_word_of_a_script_with_spaces(text, name, is_marked):
+    assert bool(label_with_names([text], {name: "A"})[0].spans) is is_marked
+
+
 @pytest.mark.once
 @given(st.text("abc1天地 ", max_size=12), st.dictionaries(WORDS, st.sampled_from(["A", "B", None]), max_size=6))
 def test_the_longest_names_are_marked_from_left_to_right(text, names):

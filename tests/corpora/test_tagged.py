@@ -41,9 +41,9 @@ def pairs(sentences):
         ("Kim_NNP slept_VBD ._PU\n", -1, "Kim/NNP slept/VBD ./PU"),
         ("今天(Nd) 天氣(Na) 好(VH)\n", -1, "今天/Nd 天氣/Na 好/VH"),
         (
-            "[中国/ns 人民/n]nt 和/c [世界/n 银行/n]/nt [/w 1/2/m ]/w\n",
+            "[中国/ns 人民/n]nt 和/c [世界/n 银行/n]/nt [/w 1/2/m ]/w [笑哭]/e\n",
             -1,
-            "中国/ns 人民/n 和/c 世界/n 银行/n [/w 1/2/m ]/w",
+            "中国/ns 人民/n 和/c 世界/n 银行/n [/w 1/2/m ]/w [笑哭]/e",
         ),
         ('{"tokens": ["Kim", "slept"], "tags": ["NNP", null]}\n', -1, "Kim/NNP slept/?"),
         ("Kim NNP\nslept -1\nwell _\n", -1, "Kim/NNP slept/? well/?"),

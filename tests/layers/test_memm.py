@@ -306,7 +306,7 @@ def test_what_cannot_work_is_refused(make, message):
 
 
 def test_it_has_no_scores_for_first_and_last_tags():
-    with pytest.raises(TypeError, match="use_boundary"):
+    with pytest.raises(TypeError, match="`MaximumEntropyMarkovModel` has no argument `use_boundary`: use"):
         MaximumEntropyMarkovModel(use_boundary=True)
 
 

@@ -14,13 +14,17 @@ from kcrf import commands
 from kcrf.backend import backend_name, ops
 from kcrf.corpora import Sentence, load_mini, read_entities
 from kcrf.corpora.json_lines import entity_line
+from kcrf.linear import LinearModel
 from kcrf.metrics import entity_scores
-from kcrf.readers import CharacterReader, PieceReader, Vocabulary, spans_of_units, tags_of_units
+from kcrf.readers import CharacterNGrams, CharacterReader, PieceReader, Vocabulary, spans_of_units, tags_of_units
 from kcrf.runs import Settings
 from kcrf.taggers import Entity, EntityRecognizer, WordSegmenter
 from kcrf.taggers.entity_recognizer import entities_of
+from kcrf.taggers.linear_networks import LinearTaggingNetwork
 from kcrf.taggers.open_model import load_tagger
+from kcrf.taggers.span_constraints import SpanConstraints
 from kcrf.taggers.text_input import as_text_input
+from kcrf.taggers.trained_tagger import TrainedTagger
 from kcrf.tags import bio, bioes, bmes
 from kcrf.tasks.tagging import tagged_windows
 from kcrf.training import train_tagger
@@ -128,6 +132,18 @@ def test_all_entities_above_a_confidence_are_found_the_surest_where_they_overlap
                 expected[span] = by_posterior[span]
         assert [span[:3] for span in found] == sorted(expected)
         assert_allclose([span[3] for span in found], [expected[span[:3]] for span in found], atol=1e-5)
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("scheme", [bio(["A", "B"]), bioes(["A", "B"])])
+def test_a_known_entity_that_a_window_cuts_is_returned_whole_whatever_the_least_confidence(scheme):
+    random, reader = np.random.default_rng(0), CharacterReader(Vocabulary.of(["甲乙"]), ngrams=CharacterNGrams(64))
+    model = LinearModel(scheme, random.normal(size=(64, len(scheme))).astype("float32"), np.zeros((len(scheme),) * 2))
+    tagger = TrainedTagger(LinearTaggingNetwork(model), reader, min_confidence=0.05)
+    for length, span in ((140, (100, 135, "B")), (300, (100, 200, "B")), (300, (0, 300, "A"))):
+        text = "".join(random.choice(list("甲乙"), length))
+        (found,) = tagger.spans_with_confidence([text], constraints=[SpanConstraints([span], [])])
+        assert [row for row in found if row[0] < span[1] and row[1] > span[0]] == [(*span, pytest.approx(1.0))]
 
 
 @pytest.mark.slow

@@ -79,6 +79,21 @@ def test_illegal_entity_tags_are_read_as_conlleval_reads_them():
     assert scheme.decode(tags) == [(0, 1, "A"), (1, 2, "B"), (3, 4, "A"), (4, 6, "B")]
 
 
+@pytest.mark.parametrize(
+    ("scheme", "tags", "spans"),
+    [
+        (bio(["A", "B"]), [1, 2, -1, -1], [(0, 2, "A")]),
+        (bio(["A", "B"]), [0, -1, 0], []),
+        (bio(["A"]), [1, -100, 2], [(0, 1, "A"), (2, 3, "A")]),
+        (bioes(["A"]), [1, -1], [(0, 1, "A")]),
+        (bmes(), [0, 1, 3, -1, -1], [(0, 1), (1, 3)]),
+        (bmes(["n"]), [0, -1], [(0, 1, "n")]),
+    ],
+)
+def test_unknown_tags_and_those_of_padding_are_in_no_span(scheme, tags, spans):
+    assert scheme.decode(tags) == scheme.decode(np.array(tags)) == spans
+
+
 def test_violations_name_the_place_and_skip_unknown_tags():
     assert bmes().violations([2, 3]) == [(0, None, "m")]
     assert bmes().violations([1, -1, 1]) == [(2, "b", None)]
@@ -145,6 +160,9 @@ def test_a_scheme_comes_back_from_its_config(scheme):
         (lambda: bio(["A"]).encode([(0, 1, "C")], 4), r"entity types \('A',\). Received: 'C'"),
         (lambda: bio("AA"), "distinct, non-empty strings. Received: types=.*'A', 'A'"),
         (lambda: bioes([]), "distinct, non-empty strings"),
+        (lambda: bio(["A", 1]), "distinct, non-empty strings. Received: types=.*'A', 1"),
+        (lambda: bio(["A"]).encode([(0, 1)], 2), r"needs \(start, end, label\). Received: \(0, 1\)"),
+        (lambda: bmes().encode([(0, 1, "A")], 1), r"needs \(start, end\). Received: \(0, 1, 'A'\)"),
         (lambda: tags_to_words("ab", [0]), "one tag per character. Received: 2 characters, 1 tags"),
         (lambda: check_tags([[0], [0, 4]], bmes()), "below 4, .* Received: tag 4 in sentence 1 at position 1"),
         (lambda: check_tags([[0], [4]], bmes(), repair=True), "Received: tag 4 in sentence 1 at position 0"),

@@ -5,6 +5,7 @@ import pytest
 from kcrf.augmentation.copies import OPERATIONS
 from kcrf.commands import suggest
 from kcrf.corpora import Example, Sentence
+from kcrf.runs import Settings
 from kcrf.serving import models
 from kcrf.tasks import TASKS, MismatchError
 
@@ -72,3 +73,25 @@ def test_predictions_of_other_texts_are_refused(task):
     for predicted in (other, gold[:-1]):
         with pytest.raises(MismatchError, match=r"[Rr]eceived"):
             task.scores(gold, predicted)
+
+
+@pytest.mark.parametrize(
+    ("task", "item", "message"),
+    [
+        ("cws", "今天 好", "`train`, sentence 2: needs a list of words without white space. Received: '今天 好'"),
+        ("cws", ["New York", "is"], "needs a list of words without white space"),
+        ("cws", ["好", ""], "needs a list of words without white space"),
+        ("ner", ["Kim", "slept"], r"`train`, sentence 2: needs a `Sentence`. Received: \"\['Kim', 'slept'\]\""),
+        ("pos", "Kim slept", r"`train`, sentence 2: needs pairs \(token, tag\). Received: \['K', 'i', 'm'\]"),
+        ("cws-pos", ["好"], r"`train`, sentence 2: needs pairs \(word, class\). Received: \['好'\]"),
+    ],
+)
+def test_items_of_another_form_are_named(task, item, message):
+    with pytest.raises(ValueError, match=message):
+        TASKS[task].check("train", [ITEMS[task][0], item])
+
+
+def test_types_that_the_training_set_has_cannot_be_left_out():
+    parts = {name: ITEMS["ner"] for name in ("train", "valid")}
+    with pytest.raises(ValueError, match=r"`types` must have all types of the training set, also PER. Received: .*LOC"):
+        TASKS["ner"].facts(Settings(task="ner", types=("LOC",)), parts)
