@@ -5,6 +5,7 @@ step computes an additional gradient and takes about twice as long.
 """
 
 import random
+from contextlib import contextmanager
 from typing import Any
 
 from kcrf.backend import backend_name, backend_variable, keras, needs_keras_3, ops, training_loss
@@ -29,7 +30,8 @@ def adversarial(model: Any, embedding: str = "Embedding-Token", epsilon: float =
         epsilon: The norm of the perturbation, the Frobenius norm of the whole matrix. Defaults to 1.0.
 
     Raises:
-        ValueError: The model has no such layer, or its embeddings are frozen.
+        ValueError: The model has no such layer, its embeddings are frozen, or the function was called with this model
+            before.
 
     Example:
 
@@ -44,6 +46,7 @@ def adversarial(model: Any, embedding: str = "Embedding-Token", epsilon: float =
     def prepare(data, predict, gradient, normal):
         return data, _scaled(gradient(data), epsilon)
 
+    _refuse_second_call(model, "adversarial")
     _replace_step(model, _STEPS[backend_name()](model, variable, prepare, model.train_step))
 
 
@@ -84,6 +87,7 @@ def virtual_adversarial(
             direction = gradient(data, _scaled(direction, xi))
         return data, _scaled(direction, epsilon)
 
+    _refuse_second_call(model, "virtual_adversarial")
     _replace_step(model, _STEPS[backend_name()](model, variable, prepare, model.train_step))
 
 
@@ -107,6 +111,7 @@ def gradient_penalty(model: Any, embedding: str = "Embedding-Token", scale: floa
     """
     _refuse_crf(model)
     variable = _embeddings(model, embedding)
+    _refuse_second_call(model, "gradient_penalty")
     if backend_name() == "jax":
         model.compute_loss_and_updates = _penalized_on_jax(model, variable, scale, model.compute_loss_and_updates)
     else:
@@ -140,6 +145,14 @@ def _embeddings(model, name):
     return variable
 
 
+def _refuse_second_call(model, name):
+    """Raises ValueError if the function of this name has changed the model before: both changes would add up."""
+    before = getattr(model, "_kcrf_changes", ())
+    if name in before:
+        raise ValueError(f"`{name}` must be called once with a model. To change its arguments, build the model again")
+    model._kcrf_changes = (*before, name)
+
+
 def _replace_step(model, step):
     model.train_step = step
     model.train_function = None  # compiled with the step before
@@ -147,6 +160,16 @@ def _replace_step(model, step):
 
 def _scaled(direction, length):
     return length * direction / (ops.sqrt(ops.sum(ops.square(direction))) + 1e-12)
+
+
+@contextmanager
+def _moved(add, addition):
+    """A context in which an addition is added to the embeddings; an error or Ctrl-C leaves them as they were."""
+    add(addition)
+    try:
+        yield
+    finally:
+        add(-addition)
 
 
 def _loss(model, data):
@@ -159,19 +182,15 @@ def _step_on_tensorflow(model, variable, prepare, step):
     import tensorflow as tf
 
     def gradient(data, addition=0.0):
-        variable.assign_add(addition * tf.ones_like(variable))
-        with tf.GradientTape() as tape:
-            loss = _loss(model, data)
-        slope = tf.convert_to_tensor(tape.gradient(loss, backend_variable(variable)))
-        variable.assign_sub(addition * tf.ones_like(variable))
-        return slope
+        with _moved(variable.assign_add, addition * tf.ones_like(variable)):
+            with tf.GradientTape() as tape:
+                loss = _loss(model, data)
+            return tf.convert_to_tensor(tape.gradient(loss, backend_variable(variable)))
 
     def train_step(data):
         data, addition = prepare(data, lambda x: model(x, training=False), gradient, tf.random.normal)
-        variable.assign_add(addition)
-        logs = step(data)
-        variable.assign_sub(addition)
-        return logs
+        with _moved(variable.assign_add, addition):
+            return step(data)
 
     return train_step
 
@@ -184,11 +203,10 @@ def _step_on_torch(model, variable, prepare, step):
             variable.value.add_(addition)
 
     def gradient(data, addition=0.0):
-        add(addition)
-        model.zero_grad()
-        _loss(model, data).backward()
+        with _moved(add, addition):
+            model.zero_grad()
+            _loss(model, data).backward()
         slope, variable.value.grad = variable.value.grad, None
-        add(-addition)
         return slope
 
     def predict(x):
@@ -200,10 +218,8 @@ def _step_on_torch(model, variable, prepare, step):
 
     def train_step(data):
         data, addition = prepare(data, predict, gradient, normal)
-        add(addition)
-        logs = step(data)
-        add(-addition)
-        return logs
+        with _moved(add, addition):
+            return step(data)
 
     return train_step
 

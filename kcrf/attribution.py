@@ -75,13 +75,14 @@ def integrated_gradients(
         labels: Ints `(batch,)`: for each text, the label whose score is explained.
         embedding: The name of the embedding layer. Defaults to "Embedding-Token", the name in
             `build_transformer_model`.
-        steps: The number of points on the path. Defaults to 20.
+        steps: The number of points on the path, at least 1. Defaults to 20.
 
     Returns:
         An array `(batch, time, size of an embedding)`. The norm over its last axis ranks the tokens.
 
     Raises:
-        ValueError: The layer is not a layer of the model itself, or the output has a different shape.
+        ValueError: The layer is not a layer of the model itself that reads one of its inputs, once; the output or the
+            labels have a different shape, a label is out of range, or `steps` is below 1.
 
     Example:
 
@@ -96,14 +97,39 @@ def integrated_gradients(
     if layer is None:
         raise ValueError(f"`embedding` must name a layer of the model. Received: {embedding!r}")
     inputs = [ops.convert_to_tensor(x) for x in (inputs if isinstance(inputs, (list, tuple)) else [inputs])]
-    node = layer._inbound_nodes[0]
-    tokens = inputs[next(index for index, x in enumerate(model.inputs) if x is node.input_tensors[0])]
-    above = _above(node.outputs[0], model.inputs, model.output)
-    mask, labels = layer.compute_mask(tokens), np.asarray(labels)[:, None]
+    labels = _checked_labels(labels, len(inputs[0]), model.output.shape[-1])
+    if steps < 1:
+        raise ValueError(f"`steps` must be at least 1. Received: {steps}")
+    index, below = _input_of(layer, model)
+    tokens, above = inputs[index], _above(below, model.inputs, model.output)
+    mask = layer.compute_mask(tokens)
     whole = layer(tokens)
     fractions = [(step + 0.5) / steps for step in range(steps)]
     gradients = [ops.convert_to_numpy(_gradient(above, whole * part, inputs, labels, mask)) for part in fractions]
     return np.mean(gradients, axis=0) * ops.convert_to_numpy(whole)
+
+
+def _checked_labels(labels, texts, count):
+    """The labels as an array `(texts, 1)`."""
+    labels = np.asarray(labels)
+    if labels.shape != (texts,) or labels.dtype.kind not in "iu" or not np.all((labels >= 0) & (labels < count)):
+        raise ValueError(
+            f"`labels` must be ints of shape ({texts},), from 0 to {count - 1}. Received: shape={labels.shape}, "
+            f"dtype={labels.dtype}, {np.ravel(labels)[:8].tolist()}"
+        )
+    return labels[:, None]
+
+
+def _input_of(layer, model):
+    """The number of the input of a model that a layer reads, and the symbolic output of the layer."""
+    indices = {id(x): index for index, x in enumerate(model.inputs)}
+    nodes = [node for node in layer._inbound_nodes if node.input_tensors and id(node.input_tensors[0]) in indices]
+    if len(nodes) != 1:
+        raise ValueError(
+            f"`embedding` must name a layer that reads one input of the model, once. Received: {layer.name!r}, which "
+            f"reads {len(nodes)}"
+        )
+    return indices[id(nodes[0].input_tensors[0])], nodes[0].outputs[0]
 
 
 def _above(below, sources, scores):

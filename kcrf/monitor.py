@@ -68,8 +68,9 @@ class CRFMonitor(keras.callbacks.Callback):
 
     Raises:
         ImportError: `log_dir` without TensorFlow, or `log_dir` or `heat_maps` without matplotlib.
-        ValueError: The layer has no `trans` or `lr_multiplier`; or in `fit`: the model does not output the emissions of
-            the layer, `data` has no sentences, or the model is trained with a loss of Keras or of another CRF.
+        ValueError: The layer has no `trans` or `lr_multiplier`, or `data` has no sentences or another form; or in
+            `fit`: the model does not have the layer or does not output its emissions, the scheme or the tags do not fit
+            its number of tags, or the model is trained with a loss of Keras or of another CRF.
 
     Example:
 
@@ -92,8 +93,12 @@ class CRFMonitor(keras.callbacks.Callback):
         super().__init__()
         if not hasattr(layer, "lr_multiplier") or not hasattr(type(layer), "trans") and not hasattr(layer, "trans"):
             raise ValueError(f"`layer` needs `trans` and `lr_multiplier`, as a CRF layer has them. Received: {layer!r}")
+        if isinstance(data, tuple) and len(data) != 2:
+            raise ValueError(f"`data` must be inputs, or a tuple (inputs, tags). Received: a tuple of {len(data)}")
         inputs, tags = data if isinstance(data, tuple) else (data, None)
         self._inputs = _first_sentences(inputs)
+        if not all(len(part) for part in _arrays(self._inputs)):
+            raise ValueError("`data` needs at least one sentence. Received: none")
         self._tags = None if tags is None else _tags(tags)
         self._layer, self._scheme = layer, scheme or getattr(layer, "constraints", None)
         self._csv, self._heat_maps, self._verbose = csv and Path(csv), heat_maps and Path(heat_maps), verbose
@@ -105,6 +110,9 @@ class CRFMonitor(keras.callbacks.Callback):
     def on_train_begin(self, logs=None):
         """Makes the model that gives the emissions; called by Keras."""
         check_compiled(self.model)
+        _check_is_trained(self.model, self._layer)
+        if self._layer.built:
+            self._check_tags(len(self._scores()))
         self._emissions = _model_of_emissions(self.model, self._layer)
         self._updates_before, self._epochs_before = self._updates(), len(self.history)
         self._steps, self._highest_rate = None, 0.0
@@ -126,11 +134,19 @@ class CRFMonitor(keras.callbacks.Callback):
             print(_line(record), flush=True)
         self._write(record)
 
+    def _check_tags(self, count):
+        """Raises ValueError if the scheme or the tags do not fit the number of tags of the layer."""
+        if self._scheme is not None and len(self._scheme) != count:
+            raise ValueError(f"`scheme` must have the {count} tags of the layer. Received: {self._scheme.labels}")
+        if self._tags is not None and self._tags.size and self._tags.max() >= count:
+            raise ValueError(f"`data` needs tags below {count}, the number of tags. Received: {self._tags.max()}")
+
     def _scores(self):
         return np.array(ops.convert_to_numpy(self._layer.trans))
 
     def _measure(self):
         """The numbers of an epoch that describe transitions, emissions and tags."""
+        self._check_tags(len(self.transitions[-1]))
         emissions = self._emissions.predict(self._inputs, batch_size=BATCH_SIZE, verbose=0)  # (batch, time, tags)
         if np.ndim(emissions) != 3 or emissions.shape[-1] != len(self.transitions[-1]):
             raise ValueError(
@@ -218,6 +234,22 @@ def _first_sentences(inputs):
     if isinstance(inputs, list):
         return [_first_sentences(part) for part in inputs]
     return np.asarray(inputs)[:MOST_SENTENCES]
+
+
+def _arrays(inputs):
+    """The arrays of `_first_sentences`."""
+    parts = inputs.values() if isinstance(inputs, dict) else inputs if isinstance(inputs, list) else None
+    return [inputs] if parts is None else [array for part in parts for array in _arrays(part)]
+
+
+def _check_is_trained(model, layer):
+    """Raises ValueError if a model has neither a layer nor its weights, as after the model was built again."""
+    variables = {id(variable) for variable in model.variables}
+    is_there = any(layer is other for other in model._flatten_layers())
+    if not is_there and not any(id(variable) in variables for variable in layer.variables):
+        raise ValueError(
+            f"`CRFMonitor` needs a layer of the model that is trained. Received: `{layer.name}`, which is not in it"
+        )
 
 
 def _tags(tags):

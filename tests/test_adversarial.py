@@ -165,6 +165,42 @@ def test_the_penalty_is_refused_where_the_loss_has_no_second_derivatives(kind):
 
 
 @pytest.mark.once
+def test_an_interrupted_step_leaves_the_embeddings_as_they_were():
+    if backend_name() == "jax":
+        pytest.skip("JAX changes no variable during a step")
+
+    class Stops(keras.layers.Layer):
+        left = 99
+
+        def call(self, x):
+            self.left -= 1
+            if self.left == 0:
+                raise KeyboardInterrupt
+            return x
+
+    inputs = keras.Input((3,), dtype="int32")
+    stops = Stops()
+    x = stops(keras.layers.Embedding(6, 2, name="Embedding-Token")(inputs))
+    model = keras.Model(inputs, keras.layers.GlobalAveragePooling1D()(x))
+    model.compile(keras.optimizers.SGD(0.0), "mse", run_eagerly=True)
+    before = model.get_weights()
+    adversarial(model)
+    stops.left = 2  # the first pass computes the gradient
+    with pytest.raises(KeyboardInterrupt):
+        model.train_on_batch(WORDS, LABELS)
+    assert_allclose(model.get_weights()[0], before[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("function", [adversarial, gradient_penalty, virtual_adversarial])
+def test_a_second_call_is_refused_for_it_would_add_up(function):
+    if OLD_HOST and function is gradient_penalty:
+        pytest.skip("needs Keras 3")
+    model = small_model()
+    function(model)
+    with pytest.raises(ValueError, match=f"`{function.__name__}` must be called once with a model"):
+        function(model)
+
+
 def test_epsilon_zero_is_plain_training_and_our_optimizer_sees_it():
     plain, other = small_model(Adam(0.01)), small_model(Adam(0.01))
     adversarial(other, epsilon=0.0)

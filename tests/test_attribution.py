@@ -74,3 +74,25 @@ def test_what_cannot_be_explained_is_refused():
     model = keras.Model(bert.input, keras.layers.GlobalAveragePooling1D()(bert.output))
     with pytest.raises(ValueError, match="`embedding` must name a layer of the model. Received: 'words'"):
         integrated_gradients(model, [TOKENS, TOKENS * 0], [0, 0], embedding="words")
+    with pytest.raises(ValueError, match="reads one input of the model, once. Received: .*, which reads 0"):
+        integrated_gradients(model, [TOKENS, TOKENS * 0], [0, 0], embedding="Embedding-Norm")
+    for labels in ([0], [0, 4], [0, -1], [[0], [0]], [0.0, 1.0], 0):
+        with pytest.raises(ValueError, match=r"`labels` must be ints of shape \(2,\), from 0 to 3. Received: shape="):
+            integrated_gradients(model, [TOKENS, TOKENS * 0], labels)
+    with pytest.raises(ValueError, match="`steps` must be at least 1. Received: 0"):
+        integrated_gradients(model, [TOKENS, TOKENS * 0], [0, 0], steps=0)
+
+
+@pytest.mark.once
+def test_embeddings_that_another_model_uses_too_are_those_of_this_one():
+    table, dense = keras.layers.Embedding(9, 3, name="words"), keras.layers.Dense(2)
+    models = []
+    for _ in range(2):
+        tokens = keras.Input((5,), dtype="int32")
+        models.append(keras.Model(tokens, dense(keras.layers.GlobalAveragePooling1D()(table(tokens)))))
+    found = [integrated_gradients(model, TOKENS, [1, 0], embedding="words") for model in models]
+    assert_allclose(found[0], found[1], rtol=1e-6)
+    one, other = keras.Input((5,), dtype="int32"), keras.Input((5,), dtype="int32")
+    pooled = keras.layers.GlobalAveragePooling1D()(table(one) + table(other))
+    with pytest.raises(ValueError, match="once. Received: 'words', which reads 2"):
+        integrated_gradients(keras.Model([one, other], dense(pooled)), [TOKENS, TOKENS], [0, 0], embedding="words")

@@ -288,6 +288,25 @@ def test_under_constraints_no_illegal_transition_is_counted(sentences, capsys):
     assert "illegal ones forbidden, accuracy " in line and "(`constraints`)" not in line
 
 
+def test_data_and_layers_that_do_not_fit_are_refused_before_an_epoch(sentences):
+    words, tags = sentences
+    layer = ConditionalRandomField()
+    with pytest.raises(ValueError, match=r"a tuple \(inputs, tags\). Received: a tuple of 3"):
+        CRFMonitor(layer, (words, tags, tags))
+    with pytest.raises(ValueError, match="`data` needs at least one sentence. Received: none"):
+        CRFMonitor(layer, (words[:0], tags[:0]))
+    model, others = build(layer), ConditionalRandomField(name="Other")
+    build(others)
+    for monitor, message in (
+        (CRFMonitor(others, sentences), "a layer of the model that is trained. Received: `Other`"),
+        (CRFMonitor(layer, sentences, bio(["X", "Y"])), "`scheme` must have the 3 tags of the layer. Received: "),
+        (CRFMonitor(layer, (words, tags + 3)), "`data` needs tags below 3, the number of tags. Received: 5"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.fit(words, tags, verbose=0, callbacks=[monitor])
+        assert monitor.history == []
+
+
 @pytest.mark.once
 @pytest.mark.parametrize("what", ["padding", "softmax"])
 def test_what_only_the_data_shows_is_said_once(what, sentences):
@@ -457,7 +476,9 @@ def test_what_cannot_be_watched_is_refused(sentences, monkeypatch):
     other, layer = ConditionalRandomField(), ConditionalRandomField()
     layer(np.zeros((1, 2, 4), "float32"))
     with pytest.raises(ValueError, match=r"gives the emissions of `.*`, \(batch, time, 4\). Received: .* \(6, 5, 3\)"):
-        watched(layer, sentences, build(other))
+        model = build(other)
+        model.unused, layer.trainable = layer, False
+        watched(layer, sentences, model)
     monkeypatch.setitem(sys.modules, "tensorflow", None)
     with pytest.raises(ImportError, match="`log_dir` needs TensorFlow: pip install 'kcrf\\[tensorflow\\]'"):
         CRFMonitor(layer, sentences[0], log_dir="never")

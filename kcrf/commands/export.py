@@ -70,7 +70,7 @@ def _export(options):
 def _export_linear(options, out):
     from kcrf.taggers.linear_networks import export_linear
 
-    if options.format == "saved_model" or options.int8:
+    if options.format != "onnx" or options.int8:
         raise ValueError("a linear model is exported as one .npz file, of integers of 8 bits: omit --format and --int8")
     if not out.endswith(".npz"):
         raise ValueError(f"--out must end in .npz for a linear model. Received: {out}")

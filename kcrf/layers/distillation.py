@@ -119,16 +119,22 @@ class TagDistillationLoss(_Loss):
 
     Shapes:
         `y_true (batch, time + tags, 1 + tags)`: `kcrf.distillation.SoftTags(...).padded(time)` of each sentence;
-        `y_pred (batch, time, tags)`, scores before the softmax.
+        `y_pred (batch, time, tags)`, scores before the softmax; `sample_weight (batch,)` or `(batch, time)`.
     """
 
+    def __call__(self, y_true, y_pred, sample_weight=None):
+        """The mean over the positions that have a tag, a scalar. Weights multiply the losses, as in Keras."""
+        losses = self.call(y_true, ops.cast(y_pred, keras.backend.floatx()))
+        if sample_weight is not None:
+            weights = ops.cast(sample_weight, losses.dtype)
+            losses = losses * (weights if len(weights.shape) == 2 else ops.reshape(weights, (-1, 1)))
+        return ops.sum(losses)
+
     def call(self, y_true, y_pred):
-        """The mean, a scalar."""
-        y_pred = ops.convert_to_tensor(y_pred)
+        """The part of each position in the mean, `(batch, time)`: their sum is the mean."""
         tags, expected, _ = unpack_tags(ops.convert_to_tensor(y_true), y_pred.shape[-1])
         real = ops.cast(ops.sum(expected, axis=-1) > 0.5, y_pred.dtype)  # (batch, time)
-        losses = real * self._sum(y_pred, tags, expected)
-        return ops.sum(losses) / ops.maximum(ops.sum(real), 1.0)
+        return real * self._sum(y_pred, tags, expected) / ops.maximum(ops.sum(real), 1.0)
 
 
 @keras.saving.register_keras_serializable(package="kcrf")

@@ -113,9 +113,10 @@ def regression_scores(gold: Sequence[float], predicted: Sequence[float]) -> dict
 
 
 def _pearson(x, y):
-    x, y = x - x.mean(), y - y.mean()
-    size = float(np.linalg.norm(x) * np.linalg.norm(y))
-    return float(np.clip(x @ y / size, -1, 1)) if size > 0 else 0.0
+    if np.ptp(x) == 0 or np.ptp(y) == 0:  # differences from the mean may be rounding errors
+        return 0.0
+    x, y = (each - each.mean() for each in (x / np.abs(x).max(), y / np.abs(y).max()))
+    return float(np.clip(x @ y / (np.linalg.norm(x) * np.linalg.norm(y)), -1, 1))
 
 
 def _ranks(values):

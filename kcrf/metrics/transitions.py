@@ -78,8 +78,9 @@ def transition_report(transitions: Any, scheme: Any, emissions: Any, decoded: An
         lowest_legal = np.min(np.where(legal, transitions, np.inf), axis=1, keepdims=True)
         report["illegal_above_legal"] = int(np.sum(~legal & (transitions > lowest_legal)))
         report["illegal"] = int(np.sum(~legal & ~is_forbidden(transitions)))
-    best, second = -np.sort(-emissions, axis=1)[:, :2].T
-    size, gap = float(np.std(transitions[~is_forbidden(transitions)])), float(np.median(best - second))
+    ordered = np.sort(emissions, axis=1)
+    gaps = ordered[:, -1] - ordered[:, -2] if emissions.shape[1] > 1 else np.zeros(1)  # one tag has no second
+    size, gap = float(np.std(transitions[~is_forbidden(transitions)])), float(np.median(gaps))
     report.update(size=size, gap=gap, ratio=size / gap if gap else None)
     if decoded is not None:
         report["differs"] = float(np.mean(np.argmax(emissions, axis=1) != np.asarray(decoded)))

@@ -12,6 +12,7 @@ from kcrf.tokenizers import Tokenizer
 __all__ = ["Cloze", "FilledClozes"]
 
 _MASK = "[MASK]"
+_MOST_ROUNDING = 0.05  # of a sum of probabilities in half precision
 _FIELDS = re.compile(r"(\{\w*\})")
 
 
@@ -152,16 +153,28 @@ class Cloze:
         """The probabilities of the labels, normalized over the labels.
 
         Args:
-            predicted: The predictions of the model, `(texts, time, vocabulary)`.
+            predicted: The probabilities that the model predicts, after its softmax, `(texts, time, vocabulary)`.
             filled: The `FilledClozes`.
 
         Returns:
             `(texts, labels)`, float64.
+
+        Raises:
+            ValueError: The predictions are not probabilities, such as scores before the softmax.
         """
         texts = np.arange(len(filled.gaps))
+        at_gaps = np.asarray(predicted)[texts[:, None], filled.gaps].astype("float64")  # (texts, width, vocabulary)
+        sums = at_gaps.sum(axis=-1)
+        if not (at_gaps.min(initial=0) >= 0 and np.all(sums < 1 + _MOST_ROUNDING)):
+            raise ValueError(
+                "`predicted` must be probabilities, as of a model `with_mlm=True`. Received: numbers from "
+                f"{at_gaps.min():.4g} to {at_gaps.max():.4g} with a sum of {sums.max():.4g}"
+            )
+        words = np.broadcast_to(self.word_ids.T, (len(texts), *self.word_ids.T.shape))  # (texts, width, labels)
+        of_words = np.take_along_axis(at_gaps, words, axis=2)
+        none = ~of_words.all(axis=1).any(axis=1)  # (texts,): half precision has rounded them to 0
+        of_words[none] = np.maximum(of_words[none], np.finfo("float64").tiny)
         with np.errstate(divide="ignore"):
-            scores = np.log(
-                np.asarray(predicted, "float64")[texts[:, None, None], filled.gaps[:, None], self.word_ids]
-            ).sum(axis=2)  # (texts, labels)
+            scores = np.log(of_words).sum(axis=1)  # (texts, labels)
         powers = np.exp(scores - scores.max(axis=1, keepdims=True))
         return powers / powers.sum(axis=1, keepdims=True)

@@ -74,8 +74,11 @@ def pretrain(
         BlockingIOError: Another process writes into `out`.
         ImportError: A required library is not installed: tokenizers for a new vocabulary, jieba for Chinese words,
             TensorFlow for Google's format.
+        TypeError: `texts` is a path.
         ValueError: The text is too short, a line is not UTF-8, or the loss is no longer finite.
     """
+    if isinstance(texts, (str, PathLike)):
+        raise TypeError(f"`texts` must be a list of files. Received: {str(texts)!r}")
     folder = PretrainingFolder(out)
     folder.check_is_free()
     if settings.google_checkpoint and find_spec("tensorflow") is None:

@@ -26,12 +26,16 @@ def write_report(run_dirs: Iterable[str | PathLike[str]], path: str | PathLike[s
     Raises:
         FileNotFoundError: One of them is no run folder.
         IsADirectoryError: `path` is a folder.
+        TypeError: `run_dirs` is a path.
         ValueError: There is no run folder, or a file in one is damaged. Names the file and the line.
 
     Example:
 
     >>> write_report(["runs/crf_x1", "runs/crf_x100"], "report.html")  # doctest: +SKIP
     """
+    if isinstance(run_dirs, (str, PathLike)):
+        raise TypeError(f"`run_dirs` must be a list of run folders. Received: {str(run_dirs)!r}")
+    run_dirs = list(run_dirs)
     if not run_dirs:
         raise ValueError("A report needs at least one run folder. Received: none")
     runs = dict(zip(_names(run_dirs), map(read_run, run_dirs), strict=True))

@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from kcrf.files import json_line
-from kcrf.serving.batches import Batcher, QueueFull
+from kcrf.serving.batches import Batcher, QueueFull, Stopped
 from kcrf.serving.connections import Connections
 from kcrf.serving.limits import Limits
 from kcrf.serving.metrics import Metrics
@@ -88,6 +88,8 @@ def build_app(
     async def lifespan(app):
         for model in models.values():
             await asyncio.to_thread(model.load)
+        for batcher in batchers.values():
+            batcher.open()  # an application may be started again
         yield
         await asyncio.gather(*(asyncio.to_thread(batcher.close) for batcher in batchers.values()))
 
@@ -137,6 +139,8 @@ def _add_path(app, path, request_model, models, batchers, metrics):
         except QueueFull:
             metrics.refused.labels(model.name).inc()
             raise HTTPException(503, "Too many texts wait; try again later", {"Retry-After": "1"}) from None
+        except Stopped:
+            raise HTTPException(503, "The server is stopping", {"Retry-After": "1"}) from None
         return _Json({"model": model.name, "results": await asyncio.wrap_future(future)})
 
     for address in [path, *([_ALIASES[path]] if path in _ALIASES else [])]:

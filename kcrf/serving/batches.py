@@ -8,14 +8,18 @@ from dataclasses import dataclass, field
 
 from kcrf.serving.limits import pieces
 
-__all__ = ["Batcher", "QueueFull"]
+__all__ = ["Batcher", "QueueFull", "Stopped"]
 
 
 class QueueFull(Exception):
     """Too many texts wait for a model."""
 
 
-@dataclass
+class Stopped(Exception):
+    """The batcher is closed."""
+
+
+@dataclass(eq=False)
 class _Job:
     """The texts of a request, their options, and the future of their results."""
 
@@ -68,12 +72,15 @@ class Batcher:
             unless it is being computed.
 
         Raises:
-            QueueFull: Too many texts wait, or the batcher is closed.
+            QueueFull: Too many texts wait.
+            Stopped: The batcher is closed.
         """
         job = _Job(texts, options)
         self._begin_in_this_process()
         with self._changed:
-            if self._is_closed or (self._jobs and self._size + job.size > self._capacity):
+            if self._is_closed:
+                raise Stopped
+            if self._jobs and self._size + job.size > self._capacity:
                 raise QueueFull
             self._jobs.append(job)
             self._size += job.size
@@ -81,7 +88,18 @@ class Batcher:
                 self._thread = threading.Thread(target=self._run, name="kcrf-batches", daemon=True)
                 self._thread.start()
             self._changed.notify()
+        job.future.add_done_callback(lambda future: self._leave(job) if future.cancelled() else None)
         return job.future
+
+    def _leave(self, job):
+        """Removes a cancelled request, unless the thread has taken it."""
+        with self._changed:
+            if job not in self._jobs:
+                return
+            self._jobs.remove(job)
+            self._size -= job.size
+        if self._on_abandoned:
+            self._on_abandoned()
 
     def waiting(self):
         """The number of waiting texts, in pieces of 128 characters."""
@@ -95,6 +113,12 @@ class Batcher:
         """Whether requests are computed."""
         self._begin_in_this_process()
         return not self._is_closed if self._thread is None else self._thread.is_alive()
+
+    def open(self):
+        """Accepts requests again after `close`."""
+        self._begin_in_this_process()
+        with self._changed:
+            self._thread, self._is_closed = None if self._is_closed else self._thread, False
 
     def close(self):
         """Accepts no further requests, and returns when the waiting requests are computed."""

@@ -68,6 +68,14 @@ def test_correlations_are_those_of_scipy(pairs):
     assert scores["mean_error"] == pytest.approx(np.mean(np.abs(np.subtract(gold, found))))
 
 
+@pytest.mark.parametrize("constant", [0.1, 0.7, -1e200, 0.0])
+def test_a_constant_correlates_with_nothing_and_large_numbers_do_not_overflow(constant):
+    for gold, found in (([constant] * 6, [0.1] * 6), ([1.0, 2.0, 3.0], [constant] * 3)):
+        scores = regression_scores(gold, found)
+        assert scores["pearson"] == scores["spearman"] == 0.0
+    assert regression_scores([1e200, 2e200, 3e200], [3.0, 2.0, 1.0])["pearson"] == pytest.approx(-1)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

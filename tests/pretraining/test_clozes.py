@@ -49,6 +49,17 @@ def test_the_probability_of_a_label_is_the_product_over_the_tokens_of_its_word_a
     assert found[0] == 0 and abs(found.sum() - 1) < 1e-12
 
 
+def test_words_without_any_probability_are_equal_and_scores_are_refused():
+    cloze = Cloze(TOKENIZER, "{text}{label}", {"a": "很", "b": "不"})
+    filled = cloze.encode(["书"])
+    predicted = np.zeros((1, 4, len(TOKENS)), "float16")
+    predicted[..., 0] = 1  # the others are too small for half precision
+    assert cloze.probabilities(predicted, filled).tolist() == [[0.5, 0.5]]
+    for scores in (predicted - 0.5, 2 * predicted, np.full_like(predicted, np.nan)):
+        with pytest.raises(ValueError, match="`predicted` must be probabilities.* Received: numbers from"):
+            cloze.probabilities(scores, filled)
+
+
 @pytest.mark.parametrize(
     ("pattern", "words", "message"),
     [

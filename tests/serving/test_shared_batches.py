@@ -6,7 +6,7 @@ from concurrent.futures import CancelledError
 
 import pytest
 
-from kcrf.serving.batches import Batcher, QueueFull
+from kcrf.serving.batches import Batcher, QueueFull, Stopped
 
 BACKENDS = ["torch"]
 
@@ -83,10 +83,11 @@ def test_a_cancelled_request_is_not_computed(work):
     batcher = Batcher(work, 6, 4, on_abandoned=lambda: left.append(1))
     batcher.submit(["first"])
     assert work.has_begun.wait(10)
-    gone, kept = batcher.submit(["gone"]), batcher.submit(["kept"])
-    assert gone.cancel()
+    gone, kept = batcher.submit(["gone"] * 5), batcher.submit(["kept"])
+    assert gone.cancel() and batcher.waiting() == 1 and left == [1]
+    assert batcher.submit(["also gone"] * 5).cancel()  # there is room again
     work.may.set()
-    assert kept.result(10) == ["KEPT"] and len(left) == 1
+    assert kept.result(10) == ["KEPT"] and left == [1, 1]
     assert [texts for texts, _ in work.calls] == [["first"], ["kept"]]
     with pytest.raises(CancelledError):
         gone.result()
@@ -108,12 +109,14 @@ def test_a_batcher_that_is_closed_computes_what_it_took(batcher, work):
     closing.start()
     while not batcher._is_closed:
         pass
-    with pytest.raises(QueueFull):
+    with pytest.raises(Stopped):
         batcher.submit(["late"])
     assert not any(future.done() for future in futures)
     work.may.set()
     closing.join(10)
     assert results(futures) == [["A"], ["B"], ["C"], ["D"], ["E"]] and not batcher.is_alive()
+    batcher.open()
+    assert batcher.submit(["again"]).result(10) == ["AGAIN"] and batcher.is_alive()
 
 
 def test_what_was_computed_is_counted(work):
