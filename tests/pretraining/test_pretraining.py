@@ -340,6 +340,8 @@ def test_kill_9_changes_nothing(first, whole, text, tmp_path, monkeypatch):
 @pytest.mark.once
 def test_bad_input_is_refused_and_nothing_is_written(text, whole, tmp_path, capsys):
     out = tmp_path / "bert"
+    with pytest.raises(TypeError, match="`texts` must be a list of files. Received: "):
+        pretrain(TINY, str(text), out)
     (tmp_path / "short.txt").write_text("今天\n")
     (tmp_path / "greek.txt").write_text("αβγ δε\n" * 99)
     further = ("--bert", str(whole[0]), "--out", str(out), "--text")

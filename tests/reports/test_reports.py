@@ -423,6 +423,14 @@ def test_a_damaged_file_is_named_with_its_line(run_dir, name, content, message):
     assert not (run_dir / "page.html").exists()
 
 
+def test_run_folders_are_a_list(run_dir, tmp_path):
+    for path in (run_dir, str(run_dir)):
+        with pytest.raises(TypeError, match="`run_dirs` must be a list of run folders. Received: "):
+            write_report(path, tmp_path / "page.html")
+    write_report((path for path in [run_dir]), tmp_path / "page.html")
+    assert (tmp_path / "page.html").is_file()
+
+
 def test_a_run_of_a_newer_version_is_refused(run_dir):
     (run_dir / "config.json").write_text(json.dumps({"format": 99, "kcrf": "9.0", "settings": {}}))
     with pytest.raises(ValueError, match="config.json: needs run format 3 or older"):

@@ -3,9 +3,12 @@
 import os
 import threading
 from concurrent.futures import CancelledError
+from pathlib import Path
 
 import pytest
+from fastapi.testclient import TestClient
 
+from kcrf.serving import build_app, load_models
 from kcrf.serving.batches import Batcher, QueueFull, Stopped
 
 BACKENDS = ["torch"]
@@ -144,3 +147,11 @@ def test_a_fork_computes_with_a_thread_of_its_own(work):
     assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 0
     assert batcher.submit(["parent"]).result(10) == ["PARENT"]
     batcher.close()
+
+
+def test_an_application_is_started_again_and_answers():
+    words = Path(__file__).parents[1] / "fixtures" / "0.1.0" / "words"
+    app = build_app(load_models({"words": str(words)}))
+    for _ in range(2):
+        with TestClient(app) as client:
+            assert client.post("/segment", json={"texts": ["今天"]}).status_code == 200

@@ -184,6 +184,7 @@ def test_an_exported_file_does_what_the_run_does(words, entities, tmp_path, caps
     text = load_mini("ner").test[0].text
     assert EntityRecognizer(tmp_path / "entities.npz").recognize(text) == EntityRecognizer(entities[0]).recognize(text)
     assert main(["export", str(words[0]), "--out", str(tmp_path / "words.onnx")]) == 2
+    assert main(["export", str(words[0]), "--format", "litert", "--out", str(tmp_path / "words.npz")]) == 2
 
 
 def test_neither_keras_nor_onnxruntime_is_imported(words):
