@@ -172,7 +172,7 @@ class Cloze:
             )
         words = np.broadcast_to(self.word_ids.T, (len(texts), *self.word_ids.T.shape))  # (texts, width, labels)
         of_words = np.take_along_axis(at_gaps, words, axis=2)
-        none = ~of_words.all(axis=1).any(axis=1)  # (texts,): half precision has rounded them to 0
+        none = ~np.any(np.all(of_words > 0, axis=1), axis=1)  # (texts,): half precision has rounded them to 0
         of_words[none] = np.maximum(of_words[none], np.finfo("float64").tiny)
         with np.errstate(divide="ignore"):
             scores = np.log(of_words).sum(axis=1)  # (texts, labels)
