@@ -41,12 +41,9 @@ class DataConfig:
         choices=tuple(TASKS),
     )
     types: tuple[str, ...] = option(
-        (),
-        "The entity types, or the classes of words or tokens, in the order of their tags.",
-        none="those of the data",
-        by_task=True,
+        (), "The entity types, or the classes of words or tokens, in the order of their tags.", none="those of the data"
     )
-    labels: tuple[str, ...] = option((), "The labels of texts in their order.", none="those of the data", by_task=True)
+    labels: tuple[str, ...] = option((), "The labels of texts in their order.", none="those of the data")
     standards: tuple[str, ...] = option(
         (),
         "The segmentation standards of one model with a CRF for each, in their order.",

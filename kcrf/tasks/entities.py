@@ -20,7 +20,7 @@ class Entities(TaggingTask):
 
     name = "ner"
     is_extensible = True
-    settings = frozenset({"types", "scheme", "min_confidence", "incomplete"})
+    settings = frozenset({"scheme", "min_confidence", "incomplete"})
     linear_weight = "auto"
     defaults: Mapping[str, Any] = {"scheme": "bio"}
     adagrad: Mapping[str, float] = {"learning_rate": 0.3, "l1": 0.001, "damping": 1.0}

@@ -21,7 +21,7 @@ class TokenTagging(TaggingTask):
 
     name = "pos"
     needs_tokens = True
-    settings = frozenset({"types"})
+    settings: frozenset[str] = frozenset()
     defaults: Mapping[str, Any] = {"scheme": "classes", "constraints": False}
     choices: Mapping[str, tuple[Any, ...]] = {"scheme": ("classes",), "constraints": (False,), "units": ("words",)}
     file_options = frozenset({"column", "words"})

@@ -20,7 +20,7 @@ class WordsWithClasses(TaggingTask):
     name = "cws-pos"
     command = "segment"
     has_word_classes = True
-    settings = frozenset({"metric", "types"})
+    settings = frozenset({"metric"})
     defaults: Mapping[str, Any] = {"scheme": "bmes"}
     choices: Mapping[str, tuple[Any, ...]] = {
         "scheme": ("bmes",),
