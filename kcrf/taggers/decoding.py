@@ -14,7 +14,7 @@ from kcrf.taggers.k_best import best_of_window, join_windows
 from kcrf.taggers.k_best_tagger import probability_first, warn_of_confidence
 from kcrf.taggers.network import TaggingNetwork
 from kcrf.taggers.scoring import score_spans
-from kcrf.taggers.span_constraints import SpanConstraints, allowed_tags, beside_known, in_units, write_tags
+from kcrf.taggers.span_constraints import SpanConstraints, allowed_tags, in_units, write_tags
 from kcrf.taggers.uncertainty import Measure, path_entropies
 
 __all__ = ["Tagger", "ignore", "texts_and_tokens"]
@@ -213,10 +213,7 @@ class Tagger(Generic[Network]):
         marginals = self._marginals(readings, scored)
         for rows, constraint in zip(marginals, constraints, strict=True):
             write_tags(self.scheme, constraint, rows)
-        spans = [
-            beside_known(possible_spans(self.scheme, rows >= threshold), constraint)
-            for rows, constraint in zip(marginals, constraints, strict=True)
-        ]
+        spans = [possible_spans(self.scheme, rows >= threshold) for rows in marginals]
         confidences = span_confidences(self.network, spans, scored)
         chosen = [
             without_overlaps(candidates, ps, threshold) for candidates, ps in zip(spans, confidences, strict=True)

@@ -12,7 +12,6 @@ import numpy as np
 __all__ = [
     "SpanConstraints",
     "allowed_tags",
-    "beside_known",
     "check_spans",
     "in_units",
     "latin_runs",
@@ -208,17 +207,6 @@ def write_tags(scheme, constraint, tags):
             label = [scheme.decode(tags[start:end])[0][2]]
         span_tags = scheme.encode([(0, end - start, *label)], end - start)
         tags[start:end] = np.eye(len(scheme))[span_tags] if isinstance(tags, np.ndarray) else span_tags
-
-
-def beside_known(candidates, constraint):
-    """The candidates, list of `(start, end, label)`, that are known spans of a text or overlap none.
-
-    Args:
-        candidates: List of `(start, end, label)`, in units.
-        constraint: A `SpanConstraints` in units, or None.
-    """
-    known = constraint.spans if constraint else []
-    return [span for span in candidates if span in known or not overlapping(known, *span[:2])]
 
 
 def _inside(spans, first, count):
