@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from configs import config_of
+from conftest import few
 from kills import heed_interruptions
 
 from kcrf import commands
@@ -272,7 +273,7 @@ def test_segment_writes_json(tmp_path, capfdbinary):
         assert [way["words"] for way in row["alternatives"]] == [words for words, _ in segmenter.k_best(text, 2)]
 
 
-@pytest.mark.parametrize("options", [[], ["--top-k", "2"]], ids=["words", "blocks"])
+@pytest.mark.parametrize("options", few([], ["--top-k", "2"], rest="slow"), ids=["words", "blocks"])
 def test_segment_continues_what_it_wrote(options, tmp_path, capfdbinary):
     text = "".join("".join(words) + "\n" for words in load_mini().test[:30]) + "\n\n好\n"
     (tmp_path / "text.txt").write_text(text, encoding="utf-8")

@@ -72,6 +72,7 @@ def test_a_crf_learns_from_all_sequences_of_its_teacher_and_from_the_tags(layer,
         assert_allclose(found[b], expected, **RELAXED)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("temperature", [1.0, 3.0])
 def test_a_student_that_equals_its_teacher_has_no_gradient(layer, temperature):
     drawn = random.normal(size=(3, LONGEST, SIZE)) * 2

@@ -155,6 +155,7 @@ def test_answers_that_were_not_yet_written_are_asked_for_anew(student, tmp_path,
     assert_same_weights(tmp_path / "run", tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_texts_without_labels_have_answers_and_characters_of_their_own(student, tmp_path):
     train_tagger(replace(student, augment=1), **PARTS, out=tmp_path / "run", unlabeled=["龘龘龘", "  "])
     arrays = RunFolder(tmp_path / "run").read_arrays("teacher.npz")

@@ -170,6 +170,7 @@ def test_words_as_units_and_a_bilstm_and_pieces_of_a_bert(tmp_path):
             assert_allclose([p for *_, p in ours], [p for *_, p in others], rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_classes_of_tokens_are_those_of_the_run(tmp_path):
     tokens = ["Kim", "lives", "in", "Leeds", ".", "Kim"]
     settings = Settings(task="pos", types=("A", "B", "C"), crf_lr_multiplier=1.0, **SMALL)
@@ -187,6 +188,7 @@ def test_classes_of_tokens_are_those_of_the_run(tmp_path):
     assert_allclose(confidences[0], [p for _, p in others[0]], rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_vectors_of_words_are_read_as_by_the_run(tmp_path):
     reader = characters()
     known = sorted({text[i : i + n] for text in TEXTS[:3] for n in (1, 2, 3) for i in range(len(text) - n + 1)})

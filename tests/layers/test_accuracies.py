@@ -141,7 +141,7 @@ def test_called_with_two_arguments_it_is_the_accuracy_of_this_batch_in_compiled_
     assert_allclose(half, right[counted].mean(), rtol=1e-5)
 
 
-@pytest.mark.parametrize("batch, time", [(0, 6), (3, 0), (0, 0)])
+@pytest.mark.parametrize("batch, time", few((0, 6), (3, 0), (0, 0)))
 def test_batches_without_sentences_or_positions_have_losses_and_metrics(batch, time):
     layer = ConditionalRandomField()
     layer.build((None, None, 4))

@@ -473,6 +473,7 @@ def test_token_weights_are_refused_with_the_reason():
         model.fit(words, tags, sample_weight=np.ones(tags.shape), verbose=0)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("policy", few("mixed_bfloat16", "mixed_float16"))
 def test_mixed_precision_leaves_scores_and_losses_in_float32(policy):
     keras.config.set_dtype_policy(policy)

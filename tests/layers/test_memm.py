@@ -84,6 +84,7 @@ def test_losses_are_the_mean_of_both_directions_on_the_sentence_with_masked_posi
     assert_allclose(numpy(layer.dense_loss(np.eye(4, dtype="float32")[TAGS], y_pred)), both, rtol=1e-4)
 
 
+@pytest.mark.once
 def test_low_rank_losses_are_those_of_the_product():
     full, low = built(), built(hidden_dim=2, lr_multiplier=10)
     assert np.abs(numpy(low.l_trans) - numpy(low.r_trans)).min() > 0
@@ -97,6 +98,7 @@ def test_low_rank_losses_are_those_of_the_product():
     assert full.l_trans is None and full.r_trans is None
 
 
+@pytest.mark.once
 def test_unknown_tags_cost_nothing_and_tell_their_neighbors_nothing():
     layer = built(transitions=TRANSITIONS)
     tags = np.where(random.random(TAGS.shape) < 0.4, -1, TAGS)

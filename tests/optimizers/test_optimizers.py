@@ -207,6 +207,7 @@ def test_a_multiplier_scales_the_step_and_not_the_gradient():
     np.testing.assert_array_equal(scaled["Embedding-Norm/gamma"], plain["Embedding-Norm/gamma"])
 
 
+@pytest.mark.once
 def test_a_multiplier_leaves_the_global_clip_of_the_others_alone():
     start, gradients = draw(3, seed=6)
     plain, scaled = (

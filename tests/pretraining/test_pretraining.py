@@ -203,6 +203,7 @@ def test_a_new_model_has_room_for_longer_windows_and_starts_from_sinusoids(text,
         pretrain(replace(longer, length=25), [text], tmp_path / "longer")
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_dropout_is_that_of_the_settings_but_what_is_written_keeps_the_models_own(text, whole, tmp_path):
     assert json.loads((whole[0] / "config.json").read_text())["hidden_dropout_prob"] == 0.1
@@ -254,6 +255,7 @@ def test_accumulated_gradients_make_an_update_of_several_batches(text, tmp_path)
     assert [row["step"] for row in rows] == [4] and np.isfinite(rows[0]["valid_loss"])
 
 
+@pytest.mark.slow
 @pytest.mark.once
 @pytest.mark.parametrize("precision", ["bfloat16"])
 def test_other_precisions_learn_too_and_leave_the_policy_as_it_was(precision, text, tmp_path):

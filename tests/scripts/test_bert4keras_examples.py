@@ -37,7 +37,7 @@ HERE = backend_name()
 TABLE = ROOT / "docs" / "bert4keras_examples.md"
 
 # `make test` runs these.
-SHORT = {"basic_extract_features", "basic_masked_language_model"}
+SHORT = {"basic_extract_features"}
 NAMES = [pytest.param(name, marks=pytest.mark.once if name in SHORT else pytest.mark.slow) for name in sorted(SCRIPTS)]
 # What the unchanged script says on Keras 3: which call replaces the line.
 ERRORS = {

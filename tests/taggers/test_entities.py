@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from conftest import few
 from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -166,7 +167,7 @@ def test_a_run_keeps_its_confidence_and_a_user_may_ask_for_another(run, tmp_path
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("head", ["crf", "softmax"])
+@pytest.mark.parametrize("head", few("crf", "softmax", rest="slow"))
 def test_confidences_and_alternatives_are_those_of_all_paths(head, run, tmp_path):
     if head == "softmax":
         run = tmp_path / "run"

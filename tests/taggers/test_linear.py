@@ -8,7 +8,7 @@ import oracles
 import pytest
 from configs import stored
 from conftest import few
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kcrf.commands.main import main
@@ -72,6 +72,7 @@ def test_a_linear_model_learns_to_segment(words):
     assert tagger.scores([Sentence("".join(row), spans_of(row)) for row in test])["f"] > 0.84
 
 
+@settings(max_examples=40)
 @given(st.lists(TEXTS, min_size=1, max_size=5))
 def test_lines_are_the_spans_of_the_tagger(words, texts):
     segmenter = WordSegmenter(words[0])

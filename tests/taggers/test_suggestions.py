@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import oracles
 import pytest
+from conftest import few
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -176,7 +177,7 @@ def is_near(one, other):
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", few(*STRATEGIES, rest="slow"))
 def test_the_most_uncertain_come_first_and_no_near_duplicate_comes(recognizer, strategy):
     texts = [sentence.text for sentence in load_mini("ner").train[40:100]]
     texts += ["", " \n", texts[3], f"{texts[5]}！", f"又{texts[9]}"]

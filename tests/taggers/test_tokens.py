@@ -212,6 +212,7 @@ def test_unknown_tags_are_learned_from_the_others(tmp_path):
     assert scores["test"]["accuracy"] > 0.85
 
 
+@pytest.mark.slow
 def test_a_softmax_head_ignores_unknown_tags(tmp_path):
     settings = Settings(**SMALL, head="softmax")
     _, scores = train_tagger(settings, sentences(80, 0, unknown=0.3), sentences(12, 1), out=tmp_path / "run")

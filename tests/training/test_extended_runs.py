@@ -295,6 +295,7 @@ def test_other_runs_are_refused(linear, tmp_path):
         Settings(task="ner", marked="ORG")
 
 
+@pytest.mark.slow
 def test_the_command_line(linear, tmp_path, capsys):
     files = {}
     for name, sentences in zip(("train", "valid"), FEW, strict=True):

@@ -26,13 +26,13 @@ TEXTS = ["".join(words) for words in CORPUS.test]
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     path = tmp_path_factory.mktemp("runs") / "words"
-    _, scores = train_tagger(Settings(encoder="linear"), CORPUS.train[:600], CORPUS.valid, CORPUS.test, out=path)
+    _, scores = train_tagger(Settings(encoder="linear"), CORPUS.train[:300], CORPUS.valid, CORPUS.test, out=path)
     return path, scores
 
 
 def test_it_is_a_run_as_any_other(run):
     path, scores = run
-    assert scores["test"]["f"] > 0.85
+    assert scores["test"]["f"] > 0.8
     assert json.loads((path / SCORES).read_text()) == json.loads(json.dumps(scores))
     assert (path / LINEAR).is_file() and not (path / WEIGHTS).exists() and not (path / STATE).exists()
     rows = (path / "log.csv").read_text().splitlines()
@@ -40,7 +40,7 @@ def test_it_is_a_run_as_any_other(run):
     found = WordSegmenter(path).segment_batch(TEXTS)
     gold = sum(map(len, CORPUS.test))
     spans = [set(_ends(words)) & set(_ends(row)) for words, row in zip(CORPUS.test, found, strict=True)]
-    assert sum(map(len, spans)) > 0.85 * gold
+    assert sum(map(len, spans)) > 0.8 * gold
 
 
 def _ends(words):

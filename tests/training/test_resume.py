@@ -137,6 +137,7 @@ def test_training_goes_on_when_nobody_reads_its_progress(tmp_path):
     assert process.returncode == 0 and (tmp_path / "run" / "scores.json").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.once
 @pytest.mark.skipif(backend_name() == "tensorflow", reason="it is the backend")
 def test_training_on_another_backend_does_not_import_tensorflow(tmp_path):
@@ -341,6 +342,7 @@ def handled():
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.slow
 @pytest.mark.once
 @pytest.mark.parametrize("steps", few(5, 12, rest="slow"), ids=["between", "last"])
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def test_a_run_on_a_bert_stands_alone(run):
 )
 def test_a_bert_learns_the_training_text_under_every_head(bert, head, encoder, tmp_path):
     part = PARTS["train"][:12]
-    changed = {"epochs": 30, "batch_size": 4, "learning_rate": 3e-3, "head_lr_multiplier": 5.0}
+    changed = {"epochs": 20, "batch_size": 4, "learning_rate": 5e-3, "head_lr_multiplier": 5.0}
     settings = Settings(**{**QUICK, **changed}, bert=str(bert), head=head, encoder=encoder, width=32)
     _, scores = train_tagger(settings, part, part, out=tmp_path / "run")
     assert scores["valid"]["f"] > 0.8
