@@ -86,8 +86,11 @@ def wait_for(condition, process, seconds=120):
 def test_what_was_killed_is_done_again_and_what_was_done_is_not(texts, start):
     words, log = texts.parent / "words", texts.with_suffix(".log")
 
+    def written():
+        return [path for path in words.rglob("*.txt") if not path.parent.name.startswith(".writing-")]
+
     def whole():
-        return [path for path in words.rglob("[!n]*.txt") if path.name[0].isdigit()]
+        return [path for path in written() if path.name[0].isdigit()]
 
     # The script itself is killed.
     process = start()
@@ -95,14 +98,14 @@ def test_what_was_killed_is_done_again_and_what_was_done_is_not(texts, start):
     process.send_signal(signal.SIGKILL)
     process.wait()
     time.sleep(5)  # Ray ends its processes by itself
-    before = {path: path.stat().st_mtime_ns for path in words.rglob("*.txt") if not path.name.startswith("new.")}
+    before = {path: path.stat().st_mtime_ns for path in written()}
     assert 0 < len(before) < FILES
 
     # It goes on, and now one of its workers is killed.
     process = start()
     wait_for(lambda: len(whole()) > len(before) and len(LOADED.findall(log.read_text("utf-8"))) == 2, process)
     killed = int(LOADED.findall(log.read_text("utf-8"))[0])
-    missing = FILES + 2 - len([path for path in words.rglob("*.txt") if not path.name.startswith("new.")])
+    missing = FILES + 2 - len(written())
     os.kill(killed, signal.SIGKILL)
     assert process.wait(timeout=300) == 0, log.read_text("utf-8")
     assert missing >= 2  # it had something to do
