@@ -92,8 +92,32 @@ def predict_generator(self, generator, steps=None, callbacks=None, *queue, verbo
 
 
 def _stream(batches):
-    """Converts an iterator over batches of lists to a stream that Keras 3 takes; returns anything else unchanged."""
+    """Converts batches of lists, of an iterator or a `Sequence`, to what Keras 3 takes; returns the rest unchanged."""
+    if isinstance(batches, keras.utils.PyDataset):
+        return _Tuples(batches)
     return batch_stream(batches) if hasattr(batches, "__next__") else batches
+
+
+class _Tuples(keras.utils.PyDataset):
+    """A `PyDataset` with tuples of arrays for the lists of another one, which Keras 3 refuses on TensorFlow."""
+
+    def __init__(self, dataset):
+        super().__init__(dataset.workers, dataset.use_multiprocessing, dataset.max_queue_size)
+        self._dataset = dataset
+        self.on_epoch_begin, self.on_epoch_end = dataset.on_epoch_begin, dataset.on_epoch_end
+
+    def __len__(self):
+        return len(self._dataset)
+
+    def __getitem__(self, index):
+        batch = self._dataset[index]
+        if not isinstance(batch, (list, tuple)):
+            return batch
+        return tuple(tuple(part) if isinstance(part, list) and _are_arrays(part) else part for part in batch)
+
+
+def _are_arrays(part):
+    return all(hasattr(array, "shape") for array in part)
 
 
 def _make_train_function(self):
