@@ -18,9 +18,9 @@ def adversarial(model: Any, embedding: str = "Embedding-Token", epsilon: float =
     """Trains a model on adversarial perturbations of its embeddings (FGM).
 
     A step computes the gradient g of the loss with respect to the embedding matrix, adds the perturbation
-    `epsilon * g / |g|` to the matrix, makes the step of the optimizer, and subtracts the perturbation. Source: Miyato,
-    Dai and Goodfellow, 2017, "Adversarial Training Methods for Semi-Supervised Text Classification",
-    https://arxiv.org/abs/1605.07725.
+    `epsilon * g / |g|` to the matrix, makes the step of the optimizer, and subtracts the perturbation, also after an
+    error or Ctrl-C, unless it occurs inside a compiled step of TensorFlow. Source: Miyato, Dai and Goodfellow, 2017,
+    "Adversarial Training Methods for Semi-Supervised Text Classification", https://arxiv.org/abs/1605.07725.
 
     Args:
         model: A compiled model. `fit` and `train_on_batch` then use adversarial training, even if the model is compiled
@@ -31,7 +31,7 @@ def adversarial(model: Any, embedding: str = "Embedding-Token", epsilon: float =
 
     Raises:
         ValueError: The model has no such layer, its embeddings are frozen, or the function was called with this model
-            before.
+            and layer before.
 
     Example:
 
@@ -46,7 +46,7 @@ def adversarial(model: Any, embedding: str = "Embedding-Token", epsilon: float =
     def prepare(data, predict, gradient, normal):
         return data, _scaled(gradient(data), epsilon)
 
-    _refuse_second_call(model, "adversarial")
+    _refuse_second_call(model, "adversarial", embedding)
     _replace_step(model, _STEPS[backend_name()](model, variable, prepare, model.train_step))
 
 
@@ -87,7 +87,7 @@ def virtual_adversarial(
             direction = gradient(data, _scaled(direction, xi))
         return data, _scaled(direction, epsilon)
 
-    _refuse_second_call(model, "virtual_adversarial")
+    _refuse_second_call(model, "virtual_adversarial", embedding)
     _replace_step(model, _STEPS[backend_name()](model, variable, prepare, model.train_step))
 
 
@@ -111,7 +111,7 @@ def gradient_penalty(model: Any, embedding: str = "Embedding-Token", scale: floa
     """
     _refuse_crf(model)
     variable = _embeddings(model, embedding)
-    _refuse_second_call(model, "gradient_penalty")
+    _refuse_second_call(model, "gradient_penalty", embedding)
     if backend_name() == "jax":
         model.compute_loss_and_updates = _penalized_on_jax(model, variable, scale, model.compute_loss_and_updates)
     else:
@@ -145,12 +145,14 @@ def _embeddings(model, name):
     return variable
 
 
-def _refuse_second_call(model, name):
+def _refuse_second_call(model, name, embedding):
     """Raises ValueError if the function of this name has changed the model before: both changes would add up."""
-    before = getattr(model, "_kcrf_changes", ())
-    if name in before:
-        raise ValueError(f"`{name}` must be called once with a model. To change its arguments, build the model again")
-    model._kcrf_changes = (*before, name)
+    before, change = getattr(model, "_kcrf_changes", ()), f"{name} {embedding}"
+    if change in before:
+        raise ValueError(
+            f"`{name}` must be called once with a model and a layer. To change its arguments, build the model again"
+        )
+    model._kcrf_changes = (*before, change)
 
 
 def _replace_step(model, step):

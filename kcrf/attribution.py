@@ -123,11 +123,13 @@ def _checked_labels(labels, texts, count):
 def _input_of(layer, model):
     """The number of the input of a model that a layer reads, and the symbolic output of the layer."""
     indices = {id(x): index for index, x in enumerate(model.inputs)}
-    nodes = [node for node in layer._inbound_nodes if node.input_tensors and id(node.input_tensors[0]) in indices]
+    of_model = {id(node) for nodes in model._nodes_by_depth.values() for node in nodes}  # others read the layer, too
+    nodes = [node for node in layer._inbound_nodes if id(node) in of_model]
+    nodes = [node for node in nodes if node.input_tensors and id(node.input_tensors[0]) in indices]
     if len(nodes) != 1:
         raise ValueError(
             f"`embedding` must name a layer that reads one input of the model, once. Received: {layer.name!r}, which "
-            f"reads {len(nodes)}"
+            f"reads inputs {len(nodes)} times"
         )
     return indices[id(nodes[0].input_tensors[0])], nodes[0].outputs[0]
 

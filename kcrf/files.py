@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import tempfile
 from pathlib import Path
 
 try:
@@ -14,7 +13,6 @@ except ImportError:  # Windows
 __all__ = ["HAS_LOCKS", "json_line", "read_json", "try_lock", "write_aside", "write_lines"]
 
 HAS_LOCKS = fcntl is not None  # of files
-_ASIDE = ".writing-"  # begins the name of a folder for incomplete files
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -39,7 +37,7 @@ def write_aside(path, write, room=0, aside=None):
         write: A function that receives a path and writes the file.
         room: The number of bytes that must be free on the disk before `write` is called, if `write` would crash on a
             full disk. Defaults to 0.
-        aside: The path of the incomplete file, on the same disk; a file there is lost. Defaults to a new folder beside
+        aside: The path of the incomplete file, on the same disk; a file there is lost. Defaults to `.new.NAME` beside
             `path`.
 
     Raises:
@@ -48,24 +46,16 @@ def write_aside(path, write, room=0, aside=None):
     if path.exists() and not path.is_file():
         return write(path)  # a device or a pipe, as /dev/stdout
     path = path.resolve()  # a symbolic link stays one: its target is replaced
-    try:
-        if aside is not None:
-            return _write_and_rename(path, write, room, aside)
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix=_ASIDE) as folder:
-            _write_and_rename(path, write, room, Path(folder) / path.name)
-    except OSError as error:
-        name = str(error.filename or aside)
-        if error.errno is not None and (name == str(aside) or _ASIDE in name):
-            error.filename = str(path)
-        raise
-
-
-def _write_and_rename(path, write, room, aside):
+    aside = aside or path.with_name(f".new.{path.name}")
     try:
         if room:
             _fill(aside, room)
         write(aside)
         os.replace(aside, path)
+    except OSError as error:
+        if error.errno is not None and error.filename in (None, str(aside), aside):
+            error.filename = str(path)
+        raise
     finally:
         aside.unlink(missing_ok=True)
 

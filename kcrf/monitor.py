@@ -244,9 +244,10 @@ def _arrays(inputs):
 
 def _check_is_trained(model, layer):
     """Raises ValueError if a model has neither a layer nor its weights, as after the model was built again."""
+    if any(layer is other for other in model._flatten_layers()):
+        return
     variables = {id(variable) for variable in model.variables}
-    is_there = any(layer is other for other in model._flatten_layers())
-    if not is_there and not any(id(variable) in variables for variable in layer.variables):
+    if not any(id(variable) in variables for variable in layer.variables):
         raise ValueError(
             f"`CRFMonitor` needs a layer of the model that is trained. Received: `{layer.name}`, which is not in it"
         )

@@ -164,7 +164,6 @@ def test_the_penalty_is_refused_where_the_loss_has_no_second_derivatives(kind):
         gradient_penalty(model)
 
 
-@pytest.mark.once
 def test_an_interrupted_step_leaves_the_embeddings_as_they_were():
     if backend_name() == "jax":
         pytest.skip("JAX changes no variable during a step")
@@ -201,6 +200,7 @@ def test_a_second_call_is_refused_for_it_would_add_up(function):
         function(model)
 
 
+@pytest.mark.once
 def test_epsilon_zero_is_plain_training_and_our_optimizer_sees_it():
     plain, other = small_model(Adam(0.01)), small_model(Adam(0.01))
     adversarial(other, epsilon=0.0)

@@ -74,7 +74,7 @@ def test_what_cannot_be_explained_is_refused():
     model = keras.Model(bert.input, keras.layers.GlobalAveragePooling1D()(bert.output))
     with pytest.raises(ValueError, match="`embedding` must name a layer of the model. Received: 'words'"):
         integrated_gradients(model, [TOKENS, TOKENS * 0], [0, 0], embedding="words")
-    with pytest.raises(ValueError, match="reads one input of the model, once. Received: .*, which reads 0"):
+    with pytest.raises(ValueError, match="one input of the model, once. Received: .*, which reads inputs 0 times"):
         integrated_gradients(model, [TOKENS, TOKENS * 0], [0, 0], embedding="Embedding-Norm")
     for labels in ([0], [0, 4], [0, -1], [[0], [0]], [0.0, 1.0], 0):
         with pytest.raises(ValueError, match=r"`labels` must be ints of shape \(2,\), from 0 to 3. Received: shape="):
@@ -92,7 +92,18 @@ def test_embeddings_that_another_model_uses_too_are_those_of_this_one():
         models.append(keras.Model(tokens, dense(keras.layers.GlobalAveragePooling1D()(table(tokens)))))
     found = [integrated_gradients(model, TOKENS, [1, 0], embedding="words") for model in models]
     assert_allclose(found[0], found[1], rtol=1e-6)
+    again = [integrated_gradients(model, TOKENS, [1, 0], embedding="words") for model in models]
+    np.testing.assert_array_equal(again, found)
     one, other = keras.Input((5,), dtype="int32"), keras.Input((5,), dtype="int32")
     pooled = keras.layers.GlobalAveragePooling1D()(table(one) + table(other))
-    with pytest.raises(ValueError, match="once. Received: 'words', which reads 2"):
+    with pytest.raises(ValueError, match="once. Received: 'words', which reads inputs 2 times"):
         integrated_gradients(keras.Model([one, other], dense(pooled)), [TOKENS, TOKENS], [0, 0], embedding="words")
+
+
+@pytest.mark.once
+def test_one_layer_after_the_other_is_explained():
+    model = bert_classifier()
+    names = ["Embedding-Token", "Embedding-Segment", "Embedding-Token"]
+    found = [integrated_gradients(model, [TOKENS, TOKENS * 0], [2, 0], embedding=name, steps=2) for name in names]
+    np.testing.assert_array_equal(found[0], found[2])
+    assert np.abs(found[1]).max() > 0

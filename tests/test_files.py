@@ -31,17 +31,13 @@ def test_a_write_that_fails_half_way_leaves_the_old_file_and_nothing_else(argume
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
 
 
-def test_files_with_other_names_are_not_touched_and_two_writers_do_not_meet(tmp_path):
+def test_files_with_other_names_are_not_touched_and_what_a_killed_process_left_is_replaced(tmp_path):
     (tmp_path / "new.file").write_text("mine")
-
-    def write(path):
-        write_aside(tmp_path / "file", lambda other: other.write_text("first"))
-        path.write_text("second")
-
-    write_aside(tmp_path / "file", write)
-    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"new.file": "mine", "file": "second"}
+    (tmp_path / ".new.file").write_text("half of it, and longer than the whole")
+    write_aside(tmp_path / "file", lambda path: path.write_text("all"))
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"new.file": "mine", "file": "all"}
     with pytest.raises(FileNotFoundError) as caught:
-        write_aside(tmp_path / "none" / "file", write)
+        write_aside(tmp_path / "none" / "file", lambda path: path.write_text("all"))
     assert caught.value.filename == str(tmp_path / "none" / "file")
 
 

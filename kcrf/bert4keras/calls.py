@@ -106,8 +106,9 @@ class _Tuples(keras.utils.PyDataset):
         self._dataset = dataset
         self.on_epoch_begin, self.on_epoch_end = dataset.on_epoch_begin, dataset.on_epoch_end
 
-    def __len__(self):
-        return len(self._dataset)
+    @property
+    def num_batches(self):
+        return self._dataset.num_batches
 
     def __getitem__(self, index):
         batch = self._dataset[index]

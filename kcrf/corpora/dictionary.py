@@ -13,8 +13,8 @@ from kcrf.corpora.unknown_tags import outside_spans
 
 __all__ = ["label_with_names", "read_names"]
 
-# Korean separates words by spaces, but particles follow a name without one.
-_NO_BORDERS = re.compile(rf"[{WITHOUT_BLANKS}\u1100-\u11ff\u3130-\u318f\uac00-\ud7ff]")
+# Korean separates words by spaces, but particles follow a name without one. The last ones are marks of emoji.
+_NO_BORDERS = re.compile(rf"[{WITHOUT_BLANKS}\u1100-\u11ff\u3130-\u318f\uac00-\ud7ff\ufe00-\ufe0f]")
 
 
 def read_names(path: str | PathLike[str]) -> dict[str, str | None]:
@@ -109,5 +109,5 @@ def _inside_word(text, border):
 
 
 def _is_of_word(character):
-    is_letter = character.isalnum() or unicodedata.category(character)[0] == "M"  # a mark, as an accent
-    return is_letter and not _NO_BORDERS.match(character)
+    category = unicodedata.category(character)
+    return (category[0] == "L" or category in ("Nd", "Mn", "Mc")) and not _NO_BORDERS.match(character)

@@ -124,10 +124,10 @@ class TagDistillationLoss(_Loss):
 
     def __call__(self, y_true, y_pred, sample_weight=None):
         """The mean over the positions that have a tag, a scalar. Weights multiply the losses, as in Keras."""
-        losses = self.call(y_true, ops.cast(y_pred, keras.backend.floatx()))
+        losses = self.call(*(ops.cast(x, keras.backend.floatx()) for x in (y_true, y_pred)))
         if sample_weight is not None:
             weights = ops.cast(sample_weight, losses.dtype)
-            losses = losses * (weights if len(weights.shape) == 2 else ops.reshape(weights, (-1, 1)))
+            losses = losses * ops.reshape(weights, (ops.shape(losses)[0], -1))  # one or `time` of a sentence
         return ops.sum(losses)
 
     def call(self, y_true, y_pred):

@@ -82,10 +82,10 @@ class PretrainingFolder:
 
     def clear(self):
         """Removes the files that only an interrupted run needs, and incomplete files of killed processes."""
-        half_written = [*self.work.path.glob("new.*"), *self.path.glob("new.*")]
+        half_written = [*self.work.path.glob("new.*"), *self.work.path.glob(".new.*"), *self.path.glob("new.*")]
         for path in (self.work.file(STATE), self.tokens, self.importance, *half_written):
             path.unlink(missing_ok=True)
-        for path in self.path.rglob(".writing-*"):
+        for path in self.path.glob(".writing-*"):
             shutil.rmtree(path)
 
     def remove(self):

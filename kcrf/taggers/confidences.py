@@ -94,7 +94,8 @@ def without_overlaps(spans, confidences, min_confidence):
         `(spans, confidences)`: two lists, from left to right.
     """
     chosen, taken = [], np.zeros(max((end for _, end, *_ in spans), default=0), bool)
-    for confidence, span in sorted(zip(confidences, spans, strict=True), key=lambda pair: (-pair[0], -pair[1][1])):
+    pairs = sorted(zip(confidences, spans, strict=True), key=lambda pair: (-pair[0], pair[1][0] - pair[1][1]))
+    for confidence, span in pairs:
         if confidence >= min_confidence and not taken[span[0] : span[1]].any():
             taken[span[0] : span[1]] = True
             chosen.append((span, confidence))

@@ -1,7 +1,7 @@
 """`TaggingTask`: the base of the tasks with a tag for each token of a text. Needs NumPy only."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, Literal
 
@@ -117,7 +117,8 @@ def as_sentence(item: Any, source: str = "A sentence") -> Sentence:
     """A `Sentence`, made from a list of words if it is not one. Raises ValueError, which names the source."""
     if isinstance(item, Sentence):
         return item
-    if isinstance(item, str) or not all(isinstance(word, str) and word.split() == [word] for word in item):
+    is_list = isinstance(item, Iterable) and not isinstance(item, str)
+    if not is_list or not all(isinstance(word, str) and word.split() == [word] for word in item):
         raise ValueError(f"{source}: needs a list of words without white space. Received: {str(item)[:80]!r}")
     ends = list(accumulate(map(len, item), initial=0))
     return Sentence("".join(item), list(pairwise(ends)))

@@ -1,7 +1,7 @@
 """Token tagging: a class for each token, such as its part of speech. Needs NumPy only."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from kcrf.corpora import Sentence, read_lines, read_tagged, tagged_sentence
@@ -36,13 +36,13 @@ class TokenTagging(TaggingTask):
         Raises:
             ValueError: A sentence has no tokens, or spans that are not tokens; or there is none.
         """
-        numbered = [(f"`{name}`, sentence {number}", item) for number, item in enumerate(items, 1)]
-        sentences = [self.as_sentence(source, item) for source, item in numbered if item]
-        for number, sentence in enumerate(sentences, 1):
+        numbered = [(f"`{name}`, sentence {number}", item) for number, item in enumerate(items, 1) if item]
+        sentences = [self.as_sentence(source, item) for source, item in numbered]
+        for (source, _), sentence in zip(numbered, sentences, strict=True):
             tokens = set(map(tuple, sentence.tokens))
             if not tokens or not {(start, end) for start, end, _ in sentence.spans} <= tokens:
                 received = f"{len(tokens)} tokens and {len(sentence.spans)} tags for {sentence.text[:40]!r}"
-                raise ValueError(f"`{name}`, sentence {number}: needs tokens, each with its tag. Received: {received}")
+                raise ValueError(f"{source}: needs tokens, each with its tag. Received: {received}")
         if not any(sentence.spans for sentence in sentences):
             raise ValueError(f"`{name}` needs at least one token whose tag is known. Received: {len(items)} sentences")
         return sentences
@@ -118,7 +118,7 @@ def sentence_of_tokens(line: str) -> Sentence:
 
 def checked_pairs(source: str, item: Any, words: str) -> list[Any]:
     """The pairs of strings of a sentence. Raises ValueError, which names the source and what the pairs should be."""
-    pairs = list(item)
+    pairs = list(item) if isinstance(item, Iterable) else [item]
     if not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs):
         raise ValueError(f"{source}: needs pairs ({words}). Received: {str(pairs[:3])[:80]}")
     return pairs

@@ -40,6 +40,10 @@ WORDS = st.text("abc1天地 ", min_size=1, max_size=4)
         ("李雷went", "李雷", True),
         ("สมชาย", "สม", True),
         ("김철수는", "김철수", True),
+        ("\u2764\ufe0fLee met", "Lee", True),
+        ("1\ufe0f\u20e3Lee", "Lee", True),
+        ("①Lee", "Lee", True),
+        ("1Lee", "Lee", False),
     ],
 )
 def test_a_name_is_not_marked_inside_a_word_of_a_script_with_spaces(text, name, is_marked):

@@ -88,15 +88,17 @@ def test_a_student_that_equals_its_teacher_has_no_gradient(layer, temperature):
     assert np.abs(gradient[MASK]).max() > 0.1
 
 
-@pytest.mark.parametrize("weights", [[1.0, 0.0], [0.0, 1.0], [[0.5], [2.0]], [[1.0, 0.0], [0.0, 3.0]]])
+@pytest.mark.parametrize(
+    "weights", [[1.0, 0.0], [0.0, 1.0], [[0.5], [2.0]], [[1.0, 0.0], [0.0, 3.0]], [[[1.0], [2.0]]] * 2]
+)
 def test_weights_of_sentences_and_of_tags_multiply_their_losses(weights):
     scores = random.normal(size=(2, 2, 3)).astype("float32")
     teacher = np.array([[[0.7, 0.2, 0.1], [0.1, 0.8, 0.1]], [[0.2, 0.2, 0.6], [0, 0, 0]]])  # three tags
     y_true = np.stack([SoftTags([-1] * n, teacher[i, :n], np.zeros((3, 3))).padded(2) for i, n in enumerate((2, 1))])
     logs = scores - np.log(np.exp(scores).sum(-1, keepdims=True))
     losses = -(teacher * logs).sum(-1)  # (batch, time)
-    found = TagDistillationLoss(1.0)(y_true, scores, sample_weight=np.array(weights, "float32"))
-    wide = np.array(weights) if np.ndim(weights) == 2 else np.array(weights)[:, None]
+    found = TagDistillationLoss(1.0)(y_true.astype("float64"), scores, sample_weight=np.array(weights, "float32"))
+    wide = np.reshape(weights, (2, -1))
     assert_allclose(float(ops.convert_to_numpy(found)), (wide * losses).sum() / 3, rtol=1e-5)
 
 

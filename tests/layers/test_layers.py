@@ -542,7 +542,6 @@ def test_a_loss_outlives_its_layer_no_further_than_saying_so():
         loss(TAGS, EMISSIONS)
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("jit", [False] if OLD_HOST else ["auto"] if backend_name() == "jax" else few("auto", False))
 def test_viterbi_accuracy_is_a_compiled_metric_that_follows_the_weights(jit):
     model, layer, words, tags = small_model(lr_multiplier=2, use_boundary=True, constraints=bmes())

@@ -218,7 +218,6 @@ def test_the_loss_is_by_definition_for_any_number_of_tags(tags):
     assert_allclose(numpy(losses), -expected(emissions, targets, mask, transitions)[:, 2], rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.once
 def test_gradients_are_those_of_the_definition_eager_and_compiled():
     layer = built(transitions=TRANSITIONS)
     tags = np.where(random.random(TAGS.shape) < 0.3, -1, TAGS)

@@ -87,7 +87,7 @@ def test_what_was_killed_is_done_again_and_what_was_done_is_not(texts, start):
     words, log = texts.parent / "words", texts.with_suffix(".log")
 
     def written():
-        return [path for path in words.rglob("*.txt") if not path.parent.name.startswith(".writing-")]
+        return [path for path in words.rglob("*.txt") if not path.name.startswith(".new.")]
 
     def whole():
         return [path for path in written() if path.name[0].isdigit()]

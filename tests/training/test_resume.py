@@ -254,18 +254,18 @@ def test_kill_9_at_any_change_of_a_file_changes_nothing(whole, tmp_path, first, 
     assert_killed_twice_is_as_good(whole, tmp_path, first, second)
 
 
-@pytest.mark.slow
 @pytest.mark.once
 @pytest.mark.parametrize(
     "first, second",
-    [
+    few(
+        ("/run", 2),
         (5, 9),
         ("new.scores.json", 5),
-        ("/run", 2),
         (".run.new", 1),
         (".run.old/config.json", 2),
         (".run.old/scores.json", 3),
-    ],
+        rest="slow",
+    ),
 )
 def test_kill_9_while_an_older_run_is_replaced_leaves_one_of_the_two(whole, older, tmp_path, first, second):
     """With the scores the new run is complete, and its folder takes the place of the old one."""
@@ -344,12 +344,8 @@ def handled():
 
 @pytest.mark.slow
 @pytest.mark.once
-@pytest.mark.parametrize("steps", few(5, 12, rest="slow"), ids=["between", "last"])
-@pytest.mark.parametrize(
-    "instead",
-    few(None, ValueError("structures differ"), rest="slow"),
-    ids=["nothing", "an error"],
-)
+@pytest.mark.parametrize("steps", [5, 12], ids=["between", "last"])
+@pytest.mark.parametrize("instead", [None, ValueError("structures differ")], ids=["nothing", "an error"])
 def test_an_interruption_that_a_library_swallows_ends_training_all_the_same(whole, tmp_path, handled, steps, instead):
     run, interrupts = tmp_path / "run", Interrupts(steps, instead)
     handled(signal.default_int_handler)
