@@ -1,11 +1,13 @@
 """Adversarial training on perturbed embeddings, virtual adversarial training, and a gradient penalty.
 
 These functions change only the training step of a model. Losses, metrics, callbacks and optimizers stay the same. Each
-step computes an additional gradient and takes about twice as long.
+step computes an additional gradient and takes about twice as long. A second call of a function with the same model and
+layer replaces the first.
 """
 
 import random
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from kcrf.backend import backend_name, backend_variable, keras, needs_keras_3, ops, training_loss
@@ -30,8 +32,7 @@ def adversarial(model: Any, embedding: str = "Embedding-Token", epsilon: float =
         epsilon: The norm of the perturbation, the Frobenius norm of the whole matrix. Defaults to 1.0.
 
     Raises:
-        ValueError: The model has no such layer, its embeddings are frozen, or the function was called with this model
-            and layer before.
+        ValueError: The model has no such layer, or its embeddings are frozen.
 
     Example:
 
@@ -46,8 +47,7 @@ def adversarial(model: Any, embedding: str = "Embedding-Token", epsilon: float =
     def prepare(data, predict, gradient, normal):
         return data, _scaled(gradient(data), epsilon)
 
-    _refuse_second_call(model, "adversarial", embedding)
-    _replace_step(model, _STEPS[backend_name()](model, variable, prepare, model.train_step))
+    _change_step(model, f"adversarial {embedding}", partial(_STEPS[backend_name()], model, variable, prepare))
 
 
 def virtual_adversarial(
@@ -87,8 +87,7 @@ def virtual_adversarial(
             direction = gradient(data, _scaled(direction, xi))
         return data, _scaled(direction, epsilon)
 
-    _refuse_second_call(model, "virtual_adversarial", embedding)
-    _replace_step(model, _STEPS[backend_name()](model, variable, prepare, model.train_step))
+    _change_step(model, f"virtual {embedding}", partial(_STEPS[backend_name()], model, variable, prepare))
 
 
 @needs_keras_3
@@ -111,16 +110,16 @@ def gradient_penalty(model: Any, embedding: str = "Embedding-Token", scale: floa
     """
     _refuse_crf(model)
     variable = _embeddings(model, embedding)
-    _refuse_second_call(model, "gradient_penalty", embedding)
     if backend_name() == "jax":
-        model.compute_loss_and_updates = _penalized_on_jax(model, variable, scale, model.compute_loss_and_updates)
+        penalize = partial(_penalized_on_jax, model, variable, scale)
+        model.compute_loss_and_updates = _changed(model.compute_loss_and_updates, embedding, penalize)
     else:
         gradient = {"tensorflow": _gradient_on_tensorflow, "torch": _gradient_on_torch}[backend_name()]
-        model.compute_loss = _penalized(model, variable, scale, model.compute_loss, gradient)
-    step = model.train_step
+        penalize = partial(_penalized, model, variable, scale, gradient)
+        model.compute_loss = _changed(model.compute_loss, embedding, penalize)
     # A new function: JAX would use the old loss with a function that it has already compiled.
     another = _without_fused_attention if backend_name() == "torch" else lambda step: lambda *args: step(*args)
-    _replace_step(model, another(step))
+    _change_step(model, "gradient_penalty", another)
 
 
 def _refuse_crf(model):
@@ -145,18 +144,25 @@ def _embeddings(model, name):
     return variable
 
 
-def _refuse_second_call(model, name, embedding):
-    """Raises ValueError if the function of this name has changed the model before: both changes would add up."""
-    before, change = getattr(model, "_kcrf_changes", ()), f"{name} {embedding}"
-    if change in before:
-        raise ValueError(
-            f"`{name}` must be called once with a model and a layer. To change its arguments, build the model again"
-        )
-    model._kcrf_changes = (*before, change)
+def _changed(method, name, change):
+    """A method with a change, which takes the place of an earlier change of this name.
+
+    Args:
+        method: A method of a model, or what this function returned.
+        name: The name of the change.
+        change: A function that takes the method and returns a new function.
+    """
+    original, changes = getattr(method, "original", method), {**getattr(method, "changes", {}), name: change}
+    changed = original
+    for change_of_name in changes.values():
+        changed = change_of_name(changed)
+    changed.original, changed.changes = original, changes
+    return changed
 
 
-def _replace_step(model, step):
-    model.train_step = step
+def _change_step(model, name, change):
+    """Changes the training step of a model, see `_changed`."""
+    model.train_step = _changed(model.train_step, name, change)
     model.train_function = None  # compiled with the step before
 
 
@@ -271,7 +277,7 @@ def _with(values, index, value):
     return [*values[:index], value, *values[index + 1 :]]
 
 
-def _penalized(model, variable, scale, compute_loss, gradient):
+def _penalized(model, variable, scale, gradient, compute_loss):
     """`compute_loss` with the penalty, for backends that differentiate what it returns."""
 
     def penalized(x=None, y=None, y_pred=None, sample_weight=None, training=True):
