@@ -93,13 +93,13 @@ def predict_generator(self, generator, steps=None, callbacks=None, *queue, verbo
 
 def _stream(batches):
     """Converts batches of lists, of an iterator or a `Sequence`, to what Keras 3 takes; returns the rest unchanged."""
-    if isinstance(batches, keras.utils.PyDataset):
+    if isinstance(batches, keras.utils.Sequence):
         return _Tuples(batches)
     return batch_stream(batches) if hasattr(batches, "__next__") else batches
 
 
-class _Tuples(keras.utils.PyDataset):
-    """A `PyDataset` with tuples of arrays for the lists of another one, which Keras 3 refuses on TensorFlow."""
+class _Tuples(keras.utils.Sequence):
+    """A `Sequence` with tuples of arrays for the lists of another one, which Keras 3 refuses on TensorFlow."""
 
     def __init__(self, dataset):
         super().__init__(dataset.workers, dataset.use_multiprocessing, dataset.max_queue_size)
