@@ -2,7 +2,6 @@
 
 import random
 from functools import cache
-from itertools import accumulate, pairwise
 from pathlib import Path
 
 TAGGED = {  # the task and its parts: train, dev, test; None for dev: lines of the training text that are not drawn
@@ -75,10 +74,9 @@ def parts_of(data, corpus):
 
 
 def words_as_sentence(words):
-    from kcrf.corpora import Sentence
+    from kcrf.tasks.tagging import as_sentence
 
-    ends = list(accumulate(map(len, words), initial=0))
-    return Sentence("".join(words), list(pairwise(ends)))
+    return as_sentence(words)
 
 
 def cut(parts, size, seed, most_dev, most_test):

@@ -13,7 +13,7 @@ from kcrf.backend import JIT_PAYS_FOR_INFERENCE, keras, ops, path_of
 from kcrf.files import write_aside
 from kcrf.layers import ConditionalRandomField, suggest_lr_multiplier
 from kcrf.layers.chain_layer import real_positions
-from kcrf.layers.checks import check_compiled, warn_of_padding, warn_of_probabilities
+from kcrf.layers.checks import check_compiled, flat, warn_of_padding, warn_of_probabilities
 from kcrf.layers.learning_rates import highest_rate
 from kcrf.metrics import advice, transition_report
 from kcrf.metrics.transitions import is_forbidden
@@ -97,7 +97,7 @@ class CRFMonitor(keras.callbacks.Callback):
             raise ValueError(f"`data` must be inputs, or a tuple (inputs, tags). Received: a tuple of {len(data)}")
         inputs, tags = data if isinstance(data, tuple) else (data, None)
         self._inputs = _first_sentences(inputs)
-        if not all(len(part) for part in _arrays(self._inputs)):
+        if not all(len(part) for part in flat(self._inputs)):
             raise ValueError("`data` needs at least one sentence. Received: none")
         self._tags = None if tags is None else _tags(tags)
         self._layer, self._scheme = layer, scheme or getattr(layer, "constraints", None)
@@ -234,12 +234,6 @@ def _first_sentences(inputs):
     if isinstance(inputs, list):
         return [_first_sentences(part) for part in inputs]
     return np.asarray(inputs)[:MOST_SENTENCES]
-
-
-def _arrays(inputs):
-    """The arrays of `_first_sentences`."""
-    parts = inputs.values() if isinstance(inputs, dict) else inputs if isinstance(inputs, list) else None
-    return [inputs] if parts is None else [array for part in parts for array in _arrays(part)]
 
 
 def _check_is_trained(model, layer):

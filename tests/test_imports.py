@@ -27,7 +27,8 @@ def state():
     facts = {"meta_path": list(sys.meta_path), "filters": list(warnings.filters), "environment": dict(os.environ)}
     for thing in objects:
         for owner in getattr(thing, "__mro__", [thing]):
-            facts |= {f"{owner.__name__}.{name}": id(value) for name, value in vars(owner).items()}
+            place = f"{getattr(owner, '__module__', '')}.{owner.__name__}"  # bases may share a name
+            facts |= {f"{place}.{name}": id(value) for name, value in vars(owner).items()}
     return facts
 
 registered, before = None, state()

@@ -17,6 +17,7 @@ from kcrf.layers.losses import SentenceLoss
 __all__ = [
     "check_compiled",
     "check_fit",
+    "flat",
     "refuse_arguments_of_other_layers",
     "warn_of_inputs",
     "warn_of_padding",
@@ -49,7 +50,7 @@ def check_fit(model, x, y, class_weight=None):
         ValueError: `class_weight` is given for the loss of a CRF; or as `check_compiled`.
     """
     losses, _ = compiled_with(model)
-    if class_weight is not None and any(isinstance(loss, SentenceLoss) for loss in _flat([losses])):
+    if class_weight is not None and any(isinstance(loss, SentenceLoss) for loss in flat([losses])):
         raise ValueError(
             "`class_weight` has no meaning for a CRF, which has one loss per sentence: Keras weights each sentence "
             "by the position of its largest tag. To weight sentences use `sample_weight` of shape (batch,). "
@@ -103,7 +104,7 @@ def _refuse_losses_of_other_layers(layer, losses):
 
 
 def _warn_of_metrics(layer, metrics, mine):
-    compiled = [one for collection in metrics for index in mine for one in _flat(collection[index])]
+    compiled = [one for collection in metrics for index in mine for one in flat(collection[index])]
     wrong = [_name_of(metric) for metric in compiled if metric is not None and _is_of_keras(metric)]
     if wrong:
         _warn_once(
@@ -124,9 +125,10 @@ def _by_output(argument, model):
     return [argument] * len(outputs)
 
 
-def _flat(argument):
+def flat(argument):
+    """The arrays or names in nested lists, tuples and dicts, one list."""
     argument = list(argument.values()) if isinstance(argument, dict) else argument
-    return [one for part in argument for one in _flat(part)] if isinstance(argument, (list, tuple)) else [argument]
+    return [one for part in argument for one in flat(part)] if isinstance(argument, (list, tuple)) else [argument]
 
 
 def _is_of_keras(loss_or_metric):

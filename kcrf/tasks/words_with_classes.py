@@ -39,10 +39,23 @@ class WordsWithClasses(TaggingTask):
         Raises:
             ValueError: A sentence has text outside of its words, or spans that are not words; or no class is known.
         """
-        sentences = [_as_sentence(f"`{name}`, sentence {number}", item) for number, item in enumerate(items, 1)]
+        sentences = [self.as_sentence(f"`{name}`, sentence {number}", item) for number, item in enumerate(items, 1)]
         if not any(sentence.spans for sentence in sentences):
             raise ValueError(f"`{name}` needs at least one word whose class is known. Received: {len(items)} sentences")
         return sentences
+
+    def as_sentence(self, source: str, item: Any) -> Sentence:
+        """The `Sentence` of an item, a `Sentence` or pairs `(word, class)`, without white space between its words."""
+        if not isinstance(item, Sentence):
+            pairs = checked_pairs(source, item, "word, class")
+            return tagged_words_sentence(*zip(*pairs, strict=True)) if pairs else Sentence("", [])
+        tokens = item.tokens or sorted([span[:2] for span in item.spans] + item.unknown)
+        ends = [0, *(end for _, end in tokens)]
+        gaps = [item.text[a:b] for a, b in zip(ends, [*(start for start, _ in tokens), len(item.text)], strict=True)]
+        words = set(map(tuple, tokens))
+        if any(gap.strip() for gap in gaps) or not {span[:2] for span in map(tuple, item.spans)} <= words:
+            raise ValueError(f"{source}: needs words that cover the text, each with its class. Received: {item}"[:240])
+        return _without_spaces(Sentence(item.text, item.spans, tokens, item.unknown))
 
     def unlabeled_items(self, texts: Sequence[Any], pairs: bool) -> list[Any]:
         """The texts without their white space, as `Sentence`s."""
@@ -98,20 +111,6 @@ def _pairs_of_text(text: str, spans: list[Any]) -> list[tuple[str, str]]:
         pairs += [(text[start:stop], label)] if start < stop else []
         end = stop
     return pairs
-
-
-def _as_sentence(source: str, item: Any) -> Sentence:
-    """The `Sentence` of an item, a `Sentence` or pairs `(word, class)`, without white space between its words."""
-    if not isinstance(item, Sentence):
-        pairs = checked_pairs(source, item, "word, class")
-        return tagged_words_sentence(*zip(*pairs, strict=True)) if pairs else Sentence("", [])
-    tokens = item.tokens or sorted([span[:2] for span in item.spans] + item.unknown)
-    ends = [0, *(end for _, end in tokens)]
-    gaps = [item.text[a:b] for a, b in zip(ends, [*(start for start, _ in tokens), len(item.text)], strict=True)]
-    words = set(map(tuple, tokens))
-    if any(gap.strip() for gap in gaps) or not {span[:2] for span in map(tuple, item.spans)} <= words:
-        raise ValueError(f"{source}: needs words that cover the text, each with its class. Received: {item}"[:240])
-    return _without_spaces(Sentence(item.text, item.spans, tokens, item.unknown))
 
 
 def _without_spaces(sentence: Sentence) -> Sentence:
