@@ -61,7 +61,7 @@ def _name_of_keras_3(method, path, ending):
         warnings.warn(f"{method}({path!r}) writes {new!r}: names of Keras 3 end in {ending}", stacklevel=3)
         return new
     written = (new, _with_ending(path, ".keras"))
-    existing = [name for name in written if os.path.exists(name)]
+    existing = [name for name in written if os.path.exists(name)] + ([path] if _is_hdf5_of_keras_3(path) else [])
     if not existing:
         if os.path.exists(path) or os.path.exists(f"{path}.index"):
             raise ValueError(
@@ -69,12 +69,29 @@ def _name_of_keras_3(method, path, ending):
                 f"it, with `lr_multiplier` for a model with a CRF. Received: load_weights({path!r})"
             )
         raise FileNotFoundError(f"No weights are saved as {' or '.join(written)}. Received: load_weights({path!r})")
-    return existing[0]
+    newest = max(existing, key=os.path.getmtime)
+    if len(existing) > 1:
+        warnings.warn(f"load_weights({path!r}) reads {newest!r}, the newest of {existing}", stacklevel=3)
+    return newest
+
+
+def _is_hdf5_of_keras_3(path):
+    """Whether `model.save(path)` of Keras 3 wrote this file."""
+    if not path.endswith(".h5") or not os.path.isfile(path):
+        return False
+    import h5py
+
+    if not h5py.is_hdf5(path):
+        return False
+    with h5py.File(path) as file:
+        return str(file.attrs.get("keras_version", "")).startswith("3.")
 
 
 def _fits_in_hdf5(model):
-    """Whether Keras can load the model from an HDF5 file: no mask of a CRF is computed by an operation."""
-    return not any(getattr(layer, "mask_is_computed", False) for layer in model._flatten_layers())
+    """Whether Keras can load the model from an HDF5 file: no operation computes a mask, as that of an encoder."""
+    parts = [layer for layer in model._flatten_layers() if isinstance(layer, keras.Model)]
+    operations = [operation for part in parts for operation in getattr(part, "operations", ())]
+    return all(isinstance(operation, keras.layers.Layer) for operation in operations)
 
 
 def has_layer_of_kcrf(model):

@@ -14,14 +14,20 @@ def encoder_record(model, prefix=""):
         prefix: The prefix of the encoder's layer names. Defaults to "".
 
     Raises:
-        ValueError: The model has no such encoder.
+        ValueError: The model has no such encoder, or two of them, whose variables have the same paths.
     """
-    for layer in model._flatten_layers():
-        if layer.name == f"{prefix}Embedding-Token" and getattr(layer, "encoder_record", None) is not None:
-            return layer.encoder_record
-    raise ValueError(
-        f"Needs a model of `build_transformer_model`. Received: none with prefix={prefix!r} in {model.name}"
-    )
+    layers = {id(layer): layer for layer in model._flatten_layers() if layer.name == f"{prefix}Embedding-Token"}
+    records = [record for layer in layers.values() if (record := getattr(layer, "encoder_record", None)) is not None]
+    if len(records) > 1:
+        raise ValueError(
+            "Needs one encoder with these layer names: pass the model of one of them, as `model.get_layer(name)`, or "
+            f"build each with a prefix of its own. Received: {len(records)} with prefix={prefix!r} in {model.name}"
+        )
+    if not records:
+        raise ValueError(
+            f"Needs a model of `build_transformer_model`. Received: none with prefix={prefix!r} in {model.name}"
+        )
+    return records[0]
 
 
 def checkpoint_names(record, variables):

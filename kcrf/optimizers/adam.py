@@ -211,7 +211,8 @@ class AdamWeightDecay(ExcludesFromDecay, Adam):
                          + prior_weight_decay_rate * (theta - theta_0))
 
     With `bias_correction=False` and `global_clipnorm=1.0`, this is Google BERT's optimizer, which decays embeddings but
-    not LayerNorm and biases. keras-hub uses lower-case layer names: exclude `("norm", "bias")` there.
+    not LayerNorm and biases. The patterns match the layer names of bert4keras. Keras names its own normalization layers
+    in lower case, and so does keras-hub: with these, exclude `("[Nn]orm", "bias")`, and see `variable_table(model)`.
 
     On several devices under `tf.distribute`, Keras clips the gradients on each device before it sums them. With two
     devices, a clipping norm of .05 and a gradient norm of .56, the step was 1.7 times as long as on one device. JAX

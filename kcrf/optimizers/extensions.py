@@ -260,6 +260,7 @@ class MovingAverage(Extension):
     def __init__(self, *args, ema_momentum=0.999, **kwargs):
         super().__init__(*args, **kwargs)
         self.ema_momentum = float(ema_momentum)
+        self._old_weights, self._replaced_at = None, 0  # the step after which averages replaced them
 
     def build(self, variables):
         if not self.built:
@@ -272,7 +273,7 @@ class MovingAverage(Extension):
         self.assign(average, self.ema_momentum * average + (1 - self.ema_momentum) * variable)
 
     def apply_ema_weights(self, bias_correction=True):
-        """Assigns the averages to the model; `reset_old_weights` restores its weights.
+        """Assigns the averages to the model; `reset_old_weights` restores its weights, also after several calls.
 
         Args:
             bias_correction: Whether to divide by 1 - ema_momentum^steps, because the averages start at zero.
@@ -281,14 +282,19 @@ class MovingAverage(Extension):
         if not steps:
             raise ValueError("`apply_ema_weights` needs at least one optimizer step. Received: 0 steps so far")
         scale = 1 - self.ema_momentum**steps if bias_correction else 1.0
-        self._old_weights = tuple(ops.convert_to_numpy(v).copy() for v in self._trainable_variables)
+        if self._old_weights is None or steps != self._replaced_at:
+            self._replaced_at = steps
+            self._old_weights = tuple(ops.convert_to_numpy(v).copy() for v in self._trainable_variables)
         for variable, average in zip(self._trainable_variables, self._averages, strict=True):
             variable.assign(ops.convert_to_tensor(average) / scale)
 
     def reset_old_weights(self):
         """Restores the weights that `apply_ema_weights` replaced."""
+        if self._old_weights is None:
+            raise ValueError("`reset_old_weights` needs a call of `apply_ema_weights` before. Received: none")
         for variable, old in zip(self._trainable_variables, self._old_weights, strict=True):
             variable.assign(old)
+        self._old_weights = None
 
     def get_config(self):
         return {**super().get_config(), "ema_momentum": self.ema_momentum}

@@ -4,6 +4,7 @@ A pattern is a regular expression that is searched in `variable.path`, which is 
 """
 
 import re
+from collections import Counter
 from math import prod
 from typing import Any
 
@@ -25,6 +26,8 @@ __all__ = [
 ]
 
 USUAL_EXCLUSIONS = ("Norm", "bias")  # usual in bert4keras scripts; need not match, as in a model without LayerNorm
+
+_ORIGINS = ("loaded", "reinitialized")
 
 # (numbered layers, what lies below them) of bert4keras and of keras-hub. Anchored: layer 1 is not layer 10.
 STACKS = (
@@ -278,12 +281,24 @@ def load_report(model):
 
     A report is an attribute of the model that a checkpoint was loaded into, and of the `EncoderRecord` of the token
     embedding, which models around that one contain.
+
+    Raises:
+        ValueError: Two variables have one path, and only one of them was loaded.
     """
     records = [getattr(layer, "encoder_record", None) for layer in model._flatten_layers()]
     reports = [getattr(model, "kcrf_load_report", None), *(record.report for record in records if record)]
-    reports = [report for report in reports if report is not None]
-    names = ("loaded", "reinitialized")
-    return {name: set().union(*(getattr(r, name, ()) for r in reports)) for name in names} if reports else None
+    reports = list({id(report): report for report in reports if report is not None}.values())
+    if not reports:
+        return None
+    origins = {name: Counter(path for r in reports for path in getattr(r, name, ())) for name in _ORIGINS}
+    for path, variables in Counter(map(path_of, model.weights)).items():
+        counts = [origins[name][path] for name in _ORIGINS]
+        if variables > 1 and any(0 < count < variables for count in counts):
+            raise ValueError(
+                "Encoders of one model need layer names of their own, if not all of them were loaded in the same way: "
+                f"build each with a prefix. Received: {variables} variables with the path {path}"
+            )
+    return {name: set(origins[name]) for name in _ORIGINS}
 
 
 def copy_of(variable):

@@ -80,7 +80,9 @@ class Tokenizer:
         self._word_maxlen = word_maxlen
         self._pre_tokenize = pre_tokenize
         self._token_translate = token_translate or {}
-        self._token_translate_inv = {new: old for old, new in self._token_translate.items()}
+        self._in_text = {new: [new] for new in self._token_translate.values()}  # what a token may stand for in a text
+        for old, new in self._token_translate.items():
+            self._in_text[new].append(old)
         self._token_dict = token_dict
         self._token_dict_inv = {number: token for token, number in token_dict.items()}
         self._vocab_size = len(token_dict)
@@ -350,13 +352,14 @@ class Tokenizer:
             if self._is_special(token):
                 places.append([])
                 continue
-            token = self.stem(self._token_translate_inv.get(token) or token)
-            start = plain.find(token, offset)
-            if start < 0:
+            written = [self.stem(form) for form in self._in_text.get(token, [token])]
+            found = [(start, -len(form)) for form in written if (start := plain.find(form, offset)) >= 0]
+            if not found:
                 raise ValueError(
                     f"Tokens must come from the text, in its order. Received: {token!r} after {plain[:offset]!r}"
                 )
-            offset = start + len(token)
+            start, length = min(found)
+            offset = start - length
             places.append(origin[start:offset])
         return places
 

@@ -1,8 +1,11 @@
 """File names of Keras 2: which models take them, which files are written and read, and that others are left alone."""
 
+import os
+
 import numpy as np
 import pytest
 from changed_keras import changed_keras  # noqa: F401 (a fixture)
+from conftest import few
 
 from kcrf.backend import keras
 from kcrf.bert4keras.models import build_transformer_model
@@ -45,15 +48,15 @@ def test_whole_models_are_saved_under_old_names(tmp_path):
     assert keras.saving.load_model(tmp_path / "test.keras").count_params() == tagger().count_params()
 
 
-@pytest.mark.slow
-def test_a_model_that_does_not_fit_in_hdf5_is_saved_and_loaded_by_the_name_of_the_script(tmp_path, monkeypatch):
+def tagger_with_crf():
+    bert = build_transformer_model(**SIZES)
+    return keras.Model(bert.input, ConditionalRandomField()(keras.layers.Dense(2)(bert.output)))
+
+
+@pytest.mark.parametrize("build", few(tagger, tagger_with_crf, rest="slow"))
+def test_a_model_that_does_not_fit_in_hdf5_is_saved_and_loaded_by_the_name_of_the_script(build, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-
-    def model_with_crf():
-        bert = build_transformer_model(**SIZES)
-        return keras.Model(bert.input, ConditionalRandomField()(keras.layers.Dense(2)(bert.output)))
-
-    one, other = model_with_crf(), model_with_crf()
+    one, other = build(), build()
     with pytest.warns(UserWarning, match=r"^save\('best.h5'\) writes 'best.keras'"):
         one.save("best.h5")
     assert [path.name for path in tmp_path.iterdir()] == ["best.keras"]
@@ -61,6 +64,33 @@ def test_a_model_that_does_not_fit_in_hdf5_is_saved_and_loaded_by_the_name_of_th
     for loaded in (other, keras.models.load_model("best.h5")):
         for a, b in zip(one.get_weights(), loaded.get_weights(), strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+def test_hdf5_that_keras_3_wrote_is_loaded(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    inputs = keras.Input((None,), dtype="int32")
+    one = keras.Model(inputs, ConditionalRandomField()(keras.layers.Embedding(9, 2)(inputs)))
+    one.save("best.h5")
+    assert [path.name for path in tmp_path.iterdir()] == ["best.h5"]
+    saved = one.get_weights()
+    one.set_weights([0 * value for value in saved])
+    one.load_weights("best.h5")
+    for a, b in zip(one.get_weights(), saved, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_of_two_files_of_one_name_the_newer_one_is_loaded(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    one, other = tagger(), tagger()
+    with pytest.warns(UserWarning, match="writes"):
+        one.save_weights("best.weights")
+        os.utime("best.weights.h5", (0, 0))
+        one.set_weights([value + 1 for value in one.get_weights()])
+        one.save("best.h5")
+    with pytest.warns(UserWarning, match=r"reads 'best.keras', the newest of \['best.weights.h5', 'best.keras'\]"):
+        other.load_weights("best.h5")
+    for a, b in zip(one.get_weights(), other.get_weights(), strict=True):
+        np.testing.assert_array_equal(a, b)
 
 
 def test_names_of_keras_3_and_models_without_a_layer_of_ours_are_left_alone(tmp_path):

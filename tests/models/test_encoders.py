@@ -8,10 +8,8 @@ import pytest
 from tiny_encoders import SEGMENTS, SIZES, TOKENS, assert_close, bert, checkpoint, numbers
 
 from kcrf.backend import keras
-from kcrf.models import (
-    build_transformer_model,
-    reinitialize,
-)
+from kcrf.models import build_transformer_model, reinitialize, save_pretrained
+from kcrf.optimizers import AdamWeightDecay, variable_table
 
 
 @pytest.mark.once
@@ -51,6 +49,25 @@ def test_a_prefix_goes_before_every_name_and_two_encoders_live_in_one_model(bert
     after = numbers(both([TOKENS, SEGMENTS] * 2))
     np.testing.assert_array_equal(after[0], before[0])
     assert np.abs(after[1] - before[1]).max() > 0.1
+
+
+@pytest.mark.once
+def test_of_two_encoders_with_the_same_names_none_is_taken_for_the_other(bert, tmp_path):
+    query = build_transformer_model(None, bert[0], name="query", **SIZES)
+    document = build_transformer_model(name="document", **SIZES)
+    inputs = [keras.Input((None,), dtype="int32") for _ in range(2)]
+    both = keras.Model(inputs, [query(inputs), document(inputs)])
+    with pytest.raises(ValueError, match=r"Needs one encoder .*`model.get_layer\(name\)`.* Received: 2 with prefix=''"):
+        save_pretrained(both, tmp_path / "bert")
+    with pytest.raises(ValueError, match="Needs one encoder"):
+        reinitialize(both, top_layers=1)
+    with pytest.raises(ValueError, match="build each with a prefix. Received: 2 variables with the path Embedding-Tok"):
+        AdamWeightDecay(prior_weight_decay_rate=0.1, prior_variables=both)
+    save_pretrained(both.get_layer("query"), tmp_path / "bert")
+    again = build_transformer_model(tmp_path / "bert", name="document")
+    loaded = keras.Model(inputs, [query(inputs), again(inputs)])
+    table = variable_table(loaded, AdamWeightDecay(prior_weight_decay_rate=0.1, prior_variables=loaded))
+    assert {row["origin"] for row in table} == {"loaded"} and all(row["prior"] for row in table)
 
 
 @pytest.mark.once

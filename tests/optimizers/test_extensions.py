@@ -179,13 +179,27 @@ def test_averages_go_in_and_come_out_again(bias_correction):
 
     variables, _, gradients = check(optimizer, remember)
     before = [ops.convert_to_numpy(v).copy() for v in variables]
-    optimizer.apply_ema_weights(bias_correction=bias_correction)
+    for _ in range(2):  # the second call keeps the weights from before the first
+        optimizer.apply_ema_weights(bias_correction=bias_correction)
     scale = 1 - 0.8 ** len(gradients) if bias_correction else 1.0
     for variable in variables:
         np.testing.assert_allclose(ops.convert_to_numpy(variable), average[path_of(variable)] / scale, **CLOSE)
     optimizer.reset_old_weights()
     for variable, old in zip(variables, before, strict=True):
         np.testing.assert_array_equal(ops.convert_to_numpy(variable), old)
+    with pytest.raises(ValueError, match="`reset_old_weights` needs a call of `apply_ema_weights` before"):
+        optimizer.reset_old_weights()
+
+
+def test_weights_that_were_trained_after_averages_are_the_ones_that_come_back():
+    optimizer = extend_with_exponential_moving_average(Adam)(RATE, ema_momentum=0.8)
+    variable = keras.Variable(np.ones(2, "float32"), name="w")
+    for _ in range(2):
+        optimizer.apply([ops.ones(2)], [variable])
+        trained = ops.convert_to_numpy(variable).copy()
+        optimizer.apply_ema_weights()
+    optimizer.reset_old_weights()
+    np.testing.assert_array_equal(ops.convert_to_numpy(variable), trained)
 
 
 def test_there_is_no_average_before_the_first_step():

@@ -322,6 +322,14 @@ def test_translated_tokens_have_the_new_ids_and_still_match_the_text():
     assert tokenizer.rematch("我ab", ["[CLS]", "a", "e"]) == [[], [0], [1, 2]]
 
 
+def test_a_translated_token_may_be_written_in_several_ways_and_as_itself():
+    tokenizer = Tokenizer(VOCABULARY, token_translate={"我": "a", "爱": "a", "ab": "e"})
+    text = "爱a我 ab爱"
+    tokens = tokenizer.tokenize(text)
+    assert tokens == ["[CLS]", "a", "a", "a", "e", "a", "[SEP]"]
+    assert tokenizer.rematch(text, tokens) == [[], [0], [1], [2], [4, 5], [6], []]
+
+
 def test_jieba_words_of_the_vocabulary_stay_whole():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the package itself, at its import
