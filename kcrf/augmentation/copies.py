@@ -197,5 +197,5 @@ def _checked(task, copies, operations, share, synonyms, seed):
         )
     needy = [name for name in operations if name in _WITH_SYNONYMS]
     if needy and synonyms is None:
-        raise SettingError("synonyms", f"are needed by the operation {needy[0]}", None)
+        raise SettingError("synonyms", f"or {{synonym_vectors}} are needed by the operation {needy[0]}", None)
     return list(dict.fromkeys(operations))

@@ -2,6 +2,7 @@
 
 import codecs
 import re
+import shlex
 
 __all__ = ["check_is_text", "encoding_hint"]
 
@@ -38,7 +39,7 @@ def check_is_text(name, begin):
     """
     for magic, (kind, command) in _PACKED.items():
         if begin.startswith(magic):
-            raise ValueError(f"{name}: needs UTF-8 text. Received: {kind}; `{command} {name}` unpacks it")
+            raise ValueError(f"{name}: needs UTF-8 text. Received: {kind}; {_advice(command, name)} unpacks it")
     wide = next((encoding for mark, encoding in _WIDE.items() if begin.startswith(mark)), None)
     if wide is None and _ODD_NULS.match(begin):
         wide = "UTF-16LE"
@@ -82,7 +83,14 @@ def _wide_encoding(line):
 
 
 def _conversion(name, encoding):
-    return f"`iconv -f {encoding} -t UTF-8 {name} > NEW_FILE` converts it"
+    return f"{_advice(f'iconv -f {encoding} -t UTF-8', name, ' > NEW_FILE')} converts it"
+
+
+def _advice(command, name, target=""):
+    """What to type: a command for a file, or a part of a pipe for the standard input."""
+    if name == "<stdin>":
+        return f"`| {command.removesuffix(' -k')}` before this command"
+    return f"`{command} {shlex.quote(str(name))}{target}`"
 
 
 def _usual(encoding, line):

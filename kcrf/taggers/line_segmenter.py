@@ -77,7 +77,7 @@ class LineSegmenter:
         packed = np.multiply(emissions[packing.index].T, np.float32(self._scale), order="C")  # (tags, positions)
         self._model.forbid(packed, packing)
         if self._keep_latin:
-            self._forbid_cuts(packed, joined, packing.index)
+            self._forbid_cuts(packed, joined, packing)
         tags = best_paths(packed, self._transitions, packing.steps)
         is_start = np.zeros(len(joined), bool)
         starts = self._model.scheme.allowed_starts[tags]
@@ -99,17 +99,22 @@ class LineSegmenter:
             total += scores.view("int8").reshape(length, 4)
         return total
 
-    def _forbid_cuts(self, packed, joined, index):
-        """Forbids words that begin or end inside a run of Latin letters and digits."""
+    def _forbid_cuts(self, packed, joined, packing):
+        """Forbids words that begin or end inside a run of Latin letters and digits.
+
+        The part of a run in a window is a whole run there, as in `allowed_tags`.
+        """
         runs = latin_runs(joined)
         if not runs:
             return
         inside = np.zeros(len(joined) + 1, bool)  # whether no word may begin at a character
         for start, end in runs:
             inside[start + 1 : end] = True
-        places = index + REACH
-        packed[np.ix_(self._starts, inside[places])] = -np.inf
-        packed[np.ix_(self._ends, inside[places + 1])] = -np.inf
+        places = packing.index + REACH
+        starts, ends = inside[places], inside[places + 1]  # (positions,) forbidden
+        starts[packing.first] = ends[packing.last] = False
+        packed[np.ix_(self._starts, starts)] = -np.inf
+        packed[np.ix_(self._ends, ends)] = -np.inf
 
 
 def _windows(parts, firsts, lengths):

@@ -223,7 +223,7 @@ def test_the_same_seed_makes_the_same_text_whatever_stands_before_it():
         ({"share": 1.0}, "0 < share < 1. Received: .* share=1.0"),
         ({"operations": ["mention"]}, "of task='ner' are synonyms, .* Received: mention"),
         ({"operations": []}, "Received: none"),
-        ({"operations": ["synonyms"]}, "`synonyms` are needed by the operation synonyms"),
+        ({"operations": ["synonyms"]}, "`synonyms` or `synonym_vectors` are needed by the operation synonyms"),
         ({"operations": "mentions"}, "must be a list of names. Received: 'mentions'"),
         ({"copies": 1.5}, "an int copies >= 1.* Received: copies=1.5"),
         ({"items": [("a", "x")], "task": "classify"}, r"of type `Example`. Received: \"\('a', 'x'\)"),

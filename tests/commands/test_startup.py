@@ -110,7 +110,7 @@ REFUSED = [
     ("train --train words.txt --out x --teacher {words} --unlabeled empty.txt", "empty.txt: needs one text per line"),
     ("augment words.txt", "the following arguments are required: --out"),
     ("augment words.txt --out x --copies 0", "--copies must be at least 1. Received: 0"),
-    ("augment words.txt --out x --by synonyms", "--synonyms are needed by the operation synonyms"),
+    ("augment words.txt --out x --by synonyms", "--synonyms or --synonym-vectors are needed by the operation synonyms"),
     (
         "augment words.txt --out x --translate cat",
         "--translate needs --task classify: a translation does not keep words",

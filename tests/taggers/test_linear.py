@@ -91,6 +91,13 @@ def test_known_words_and_latin_runs_hold(words):
     assert "天今" in forced.segment_batch(["今天今天"])[0]
 
 
+def test_a_window_that_begins_or_ends_inside_a_latin_run_has_the_words_of_the_other_decoder(words):
+    """A stretch of more than 128 characters is cut into windows, which overlap."""
+    segmenter, chinese = WordSegmenter(words[0]), "今天天气真好我们去公园玩大家都很高兴" * 8
+    texts = [f"{chinese[:place]}{run}{chinese}" for place in range(90, 129) for run in ("Python3", "abcdefghij" * 20)]
+    assert segmenter.segment_batch(texts) == segmenter.segment_batch(texts, spans=[[] for _ in texts])
+
+
 def test_words_of_the_user_are_more_probable(words):
     text, word = "他在绾魕上班。", "绾魕"
 
