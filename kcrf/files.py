@@ -1,5 +1,6 @@
 """Writes files completely or not at all, and reads and writes JSON."""
 
+import hashlib
 import json
 import os
 import re
@@ -10,10 +11,21 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["HAS_LOCKS", "json_line", "read_json", "try_lock", "write_aside", "write_lines"]
+__all__ = ["HAS_LOCKS", "json_line", "read_json", "sha256_of", "try_lock", "write_aside", "write_lines"]
 
 HAS_LOCKS = fcntl is not None  # of files
+# Of a folder: weights and vocabularies, and the texts and entities of brat.
+_HASHED = (".safetensors", ".bin", ".h5", ".linear.npz", ".index", ".data-00000-of-00001", ".txt", ".ann")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def sha256_of(path):
+    """The SHA-256 of a file; of a folder, that of its weights and its vocabulary, or of its texts."""
+    if not path.is_dir():
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    hashes = [f"{file.name} {sha256_of(file)}" for file in sorted(path.iterdir()) if file.name.endswith(_HASHED)]
+    return hashlib.sha256("\n".join(hashes).encode()).hexdigest()
 
 
 def try_lock(file):

@@ -2,7 +2,7 @@
 
 import os
 
-from kcrf.commands.parsers import add_command, add_overwrite_option, check_out
+from kcrf.commands.parsers import add_command, add_overwrite_option, check_is_new
 
 __all__ = ["add_report"]
 
@@ -28,6 +28,6 @@ def _report(options):
 
     path = options.out or os.path.join(options.runs[0], "report.html")
     if options.out is not None:
-        check_out(path, overwrite=options.overwrite)
+        check_is_new(path, options.overwrite)
     write_report(options.runs, path)
     print(path)

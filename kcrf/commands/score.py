@@ -60,8 +60,8 @@ def _add_options(parser):
     parser.add_argument(
         "--words",
         metavar="FILE",
-        help="The words of the training data, separated by spaces. Adds the recall of words that are in it (IV) and of "
-        "those that are not (OOV); for pos their accuracy. Only with --task cws, cws-pos and pos. [no such scores]",
+        help="The training data, or its words, separated by spaces. Adds the recall of words that are in it (IV) and "
+        "of those that are not (OOV); for pos their accuracy. Only with --task cws, cws-pos and pos. [no such scores]",
     )
     add_fields_option(parser)
     add_conll_options(parser)
@@ -81,16 +81,33 @@ def _score(options):
     predicted = task.predicted_items(run.predictions, "found") if run else _read(options, task, options.pred)
     try:
         labels = _known_labels(Path(options.pred)) if task.output == "label" else ()
-        scores = task.scores(gold, predicted, _training_words(options), labels)
+        words = _training_words(options, task)
+        scores = _scores(run, gold, predicted, lambda *items: task.scores(*items, words, labels))
     except MismatchError as error:
         place = options.pred if error.line is None else f"{options.pred}:{error.line}"
         raise ValueError(f"{place}: {error}") from None
+    if scores.get("oov_rate") == 1:
+        note = f"kcrf score: --words {options.words} has none of the correct words; it should be the training data"
+        print(note, file=sys.stderr)
     if options.json:
         print(json.dumps(scores))
     else:
         title = options.pred if options.gold is None else f"gold: {options.gold}\npredictions: {options.pred}"
         print_scores(title, {"all": scores})
         _print_confusion(scores.get("confusion", ()))
+
+
+def _scores(run, gold, predicted, score):
+    """The scores of all items; of a run of several segmentation standards the mean, and those of each."""
+    from kcrf.taggers.standards import scores_of_standards
+
+    rows = {}
+    standards = [row.get("standard") for row in run.predictions] if run else []
+    if not any(standards) or len(gold) != len(standards):
+        return score(gold, predicted)
+    for standard, *items in zip(standards, gold, predicted, strict=True):
+        rows.setdefault(standard, []).append(items)
+    return scores_of_standards({standard: score(*map(list, zip(*items))) for standard, items in rows.items()})
 
 
 def _read(options, task, path):
@@ -149,11 +166,24 @@ def _is_of_run(path):
     return path.name == "predictions.jsonl" and path.is_file() and path.with_name("config.json").is_file()
 
 
-def _training_words(options):
-    """The words in --words, a set, or None."""
-    from kcrf.corpora import read_lines
+def _training_words(options, task):
+    """The words in --words, a set, or None: those of labeled data as `kcrf train` reads them, or of lines of words."""
+    from kcrf.corpora import read_lines, read_segmented
+    from kcrf.corpora.json_objects import begins_json
+    from kcrf.corpora.segmented import is_conllu
+    from kcrf.corpora.word_classes import class_sign, without_class
+    from kcrf.tasks.tokens import words_of
 
-    return options.words and {word for line in read_lines(options.words) for word in line.split()}
+    if options.words is None:
+        return None
+    lines = read_lines(options.words)
+    words = [word for line in lines for word in line.split()]
+    if begins_json(lines) or is_conllu(lines) or task.name != "cws" and "\t" in lines[0]:
+        if task.name == "cws":
+            return {word for sentence in read_segmented(options.words) for word in sentence}
+        sentences = task.read_file(options.words, reading_arguments(options))
+        return {word for sentence in sentences for word in words_of(sentence)}
+    return set(words if class_sign(words)[0] is None else map(without_class, words))
 
 
 def _known_labels(path):

@@ -1,12 +1,11 @@
 """Several runs of `kcrf train` that differ in their seed alone: their scores side by side, mean and deviation."""
 
-import hashlib
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from statistics import mean, stdev
 
-from kcrf.runs.names import LINEAR
+from kcrf.files import sha256_of
 
 __all__ = ["check_unchanged", "failed_runs", "plan_seeds", "print_seeds", "with_hashes"]
 
@@ -14,9 +13,6 @@ ADVICE = (
     "more --steps, more --warmup or a lower --learning-rate make that rarer; "
     "with a BERT also --bias-correction and --skip-top-layers 1"
 )
-
-# Of a folder: weights and vocabularies, and the texts and entities of brat.
-_HASHED = {".safetensors", ".bin", ".h5", ".index", ".data-00000-of-00001", ".txt", ".ann"}
 
 
 def with_hashes(sources, settings):
@@ -28,7 +24,7 @@ def with_hashes(sources, settings):
         names |= {f"{name} {standard}".strip(): path for standard, path in by_standard.items()}
     of_model = () if settings.extend is not None else ("vectors", "bert")  # else the run that is extended has them
     names |= {name: getattr(settings, name) for name in (*of_model, "synonyms", "synonym_vectors", "teacher", "extend")}
-    return {**sources, "sha256": {name: _hash(Path(path)) for name, path in names.items() if path is not None}}
+    return {**sources, "sha256": {name: sha256_of(Path(path)) for name, path in names.items() if path is not None}}
 
 
 def check_unchanged(sources, settings):
@@ -40,16 +36,6 @@ def check_unchanged(sources, settings):
             f"--seeds needs the same files for all seeds. Received: files that changed after the command began "
             f"({', '.join(changed)}); --overwrite trains all seeds anew"
         )
-
-
-def _hash(path):
-    """The SHA-256 of a file; of a folder, that of its weights and its vocabulary, or of its texts."""
-    if not path.is_dir():
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    files = [file for file in sorted(path.iterdir()) if file.suffix in _HASHED or file.name == LINEAR]
-    hashes = [f"{file.name} {_hash(file)}" for file in files]
-    return hashlib.sha256("\n".join(hashes).encode()).hexdigest()
 
 
 def plan_seeds(out, settings, sources, count, overwrite):

@@ -8,7 +8,7 @@ from typing import Any
 
 from kcrf.corpora.lines import BEGINS_ARRAY, BEGINS_OBJECT
 
-__all__ = ["begins_json", "json_objects"]
+__all__ = ["begins_json", "json_objects", "refuse_json_lines"]
 
 _BETWEEN = re.compile(r"[\s,]*")
 
@@ -45,6 +45,15 @@ def json_objects(path: str | PathLike[str], lines: Sequence[str]) -> list[tuple[
     if first.lstrip().startswith(("{", '["')) and _is_json(first):
         return [(number, _object(path, number, line)) for number, line in enumerate(lines, 1) if line.strip()]
     return _objects_of_document(path, "\n".join(lines))
+
+
+def refuse_json_lines(path: str | PathLike[str], lines: Sequence[str]) -> None:
+    """Raises ValueError if a line of a file that does not begin as JSON is a JSON object: two files were joined."""
+    for number, line in enumerate(lines, 1):
+        if line.startswith('{"') and _is_json(line):
+            raise ValueError(
+                f"{path}:{number}: needs one format in the whole file. Received: JSON after other lines: {line[:60]!r}"
+            )
 
 
 def _is_json(line):

@@ -7,7 +7,7 @@ from kcrf.corpora.annotation_tools import read_export, tokens_of, tool_of
 from kcrf.corpora.brat import refuse_standoff
 from kcrf.corpora.entity_corpora import corpus_of
 from kcrf.corpora.identifiers import without_identifiers
-from kcrf.corpora.json_objects import begins_json, json_objects
+from kcrf.corpora.json_objects import begins_json, json_objects, refuse_json_lines
 from kcrf.corpora.lines import read_corpus_lines, read_lines
 from kcrf.corpora.unsegmented import check_segmented
 from kcrf.corpora.word_classes import class_sign, without_class
@@ -51,6 +51,7 @@ def read_segmented(path: str | PathLike[str], strip_tags: bool = False) -> list[
         return _read_conllu(path, lines)
     if begins_json(lines) and ":" in "".join(lines):
         return _read_json(path, lines)
+    refuse_json_lines(path, lines)
     raw, lines = lines, without_identifiers(path, [line.split() for line in lines])
     rows = [line.split("\t") for line in raw if line.strip()]
     sentences = [words for words in lines if words]
@@ -90,6 +91,7 @@ def read_predicted_words(path: str | PathLike[str], strip_tags: bool = False) ->
     refuse_standoff(path, lines)
     if begins_json(lines) and ":" in "".join(lines):
         return _read_json(path, lines)
+    refuse_json_lines(path, lines)
     sentences = [line.split() for line in lines]
     all_words = [word for words in sentences for word in words]
     if strip_tags and class_sign(all_words)[0] is not None:

@@ -9,7 +9,7 @@ from kcrf.corpora.annotation_tools import read_export, tokens_of, tool_of
 from kcrf.corpora.brat import refuse_standoff
 from kcrf.corpora.conll import columns_of, join_tokens, token_column, width_of
 from kcrf.corpora.identifiers import without_identifiers
-from kcrf.corpora.json_objects import begins_json, json_objects
+from kcrf.corpora.json_objects import begins_json, json_objects, refuse_json_lines
 from kcrf.corpora.lines import read_corpus_lines
 from kcrf.corpora.other_columns import (
     check_classes,
@@ -146,6 +146,7 @@ def read_tagged(path: str | PathLike[str], column: int | str = -1) -> list[Sente
     elif is_conllu(lines):
         rows = _conllu_rows(path, lines, column)
     else:
+        refuse_json_lines(path, lines)
         sign = None if "\t" in first else _sign([word for line in lines for word in line.split()])
         rows = _column_rows(path, lines, column) if sign is None else _word_rows(path, lines, sign)
     if not rows:

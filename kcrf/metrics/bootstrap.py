@@ -41,8 +41,9 @@ def bootstrap_difference(
     order of the two taggers.
 
     Args:
-        first: The `span_counts` of the first tagger, `(sentences, 3)`.
-        second: The `span_counts` of the second tagger, `(sentences, 3)`.
+        first: The `span_counts` of the first tagger, `(sentences, 3)`; or `(sentences, groups, 3)`, where the F1 is the
+            mean over groups of sentences, which have counts of 0 in the other groups.
+        second: The `span_counts` of the second tagger, of the same shape.
         level: The confidence level of the interval, a fraction. Defaults to 0.95.
         samples: The number of bootstrap samples. Defaults to 2000.
         seed: The random seed, an int. Defaults to 0.
@@ -57,15 +58,26 @@ def bootstrap_difference(
     (1.0, 1.0, 1.0)
     """
     first, second = np.asarray(first), np.asarray(second)
-    if first.shape != second.shape or first.ndim != 2 or not len(first):
+    if first.shape != second.shape or first.ndim not in (2, 3) or not len(first):
         raise ValueError(
             "`bootstrap_difference` needs the counts of the same sentences for both taggers, at least one sentence. "
             f"Received: shapes {first.shape} and {second.shape}"
         )
     draws = _draws(len(first), samples, seed)
-    differences = [f1_of_counts(drawn @ first) - f1_of_counts(drawn @ second) for drawn in draws]
-    low, high = np.quantile(np.concatenate(differences), [(1 - level) / 2, (1 + level) / 2])
-    return float(f1_of_counts(first.sum(0)) - f1_of_counts(second.sum(0))), float(low), float(high)
+    differences = np.concatenate([_difference(drawn, first, second) for drawn in draws])
+    low, high = np.quantile(differences, [(1 - level) / 2, (1 + level) / 2])
+    (difference,) = _difference(np.ones((1, len(first)), int), first, second)
+    return float(difference), float(low), float(high)
+
+
+def _difference(drawn, first, second):
+    """The difference of two taggers on each sample, from `(samples, sentences)`, how often it has each sentence."""
+    return _mean_f1(np.tensordot(drawn, first, 1)) - _mean_f1(np.tensordot(drawn, second, 1))
+
+
+def _mean_f1(sums):
+    """F1 of sums of counts, `(samples, 3)`, or its mean over groups, `(samples, groups, 3)`."""
+    return f1_of_counts(sums).reshape(len(sums), -1).mean(axis=1)
 
 
 def bootstrap_scores(counts: np.ndarray, samples: int = 2000, seed: int = 0) -> np.ndarray:

@@ -31,7 +31,8 @@ def _gold_count(scores):
 
 
 def _gold(run):
-    return hash(tuple((row["text"], row.get("text_b"), repr(row["gold"])) for row in run.predictions))
+    rows = run.predictions
+    return hash(tuple((row["text"], row.get("text_b"), row.get("standard"), repr(row["gold"])) for row in rows))
 
 
 def differences_from_the_best(runs, part):
@@ -53,14 +54,22 @@ def differences_from_the_best(runs, part):
     }
     if len(counts) < 2:
         return []
-    best = max(counts, key=lambda name: f1_of_counts(counts[name].sum(axis=0)))
+    best = max(counts, key=lambda name: f1_of_counts(counts[name].sum(axis=0)).mean())
     return [
         (best, name, len(own), bootstrap_difference(counts[best], own)) for name, own in counts.items() if name != best
     ]
 
 
 def _counts(predictions):
-    """The `span_counts` of sentences. A label of a text counts as a span of it: F1 is the accuracy then."""
+    """The `span_counts` of sentences. A label of a text counts as a span of it: F1 is the accuracy then.
+
+    Those of several segmentation standards are `(sentences, standards, 3)`.
+    """
     if isinstance(predictions[0]["gold"], str):
         return np.array([(row["gold"] == row["found"], 1, 1) for row in predictions], np.int64)
-    return span_counts(*zip(*((row["gold"], row["found"]) for row in predictions)))
+    counts = span_counts(*zip(*((row["gold"], row["found"]) for row in predictions)))
+    standards, of_row = np.unique([row["standard"] or "" for row in predictions], return_inverse=True)
+    if len(standards) == 1:
+        return counts
+    is_of = np.eye(len(standards), dtype=np.int64)[of_row]  # (sentences, standards)
+    return is_of[:, :, None] * counts[:, None]

@@ -136,9 +136,10 @@ def classifications_text(examples, predicted):
 def read_predictions(path):
     """Reads the predictions of a run, a list of dicts.
 
-    For a tagger, a dict has `text`, `gold` with `(start, end, label)`, and `found` with `(start, end, label,
-    probability)`. For a classifier, a dict has `text`, `text_b` (or None), the labels `gold` and `found`, and
-    `probabilities` by label. For regression, `gold` and `found` are numbers, and `probabilities` is empty.
+    For a tagger, a dict has `text`, `gold` with `(start, end, label)`, `found` with `(start, end, label, probability)`,
+    and the segmentation `standard` (or None). For a classifier, a dict has `text`, `text_b` (or None), the labels
+    `gold` and `found`, and `probabilities` by label. For regression, `gold` and `found` are numbers, and
+    `probabilities` is empty.
     """
     return [_read_prediction(path, line, text) for line, text in enumerate(read_lines(path), 1) if text.strip()]
 
@@ -159,7 +160,7 @@ def _read_prediction(path, line, text):
     for span in gold + predicted:
         if not 0 <= span[0] < span[1] <= length:
             raise ValueError(f"{path}:{line}: needs 0 <= start < end <= {length}. Received: {span}")
-    return {"text": sentence["text"], "gold": gold, "found": predicted}
+    return {"text": sentence["text"], "gold": gold, "found": predicted, "standard": sentence.get("standard")}
 
 
 def _read_classification(path, line, item):

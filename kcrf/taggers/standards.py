@@ -4,7 +4,7 @@ from statistics import mean
 
 from kcrf.corpora.sentences import for_each_standard
 
-__all__ = ["StandardsTagger"]
+__all__ = ["StandardsTagger", "scores_of_standards"]
 
 
 class StandardsTagger:
@@ -70,13 +70,17 @@ class StandardsTagger:
             for standard, tagger in self.taggers.items()
             if standard in rows
         }
-        return {**_means(scores.values()), "standards": scores}
+        return scores_of_standards(scores)
 
 
-def _means(scores):
-    """The mean of each score, the sum of each count; None where a score is None."""
-    columns = {key: [row[key] for row in scores] for key in next(iter(scores))}
-    return {key: _mean(values) for key, values in columns.items()}
+def scores_of_standards(scores):
+    """The means over the standards, the sums of counts, and the scores themselves under "standards".
+
+    Args:
+        scores: A dict from standards to dicts of scores. A mean is None where a score is None.
+    """
+    columns = {key: [row[key] for row in scores.values()] for key in next(iter(scores.values()))}
+    return {**{key: _mean(values) for key, values in columns.items()}, "standards": scores}
 
 
 def _mean(values):

@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from kcrf.corpora import Sentence
 from kcrf.corpora.near_duplicates import NearDuplicates
 from kcrf.taggers.decoding import ignore
 from kcrf.taggers.text_input import as_list
@@ -58,7 +59,7 @@ class Suggester(Generic[Result]):
         texts: Iterable[Any],
         count: int = 100,
         strategy: str = DEFAULT_STRATEGY,
-        labeled: Iterable[str] = (),
+        labeled: Iterable[Any] = (),
         batch_size: int = 64,
         on_batch: Callable[[int], object] = ignore,
     ) -> list[Suggestion[Result]]:
@@ -78,8 +79,8 @@ class Suggester(Generic[Result]):
                 "sequence-entropy": the entropy of the tag sequences, which prefers long texts. "least-confidence":
                 minus the log probability of the best tag sequence, which prefers long texts as well. Defaults to
                 "mean-entropy".
-            labeled: Iterable of strings: the texts that are labeled, such as those of the training set. Defaults to no
-                texts.
+            labeled: Iterable of the texts that are labeled, such as those of the training set: strings, `Sentence`s,
+                lists of words or of pairs of a word and its tag. Defaults to no texts.
             batch_size: Number of windows of up to 128 positions per batch. Defaults to 64.
             on_batch: Called after each batch with the number of characters that have been read.
 
@@ -96,7 +97,7 @@ class Suggester(Generic[Result]):
         sequence: Any = texts if is_sequence else as_list(texts, "suggest")
         parts = (self.uncertainties(part, strategy, batch_size, on_batch) for part in _parts(sequence))
         scores = np.concatenate([np.zeros(0), *parts])
-        seen = NearDuplicates(labeled)
+        seen = NearDuplicates(map(self._labeled_text, as_list(labeled, "suggest")))
         chosen = list(distinct(most_uncertain(scores), lambda index: self._plain_text(sequence[index]), count, seen))
         suggestions = []
         for part in _parts(chosen):
@@ -114,6 +115,14 @@ class Suggester(Generic[Result]):
     def _plain_text(self, text: Any) -> str:
         """The text as a string, by which near-duplicates are found."""
         return text
+
+    def _labeled_text(self, item: Any) -> str:
+        """The text of an item of the training set."""
+        if isinstance(item, (str, Sentence)):
+            return item if isinstance(item, str) else item.text
+        if isinstance(item, list) and all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in item):
+            item = [word for word, _ in item]
+        return self._plain_text(item)
 
 
 def _parts(items: Iterable[Any]) -> Iterator[list[Any]]:

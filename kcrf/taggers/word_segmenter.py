@@ -373,3 +373,6 @@ class WordSegmenter(KBestTagger[list[str]], Suggester[list[Any]]):
 
     def _predictions(self, texts, batch_size):
         return self.segment_batch(texts, batch_size, tags=bool(self.classes))
+
+    def _plain_text(self, text):
+        return text if isinstance(text, str) else "".join(text)  # words of the training set

@@ -12,7 +12,7 @@ from kcrf.tasks.facts import DataFacts
 from kcrf.tasks.mismatch import check_same_texts
 from kcrf.tasks.tagging import TaggingTask, types_of
 
-__all__ = ["Entities"]
+__all__ = ["Entities", "note_cut_entities"]
 
 
 class Entities(TaggingTask):
@@ -70,22 +70,27 @@ class Entities(TaggingTask):
 def _units(user: Any, parts: Any) -> str:
     """The units of the user, or those that fit the training set: "words" or "characters"."""
     units = user.units or choose_units(parts["train"])
-    if units == "words":
-        splits = splits_of(parts["train"])
-        for name, part in parts.items():
-            _warn_of_cut_words(name, part, splits)
+    if units == "words" and user.extend is None:
+        note_cut_entities(parts, splits_of(parts["train"]), "taken as unknown")
     return units
 
 
-def _warn_of_cut_words(name: str, sentences: Any, splits: Any) -> None:
-    """Prints a note if entities of a part begin or end inside a word."""
-    cut = entities_that_cut_tokens(sentences, splits)
-    if cut:
-        effect = (
-            "the tags there are taken as unknown" if name == "train" else "they cannot be found, and count as missed"
-        )
-        count = sum(len(sentence.spans) for sentence in sentences)
-        print_note(
-            f"{name}: {len(cut)} of {count} entities begin or end inside a word, such as {cut[0]!r}: {effect}; "
-            "--units characters can find them"
-        )
+def note_cut_entities(parts: Mapping[str, Sequence[Sentence]], splits: str, in_training: str) -> None:
+    """Prints a note for each part in which entities begin or end inside a word.
+
+    Args:
+        parts: The sentences by the names of the parts.
+        splits: The `splits` of the `WordReader` of the model.
+        in_training: What the tags there are in the training set.
+    """
+    for name, sentences in parts.items():
+        cut = entities_that_cut_tokens(sentences, splits)
+        if cut:
+            effect = (
+                f"the tags there are {in_training}" if name == "train" else "they cannot be found, and count as missed"
+            )
+            count = sum(len(sentence.spans) for sentence in sentences)
+            print_note(
+                f"{name}: {len(cut)} of {count} entities begin or end inside a word, such as {cut[0]!r}: {effect}; "
+                "--units characters can find them"
+            )

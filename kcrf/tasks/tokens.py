@@ -119,6 +119,17 @@ def sentence_of_tokens(line: str) -> Sentence:
 def checked_pairs(source: str, item: Any, words: str) -> list[Any]:
     """The pairs of strings of a sentence. Raises ValueError, which names the source and what the pairs should be."""
     pairs = list(item) if isinstance(item, Iterable) else [item]
-    if not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs):
-        raise ValueError(f"{source}: needs pairs ({words}). Received: {str(pairs[:3])[:80]}")
+    wrong = [pair for pair in pairs if not _is_pair(pair)]
+    if wrong:
+        raise ValueError(
+            f"{source}: needs pairs ({words}) of strings that are not empty; None is a tag that is not known. "
+            f"Received: {str(wrong[:3])[:80]}"
+        )
     return pairs
+
+
+def _is_pair(pair: Any) -> bool:
+    """Whether this is a token and its tag, or None."""
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+        return False
+    return all(isinstance(part, str) and part for part in ([pair[0]] if pair[1] is None else pair))

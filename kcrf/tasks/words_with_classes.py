@@ -31,7 +31,8 @@ class WordsWithClasses(TaggingTask):
 
     def read_file(self, path: str, reading: Mapping[str, Any]) -> list[Any]:
         """The sentences of a file, whose tokens are the words; the text has no space between them."""
-        return [_without_spaces(sentence) for sentence in read_tagged(path, reading["column"])]
+        sentences = map(_without_spaces, read_tagged(path, reading["column"]))
+        return [sentence for sentence in sentences if sentence.text]
 
     def check(self, name: str, items: Sequence[Any]) -> list[Any]:
         """The items of a part as `Sentence`s, also those that are lists of `(word, class)`.
@@ -53,7 +54,9 @@ class WordsWithClasses(TaggingTask):
         ends = [0, *(end for _, end in tokens)]
         gaps = [item.text[a:b] for a, b in zip(ends, [*(start for start, _ in tokens), len(item.text)], strict=True)]
         words = set(map(tuple, tokens))
-        if any(gap.strip() for gap in gaps) or not {span[:2] for span in map(tuple, item.spans)} <= words:
+        spans = list(map(tuple, item.spans))
+        is_labeled = all(len(span) == 3 for span in spans)
+        if any(gap.strip() for gap in gaps) or not is_labeled or not {span[:2] for span in spans} <= words:
             raise ValueError(f"{source}: needs words that cover the text, each with its class. Received: {item}"[:240])
         return _without_spaces(Sentence(item.text, item.spans, tokens, item.unknown))
 
@@ -78,7 +81,7 @@ class WordsWithClasses(TaggingTask):
         sentences = []
         for item in predictions:
             pairs = _pairs_of_text(item["text"], sorted(tuple(span[:3]) for span in item[member]))
-            sentences.append(tagged_words_sentence(*zip(*pairs, strict=True)))
+            sentences.append(tagged_words_sentence(*zip(*pairs, strict=True)) if pairs else Sentence("", []))
         return sentences
 
     def scores(

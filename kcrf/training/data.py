@@ -11,7 +11,7 @@ from kcrf.corpora import sample
 from kcrf.corpora.sentences import for_each_standard
 from kcrf.readers.units import with_copies
 from kcrf.runs import AugmentationConfig, Settings
-from kcrf.tasks import Task, task_of
+from kcrf.tasks import SettingError, Task, task_of
 
 __all__ = ["RunData", "copies_of", "read_data"]
 
@@ -67,8 +67,16 @@ def read_data(user: Settings, train: Any, valid: Any, test: Any = None, unlabele
     parts = whole
     if user.limit is not None:
         items, _ = sample(whole["train"], user.limit, user.seed, task.labels_to_balance(whole["train"]))
+        missing = _standards(whole["train"]) - _standards(items)
+        if missing:
+            requirement = f"must leave a sentence of each standard, also of {min(missing)}"
+            raise SettingError("limit", requirement, user.limit)
         parts = {**whole, "train": task.check("train", items)}  # a sample of sentences may be empty
     return RunData(task, whole, parts, copies_of(user, task, parts["train"]), list(unlabeled))
+
+
+def _standards(items):
+    return {getattr(item, "standard", None) for item in items} - {None}
 
 
 def _items(task, name, part):

@@ -2,9 +2,11 @@
 
 import math
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from kcrf.backend import backend_name
+from kcrf.files import sha256_of
 from kcrf.progress_bars import print_note
 from kcrf.readers import (
     CharacterNGrams,
@@ -25,6 +27,7 @@ from kcrf.runs.resolve import BATCH_SIZES, ITERATIONS, batch_size_for, linear_so
 from kcrf.taggers.encoder_of_run import reader_of
 from kcrf.taggers.setup import load_setup
 from kcrf.tasks import task_of
+from kcrf.tasks.entities import note_cut_entities
 from kcrf.training.data import RunData
 from kcrf.training.distillation import check_teacher, unlabeled_items
 from kcrf.training.growth import FixedReader, completed, with_all_types
@@ -76,11 +79,11 @@ def plan_run(user: Settings, data: RunData, sources: dict[str, Any] | None = Non
     data_config = resolve_data(user, facts)
     check_teacher(user, data_config, facts)
     unlabeled = unlabeled_items(user, task, data.texts, facts.pairs)
-    reader = _reader(model, data_config, data, unlabeled) if user.extend is None else _reader_of_run(user.extend)
+    reader = _reader(model, data_config, data, unlabeled) if user.extend is None else _reader_of_run(user.extend, data)
     windows = _windows(data_config, user, facts, reader, data, unlabeled)
     steps = _steps(user, data_config, windows)
     config = resolve(user, replace(facts, windows=len(windows), steps=steps))
-    about = {"sources": sources, "sha256": data.fingerprints()}
+    about = {"sources": sources, "sha256": _fingerprints(user, data)}
     return _complete(RunPlan(StoredRun(stored, config, about, backend_name()), reader, data, unlabeled, windows))
 
 
@@ -108,10 +111,16 @@ def load_plan(folder: RunFolder, data: RunData) -> RunPlan:
     """
     setup = load_setup(folder)
     config = setup.config
-    _check_same_run(folder, setup.run, data.fingerprints())
+    _check_same_run(folder, setup.run, _fingerprints(setup.run.user, data))
     unlabeled = unlabeled_items(setup.run.user, data.task, data.texts, config.facts.pairs)
     windows = _windows(config.data, setup.run.user, config.facts, setup.reader, data, unlabeled)
     return _complete(RunPlan(setup.run, setup.reader, data, unlabeled, windows))
+
+
+def _fingerprints(user, data):
+    """The hashes of the data, and of the model that is extended."""
+    model = {} if user.extend is None else {"extend": sha256_of(Path(user.extend))}
+    return {**data.fingerprints(), **model}
 
 
 def _check_same_run(folder, run, fingerprints):
@@ -122,11 +131,14 @@ def _check_same_run(folder, run, fingerprints):
             f"{run.backend}. Received: {backend_name()}"
         )
     recorded = (run.data or {}).get("sha256") or {}
+    if "extend" not in recorded:  # of a run that an older version began
+        fingerprints.pop("extend", None)
     changed = [name for name, sha256 in fingerprints.items() if recorded.get(name) != sha256]
     if changed or len(fingerprints) != len(recorded):
+        needed = "the model to extend" if changed == ["extend"] else "the data"
         raise ValueError(
-            f"{folder.path}: needs the data that the run began with. Received: {', '.join(changed or fingerprints)} "
-            "with other sentences"
+            f"{folder.path}: needs {needed} that the run began with. "
+            f"Received: {', '.join(changed or fingerprints)} with other content"
         )
 
 
@@ -138,8 +150,12 @@ def _windows(data_config, user, facts, reader, data, unlabeled):
     return [*labeled, *data.task.unlabeled_windows(data_config, reader, unlabeled)]
 
 
-def _reader_of_run(run):
-    return load_setup(RunFolder(run)).reader
+def _reader_of_run(run, data):
+    """The reader of the run that is extended. Notes entities that begin or end inside its words."""
+    reader = load_setup(RunFolder(run)).reader
+    if isinstance(reader, WordReader):
+        note_cut_entities(data.whole, reader.splits, "taken as O or an old type")
+    return reader
 
 
 def _reader(model, data_config, data, unlabeled):

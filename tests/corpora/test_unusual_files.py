@@ -8,6 +8,7 @@ import pytest
 
 from kcrf.corpora import load_mini, read_conll, read_entities, read_lines, read_segmented, read_tagged
 from kcrf.corpora.conll import read_conll_tokens
+from kcrf.corpora.segmented import read_predicted_words
 
 BACKENDS = ["torch"]
 WORDS = [["今天", "天气", "真好", "。"], ["我们", "去", "图书馆", "看书"], ["李雷", "在", "Apple", "工作"]]
@@ -332,6 +333,26 @@ def test_the_tags_of_a_sentence_are_no_tag_of_a_token(tmp_path, text):
             read(tmp_path / "text")
     (tmp_path / "text").write_text("Guernica\tB-Work of Art\n", encoding="utf-8")  # a type with spaces
     assert read_conll(tmp_path / "text")[0].spans == [(0, 8, "Work of Art")]
+
+
+@pytest.mark.parametrize(
+    "read, text",
+    [
+        (read_segmented, "今天 天气 好\n" * 3),
+        (read_predicted_words, "今天 天气 好\n" * 3),
+        (read_tagged, "Kim\tN\n\nAda\tN\n\n"),
+        (read_tagged, "今天/t 好/a\n" * 3),
+    ],
+)
+def test_json_lines_after_lines_of_another_format_are_named(tmp_path, read, text):
+    """As if suggestions were appended to a training set that is no JSON."""
+    row = '{"text":"他们买狗。","words":["他们","买","狗","。"],"uncertainty":0.004569}'
+    (tmp_path / "text").write_text(f"{text}{row}\n", encoding="utf-8")
+    number = text.count("\n") + 1
+    with pytest.raises(
+        ValueError, match=f"text:{number}: needs one format in the whole file. Received: JSON after oth"
+    ):
+        read(tmp_path / "text")
 
 
 def test_json_arrays_are_named(tmp_path):

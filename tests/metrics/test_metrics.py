@@ -245,6 +245,23 @@ def test_the_bootstrap_interval_is_that_of_all_draws_there_are():
     assert bootstrap_difference(second, first, level=0.8, samples=50_000) == pytest.approx((-difference, -high, -low))
 
 
+def test_the_bootstrap_of_groups_is_that_of_the_mean_of_their_f1():
+    groups = [np.array([[1, 2, 2], [3, 3, 4]]), np.array([[0, 1, 1], [2, 2, 2], [1, 4, 2]])]
+    other = [group * [0, 1, 1] for group in groups]
+    first, second = (
+        np.concatenate([np.stack([group * (k == n) for k in range(2)], axis=1) for n, group in enumerate(part)])
+        for part in (groups, other)
+    )
+    difference, low, high = bootstrap_difference(first, second)
+    sums = [group.sum(0) for group in groups]
+    assert difference == pytest.approx(sum(2 * c / (g + p) for c, g, p in sums) / 2)
+    rng, expected = np.random.default_rng(0), []
+    for drawn in rng.multinomial(5, np.full(5, 1 / 5), 2000):
+        sums = [drawn[:2] @ groups[0], drawn[2:] @ groups[1]]
+        expected.append(sum(2 * c / max(1, g + p) for c, g, p in sums) / 2)
+    assert (low, high) == pytest.approx(np.quantile(expected, [0.025, 0.975]))
+
+
 def test_a_bootstrap_of_f1_has_the_spread_of_a_sample_mean():
     """Where every sentence has one word, F1 is the share of sentences that are right: its spread is known."""
     right = np.arange(400) % 4 > 0

@@ -9,7 +9,7 @@ from conftest import few
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcrf.corpora import load_mini, tagged_sentence
+from kcrf.corpora import Sentence, load_mini, tagged_sentence
 from kcrf.linear import LinearModel
 from kcrf.readers import CharacterNGrams, CharacterReader
 from kcrf.readers.ngrams import CHARACTER_TEMPLATES
@@ -236,6 +236,10 @@ def test_parts_of_a_text_to_segment_are_added():
         expected = sum(score * (len(part) if is_mean else 1) for score, part in zip(single, parts))
         assert whole == pytest.approx(expected / (sum(map(len, parts)) if is_mean else 1))
         assert segmenter.uncertainties(["Python"], strategy)[0] == pytest.approx(0, abs=1e-6)
+    for labeled in ([["前来", "应聘"]], [[("前来", "v"), ("应聘", "v")]], [Sentence("前来应聘", [])]):
+        assert [item.index for item in segmenter.suggest(parts, labeled=labeled)] == [0]
+    with pytest.raises(TypeError, match="must be a list of strings"):
+        segmenter.suggest(parts, labeled="前来应聘")
     (found,) = segmenter.suggest(["", "北京 大学生"])
     assert (found.index, found.prediction) == (1, segmenter.segment("北京 大学生"))
 
@@ -249,6 +253,8 @@ def test_sentences_of_tokens_are_suggested(tmp_path):
     scores = tagger.uncertainties(texts)
     found = tagger.suggest(texts, 2, labeled=["Kim"])
     assert [item.index for item in found] == sorted([0, 1], key=lambda i: -scores[i])
+    for labeled in ([["Kim"]], [[("Kim", "N")]], [tagged_sentence(["Kim"], ["N"])]):
+        assert tagger.suggest(texts, 3, labeled=labeled) == found
     assert [item.prediction for item in found] == [tagger.tag(texts[item.index]) for item in found]
 
 

@@ -82,13 +82,30 @@ def test_predictions_of_other_texts_are_refused(task):
         ("cws", ["New York", "is"], "needs a list of words without white space"),
         ("cws", ["好", ""], "needs a list of words without white space"),
         ("ner", ["Kim", "slept"], r"`train`, sentence 2: needs a `Sentence`. Received: \"\['Kim', 'slept'\]\""),
-        ("pos", "Kim slept", r"`train`, sentence 2: needs pairs \(token, tag\). Received: \['K', 'i', 'm'\]"),
-        ("cws-pos", ["好"], r"`train`, sentence 2: needs pairs \(word, class\). Received: \['好'\]"),
+        (
+            "pos",
+            "Kim slept",
+            r"`train`, sentence 2: needs pairs \(token, tag\) of strings .* Received: \['K', 'i', 'm'\]",
+        ),
+        ("cws-pos", ["好"], r"`train`, sentence 2: needs pairs \(word, class\) of .* Received: \['好'\]"),
+        ("pos", [("Kim", 1)], r"`train`, sentence 2: needs pairs \(token, tag\) of strings .* \[\('Kim', 1\)\]"),
+        ("pos", [("Kim", float("nan"))], r"`train`, sentence 2: needs pairs"),
+        ("pos", [(3, "N")], r"`train`, sentence 2: needs pairs"),
+        ("cws-pos", [("好", "")], r"`train`, sentence 2: needs pairs"),
+        ("cws-pos", Sentence("我喜欢", [(0, 1), (1, 3)]), "`train`, sentence 2: needs words that cover the text, each"),
     ],
 )
 def test_items_of_another_form_are_named(task, item, message):
     with pytest.raises(ValueError, match=message):
         TASKS[task].check("train", [ITEMS[task][0], item])
+
+
+def test_sentences_of_white_space_have_no_words_with_classes(tmp_path):
+    (tmp_path / "text").write_text("猫\tn\n\n　\tw\n\n", encoding="utf-8")
+    task = TASKS["cws-pos"]
+    assert [sentence.text for sentence in task.read_file(tmp_path / "text", READING)] == ["猫"]
+    empty = {"text": "", "gold": [], "found": []}
+    assert [sentence.text for sentence in task.predicted_items([empty], "gold")] == [""]
 
 
 def test_types_that_the_training_set_has_cannot_be_left_out():

@@ -3,6 +3,7 @@
 import json
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from oracles import grown_counts
 
 from kcrf.backend import ops
 from kcrf.commands.main import main
-from kcrf.corpora import load_mini
+from kcrf.corpora import Sentence, load_mini
 from kcrf.corpora.json_lines import sentence_line
 from kcrf.distillation.targets import SoftTags
 from kcrf.layers import ConditionalRandomField
@@ -197,10 +198,30 @@ def test_a_linear_run_is_resumed_to_the_same_weights(linear, tmp_path, monkeypat
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(linear_training, "_save", interrupted)
         train_tagger(settings, *FEW, out=tmp_path / "run")
+    weights = Path(linear) / LINEAR
+    kept = weights.read_bytes()
+    shutil.copy(tmp_path / "whole" / LINEAR, weights)
+    try:
+        with pytest.raises(ValueError, match="needs the model to extend that the run began with. Received: extend with"):
+            resume_tagger(tmp_path / "run", *FEW)
+    finally:
+        weights.write_bytes(kept)
     resume_tagger(tmp_path / "run", *FEW)
     whole, run = (RunFolder(tmp_path / name).read_arrays(LINEAR) for name in ("whole", "run"))
     for name, array in whole.items():
         assert_array_equal(array, run[name])
+
+
+def test_entities_that_the_words_of_the_old_model_cut_are_counted(tmp_path, capsys):
+    old = [Sentence("Kim met Ada", [(0, 3, "PER"), (8, 11, "PER")])] * 8
+    new = [Sentence("Acme-led talks", [(0, 4, "ORG")]), Sentence("Acme fell", [(0, 4, "ORG")])] * 4
+    train_tagger(Settings(task="ner", encoder="linear", epochs=1, units="words"), old, old[:2], out=tmp_path / "old")
+    capsys.readouterr()
+    train_tagger(Settings(extend=str(tmp_path / "old"), epochs=1), new, new[:2], new, out=tmp_path / "new")
+    notes = capsys.readouterr().err
+    cut = "4 of 8 entities begin or end inside a word, such as 'Acme'"
+    assert f"train: {cut}: the tags there are taken as O or an old type" in notes
+    assert f"test: {cut}: they cannot be found, and count as missed" in notes
 
 
 def test_scores_that_new_sentences_do_not_need_stay_as_they_were(linear, tmp_path):

@@ -152,7 +152,7 @@ def test_other_data_is_refused_and_so_is_a_run_that_is_complete_or_never_began(w
     run = tmp_path / "run"
     with pytest.raises(KeyboardInterrupt):
         train_tagger(TINY, **PARTS, out=run, progress=Stops(5))
-    with pytest.raises(ValueError, match="the run began with. Received: train with other sentences"):
+    with pytest.raises(ValueError, match="the run began with. Received: train with other content"):
         resume_tagger(run, **{**PARTS, "train": PARTS["train"][:-1]})
     with pytest.raises(ValueError, match="needs the data that the run began with"):
         resume_tagger(run, PARTS["train"], PARTS["valid"])

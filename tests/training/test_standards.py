@@ -1,6 +1,7 @@
 """One model of several segmentation standards: losses, features, scores, resuming, exporting, and what is refused."""
 
 import json
+import shutil
 
 import numpy as np
 import oracles
@@ -12,7 +13,8 @@ from kcrf.corpora import Sentence, load_mini
 from kcrf.readers import TagsOfStandard
 from kcrf.readers.padding import training_batch
 from kcrf.reports import write_report
-from kcrf.runs import RunFolder, Settings, read_run
+from kcrf.reports.comparison import differences_from_the_best
+from kcrf.runs import RunFolder, SettingError, Settings, read_run
 from kcrf.runs.names import LINEAR
 from kcrf.taggers import WordSegmenter
 from kcrf.taggers.open_model import load_tagger
@@ -225,6 +227,39 @@ def test_parts_that_do_not_fit_are_refused(parts, settings, reason, tmp_path):
     with pytest.raises(ValueError, match=reason):
         train_tagger(Settings(**settings), *parts, out=tmp_path / "run")
     assert not (tmp_path / "run").exists() or not any((tmp_path / "run").iterdir())
+
+
+@pytest.mark.once
+def test_a_sample_without_a_standard_is_refused(tmp_path):
+    with pytest.raises(SettingError, match="`limit` must leave a sentence of each standard, also of .* Received: 1"):
+        train_tagger(Settings(limit=1), TRAIN, VALID, out=tmp_path / "run")
+
+
+@pytest.mark.once
+def test_the_predictions_of_a_run_have_the_scores_of_the_run(linear, capsys):
+    path, scores = linear
+    assert main(["score", "--json", "--pred", str(path / "predictions.jsonl")]) == 0
+    scored, expected = json.loads(capsys.readouterr().out), scores["test"]
+    for name in ("f", "recall", "precision"):
+        assert scored[name] == pytest.approx(expected[name])
+        for standard, row in scored["standards"].items():
+            assert row[name] == pytest.approx(expected["standards"][standard][name])
+
+
+@pytest.mark.once
+def test_reports_compare_the_mean_of_the_standards(linear, tmp_path):
+    path, scores = linear
+    other = tmp_path / "other"
+    shutil.copytree(path, other)
+    rows = [json.loads(line) for line in (path / "predictions.jsonl").read_text(encoding="utf-8").splitlines()]
+    for row in rows:  # of one standard, all words are wrong
+        row["found"] = row["found"] if row["standard"] == "whole" else [[0, len(row["text"]), "", 1.0]]
+    (other / "predictions.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    ((best, name, count, (difference, *_)),) = differences_from_the_best(
+        {"a": read_run(path), "b": read_run(other)}, "test"
+    )
+    assert (best, name, count) == ("a", "b", len(rows))
+    assert difference == pytest.approx(scores["test"]["standards"]["halves"]["f"] / 2)
 
 
 @pytest.mark.once
