@@ -202,7 +202,7 @@ def test_a_linear_run_is_resumed_to_the_same_weights(linear, tmp_path, monkeypat
     kept = weights.read_bytes()
     shutil.copy(tmp_path / "whole" / LINEAR, weights)
     try:
-        with pytest.raises(ValueError, match="needs the model to extend that the run began with. Received: extend with"):
+        with pytest.raises(ValueError, match="needs the model to extend that the run began with. Received: extend"):
             resume_tagger(tmp_path / "run", *FEW)
     finally:
         weights.write_bytes(kept)
