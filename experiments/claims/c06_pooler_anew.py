@@ -1,14 +1,15 @@
 """A re-initialized pooler.
 
 Before these runs, 1,000 examples were reduced to 256 of at most 48 tokens, to save processor time, and CoLA was left
-out after one seed: so little of it teaches a head next to nothing (see c04).
+out after one seed: so little of it teaches a head next to nothing (see c04). MRPC was left out after two seeds, because
+each of their five runs answered the same for all pairs.
 """
 
 from experiments.claim import Claim, Grid
 from experiments.claims.c04_bias_correction import TASKS
 from experiments.verdicts import Comparison
 
-CELLS = {name: {**cell, "epochs": 5} for name, cell in TASKS.items() if name in ("STS-B", "MRPC")}
+CELLS = {"STS-B": {**TASKS["STS-B"], "epochs": 5}}
 ARMS = {
     "pooler loaded": {"pool": "pooler"},
     "pooler anew": {"pool": "pooler", "skip_pooler": True},
