@@ -312,9 +312,10 @@ FEW_TAGS = 12 if backend_name() == "jax" else 0
 
 
 def _by_reversing(forward):
-    """`ops.scan` that reverses arrays to read backward, which tf2onnx converts to wrong numbers and jax2onnx not."""
+    """An `ops.scan` from one that reads forward only."""
 
     def scan(step, state, inputs, reverse=False):
+        """`ops.scan` that reverses arrays to read backward, which tf2onnx converts to wrong numbers and jax2onnx not."""
         if not reverse:
             return forward(step, state, inputs)
         state, outputs = forward(step, state, tree.map_structure(lambda x: ops.flip(x, 0), inputs))
