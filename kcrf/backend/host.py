@@ -315,7 +315,7 @@ def _by_reversing(forward):
     """An `ops.scan` from one that reads forward only."""
 
     def scan(step, state, inputs, reverse=False):
-        """`ops.scan` that reverses arrays to read backward, which tf2onnx converts to wrong numbers and jax2onnx not."""
+        """`ops.scan` that reverses arrays to read backward, which jax2onnx converts; tf2onnx gets it wrong."""
         if not reverse:
             return forward(step, state, inputs)
         state, outputs = forward(step, state, tree.map_structure(lambda x: ops.flip(x, 0), inputs))
