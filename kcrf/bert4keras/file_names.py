@@ -41,9 +41,9 @@ def _with_accepted_name(load_model):
     @wraps(load_model)
     def call(filepath, *args, **kwargs):
         path = os.fspath(filepath) if isinstance(filepath, os.PathLike) else filepath
-        if isinstance(path, str) and not path.endswith(".keras") and not os.path.exists(path):
-            saved = _with_ending(path, ".keras")
-            filepath = saved if os.path.exists(saved) else filepath
+        if isinstance(path, str) and not path.endswith(".keras"):
+            existing = [name for name in (_with_ending(path, ".keras"), path) if os.path.exists(name)]
+            filepath = _newest(existing, f"load_model({path!r})") if existing else filepath
         return load_model(filepath, *args, **kwargs)
 
     return call
@@ -69,9 +69,14 @@ def _name_of_keras_3(method, path, ending):
                 f"it, with `lr_multiplier` for a model with a CRF. Received: load_weights({path!r})"
             )
         raise FileNotFoundError(f"No weights are saved as {' or '.join(written)}. Received: load_weights({path!r})")
-    newest = max(existing, key=os.path.getmtime)
-    if len(existing) > 1:
-        warnings.warn(f"load_weights({path!r}) reads {newest!r}, the newest of {existing}", stacklevel=3)
+    return _newest(existing, f"load_weights({path!r})")
+
+
+def _newest(files, call):
+    """The file that was written last. Warns if there are several."""
+    newest = max(files, key=os.path.getmtime)
+    if len(files) > 1:
+        warnings.warn(f"{call} reads {newest!r}, the newest of {files}", stacklevel=4)
     return newest
 
 
@@ -89,9 +94,10 @@ def _is_hdf5_of_keras_3(path):
 
 def _fits_in_hdf5(model):
     """Whether Keras can load the model from an HDF5 file: no operation computes a mask, as that of an encoder."""
-    parts = [layer for layer in model._flatten_layers() if isinstance(layer, keras.Model)]
-    operations = [operation for part in parts for operation in getattr(part, "operations", ())]
-    return all(isinstance(operation, keras.layers.Layer) for operation in operations)
+    layers = list(model._flatten_layers())
+    operations = [operation for layer in layers for operation in getattr(layer, "operations", ())]
+    is_refused = any(getattr(layer, "mask_is_computed", False) for layer in layers)  # by a CRF, also in a Sequential
+    return not is_refused and all(isinstance(operation, keras.layers.Layer) for operation in operations)
 
 
 def has_layer_of_kcrf(model):

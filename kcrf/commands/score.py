@@ -101,10 +101,10 @@ def _scores(run, gold, predicted, score):
     """The scores of all items; of a run of several segmentation standards the mean, and those of each."""
     from kcrf.taggers.standards import scores_of_standards
 
-    rows = {}
+    rows, scores = {}, score(gold, predicted)  # also for its error, which names the line
     standards = [row.get("standard") for row in run.predictions] if run else []
-    if not any(standards) or len(gold) != len(standards):
-        return score(gold, predicted)
+    if not any(standards):
+        return scores
     for standard, *items in zip(standards, gold, predicted, strict=True):
         rows.setdefault(standard, []).append(items)
     return scores_of_standards({standard: score(*map(list, zip(*items))) for standard, items in rows.items()})
@@ -168,7 +168,7 @@ def _is_of_run(path):
 
 def _training_words(options, task):
     """The words in --words, a set, or None: those of labeled data as `kcrf train` reads them, or of lines of words."""
-    from kcrf.corpora import read_lines, read_segmented
+    from kcrf.corpora import read_lines, read_segmented, read_tagged
     from kcrf.corpora.json_objects import begins_json
     from kcrf.corpora.segmented import is_conllu
     from kcrf.corpora.word_classes import class_sign, without_class
@@ -178,12 +178,19 @@ def _training_words(options, task):
         return None
     lines = read_lines(options.words)
     words = [word for line in lines for word in line.split()]
-    if begins_json(lines) or is_conllu(lines) or task.name != "cws" and "\t" in lines[0]:
-        if task.name == "cws":
+    if task.name == "cws":
+        if begins_json(lines) or is_conllu(lines):
             return {word for sentence in read_segmented(options.words) for word in sentence}
-        sentences = task.read_file(options.words, reading_arguments(options))
-        return {word for sentence in sentences for word in words_of(sentence)}
+    elif begins_json(lines) or is_conllu(lines) or _are_columns(lines):
+        return {word for sentence in read_tagged(options.words) for word in words_of(sentence)}
     return set(words if class_sign(words)[0] is None else map(without_class, words))
+
+
+def _are_columns(lines):
+    """Whether lines have a token and its tag each: two columns or more, with empty lines between sentences."""
+    rows = [line.split() for line in lines if not line.startswith("#")]
+    has_tabs = any("\t" in line for line in lines)
+    return has_tabs or [] in rows[1:-1] and len({len(row) for row in rows if row}) == 1 and len(rows[0]) > 1
 
 
 def _known_labels(path):

@@ -6,12 +6,12 @@ import shlex
 
 __all__ = ["check_is_text", "encoding_hint"]
 
-_PACKED = {
-    b"\x1f\x8b": ("a gzip file", "gunzip -k"),
-    b"PK\x03\x04": ("a zip file", "unzip"),
-    b"BZh91AY&SY": ("a bzip2 file", "bunzip2 -k"),
-    b"\xfd7zXZ": ("an xz file", "unxz -k"),
-    b"(\xb5/\xfd": ("a zstd file", "unzstd"),
+_PACKED = {  # what it is, the command that unpacks a file, and a stream
+    b"\x1f\x8b": ("a gzip file", "gunzip -k", "gunzip"),
+    b"PK\x03\x04": ("a zip file", "unzip", "funzip"),
+    b"BZh91AY&SY": ("a bzip2 file", "bunzip2 -k", "bunzip2"),
+    b"\xfd7zXZ": ("an xz file", "unxz -k", "unxz"),
+    b"(\xb5/\xfd": ("a zstd file", "unzstd", "unzstd"),
 }
 _WIDE = {codecs.BOM_UTF32_LE: "UTF-32", codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
 _EVEN_NULS = re.compile(rb"(?:\x00[^\x00]){4}")
@@ -37,9 +37,11 @@ def check_is_text(name, begin):
     Raises:
         ValueError: It is such a file.
     """
-    for magic, (kind, command) in _PACKED.items():
+    for magic, (kind, command, stream_command) in _PACKED.items():
         if begin.startswith(magic):
-            raise ValueError(f"{name}: needs UTF-8 text. Received: {kind}; {_advice(command, name)} unpacks it")
+            raise ValueError(
+                f"{name}: needs UTF-8 text. Received: {kind}; {_advice(name, command, stream_command)} unpacks it"
+            )
     wide = next((encoding for mark, encoding in _WIDE.items() if begin.startswith(mark)), None)
     if wide is None and _ODD_NULS.match(begin):
         wide = "UTF-16LE"
@@ -83,13 +85,14 @@ def _wide_encoding(line):
 
 
 def _conversion(name, encoding):
-    return f"{_advice(f'iconv -f {encoding} -t UTF-8', name, ' > NEW_FILE')} converts it"
+    command = f"iconv -f {encoding} -t UTF-8"
+    return f"{_advice(name, command, command, ' > NEW_FILE')} converts it"
 
 
-def _advice(command, name, target=""):
+def _advice(name, command, stream_command, target=""):
     """What to type: a command for a file, or a part of a pipe for the standard input."""
     if name == "<stdin>":
-        return f"`| {command.removesuffix(' -k')}` before this command"
+        return f"`| {stream_command}` before this command"
     return f"`{command} {shlex.quote(str(name))}{target}`"
 
 

@@ -144,6 +144,7 @@ def read_tagged(path: str | PathLike[str], column: int | str = -1) -> list[Sente
     if begins_json(lines):
         rows = _json_rows(path, lines)
     elif is_conllu(lines):
+        refuse_json_lines(path, lines)
         rows = _conllu_rows(path, lines, column)
     else:
         refuse_json_lines(path, lines)

@@ -31,8 +31,7 @@ def _gold_count(scores):
 
 
 def _gold(run):
-    rows = run.predictions
-    return hash(tuple((row["text"], row.get("text_b"), row.get("standard"), repr(row["gold"])) for row in rows))
+    return hash(tuple((row["text"], row.get("text_b"), repr(row["gold"])) for row in run.predictions))
 
 
 def differences_from_the_best(runs, part):
@@ -53,6 +52,8 @@ def differences_from_the_best(runs, part):
         if run.part == part and run.predictions and not isinstance(run.predictions[0]["gold"], (int, float))
     }
     if len(counts) < 2:
+        return []
+    if len({own.shape for own in counts.values()}) > 1:  # of one standard, and of several
         return []
     best = max(counts, key=lambda name: f1_of_counts(counts[name].sum(axis=0)).mean())
     return [

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from kcrf.corpora import Sentence
+from kcrf.corpora import Example, Sentence
 from kcrf.corpora.near_duplicates import NearDuplicates
 from kcrf.taggers.decoding import ignore
 from kcrf.taggers.text_input import as_list
@@ -120,7 +120,9 @@ class Suggester(Generic[Result]):
         """The text of an item of the training set."""
         if isinstance(item, (str, Sentence)):
             return item if isinstance(item, str) else item.text
-        if isinstance(item, list) and all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in item):
+        if isinstance(item, Example):
+            item = [text for text in item.texts if text is not None]
+        elif isinstance(item, list) and all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in item):
             item = [word for word, _ in item]
         return self._plain_text(item)
 

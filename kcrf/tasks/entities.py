@@ -71,17 +71,18 @@ def _units(user: Any, parts: Any) -> str:
     """The units of the user, or those that fit the training set: "words" or "characters"."""
     units = user.units or choose_units(parts["train"])
     if units == "words" and user.extend is None:
-        note_cut_entities(parts, splits_of(parts["train"]), "taken as unknown")
+        note_cut_entities(parts, splits_of(parts["train"]), "taken as unknown", "--units characters")
     return units
 
 
-def note_cut_entities(parts: Mapping[str, Sequence[Sentence]], splits: str, in_training: str) -> None:
+def note_cut_entities(parts: Mapping[str, Sequence[Sentence]], splits: str, in_training: str, remedy: str) -> None:
     """Prints a note for each part in which entities begin or end inside a word.
 
     Args:
         parts: The sentences by the names of the parts.
         splits: The `splits` of the `WordReader` of the model.
         in_training: What the tags there are in the training set.
+        remedy: What can find such entities.
     """
     for name, sentences in parts.items():
         cut = entities_that_cut_tokens(sentences, splits)
@@ -92,5 +93,5 @@ def note_cut_entities(parts: Mapping[str, Sequence[Sentence]], splits: str, in_t
             count = sum(len(sentence.spans) for sentence in sentences)
             print_note(
                 f"{name}: {len(cut)} of {count} entities begin or end inside a word, such as {cut[0]!r}: {effect}; "
-                "--units characters can find them"
+                f"{remedy} can find them"
             )

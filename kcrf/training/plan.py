@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from kcrf.backend import backend_name
@@ -23,6 +22,7 @@ from kcrf.readers.lexicon import StandardLexicon
 from kcrf.readers.ngrams import CHARACTER_TEMPLATES, LEXICON_TEMPLATES, OTHER_LEXICON_TEMPLATES, buckets_of
 from kcrf.runs import ModelConfig, RunConfig, RunFolder, SettingError, Settings, TrainingConfig, resolve
 from kcrf.runs.config_file import StoredRun
+from kcrf.runs.names import LINEAR, WEIGHTS
 from kcrf.runs.resolve import BATCH_SIZES, ITERATIONS, batch_size_for, linear_solver, resolve_data
 from kcrf.taggers.encoder_of_run import reader_of
 from kcrf.taggers.setup import load_setup
@@ -119,8 +119,11 @@ def load_plan(folder: RunFolder, data: RunData) -> RunPlan:
 
 def _fingerprints(user, data):
     """The hashes of the data, and of the model that is extended."""
-    model = {} if user.extend is None else {"extend": sha256_of(Path(user.extend))}
-    return {**data.fingerprints(), **model}
+    if user.extend is None:
+        return data.fingerprints()
+    folder = RunFolder(user.extend)
+    name = LINEAR if folder.read_config().config.model.encoder == "linear" else WEIGHTS
+    return {**data.fingerprints(), "extend": sha256_of(folder.existing(name))}
 
 
 def _check_same_run(folder, run, fingerprints):
@@ -154,7 +157,7 @@ def _reader_of_run(run, data):
     """The reader of the run that is extended. Notes entities that begin or end inside its words."""
     reader = load_setup(RunFolder(run)).reader
     if isinstance(reader, WordReader):
-        note_cut_entities(data.whole, reader.splits, "taken as O or an old type")
+        note_cut_entities(data.whole, reader.splits, "taken as O or an old type", "a new model of characters")
     return reader
 
 

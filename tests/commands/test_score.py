@@ -83,19 +83,25 @@ def test_forms_in_which_segmenters_write_words(options, pred, tmp_path, capsys):
         ("cws", "今天/t 天气/n 好/a\n"),
         ("cws", '{"text": "今天天气好", "words": ["今天", "天气", "好"]}\n'),
         ("pos", "今天\tt\n天气\tn\n好\ta\n"),
+        ("pos", "\n今天\tt\n天气\tn\n好\ta\n"),
+        ("pos", "今天 t\n天气 n\n\n好 a\n"),
+        ("pos", "1\t今天\t_\tt\t_\t_\t_\t_\t_\t_\n2\t天气\t_\tn\t_\t_\t_\t_\t_\t_\n"),
         ("pos", "今天/t 天气/n 好/a\n"),
         ("pos", '{"tokens": ["今天", "天气", "好"], "tags": ["t", "n", "a"]}\n'),
     ],
 )
 def test_the_training_words_are_those_of_the_training_data_in_any_form(task, words, tmp_path, capsys):
-    gold = "今天 天气 冷\n" if task == "cws" else "今天\tt\n天气\tn\n冷\ta\n"
+    gold = "今天 天气 t\n" if task == "cws" else "今天\t_\tt\n天气\t_\tn\nt\t_\ta\n"  # t is a tag in the training data
     gold, pred, words = _files(tmp_path, gold=gold, pred=gold, words=words)
-    assert _score(gold, pred, "--json", "--task", task, "--words", str(words)) == 0
+    assert _score(gold, pred, "--json", "--task", task, "--words", str(words), *["--column=2"] * (task == "pos")) == 0
     output = capsys.readouterr()
     assert json.loads(output.out)["oov_rate"] == pytest.approx(1 / 3) and output.err == ""
 
 
 def test_training_words_of_another_text_are_noticed(tmp_path, capsys):
+    gold, pred, words = _files(tmp_path, gold="今天\tt\n", pred="今天\tt\n", words="")
+    assert _score(gold, pred, "--json", "--task", "pos", "--words", str(words)) == 0
+    assert json.loads(capsys.readouterr().out)["oov_rate"] == 1
     gold, pred, words = _files(tmp_path, gold="今天 冷\n", pred="今天 冷\n", words="Kim slept\n")
     assert _score(gold, pred, "--json", "--words", str(words)) == 0
     assert f"--words {words} has none of the correct words" in capsys.readouterr().err

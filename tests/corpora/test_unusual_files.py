@@ -342,6 +342,7 @@ def test_the_tags_of_a_sentence_are_no_tag_of_a_token(tmp_path, text):
         (read_predicted_words, "今天 天气 好\n" * 3),
         (read_tagged, "Kim\tN\n\nAda\tN\n\n"),
         (read_tagged, "今天/t 好/a\n" * 3),
+        (read_tagged, "1\tKim\t_\tN\t_\t_\t_\t_\t_\t_\n\n"),
     ],
 )
 def test_json_lines_after_lines_of_another_format_are_named(tmp_path, read, text):

@@ -9,7 +9,7 @@ from conftest import few
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcrf.corpora import Sentence, load_mini, tagged_sentence
+from kcrf.corpora import Example, Sentence, load_mini, tagged_sentence
 from kcrf.linear import LinearModel
 from kcrf.readers import CharacterNGrams, CharacterReader
 from kcrf.readers.ngrams import CHARACTER_TEMPLATES
@@ -278,6 +278,7 @@ def test_texts_with_the_least_certain_labels_are_suggested():
     found = classifier.suggest(["9 一", "4 二", "7 三", "8 四"], 3)
     assert [(item.index, item.prediction.label) for item in found] == [(1, "pos"), (2, "neg"), (3, "neg")]
     assert found[0].score == pytest.approx(entropy([0.4, 0.6]))
+    assert classifier.suggest(["9 一", "4 二"], labeled=[Example("4 二", "pos")])[0].index == 0
 
 
 @pytest.mark.once

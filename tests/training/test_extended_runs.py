@@ -200,6 +200,7 @@ def test_a_linear_run_is_resumed_to_the_same_weights(linear, tmp_path, monkeypat
         train_tagger(settings, *FEW, out=tmp_path / "run")
     weights = Path(linear) / LINEAR
     kept = weights.read_bytes()
+    (weights.parent / "notes.txt").write_text("of the user", encoding="utf-8")
     shutil.copy(tmp_path / "whole" / LINEAR, weights)
     try:
         with pytest.raises(ValueError, match="needs the model to extend that the run began with. Received: extend"):
@@ -220,7 +221,9 @@ def test_entities_that_the_words_of_the_old_model_cut_are_counted(tmp_path, caps
     train_tagger(Settings(extend=str(tmp_path / "old"), epochs=1), new, new[:2], new, out=tmp_path / "new")
     notes = capsys.readouterr().err
     cut = "4 of 8 entities begin or end inside a word, such as 'Acme'"
-    assert f"train: {cut}: the tags there are taken as O or an old type" in notes
+    assert (
+        f"train: {cut}: the tags there are taken as O or an old type; a new model of characters can find them" in notes
+    )
     assert f"test: {cut}: they cannot be found, and count as missed" in notes
 
 

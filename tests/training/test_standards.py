@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import oracles
@@ -13,7 +14,7 @@ from kcrf.corpora import Sentence, load_mini
 from kcrf.readers import TagsOfStandard
 from kcrf.readers.padding import training_batch
 from kcrf.reports import write_report
-from kcrf.reports.comparison import differences_from_the_best
+from kcrf.reports.comparison import differences_from_the_best, why_not_comparable
 from kcrf.runs import RunFolder, SettingError, Settings, read_run
 from kcrf.runs.names import LINEAR
 from kcrf.taggers import WordSegmenter
@@ -244,6 +245,28 @@ def test_the_predictions_of_a_run_have_the_scores_of_the_run(linear, capsys):
         assert scored[name] == pytest.approx(expected[name])
         for standard, row in scored["standards"].items():
             assert row[name] == pytest.approx(expected["standards"][standard][name])
+
+
+@pytest.mark.once
+def test_texts_that_differ_from_the_gold_are_named_by_their_line(linear, tmp_path, capsys):
+    path = linear[0] / "predictions.jsonl"
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    gold = [" ".join(row["text"][start:end] for start, end, _ in row["gold"]) for row in rows]
+    number = 1 + max(i for i, row in enumerate(rows) if row["standard"] == "halves")
+    gold[number - 1] = "别 的 话"
+    (tmp_path / "gold.txt").write_text("\n".join(gold), encoding="utf-8")
+    assert main(["score", "--gold", str(tmp_path / "gold.txt"), "--pred", str(path)]) == 2
+    assert f"{path}:{number}: " in capsys.readouterr().err
+
+
+@pytest.mark.once
+def test_a_run_of_one_standard_is_compared_with_one_without(linear):
+    run = read_run(linear[0])
+    one = replace(run, predictions=[row for row in run.predictions if row["standard"] == "whole"])
+    none = replace(run, predictions=[{**row, "standard": None} for row in one.predictions])
+    assert why_not_comparable([one, none], "test") is None
+    ((_, _, count, (difference, *_)),) = differences_from_the_best({"a": one, "b": none}, "test")
+    assert (count, difference) == (len(one.predictions), 0.0)
 
 
 @pytest.mark.once
