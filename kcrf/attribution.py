@@ -1,6 +1,6 @@
 """Attributes the prediction of a classifier to its input tokens: gradient times input, integrated gradients."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -71,7 +71,8 @@ def integrated_gradients(
 
     Args:
         model: A functional `keras.Model` with one output `(batch, labels)`.
-        inputs: The inputs of the model: an array, or a list of arrays for several inputs.
+        inputs: The inputs of the model: an array; for several inputs a list of arrays in the order of `model.inputs`,
+            or a dict of arrays by the names of the inputs. A model of `kcrf train` has its inputs by name.
         labels: Ints `(batch,)`: for each text, the label whose score is explained.
         embedding: The name of the embedding layer. Defaults to "Embedding-Token", the name in
             `build_transformer_model`.
@@ -96,17 +97,34 @@ def integrated_gradients(
     layer = next((layer for layer in model.layers if layer.name == embedding), None)
     if layer is None:
         raise ValueError(f"`embedding` must name a layer of the model. Received: {embedding!r}")
-    inputs = [ops.convert_to_tensor(x) for x in (inputs if isinstance(inputs, (list, tuple)) else [inputs])]
+    inputs = _listed(inputs, model)
     labels = _checked_labels(labels, len(inputs[0]), model.output.shape[-1])
     if steps < 1:
         raise ValueError(f"`steps` must be at least 1. Received: {steps}")
     index, below = _input_of(layer, model)
     tokens, above = inputs[index], _above(below, model.inputs, model.output)
+    largest, count = int(ops.convert_to_numpy(tokens).max(initial=0)), getattr(layer, "input_dim", None)
+    if count is not None and largest >= count:
+        raise ValueError(
+            f"`inputs` must be in the order of the inputs of the model, {', '.join(x.name for x in model.inputs)}, "
+            f"with numbers below {count} for {embedding}. Received: {largest}"
+        )
     mask = layer.compute_mask(tokens)
     whole = layer(tokens)
     fractions = [(step + 0.5) / steps for step in range(steps)]
     gradients = [ops.convert_to_numpy(_gradient(above, whole * part, inputs, labels, mask)) for part in fractions]
     return np.mean(gradients, axis=0) * ops.convert_to_numpy(whole)
+
+
+def _listed(inputs, model):
+    """The inputs as a list of tensors in the order of those of the model."""
+    names = [x.name for x in model.inputs]
+    if isinstance(inputs, Mapping):
+        inputs = [inputs[name] for name in names if name in inputs]
+    inputs = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+    if len(inputs) != len(names):
+        raise ValueError(f"`inputs` needs {', '.join(names)}. Received: {len(inputs)} of them")
+    return [ops.convert_to_tensor(x) for x in inputs]
 
 
 def _checked_labels(labels, texts, count):

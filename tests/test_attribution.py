@@ -38,6 +38,21 @@ def test_they_sum_to_the_difference_of_the_scores_and_padding_has_none():
     assert (shares[1, 3:] == 0).all() and (shares[0] != 0).any(axis=1).all()
 
 
+@pytest.mark.once
+def test_inputs_are_taken_by_name_or_in_the_order_of_the_model():
+    model = bert_classifier()
+    expected = integrated_gradients(model, [TOKENS, TOKENS * 0], [2, 0], steps=2)
+    by_name = {x.name: TOKENS * (x.name == "Input-Token") for x in reversed(model.inputs)}
+    assert_allclose(integrated_gradients(model, by_name, [2, 0], steps=2), expected)
+    for inputs in (TOKENS, [TOKENS], {"Input-Token": TOKENS}):
+        with pytest.raises(ValueError, match="`inputs` needs Input-Token, Input-Segment. Received: 1 of them"):
+            integrated_gradients(model, inputs, [2, 0])
+    with pytest.raises(
+        ValueError, match="in the order of .* Input-Token, Input-Segment, with numbers below 9 for .* 10"
+    ):
+        integrated_gradients(model, [TOKENS + 2, TOKENS * 0], [2, 0])
+
+
 def test_the_average_is_over_the_middles_of_equal_steps():
     tokens = keras.Input((5,), dtype="int32")
     x = keras.layers.Embedding(9, 3, name="words")(tokens)

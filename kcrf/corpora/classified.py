@@ -43,7 +43,7 @@ __all__ = [
 # What the columns are called where `fields` does not say it. A label alone makes no header: a text may be that word.
 TEXT_NAMES = ("text", "text_a", "sentence1", "premise", "question1", "review", "question", "sentence")
 TEXT_B_NAMES = ("text_b", "sentence2", "hypothesis", "question2", "question", "sentence")
-LABEL_NAMES = ("label",)
+LABEL_NAMES = ("label", "gold_label", "is_duplicate")
 _ENOUGH_LABELS = 10  # in this many lines, the label of the first is expected to occur again
 
 
@@ -222,7 +222,8 @@ def _has_names_after_all(path, number, head, rows, column):
         return False
     if head[column].lower() in LABEL_NAMES:
         return True
-    if len(rows) >= _ENOUGH_LABELS and as_number(head[column]) is None:
+    are_numbers = all(as_number(label) is not None for label in labels)
+    if (are_numbers or len(rows) >= _ENOUGH_LABELS) and as_number(head[column]) is None:
         from kcrf.progress_bars import print_note
 
         print_note(
@@ -358,7 +359,8 @@ def usual_members(path, number, names, kinds):
     numbers = usual_columns(names, kinds)
     absent = [usual_names[0] for usual_names, column in zip(kinds, numbers, strict=True) if column is None]
     if absent:
-        raise ValueError(f"{path}:{number}: needs {' and '.join(absent)}. Received: {', '.join(names)}")
+        received = ", ".join(names)
+        raise ValueError(f"{path}:{number}: needs {' and '.join(absent)}, or `fields`. Received: {received}")
     return [names[column] for column in numbers]
 
 

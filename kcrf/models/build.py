@@ -126,6 +126,10 @@ def build_transformer_model(
         raise ValueError("`skip_top_layers` and `skip` need a checkpoint. Received: checkpoint_path=None")
     elif isinstance(config_path, (str, os.PathLike)):
         print(f"{config_path}: a configuration without weights, so all weights are random")
+    if settings["mixout"]:  # its dropout of 0 is of this training alone: `save_pretrained` writes the configured rates
+        configured = encoder_settings(config_path, model, {**options, "mixout": 0.0})
+        record = encoder_record(transformer.model, settings["prefix"])
+        record.config |= {name: configured[name] for name in ("dropout_rate", "attention_dropout_rate")}
     return transformer.model if return_keras_model else transformer
 
 

@@ -197,9 +197,7 @@ def _check_bert(settings, reader):
         )
     positions = reader.config.get("max_position_embeddings", settings.length)
     if settings.length > positions:
-        raise ValueError(
-            f"`length` must be at most {positions}, the positions of {settings.bert}. Received: {settings.length}"
-        )
+        raise SettingError("length", f"must be at most {positions}, the positions of {settings.bert}", settings.length)
 
 
 def _run(folder, settings, reader, progress):

@@ -199,7 +199,7 @@ def _as_example(name: str, number: int, item: Any) -> Example:
             )
         *texts, label = item
         item = Example(texts[0], label, texts[1] if len(texts) > 1 else None, source)
-    return replace(item, label=str(item.label), source=item.source or source)
+    return replace(item, label=str(item.label).strip(), source=item.source or source)
 
 
 def _decided(gold: list[Example], predicted: list[Example]) -> tuple[list[Example], list[Example]]:
@@ -239,6 +239,8 @@ def _labels(user: Any, parts: Any) -> DataFacts:
     """The facts of classification. Raises ValueError if labels contradict each other or the settings."""
     counts = Counter(example.label for example in parts["train"])
     labels = tuple(user.labels or sorted_labels(counts))
+    if len({*labels}) < len(labels):
+        raise SettingError("labels", "must be different ones", labels)
     if len(labels) < 2:
         raise ValueError(
             f"{parts['train'][0].source}: the training set needs two labels or more. "

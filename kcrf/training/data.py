@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from os import PathLike
 from typing import Any
 
 from kcrf.augmentation import altered_copies
@@ -61,6 +62,8 @@ def read_data(user: Settings, train: Any, valid: Any, test: Any = None, unlabele
     Raises:
         ValueError: A part has no text, or an item has the wrong type for the task.
     """
+    if isinstance(unlabeled, (str, PathLike)):
+        raise TypeError(f"`unlabeled` must be a list of texts. Received: {str(unlabeled)[:40]!r}")
     task = task_of(user.task)
     datasets = {"train": train, "valid": valid, "test": test}
     whole = {name: task.check(name, _items(task, name, part)) for name, part in datasets.items() if part is not None}

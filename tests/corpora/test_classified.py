@@ -41,6 +41,8 @@ READ = {
     "a premise and a question": ("label,premise,question\nyes,a,b?\n", None, [("a", "b?", "yes")]),
     "a sentence alone": ("sentence\tlabel\na\tx\n", None, [("a", "x")]),
     "numbers of columns that have names": ("index\ts1\tlabel\n0\ta\tx\n1\tb\ty\n", [1, 2], [("a", "x"), ("b", "y")]),
+    "names of SNLI": ("gold_label\tsentence1\tsentence2\nx\ta\tb\n", None, [("a", "b", "x")]),
+    "names of QQP": ("id\tquestion1\tquestion2\tis_duplicate\n7\ta\tb\t1\n", None, [("a", "b", "1")]),
     "two columns, the second is a label": ("tweet\tlabel\na\tx\n", None, [("a", "x")]),
     "a label that is a label": ("a\tlabel\nb\tlabel\n", None, [("a", "label"), ("b", "label")]),
     "JSON without a second text": ('{"text": "a", "text_b": null, "label": "x"}\n', None, [("a", "x")]),
@@ -102,7 +104,7 @@ REFUSED = {
     "nothing": ("\n", None, "data.tsv: needs at least one text with its label"),
     "only a header": ("text\tlabel\n", None, "data.tsv: needs at least one text with its label"),
     "broken JSON": ('{"text": "a", "label": "x"}\n{"text"\n', None, "data.tsv:2: needs a JSON object on one line"),
-    "JSON without a label": ('{"text": "a"}\n', None, "data.tsv:1: needs label. Received: text"),
+    "JSON without a label": ('{"text": "a"}\n', None, "data.tsv:1: needs label, or `fields`. Received: text"),
     "JSON of a list": ('{"text": "a", "label": 1}\n[]\n', None, "data.tsv:2: needs a JSON object"),
     "JSON with a text that is none": ('{"text": 3, "label": "x"}\n', None, "data.tsv:1: texts must be strings"),
     "labels first": (
@@ -224,7 +226,7 @@ WITHOUT_TEXTS = {
     "commas of a text": ("table", None, False, ["text,id", "a, b,1"], "data:2: needs 2 columns, as .* Received: 3"),
     "two for one": ("table", ["a", "b"], False, ["a,b"], "`fields` must name one text. Received: a,b"),
     "one for two": ("json", ["a"], True, ["{}"], "`fields` must name two texts, for pairs. Received: a"),
-    "no such member": ("json", None, False, ['{"text": "a"}', '{"t": "a"}'], "data:2: needs text. Received: t"),
+    "no such member": ("json", None, False, ['{"text": "a"}', '{"t": "a"}'], "data:2: needs text, or `fields`. Received: t"),
     "no string": ("json", None, False, ['{"text": 1}'], "data:1: texts must be strings"),
     "no object": ("json", None, False, ["[1]"], "data:1: needs a JSON object"),
 }

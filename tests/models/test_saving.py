@@ -1,5 +1,7 @@
 """Saved encoders come back, in Keras' format, Hugging Face's and Google's."""
 
+import json
+
 import numpy as np
 import pytest
 from conftest import few
@@ -96,6 +98,17 @@ def test_weights_saved_as_a_google_checkpoint_come_back_to_the_bit(bert, tmp_pat
     save_weights_as_checkpoint(built.model, tmp_path / "again.ckpt")
     again = build_transformer_model(None, tmp_path / "again.ckpt", with_nsp=True, with_mlm=True, **SIZES)
     assert not again.kcrf_load_report.unused
+
+
+def test_the_dropout_that_mixout_replaces_is_saved(tmp_path):
+    rates = {"hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.2}
+    config = {"model_type": "bert", "type_vocab_size": 2, "max_position_embeddings": 16, **rates, **SIZES}
+    save_pretrained(build_transformer_model(config, mixout=0.5), tmp_path / "bert")
+    saved = json.loads((tmp_path / "bert" / "config.json").read_text())
+    assert {name: saved[name] for name in rates} == rates
+    model = build_transformer_model(config, mixout=0.5, dropout_rate=0.3)
+    save_pretrained(model, tmp_path / "other")
+    assert json.loads((tmp_path / "other" / "config.json").read_text())["hidden_dropout_prob"] == 0.3
 
 
 @pytest.mark.slow

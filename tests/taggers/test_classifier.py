@@ -373,6 +373,18 @@ def test_the_predictions_of_a_run_are_scored_as_in_the_run(names, valid, metric,
 
 
 @pytest.mark.once
+def test_labels_that_differ_in_white_space_alone_are_one_and_given_labels_are_different(tmp_path):
+    train = [(f"it is a film {i}", "good" if i % 2 else "bad" + " " * (i % 4)) for i in range(16)]
+    classifier, _ = train_classifier(Settings(**{**SCRATCH, "epochs": 1}), train, train, out=tmp_path / "run")
+    assert classifier.labels == ("bad", "good")
+    with pytest.raises(ValueError, match=r"`labels` must be different ones. Received: \('bad', 'good', 'good'\)"):
+        settings = Settings(**{**SCRATCH, "epochs": 1}, labels=("bad", "good", "good"))
+        train_classifier(settings, train, train, out=tmp_path / "other")
+    with pytest.raises(TypeError, match="`unlabeled` must be a list of texts. Received: 'texts.txt'"):
+        train_classifier(settings, train, train, out=tmp_path / "other", unlabeled="texts.txt")
+
+
+@pytest.mark.once
 def test_of_many_rare_labels_none_is_held_out_whole(tmp_path):
     """16 labels, of which 6 occur once: a tenth at random held out one, and so the training set lacked it."""
     data = tmp_path / "train.csv"
