@@ -344,7 +344,7 @@ def test_items_of_users_are_checked():
     ]
     assert task.check("train", sentences) == sentences
     for item, message in (
-        (["今天", "好的"], r"`valid`, sentence 1: needs pairs \(word, class\). Received: \['今天', '好的'\]"),
+        (["今天", "好的"], r"`valid`, sentence 1: needs pairs \(word, class\) of .* Received: \['今天', '好的'\]"),
         (Sentence("他去了", [(0, 1, "r"), (1, 2, "v")]), "sentence 1: needs words that cover the text"),
         (Sentence("他去", [(0, 2, "r")], [(0, 1), (1, 2)]), "sentence 1: needs words that cover the text"),
         ([("好", "?")], "needs at least one word whose class is known. Received: 1 sentences"),
