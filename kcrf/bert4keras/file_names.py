@@ -9,8 +9,10 @@ therefore change the name if the model has a layer of kcrf. `keras.models.load_m
 import os
 import warnings
 from functools import wraps
+from pathlib import Path
 
 from kcrf.backend import keras
+from kcrf.models.weight_files import is_hdf5
 
 __all__ = ["changes_of_file_names", "has_layer_of_kcrf"]
 
@@ -82,12 +84,10 @@ def _newest(files, call):
 
 def _is_hdf5_of_keras_3(path):
     """Whether `model.save(path)` of Keras 3 wrote this file."""
-    if not path.endswith(".h5") or not os.path.isfile(path):
+    if not path.endswith(".h5") or not is_hdf5(Path(path)):
         return False
     import h5py
 
-    if not h5py.is_hdf5(path):
-        return False
     with h5py.File(path) as file:
         return str(file.attrs.get("keras_version", "")).startswith("3.")
 

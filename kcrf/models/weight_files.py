@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kcrf.checkpoints.tensor_bundle import read_tensor_bundle
 
-__all__ = ["leaf_name", "read_arrays", "read_layers"]
+__all__ = ["is_hdf5", "leaf_name", "read_arrays", "read_layers"]
 
 _HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _OBJECT_SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
@@ -49,7 +49,7 @@ def read_arrays(path, is_wanted):
     if Path(f"{path}.index").is_file():
         entries = _read_bundle(path)
         return {name: entry.read() for name, entry in entries.items() if is_wanted(name)}
-    if not _is_hdf5(path):
+    if not is_hdf5(path):
         return None
     import h5py
 
@@ -82,7 +82,7 @@ def read_layers(path):
         return _read_numbered_layers(path)
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file, nor {path.name}.index")
-    if not _is_hdf5(path):
+    if not is_hdf5(path):
         raise ValueError(f"{path}: needs an HDF5 file. Received: another kind of file")
     import h5py
 
@@ -101,7 +101,8 @@ def read_layers(path):
     return [(name, weights) for name, weights in read if weights]
 
 
-def _is_hdf5(path):
+def is_hdf5(path):
+    """Whether this is an HDF5 file."""
     if not path.is_file():
         return False
     with open(path, "rb") as file:

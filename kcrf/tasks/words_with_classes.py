@@ -48,8 +48,7 @@ class WordsWithClasses(TaggingTask):
     def as_sentence(self, source: str, item: Any) -> Sentence:
         """The `Sentence` of an item, a `Sentence` or pairs `(word, class)`, without white space between its words."""
         if not isinstance(item, Sentence):
-            pairs = checked_pairs(source, item, "word, class")
-            return tagged_words_sentence(*zip(*pairs, strict=True)) if pairs else Sentence("", [])
+            return _sentence(checked_pairs(source, item, "word, class"))
         tokens = item.tokens or sorted([span[:2] for span in item.spans] + item.unknown)
         ends = [0, *(end for _, end in tokens)]
         gaps = [item.text[a:b] for a, b in zip(ends, [*(start for start, _ in tokens), len(item.text)], strict=True)]
@@ -78,11 +77,8 @@ class WordsWithClasses(TaggingTask):
 
     def predicted_items(self, predictions: list[dict[str, Any]], member: str) -> list[Any]:
         """The `Sentence`s of the texts. Text without a span is a word of unknown class."""
-        sentences = []
-        for item in predictions:
-            pairs = _pairs_of_text(item["text"], sorted(tuple(span[:3]) for span in item[member]))
-            sentences.append(tagged_words_sentence(*zip(*pairs, strict=True)) if pairs else Sentence("", []))
-        return sentences
+        spans = [sorted(tuple(span[:3]) for span in item[member]) for item in predictions]
+        return [_sentence(_pairs_of_text(item["text"], row)) for item, row in zip(predictions, spans, strict=True)]
 
     def scores(
         self,
@@ -106,6 +102,11 @@ def _pairs(sentence: Sentence) -> list[tuple[str, str]]:
     return list(zip(words_of(sentence), tags_of_tokens(sentence), strict=True))
 
 
+def _sentence(pairs: Sequence[Any]) -> Sentence:
+    """The `Sentence` of words with their classes."""
+    return tagged_words_sentence(*zip(*pairs, strict=True)) if pairs else Sentence("", [])
+
+
 def _pairs_of_text(text: str, spans: list[Any]) -> list[tuple[str, str]]:
     """The words of a text with their classes. Text without a span is a word of the class "?"."""
     pairs, end = [], 0
@@ -119,5 +120,4 @@ def _pairs_of_text(text: str, spans: list[Any]) -> list[tuple[str, str]]:
 def _without_spaces(sentence: Sentence) -> Sentence:
     """The sentence without white space between and inside its words."""
     pairs = [("".join(word.split()), tag) for word, tag in _pairs(sentence)]
-    pairs = [(word, tag) for word, tag in pairs if word]
-    return tagged_words_sentence(*zip(*pairs, strict=True)) if pairs else Sentence("", [])
+    return _sentence([(word, tag) for word, tag in pairs if word])
