@@ -73,7 +73,7 @@ def log_partition(chain: Chain) -> Tensor:
 def log_likelihood(chain: Chain, tags: Tensor) -> Tensor:
     """The log probability of the tags. Negative tags are unknown: the likelihood sums over all their possible values.
 
-    If all tags of a sentence are unknown, the result is 0. Differentiable once.
+    If all tags of a sentence are unknown, the result and its gradient are 0. Differentiable once.
 
     Args:
         chain: The `Chain`, or its arrays after `tags`.
@@ -91,7 +91,9 @@ def log_likelihood(chain: Chain, tags: Tensor) -> Tensor:
         lambda: forward_backward(trellis.with_emissions(restrict(trellis, tags))),
         lambda: path_counts(trellis.detached(), tags),
     )
-    return with_gradient(trellis, _difference(observed, forward_backward(trellis)))
+    likelihood = with_gradient(trellis, _difference(observed, forward_backward(trellis)))
+    # Exactly 0 without a known tag: Adam would make whole steps of gradients that are rounding errors.
+    return ops.where(ops.any(trellis.mask & (tags >= 0), axis=1), likelihood, 0.0)
 
 
 @takes_chain(1)

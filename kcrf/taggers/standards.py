@@ -12,7 +12,7 @@ class StandardsTagger:
 
     Args:
         taggers: A dict from standards to `Tagger`s.
-        model: The whole model.
+        model: The whole model, without an optimizer.
 
     Attributes:
         crf: None: each of the taggers has one.

@@ -116,7 +116,7 @@ class StandardsTrainer(TaggingTrainer):
             )
             for standard in config.data.standards
         }
-        return StandardsTagger(taggers, model)
+        return StandardsTagger(taggers, keras.Model(model.input, model.output))  # without the optimizer
 
     def calibrate(self, tagger, valid):
         """Fits the temperature of each standard on its part of the validation set, and returns a dict of them."""

@@ -4,6 +4,7 @@ import json
 import shutil
 from dataclasses import replace
 
+import h5py
 import numpy as np
 import oracles
 import pytest
@@ -16,7 +17,7 @@ from kcrf.readers.padding import training_batch
 from kcrf.reports import write_report
 from kcrf.reports.comparison import differences_from_the_best, why_not_comparable
 from kcrf.runs import RunFolder, SettingError, Settings, read_run
-from kcrf.runs.names import LINEAR
+from kcrf.runs.names import LINEAR, WEIGHTS
 from kcrf.taggers import WordSegmenter
 from kcrf.taggers.open_model import load_tagger
 from kcrf.training import linear as linear_training
@@ -171,6 +172,14 @@ def test_a_linear_model_of_a_standard_has_weights_of_its_own(linear):
         expected = [sum(weights[feature] for feature in row) for row in rows]
         np.testing.assert_allclose(segmenter._tagger.emissions(TEXTS[:1])[: len(rows)], expected, rtol=1e-4, atol=1e-4)
     assert not np.array_equal(arrays["whole.scores"], arrays["halves.scores"])
+
+
+@pytest.mark.once
+def test_the_weights_are_saved_without_the_optimizer(neural):
+    """It is three times as large; and JAX, which gives its buffers away, could not save it after the last epoch."""
+    path, _ = neural
+    with h5py.File(path / WEIGHTS) as file:
+        assert "layers" in file and "optimizer" not in file
 
 
 @pytest.mark.slow
