@@ -93,7 +93,8 @@ class Kind:
     """The kind of a run, on which defaults and choices depend.
 
     Attributes:
-        keys: "linear" for a linear model, "scratch" or "bert", and the head.
+        keys: "linear" for a linear model, "extended" for one from scratch that is extended, "scratch" or "bert", and
+            the head. The first one that an option has a default for decides.
         task: The `kcrf.tasks.Task`, or None for pretraining.
     """
 
@@ -296,7 +297,7 @@ def default_in_words(setting: "Field[Any]", show: Callable[[Any], str] = repr) -
     tasks = _tasks_with(name) if declared.by_task else TASKS.values()
     differing_tasks = [task for task in tasks if task.defaults.get(name, first) != first]
     texts = [] if declared.by_task and differing_tasks == _tasks_with(name) else [words(first)]
-    kinds = {"bert": "with --bert", "linear": "with --encoder linear"}
+    kinds = {"extended": "with --extend", "bert": "with --bert", "linear": "with --encoder linear"}
     texts += [f"{words(defaults[key])} {kind}" for key, kind in kinds.items() if defaults.get(key, first) != first]
     return ", ".join([*texts, *(f"{words(task.defaults[name])} for {task.name}" for task in differing_tasks)])
 

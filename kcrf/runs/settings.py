@@ -72,7 +72,8 @@ class Settings(TeacherConfig, AugmentationConfig, TrainingConfig, OptimizerConfi
         task = TASKS.get(self.task) if isinstance(self.task, str) else None
         head = self.head or (task.defaults.get("head", "crf") if task else "crf")
         linear = ("linear",) if self.encoder == "linear" else ()
-        return Kind((*linear, "scratch" if self.bert is None else "bert", head), task)
+        scratch = ("scratch",) if self.extend is None else ("extended", "scratch")
+        return Kind((*linear, *(scratch if self.bert is None else ("bert",)), head), task)
 
     def values(self) -> dict[str, Any]:
         """All settings by name, with the defaults that depend on the task, the head and the BERT."""

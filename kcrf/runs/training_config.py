@@ -99,7 +99,7 @@ class OptimizerConfig:
     """The optimizer and its learning rates."""
 
     learning_rate: float | None = option(
-        {"scratch": 1e-3, "bert": 5e-5, "linear": 0.1},
+        {"scratch": 1e-3, "extended": 3e-4, "bert": 5e-5, "linear": 0.1},
         "Peak learning rate. Use 2e-5 to 1e-4 for a BERT, more for small models. Linear models have one with --solver "
         "adagrad alone, for ner 0.3.",
         "training",
@@ -245,7 +245,8 @@ class TrainingConfig:
         None,
         "Also train a linear model (as --encoder linear), and return the average of its scores and those of the "
         "network, as one network: the weight of the linear model. 0 trains the network alone. auto takes 0 or 0.5, "
-        "whichever the validation set scores higher after an epoch.",
+        "whichever the validation set scores higher after an epoch, and 1 if the linear model alone scores higher than "
+        "all of them.",
         "training",
         range=FRACTION_OR_AUTO,
         only=FROM_SCRATCH,

@@ -117,9 +117,9 @@ class Epochs(keras.callbacks.SwapEMAWeights):
         super().on_epoch_end(epoch, logs)  # averages
         for monitor in self._monitors:
             monitor.on_epoch_end(epoch, logs)
-        weight, record = self._best_scored(epoch, logs)
+        weight, record, is_last = self._best_scored(epoch, logs)
         with self._linear_part.averaged(self.model, weight):
-            is_best = self._history.add(record, self._transitions())
+            is_best = self._history.add(record, self._transitions(), is_last)
             self._save(is_best)
         save_state(self._folder, self.model, self._history)
         if self._report:
@@ -127,11 +127,21 @@ class Epochs(keras.callbacks.SwapEMAWeights):
         self.model.stop_training = self._history.is_done()
 
     def _best_scored(self, epoch, logs):
-        """The weight of the linear part that scores highest, and the row of the epoch with it."""
-        weights = self._linear_part.weights
-        records = {weight: self._scored(epoch, logs, weight) for weight in weights}
-        weight = max(records, key=lambda weight: records[weight][f"valid_{self._tagger.metric}"])
-        return weight, {**records[weight], **({"linear_weight": weight} if len(weights) > 1 else {})}
+        """The best weight of the linear part, the row of the epoch with it, and whether the epoch is the last."""
+        records = self._scored_with(self._linear_part.weights, epoch, logs)
+        is_last = self._history.ends_with(records[self._best_of(records)])
+        if is_last:
+            records |= self._scored_with(self._linear_part.last_weights, epoch, logs)
+        weight = self._best_of(records)
+        return weight, {**records[weight], **({"linear_weight": weight} if len(records) > 1 else {})}, is_last
+
+    def _scored_with(self, weights, epoch, logs):
+        """The rows of an epoch by the weight of the linear part, dicts of numbers."""
+        return {weight: self._scored(epoch, logs, weight) for weight in weights}
+
+    def _best_of(self, records):
+        """The first of the weights that score highest, from a dict of rows."""
+        return max(records, key=lambda weight: records[weight][f"valid_{self._tagger.metric}"])
 
     def _scored(self, epoch, logs, weight):
         """The row of an epoch, a dict of numbers, with this weight of the linear part."""

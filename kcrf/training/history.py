@@ -32,32 +32,41 @@ class TrainingHistory:
 
     def __init__(self, epochs, patience=None, score="valid_f", least=False):
         self._epochs, self._patience, self._score, self._sign = epochs, patience, score, -1 if least else 1
-        self.rows, self.transitions = [], []
+        self.rows, self.transitions, self._is_over = [], [], False
 
-    def add(self, record, transitions=None):
+    def add(self, record, transitions=None, is_last=False):
         """Adds an epoch.
 
         Args:
             record: A dict as in `rows`.
             transitions: The matrix after the epoch, `(tags, tags)`, by standard; under None that of a model of one
                 standard. Defaults to none.
+            is_last: Whether training is over now, whatever the score. Defaults to False.
 
         Returns:
             Whether to keep the weights of this epoch: it is the best so far, or all scores so far are 0.
         """
-        before = self._best()
+        before = self._best(self.rows)
         self.rows.append(record)
+        self._is_over = is_last
         for standard, matrix in (transitions or {}).items():
             rounded = matrix.astype(float).round(6).tolist()
             self.transitions.append([record["epoch"], rounded, *([] if standard is None else [standard])])
         found_nothing = before is not None and self._found_nothing(before)
-        return before is None or found_nothing and record[self._score] >= 0 or record is self._best()
+        return before is None or found_nothing and record[self._score] >= 0 or record is self._best(self.rows)
 
     def is_done(self):
         """Whether all epochs are over, or `patience` epochs have passed since the best one."""
-        best = self._best()
-        waited = len(self.rows) - best["epoch"] if best and not self._found_nothing(best) else 0
-        return len(self.rows) >= self._epochs or self._patience is not None and waited >= self._patience
+        return self._is_over or self._is_done(self.rows)
+
+    def ends_with(self, record):
+        """Whether training would be over after one more epoch, whose row is a dict as in `rows`."""
+        return self._is_done([*self.rows, record])
+
+    def _is_done(self, rows):
+        best = self._best(rows)
+        waited = len(rows) - best["epoch"] if best and not self._found_nothing(best) else 0
+        return len(rows) >= self._epochs or self._patience is not None and waited >= self._patience
 
     def _found_nothing(self, record):
         """Whether an epoch has the score 0; a loss of 0 is the best."""
@@ -67,17 +76,18 @@ class TrainingHistory:
         """The seconds from the start of training to the end of the last epoch."""
         return self.rows[-1]["seconds"] if self.rows else 0.0
 
-    def _best(self):
+    def _best(self, rows):
         """The row of the first of the best epochs, or None."""
-        return max(self.rows, key=lambda record: self._sign * record[self._score], default=None)
+        return max(rows, key=lambda record: self._sign * record[self._score], default=None)
 
     def get_state(self):
         """Plain values for `set_state`."""
-        return {"rows": self.rows, "transitions": self.transitions}
+        return {"rows": self.rows, "transitions": self.transitions, "is_over": self._is_over}
 
     def set_state(self, state):
         """Restores the epochs of an interrupted run."""
         self.rows, self.transitions = state["rows"], state["transitions"]
+        self._is_over = state.get("is_over", False)  # older versions did not write it
 
 
 def check_loss(loss, epoch):

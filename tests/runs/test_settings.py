@@ -46,6 +46,9 @@ def test_defaults_depend_on_the_task_and_on_a_bert():
     assert Settings().values().items() >= {**FROM_SCRATCH, "scheme": "bmes"}.items()
     assert Settings(bert="x", task="ner").values().items() >= {**OF_A_BERT, "scheme": "bio"}.items()
     assert Settings(head="softmax").values()["constraints"] is False
+    extending = [Settings(extend="x", **more) for more in ({}, {"encoder": "linear"}, {"bert": "y"})]
+    rates = [settings.values()["learning_rate"] for settings in extending]
+    assert rates == [3e-4, 0.1, 5e-5]  # of a network, trained weights are kept by a smaller one
     given = dict.fromkeys(set(FROM_SCRATCH) - {"crf_lr_multiplier"})
     assert Settings(**given, scheme=None) == Settings()
 

@@ -32,6 +32,18 @@ def test_the_first_of_the_best_epochs_is_kept_and_patience_counts_from_it_if_it_
     assert resumed.seconds() == (2.0 * (len(values) - 1) if values else 0.0)
 
 
+def test_a_last_epoch_ends_training_though_it_is_the_best():
+    history = TrainingHistory(9, patience=2)
+    for number, value in enumerate((0.5, 0.2), 1):
+        history.add({"epoch": number, "valid_f": value})
+    worse, better = {"epoch": 3, "valid_f": 0.4}, {"epoch": 3, "valid_f": 0.6}
+    assert history.ends_with(worse) and not history.ends_with(better) and not history.is_done()
+    assert history.add(better, is_last=True) and history.is_done()
+    resumed = TrainingHistory(9, patience=2)
+    resumed.set_state(history.get_state())
+    assert resumed.is_done()
+
+
 @given(scores)
 def test_of_losses_the_first_of_the_least_is_kept(values):
     history = TrainingHistory(9, score="valid_loss", least=True)
