@@ -246,7 +246,7 @@ class TrainingConfig:
         "Also train a linear model (as --encoder linear), and return the average of its scores and those of the "
         "network, as one network: the weight of the linear model. 0 trains the network alone. auto takes 0 or 0.5, "
         "whichever the validation set scores higher after an epoch, and 1 if the linear model alone scores higher than "
-        "all of them.",
+        "the best epoch by more than 0.02.",
         "training",
         range=FRACTION_OR_AUTO,
         only=FROM_SCRATCH,

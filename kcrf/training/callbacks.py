@@ -6,6 +6,7 @@ import time
 
 from kcrf.backend import keras, ops, set_random_state
 from kcrf.training.history import check_loss, validation_scores
+from kcrf.training.linear_part import MARGIN
 from kcrf.training.state import load_state, save_state
 
 __all__ = ["EpochBatches", "Epochs", "Interruption"]
@@ -128,20 +129,15 @@ class Epochs(keras.callbacks.SwapEMAWeights):
 
     def _best_scored(self, epoch, logs):
         """The best weight of the linear part, the row of the epoch with it, and whether the epoch is the last."""
-        records = self._scored_with(self._linear_part.weights, epoch, logs)
-        is_last = self._history.ends_with(records[self._best_of(records)])
-        if is_last:
-            records |= self._scored_with(self._linear_part.last_weights, epoch, logs)
-        weight = self._best_of(records)
+        score, history = f"valid_{self._tagger.metric}", self._history
+        records = {weight: self._scored(epoch, logs, weight) for weight in self._linear_part.weights}
+        weight = max(records, key=lambda weight: records[weight][score])
+        is_last = history.ends_with(records[weight])
+        if is_last and self._linear_part.may_stand_alone:
+            alone = self._scored(epoch, logs, 1.0)
+            if alone[score] > max(row[score] for row in [*history.rows, records[weight]]) + MARGIN:
+                weight, records[1.0] = 1.0, alone
         return weight, {**records[weight], **({"linear_weight": weight} if len(records) > 1 else {})}, is_last
-
-    def _scored_with(self, weights, epoch, logs):
-        """The rows of an epoch by the weight of the linear part, dicts of numbers."""
-        return {weight: self._scored(epoch, logs, weight) for weight in weights}
-
-    def _best_of(self, records):
-        """The first of the weights that score highest, from a dict of rows."""
-        return max(records, key=lambda weight: records[weight][f"valid_{self._tagger.metric}"])
 
     def _scored(self, epoch, logs, weight):
         """The row of an epoch, a dict of numbers, with this weight of the linear part."""

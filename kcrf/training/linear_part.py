@@ -20,7 +20,7 @@ from kcrf.training.plan import RunPlan
 __all__ = ["LinearPart", "linear_part"]
 
 WEIGHTS = (0.0, 0.5)  # of the linear models, of which "auto" takes the better one; the first one if they are equal
-ALONE = (1.0,)  # after the last epoch "auto" takes this one if no epoch was better
+MARGIN = 0.02  # by which linear models alone must score higher than the best epoch; of equals an average is the safer
 
 
 class LinearPart:
@@ -31,14 +31,14 @@ class LinearPart:
             the average is the network.
         weights: The weights of the linear models in the average to choose from, each from 0 to 1. That of the network
             is the rest.
-        last_weights: More weights to choose from after the last epoch. Earlier, they would count as a score of the
-            network that it must exceed in time. Defaults to none.
+        may_stand_alone: Whether the weight can also be 1, after the last epoch: earlier, this would count as a score
+            of the network that it must exceed in time. Defaults to False.
     """
 
     def __init__(
-        self, models: Mapping[str | None, LinearModel], weights: Sequence[float], last_weights: Sequence[float] = ()
+        self, models: Mapping[str | None, LinearModel], weights: Sequence[float], may_stand_alone: bool = False
     ) -> None:
-        self._models, self.weights, self.last_weights = models, weights, last_weights
+        self._models, self.weights, self.may_stand_alone = models, weights, may_stand_alone
 
     @contextmanager
     def averaged(self, network: Any, weight: float) -> Iterator[None]:
@@ -82,7 +82,7 @@ def linear_part(plan: RunPlan, windows: Sequence[Any]) -> LinearPart:
         return LinearPart({}, (0.0,))
     config = _config_of_linear(plan.config, len(plan.windows))
     models = train_linear_models(replace(plan, run=replace(plan.run, config=config)), windows)
-    return LinearPart(models, WEIGHTS, ALONE) if isinstance(weight, str) else LinearPart(models, (weight,))
+    return LinearPart(models, WEIGHTS, True) if isinstance(weight, str) else LinearPart(models, (weight,))
 
 
 def _config_of_linear(config: RunConfig, windows: int) -> RunConfig:
