@@ -17,7 +17,8 @@ old types together and for the new type.
 - `completed`: a new model of all 2,000 + N sentences, in which the types that are not marked are those that `extended`
   predicts: what can be done if the first sentences are still there.
 
-Every run has the defaults of `kcrf train`, but for `--solver`. Results are stored in experiments/growing_labels.json.
+Every run has the defaults of `kcrf train`, but for `--solver` and `--learning-rate`. Results are stored in
+experiments/growing_labels.json.
 """
 
 import argparse
@@ -32,6 +33,7 @@ from results import kept, run_folder, trained
 HERE = Path(__file__).parent
 OLD, NEW, ALL = ("LOC", "PER"), ("ORG",), ("LOC", "ORG", "PER")
 VALID = 250
+EXTENDING = ("extended", "fine-tuned")
 ROWS = ("old", "extended", "fine-tuned", "all labels of the new sentences", "all labels", "completed")
 
 
@@ -40,6 +42,7 @@ def main():
     parser.add_argument("--data", type=Path, required=True, help="the folder of the People's Daily")
     parser.add_argument("--encoder", default="linear")
     parser.add_argument("--solver", help="of linear models [the default of each run]")
+    parser.add_argument("--learning-rate", type=float, help="of the models that are extended [the default]")
     parser.add_argument("--first", type=int, default=2000, metavar="N")
     parser.add_argument("--new", type=int, default=2000, metavar="N")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
@@ -65,7 +68,8 @@ def read_parts(folder):
 
 def key_of(options, row, seed):
     solver = f" {options.solver}" if options.solver else ""
-    return f"{options.encoder}{solver}, {options.first} + {options.new} sentences, {row}, seed {seed}"
+    rate = f" at {options.learning_rate:g}" if options.learning_rate and row in EXTENDING else ""
+    return f"{options.encoder}{solver}, {options.first} + {options.new} sentences, {row}{rate}, seed {seed}"
 
 
 def data_of(row, parts, first):
@@ -99,7 +103,8 @@ def measure(options, parts, row, seed):
         return run_folder(options.out, key_of(options, row, seed))
 
     settings = {"seed": seed, "encoder": options.encoder, "solver": options.solver}
-    if row in ("extended", "fine-tuned"):
+    if row in EXTENDING:
+        settings["learning_rate"] = options.learning_rate
         settings["extend"] = str(folder("old"))
         settings["marked"] = ",".join(ALL) if row == "fine-tuned" else None
     else:
