@@ -92,7 +92,7 @@ def test_a_run_stands_alone_and_classifies_as_it_was_scored(kind, request):
     scores = json.loads((folder / "scores.json").read_text())
     gold = [label for _, label in PARTS["test"]]
     assert scores["test"] == classification_scores(gold, [item.label for item in found], ["bad", "good"])
-    assert scores["test"]["accuracy"] >= 0.75
+    assert scores["test"]["accuracy"] >= {"bert_run": 1, "run": 0.75}[kind]  # from scratch, rounding decides the rest
 
 
 @pytest.mark.once

@@ -116,9 +116,9 @@ def test_auto_keeps_the_better_of_the_network_and_the_average_after_each_epoch(t
         train_tagger(Settings(**settings, linear_weight=weight), corpus.train[:60], corpus.valid[:30], out=folder)
         rows[weight] = read_run(folder).log
     f = {weight: [row["valid_f"] for row in of_weight] for weight, of_weight in rows.items()}
+    assert f["auto"] == [max(pair) for pair in zip(f[0.0], f[0.5], strict=True)]
     chosen = [0.5 if average > alone else 0.0 for alone, average in zip(f[0.0], f[0.5], strict=True)]
     assert [row["linear_weight"] for row in rows["auto"]] == chosen and "linear_weight" not in rows[0.5][0]
-    assert f["auto"] == [max(pair) for pair in zip(f[0.0], f[0.5], strict=True)]
     winner = chosen[f["auto"].index(max(f["auto"]))]
     kept = [load_tagger(tmp_path / str(weight)).model.get_weights() for weight in ("auto", winner)]
     for one, other in zip(*kept, strict=True):
@@ -127,7 +127,6 @@ def test_auto_keeps_the_better_of_the_network_and_the_average_after_each_epoch(t
         assert set(chosen) == {0.0, 0.5}
 
 
-@pytest.mark.slow
 @pytest.mark.once
 def test_auto_takes_the_linear_model_alone_if_the_network_learns_nothing(tmp_path):
     corpus, settings = load_mini("ner"), {**SMALL, "task": "ner", "epochs": 3, "patience": 1, "learning_rate": 1e-9}
@@ -140,6 +139,7 @@ def test_auto_takes_the_linear_model_alone_if_the_network_learns_nothing(tmp_pat
     assert rows[-1]["valid_f"] == scores["valid"]["f"] > max(row["valid_f"] for row in rows[:-1])
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_a_run_that_is_resumed_ends_with_the_same_average(tmp_path):
     class Stops(keras.callbacks.Callback):
