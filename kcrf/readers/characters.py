@@ -62,6 +62,11 @@ class CharacterReader:
         """The same reader with word vectors."""
         return CharacterReader(self.vocabulary, self.lexicon, self.ngrams, self.types, vectors)
 
+    def grown(self, sentences, min_bigrams):
+        """The reader with the vocabulary of more sentences, whose entries have the next numbers."""
+        vocabulary = self.vocabulary.grown([sentence.text for sentence in sentences], min_bigrams)
+        return CharacterReader(vocabulary, self.lexicon, self.ngrams, self.types, self.vectors)
+
     def read_texts(self, texts, max_length):
         """A list with the `Reading` of each whole text. The texts of a pair are joined with a line end.
 

@@ -5,9 +5,9 @@ from collections import Counter
 from functools import cache
 from itertools import pairwise
 
-__all__ = ["Vocabulary"]
+__all__ = ["UNKNOWN", "Vocabulary"]
 
-_UNKNOWN = 1
+UNKNOWN = 1
 
 
 @cache
@@ -59,6 +59,15 @@ class Vocabulary:
             [b for b, n in bigrams.most_common() if n >= min_bigrams],
         )
 
+    def grown(self, texts, min_bigrams=2):
+        """The vocabulary with those of `of(texts, min_bigrams=min_bigrams)` that it lacks, with the next numbers."""
+        other = Vocabulary.of(texts, min_bigrams=min_bigrams)
+        return Vocabulary(*(dict.fromkeys(a + b) for a, b in zip(self._lists, other._lists, strict=True)))
+
+    @property
+    def _lists(self):
+        return self.characters, self.bigrams
+
     @property
     def sizes(self):
         """The sizes of the vocabularies of characters and of bigrams."""
@@ -68,8 +77,8 @@ class Vocabulary:
         """The numbers of the characters and of the bigrams of a text: two lists of the length of the text."""
         folded = [fold(c) for c in text]
         return (
-            [self._characters.get(c, _UNKNOWN) for c in folded],
-            [self._bigrams.get(b, _UNKNOWN) for b in _pairs(folded)],
+            [self._characters.get(c, UNKNOWN) for c in folded],
+            [self._bigrams.get(b, UNKNOWN) for b in _pairs(folded)],
         )
 
 

@@ -9,14 +9,13 @@ from kcrf.readers.ngrams import WordNGrams
 from kcrf.readers.spelling import AFFIXES, word_features
 from kcrf.readers.unit_choice import splits_of
 from kcrf.readers.units import Reading, Window, with_copies
-from kcrf.readers.vocabulary import fold_text
+from kcrf.readers.vocabulary import UNKNOWN, fold_text
 from kcrf.readers.windows import windows, with_stops
 from kcrf.readers.word_tokens import token_spans
 
 __all__ = ["SPELLING", "WordReader", "WordVocabulary"]
 
 SPELLING = 16  # characters of a word that the model reads: the first and the last ones of a longer word
-_UNKNOWN = 1
 
 
 class WordVocabulary:
@@ -38,8 +37,8 @@ class WordVocabulary:
 
     def __init__(self, words, characters, features):
         self.words, self.characters, self.features = list(words), list(characters), list(features)
-        lists = (self.words, self.characters, self.features)
-        self._words, self._characters, self._features = ({item: i for i, item in enumerate(x, 2)} for x in lists)
+        numbers = ({item: i for i, item in enumerate(items, 2)} for items in self._lists)
+        self._words, self._characters, self._features = numbers
 
     @classmethod
     def of(cls, words, min_words=2, min_characters=2, min_features=3):
@@ -57,6 +56,15 @@ class WordVocabulary:
         return cls(
             _frequent(folded, min_words), _frequent(characters, min_characters), _frequent(features, min_features)
         )
+
+    def grown(self, words):
+        """The vocabulary with the entries of `of(words)` that it lacks, with the next numbers."""
+        other = WordVocabulary.of(words)
+        return WordVocabulary(*(dict.fromkeys(a + b) for a, b in zip(self._lists, other._lists, strict=True)))
+
+    @property
+    def _lists(self):
+        return self.words, self.characters, self.features
 
     @property
     def sizes(self):
@@ -77,9 +85,9 @@ class WordVocabulary:
         features = np.zeros((len(words), self.width), "int32")
         for i, word in enumerate(words):
             read = word if len(word) <= SPELLING else word[: SPELLING // 2] + word[-SPELLING // 2 :]
-            spelling[i, : len(read)] = [self._characters.get(_as_read(c), _UNKNOWN) for c in read]
-            features[i] = [self._features.get(f, _UNKNOWN) if f else 0 for f in word_features(word)]
-        tokens = np.array([self._words.get(fold_text(word), _UNKNOWN) for word in words], "int32")
+            spelling[i, : len(read)] = [self._characters.get(_as_read(c), UNKNOWN) for c in read]
+            features[i] = [self._features.get(f, UNKNOWN) if f else 0 for f in word_features(word)]
+        tokens = np.array([self._words.get(fold_text(word), UNKNOWN) for word in words], "int32")
         return {"tokens": tokens, "spelling": spelling, "features": features}
 
 
@@ -180,12 +188,19 @@ class WordReader:
     def of(cls, sentences):
         """Creates a reader for a training set, a list of `kcrf.corpora.Sentence`."""
         splits = splits_of(sentences)
-        words = (
-            sentence.text[start:end]
-            for sentence in sentences
-            for start, end in _units_of(sentence.text, sentence.tokens, splits).tolist()
-        )
-        return cls(WordVocabulary.of(words), splits)
+        return cls(WordVocabulary.of(_words_of(sentences, splits)), splits)
+
+    def grown(self, sentences):
+        """The reader with the vocabulary of more sentences, whose entries have the next numbers."""
+        vocabulary = self.vocabulary.grown(_words_of(sentences, self.splits))
+        return WordReader(vocabulary, self.splits, self.ngrams, self.vectors)
+
+
+def _words_of(sentences, splits):
+    """All words of some sentences, one by one."""
+    for sentence in sentences:
+        for start, end in _units_of(sentence.text, sentence.tokens, splits).tolist():
+            yield sentence.text[start:end]
 
 
 def _units_of(text, tokens, splits):

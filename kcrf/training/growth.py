@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from kcrf.backend import ops
+from kcrf.backend import keras, ops
 from kcrf.corpora import Sentence, entity_types
 from kcrf.layers.learning_rates import LayerWithMultiplier
 from kcrf.linear import LinearModel
 from kcrf.progress_bars import print_note
 from kcrf.readers import Reader, tags_of_units
 from kcrf.readers.units import with_copies
+from kcrf.readers.vocabulary import UNKNOWN
 from kcrf.runs import RunConfig, RunFolder, Settings
 from kcrf.runs.extension import grown_types, marked_types
 from kcrf.runs.names import LINEAR
@@ -129,7 +130,9 @@ class FixedReader:
 
 
 def load_weights(model: Any, run: Any) -> None:
-    """Copies the weights of a run into a model of the same layers with more tags, the new tags last.
+    """Copies the weights of a run into a model of the same layers with more tags and entries of vocabularies, all last.
+
+    At first, what is new in a vocabulary has the vector of what is unknown, so the old tags have the same scores.
 
     Args:
         model: The Keras model. The weights of the new tags keep their initial values.
@@ -137,9 +140,12 @@ def load_weights(model: Any, run: Any) -> None:
     """
     old_model = open_model(run)[0].model  # type: ignore[union-attr]
     multipliers, old_multipliers = _multipliers(model), _multipliers(old_model)
+    embeddings = {id(layer.embeddings) for layer in model.layers if isinstance(layer, keras.layers.Embedding)}
     for variable, old_variable in zip(model.weights, old_model.weights, strict=True):
         factor = old_multipliers.get(id(old_variable), 1.0) / multipliers.get(id(variable), 1.0)
         value = ops.convert_to_numpy(variable).copy()
+        if id(variable) in embeddings:
+            value[:] = ops.convert_to_numpy(old_variable)[UNKNOWN]
         value[tuple(map(slice, old_variable.shape))] = ops.convert_to_numpy(old_variable) * factor
         variable.assign(value)
 

@@ -79,7 +79,7 @@ def plan_run(user: Settings, data: RunData, sources: dict[str, Any] | None = Non
     data_config = resolve_data(user, facts)
     check_teacher(user, data_config, facts)
     unlabeled = unlabeled_items(user, task, data.texts, facts.pairs)
-    reader = _reader(model, data_config, data, unlabeled) if user.extend is None else _reader_of_run(user.extend, data)
+    reader = _reader(model, data_config, data, unlabeled) if user.extend is None else _grown_reader(user.extend, data)
     windows = _windows(data_config, user, facts, reader, data, unlabeled)
     steps = _steps(user, data_config, windows)
     config = resolve(user, replace(facts, windows=len(windows), steps=steps))
@@ -153,12 +153,18 @@ def _windows(data_config, user, facts, reader, data, unlabeled):
     return [*labeled, *data.task.unlabeled_windows(data_config, reader, unlabeled)]
 
 
-def _reader_of_run(run, data):
-    """The reader of the run that is extended. Notes entities that begin or end inside its words."""
-    reader = load_setup(RunFolder(run)).reader
+def _grown_reader(run, data):
+    """The reader of the run that is extended, with the vocabulary of the training set unless a BERT has its own.
+
+    Notes entities that begin or end inside its words.
+    """
+    setup = load_setup(RunFolder(run))
+    reader, model, train = setup.reader, setup.config.model, data.parts["train"]
     if isinstance(reader, WordReader):
         note_cut_entities(data.whole, reader.splits, "taken as O or an old type", "a new model of characters")
-    return reader
+    if model.bert is not None or model.encoder == "linear":
+        return reader
+    return reader.grown(train) if isinstance(reader, WordReader) else reader.grown(train, model.min_bigrams)
 
 
 def _reader(model, data_config, data, unlabeled):

@@ -70,6 +70,14 @@ def test_rare_items_are_unknown():
     assert vocabulary.encode("天天地") == ([2, 2, 1], [2, 1, 1])
 
 
+def test_a_grown_vocabulary_keeps_its_numbers():
+    vocabulary = Vocabulary(["天", "地"], ["天地"])
+    grown = vocabulary.grown(["人人天", "人人大"], min_bigrams=2)
+    assert (grown.characters, grown.bigrams) == (["天", "地", "人", "大"], ["天地", "人人"])
+    assert grown.encode("天地人人") == ([2, 3, 4, 4], [2, 1, 3, 1])
+    assert vocabulary.encode("天地人人") == ([2, 3, 1, 1], [2, 1, 1, 1])
+
+
 def test_padding_fills_on_the_right_and_buckets_are_the_next_length():
     assert pad([[1, 2], []], 3, value=-1).tolist() == [[1, 2, -1], [-1, -1, -1]]
     assert pad([[1]], 2).dtype == np.int32

@@ -89,6 +89,16 @@ def test_a_word_is_read_as_number_characters_shape_prefixes_and_suffixes():
     assert encoded["features"][1].tolist() == [features["=xx"], 1, 1, 0, 0, features["-n"], features["-un"], 0, 0]
 
 
+def test_a_grown_vocabulary_keeps_its_numbers():
+    vocabulary = WordVocabulary(["run"], ["r"], ["-n"])
+    grown = vocabulary.grown(["nun", "nun", "nun", "Run", "six"])
+    assert grown.words == ["run", "nun"] and grown.characters == ["r", "n", "u"]
+    assert grown.features[:1] == ["-n"] and {*grown.features[1:]} == {"=xx", "n-", "nu-", "-un"}
+    words = ["run", "nun"]
+    assert grown.encode(words)["tokens"].tolist() == [2, 3]
+    assert vocabulary.encode(words)["tokens"].tolist() == [2, 1]
+
+
 def test_a_long_word_is_read_by_its_first_and_last_characters():
     vocabulary = WordVocabulary.of(["abcdefghijklmnopqrstuvwxyz"], min_characters=1)
     (row,) = vocabulary.encode(["abcdefghijklmnopqrstuvwxyz"])["spelling"]

@@ -19,6 +19,7 @@ from kcrf.layers import ConditionalRandomField
 from kcrf.linear import LinearModel
 from kcrf.metrics import entity_scores
 from kcrf.models import build_transformer_model, save_pretrained
+from kcrf.readers.vocabulary import fold
 from kcrf.runs import RunFolder, SettingError, Settings
 from kcrf.runs.extension import extended_settings
 from kcrf.runs.names import LINEAR, TEACHER
@@ -156,11 +157,27 @@ def test_a_network_learns_the_new_type_and_keeps_the_old_ones(neural, tmp_path):
 def test_training_begins_with_the_weights_of_the_run(neural, tmp_path):
     settings = Settings(extend=neural, epochs=1, learning_rate=1e-12, crf_lr_multiplier=7.0)
     tagger, _ = train_tagger(settings, *FEW, out=tmp_path / "new")
-    old, text = load_tagger(neural), [sentence.text for sentence in CORPUS.test[:5]]
+    old, text = load_tagger(neural), [sentence.text for sentence in [*CORPUS.test[:5], *FEW[0]]]
     assert_allclose(tagger.emissions(text)[:, :5], old.emissions(text), atol=1e-4)
     transitions = [ops.convert_to_numpy(each.crf.trans)[:5, :5] for each in (tagger, old)]
     assert_allclose(*transitions, atol=1e-4)
-    assert tagger.reader.get_config() == old.reader.get_config()
+    known, grown = (each.reader.vocabulary.characters for each in (old, tagger))
+    assert grown[: len(known)] == known
+    assert {*grown[len(known) :]} == {fold(c) for c in "".join(text[5:])} - {*known} != set()
+
+
+def test_what_is_new_in_the_vocabulary_begins_with_the_vectors_of_the_unknown(tmp_path):
+    texts = ("Kim met Ada", "Acme met Kim")
+    old, new = ([Sentence(text, [(0, text.find(" "), label)])] * 20 for text, label in zip(texts, ("PER", "ORG")))
+    settings = Settings(task="ner", epochs=1, units="words", linear_weight=0.0, **TINY)
+    before, _ = train_tagger(settings, old, old[:2], out=tmp_path / "old")
+    extending = Settings(extend=str(tmp_path / "old"), epochs=1, learning_rate=1e-12)
+    after, _ = train_tagger(extending, new, new[:2], out=tmp_path / "new")
+    names = {"tokens": ("words", "acme"), "spelling": ("characters", "c"), "features": ("features", "-me")}
+    for name, (kind, entry) in names.items():
+        vocabularies = [getattr(tagger.reader.vocabulary, kind) for tagger in (before, after)]
+        assert entry not in vocabularies[0] and entry in vocabularies[1], name
+    assert_allclose(after.emissions(texts)[:, :3], before.emissions(texts), atol=1e-5)
 
 
 @pytest.mark.slow
