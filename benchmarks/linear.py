@@ -28,11 +28,12 @@ from results import kept
 RESULTS = Path(__file__).with_suffix(".json")
 SYSTEMS = {
     "default": {},
-    "weight 0": {"linear_weight": 0.0},
-    "weight 0.3": {"linear_weight": 0.3},
-    "no n-grams": {"ngrams": False},
-    "copies": {"augment": 3, "augment_by": "mentions"},
+    "no copies": {"augment": 0},
+    "weight 0": {"augment": 0, "linear_weight": 0.0},
+    "weight 0.3": {"augment": 0, "linear_weight": 0.3},
+    "no n-grams": {"augment": 0, "ngrams": False},
     "linear": {"encoder": "linear"},
+    "linear no copies": {"encoder": "linear", "augment": 0},
     "linear copies": {"encoder": "linear", "augment": 3, "augment_by": "mentions"},
 }
 OTHERS = ("crfsuite", "jieba")

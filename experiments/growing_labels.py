@@ -18,8 +18,8 @@ old types together and for the new type.
 - `completed`: a new model of all 2,000 + N sentences, in which the types that are not marked are those that `extended`
   predicts: what can be done if the first sentences are still there.
 
-Every run has the defaults of `kcrf train`, but for `--solver` and `--learning-rate`. Results are stored in
-experiments/growing_labels.json.
+Every run has the defaults of `kcrf train` without copies, but for `--solver` and `--learning-rate`. Results are stored
+in experiments/growing_labels.json.
 """
 
 import argparse
@@ -103,7 +103,7 @@ def measure(options, parts, row, seed):
     def folder(row):
         return run_folder(options.out, key_of(options, row, seed))
 
-    settings = {"seed": seed, "encoder": options.encoder, "solver": options.solver}
+    settings = {"seed": seed, "encoder": options.encoder, "solver": options.solver, "augment": 0}
     if row in EXTENDING:
         settings["learning_rate"] = options.learning_rate
         settings["extend"] = str(folder("old"))

@@ -56,7 +56,7 @@ def measure(corpus, size, settings, parts):
     task = "cws" if corpus in ("pku", "gsd") else "ner"
     began = time.process_time()
     with tempfile.TemporaryDirectory() as folder:
-        settings = Settings(task=task, encoder="linear", **settings)
+        settings = Settings(task=task, encoder="linear", augment=0, **settings)
         tagger, _ = train_tagger(settings, train[:size], valid[:size], out=Path(folder) / "run")
         seconds = time.process_time() - began
         scores = {

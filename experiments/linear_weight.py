@@ -60,7 +60,7 @@ def measure(corpus, size, scored, parts):
     task = "cws" if corpus in ("pku", "gsd") else "ner"
     with tempfile.TemporaryDirectory() as folder:
         network, linear = (
-            train_tagger(Settings(task=task, **settings), train[:size], valid, out=Path(folder) / name)[0]
+            train_tagger(Settings(task=task, augment=0, **settings), train[:size], valid, out=Path(folder) / name)[0]
             for name, settings in {"network": {"linear_weight": 0.0}, "linear": {"encoder": "linear"}}.items()
         )
     sentences = [as_sentence(item) for item in train[size : size + scored]]

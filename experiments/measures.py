@@ -86,6 +86,7 @@ def settings_of(run, **files):
     corpus = run.settings["corpus"]
     values = {name: value for name, value in run.settings.items() if name not in FOR_RUNNER}
     metric = {"metric": CLASSIFIED[corpus][-1]} if corpus in CLASSIFIED else {}
+    values = {"augment": 0, **values}  # no copies unless a claim asks for some, whatever the size of the data
     return Settings(task=task_of_corpus(corpus), seed=run.seed, **metric, **values, **files)
 
 

@@ -18,6 +18,7 @@ DEFAULTS_0_1 = {
     "dropout": 0.4,
     "ngrams": False,  # there were none, and no averages with linear models
     "linear_weight": 0.0,
+    "augment": 0,
 }
 
 

@@ -77,7 +77,7 @@ class Condition:
 WITH_BERT = Condition("bert", "{bert}", "with --bert", lambda bert: bert is not None)
 FROM_SCRATCH = Condition("bert", "{bert:None}", "without --bert", lambda bert: bert is None)
 OF_LAYERS = Condition("read_layers", "{read_layers}", "with --read-layers", lambda layers: layers != "last")
-AUGMENTED = Condition("augment", "{augment}", "with --augment", lambda copies: copies > 0)
+AUGMENTED = Condition("augment", "{augment}", "with --augment", bool)
 WITH_VECTORS = Condition("vectors", "{vectors}", "with --vectors", lambda vectors: vectors is not None)
 TAUGHT = Condition("teacher", "{teacher}", "with --teacher", lambda teacher: teacher is not None)
 EXTENDED = Condition("extend", "{extend}", "with --extend", lambda run: run is not None)

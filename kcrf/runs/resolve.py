@@ -10,7 +10,15 @@ from kcrf.runs.settings import PARTS, Settings
 from kcrf.runs.training_config import AugmentationConfig, DataConfig, OptimizerConfig, TeacherConfig, TrainingConfig
 from kcrf.tasks import DataFacts, Task, task_of
 
-__all__ = ["RunConfig", "batch_size_for", "describe_run", "linear_solver", "resolve", "resolve_data"]
+__all__ = [
+    "RunConfig",
+    "augmentation_for",
+    "batch_size_for",
+    "describe_run",
+    "linear_solver",
+    "resolve",
+    "resolve_data",
+]
 
 STEPS = 1000  # updates, whatever the size of the data, within the limits of the number of epochs
 STEPS_OF_WORDS = 4000  # instead of `STEPS` for word-level models: sentences are short, and each has its own words
@@ -26,6 +34,7 @@ ITERATIONS = 100  # at most, in an epoch of L-BFGS
 PENALTIES = {"characters": (0.03, 0.03), "words": (0.3, 0.01)}  # L1 and L2 of L-BFGS
 NARROW, WIDE = 128, 256
 WIDE_FROM = 2500  # windows
+COPIES, COPIES_UP_TO = 3, 1000  # augmented copies of each sentence, up to this number of sentences
 
 
 @dataclass(frozen=True)
@@ -116,7 +125,28 @@ def resolve(user: Settings, facts: DataFacts) -> RunConfig:
         multiplier = suggest_lr_multiplier(rate, epochs * facts.steps)
     width = model.width or (WIDE if facts.windows >= WIDE_FROM else NARROW)
     model = replace(model, crf_lr_multiplier=multiplier, width=width)
-    return RunConfig(data, model, optimizer, training, user.part(AugmentationConfig), user.part(TeacherConfig), facts)
+    augmentation = augmentation_for(user, data.units, facts.items)
+    return RunConfig(data, model, optimizer, training, augmentation, user.part(TeacherConfig), facts)
+
+
+def augmentation_for(user: Settings, units: str | None, items: int) -> AugmentationConfig:
+    """The augmented copies: those of the user's settings, or those by which few sentences of characters gain.
+
+    `benchmarks/linear.py` measures them. Models of English words lose by them, and larger datasets do not gain.
+
+    Args:
+        user: `Settings`.
+        units: "words" or "characters" for entities from scratch.
+        items: How many sentences the training set has.
+    """
+    augmentation, how = user.part(AugmentationConfig), task_of(user.task).augment_by
+    if augmentation.augment is not None:
+        return augmentation
+    spelled_out = user.epochs is not None or user.steps is not None
+    is_new = user.bert is None and user.extend is None and not user.incomplete
+    if how and is_new and not spelled_out and units == "characters" and 0 < items <= COPIES_UP_TO:
+        return replace(augmentation, augment=COPIES, augment_by=how)
+    return replace(augmentation, augment=0)
 
 
 def resolve_data(user: Settings, facts: DataFacts) -> DataConfig:

@@ -269,12 +269,14 @@ class TrainingConfig:
 class AugmentationConfig:
     """Augmented examples that are added to the training set."""
 
-    augment: int = option(
-        0,
+    augment: int | None = option(
+        None,
         "Augmented copies of each sentence or text, added to the training set only. Use 1 to 4 for a few thousand "
         "sentences or fewer; more for smaller datasets.",
         "augmentation",
         range=NOT_NEGATIVE,
+        none="3 by mentions, when training from scratch on up to 1,000 sentences with entities, in characters, if "
+        "neither epochs nor steps are given; else 0",
     )
     augment_by: str | None = option(
         None,

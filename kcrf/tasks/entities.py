@@ -22,6 +22,7 @@ class Entities(TaggingTask):
     is_extensible = True
     settings = frozenset({"scheme", "min_confidence", "incomplete"})
     linear_weight = "auto"
+    augment_by = "mentions"
     defaults: Mapping[str, Any] = {"scheme": "bio"}
     adagrad: Mapping[str, float] = {"learning_rate": 0.3, "l1": 0.001, "damping": 1.0}
     choices: Mapping[str, tuple[Any, ...]] = {"scheme": ("bio", "bioes"), "units": ("words", "characters")}

@@ -17,6 +17,7 @@ class DataFacts:
         mean, deviation: Of labels that are numbers: their mean and their standard deviation.
         standards: The segmentation standards in their order, where there are several.
         metric: The score of a classifier by which the best epoch is chosen, unless the user has chosen it.
+        items: How many sentences or texts the training set has, without copies.
         windows: How many windows of up to 128 positions the training data have. Most sentences are one window.
         steps: How many batches an epoch has.
     """
@@ -29,5 +30,6 @@ class DataFacts:
     deviation: float = 1.0
     standards: tuple[str, ...] = ()
     metric: str | None = None
+    items: int = 0
     windows: int = 1
     steps: int = 1

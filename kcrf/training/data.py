@@ -10,8 +10,10 @@ from kcrf.augmentation import altered_copies
 from kcrf.augmentation.copies import copies_wanted
 from kcrf.corpora import sample
 from kcrf.corpora.sentences import for_each_standard
+from kcrf.readers.unit_choice import choose_units
 from kcrf.readers.units import with_copies
-from kcrf.runs import AugmentationConfig, Settings
+from kcrf.runs import Settings
+from kcrf.runs.resolve import augmentation_for
 from kcrf.tasks import SettingError, Task, task_of
 
 __all__ = ["RunData", "copies_of", "read_data"]
@@ -75,7 +77,8 @@ def read_data(user: Settings, train: Any, valid: Any, test: Any = None, unlabele
             requirement = f"must leave a sentence of each standard, also of {min(missing)}"
             raise SettingError("limit", requirement, user.limit)
         parts = {**whole, "train": task.check("train", items)}  # a sample of sentences may be empty
-    return RunData(task, whole, parts, copies_of(user, task, parts["train"]), list(unlabeled))
+    units = user.units or (choose_units(whole["train"]) if task.augment_by else None)
+    return RunData(task, whole, parts, copies_of(user, task, parts["train"], units), list(unlabeled))
 
 
 def _standards(items):
@@ -91,9 +94,16 @@ def _items(task, name, part):
     return part
 
 
-def copies_of(user: Settings, task: Task, items: list[Any]) -> list[list[Any]] | None:
-    """The augmented copies of each item, or None without augmentation."""
-    augmentation = user.part(AugmentationConfig)
+def copies_of(user: Settings, task: Task, items: list[Any], units: str | None = None) -> list[list[Any]] | None:
+    """The augmented copies of each item, or None without augmentation.
+
+    Args:
+        user: The settings.
+        task: The task.
+        items: The training set.
+        units: "words" or "characters", by which a default depends on the data. Defaults to None: it does not.
+    """
+    augmentation = augmentation_for(user, units, len(items))
     if not augmentation.augment:
         return None
     wanted = copies_wanted(task.name, augmentation, user.seed)

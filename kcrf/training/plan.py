@@ -82,7 +82,7 @@ def plan_run(user: Settings, data: RunData, sources: dict[str, Any] | None = Non
     reader = _reader(model, data_config, data, unlabeled) if user.extend is None else _grown_reader(user.extend, data)
     windows = _windows(data_config, user, facts, reader, data, unlabeled)
     steps = _steps(user, data_config, windows)
-    config = resolve(user, replace(facts, windows=len(windows), steps=steps))
+    config = resolve(user, replace(facts, items=len(data.parts["train"]), windows=len(windows), steps=steps))
     about = {"sources": sources, "sha256": _fingerprints(user, data)}
     return _complete(RunPlan(StoredRun(stored, config, about, backend_name()), reader, data, unlabeled, windows))
 

@@ -1,6 +1,7 @@
 """Trains taggers and classifiers, and resumes training after an interruption."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -102,7 +103,7 @@ def resume_tagger(
             longer finite.
     """
     with RunWriter.resume(out) as folder:
-        user = folder.read_settings()
+        user = _with_copies_of_run(folder.read_config())
         data = with_estimates(user, read_data(user, train, valid, test, unlabeled), folder, is_resumed=True)
         return _fit(load_plan(folder, data), folder, progress)
 
@@ -153,6 +154,12 @@ def train_classifier(
     """
     _check_task(settings, "classify")
     return train_tagger(settings, train, valid, test, out, progress, overwrite=overwrite, unlabeled=unlabeled)
+
+
+def _with_copies_of_run(run):
+    """The user's settings, with the copies that the run began with: an older version had other defaults."""
+    began = run.config.augmentation
+    return replace(run.user, augment=began.augment, augment_by=began.augment_by)
 
 
 def _check_task(settings, task):

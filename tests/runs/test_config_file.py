@@ -72,6 +72,7 @@ def test_what_the_data_decided_is_told_apart_from_what_the_user_said():
     assert set(stored.chosen()) == {
         "types",
         "units",
+        "augment",
         "epochs",
         "patience",
         "batch_size",

@@ -6,9 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from kcrf.augmentation import altered_copies
 from kcrf.commands import main
 from kcrf.corpora import load_mini
 from kcrf.runs import RunFolder, Settings
+from kcrf.runs.names import LINEAR
+from kcrf.runs.resolve import augmentation_for
 from kcrf.taggers.open_model import load_tagger
 from kcrf.training import resume_tagger, train_classifier, train_tagger
 
@@ -37,6 +40,19 @@ class Interrupts:
         class Callback(keras.callbacks.Callback):
             def report(self, row):
                 raise KeyboardInterrupt
+
+        return Callback()
+
+
+class Silent:
+    """Shows no progress, and lets the data be described."""
+
+    def __new__(cls):
+        from kcrf.backend import keras
+
+        class Callback(keras.callbacks.Callback):
+            def report(self, row):
+                pass
 
         return Callback()
 
@@ -89,6 +105,56 @@ def test_a_run_with_copies_goes_on_to_the_same_weights_and_only_with_the_same_co
     one, other = (load_tagger(tmp_path / name).model.get_weights() for name in ("run", "whole"))
     for a, b in zip(one, other, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_few_sentences_with_entities_get_copies_by_default(tmp_path, capsys):
+    for name, copies in (
+        ("default", {}),
+        ("spelled", {"augment": 3, "augment_by": "mentions"}),
+        ("none", {"augment": 0}),
+    ):
+        train_tagger(Settings(task="ner", encoder="linear", **copies), **PARTS, out=tmp_path / name, progress=Silent())
+    copies = sum(map(len, altered_copies(PARTS["train"], "ner", 3, ["mentions"])))
+    assert copies > 24 and f"24 sentences and {copies} augmented copies" in capsys.readouterr().err
+    runs = [RunFolder(tmp_path / name) for name in ("default", "spelled", "none")]
+    default, spelled, none = (run.read_arrays(LINEAR)["scores"] for run in runs)
+    np.testing.assert_array_equal(default, spelled)
+    assert np.any(default != none)
+    assert runs[0].read_settings().augment is None and {"augment", "augment_by"} <= {*runs[0].read_config().chosen()}
+
+
+@pytest.mark.parametrize(
+    ("settings", "units", "items", "copies"),
+    [
+        ({}, "characters", 1000, 3),
+        ({"encoder": "linear", "learning_rate": 0.1}, "characters", 1, 3),
+        ({}, "characters", 1001, 0),
+        ({}, "words", 100, 0),
+        ({"epochs": 40}, "characters", 100, 0),
+        ({"steps": 1000}, "characters", 100, 0),
+        ({"incomplete": True}, "characters", 100, 0),
+        ({"bert": "bert"}, "characters", 100, 0),
+        ({"extend": "run"}, "characters", 100, 0),
+        ({"augment": 0}, "characters", 100, 0),
+        ({"task": "cws"}, "characters", 100, 0),
+        ({"task": "classify"}, None, 100, 0),
+    ],
+)
+def test_which_runs_get_copies_by_default(settings, units, items, copies):
+    augmentation = augmentation_for(Settings(**{"task": "ner", **settings}), units, items)
+    assert (augmentation.augment, augmentation.augment_by) == (copies, "mentions" if copies else None)
+
+
+def test_a_run_that_began_without_copies_goes_on_without_them(tmp_path):
+    settings = replace(TINY, epochs=None, batch_size=64, augment=0, augment_by=None, patience=1)
+    with pytest.raises(KeyboardInterrupt):
+        train_tagger(settings, **PARTS, out=tmp_path / "run", progress=Interrupts())
+    config = tmp_path / "run" / "config.json"
+    stored = json.loads(config.read_text(encoding="utf-8"))
+    del stored["settings"]["augment"]  # as if 0 had been the default
+    config.write_text(json.dumps(stored), encoding="utf-8")
+    resume_tagger(tmp_path / "run", **PARTS)
+    assert RunFolder(tmp_path / "run").read_config().config.augmentation.augment == 0
 
 
 def test_texts_with_labels_and_words_are_copied_as_well(tmp_path, capsys):
