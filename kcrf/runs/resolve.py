@@ -23,6 +23,7 @@ __all__ = [
 STEPS = 1000  # updates, whatever the size of the data, within the limits of the number of epochs
 STEPS_OF_WORDS = 4000  # instead of `STEPS` for word-level models: sentences are short, and each has its own words
 FEWEST_EPOCHS, MOST_EPOCHS = 5, 40
+STEPS_OF_EXTENDED, MOST_EPOCHS_OF_EXTENDED = 3000, 20  # the learning rate is about a third
 STEPS_OF_AN_EPOCH = 100  # updates that the chosen batch size leaves at least, if a batch size does
 BATCH_SIZES = (16, 32, 64)
 PATIENCE = 5  # epochs without a better score
@@ -116,7 +117,7 @@ def resolve(user: Settings, facts: DataFacts) -> RunConfig:
         optimizer = _optimizer_of_linear(user, facts.windows, data)
         training = _training_of_linear(user.part(TrainingConfig), facts, optimizer.solver)
     else:
-        training = _training(user.part(TrainingConfig), facts, data.units)
+        training = _training(user, facts, data.units)
     weight = _linear_weight(user, model, facts.windows, data)
     training = replace(training, metric=training.metric or facts.metric, linear_weight=weight)
     multiplier = model.crf_lr_multiplier
@@ -156,16 +157,19 @@ def resolve_data(user: Settings, facts: DataFacts) -> DataConfig:
     return replace(data, **chosen)
 
 
-def _training(training, facts, units):
+def _training(user, facts, units):
     """The settings of training, with the number of epochs, the batch size and the patience."""
+    training = user.part(TrainingConfig)
     batch_size = batch_size_for(training, facts.windows)
     epochs, patience = training.epochs, training.patience
     if training.steps is not None:
         epochs = math.ceil(training.steps / facts.steps)
     elif epochs is None:
         steps = math.ceil(facts.windows / batch_size)
-        updates = STEPS_OF_WORDS if units == "words" else STEPS
-        epochs = min(max(FEWEST_EPOCHS, round(updates / steps)), MOST_EPOCHS)
+        updates, most = STEPS_OF_WORDS if units == "words" else STEPS, MOST_EPOCHS
+        if user.extend is not None and user.bert is None:
+            updates, most = max(updates, STEPS_OF_EXTENDED), MOST_EPOCHS_OF_EXTENDED
+        epochs = min(max(FEWEST_EPOCHS, round(updates / steps)), most)
         patience = patience or min(max(PATIENCE, math.ceil(PATIENCE_STEPS / steps)), MOST_PATIENCE)
     return replace(training, epochs=epochs, patience=patience, batch_size=batch_size)
 

@@ -191,7 +191,7 @@ class TrainingConfig:
         {"scratch": None, "bert": 5},
         "Number of epochs. Linear models have 1 with --solver lbfgs, 20 with adagrad. When training networks from "
         "scratch, the default is chosen so that training takes about 1,000 steps (4,000 if words are the tokens): "
-        "between 5 and 40 epochs.",
+        "between 5 and 40 epochs; with --extend about 3,000 steps (4,000): between 5 and 20.",
         "training",
         range=POSITIVE,
         none=BY_SIZE,

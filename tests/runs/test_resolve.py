@@ -59,6 +59,16 @@ def test_a_given_batch_size_changes_the_number_of_epochs():
     assert run(3000, Settings(batch_size=30)).training.epochs == 10
 
 
+@pytest.mark.parametrize(
+    "more, windows, epochs",
+    [({}, 750, 20), ({}, 3000, 16), ({}, 20_864, 9), ({"bert": "bert"}, 3000, 5), ({"units": "words"}, 3000, 20)],
+)
+def test_a_network_that_is_extended_makes_more_and_smaller_updates(more, windows, epochs):
+    config = run(windows, Settings(task="ner", extend="run", **more))
+    assert config.training.epochs == epochs
+    assert (config.optimizer.learning_rate == 3e-4) == ("bert" not in more)
+
+
 def test_a_given_number_of_epochs_is_not_cut_short():
     assert run(20_000, Settings(epochs=30)).training.patience is None
     assert run(20_000, Settings(epochs=30, patience=3)).training.patience == 3
