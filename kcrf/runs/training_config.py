@@ -189,9 +189,9 @@ class TrainingConfig:
 
     epochs: int | None = option(
         {"scratch": None, "bert": 5},
-        "Number of epochs. Linear models have 1 with --solver lbfgs, 20 with adagrad. When training networks from "
-        "scratch, the default is chosen so that training takes about 1,000 steps (4,000 if words are the tokens): "
-        "between 5 and 40 epochs; with --extend about 3,000 steps (4,000): between 5 and 20.",
+        "Number of epochs. Linear models have 1 with --solver lbfgs, 20 with adagrad. When extending networks from "
+        "scratch, the default is chosen so that training takes about 3,000 steps: between 5 and 20 epochs. When "
+        "training networks from scratch, about 1,000 steps (4,000 if words are the tokens): between 5 and 40 epochs.",
         "training",
         range=POSITIVE,
         none=BY_SIZE,
