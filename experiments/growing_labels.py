@@ -9,8 +9,8 @@ the validation part, marked in the same way. The test set is the whole test part
 old types together and for the new type.
 
 - `old`: trained on the first 2,000 sentences.
-- `extended`: `kcrf train --extend` of `old` with the next N. Results of `extended with the old vocabulary` are stored
-  as an earlier version had them, in which characters that `old` had not seen stayed unknown.
+- `extended`: `kcrf train --extend` of `old` with the next N. Results of two earlier versions are stored, too: `extended
+  with the old vocabulary`, where characters that `old` had not seen stayed unknown, and `extended in 5 epochs`.
 - `fine-tuned`: the same start, but what is not marked counts as O: `--marked LOC,ORG,PER`.
 - `all labels of the new sentences`: a new model of the next N with all three types marked.
 - `all labels`: a new model of all 2,000 + N sentences with all three types marked. Its 2,000 + N sentences have

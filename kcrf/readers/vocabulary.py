@@ -5,7 +5,7 @@ from collections import Counter
 from functools import cache
 from itertools import pairwise
 
-__all__ = ["UNKNOWN", "Vocabulary"]
+__all__ = ["UNKNOWN", "Vocabulary", "joined"]
 
 UNKNOWN = 1
 
@@ -62,7 +62,7 @@ class Vocabulary:
     def grown(self, texts, min_bigrams=2):
         """The vocabulary with those of `of(texts, min_bigrams=min_bigrams)` that it lacks, with the next numbers."""
         other = Vocabulary.of(texts, min_bigrams=min_bigrams)
-        return Vocabulary(*(dict.fromkeys(a + b) for a, b in zip(self._lists, other._lists, strict=True)))
+        return Vocabulary(*joined(self._lists, other._lists))
 
     @property
     def _lists(self):
@@ -80,6 +80,11 @@ class Vocabulary:
             [self._characters.get(c, UNKNOWN) for c in folded],
             [self._bigrams.get(b, UNKNOWN) for b in _pairs(folded)],
         )
+
+
+def joined(lists, others):
+    """Each list, followed by the entries of its other list that it lacks."""
+    return [list(dict.fromkeys(a + b)) for a, b in zip(lists, others, strict=True)]
 
 
 def _pairs(folded):

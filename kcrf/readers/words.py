@@ -9,7 +9,7 @@ from kcrf.readers.ngrams import WordNGrams
 from kcrf.readers.spelling import AFFIXES, word_features
 from kcrf.readers.unit_choice import splits_of
 from kcrf.readers.units import Reading, Window, with_copies
-from kcrf.readers.vocabulary import UNKNOWN, fold_text
+from kcrf.readers.vocabulary import UNKNOWN, fold_text, joined
 from kcrf.readers.windows import windows, with_stops
 from kcrf.readers.word_tokens import token_spans
 
@@ -60,7 +60,7 @@ class WordVocabulary:
     def grown(self, words):
         """The vocabulary with the entries of `of(words)` that it lacks, with the next numbers."""
         other = WordVocabulary.of(words)
-        return WordVocabulary(*(dict.fromkeys(a + b) for a, b in zip(self._lists, other._lists, strict=True)))
+        return WordVocabulary(*joined(self._lists, other._lists))
 
     @property
     def _lists(self):

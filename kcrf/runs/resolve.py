@@ -167,7 +167,7 @@ def _training(user, facts, units):
     elif epochs is None:
         steps = math.ceil(facts.windows / batch_size)
         updates, most = STEPS_OF_WORDS if units == "words" else STEPS, MOST_EPOCHS
-        if user.extend is not None and user.bert is None:
+        if user.extend is not None:
             updates, most = max(updates, STEPS_OF_EXTENDED), MOST_EPOCHS_OF_EXTENDED
         epochs = min(max(FEWEST_EPOCHS, round(updates / steps)), most)
         patience = patience or min(max(PATIENCE, math.ceil(PATIENCE_STEPS / steps)), MOST_PATIENCE)

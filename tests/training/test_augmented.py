@@ -31,30 +31,17 @@ PARTS = {name: [s for s in getattr(CORPUS, name) if 8 < len(s.text) <= 16][:24] 
 BACKENDS = ["torch"]
 
 
-class Interrupts:
-    """Shows no progress, and interrupts after an epoch."""
+def progress(report):
+    """A progress callback that shows nothing and calls `report(row)` after each epoch."""
+    from kcrf.backend import keras
 
-    def __new__(cls):
-        from kcrf.backend import keras
-
-        class Callback(keras.callbacks.Callback):
-            def report(self, row):
-                raise KeyboardInterrupt
-
-        return Callback()
+    callback = keras.callbacks.Callback()
+    callback.report = report
+    return callback
 
 
-class Silent:
-    """Shows no progress, and lets the data be described."""
-
-    def __new__(cls):
-        from kcrf.backend import keras
-
-        class Callback(keras.callbacks.Callback):
-            def report(self, row):
-                pass
-
-        return Callback()
+def interrupt(row):
+    raise KeyboardInterrupt
 
 
 def texts_trained_on(monkeypatch):
@@ -95,7 +82,7 @@ def test_a_run_with_copies_goes_on_to_the_same_weights_and_only_with_the_same_co
     settings = replace(TINY, augment_by=None, synonyms=str(synonyms))
     train_tagger(settings, **PARTS, out=tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
-        train_tagger(settings, **PARTS, out=tmp_path / "run", progress=Interrupts())
+        train_tagger(settings, **PARTS, out=tmp_path / "run", progress=progress(interrupt))
     assert RunFolder(tmp_path / "run").read_settings().augment == 1
     synonyms.write_text("在 从\n来到 抵达\n", encoding="utf-8")
     with pytest.raises(ValueError, match="needs the data that the run began with. Received: copies with other"):
@@ -113,7 +100,9 @@ def test_few_sentences_with_entities_get_copies_by_default(tmp_path, capsys):
         ("spelled", {"augment": 3, "augment_by": "mentions"}),
         ("none", {"augment": 0}),
     ):
-        train_tagger(Settings(task="ner", encoder="linear", **copies), **PARTS, out=tmp_path / name, progress=Silent())
+        train_tagger(
+            Settings(task="ner", encoder="linear", **copies), **PARTS, out=tmp_path / name, progress=progress(print)
+        )
     copies = sum(map(len, altered_copies(PARTS["train"], "ner", 3, ["mentions"])))
     assert copies > 24 and f"24 sentences and {copies} augmented copies" in capsys.readouterr().err
     runs = [RunFolder(tmp_path / name) for name in ("default", "spelled", "none")]
@@ -148,7 +137,7 @@ def test_which_runs_get_copies_by_default(settings, units, items, copies):
 def test_a_run_that_began_without_copies_goes_on_without_them(tmp_path):
     settings = replace(TINY, epochs=None, batch_size=64, augment=0, augment_by=None, patience=1)
     with pytest.raises(KeyboardInterrupt):
-        train_tagger(settings, **PARTS, out=tmp_path / "run", progress=Interrupts())
+        train_tagger(settings, **PARTS, out=tmp_path / "run", progress=progress(interrupt))
     config = tmp_path / "run" / "config.json"
     stored = json.loads(config.read_text(encoding="utf-8"))
     del stored["settings"]["augment"]  # as if 0 had been the default
