@@ -5,15 +5,16 @@ them; for `model.save_weights("best_model.h5")` of tf_keras it becomes an attrib
 """
 
 import json
-import os
 import warnings
 from functools import wraps
+from pathlib import Path
 
 import numpy as np
 
 from kcrf.backend import keras, ops, own_trainable_variables
 from kcrf.bert4keras.weights import implausible_score
 from kcrf.layers.learning_rates import LayerWithMultiplier
+from kcrf.models.weight_files import is_hdf5
 
 __all__ = ["changes_of_weight_files"]
 
@@ -62,11 +63,7 @@ def _layers(model):
 
 def _is_hdf5(path):
     """Whether this is a file of `save_weights` in HDF5, other than ".weights.h5", where layers store for themselves."""
-    if str(path).endswith(".weights.h5") or not os.path.isfile(path):
-        return False
-    import h5py
-
-    return h5py.is_hdf5(path)
+    return not str(path).endswith(".weights.h5") and is_hdf5(Path(path))
 
 
 def _saved(path):

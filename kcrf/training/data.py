@@ -1,4 +1,4 @@
-"""The data of a run: its parts, checked, with augmented copies and unlabeled texts."""
+"""The data of a run: its parts, checked, unlabeled texts, and augmented copies."""
 
 import hashlib
 from collections.abc import Mapping
@@ -10,13 +10,12 @@ from kcrf.augmentation import altered_copies
 from kcrf.augmentation.copies import copies_wanted
 from kcrf.corpora import sample
 from kcrf.corpora.sentences import for_each_standard
-from kcrf.readers.unit_choice import choose_units
 from kcrf.readers.units import with_copies
 from kcrf.runs import Settings
-from kcrf.runs.resolve import augmentation_for
+from kcrf.runs.training_config import AugmentationConfig
 from kcrf.tasks import SettingError, Task, task_of
 
-__all__ = ["RunData", "copies_of", "read_data"]
+__all__ = ["RunData", "augmented", "read_data"]
 
 
 @dataclass(frozen=True)
@@ -27,16 +26,16 @@ class RunData:
         task: The task.
         whole: A list of `Sentence`s or `Example`s for each of "train", "valid" and maybe "test".
         parts: The same, with a sample of "train" if the user limits its size.
-        copies: For each item of the training set a list of its augmented copies; None without augmentation.
         texts: The unlabeled texts.
+        copies: For each item of the training set a list of its augmented copies; None without augmentation.
         given: The training set before its missing labels were estimated; None if they are not estimated.
     """
 
     task: Task
     whole: dict[str, list[Any]]
     parts: dict[str, list[Any]]
-    copies: list[list[Any]] | None
     texts: list[Any]
+    copies: list[list[Any]] | None = None
     given: list[Any] | None = None
 
     def training_items(self) -> list[Any]:
@@ -77,8 +76,7 @@ def read_data(user: Settings, train: Any, valid: Any, test: Any = None, unlabele
             requirement = f"must leave a sentence of each standard, also of {min(missing)}"
             raise SettingError("limit", requirement, user.limit)
         parts = {**whole, "train": task.check("train", items)}  # a sample of sentences may be empty
-    units = user.units or (choose_units(whole["train"]) if task.augment_by else None)
-    return RunData(task, whole, parts, copies_of(user, task, parts["train"], units), list(unlabeled))
+    return RunData(task, whole, parts, list(unlabeled))
 
 
 def _standards(items):
@@ -94,24 +92,17 @@ def _items(task, name, part):
     return part
 
 
-def copies_of(user: Settings, task: Task, items: list[Any], units: str | None = None) -> list[list[Any]] | None:
-    """The augmented copies of each item, or None without augmentation.
-
-    Args:
-        user: The settings.
-        task: The task.
-        items: The training set.
-        units: "words" or "characters", by which a default depends on the data. Defaults to None: it does not.
-    """
-    augmentation = augmentation_for(user, units, len(items))
+def augmented(data: RunData, augmentation: AugmentationConfig, seed: int) -> RunData:
+    """The data with augmented copies of the training set, if there are to be any; those of a standard from its own."""
     if not augmentation.augment:
-        return None
-    wanted = copies_wanted(task.name, augmentation, user.seed)
+        return data
+    task, items = data.task, data.parts["train"]
+    wanted = copies_wanted(task.name, augmentation, seed)
     if not any(getattr(item, "standard", None) for item in items):
-        return task.copies(altered_copies(items, **wanted))
+        return replace(data, copies=task.copies(altered_copies(items, **wanted)))
 
     def copies(standard, numbers):
         copies = task.copies(altered_copies([items[number] for number in numbers], **wanted))
         return [[replace(copy, standard=standard) for copy in row] for row in copies]
 
-    return for_each_standard(items, copies)
+    return replace(data, copies=for_each_standard(items, copies))

@@ -31,7 +31,7 @@ from kcrf.readers.unit_choice import choose_units
 from kcrf.runs import RunWriter, Settings
 from kcrf.runs.names import ESTIMATES
 from kcrf.taggers.span_constraints import SpanConstraints, allowed_tags
-from kcrf.training.data import RunData, copies_of, read_data
+from kcrf.training.data import RunData, read_data
 from kcrf.training.growth import spans_in_units
 from kcrf.training.linear import linear_tagger, train_linear_models
 from kcrf.training.plan import plan_run
@@ -66,7 +66,7 @@ def with_estimates(user: Settings, data: RunData, folder: RunWriter, is_resumed:
     if [item["text"] for item in items] != [sentence.text for sentence in marked]:
         return data  # of another run: the plan says so
     train = [_with_labels(*pair) for pair in zip(marked, items, strict=True)]
-    return replace(data, parts={**data.parts, "train": train}, copies=copies_of(user, data.task, train))
+    return replace(data, parts={**data.parts, "train": train})
 
 
 def _with_labels(sentence: Sentence, item: dict[str, Any]) -> Sentence:

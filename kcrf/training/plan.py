@@ -23,12 +23,12 @@ from kcrf.readers.ngrams import CHARACTER_TEMPLATES, LEXICON_TEMPLATES, OTHER_LE
 from kcrf.runs import ModelConfig, RunConfig, RunFolder, SettingError, Settings, TrainingConfig, resolve
 from kcrf.runs.config_file import StoredRun
 from kcrf.runs.names import LINEAR, WEIGHTS
-from kcrf.runs.resolve import BATCH_SIZES, ITERATIONS, batch_size_for, linear_solver, resolve_data
+from kcrf.runs.resolve import BATCH_SIZES, ITERATIONS, augmentation_for, batch_size_for, linear_solver, resolve_data
 from kcrf.taggers.encoder_of_run import reader_of
 from kcrf.taggers.setup import load_setup
 from kcrf.tasks import task_of
 from kcrf.tasks.entities import note_cut_entities
-from kcrf.training.data import RunData
+from kcrf.training.data import RunData, augmented
 from kcrf.training.distillation import check_teacher, unlabeled_items
 from kcrf.training.growth import FixedReader, completed, with_all_types
 from kcrf.training.trainers import trainer_of
@@ -78,6 +78,7 @@ def plan_run(user: Settings, data: RunData, sources: dict[str, Any] | None = Non
     facts = task.facts(user, data.whole)
     data_config = resolve_data(user, facts)
     check_teacher(user, data_config, facts)
+    data = augmented(data, augmentation_for(user, data_config.units, len(data.parts["train"])), user.seed)
     unlabeled = unlabeled_items(user, task, data.texts, facts.pairs)
     reader = _reader(model, data_config, data, unlabeled) if user.extend is None else _grown_reader(user.extend, data)
     windows = _windows(data_config, user, facts, reader, data, unlabeled)
@@ -111,6 +112,7 @@ def load_plan(folder: RunFolder, data: RunData) -> RunPlan:
     """
     setup = load_setup(folder)
     config = setup.config
+    data = augmented(data, config.augmentation, setup.run.user.seed)
     _check_same_run(folder, setup.run, _fingerprints(setup.run.user, data))
     unlabeled = unlabeled_items(setup.run.user, data.task, data.texts, config.facts.pairs)
     windows = _windows(config.data, setup.run.user, config.facts, setup.reader, data, unlabeled)

@@ -1,7 +1,6 @@
 """Trains taggers and classifiers, and resumes training after an interruption."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -71,7 +70,7 @@ def train_tagger(
         data = with_estimates(settings, data, folder)
         plan = plan_run(settings, data, sources)
         if progress:
-            print_note(describe_run(plan.config, len(data.parts["train"]), sum(map(len, data.copies or []))))
+            print_note(describe_run(plan.config, len(data.parts["train"]), sum(map(len, plan.data.copies or []))))
         save_setup(folder, plan.run, plan.reader)
         return _fit(plan, folder, progress)
 
@@ -103,7 +102,7 @@ def resume_tagger(
             longer finite.
     """
     with RunWriter.resume(out) as folder:
-        user = _with_copies_of_run(folder.read_config())
+        user = folder.read_settings()
         data = with_estimates(user, read_data(user, train, valid, test, unlabeled), folder, is_resumed=True)
         return _fit(load_plan(folder, data), folder, progress)
 
@@ -154,12 +153,6 @@ def train_classifier(
     """
     _check_task(settings, "classify")
     return train_tagger(settings, train, valid, test, out, progress, overwrite=overwrite, unlabeled=unlabeled)
-
-
-def _with_copies_of_run(run):
-    """The user's settings, with the copies that the run began with: an older version had other defaults."""
-    began = run.config.augmentation
-    return replace(run.user, augment=began.augment, augment_by=began.augment_by)
 
 
 def _check_task(settings, task):

@@ -297,7 +297,7 @@ def test_reports_compare_the_mean_of_the_standards(linear, tmp_path):
 @pytest.mark.once
 def test_a_sample_and_copies_keep_their_standards():
     settings = Settings(limit=20, augment=1, augment_by="join")
-    data = read_data(settings, TRAIN, VALID)
+    data = plan_run(settings, read_data(settings, TRAIN, VALID)).data
     standards = [sentence.standard for sentence in data.parts["train"]]
     assert standards == ["whole"] * 10 + ["halves"] * 10
     for sentence, copies in zip(data.parts["train"], data.copies, strict=True):
