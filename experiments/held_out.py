@@ -66,7 +66,7 @@ def measure(options, seed):
         test = random.Random(seed).sample(test, options.test_lines)
     worked = time.process_time()
     with tempfile.TemporaryDirectory() as folder:
-        settings = Settings(seed=seed, epochs=options.epochs, width=options.width)
+        settings = Settings(seed=seed, epochs=options.epochs, width=options.width, linear_weight=0.0)
         tagger, _ = train_tagger(settings, parts["rest"], parts["stretches"], out=Path(folder) / "run")
         known = {s.text[start:end] for s in parts.pop("rest") for start, end in s.spans}
         scores = {name: tagger.scores(part, known) for name, part in {**parts, "test": test}.items()}

@@ -60,7 +60,7 @@ def measure(options, settings, out):
         settings |= {"vectors": str(word_vectors(options.teacher, texts, options.out))}
     settings |= {name: str(vars(options)[name]) for name in ("bert", "teacher") if name in settings}
     more = {"unlabeled": texts} if "teacher" in settings else {}
-    _, scores, taken = trained(Settings(**settings), parts, out, **more)
+    _, scores, taken = trained(Settings(linear_weight=0.0, **settings), parts, out, **more)
     figures = {name: round(scores["test"][name], 5) for name in ("f", "precision", "recall", "oov_recall")}
     return {**figures, "valid_f": round(scores["valid"]["f"], 5), **taken}
 

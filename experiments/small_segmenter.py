@@ -19,7 +19,7 @@ from results import kept, run_folder, trained
 
 RESULTS = Path(__file__).with_suffix(".json")
 SMALL = {"width": 64, "depth": 2, "character_width": 64, "bigram_width": 32, "lexicon": False}
-STUDENT = {**SMALL, "dropout": 0.1, "learning_rate": 2e-3, "epochs": 8}
+STUDENT = {**SMALL, "dropout": 0.1, "learning_rate": 2e-3, "epochs": 8, "linear_weight": 0.0}
 ROWS = {  # settings; whether with a teacher, with texts without labels
     "labels": (STUDENT, False, False),
     "teacher": (STUDENT, True, False),

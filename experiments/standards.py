@@ -62,7 +62,7 @@ def measure(options, parts, key, seed):
 
     settings = {"encoder": options.encoder, "width": options.width, "epochs": options.epochs, "seed": seed}
     settings |= {"ngrams": False} if options.no_ngrams else {}
-    settings |= {"solver": "adagrad"} if options.encoder == "linear" else {}
+    settings |= {"solver": "adagrad"} if options.encoder == "linear" else {"linear_weight": 0.0}
     if len(parts[0]) == 1:  # a model of its own, as without standards
         parts = [part for by_standard in parts for part in by_standard.values()]
     _, scores, taken = trained(Settings(**settings), parts, run_folder(options.work, key))

@@ -186,18 +186,18 @@ def _keys(rows):
     return keys
 
 
-def cross_fitted(lexicon, sentences, copies=None, parts=10):
+def cross_fitted(lexicon, sentences, copies=None, parts=5):
     """Yields each sentence of a lexicon with a lexicon of other sentences, followed by its augmented copies.
 
-    The sentences are split into ten consecutive parts, and each part gets the lexicon of the other nine. So in
-    training, the words of a document are as often out of vocabulary as in a new document.
+    The sentences are split into five consecutive parts, and each part gets the lexicon of the other four. So in
+    training, the words of a document are about as often out of vocabulary as in a new document.
 
     Args:
         lexicon: `Lexicon.of` the sentences.
         sentences: List of `kcrf.corpora.Sentence`, in the order of the text.
         copies: For each sentence a list of its augmented copies, which the lexicon does not count. They get the same
             lexicon as their sentence. Defaults to None: there are no copies.
-        parts: The number of parts. Defaults to 10.
+        parts: The number of parts. Defaults to 5.
 
     Yields:
         Pairs of a sentence and a `Lexicon`.

@@ -118,7 +118,7 @@ def resolve(user: Settings, facts: DataFacts) -> RunConfig:
         training = _training_of_linear(user.part(TrainingConfig), facts, optimizer.solver)
     else:
         training = _training(user, facts, data.units)
-    weight = _linear_weight(user, model, facts.windows, data)
+    weight = _linear_weight(user, model, data.task)
     training = replace(training, metric=training.metric or facts.metric, linear_weight=weight)
     multiplier = model.crf_lr_multiplier
     if isinstance(multiplier, str):  # "auto"
@@ -213,18 +213,17 @@ def _training_of_linear(training, facts, solver):
     )
 
 
-def _linear_weight(user, model, windows, data):
+def _linear_weight(user, model, task):
     """The weight of a linear model in the average with the network, or "auto"."""
     if not model.ngrams or model.head != "crf" or model.encoder == "linear":
         return 0.0
     if user.linear_weight is not None:
         return user.linear_weight
-    weight = task_of(data.task).linear_weight
-    if not weight or user.extend is not None:  # a linear model of the new sentences alone knows no old types
+    if user.extend is not None:  # a linear model of the new sentences alone knows no old types
         return 0.0
     if user.teacher_temperature not in (None, 1):  # a linear model learns at temperature 1
         return 0.0
-    return weight if windows * len(data.tag_scheme()) <= LBFGS_UP_TO else 0.0
+    return task_of(task).linear_weight
 
 
 def batch_size_for(training: TrainingConfig, windows: int) -> int:

@@ -250,7 +250,7 @@ class TrainingConfig:
         "training",
         range=FRACTION_OR_AUTO,
         only=FROM_SCRATCH,
-        none="for small datasets, with a CRF, n-grams and no teacher temperature: 0.5 for cws, auto for ner; else 0",
+        none="with a CRF, n-grams and no teacher temperature: 0.5 for cws, auto for ner; else 0",
     )
     precision: str = option(
         "float32",

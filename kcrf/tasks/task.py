@@ -23,7 +23,7 @@ class Task(Protocol):
         defaults: Its own defaults of settings.
         adagrad: The learning rate, the L1 penalty and the damping of its linear models if AdaGrad trains them, with the
             keys "learning_rate", "l1" and "damping"; empty if it has no linear models.
-        linear_weight: The default weight of a linear model in the average with a network of few sentences, or "auto".
+        linear_weight: The default weight of a linear model in the average with a network, or "auto".
         augment_by: How copies of few sentences of characters are augmented by default; None: there are none.
         choices: Its own choices of settings, if they differ from those of other tasks.
         file_options: The command-line options for reading its files.
