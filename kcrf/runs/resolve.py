@@ -241,7 +241,7 @@ def describe_run(config: RunConfig, items: int, copies: int = 0) -> str:
         copies: How many augmented copies of them it has. Defaults to 0.
 
     >>> facts = DataFacts(types=("LOC", "ORG", "PER"), windows=3821, steps=120)
-    >>> describe_run(resolve(Settings(task="ner"), facts), 3821)
+    >>> describe_run(resolve(Settings(task="ner", linear_weight=0.0), facts), 3821)
     '3,821 sentences, 7 tags: up to 8 epochs of 120 steps, batch size 32, width 256, depth 3, crf with constraints'
     """
     training, model = config.training, config.model
