@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from kcrf.linear import AdaGradTrainer, LBFGSTrainer, LinearModel, SoftTarget, linear_batches
+from kcrf.progress_bars import bar
 from kcrf.readers import TagsOfStandard
 from kcrf.readers.standards import reader_of_standard
 from kcrf.runs.names import LINEAR
@@ -43,10 +44,13 @@ def train_linear_models(plan: RunPlan, windows: Any) -> dict[str | None, LinearM
         windows: The windows with their targets, those of the plan or of `distillation_windows`.
     """
     history, batches, trainers, best = _history(plan.config), _batches(plan.config, windows), _trainers(plan), {}
-    while not history.is_done():
-        record, models = _epoch(plan, trainers, batches, len(history.rows))
-        if history.add(record):
-            best = models
+    with bar() as shown:
+        task = shown.add_task("epochs of the linear model", total=plan.config.training.epochs)
+        while not history.is_done():
+            record, models = _epoch(plan, trainers, batches, len(history.rows))
+            if history.add(record):
+                best = models
+            shown.advance(task)
     return best
 
 

@@ -88,13 +88,15 @@ def test_scores_are_averages_and_afterwards_those_of_the_network(standards):
 
 
 @pytest.mark.once
-def test_a_run_keeps_the_average_of_the_network_alone_and_of_the_linear_run(tmp_path):
+def test_a_run_keeps_the_average_of_the_network_alone_and_of_the_linear_run(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # standard error is a terminal, which shows progress
     for name, settings in {
         "alone": {**SMALL, "linear_weight": 0.0},
         "average": {**SMALL, "linear_weight": 0.25},
         "linear": {"encoder": "linear"},
     }.items():
         train_tagger(Settings(**settings), *PARTS, out=tmp_path / name)
+        assert ("epochs of the linear model" in capsys.readouterr().err) == (name == "average")
     arrays = RunFolder(tmp_path / "linear").read_arrays(LINEAR)
     alone, average = (load_tagger(tmp_path / name).model for name in ("alone", "average"))
     scores = [model.get_layer("NGrams").get_weights()[0] * 10 for model in (alone, average)]
