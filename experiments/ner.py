@@ -8,11 +8,11 @@
     python experiments/ner.py wikineural --data wikineural/data/wikineural/en
 
 Every run is `kcrf train --task ner` with the defaults of version 0.1.0, except for the settings in CORPORA and the
-seed; the rows "words" have the defaults of this version. The epoch is chosen on the validation set. The test set is
-scored with the entities of the best path, and with those of `--min-confidence X` for each X in CONFIDENCES. The best X
-is chosen on the validation set, by the mean of `valid_f` over the seeds. `--only NAME` runs one row, `--dev` skips the
-test set. Results are stored in experiments/ner_<corpus>.json; a stopped experiment resumes after the last complete
-epoch.
+seed; the rows "words" have those of this version without n-grams, which came later. The epoch is chosen on the
+validation set. The test set is scored with the entities of the best path, and with those of `--min-confidence X` for
+each X in CONFIDENCES. The best X is chosen on the validation set, by the mean of `valid_f` over the seeds. `--only
+NAME` runs one row, `--dev` skips the test set. Results are stored in experiments/ner_<corpus>.json; a stopped
+experiment resumes after the last complete epoch.
 
 CoNLL 2003 is not free; the script reads its usual files train.txt, valid.txt and test.txt. WikiNEuRal
 (github.com/Babelscape/wikineural) is English with automatic labels. The script uses as many sentences as CoNLL 2003
@@ -44,17 +44,23 @@ CORPORA = {  # whether the labels break their scheme and need `repair`, and the 
         False,
         {
             "characters": {**DEFAULTS_0_1, "units": "characters"},
-            "words": {},
-            "words, short": {"epochs": 12, "width": 128},
+            "words": {"ngrams": False},
+            "words, short": {"ngrams": False, "epochs": 12, "width": 128},
         },
     ),
-    "conll2003": (False, {"words": {}}),
+    "conll2003": (False, {"words": {"ngrams": False}}),
     "wikineural": (
         True,
         {
             "characters": {**DEFAULTS_0_1, "units": "characters"},
-            "words": {},
-            "words, 8 epochs": {"units": "words", "epochs": 8, "batch_size": 32, "crf_lr_multiplier": 10.0},
+            "words": {"ngrams": False},
+            "words, 8 epochs": {
+                "ngrams": False,
+                "units": "words",
+                "epochs": 8,
+                "batch_size": 32,
+                "crf_lr_multiplier": 10.0,
+            },
         },
     ),
 }
