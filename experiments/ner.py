@@ -8,7 +8,7 @@
     python experiments/ner.py wikineural --data wikineural/data/wikineural/en
 
 Every run is `kcrf train --task ner` with the defaults of version 0.1.0, except for the settings in CORPORA and the
-seed; the rows "words" have those of this version without n-grams, which came later. The epoch is chosen on the
+seed; the rows "words" have those of this version, some without n-grams, which came later. The epoch is chosen on the
 validation set. The test set is scored with the entities of the best path, and with those of `--min-confidence X` for
 each X in CONFIDENCES. The best X is chosen on the validation set, by the mean of `valid_f` over the seeds. `--only
 NAME` runs one row, `--dev` skips the test set. Results are stored in experiments/ner_<corpus>.json; a stopped
@@ -44,11 +44,11 @@ CORPORA = {  # whether the labels break their scheme and need `repair`, and the 
         False,
         {
             "characters": {**DEFAULTS_0_1, "units": "characters"},
-            "words": {"ngrams": False},
+            "words": {},
             "words, short": {"ngrams": False, "epochs": 12, "width": 128},
         },
     ),
-    "conll2003": (False, {"words": {"ngrams": False}}),
+    "conll2003": (False, {"words": {}}),
     "wikineural": (
         True,
         {

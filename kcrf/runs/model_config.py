@@ -39,7 +39,8 @@ class EncoderConfig:
     ngrams: bool | None = option(
         {"scratch": True, "bert": False},
         "Add the scores of n-gram features to the output of the encoder. Helps most on small datasets and with words "
-        "that the training set lacks.",
+        "that the training set lacks. With --units words, only the linear model of --linear-weight learns these "
+        "scores, unless its weight is 0.",
         "model",
         only=FROM_SCRATCH,
     )

@@ -55,6 +55,9 @@ def _fit(plan, folder, windows, batches, progress, interruption):
         model = trainer.build(config, plan.reader, checkpoint)
     if extended is not None and not folder.has_state():
         load_weights(model, extended)
+    if config.data.units == "words" and config.training.linear_weight:
+        # the linear model scores n-grams better: a network of English words that trains their scores, too, loses F1
+        model.get_layer("NGrams").trainable = False
     compile_model(model, config, trainer.loss(config, model), len(batches) * config.training.epochs)
     tagger = trainer.wrap(config, model, plan.reader)
     history = TrainingHistory(config.training.epochs, config.training.patience, f"valid_{tagger.metric}")

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from kcrf.backend import backend_name, keras
-from kcrf.corpora import load_mini
+from kcrf.corpora import Sentence, load_mini
 from kcrf.linear import LinearModel
 from kcrf.readers import CharacterNGrams, CharacterReader, Vocabulary
 from kcrf.runs import DataFacts, ModelConfig, RunFolder, Settings, read_run, resolve
@@ -21,6 +21,9 @@ from kcrf.training.linear_part import LinearPart
 
 CORPUS = load_mini()
 PARTS = (CORPUS.train[:24], CORPUS.valid[:12])
+TOWNS = "Leeds York Turin Bergen Lyon Bonn Bath Nice Split Kyiv Oslo Riga".split()
+TRIPS = [Sentence(f"From {a} to {b} .", [(5, 5 + len(a), "LOC")]) for a in TOWNS for b in TOWNS]
+ENGLISH = (TRIPS[::4], TRIPS[1::10])
 SMALL = {"width": 8, "depth": 1, "epochs": 1, "batch_size": 8}
 TEXTS = ["".join(words) for words in CORPUS.test[:30]]
 BUCKETS = 2**10
@@ -108,6 +111,21 @@ def test_a_run_keeps_the_average_of_the_network_alone_and_of_the_linear_run(tmp_
     assert_array_equal(*(model.get_layer("Projection").get_weights()[0] for model in (alone, average)))
 
 
+@pytest.mark.once
+def test_with_english_words_the_linear_model_alone_scores_n_grams(tmp_path):
+    for name, settings in {
+        "alone": {**SMALL, "linear_weight": 0.0},
+        "average": {**SMALL, "linear_weight": 0.25},
+        "linear": {"encoder": "linear"},
+    }.items():
+        train_tagger(Settings(task="ner", **settings), *ENGLISH, out=tmp_path / name)
+    arrays = RunFolder(tmp_path / "linear").read_arrays(LINEAR)
+    alone, average = (load_tagger(tmp_path / name).model for name in ("alone", "average"))
+    scores = [model.get_layer("NGrams").get_weights()[0] * 10 for model in (alone, average)]
+    assert scores[0].any()
+    assert_allclose(scores[1], 0.25 * arrays["scores"] * arrays["scale"], rtol=1e-4, atol=1e-6)
+
+
 @pytest.mark.slow
 @pytest.mark.once
 def test_auto_keeps_the_better_of_the_network_and_the_average_after_each_epoch(tmp_path):
@@ -143,17 +161,18 @@ def test_auto_takes_the_linear_model_alone_if_the_network_learns_nothing(tmp_pat
 
 @pytest.mark.slow
 @pytest.mark.once
-def test_a_run_that_is_resumed_ends_with_the_same_average(tmp_path):
+@pytest.mark.parametrize(("task", "parts", "weight"), [("cws", PARTS, 0.5), ("ner", ENGLISH, "auto")])
+def test_a_run_that_is_resumed_ends_with_the_same_average(tmp_path, task, parts, weight):
     class Stops(keras.callbacks.Callback):
         def report(self, row):
             raise KeyboardInterrupt
 
-    settings = Settings(**{**SMALL, "epochs": 2})
-    assert resolve(settings, DataFacts(windows=60)).training.linear_weight == 0.5
-    train_tagger(settings, *PARTS, out=tmp_path / "whole")
+    settings = Settings(task=task, **{**SMALL, "epochs": 2})
+    assert resolve(settings, DataFacts(windows=60)).training.linear_weight == weight
+    train_tagger(settings, *parts, out=tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
-        train_tagger(settings, *PARTS, out=tmp_path / "halves", progress=Stops())
-    resume_tagger(tmp_path / "halves", *PARTS)
+        train_tagger(settings, *parts, out=tmp_path / "halves", progress=Stops())
+    resume_tagger(tmp_path / "halves", *parts)
     whole, halves = (load_tagger(tmp_path / name).model.get_weights() for name in ("whole", "halves"))
     for one, other in zip(whole, halves, strict=True):
         assert_array_equal(one, other)
