@@ -343,7 +343,8 @@ def _rows_of_export(path, texts):
     for text in labeled:
         if len(text.labels) > 1:
             raise ValueError(f"{path}:{text.number}: needs one label. Received: {', '.join(text.labels)}")
-        yield text.number, *filter(None, (text.text, text.text_b)), text.labels[0]
+        texts = [text.text] if text.text_b is None else [text.text, text.text_b]
+        yield text.number, *texts, text.labels[0]
 
 
 def _members(path, number, item):

@@ -132,7 +132,9 @@ def _three(entity):
 
 def _apart(path, rows, repair):
     """The rows without entities that overlap others. Refuses such entities unless they are few or `repair` is true."""
-    overlaps = [(number, *pair) for number, _, spans in rows for pair in _overlaps(spans)]
+    overlaps = [
+        (number, *pair) for number, text, spans in rows if _are_within(text, spans) for pair in _overlaps(spans)
+    ]
     if not overlaps:
         return rows
     number, first, second = overlaps[0]
@@ -144,7 +146,7 @@ def _apart(path, rows, repair):
         )
     from kcrf.progress_bars import print_note
 
-    rows = [(number, text, _without_overlaps(spans)) for number, text, spans in rows]
+    rows = [(n, text, _without_overlaps(spans) if _are_within(text, spans) else spans) for n, text, spans in rows]
     dropped = count - sum(len(spans) for *_, spans in rows)
     print_note(
         f"{path}: {dropped:,} of {count:,} entities overlap a longer entity, or an earlier one of the same length, and "
@@ -153,10 +155,19 @@ def _apart(path, rows, repair):
     return rows
 
 
+def _are_within(text, spans):
+    """Whether all spans are in a text. Those of a text that has others are refused later, with their offsets."""
+    return all(_is_within(text, span) for span in spans)
+
+
+def _is_within(text, span):
+    return 0 <= span[0] < span[1] <= len(text)
+
+
 def _overlaps(spans):
     """Yields each span that begins before the end of an earlier one, after that one."""
-    furthest = (0, 0, "")
-    for span in spans:
+    furthest = spans[0] if spans else None
+    for span in spans[1:]:
         if span[0] < furthest[1]:
             yield furthest, span
         furthest = max(furthest, span, key=lambda item: item[1])
@@ -179,6 +190,12 @@ def _unknown(path, number, item, text):
     is_list = isinstance(unknown, list) and all(isinstance(part, list) and len(part) == 2 for part in unknown)
     if not is_list or any(type(x) is not int for part in unknown for x in part):
         raise ValueError(f"{path}:{number}: needs `unknown` as true or [[start, end], ...]. Received: {unknown!r}")
+    wrong = next((part for part in unknown if not _is_within(text, part)), None)
+    if wrong:
+        raise ValueError(
+            f"{path}:{number}: a part of `unknown` must be within the {len(text)} characters of the text, start before "
+            f"end. Received: {wrong}"
+        )
     return sorted(map(tuple, unknown))
 
 

@@ -1,6 +1,6 @@
 """Offsets of entities: whether they count characters, and which unit fits where they do not."""
 
-__all__ = ["check_offsets", "fitting_units", "from_utf16", "misplaced", "to_utf16", "trimmed"]
+__all__ = ["check_offsets", "fitting_units", "from_utf16", "misplaced", "to_utf16", "trimmed", "trimmed_span"]
 
 
 def check_offsets(path, rows):
@@ -132,7 +132,7 @@ def trimmed(path, rows):
         blank = next((span for span in spans if text[slice(*span[:2])].isspace()), None)
         if blank:
             raise ValueError(f"{path}:{number}: an entity must not be white space alone. Received: {blank}")
-        trimmed_rows.append((number, text, [_trim(text, span) for span in spans]))
+        trimmed_rows.append((number, text, [trimmed_span(text, span) for span in spans]))
         changed += sum(before != after for before, after in zip(spans, trimmed_rows[-1][2], strict=True))
     if changed:
         from kcrf.progress_bars import print_note
@@ -141,9 +141,14 @@ def trimmed(path, rows):
     return trimmed_rows
 
 
-def _trim(text, span):
-    start, end, label = span
-    if not 0 <= start < end <= len(text):
-        return span  # refused later, with its offsets
-    inner = text[start:end]
-    return start + len(inner) - len(inner.lstrip()), end - len(inner) + len(inner.rstrip()), label
+def trimmed_span(text, span):
+    """A span `(start, end, ...)` without white space at its edges, if it is in the text and not white space alone.
+
+    >>> trimmed_span("汪建航 来了", (0, 4, "PER"))
+    (0, 3, 'PER')
+    """
+    start, end, *rest = span
+    inner = text[start:end] if 0 <= start < end <= len(text) else ""
+    if not inner.strip():
+        return span
+    return (start + len(inner) - len(inner.lstrip()), end - len(inner) + len(inner.rstrip()), *rest)

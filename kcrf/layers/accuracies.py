@@ -17,6 +17,7 @@ class TokenAccuracy(keras.metrics.Metric):
 
     def __init__(self, name, dtype=None):
         super().__init__(name=name, dtype=dtype)
+        self._direction = "up"  # higher is better, which callbacks such as `EarlyStopping` ask, as in Keras' metrics
         self._is_function = is_tracing()
         if not self._is_function:
             self._right = self.add_weight(name="right", initializer="zeros")

@@ -3,7 +3,7 @@
 import os
 import re
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import Field, dataclass, field, fields
 from numbers import Integral, Real
 from types import UnionType
@@ -234,12 +234,14 @@ def with_defaults(settings: Any, kind: Kind) -> dict[str, Any]:
     }
 
 
-def check_settings(settings: Any, kind: Kind) -> None:
+def check_settings(settings: Any, kind: Kind, undecided: Collection[str] = ()) -> None:
     """Raises a `SettingError` if a value is not allowed, contradicts another value, or does not apply to the run.
 
     Args:
         settings: A dataclass whose fields have an `Option` each.
         kind: The kind of run.
+        undecided: The names of settings whose values are not known yet, so that no condition on them is checked.
+            Defaults to none.
     """
     for setting in options_of(settings):
         check_value(setting, getattr(settings, setting.name), kind)
@@ -249,10 +251,10 @@ def check_settings(settings: Any, kind: Kind) -> None:
         if other and getattr(settings, setting.name) is not None and getattr(settings, other) is not None:
             received = {name: getattr(settings, name) for name in (setting.name, other)}
             raise SettingError(setting.name, f"takes the place of {{{other}}}", received)
-        _check_conditions(setting, values, kind)
+        _check_conditions(setting, values, kind, undecided)
 
 
-def _check_conditions(setting, values, kind):
+def _check_conditions(setting, values, kind, undecided):
     """Raises a `SettingError` if a value differs from the default where the option does not apply."""
     name, declared = setting.name, option_of(setting)
     if values[name] == declared.default_of(name, kind) or values[name] is None:
@@ -260,7 +262,7 @@ def _check_conditions(setting, values, kind):
     if declared.by_task and kind.task and name not in kind.task.settings:
         tasks = " or ".join(f"{{task:{task.name!r}}}" for task in _tasks_with(name))
         raise SettingError(name, f"needs {tasks}", {name: values[name], "task": kind.task.name})
-    if declared.only and not declared.only.holds(values[declared.only.name]):
+    if declared.only and declared.only.name not in undecided and not declared.only.holds(values[declared.only.name]):
         received = {name: values[name], declared.only.name: values[declared.only.name]}
         verb = "" if declared.only is NEURAL else "needs "
         raise SettingError(name, f"{verb}{declared.only.requirement}", received)

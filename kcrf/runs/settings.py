@@ -50,7 +50,9 @@ class Settings(TeacherConfig, AugmentationConfig, TrainingConfig, OptimizerConfi
         for name in ("task", "head"):  # on which defaults and choices of others depend
             setting = next(setting for setting in fields(self) if setting.name == name)
             check_value(setting, getattr(settings, name), settings.kind)
-        check_settings(settings, settings.kind)
+        # the model that is extended decides on these, and `extended_settings` checks them
+        of_model = ("bert", "encoder", "head") if self.extend is not None and self.encoder is None else ()
+        check_settings(settings, settings.kind, of_model)
         _check_pool(settings.values())
         _check_linear(settings.values())
         _check_lbfgs(settings)

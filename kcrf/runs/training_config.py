@@ -275,6 +275,7 @@ class AugmentationConfig:
         "sentences or fewer; more for smaller datasets.",
         "augmentation",
         range=NOT_NEGATIVE,
+        by_task=True,
         none="3 by mentions, when training from scratch on up to 1,000 sentences with entities, in characters, if "
         "neither epochs nor steps are given; else 0",
     )

@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from kcrf.corpora import Sentence
+from kcrf.corpora.offsets import trimmed_span
 from kcrf.readers import Reader, spans_of_units
 from kcrf.readers.padding import inference_batches
 from kcrf.readers.units import Reading
@@ -44,7 +45,8 @@ class Tagger(Generic[Network]):
     half-open, in characters. Words cover the text. Texts to be segmented must not contain white space.
 
     Predicted entities follow the tag scheme, even if the model was trained without constraints: no entity begins with
-    an I. Probabilities are those of the model, which may give other tag sequences a probability above 0.
+    an I. They have no white space at their edges, but for those that constraints ask for. Probabilities are those of
+    the model, which may give other tag sequences a probability above 0.
 
     A softmax head is decoded as a CRF whose transitions are 0. The probability of a span is then the product of the
     probabilities of its tags and, for BIO, of the probability that no I follows.
@@ -119,7 +121,8 @@ class Tagger(Generic[Network]):
             spans, _ = self._likely_spans(readings, batches, limits, self.min_confidence)
         else:
             spans = self._best_spans(readings, batches, limits)
-        return self._in_characters(texts, readings, spans, classes)
+        found = self._in_characters(texts, readings, spans, classes)
+        return self._trimmed(texts, found, constraints)
 
     def spans_with_confidence(
         self,
@@ -148,12 +151,13 @@ class Tagger(Generic[Network]):
         else:
             spans_in_units, confidences = self._best_spans_and_confidences(readings, batches, limits, classes)
         # A text without units may still be a word; its probability is 1.
-        return [
+        found = [
             [(*span, p) for span, p in zip(spans, confidences_of_text or [1.0])]
             for spans, confidences_of_text in zip(
                 self._in_characters(texts, readings, spans_in_units, classes), confidences, strict=True
             )
         ]
+        return self._trimmed(texts, found, constraints)
 
     def _in_characters(
         self, texts: Sequence[str], readings: Readings, spans_in_units: SpanLists, classes: bool
@@ -163,6 +167,14 @@ class Tagger(Generic[Network]):
             for text, reading, spans in zip(texts, readings, spans_in_units, strict=True)
         ]
         return spans_of_texts if classes else [[span[:2] for span in spans] for spans in spans_of_texts]
+
+    def _trimmed(
+        self, texts: Sequence[str], spans: SpanLists, constraints: Sequence[SpanConstraints | None] | None
+    ) -> SpanLists:
+        """The spans of each text, in characters, without white space at the edges of entities, as gold entities are."""
+        if self.scheme.is_of_words or self.scheme.is_of_tokens:
+            return spans
+        return list(map(_trimmed, texts, spans, constraints or [None] * len(texts)))
 
     def _in_units(
         self, texts: Sequence[str], readings: Readings, constraints: Sequence[SpanConstraints] | None = None
@@ -297,11 +309,12 @@ class Tagger(Generic[Network]):
                 if window.keep[0] < window.keep[1]:
                     best[number][window.keep] = best_of_window(window, paths, likely)
         analyses = []
-        for text, reading, ways, constraint in zip(texts, readings, best, limits, strict=True):
+        given = [None] * len(texts) if constraints is None else constraints
+        for text, reading, ways, limit, constraint in zip(texts, readings, best, limits, given, strict=True):
             sequences = [(list(tags), p) for tags, p in join_windows([ways[keep] for keep in sorted(ways)], count)]
             for tags, _ in sequences:
-                write_tags(self.scheme, constraint, tags)
-            analyses.append(self._analyses(text, reading, sequences, classes)[:k])
+                write_tags(self.scheme, limit, tags)
+            analyses.append(self._analyses(text, reading, sequences, classes, constraint)[:k])
         return analyses
 
     def top_k(self, *args: Any, **kwargs: Any) -> list[list[tuple[float, list[Any]]]]:
@@ -309,13 +322,18 @@ class Tagger(Generic[Network]):
         return probability_first("Tagger.top_k", "k_best", self.k_best(*args, **kwargs))
 
     def _analyses(
-        self, text: str, reading: Reading, sequences: Iterable[tuple[list[int], float]], classes: bool
+        self,
+        text: str,
+        reading: Reading,
+        sequences: Iterable[tuple[list[int], float]],
+        classes: bool,
+        constraint: SpanConstraints | None,
     ) -> list[tuple[list[Any], float]]:
         """`(spans, probability)` of `(tags, log probability)`, best first; sequences with the same spans are merged."""
         probabilities = {}
         for tags, score in sequences:
-            spans = tuple(spans_of_units(self.scheme, reading.units, self._spans_of(tags), len(text)))
-            spans = spans if classes else tuple(span[:2] for span in spans)
+            (found,) = self._in_characters([text], [reading], [self._spans_of(tags)], classes)
+            spans = tuple(*self._trimmed([text], [found], [constraint]))
             probabilities[spans] = probabilities.get(spans, 0.0) + float(np.exp(score))
         return sorted(((list(spans), p) for spans, p in probabilities.items()), key=lambda item: -item[1])
 
@@ -371,6 +389,13 @@ class Tagger(Generic[Network]):
     ) -> dict[str, Any]:
         """As `scores`, for spans that have been predicted before."""
         return score_spans(self.scheme, sentences, predicted, training_words)
+
+
+def _trimmed(text: str, spans: list[Any], constraint: SpanConstraints | None) -> list[Any]:
+    """The entities of a text without white space at their edges. Those that the user gave stay as they are."""
+    given = {(start, end) for start, end, *_ in constraint.spans} if constraint else ()
+    inner = [span if span[:2] in given else trimmed_span(text, span) for span in spans]
+    return [span for span in inner if span[:2] in given or not text[span[0] : span[1]].isspace()]
 
 
 def _characters(text: str, reading: Reading, window: Any) -> int:

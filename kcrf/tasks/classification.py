@@ -40,7 +40,7 @@ class Classification:
     needs_tokens = False
     has_word_classes = False
     is_extensible = False
-    settings = frozenset({"max_length", "metric", "pool"})
+    settings = frozenset({"augment", "max_length", "metric", "pool"})
     defaults: Mapping[str, Any] = {"head": "softmax", "lexicon": False, "ngrams": False, "teacher_temperature": 2.0}
     adagrad: Mapping[str, float] = {}
     linear_weight = 0.0

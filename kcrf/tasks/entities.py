@@ -1,10 +1,12 @@
 """Named-entity recognition. Needs NumPy only."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from kcrf.corpora import Sentence, read_entities, sentence_line
 from kcrf.corpora.conll import conll_lines
+from kcrf.corpora.offsets import trimmed_span
 from kcrf.metrics import entity_scores
 from kcrf.progress_bars import print_note
 from kcrf.readers.unit_choice import choose_units, entities_that_cut_tokens, splits_of
@@ -20,7 +22,7 @@ class Entities(TaggingTask):
 
     name = "ner"
     is_extensible = True
-    settings = frozenset({"scheme", "min_confidence", "incomplete"})
+    settings = frozenset({"augment", "scheme", "min_confidence", "incomplete"})
     linear_weight = "auto"
     augment_by = "mentions"
     defaults: Mapping[str, Any] = {"scheme": "bio"}
@@ -31,6 +33,11 @@ class Entities(TaggingTask):
     def read_file(self, path: str, reading: Mapping[str, Any]) -> list[Any]:
         """The sentences of a file."""
         return [sentence for sentence in read_entities(path, reading["column"], reading["repair"]) if sentence.text]
+
+    def as_sentence(self, source: str, item: Any) -> Sentence:
+        """The item without white space at the edges of entities. Raises ValueError if it is not a `Sentence`."""
+        sentence = super().as_sentence(source, item)
+        return replace(sentence, spans=[trimmed_span(sentence.text, span) for span in sentence.spans])
 
     def file_lines(self, items: list[Any]) -> list[str]:
         """CoNLL lines if all sentences have tokens, else JSON lines."""

@@ -31,7 +31,7 @@ class Segmentation(TaggingTask):
 
     name = "cws"
     command = "segment"
-    settings = frozenset({"scheme", "standards"})
+    settings = frozenset({"augment", "scheme", "standards"})
     defaults: Mapping[str, Any] = {"scheme": "bmes"}
     linear_weight = 0.5
     choices: Mapping[str, tuple[Any, ...]] = {"scheme": ("bmes",), "units": ("characters",)}

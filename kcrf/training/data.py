@@ -43,9 +43,10 @@ class RunData:
         return with_copies(self.parts["train"], self.copies)
 
     def fingerprints(self) -> dict[str, str]:
-        """A hash of the content of each part, as given, and of copies and unlabeled texts if there are any."""
+        """A hash of the content of each part, as given, of all tokens, and of copies and unlabeled texts, if any."""
         parts = self.parts if self.given is None else {**self.parts, "train": self.given}
         content = {name: self.task.content(part) for name, part in parts.items()}
+        content["tokens"] = [getattr(item, "tokens", None) for part in parts.values() for item in part]
         if self.copies is not None:
             content["copies"] = self.task.content([copy for copies in self.copies for copy in copies])
         if self.texts:

@@ -136,11 +136,13 @@ def _check_same_run(folder, run, fingerprints):
             f"{run.backend}. Received: {backend_name()}"
         )
     recorded = (run.data or {}).get("sha256") or {}
-    if "extend" not in recorded:  # of a run that an older version began
-        fingerprints.pop("extend", None)
+    for name in ("extend", "tokens"):
+        if name not in recorded:  # of a run that an older version began
+            fingerprints.pop(name, None)
     changed = [name for name, sha256 in fingerprints.items() if recorded.get(name) != sha256]
     if changed or len(fingerprints) != len(recorded):
         needed = "the model to extend" if changed == ["extend"] else "the data"
+        changed = [name for name in changed if name != "tokens"] or changed  # those of other sentences are others
         raise ValueError(
             f"{folder.path}: needs {needed} that the run began with. "
             f"Received: {', '.join(changed or fingerprints)} with other content"

@@ -224,3 +224,6 @@ def test_a_text_has_one_label(tmp_path):
 def test_pairs_of_label_studio(tmp_path):
     pair = {"data": {"text": "x", "text_b": "y"}, "annotations": [{"result": [choice("same")]}]}
     assert read_classified(write(tmp_path, [pair])) == [Example("x", "same", "y")]
+    for item in ({**pair, "data": {"text": "", "text_b": "y"}}, {"text": "", "label": ["a"]}):
+        with pytest.raises(ValueError, match="export.json:1: `text` must not be empty"):
+            read_classified(write(tmp_path, [item]))

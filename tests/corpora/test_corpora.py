@@ -157,9 +157,11 @@ def test_entities_that_overlap_are_refused_and_counted_or_repaired(tmp_path):
         read_entities(path)
     repaired = [sentence.spans for sentence in read_entities(path, repair=True)]
     assert repaired == [[(0, 2, "X"), (5, 6, "Y")], [(0, 9, "A")], [(2, 5, "E")], [(0, 2, "F"), (2, 4, "H")]]
-    path = write(tmp_path, line((3, 11, "X")).encode())
-    with pytest.raises(ValueError, match="text.txt:1: .* within its 10 characters"):
-        read_entities(path, repair=True)
+    for outside in ([(3, 11, "X")], [(-2, 2, "X")], [(0, 9, "A"), (7, 11, "X")], [(-2, 2, "X"), (0, 9, "A")]):
+        path = write(tmp_path, (line((0, 2, "F")) + line(*outside)).encode())
+        for repair in (False, True):
+            with pytest.raises(ValueError, match="text.txt:2: .* within its 10 characters"):
+                read_entities(path, repair=repair)
 
 
 def test_a_slash_in_a_word_is_no_word_class(tmp_path):

@@ -1,5 +1,7 @@
 """Files with a class for each token in every format, unknown tags, and the scores of tokens."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -146,6 +148,13 @@ def test_trees_in_brackets_are_refused(tmp_path):
         read_tagged(tmp_path / "text")
     (tmp_path / "text").write_text("( -LRB-\nKim N\n) -RRB-\n")
     assert pairs(read_tagged(tmp_path / "text")) == [[("(", "-LRB-"), ("Kim", "N"), (")", "-RRB-")]]
+
+
+@pytest.mark.parametrize("part", [[6, 4], [4, 4], [-2, 2], [4, 7]])
+def test_an_unknown_part_outside_the_text_or_without_a_character_is_refused(tmp_path, part):
+    (tmp_path / "text").write_text(json.dumps({"text": "abcdef", "entities": [], "unknown": [[0, 1], part]}))
+    with pytest.raises(ValueError, match="text:1: a part of `unknown` must be within the 6 characters of the text"):
+        read_entities(tmp_path / "text")
 
 
 def test_scores_of_tokens_are_counted_one_by_one():

@@ -48,6 +48,17 @@ def test_batches_of_different_sizes_count_by_their_tokens(name):
     assert_allclose(found, expected(model, layer, name, tags), rtol=1e-5)
 
 
+@pytest.mark.parametrize("name", METRICS)
+def test_callbacks_know_that_more_is_better(name):
+    model, layer = model_and_layer()
+    loss = layer.dense_loss if name.startswith("dense") else layer.sparse_loss
+    model.compile("sgd", loss, metrics=[getattr(layer, name)])
+    x, y = WORDS[:8], labels_for(name, TAGS[:8])
+    stop = keras.callbacks.EarlyStopping(f"val_{name}", patience=0, restore_best_weights=True)
+    history = model.fit(x, y, epochs=1, verbose=0, validation_data=(x, y), callbacks=[stop])
+    assert stop.best == history.history[f"val_{name}"][0] and stop.monitor_op(1.0, 0.5)
+
+
 @pytest.mark.skipif(backend_name() != "tensorflow", reason="tf.data is TensorFlow's")
 @pytest.mark.filterwarnings("ignore:Your input ran out of data")  # of Keras, about the empty step
 @pytest.mark.parametrize("name", few("sparse_accuracy", "viterbi_accuracy"))

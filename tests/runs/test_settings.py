@@ -97,6 +97,10 @@ def test_a_setting_that_the_user_left_open_stays_open():
         ({"lower_case": False}, "`lower_case` needs `bert`. Received: lower_case=False and bert=None"),
         ({"bert": "x", "lexicon": True}, "`lexicon` needs bert=None. Received: lexicon=True and bert='x'"),
         ({"pool": "mean"}, "`pool` needs task='classify'. Received: pool='mean' and task='cws'"),
+        (
+            {"task": "cws-pos", "augment": 2},
+            "`augment` needs task='cws' or task='ner' or task='classify'. Received: augment=2 and task='cws-pos'",
+        ),
         ({"task": "classify", "scheme": "bio"}, "`scheme` needs task='cws' or task='ner'. Received: scheme='bio' and"),
         ({"task": "ner", "scheme": "bmes"}, "`scheme` is one of .'bio', 'bioes'. for ner. Received: 'bmes'"),
         ({"task": "classify", "head": "crf"}, "`head` is 'softmax' for classify. Received: 'crf'"),

@@ -147,6 +147,32 @@ def test_a_known_entity_that_a_window_cuts_is_returned_whole_whatever_the_least_
         assert [row for row in found if row[0] < span[1] and row[1] > span[0]] == [(*span, pytest.approx(1.0))]
 
 
+@pytest.mark.once
+@pytest.mark.parametrize("scheme", [bio(["A"]), bioes(["A"])])
+@pytest.mark.parametrize("text", ["甲 乙 甲", " 乙甲 ", "  甲  "])
+def test_white_space_at_the_edges_of_an_entity_is_not_part_of_it(scheme, text):
+    random, reader = np.random.default_rng(len(text)), CharacterReader(None, None, CharacterNGrams(64))
+    model = LinearModel(scheme, *(random.normal(size=(n, len(scheme))).astype("float32") for n in (64, len(scheme))))
+    tagger = TrainedTagger(LinearTaggingNetwork(model), reader)
+    emissions, expected = tagger.emissions([text]), {}
+    for path in product(range(len(scheme)), repeat=len(text)):
+        spans = scheme.decode(list(path))
+        if scheme.encode(spans, len(text)) == list(path):
+            inside = [[i for i in range(start, end) if text[i] != " "] for start, end, _ in spans]
+            key = tuple((min(i), max(i) + 1, label) for i, (*_, label) in zip(inside, spans, strict=True) if i)
+            score = emissions[range(len(text)), path].sum() + model.transitions[path[:-1], path[1:]].sum()
+            expected.setdefault(key, []).append(score)
+    found = {tuple(spans): p for spans, p in tagger.k_best([text], 10_000)[0]}
+    assert found.keys() == expected.keys()
+    sums = np.array([np.exp(expected[key]).sum() for key in found])
+    assert_allclose(list(found.values()) / np.max(list(found.values())), sums / sums.max(), rtol=1e-4)
+    best = list(max(expected, key=lambda key: max(expected[key])))
+    assert tagger.spans([text]) == [best]
+    assert [span[:3] for span in tagger.spans_with_confidence([text])[0]] == best
+    given = SpanConstraints([(0, len(text), "A")], [])
+    assert tagger.spans([text], constraints=[given]) == [[(0, len(text), "A")]]
+
+
 @pytest.mark.slow
 def test_a_run_keeps_its_confidence_and_a_user_may_ask_for_another(run, tmp_path, capsys):
     settings = Settings(**{**TINY, "epochs": 2}, scheme="bioes", min_confidence=0.05)

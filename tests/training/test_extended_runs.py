@@ -319,6 +319,21 @@ def test_what_does_not_fit_is_refused(linear, tmp_path, options, train, reason):
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.once
+def test_options_of_the_kind_of_the_old_model_need_no_other_option(linear, tmp_path):
+    for name, kind in (("alone", {}), ("with", {"encoder": "linear"})):
+        settings = Settings(extend=linear, **kind, solver="adagrad", l1=0.02, epochs=1)
+        train_tagger(settings, *FEW, out=tmp_path / name)
+    alone, spelled_out = (RunFolder(tmp_path / name).read_arrays(LINEAR) for name in ("alone", "with"))
+    assert RunFolder(tmp_path / "alone").read_config().config.optimizer.l1 == 0.02
+    for name, array in alone.items():
+        assert_array_equal(array, spelled_out[name])
+    with pytest.raises(ValueError, match="`warmup` has no effect with encoder='linear'"):
+        train_tagger(Settings(extend=linear, warmup=0.2), *FEW, out=tmp_path / "new")
+    with pytest.raises(ValueError, match="`layerwise_decay` needs `bert`"):
+        train_tagger(Settings(extend=linear, layerwise_decay=0.9), *FEW, out=tmp_path / "new")
+
+
 def test_other_runs_are_refused(linear, tmp_path):
     words = load_mini()
     train_tagger(Settings(encoder="linear", epochs=1), words.train[:50], words.valid[:10], out=tmp_path / "words")

@@ -156,6 +156,9 @@ def test_other_data_is_refused_and_so_is_a_run_that_is_complete_or_never_began(w
         resume_tagger(run, **{**PARTS, "train": PARTS["train"][:-1]})
     with pytest.raises(ValueError, match="needs the data that the run began with"):
         resume_tagger(run, PARTS["train"], PARTS["valid"])
+    split = [replace(s, tokens=[(0, 1), (1, len(s.text))]) for s in PARTS["train"]]
+    with pytest.raises(ValueError, match="the run began with. Received: tokens with other content"):
+        resume_tagger(run, **{**PARTS, "train": split})
     with pytest.raises(FileNotFoundError, match="Received: one that is complete"):
         resume_tagger(whole, **PARTS)
     with pytest.raises(FileNotFoundError, match="Received: no such folder"):
