@@ -28,6 +28,7 @@ from results import kept
 RESULTS = Path(__file__).with_suffix(".json")
 SYSTEMS = {
     "default": {},
+    "copies": {"augment": 3, "augment_by": "mentions"},
     "no copies": {"augment": 0},
     "weight 0": {"augment": 0, "linear_weight": 0.0},
     "weight 0.3": {"augment": 0, "linear_weight": 0.3},
