@@ -232,3 +232,10 @@ def test_the_command_line(tmp_path, capsys):
     assert config["run"]["data"]["incomplete"] is True
     with pytest.raises(SettingError, match="`incomplete` has no effect with `extend`"):
         Settings(task="ner", incomplete=True, extend=str(tmp_path / "run"))
+
+
+def test_a_dictionary_that_copies_lack_is_missed_before_labels_are_estimated(tmp_path, capsys):
+    settings = replace(SETTINGS, augment=1, synonyms=str(tmp_path / "nowhere.txt"))
+    with pytest.raises(FileNotFoundError, match="nowhere.txt"):
+        train_tagger(settings, PARTIAL, WHOLE[:8], out=tmp_path / "run")
+    assert "are expected" not in capsys.readouterr().err and not (tmp_path / "run").exists()
