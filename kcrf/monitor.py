@@ -193,12 +193,13 @@ class CRFMonitor(keras.callbacks.Callback):
         rate = _current_rate(optimizer)
         if steps != self._steps:  # the highest rate of a schedule takes a hundred calls
             self._steps, self._highest_rate = steps, max(self._highest_rate, highest_rate(optimizer, steps))
-        self._highest_rate = max(self._highest_rate, rate)
+        self._highest_rate = highest = max(self._highest_rate, rate)
+        present = float(layer.lr_multiplier) * _factor_of(optimizer, self.model, layer)
         return {
             "learning_rate": rate,
-            "highest_learning_rate": self._highest_rate,
-            "lr_multiplier": float(layer.lr_multiplier) * _factor_of(optimizer, self.model, layer),
-            "suggested_lr_multiplier": suggest_lr_multiplier(self._highest_rate, steps),
+            "highest_learning_rate": highest,
+            "lr_multiplier": present,
+            "suggested_lr_multiplier": suggest_lr_multiplier(highest, steps) if highest else present,
         }
 
     def _updates(self):

@@ -134,6 +134,18 @@ def test_rates_are_those_in_force_and_the_highest_one_decides(sentences):
     assert monitor.history[0]["lr_multiplier"] == 12.0
 
 
+@pytest.mark.once
+def test_an_epoch_without_a_learning_rate_is_no_fault(sentences):
+    layer = ConditionalRandomField(lr_multiplier=7)
+    model, monitor = build(layer), CRFMonitor(layer, sentences, verbose=0)
+    slow = keras.callbacks.LearningRateScheduler(lambda epoch: 1e-3 * epoch)
+    model.fit(*sentences, epochs=2, verbose=0, callbacks=[slow, monitor])
+    first, second = monitor.history
+    assert first["advice"] == "transitions cannot be judged while the learning rate is 0"
+    assert first["suggested_lr_multiplier"] == first["lr_multiplier"] == 7.0
+    assert second["highest_learning_rate"] == pytest.approx(1e-3) and "judged" not in second["advice"]
+
+
 ROW = {"transition_size": 1.0, "emission_gap": 2.0, "lr_multiplier": 1.0, "suggested_lr_multiplier": 50.0}
 WORSE = {"viterbi_accuracy": 0.352, "argmax_accuracy": 0.456}
 LEGAL, ILLEGAL = ({"illegal_above_legal": count, "illegal": 8} for count in (0, 4))

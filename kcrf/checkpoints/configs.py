@@ -127,9 +127,9 @@ def _fill(settings, config_path, arguments):
     absent = [name for name in needed if settings[name] is None]
     if absent:
         raise ValueError(f"A transformer needs {', '.join(absent)}. Received: neither in {where} nor as arguments")
-    wrong = [f"{name}={settings[name]!r}" for name in needed if not isinstance(settings[name], Integral)]
+    wrong = [f"{n}={settings[n]!r}" for n in needed if not isinstance(settings[n], Integral) or settings[n] < 1]
     if wrong:
-        raise ValueError(f"A transformer needs ints for {', '.join(needed)}. Received: {', '.join(wrong)}")
+        raise ValueError(f"A transformer needs positive ints for {', '.join(needed)}. Received: {', '.join(wrong)}")
     if settings["hidden_act"] not in ACTIVATIONS:
         raise ValueError(f"`hidden_act` must be one of {sorted(ACTIVATIONS)}. Received: {settings['hidden_act']!r}")
     hidden, heads = settings["hidden_size"], settings["num_attention_heads"]

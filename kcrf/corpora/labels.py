@@ -7,6 +7,8 @@ __all__ = ["as_number", "check_spellings", "have_decimals", "recurring", "sorted
 
 def as_number(label):
     """The finite number that a label stands for, or None."""
+    if "_" in str(label):  # Python takes 1_1 for 11
+        return None
     try:
         number = float(label)
     except ValueError:

@@ -90,6 +90,7 @@ def transition_report(transitions: Any, scheme: Any, emissions: Any, decoded: An
 def advice(row: dict[str, Any]) -> str:
     """Judges the transitions of a CRF in one sentence: the fault, and how to fix it.
 
+    - No learning rate: it has been 0 so far.
     - No gradient: the transitions have not moved since training began.
     - Worse than no transitions: the accuracy of the best paths is lower than the accuracy of the largest emissions, by
       more than 0.005. If the multiplier is more than 2 times the suggested one, the transitions learn too fast.
@@ -121,6 +122,8 @@ def advice(row: dict[str, Any]) -> str:
     size, gap = row["transition_size"], row["emission_gap"]
     if not math.isfinite(size + gap):
         return "training diverged, scores are no longer finite: lower the learning rate, or use a longer warmup"
+    if row.get("highest_learning_rate") == 0:
+        return "transitions cannot be judged while the learning rate is 0"
     if row.get("transition_change") == 0:
         return (
             "transitions have not moved since training began: train with a loss of the CRF layer (`sparse_loss`), "

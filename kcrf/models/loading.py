@@ -239,6 +239,8 @@ class _CheckpointArrays:
 
     def read(self, name, expected_shape):
         array = self.arrays[name]
+        if np.issubdtype(array.dtype, np.integer):
+            raise ValueError(f"{name}: the weights of a model must be floats, not quantized. Received: {array.dtype}")
         if name == TRANSPOSED:
             return array.T
         if name == WORD_EMBEDDINGS and self.is_factored:
@@ -248,9 +250,11 @@ class _CheckpointArrays:
         return array[: expected_shape[0]] if name.endswith(POSITION_EMBEDDINGS) else array
 
     def _select_tokens(self, array):
-        if self.keep is not None and max(self.keep) >= len(array):
-            raise ValueError(f"`keep_tokens` must be below {len(array)}, the tokens there. Received: {max(self.keep)}")
-        array = array if self.keep is None else array[self.keep]
+        if self.keep is not None:
+            _check_tokens("keep_tokens", self.keep, len(array))
+            array = array[self.keep]
+        for rows, _ in self.compound:
+            _check_tokens("compound_tokens", rows, len(array))
         added = [np.average(array[list(rows)], axis=0, weights=weights) for rows, weights in self.compound]
         return np.concatenate([array, np.asarray(added, array.dtype)]) if added else array
 
@@ -258,6 +262,13 @@ class _CheckpointArrays:
         """The names of the arrays that none of the given names needs."""
         factors = {f"{EMBEDDING_MAPPING}/kernel"} if self.is_factored else set()
         return sorted(set(self.arrays) - set(names) - factors)
+
+
+def _check_tokens(name, tokens, count):
+    """Raises ValueError unless there are tokens, all among the first `count`."""
+    if not len(tokens) or min(tokens) < 0 or max(tokens) >= count:
+        outside = next((token for token in tokens if not 0 <= token < count), "no token")
+        raise ValueError(f"`{name}` must be at least 0 and below {count}, the tokens there. Received: {outside}")
 
 
 def _paths_on_top(names, config, top_layers, pooler):
@@ -283,7 +294,10 @@ def _matching_paths(names, patterns):
     """The paths of the variables in whose path or checkpoint name a regular expression is found."""
     paths = set()
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
-        matches = {path for path, name in names.items() if re.search(pattern, path) or re.search(pattern, name)}
+        try:
+            matches = {path for path, name in names.items() if re.search(pattern, path) or re.search(pattern, name)}
+        except re.error as error:
+            raise ValueError(f"`skip` needs regular expressions. Received: {pattern!r} ({error})") from None
         if not matches:
             raise ValueError(f"`skip` must match something, of: {', '.join(names)}. Received: {pattern!r}")
         paths |= matches

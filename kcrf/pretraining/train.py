@@ -83,12 +83,12 @@ def pretrain(
     folder.check_is_free()
     if settings.google_checkpoint and find_spec("tensorflow") is None:
         raise ImportError("`google_checkpoint` needs TensorFlow: pip install tensorflow")
-    settings, texts = settings.completed(), [Path(path).absolute() for path in texts]
+    given_steps, settings, texts = settings.steps, settings.completed(), [Path(path).absolute() for path in texts]
     check_texts(texts)
     with locked(folder.path):
         folder.work.path.mkdir(exist_ok=True)
         try:
-            return _run(folder, settings, _prepare(folder, settings, texts), progress)
+            return _run(folder, settings, _prepare(folder, settings, texts), progress, given_steps is not None)
         except Exception:  # not KeyboardInterrupt: an interrupted run is kept and can be resumed
             if not folder.has_weights():
                 folder.remove()
@@ -200,8 +200,11 @@ def _check_bert(settings, reader):
         raise SettingError("length", f"must be at most {positions}, the positions of {settings.bert}", settings.length)
 
 
-def _run(folder, settings, reader, progress):
-    """Trains from the state in the folder, or from the start, to the end. Returns the log."""
+def _run(folder, settings, reader, progress, any_steps=True):
+    """Trains from the state in the folder, or from the start, to the end. Returns the log.
+
+    Without `any_steps`, many epochs over a short text are refused.
+    """
     set_random_seed(settings.seed)
     windows = _windows(folder, settings, reader.vocabulary)
     train, valid = _split(len(windows))
@@ -216,8 +219,8 @@ def _run(folder, settings, reader, progress):
         )
     resumes = folder.work.has_state()  # then the folder of the BERT is no longer needed
     epochs = rounds * len(batches) * settings.batch_size / len(train)
-    if not resumes:
-        _check_steps(settings, len(train), epochs)
+    if not any_steps:
+        _check_default_steps(settings, len(train), epochs)
     if progress:
         print_note(
             f"{len(train):,} windows of {settings.length} tokens, {len(valid)} windows in the validation set: "
@@ -226,7 +229,7 @@ def _run(folder, settings, reader, progress):
     with precision(settings.precision):
         transformer = _build(settings, reader, folder.path if resumes else settings.bert)
         model = masked_language_model(transformer)
-    _compile(model, settings, rounds * len(batches))
+    _compile(model, settings, rounds * every)
     history = TrainingHistory(rounds, settings.patience, "valid_loss", least=True)
     load_history(folder.work, history)
     random = load_state(folder.work, model) if resumes and not history.is_done() else None
@@ -248,9 +251,9 @@ def _windows(folder, settings, vocabulary):
     return Windows(folder.tokens, settings.length, vocabulary["[CLS]"], vocabulary["[PAD]"], importance)
 
 
-def _check_steps(settings, windows, epochs):
+def _check_default_steps(settings, windows, epochs):
     """Refuses the default number of steps if it means too many epochs over a short text."""
-    if epochs > _MOST_EPOCHS and settings.steps == PretrainingSettings.steps:
+    if epochs > _MOST_EPOCHS:
         requirement = f"is needed for so little text: the default, {settings.steps:,}, is {epochs:,.0f} epochs over it"
         raise SettingError("steps", requirement, f"{windows:,} windows of {settings.length} tokens")
 
@@ -294,9 +297,8 @@ def _transformer(settings, config, model, **options):
     return transformer
 
 
-def _compile(model, settings, batches):
-    # Keras counts batches, even if gradients are accumulated.
-    rate = learning_rate(settings.learning_rate, settings.schedule, settings.warmup, batches)
+def _compile(model, settings, updates):
+    rate = learning_rate(settings.learning_rate, settings.schedule, settings.warmup, updates)
     optimizer = AdamWeightDecay(
         rate,
         weight_decay_rate=settings.weight_decay,

@@ -60,6 +60,8 @@ class PieceReader:
         absent = [token for token in ("[PAD]", "[UNK]", "[CLS]", "[SEP]") if token not in vocabulary]
         if absent:
             raise ValueError(f"The vocabulary of a BERT has {', '.join(absent)}. Received: {len(vocabulary)} others")
+        if vocabulary["[PAD]"]:  # 0 is masked
+            raise ValueError(f"[PAD] must be the first token of a vocabulary. Received: token {vocabulary['[PAD]']}")
         if max(vocabulary.values()) >= config.get("vocab_size", np.inf):
             raise ValueError(
                 f"The vocabulary must be that of the BERT, whose vocab_size is {config['vocab_size']}. "

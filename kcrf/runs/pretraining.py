@@ -23,6 +23,7 @@ __all__ = ["MASKS", "PretrainingSettings"]
 
 MASKS = ("tokens", "words", "spans", "selected")
 
+DEFAULT_STEPS = 10_000
 AT_LEAST_100 = Range("at least 100", lambda x: x >= 100)
 
 
@@ -97,12 +98,13 @@ class PretrainingSettings:
         "masks",
     )
     length: int = option(128, "Tokens per window. The text is split into full windows.", "masks", range=LENGTH)
-    steps: int = option(
-        10_000,
+    steps: int | None = option(
+        None,
         "Number of updates; above --every, rounded up to a multiple of --every. To continue from a BERT, 100,000 steps "
         "were best in the literature; use fewer for small datasets. Watch the validation loss, or set --patience.",
         "training",
         range=POSITIVE,
+        none=f"{DEFAULT_STEPS:,}",
     )
     batch_size: int = option(32, "Windows per batch.", "training", range=POSITIVE)
     accumulate: int = option(
@@ -165,8 +167,8 @@ class PretrainingSettings:
         return Kind(("scratch" if self.bert is None else "bert",))
 
     def completed(self) -> "PretrainingSettings":
-        """The settings with the defaults that depend on the BERT, and with paths as strings."""
-        return PretrainingSettings(**with_defaults(self, self.kind))
+        """The settings with all defaults, and with paths as strings."""
+        return PretrainingSettings(**{**with_defaults(self, self.kind), "steps": self.steps or DEFAULT_STEPS})
 
     def __post_init__(self) -> None:
         check_settings(self, self.kind)

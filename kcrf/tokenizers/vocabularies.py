@@ -1,5 +1,6 @@
 """Vocabularies of BERT: files of one token per line, and dicts from token to id."""
 
+import codecs
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
@@ -23,7 +24,8 @@ def load_vocab(
 
     Args:
         dict_path: The file.
-        encoding: The encoding of the file. Bytes that are invalid in it are ignored. Defaults to "utf-8".
+        encoding: The encoding of the file. Bytes that are invalid in it are ignored, and so is a byte order mark of
+            UTF-8. Defaults to "utf-8".
         simplified: Whether to drop tokens that Chinese text never produces: those of several characters, one of them
             Chinese or punctuation, and the "##" forms of such characters. Defaults to `False`.
         startswith: With `simplified`, the tokens that come first, such as ["[PAD]", "[UNK]", "[CLS]", "[SEP]"].
@@ -37,6 +39,8 @@ def load_vocab(
         ValueError: A token of `startswith` is not in the file.
     """
     token_dict = {}
+    if codecs.lookup(encoding).name == "utf-8":
+        encoding = "utf-8-sig"
     with open(dict_path, encoding=encoding, errors="ignore") as file:
         for number, line in enumerate(file):
             token_dict[(line.split() or [line.strip()])[0]] = number

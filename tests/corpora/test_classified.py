@@ -181,6 +181,7 @@ def test_a_rare_label_is_drawn_and_more_than_all_is_all():
 
 
 def test_numbers_with_decimals_are_no_classes_and_labels_have_an_order():
+    assert sorted_labels({"11", "1_1", "2"}) == ("11", "1_1", "2")  # codes: Python would take 1_1 for a number
     assert have_decimals(["5.000", "3.8"]) and not have_decimals(["1.0", "0.0"]) and not have_decimals(["nan", "2.5"])
     assert sorted_labels(["10", "2", "-1"]) == ("-1", "2", "10") and sorted_labels({"b", "a"}) == ("a", "b")
 

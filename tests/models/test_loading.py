@@ -177,8 +177,24 @@ def test_kept_and_compound_tokens_take_their_rows(bert):
     assert_close(values(model)["Embedding-Token/embeddings"], expected, 1e-6)
     bias = bert[1]["cls/predictions/output_bias"]
     assert_close(values(model)["MLM-Bias/bias"][1:4], [bias[7], bias[3], (bias[0] + bias[7]) / 2], 1e-6)
-    with pytest.raises(ValueError, match="`keep_tokens` must be below 23, the tokens there. Received: 23"):
-        build_transformer_model(None, bert[0], keep_tokens=[0, 23], **SIZES)
+    for tokens, name, count, received in (
+        ({"keep_tokens": [0, 23]}, "keep_tokens", 23, "23"),
+        ({"keep_tokens": [0, -1]}, "keep_tokens", 23, "-1"),
+        ({"compound_tokens": [[5, 99]]}, "compound_tokens", 23, "99"),
+        ({"compound_tokens": [[]]}, "compound_tokens", 23, "no token"),
+        ({"keep_tokens": [0, 7], "compound_tokens": [[2]]}, "compound_tokens", 2, "2"),
+    ):
+        message = f"`{name}` must be at least 0 and below {count}, the tokens there. Received: {received}"
+        with pytest.raises(ValueError, match=message):
+            build_transformer_model(None, bert[0], **tokens, **SIZES)
+
+
+@pytest.mark.once
+def test_quantized_weights_are_refused(bert, tmp_path):
+    name = "bert/encoder/layer_0/attention/self/query/kernel"
+    write_safetensors(tmp_path / "int8.safetensors", {**bert[1], name: np.ones(bert[1][name].shape, "int8")})
+    with pytest.raises(ValueError, match=f"{name}: the weights .* must be floats, not quantized. Received: int8"):
+        build_transformer_model(None, tmp_path / "int8.safetensors", **SIZES)
 
 
 @pytest.mark.once

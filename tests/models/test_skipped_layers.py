@@ -122,6 +122,8 @@ def test_patterns_skip_by_path_or_by_name(bert):
     model = build_transformer_model(None, bert[0], skip=["position_embeddings", "0-FeedForward/output/bias"], **SIZES)
     expected = {"Embedding-Position/embeddings", "Transformer-0-FeedForward/output/bias"}
     assert model.kcrf_load_report.reinitialized == expected
+    with pytest.raises(ValueError, match=r"`skip` needs regular expressions. Received: '\(' \(missing"):
+        build_transformer_model(None, bert[0], skip=["("], **SIZES)
     with pytest.raises(ValueError, match="`skip` must match something, of: Embedding-Token/embeddings, .*'nonsense'"):
         build_transformer_model(None, bert[0], skip="nonsense", **SIZES)
 

@@ -55,6 +55,8 @@ def test_little_text_needs_a_number_of_steps(tmp_path, capsys):
     error = capsys.readouterr().err
     assert re.search(r"--steps is needed for so little text: the default, 10,000, is \d,\d{3} epochs over it", error)
     assert not out.exists()
+    settings = replace(TINY, steps=10_000, patience=1, learning_rate=1e-12)
+    assert len(pretrain(settings, [path], out)) > 1  # who asks for so many steps gets them
 
 
 @pytest.fixture(scope="module")
@@ -253,6 +255,34 @@ def test_tokens_keep_their_ids_where_a_vocabulary_has_one_twice(text, tmp_path):
 def test_accumulated_gradients_make_an_update_of_several_batches(text, tmp_path):
     rows = pretrain(replace(TINY, accumulate=3, steps=4), [text], tmp_path / "bert")
     assert [row["step"] for row in rows] == [4] and np.isfinite(rows[0]["valid_loss"])
+
+
+class Rates(keras.callbacks.Callback):
+    """Notes the learning rate of each update."""
+
+    def __init__(self):
+        super().__init__()
+        self.rates = {}
+
+    def on_train_batch_end(self, batch, logs=None):
+        optimizer = self.model.optimizer
+        self.rates[int(optimizer.iterations)] = float(ops.convert_to_numpy(optimizer.learning_rate))
+
+    def report(self, row):
+        """Does nothing."""
+
+
+@pytest.mark.once
+def test_accumulated_gradients_leave_the_schedule_as_it_is(text, tmp_path):
+    rates = {}
+    for accumulate in (1, 3):
+        noted = Rates()
+        settings = replace(TINY, accumulate=accumulate, steps=8, every=8, warmup=0.25, schedule="linear")
+        pretrain(settings, [text], tmp_path / str(accumulate), progress=noted)
+        rates[accumulate] = [noted.rates[update] for update in range(1, 9)]
+    expected = np.interp(np.arange(1, 9), [0, 2, 8], [0, 3e-3, 0])
+    np.testing.assert_allclose(rates[1], expected, atol=1e-8)
+    np.testing.assert_allclose(rates[3], expected, atol=1e-8)
 
 
 @pytest.mark.slow

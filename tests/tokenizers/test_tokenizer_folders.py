@@ -133,3 +133,21 @@ def test_a_tokenizer_of_another_kind_is_refused(changes, text, tmp_path):
     (tmp_path / "tokenizer.json").write_text(json.dumps(whole))
     with pytest.raises(ValueError, match=f"tokenizer.json: {text}"):
         read_vocabulary(vocabulary_file(tmp_path))
+
+
+def test_a_vocabulary_that_is_not_utf_8_is_refused_and_a_byte_order_mark_skipped(tmp_path):
+    write_bert(tmp_path)
+    path = tmp_path / "vocab.txt"
+    expected = read_vocabulary(path)
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert read_vocabulary(path) == expected and PieceReader.of_bert(tmp_path).vocabulary == expected
+    path.write_bytes("\n".join([*SPECIAL, "今", "天"]).encode("gbk"))
+    with pytest.raises(ValueError, match=r"vocab.txt:6: a vocabulary needs UTF-8 text. Received: b'"):
+        read_vocabulary(path)
+
+
+def test_padding_must_be_the_first_token(tmp_path):
+    write_bert(tmp_path)
+    (tmp_path / "vocab.txt").write_text("\n".join([*SPECIAL[1:], "a", SPECIAL[0]]))
+    with pytest.raises(ValueError, match=r"\[PAD\] must be the first token of a vocabulary. Received: token 5"):
+        PieceReader.of_bert(tmp_path)

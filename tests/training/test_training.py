@@ -233,7 +233,8 @@ def test_fewer_layers_are_the_lower_ones_and_hold_what_the_checkpoint_has(bert, 
 
 REFUSED = {
     "another size": ({"hidden_size": 24}, {}, "has shape"),
-    "no size": ({"hidden_size": "16"}, {}, "needs ints for .* Received: hidden_size='16'"),
+    "no size": ({"hidden_size": "16"}, {}, "needs positive ints for .* Received: hidden_size='16'"),
+    "no heads": ({"num_attention_heads": 0}, {}, "needs positive ints for .* Received: num_attention_heads=0"),
     "no depth": ({"num_hidden_layers": "2"}, {}, "config.json: num_hidden_layers must be an int. Received: '2'"),
     "another family": ({"model_type": "t5"}, {}, "model_type must be one of .* Received: 't5'"),
     "a vocabulary too long": ({"vocab_size": 9}, {}, "vocab.txt: The vocabulary must be that of the BERT"),
