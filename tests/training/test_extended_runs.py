@@ -150,7 +150,7 @@ def test_a_network_learns_the_new_type_and_keeps_the_old_ones(neural, tmp_path):
     config = RunFolder(tmp_path / "new").read_config().config
     assert (config.model.width, config.model.character_width, config.data.task) == (16, 8, "ner")
     assert f_of(tmp_path / "new", NEW) > 0.3
-    assert f_of(tmp_path / "new", OLD) > f_of(neural, OLD) - 0.05
+    assert f_of(tmp_path / "new", OLD) > f_of(neural, OLD) - 0.1  # of 89 entities; forgotten types would be below 0.2
 
 
 @pytest.mark.slow
