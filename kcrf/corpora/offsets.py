@@ -148,7 +148,7 @@ def trimmed_span(text, span):
     (0, 3, 'PER')
     """
     start, end, *rest = span
-    inner = text[start:end] if 0 <= start < end <= len(text) else ""
+    inner = _by_characters(text, start, end) or ""
     if not inner.strip():
         return span
     return (start + len(inner) - len(inner.lstrip()), end - len(inner) + len(inner.rstrip()), *rest)

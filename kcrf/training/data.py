@@ -67,8 +67,6 @@ def read_data(user: Settings, train: Any, valid: Any, test: Any = None, unlabele
     if isinstance(unlabeled, (str, PathLike)):
         raise TypeError(f"`unlabeled` must be a list of texts. Received: {str(unlabeled)[:40]!r}")
     task = task_of(user.task)
-    if user.augment:
-        copies_wanted(task.name, user.part(AugmentationConfig), user.seed)  # refuses what is wrong before long work
     datasets = {"train": train, "valid": valid, "test": test}
     whole = {name: task.check(name, _items(task, name, part)) for name, part in datasets.items() if part is not None}
     parts = whole

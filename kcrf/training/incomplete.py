@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from kcrf.augmentation.copies import copies_wanted
 from kcrf.corpora import Sentence, entity_types
 from kcrf.corpora.json_lines import sentence_line
 from kcrf.corpora.unknown_tags import outside_spans
@@ -30,6 +31,7 @@ from kcrf.progress_bars import print_note
 from kcrf.readers.unit_choice import choose_units
 from kcrf.runs import RunWriter, Settings
 from kcrf.runs.names import ESTIMATES
+from kcrf.runs.training_config import AugmentationConfig
 from kcrf.taggers.span_constraints import SpanConstraints, allowed_tags
 from kcrf.training.data import RunData, read_data
 from kcrf.training.growth import spans_in_units
@@ -52,12 +54,14 @@ def with_estimates(user: Settings, data: RunData, folder: RunWriter, is_resumed:
     The sentences with their estimates are written into the run folder; those of a resumed run are read from it.
 
     Raises:
-        ValueError: There is only one sentence, or the validation set has no entity.
+        ValueError: There is only one sentence, the validation set has no entity, or there can be no such copies.
     """
     if not user.incomplete:
         return data
     marked, stored = data.parts["train"], folder.file(ESTIMATES)
     if not is_resumed:
+        if user.augment:
+            copies_wanted(user.task, user.part(AugmentationConfig), user.seed)  # refused now, not after the estimation
         sentences = estimated_sentences(user, marked, data.parts["valid"])
         folder.save_text(ESTIMATES, "".join(f"{sentence_line(sentence)}\n" for sentence in sentences))
     lines = stored.read_bytes().decode("utf-8", "surrogatepass").split("\n")
