@@ -6,11 +6,11 @@ layer replaces the first.
 """
 
 import random
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
-from kcrf.backend import backend_name, backend_variable, keras, needs_keras_3, ops, training_loss
+from kcrf.backend import OLD_HOST, backend_name, backend_variable, keras, needs_keras_3, ops, training_loss
 from kcrf.layers import ConditionalRandomField, MaximumEntropyMarkovModel
 
 __all__ = ["adversarial", "gradient_penalty", "virtual_adversarial"]
@@ -20,9 +20,10 @@ def adversarial(model: Any, embedding: str = "Embedding-Token", epsilon: float =
     """Trains a model on adversarial perturbations of its embeddings (FGM).
 
     A step computes the gradient g of the loss with respect to the embedding matrix, adds the perturbation
-    `epsilon * g / |g|` to the matrix, makes the step of the optimizer, and subtracts the perturbation, also after an
-    error or Ctrl-C, unless it occurs inside a compiled step of TensorFlow. Source: Miyato, Dai and Goodfellow, 2017,
-    "Adversarial Training Methods for Semi-Supervised Text Classification", https://arxiv.org/abs/1605.07725.
+    `epsilon * g / |g|` to the matrix, computes all gradients again, and subtracts the perturbation before the optimizer
+    updates the weights, also after an error or Ctrl-C, unless it occurs inside a compiled step of TensorFlow. Source:
+    Miyato, Dai and Goodfellow, 2017, "Adversarial Training Methods for Semi-Supervised Text Classification",
+    https://arxiv.org/abs/1605.07725.
 
     Args:
         model: A compiled model. `fit` and `train_on_batch` then use adversarial training, even if the model is compiled
@@ -172,12 +173,39 @@ def _scaled(direction, length):
 
 @contextmanager
 def _moved(add, addition):
-    """A context in which an addition is added to the embeddings; an error or Ctrl-C leaves them as they were."""
-    add(addition)
+    """A context in which an addition is added to the embeddings; an error or Ctrl-C leaves them as they were.
+
+    Yields a function that ends the addition earlier.
+    """
+    with ExitStack() as additions:
+        add(addition)
+        additions.callback(add, -addition)
+        yield additions.close
+
+
+@contextmanager
+def _updating_by(optimizer, name, update):
+    """A context in which `update(method, ...)` takes the place of a method of the optimizer."""
+    setattr(optimizer, name, partial(update, getattr(optimizer, name)))
     try:
         yield
     finally:
-        add(-addition)
+        delattr(optimizer, name)
+
+
+def _step_at(model, add, addition, step, data):
+    """A step of the optimizer with the gradients at embeddings to which an addition is added.
+
+    It ends before the optimizer updates: what an optimizer keeps, as a moving average, is of the embeddings themselves.
+    """
+    with _moved(add, addition) as end_move:
+
+        def update(apply, *args, **kwargs):
+            end_move()
+            return apply(*args, **kwargs)
+
+        with _updating_by(model.optimizer, "apply_gradients" if OLD_HOST else "apply", update):
+            return step(data)
 
 
 def _loss(model, data):
@@ -197,8 +225,7 @@ def _step_on_tensorflow(model, variable, prepare, step):
 
     def train_step(data):
         data, addition = prepare(data, lambda x: model(x, training=False), gradient, tf.random.normal)
-        with _moved(variable.assign_add, addition):
-            return step(data)
+        return _step_at(model, variable.assign_add, addition, step, data)
 
     return train_step
 
@@ -226,8 +253,7 @@ def _step_on_torch(model, variable, prepare, step):
 
     def train_step(data):
         data, addition = prepare(data, predict, gradient, normal)
-        with _moved(add, addition):
-            return step(data)
+        return _step_at(model, add, addition, step, data)
 
     return train_step
 
@@ -259,8 +285,12 @@ def _step_on_jax(model, variable, prepare, step):
 
         data, addition = prepare(data, predict, gradient, normal)
         moved = _with(trained, index, trained[index] + addition)
-        logs, (trained, *state) = step((moved, non_trainable, optimizer, metrics), data)
-        return logs, (_with(trained, index, trained[index] - addition), *state)
+
+        def update(apply, optimizer_variables, gradients, values):  # of the embeddings themselves, as `_step_at`
+            return apply(optimizer_variables, gradients, _with(values, index, trained[index]))
+
+        with _updating_by(model.optimizer, "stateless_apply", update):
+            return step((moved, non_trainable, optimizer, metrics), data)
 
     return train_step
 

@@ -9,7 +9,7 @@ from kcrf.adversarial import adversarial, gradient_penalty, virtual_adversarial
 from kcrf.backend import OLD_HOST, backend_name, keras
 from kcrf.layers import ConditionalRandomField, MaximumEntropyMarkovModel
 from kcrf.models import build_transformer_model
-from kcrf.optimizers import Adam
+from kcrf.optimizers import Adam, extend_with_exponential_moving_average, extend_with_lookahead
 
 random = np.random.default_rng(0)
 WORDS, LABELS = random.integers(0, 6, (5, 3)), random.normal(size=(5, 2)).astype("float32")
@@ -66,6 +66,28 @@ def test_a_step_is_taken_at_the_moved_embeddings_and_the_move_taken_back(how):
             model.train_on_batch(WORDS, LABELS)
     for found, expected in zip(model.get_weights(), weights):
         assert_allclose(found, expected, atol=2e-5)
+
+
+def test_averages_and_slow_weights_are_of_embeddings_that_were_not_moved():
+    averaging = extend_with_exponential_moving_average(keras.optimizers.SGD)(RATE, ema_momentum=0.5)
+    looking = extend_with_lookahead(keras.optimizers.SGD)(RATE, steps_per_slow_update=2)
+    found = {}
+    for optimizer in (averaging, looking):
+        model = small_model(optimizer)
+        path = [weights := as_float64(model)]
+        adversarial(model, epsilon=0.5)
+        for _ in range(2):
+            slope = gradients(loss, weights)[0]
+            moved = [weights[0] + 0.5 * slope / np.sqrt((slope**2).sum()), *weights[1:]]
+            path.append(weights := [w - RATE * g for w, g in zip(weights, gradients(loss, moved))])
+            model.train_on_batch(WORDS, LABELS)
+        found[optimizer] = model
+    start, one, two = path
+    averaging.apply_ema_weights()
+    for found_one, first, second in zip(found[averaging].get_weights(), one, two):
+        assert_allclose(found_one, (first + 2 * second) / 3, atol=2e-5)
+    for found_one, before, second in zip(found[looking].get_weights(), start, two):
+        assert_allclose(found_one, (before + second) / 2, atol=2e-5)
 
 
 @pytest.mark.once

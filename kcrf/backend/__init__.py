@@ -25,6 +25,7 @@ from kcrf.backend.host import (
     fused_attention_learns_fast,
     graph,
     index_in_optimizer,
+    is_traced,
     is_tracing,
     keep_state_dict_keys,
     keras,
@@ -45,6 +46,7 @@ from kcrf.backend.host import (
     set_random_state,
     tensor_from_numpy,
     training_loss,
+    weakref_to,
 )
 
 __all__ = ["backend_name", "keras", "ops"]  # the other names are for the folders of this package

@@ -7,6 +7,7 @@ Keras 2 (`tf_keras`). All other folders import `keras`, `ops` and the functions 
 
 import os
 import random
+import weakref
 from collections import defaultdict
 from collections.abc import Callable
 from functools import wraps
@@ -80,6 +81,7 @@ __all__ = [
     "graph",
     "keras",
     "index_in_optimizer",
+    "is_traced",
     "is_tracing",
     "is_training",
     "keep_state_dict_keys",
@@ -98,6 +100,7 @@ __all__ = [
     "set_random_state",
     "tensor_from_numpy",
     "training_loss",
+    "weakref_to",
 ]
 
 
@@ -171,7 +174,21 @@ def _compiled(function):
         # Functions may differ under XLA, so graphs traced there are not used elsewhere.
         traced = defaultdict(lambda: tf.function(function, autograph=False, reduce_retracing=True))
         return lambda x, *args, **kwargs: traced[x.shape[-1], compiled_by_xla()](x, *args, **kwargs)
-    return function
+    return _without_autocast(function)
+
+
+def _without_autocast(function):
+    """The function outside of `torch.autocast`, which would compute products of probabilities in 16 bits."""
+    import torch
+
+    @wraps(function)
+    def call(x, *args, **kwargs):
+        if not torch.is_autocast_enabled(x.device.type):
+            return function(x, *args, **kwargs)
+        with torch.autocast(x.device.type, enabled=False):
+            return function(x, *args, **kwargs)
+
+    return call
 
 
 def is_tracing():
@@ -183,6 +200,26 @@ def is_tracing():
     import tensorflow as tf
 
     return not tf.executing_eagerly()
+
+
+def is_traced(variable):
+    """Whether the current value of a variable is one that JAX traces, as in `jax.grad`."""
+    if backend_name() != "jax":
+        return False
+    import jax
+
+    scope = current_stateless_scope()
+    return scope is not None and isinstance(scope.get_current_value(variable), jax.core.Tracer)
+
+
+def weakref_to(tensor):
+    """A weak reference to a tensor; None while torch compiles, which knows no such references."""
+    if backend_name() == "torch":
+        import torch
+
+        if torch.compiler.is_compiling():
+            return None
+    return weakref.ref(tensor)
 
 
 def exports_onnx():

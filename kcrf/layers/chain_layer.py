@@ -3,7 +3,16 @@
 import uuid
 import weakref
 
-from kcrf.backend import keep_state_dict_keys, keras, layer_behind, ops, saves_as_hdf5
+from kcrf.backend import (
+    is_traced,
+    keep_state_dict_keys,
+    keras,
+    layer_behind,
+    ops,
+    own_trainable_variables,
+    saves_as_hdf5,
+    weakref_to,
+)
 from kcrf.crf import Chain
 from kcrf.layers.learning_rates import LayerWithMultiplier
 
@@ -47,6 +56,7 @@ class ChainLayer(LayerWithMultiplier):
         self.is_loaded = key is not None
         self.mask_is_computed = False
         self.viterbi_accuracies = weakref.WeakSet()
+        self._output, self._is_traced = None, False  # the latest output, and whether JAX traced the weights with it
         keep_state_dict_keys(self)
         _LAYERS[self.key, False] = self
         if self.is_loaded:
@@ -68,9 +78,26 @@ class ChainLayer(LayerWithMultiplier):
             )
         self._trained = self._trained or bool(training)
         emissions = ops.cast(inputs, "float32")
-        if mask is None:
-            return emissions
-        return ops.where(ops.cast(mask, "bool")[:, :, None], emissions, -float("inf"))
+        if mask is not None:
+            emissions = ops.where(ops.cast(mask, "bool")[:, :, None], emissions, -float("inf"))
+        self._output, self._is_traced = weakref_to(emissions), self._has_traced_weights()
+        return emissions
+
+    def returned(self, y_pred):
+        """Whether `y_pred` is the tensor that the latest call of the layer returned."""
+        return self._output is not None and self._output() is y_pred
+
+    def _has_traced_weights(self):
+        return any(is_traced(variable) for variable in own_trainable_variables(self))
+
+    def check_weights(self, y_pred):
+        """Refuses outputs that were computed in a scope with other weights than the layer has now, as JAX allows."""
+        if self.returned(y_pred) and self._is_traced and not self._has_traced_weights():
+            raise ValueError(
+                f"On JAX, what is computed with `{self.name}` after `stateless_call` needs the same weights: compute "
+                "it within `with keras.StatelessScope(zip(model.trainable_variables, trainable_variables)):`. "
+                "Received: weights that are not traced, so that they would not be trained"
+            )
 
     def compute_mask(self, inputs, mask=None):
         return None  # Keras would multiply a loss per sentence by a mask per position
@@ -96,6 +123,8 @@ class ChainLayer(LayerWithMultiplier):
         """
         if scores is None and not self.built:
             raise ValueError(f"`{self.name}` has no scores before it is built: call it, or its model, once")
+        if scores is None:
+            self.check_weights(y_pred)
         if hasattr(y_pred, "to_tensor"):
             y_pred = y_pred.to_tensor(float("-inf"))  # masked, as the layer masks
         y_pred = ops.convert_to_tensor(y_pred)
@@ -141,8 +170,10 @@ class BoundToLayer:
         return layer
 
     def _layer_for(self, y_pred):
-        """The layer, after a check that a symbolic `y_pred` is its output."""
+        """The layer, after a check that `y_pred` is not the output of another one, as far as that can be known."""
         layer, source = self._layer(), layer_behind(y_pred)
+        if not isinstance(source, ChainLayer) and not layer.returned(y_pred):
+            source = next((other for other in list(_LAYERS.values()) if other.returned(y_pred)), None)
         if isinstance(source, ChainLayer) and source is not layer:
             raise ValueError(
                 f"{type(self).__name__} belongs to another layer than the outputs it was given. Use that of the layer "

@@ -207,7 +207,8 @@ class SetLearningRate(Wrapper):
         multiplier: A positive number, below 1 for slower.
 
     Raises:
-        ValueError: The multiplier is not a positive number, or the weights that are loaded were saved with another one.
+        ValueError: The multiplier is not a positive number, the layer takes an `lr_multiplier` itself, or the weights
+            that are loaded were saved with another multiplier.
 
     Example:
 
@@ -218,6 +219,11 @@ class SetLearningRate(Wrapper):
 
     def __init__(self, layer: Any, multiplier: float, **kwargs: Any) -> None:
         _check_multiplier(multiplier, "multiplier")
+        if isinstance(layer, LayerWithMultiplier):
+            raise ValueError(
+                f"`{layer.name}` has a multiplier of its own, which its losses know: `{type(layer).__name__}("
+                f"lr_multiplier={multiplier:g})`. Received: the layer in `SetLearningRate`"
+            )
         super().__init__(layer, **{**kwargs, "dtype": "float32"}, autocast=False)  # the layer casts by its own policy
         self.multiplier = multiplier
         self.supports_masking = layer.supports_masking

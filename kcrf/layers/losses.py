@@ -1,13 +1,14 @@
 """The losses of a CRF layer: computed with its weights, saved with it."""
 
 from kcrf import crf
-from kcrf.backend import keras, ops, raise_if
+from kcrf.backend import OLD_HOST, keras, ops, raise_if
 from kcrf.layers.chain_layer import BoundToLayer, real_positions
 from kcrf.layers.labels import has_rank, one_hot_labels, sparse_labels, tags_of_one_hot
 
 __all__ = ["DenseLoss", "SentenceLoss", "SparseLoss"]
 
 _NOT_GIVEN = object()
+_IN_FLOAT32 = {} if OLD_HOST else {"dtype": "float32"}  # Keras 3 casts labels; bfloat16 has not all integers above 256
 _IMPOSSIBLE = -crf.FORBIDDEN / 2  # a loss above this means that constraints or emissions forbid the labels
 
 
@@ -22,12 +23,14 @@ class SentenceLoss(BoundToLayer, keras.losses.Loss):
     """
 
     def __init__(self, layer=None, name=None, reduction="sum_over_batch_size", key=None):
-        super().__init__(name=name, reduction=reduction)
+        super().__init__(name=name, reduction=reduction, **_IN_FLOAT32)
         self._bind(layer, key)
 
     def __call__(self, y_true, y_pred, sample_weight=_NOT_GIVEN):
         """The losses `(batch,)`, or their weighted mean if `sample_weight` is given, even as None, as Keras does."""
-        for accuracy in self._layer_for(y_pred).viterbi_accuracies:
+        layer = self._layer_for(y_pred)
+        layer.check_weights(y_pred)
+        for accuracy in layer.viterbi_accuracies:
             accuracy.copy_scores()
         if sample_weight is _NOT_GIVEN:
             return self._losses(y_true, y_pred)
@@ -73,15 +76,19 @@ class SentenceLoss(BoundToLayer, keras.losses.Loss):
         return ops.where(ops.any(wrong, axis=1), float("nan"), losses)
 
     def _read(self, y_true, y_pred):
-        """The labels as a tensor, `(batch, time)` where they are sparse, and as tags `(batch, time)` int32."""
+        """The labels as a tensor, `(batch, time)` where they are sparse, and as tags `(batch, time)` int32.
+
+        Labels above those of the tags become the number of tags: a cast to int32 would wrap those from 2**31 on.
+        """
         y_true = sparse_labels(y_true, y_pred)
-        return y_true, ops.cast(y_true, "int32")
+        return y_true, ops.cast(ops.clip(ops.cast(y_true, "float32"), -1, y_pred.shape[-1]), "int32")
 
     def _wrong(self, y_true, tags, y_pred):
         """Which labels are not valid, `(batch, time)` bool."""
         wrong = tags >= y_pred.shape[-1]
         if "float" in str(y_true.dtype):
-            wrong = wrong | (y_true != ops.floor(y_true))  # NaN is not equal to itself
+            values = ops.cast(y_true, "float32")
+            wrong = wrong | (values != ops.floor(values))  # NaN is not equal to itself
         return wrong
 
     def _requirement(self, number):
@@ -104,7 +111,7 @@ def _first(flags):
 def _first_label(wrong, y_true):
     """The first label that is wrong, its sentence and its position, as scalar tensors."""
     index = _first(ops.reshape(wrong, (-1,)))
-    time = ops.maximum(ops.shape(wrong)[1], 1)
+    time = ops.cast(ops.maximum(ops.shape(wrong)[1], 1), index.dtype)
     return ops.take(ops.pad(ops.reshape(y_true, (-1,)), [[0, 1]]), index), index // time, index % time
 
 

@@ -64,6 +64,12 @@ def _folded(emissions, mask, transitions):
     return _take(folded, ops.argsort(order, axis=1))
 
 
+@graph  # in float32, also under `torch.autocast`
+def _product(left, right):
+    """The product of one matrix, or of several, with the transposed matrix `right`."""
+    return ops.matmul(left, ops.transpose(right))
+
+
 @keras.saving.register_keras_serializable(package="kcrf")
 class MaximumEntropyMarkovModel(ConditionalRandomField):
     """The maximum entropy Markov model on top of emission scores, used like a CRF and cheaper to train.
@@ -139,7 +145,7 @@ class MaximumEntropyMarkovModel(ConditionalRandomField):
     @property
     def trans(self) -> Tensor:
         """The transition scores, `(tags, tags)`, from row to column."""
-        return super().trans if self.hidden_dim is None else ops.matmul(self.l_trans, ops.transpose(self.r_trans))
+        return super().trans if self.hidden_dim is None else _product(self.l_trans, self.r_trans)
 
     def basic_loss(self, y_true: Tensor, y_pred: Tensor, go_backwards: bool = False) -> Tensor:
         """The loss of one direction per sentence, `(batch,)`: minus the log probability of the known tags.
@@ -167,7 +173,7 @@ class MaximumEntropyMarkovModel(ConditionalRandomField):
         if self.hidden_dim is None:
             return ops.take(ops.transpose(self.trans) if go_backwards else self.trans, tags, axis=0)
         factors = (self.r_trans, self.l_trans) if go_backwards else (self.l_trans, self.r_trans)
-        return ops.matmul(ops.take(factors[0], tags, axis=0), ops.transpose(factors[1]))
+        return _product(ops.take(factors[0], tags, axis=0), factors[1])
 
     def chain(self, y_pred: Tensor, scores: Any = None) -> crf.Chain:
         """The CRF that scores paths as the model does, see `equal_crf`."""

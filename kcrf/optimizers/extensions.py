@@ -269,6 +269,16 @@ class MovingAverage(Extension):
 
     def update_step(self, gradient, variable, learning_rate):
         super().update_step(gradient, variable, learning_rate)
+        self._update_average(variable)
+
+    def _backend_update_step(self, grads, variables, learning_rate):
+        super()._backend_update_step(grads, variables, learning_rate)
+        updated = {self._get_variable_index(variable) for variable in variables}
+        for index, variable in enumerate(self._trainable_variables):
+            if index not in updated:  # frozen since, or without a gradient: its average would stay at zero
+                self._update_average(variable)
+
+    def _update_average(self, variable):
         average = self._averages[self._get_variable_index(variable)]
         self.assign(average, self.ema_momentum * average + (1 - self.ema_momentum) * variable)
 

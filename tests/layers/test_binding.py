@@ -98,6 +98,27 @@ def test_a_loss_of_a_layer_outside_of_the_model_says_so():
 
 
 @pytest.mark.once
+@pytest.mark.parametrize("call", ["fit", "evaluate"])
+def test_without_the_changes_for_bert4keras_keras_gets_the_loss_refused_too(call):
+    model, layer = crf_model()
+    clone = keras.models.clone_model(model)
+    clone.compile("sgd", loss=layer.sparse_loss)
+    with pytest.raises(ValueError, match=r"another layer .* `model.get_layer\('CRF'\).sparse_loss`"):
+        getattr(clone, call)(WORDS, TAGS, verbose=0)
+
+
+@pytest.mark.once
+def test_two_layers_are_called_before_their_losses():
+    (first, one), (second, other) = crf_model(), crf_model()
+    here, there = first(WORDS), second(WORDS)
+    losses = [numpy(one.sparse_loss(TAGS, here)), numpy(other.sparse_loss(TAGS, there))]
+    expected = [numpy(one.sparse_loss(TAGS, numpy(here))), numpy(other.sparse_loss(TAGS, numpy(there)))]
+    assert_allclose(losses, expected)  # of arrays nobody knows the layer
+    with pytest.raises(ValueError, match="another layer"):
+        one.sparse_loss(TAGS, there)
+
+
+@pytest.mark.once
 def test_a_loss_outlives_a_clone_of_its_layer(tmp_path):
     model, layer = crf_model()
     model.compile("sgd", loss=layer.sparse_loss)
@@ -159,6 +180,70 @@ def test_labels_without_a_likelihood_stop_the_first_batch(what, how):
         assert isinstance(error.value, ValueError)
     if backend_name() != "jax":  # where Keras loses the weights of a model when `fit` fails
         model.fit(WORDS, bad_labels("none"), verbose=0)
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("label", [2.0**31, 2.0**32 + 1, np.inf])
+def test_labels_beyond_int32_are_no_other_tags(label):
+    model, layer = crf_model()
+    tags = TAGS.astype("float64" if label == np.inf else "int64")
+    tags[5, 2] = label
+    with pytest.raises(ValueError, match="integers below 4, .* in sentence 5, position 2"):
+        layer.sparse_loss(
+            ops.convert_to_tensor(tags.astype("float32") if backend_name() == "jax" else tags), model(WORDS)
+        )
+    tags[5, 2] = -(2**32) + 1
+    expected = numpy(layer.sparse_loss(np.where(tags < 0, -1, tags), model(WORDS)))
+    found = layer.sparse_loss(ops.convert_to_tensor(tags, "float32" if backend_name() == "jax" else None), model(WORDS))
+    assert_array_equal(numpy(found), expected)
+
+
+@pytest.mark.once
+@pytest.mark.skipif(OLD_HOST, reason="Keras 2 does not cast labels")
+def test_labels_are_not_rounded_when_keras_computes_in_bfloat16():
+    layer, before = ConditionalRandomField(), keras.config.floatx()
+    layer.build((None, None, 302))
+    emissions, tags = np.zeros((2, 3, 302), "float32"), np.array([[257, 259, 301], [300, 299, 298]])
+    emissions[:, :, 257] = 5.0
+    expected = numpy(layer.sparse_loss(tags, emissions)).mean()
+    try:
+        keras.config.set_floatx("bfloat16")
+        found = numpy(layer.sparse_loss(tags, emissions, sample_weight=None))  # as Keras calls it
+    finally:
+        keras.config.set_floatx(before)
+    assert_allclose(found, expected, rtol=1e-6)
+
+
+# Weights that JAX traces
+
+
+@pytest.mark.skipif(backend_name() != "jax", reason="only JAX gives weights as arguments")
+def test_a_loop_of_jax_trains_the_transitions_or_says_how():
+    import jax
+
+    model, layer = crf_model()
+    weights, others = ([v.value for v in vs] for vs in (model.trainable_variables, model.non_trainable_variables))
+
+    def loss(weights, with_scope):
+        y_pred, _ = model.stateless_call(weights, others, WORDS, training=True)
+        with keras.StatelessScope(zip(model.trainable_variables, weights) if with_scope else []):
+            return layer.sparse_loss(TAGS, y_pred).mean()
+
+    *_, slope = jax.jit(jax.grad(lambda weights: loss(weights, True)))(weights)
+    known, steps = np.zeros((4, 4)), 1e-2
+    for place in np.ndindex(4, 4):  # central differences
+        change = np.zeros((4, 4), "float32")
+        change[place] = steps
+        ends = [loss([*weights[:-1], weights[-1] + sign * change], True) for sign in (1, -1)]
+        known[place] = (ends[0] - ends[1]) / (2 * steps)
+    assert_allclose(slope, known, atol=2e-3)
+    with pytest.raises(ValueError, match="needs the same weights: compute it within `with keras.StatelessScope"):
+        jax.grad(lambda weights: loss(weights, False))(weights)
+    with pytest.raises(ValueError, match="needs the same weights"):
+        jax.jit(lambda weights: layer.decode(model.stateless_call(weights, others, WORDS)[0]))(weights)
+    emissions = model(WORDS)  # without a scope the weights of the layer are those that count
+    at_emissions = jax.jit(lambda emissions: layer.sparse_loss(TAGS, emissions).mean())(emissions)
+    assert_allclose(at_emissions, numpy(layer.sparse_loss(TAGS, emissions)).mean(), rtol=1e-5)
 
 
 @pytest.mark.slow

@@ -490,6 +490,26 @@ def test_mixed_precision_leaves_scores_and_losses_in_float32(policy):
         keras.config.set_dtype_policy("float32")
 
 
+@pytest.mark.skipif(backend_name() != "torch", reason="only torch has autocast")
+@pytest.mark.parametrize("make", [ConditionalRandomField, lambda: MaximumEntropyMarkovModel(hidden_dim=2)])
+def test_autocast_of_torch_changes_no_number(make):
+    import torch
+
+    layer = make()
+    layer.build((None, None, 4))
+    found = []
+    for enabled in (False, True):
+        emissions = torch.tensor(3 * EMISSIONS, requires_grad=True)
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=enabled):
+            outputs = layer(emissions)
+            losses, marginals = layer.sparse_loss(TAGS, outputs), layer.marginals(outputs)
+        slopes = torch.autograd.grad(losses.sum(), [emissions, layer._trans.value])
+        found.append([numpy(x) for x in (losses, marginals, *slopes)])
+    for without, within in zip(*found, strict=True):
+        assert within.dtype == "float32"
+        assert_array_equal(within, without)
+
+
 def test_scores_given_in_float32_keep_their_digits_under_a_half_policy():
     layer = ConditionalRandomField(dtype="mixed_bfloat16")
     assert_array_equal(numpy(layer(EMISSIONS)), EMISSIONS)

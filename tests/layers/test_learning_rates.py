@@ -470,3 +470,9 @@ def test_a_step_in_proportion_to_the_weight_leaves_no_effect_of_a_multiplier_unl
     assert moved(100) == pytest.approx(moved(1), rel=1e-3)
     excluded = {"exclude_from_layer_adaptation": ["CRF"]}
     assert moved(100, **excluded) == pytest.approx(100 * moved(1, **excluded), rel=1e-3)
+
+
+@pytest.mark.once
+def test_a_layer_with_a_multiplier_of_its_own_takes_no_other():
+    with pytest.raises(ValueError, match=r"`ConditionalRandomField\(lr_multiplier=100\)`"):
+        SetLearningRate(ConditionalRandomField(), 100)

@@ -191,6 +191,21 @@ def test_averages_go_in_and_come_out_again(bias_correction):
         optimizer.reset_old_weights()
 
 
+def test_averages_are_also_of_weights_without_a_gradient():
+    optimizer = extend_with_exponential_moving_average(Adam)(RATE, ema_momentum=0.8)
+    trained, frozen, unused = variables = [keras.Variable(np.full(2, k, "float32"), name=f"w{k}") for k in (1, 2, 3)]
+    optimizer.build(variables)
+    average, scale = np.zeros((2, 2)), 0.0
+    for step in range(4):
+        some = [trained, frozen] if step == 0 else [trained]
+        optimizer.apply([ops.ones(2) for _ in some], some)
+        average = 0.8 * average + 0.2 * np.array([ops.convert_to_numpy(v) for v in (trained, frozen)])
+        scale = 0.8 * scale + 0.2
+    optimizer.apply_ema_weights()
+    np.testing.assert_allclose([ops.convert_to_numpy(v) for v in (trained, frozen)], average / scale, **CLOSE)
+    np.testing.assert_allclose(ops.convert_to_numpy(unused), [3.0, 3.0], rtol=1e-6)
+
+
 def test_weights_that_were_trained_after_averages_are_the_ones_that_come_back():
     optimizer = extend_with_exponential_moving_average(Adam)(RATE, ema_momentum=0.8)
     variable = keras.Variable(np.ones(2, "float32"), name="w")
