@@ -8,7 +8,7 @@ import numpy as np
 
 from kcrf.distillation.targets import SoftTags
 
-__all__ = ["check_units", "expected_targets", "join_counts", "label_targets", "soften", "split_counts"]
+__all__ = ["check_units", "check_words", "expected_targets", "join_counts", "label_targets", "soften", "split_counts"]
 
 
 def soften(probabilities: np.ndarray, temperature: float) -> np.ndarray:
@@ -66,9 +66,27 @@ def check_units(texts, counts, windows):
     for text, counts_of_text in zip(texts, counts, strict=True):
         for count in counts_of_text:
             if (other := next(of_student, 0)) != count:
-                raise _other_units(text, count, other)
+                raise _other_units(text, _counted(count, other))
     if (other := next(of_student, None)) is not None:
-        raise _other_units(texts[-1], 0, other)
+        raise _other_units(texts[-1], _counted(0, other))
+
+
+def check_words(texts, of_teacher, of_student):
+    """Checks that teacher and student split the texts into the same words: as many words may be others.
+
+    Args:
+        texts: List of strings.
+        of_teacher: For each text `(words, 2)`, the start and end of each word.
+        of_student: An iterable of as many words for each text.
+
+    Raises:
+        ValueError: A text is split differently. Names the first such text.
+    """
+    for text, one, other in zip(texts, of_teacher, of_student, strict=True):
+        for spans in zip(one.tolist(), other.tolist(), strict=True):
+            if spans[0] != spans[1]:
+                teacher, student = (text[start:end] for start, end in spans)
+                raise _other_units(text, f"{teacher!r} of the teacher and {student!r} of the student")
 
 
 def _unit_positions(inputs, length):
@@ -76,11 +94,15 @@ def _unit_positions(inputs, length):
     return np.flatnonzero(inputs["tagged"]) if "tagged" in inputs else np.arange(length)
 
 
-def _other_units(text, teacher, student):
+def _counted(teacher, student):
+    return f"{teacher} tokens of the teacher and {student} of the student in a window"
+
+
+def _other_units(text, received):
     return ValueError(
         "`teacher` must split texts into the same tokens as the student (characters, words, or the words of one BERT "
         "tokenizer), and long texts into the same windows; a BERT and a model without BERT use different windows. "
-        f"Received: {teacher} tokens of the teacher and {student} of the student in a window, at {text[:40]!r}"
+        f"Received: {received}, at {text[:40]!r}"
     )
 
 

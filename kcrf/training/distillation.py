@@ -5,9 +5,18 @@ from functools import partial
 
 import numpy as np
 
-from kcrf.distillation.teachers import check_units, expected_targets, join_counts, label_targets, soften, split_counts
+from kcrf.distillation.teachers import (
+    check_units,
+    check_words,
+    expected_targets,
+    join_counts,
+    label_targets,
+    soften,
+    split_counts,
+)
 from kcrf.metrics.classes import REGRESSION_METRICS
 from kcrf.progress_bars import bar, print_note
+from kcrf.readers import WordReader
 from kcrf.runs import RunFolder, SettingError, TeacherConfig
 from kcrf.runs.names import SCORES, TEACHER
 from kcrf.taggers.classifier import load_classifier
@@ -112,7 +121,7 @@ class _TagTeacher:
     """A tagger as the teacher: it predicts the expected counts of tags and transitions of each window."""
 
     def __init__(self, plan):
-        self._config, self._windows = plan.config, plan.windows
+        self._config, self._windows, self._reader = plan.config, plan.windows, plan.reader
         self._sentences = [*plan.data.training_items(), *plan.unlabeled]
         self._texts = [sentence.text for sentence in self._sentences]
 
@@ -120,9 +129,12 @@ class _TagTeacher:
         """The expected counts for `split_counts`. Checks the tokens first, because the predictions take long."""
         config, texts = self._config, self._texts
         teacher = load_trained_tagger(config.teacher.extend or config.teacher.teacher)
-        readings = teacher.reader.read(texts, [sentence.tokens for sentence in self._sentences])
+        tokens = [sentence.tokens for sentence in self._sentences]
+        readings = teacher.reader.read(texts, tokens)
         lengths = [[len(window.positions) for window in reading.windows] for reading in readings]
         check_units(texts, lengths, self._windows)
+        if isinstance(self._reader, WordReader):
+            check_words(texts, [reading.units for reading in readings], map(self._reader.units_of, texts, tokens))
         _print_note(config, texts)
         with _shown(sum(map(len, texts))) as on_batch:
             return join_counts(self._counts(teacher, readings, on_batch))

@@ -115,6 +115,17 @@ def test_other_units_are_refused_before_the_teacher_begins(teacher, tmp_path, ca
         assert not (tmp_path / "student").exists()
 
 
+def test_as_many_words_that_are_others_are_refused(tmp_path):
+    settings = replace(TINY, types=("LOC", "PER"), units="words", epochs=1)
+    at_hyphens = [Sentence("Leeds-based firms saw Kim", [(0, 5, "LOC"), (22, 25, "PER")])] * 16
+    at_underscores = [Sentence("UN-led firms saw Leeds_Kim", [(17, 22, "LOC"), (23, 26, "PER")])] * 16
+    train_tagger(settings, at_hyphens, at_hyphens, out=tmp_path / "teacher")
+    student = replace(settings, teacher=str(tmp_path / "teacher"))
+    with pytest.raises(ValueError, match="the same tokens .* Received: 'UN' of the teacher and 'UN-led' of the stud"):
+        train_tagger(student, at_underscores, at_underscores, out=tmp_path / "student")
+    train_tagger(student, at_hyphens, at_hyphens, out=tmp_path / "same")
+
+
 @pytest.mark.slow
 def test_a_student_that_learns_from_its_teacher_alone_comes_to_answer_as_it_does(teacher, tmp_path):
     settings = replace(TINY, teacher=str(teacher), teacher_weight=1.0, epochs=12, dropout=0.0, lexicon=False)
