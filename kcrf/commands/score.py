@@ -37,7 +37,7 @@ def _add_options(parser):
         "CoNLL or JSON lines, also one of each. For pos and cws-pos: as `kcrf train` reads them. For classify:\n"
         "columns, or JSON lines as `kcrf classify` writes them;\n"
         "numbers with decimals are correlated. The predictions.jsonl of a run folder holds both, and so needs neither\n"
-        "--task nor --gold. JSON lines of kcrf given as --gold are refused. Segmented text and CoNLL columns do not\n"
+        "--task nor --gold. JSON of kcrf given as --gold is refused. Segmented text and CoNLL columns do not\n"
         "say who wrote them: if GOLD and PRED are exchanged, precision and recall are exchanged, and F1 is the same.\n"
         "The first lines of the output name both files.\n"
         "\n"
@@ -138,14 +138,13 @@ def _check_gold(options):
 
 def _is_predicted(path):
     """Whether a `kcrf` command wrote a file: it is of a run, or has confidences."""
-    from kcrf.corpora.lines import first_json_line
+    from kcrf.corpora import read_lines
+    from kcrf.corpora.json_objects import begins_json
 
     if _is_of_run(path):
         return True
-    if not path.is_file() or first_json_line(path) is None:
-        return False
-    with open(path, encoding="utf-8", errors="replace") as file:
-        return any(_CONFIDENCE.search(line) for line in file)
+    lines = read_lines(path) if path.is_file() else []
+    return begins_json(lines) and any(map(_CONFIDENCE.search, lines))
 
 
 def _read_run(options):
@@ -195,10 +194,13 @@ def _are_columns(lines):
 
 def _known_labels(path):
     """The labels of the classifier in their order, of its run or as `kcrf classify` writes them; () of numbers."""
-    from kcrf.corpora.lines import first_json_line
+    from kcrf.corpora import read_lines
+    from kcrf.corpora.json_objects import begins_json, json_objects
     from kcrf.runs import RunFolder
 
     if _is_of_run(path):
         return RunFolder(path.parent).read_config().config.data.labels
-    probabilities = json.loads(first_json_line(path) or "{}").get("probabilities")
+    lines = read_lines(path)
+    _, first = json_objects(path, lines)[0] if begins_json(lines) else (1, {})
+    probabilities = first.get("probabilities")
     return tuple(probabilities) if isinstance(probabilities, dict) else ()

@@ -12,7 +12,6 @@ __all__ = [
     "BEGINS_OBJECT",
     "check_is_file",
     "decode_lines",
-    "first_json_line",
     "read_corpus_lines",
     "read_lines",
 ]
@@ -38,12 +37,6 @@ def read_lines(path: str | PathLike[str]) -> list[str]:
     if not lines[-1]:
         lines.pop()  # the file ended in a line end, and no line follows it
     return list(decode_lines(lines, path))
-
-
-def first_json_line(path: str | PathLike[str]) -> str | None:
-    """The first line of a file that is not blank, if it begins as a JSON object does, else None."""
-    first = next((line for line in read_lines(path) if line.strip()), "")
-    return first if BEGINS_OBJECT.match(first) else None
 
 
 def check_is_file(path):

@@ -14,8 +14,9 @@ from kcrf.corpora.classified import (
     read_all_classified,
     undecided_examples,
 )
+from kcrf.corpora.json_objects import begins_json
 from kcrf.corpora.labels import as_number, check_spellings, have_decimals, recurring, sorted_labels
-from kcrf.corpora.lines import first_json_line
+from kcrf.corpora.lines import read_lines
 from kcrf.metrics import classification_scores, regression_scores
 from kcrf.metrics.classes import CLASSIFICATION_METRICS, REGRESSION_METRICS
 from kcrf.readers import Reader
@@ -154,8 +155,8 @@ class Classification:
         return data.labels
 
     def read_scored(self, path: str, reading: Mapping[str, Any], is_gold: bool) -> list[Any]:
-        """The `Example`s of a file. JSON lines with predictions have members with fixed names."""
-        has_fixed_names = not is_gold and first_json_line(path) is not None
+        """The `Example`s of a file. JSON with predictions has members with fixed names."""
+        has_fixed_names = not is_gold and begins_json(read_lines(path))
         return read_all_classified(path, None if has_fixed_names else reading["fields"])
 
     def predicted_items(self, predictions: list[dict[str, Any]], member: str) -> list[Any]:

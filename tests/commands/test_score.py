@@ -21,17 +21,34 @@ FILES = {
 }
 
 
+FORMS = {
+    "lines": lambda rows: "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows),
+    "an array": json.dumps,
+    "an array on several lines": lambda rows: json.dumps(rows, indent=1),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("task", FILES)
-def test_gold_and_predictions_that_were_exchanged_are_noticed(task, tmp_path, capsys):
+def test_gold_and_predictions_that_were_exchanged_are_noticed(task, form, tmp_path, capsys):
     gold, pred = tmp_path / "gold.jsonl", tmp_path / "pred.jsonl"
     for path, row in zip((gold, pred), FILES[task], strict=True):
-        path.write_text(json.dumps(row, ensure_ascii=False) + "\n", encoding="utf-8")
+        path.write_text(FORMS[form]([row]), encoding="utf-8")
     score = ["score", "--task", task, "--json"]
     assert main([*score, "--gold", str(gold), "--pred", str(pred)]) == 0
     assert main([*score, "--gold", str(pred), "--pred", str(pred)]) == 0  # two models are compared
     assert main([*score, "--gold", str(pred), "--pred", str(gold)]) == 2
     message = "--gold needs the correct words, entities or labels. Received: predictions of `kcrf`; exchange --gold"
     assert f"{pred}: {message} and --pred" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_order_of_labels_and_the_names_of_members_are_those_of_the_classifier(form, tmp_path, capsys):
+    gold = '{"review": "a", "label": "true"}\n{"review": "b", "label": "fake"}\n'
+    rows = [{"text": text, "label": "true", "probabilities": {"true": 0.9, "fake": 0.1}} for text in "ab"]
+    gold, pred = _files(tmp_path, gold=gold, pred=FORMS[form](rows))
+    assert _score(gold, pred, "--task", "classify", "--fields", "review,label", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["f"] == 0.0  # of the last label, "fake", which is predicted nowhere
 
 
 def test_every_task_can_be_scored(capsys):
