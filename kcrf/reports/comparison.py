@@ -20,10 +20,17 @@ def why_not_comparable(runs, part):
     if len(tasks) > 1:
         return f"the runs have different tasks ({', '.join(tasks)})"
     sizes = {_gold_count(run.scores[part]) for run in runs}
-    texts = {_gold(run) for run in runs if run.part == part and run.predictions is not None}
-    if len(sizes) > 1 or len(texts) > 1:
+    predicted = [run for run in runs if run.part == part and run.predictions is not None]
+    texts = set(map(_gold, predicted))
+    if len(sizes) > 1 or len(texts) > 1 or len(predicted) < len(runs) and _hashes_differ(runs, part):
         return f"the runs have different texts in the {SETS[part]}"
     return None
+
+
+def _hashes_differ(runs, part):
+    """Whether the hashes of a set differ. They contain the names of standards; older versions wrote none."""
+    hashes = {run.sha256[part] for run in runs if part in run.sha256}
+    return len(hashes) > 1 and len({str(run.settings.get("standards")) for run in runs}) == 1
 
 
 def _gold_count(scores):

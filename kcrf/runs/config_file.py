@@ -77,7 +77,8 @@ def _with_new_names(data: Any) -> Any:
 
 def read_for_reports(path: str | PathLike[str], content: Mapping[str, Any]) -> dict[str, Any]:
     """The content of a file for reports: `settings`, the values that ran; `chosen`, the names of the settings that
-    the data decided; `train`, the file of the training set. Settings of old formats are not converted.
+    the data decided; `train`, the file of the training set; `sha256`, the hashes of the sets. Settings of old formats
+    are not converted.
 
     Raises:
         ValueError: As for `read_stored_run`.
@@ -88,7 +89,8 @@ def read_for_reports(path: str | PathLike[str], content: Mapping[str, Any]) -> d
     if content.get("format", 0) >= 3:
         stored = read_stored_run(path, content)
         settings, chosen = stored.config.flat(), stored.chosen()
-    return {"settings": settings, "chosen": tuple(chosen), "train": (data.get("sources") or {}).get("train")}
+    train, sha256 = (data.get("sources") or {}).get("train"), data.get("sha256") or {}
+    return {"settings": settings, "chosen": tuple(chosen), "train": train, "sha256": sha256}
 
 
 def _check_values(config: RunConfig, kind: Any) -> None:

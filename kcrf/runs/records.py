@@ -1,6 +1,7 @@
 """Reads a run folder for reports. Needs NumPy only."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ class RunRecord:
         predictions: A dict for each sentence or text, as `kcrf.runs.formats.read_predictions` returns it.
         chosen: The names of the settings that the data decided.
         train: The file of the training data, or None for a run from a script.
+        sha256: The hashes of the sets, a dict; empty for a run of an older version.
     """
 
     path: Path
@@ -44,6 +46,7 @@ class RunRecord:
     predictions: list[dict[str, Any]] | None
     chosen: tuple[str, ...] = ()
     train: str | None = None
+    sha256: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def part(self) -> str | None:
@@ -116,6 +119,7 @@ def read_run(path: str | PathLike[str]) -> RunRecord:
         _read(folder.file(PREDICTIONS), read_predictions),
         about["chosen"],
         about["train"],
+        about["sha256"],
     )
 
 

@@ -256,6 +256,22 @@ def test_scores_of_other_tasks_or_other_texts_are_not_compared(run_dir):
     assert "different texts in the validation set" in report(run_dir, copy_of(run_dir, "size", scores_json=size)).text
 
 
+def test_validation_sets_of_other_texts_are_not_compared(run_dir):
+    def run(name, valid):
+        content = {**json.loads((run_dir / "config.json").read_text()), "data": {"sha256": {"valid": valid}}}
+        scores = json.dumps({**SCORES, "valid": {**SCORES["valid"], "f": 0.99}})
+        return copy_of(run_dir, name, config_json=json.dumps(content), scores_json=scores)
+
+    one, other, same = run("one", "a1"), run("other", "b2"), run("same", "a1")
+    page = report(one, other)
+    assert "The scores on the validation set cannot be compared: the runs have different texts" in page.text
+    assert "on the test set cannot" not in page.text
+    assert '<td class="number best">0.9900</td>' not in page.source
+    for with_the_same_or_an_unknown_hash in (same, run_dir):
+        page = report(one, with_the_same_or_an_unknown_hash)
+        assert "cannot be compared" not in page.text and '<td class="number best">0.9900</td>' in page.source
+
+
 def test_the_difference_of_two_runs_comes_with_its_interval_and_a_word_on_noise(run_dir):
     right = [{**row, "found": [[*span, 0.9] for span in row["gold"]]} for row in PREDICTIONS]
     lines = "".join(json.dumps(row) + "\n" for row in right)
