@@ -81,7 +81,7 @@ def _score(options):
     predicted = task.predicted_items(run.predictions, "found") if run else _read(options, task, options.pred)
     try:
         labels = _known_labels(Path(options.pred)) if task.output == "label" else ()
-        words = _training_words(options, task)
+        words = _training_words(options, task, gold)
         scores = _scores(run, gold, predicted, lambda *items: task.scores(*items, words, labels))
     except MismatchError as error:
         place = options.pred if error.line is None else f"{options.pred}:{error.line}"
@@ -165,7 +165,7 @@ def _is_of_run(path):
     return path.name == "predictions.jsonl" and path.is_file() and path.with_name("config.json").is_file()
 
 
-def _training_words(options, task):
+def _training_words(options, task, gold):
     """The words in --words, a set, or None: those of labeled data as `kcrf train` reads them, or of lines of words."""
     from kcrf.corpora import read_lines, read_segmented, read_tagged
     from kcrf.corpora.json_objects import begins_json
@@ -180,16 +180,23 @@ def _training_words(options, task):
     if task.name == "cws":
         if begins_json(lines) or is_conllu(lines):
             return {word for sentence in read_segmented(options.words) for word in sentence}
-    elif begins_json(lines) or is_conllu(lines) or _are_columns(lines):
+    elif begins_json(lines) or is_conllu(lines) or _are_columns(lines, {tag for s in gold for *_, tag in s.spans}):
         return {word for sentence in read_tagged(options.words) for word in words_of(sentence)}
     return set(words if class_sign(words)[0] is None else map(without_class, words))
 
 
-def _are_columns(lines):
-    """Whether lines have a token and its tag each: two columns or more, with empty lines between sentences."""
+def _are_columns(lines, tags):
+    """Whether lines have a token and its tag each: two columns or more, with empty lines between sentences.
+
+    Words may come in pairs as well: of columns between spaces, most values of one must be among `tags`, the gold ones.
+    """
+    if any("\t" in line for line in lines):
+        return True
     rows = [line.split() for line in lines if not line.startswith("#")]
-    has_tabs = any("\t" in line for line in lines)
-    return has_tabs or [] in rows[1:-1] and len({len(row) for row in rows if row}) == 1 and len(rows[0]) > 1
+    if [] not in rows[1:-1] or len({len(row) for row in rows if row}) != 1:
+        return False
+    _, *others = zip(*filter(None, rows), strict=True)
+    return any(sum(value in tags for value in column) > len(column) / 2 for column in others)
 
 
 def _known_labels(path):

@@ -102,6 +102,8 @@ def test_forms_in_which_segmenters_write_words(options, pred, tmp_path, capsys):
         ("pos", "今天\tt\n天气\tn\n好\ta\n"),
         ("pos", "\n今天\tt\n天气\tn\n好\ta\n"),
         ("pos", "今天 t\n天气 n\n\n好 a\n"),
+        ("pos", "今天 x t\n天气 x n\n\n好 x v\n"),  # gold lacks v
+        ("pos", "今天 好\n\n好 天气\n"),
         ("pos", "1\t今天\t_\tt\t_\t_\t_\t_\t_\t_\n2\t天气\t_\tn\t_\t_\t_\t_\t_\t_\n"),
         ("pos", "今天/t 天气/n 好/a\n"),
         ("pos", '{"tokens": ["今天", "天气", "好"], "tags": ["t", "n", "a"]}\n'),
