@@ -26,14 +26,14 @@ def back_translate(examples: Sequence[Example], command: str) -> list[list[Examp
         For each example a list with its paraphrase. The list is empty if the translation is empty or is the same text.
 
     Raises:
-        ValueError: The command fails, or writes a different number of lines.
+        ValueError: The command fails, or writes a different number of lines; or a text cannot be encoded in UTF-8.
 
     >>> from kcrf.corpora import Example
     >>> back_translate([Example("a fine film", "good")], "sed s/fine/good/")
     [[Example(text='a good film', label='good', text_b=None, source='')]]
     """
-    texts = [text for example in examples for text in example.texts if text is not None]
-    translated = iter(_translate([" ".join(text.splitlines()) for text in texts], command))
+    lines = [_line(example, text) for example in examples for text in example.texts if text is not None]
+    translated = iter(_translate(lines, command))
     copies = []
     for example in examples:
         new = {name: next(translated).strip() for name in ("text", "text_b") if getattr(example, name) is not None}
@@ -42,9 +42,21 @@ def back_translate(examples: Sequence[Example], command: str) -> list[list[Examp
     return copies
 
 
+def _line(example, text):
+    """A text of an example as a line of bytes."""
+    try:
+        return " ".join(text.splitlines()).encode("utf-8")
+    except UnicodeEncodeError as error:
+        where = f"{example.source}: " if example.source else ""
+        half = error.object[error.start]
+        raise ValueError(
+            f"{where}needs text that a command can read, in UTF-8. Received: half of a surrogate pair, {half!r}"
+        ) from None
+
+
 def _translate(lines, command):
-    """The lines that a command writes for the lines that it reads."""
-    text = "".join(f"{line}\n" for line in lines).encode("utf-8")
+    """The lines that a command writes for the lines that it reads, which are bytes."""
+    text = b"".join(line + b"\n" for line in lines)
     bash = shutil.which("bash")  # reports the failure of any command of a pipe, not only of the last one
     arguments = {"args": [bash, "-o", "pipefail", "-c", command]} if bash else {"args": command, "shell": True}
     done = subprocess.run(**arguments, input=text, stdout=subprocess.PIPE, check=False)
