@@ -40,6 +40,11 @@ _REASONS = {
     422: "The body does not have the form described here.",
     503: "Too many texts wait: try again after the seconds in the header `Retry-After`. Or the model cannot compute.",
 }
+_UNREADABLE = {
+    UnicodeDecodeError: "text that is not UTF-8",
+    RecursionError: "JSON that is nested too deeply",
+    ValueError: "a number with too many digits",
+}
 _PAGE = {
     "/": ("page.html", "text/html"),
     "/page.css": ("page.css", "text/css"),
@@ -231,6 +236,9 @@ def _add_errors(app):
             reason = f"There is no such path. This server has {paths}"
         elif error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
             reason = f"{request.url.path} needs {(error.headers or {})['Allow']}. Received: {request.method}"
+        elif error.status_code == HTTPStatus.BAD_REQUEST:
+            received = _UNREADABLE.get(type(error.__cause__), "a body that cannot be read")
+            reason = f"body: needs JSON in UTF-8, not nested deeply. Received: {received}"
         return _Json({"error": reason}, error.status_code, error.headers)
 
     @app.exception_handler(LoadedBeforeFork)
