@@ -5,6 +5,7 @@ A pattern is a regular expression that is searched in `variable.path`, which is 
 
 import re
 from collections import Counter
+from itertools import zip_longest
 from math import prod
 from typing import Any
 
@@ -29,13 +30,10 @@ USUAL_EXCLUSIONS = ("Norm", "bias")  # usual in bert4keras scripts; need not mat
 
 _ORIGINS = ("loaded", "reinitialized")
 
-# (numbered layers, what lies below them) of bert4keras and of keras-hub. Anchored: layer 1 is not layer 10.
-STACKS = (
-    (r"(^|/)Transformer-(\d+)-", r"(^|/)Embedding-"),
-    (
-        r"(^|/)transformer_layer_(\d+)/",
-        r"(^|/)(token|position|segment|token_and_position)_embedding/|(^|/)(embeddings_layer_norm|embedding_projection)/",
-    ),
+# (numbered layers, what lies below them). Anchored: layer 1 is not layer 10.
+_KERAS_HUB = (
+    r"(^|/)transformer_layer_(\d+)/",
+    r"(^|/)(token|position|segment|token_and_position)_embedding/|(^|/)(embeddings_layer_norm|embedding_projection)/",
 )
 
 
@@ -149,7 +147,7 @@ def layerwise_decay(model: Any, decay: float, decay_top: bool = True) -> dict[st
     Args:
         model: A model with the layer names of bert4keras (`build_transformer_model`) or of keras-hub; or a list of
             groups from the bottom (embeddings) to the top layer. A group is a regular expression, a layer, or a list of
-            these.
+            these. Encoders with different values of `prefix` in one model decay each by its own depth.
         decay: Factor from one layer to the next lower layer, in (0, 1].
         decay_top: Whether the factor also applies to the top layer. Defaults to True.
 
@@ -188,17 +186,28 @@ def _depth_groups(model):
     """Patterns from the embeddings up to the top layer; a group without trainable variables is an empty list."""
     paths = [path_of(v) for v in model.weights]
     trained = [path_of(v) for v in model.trainable_variables]
-    for layer_pattern, below in STACKS:
+    stacks = []
+    for layer_pattern, below in _stacks(paths):
         hits = (re.search(layer_pattern, path) for path in paths)
         numbers = {int(hit.group(2)) for hit in hits if hit}
+        layers = [layer_pattern.replace(r"(\d+)", str(number)) for number in sorted(numbers)]
+        groups = [[p] if any(re.search(p, path) for path in trained) else [] for p in (below, *layers)]
         if numbers:
-            layers = [layer_pattern.replace(r"(\d+)", str(number)) for number in sorted(numbers)]
-            return [[p] if any(re.search(p, path) for path in trained) else [] for p in (below, *layers)]
+            stacks.append(reversed(groups))
+    if stacks:  # the top layers of all encoders are one group, whatever their depths
+        return [sum(level, []) for level in zip_longest(*stacks, fillvalue=[])][::-1]
     listing = "".join(f"\n  {path}" for path in paths)
     raise ValueError(
         "`layerwise_decay` needs numbered layers, `Transformer-0-...` or `transformer_layer_0/...` (ALBERT has none: "
         f"its layers share one set of weights), or a list of groups. Received a model with the variables:{listing}"
     )
+
+
+def _stacks(paths):
+    """The names of bert4keras with each prefix that occurs, or those of keras-hub."""
+    hits = (re.search(r"(^|/)([^/]*)Transformer-\d+-", path) for path in paths)
+    prefixes = dict.fromkeys(re.escape(hit.group(2)) for hit in hits if hit)
+    return [(rf"(^|/){p}Transformer-(\d+)-", rf"(^|/){p}Embedding-") for p in prefixes] or [_KERAS_HUB]
 
 
 class VariableTable(list):

@@ -64,6 +64,16 @@ def test_layer_1_is_not_layer_10():
     assert got == {"Transformer-1-A": 0.5, "Transformer-10-A": 1, "Transformer-11-A": 1}
 
 
+def test_encoders_with_a_prefix_decay_each_by_its_depth():
+    base = ["Embedding-Token", "Transformer-0-A"]
+    prefixed = ["b-Embedding-Token", "b-Transformer-0-A", "b-Transformer-1-A"]
+    model = model_of(*base, *prefixed, "CRF")
+    expected = dict(zip([*base, *prefixed, "CRF"], [0.25, 0.5, 0.125, 0.25, 0.5, 1], strict=True))
+    assert rates(model, layerwise_decay(model, 0.5)) == expected
+    alone = model_of(*prefixed)
+    assert rates(alone, layerwise_decay(alone, 0.5)) == {name: expected[name] for name in prefixed}
+
+
 def test_frozen_layers_keep_their_place_in_the_depth():
     model = model_of("Embedding-Token", "Transformer-0-A", "Transformer-1-A", "Transformer-2-A")
     for layer in model.layers[:3]:
