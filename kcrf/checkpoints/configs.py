@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
 
+import numpy as np
+
 from kcrf.checkpoints.names import CONFIG_FILES, ENGLISH_ROBERTA
 from kcrf.files import read_json
 
@@ -149,7 +151,10 @@ def _fill(settings, config_path, arguments):
     settings["attention_key_size"] = settings["attention_key_size"] or settings["attention_head_size"]
     settings["with_pool"] = settings["with_pool"] or bool(settings["with_nsp"])
     if settings["keep_tokens"] is not None:
-        settings["keep_tokens"] = [int(token) for token in settings["keep_tokens"]]
+        tokens = list(settings["keep_tokens"])
+        if any(isinstance(token, (bool, np.bool_)) for token in tokens):
+            raise ValueError(f"`keep_tokens` must be ids of tokens, ints, not a mask. Received: {tokens[0]}")
+        settings["keep_tokens"] = [int(token) for token in tokens]
         settings["vocab_size"] = len(settings["keep_tokens"])
     settings["vocab_size"] += len(settings["compound_tokens"] or [])
 

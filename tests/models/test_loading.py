@@ -187,6 +187,9 @@ def test_kept_and_compound_tokens_take_their_rows(bert):
         message = f"`{name}` must be at least 0 and below {count}, the tokens there. Received: {received}"
         with pytest.raises(ValueError, match=message):
             build_transformer_model(None, bert[0], **tokens, **SIZES)
+    for mask in ([True, False], np.arange(23) < 5):
+        with pytest.raises(ValueError, match="`keep_tokens` must be ids of tokens, ints, not a mask. Received: True"):
+            build_transformer_model(None, bert[0], keep_tokens=mask, **SIZES)
 
 
 @pytest.mark.once
