@@ -122,8 +122,10 @@ class LayerWithMultiplier(Layer):
         optimizer loads with them are not.
         """
         arrays = {name: store[name] for name in store.keys()}
-        count = len(own_trainable_variables(self))
-        saved = arrays.pop(_SAVED_AS, arrays.pop(str(count), None))  # by "auto" a weight; bert4keras saves none
+        by_auto = str(len(own_trainable_variables(self)))
+        saved = arrays.pop(_SAVED_AS, None)  # bert4keras saves none
+        if saved is None and np.ndim(arrays.get(by_auto)) == 0:
+            saved = arrays.pop(by_auto, None)  # a weight in files of "auto"
         saved = None if saved is None else float(np.asarray(saved))
         super().load_own_variables(arrays)
         if saved is None or saved == np.float32(self.multiplier):

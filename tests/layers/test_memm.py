@@ -150,6 +150,15 @@ def enumerated(emissions, mask):
     return sentences
 
 
+def test_weights_of_another_rank_are_refused():
+    low, full = built(hidden_dim=4, lr_multiplier=10), built(lr_multiplier=10)
+    before, store = numpy(full.trans), {}
+    low.save_own_variables(store)
+    with pytest.raises(ValueError, match="expected 1 variables, but received 2 variables"):
+        full.load_own_variables(store)
+    assert_array_equal(numpy(full.trans), before)
+
+
 @pytest.mark.once
 @pytest.mark.parametrize("hidden_dim", few(4, None))
 def test_the_k_best_entropy_and_spans_are_those_of_the_enumerated_paths(hidden_dim):
