@@ -24,11 +24,15 @@ def suggest_lr_multiplier(learning_rate: float, steps: int) -> float:
         A float of at least 1.
 
     Raises:
-        ValueError: One of the two is not positive.
+        ValueError: One of the two is not positive, or the learning rate is a schedule.
 
     >>> suggest_lr_multiplier(1e-5, 100_000), suggest_lr_multiplier(3e-4, 250), suggest_lr_multiplier(3e-4, 100)
     (1000.0, 33.0, 83.0)
     """
+    if callable(learning_rate):
+        raise ValueError(
+            f"`learning_rate` must be a number, of a schedule the highest rate. Received: {learning_rate!r}"
+        )
     if not (learning_rate > 0 and steps > 0):
         raise ValueError(
             "`suggest_lr_multiplier` needs a positive learning rate and number of steps. "
