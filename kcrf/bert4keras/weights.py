@@ -9,7 +9,7 @@ import numpy as np
 
 from kcrf.backend import ops
 from kcrf.layers.dense import MixoutDense
-from kcrf.layers.learning_rates import LayerWithMultiplier
+from kcrf.layers.learning_rates import LayerWithMultiplier, SetLearningRate
 from kcrf.models.weight_files import leaf_name, read_layers
 
 __all__ = ["implausible_score", "load_bert4keras_weights"]
@@ -35,11 +35,18 @@ def load_bert4keras_weights(model: Any, path: str | PathLike[str], lr_multiplier
             implausibly large or small. Defaults to `None`.
 
     Raises:
-        ValueError: The layers of file and model differ, `lr_multiplier` is missing, or the file is of another kind. The
-            model keeps its weights.
+        ValueError: The layers of file and model differ, `lr_multiplier` is missing, the model has a `SetLearningRate`,
+            or the file is of another kind. The model keeps its weights.
         FileNotFoundError: There is no such file.
     """
     stored = read_layers(Path(path))
+    wrapped = [layer.name for layer in model._flatten_layers() if isinstance(layer, SetLearningRate)]
+    if wrapped:
+        raise ValueError(
+            "`load_bert4keras_weights` needs a model without `SetLearningRate`, which stores weights divided by its "
+            "multiplier: the file does not say whether its weights are divided. Load them first and wrap the layers "
+            f"afterwards; a built layer keeps its outputs when it is wrapped. Received: `{wrapped[0]}`"
+        )
     layers = [layer for layer in model.layers if _stored_variables(layer)]
     divided = [layer for layer in layers if isinstance(layer, LayerWithMultiplier)]
     if divided and lr_multiplier is None:

@@ -9,7 +9,7 @@ from bundle_writer import bundle_parts, write_bundle, write_index
 from kcrf.backend import keras, ops, path_of
 from kcrf.bert4keras.models import load_bert4keras_weights
 from kcrf.crf_weights import load_crf_weights
-from kcrf.layers import ConditionalRandomField
+from kcrf.layers import ConditionalRandomField, SetLearningRate
 from kcrf.layers.dense import MixoutDense
 from kcrf.models.weight_files import read_arrays, read_layers
 
@@ -80,6 +80,29 @@ def test_mixout_goes_back_to_the_weights_of_the_file(tmp_path):
         np.testing.assert_array_equal(
             ops.convert_to_numpy(variable), arrays["bias" if "bias" in path_of(variable) else "kernel"]
         )
+
+
+def test_weights_are_loaded_before_layers_are_wrapped(tmp_path):
+    def model(head):
+        inputs = keras.Input((3,))
+        return keras.Model(inputs, head(keras.layers.Dense(3, name="Hidden", use_bias=False)(inputs)))
+
+    kernels = {name: np.full((3, 3), value, "float32") for name, value in (("Hidden", 1), ("Head", 2))}
+    names = enumerate(kernels.items())
+    write_bundle(tmp_path / "w", {f"layer_with_weights-{i}/{n}/kernel{SUFFIX}": array for i, (n, array) in names})
+    head = keras.layers.Dense(3, name="Head", use_bias=False)
+    loaded = model(head)
+    load_bert4keras_weights(loaded, tmp_path / "w")
+    wrapped = SetLearningRate(head, 10, name="Faster")
+    faster = keras.Model(loaded.input, wrapped(head.input))
+    np.testing.assert_allclose(ops.convert_to_numpy(faster(np.ones((1, 3), "float32"))), np.full((1, 3), 18), rtol=1e-6)
+    inner = keras.layers.Dense(3, use_bias=False)
+    for other in (faster, model(keras.Sequential([SetLearningRate(inner, 10, name="Faster")]))):
+        before = [ops.convert_to_numpy(weight) for weight in other.weights]
+        with pytest.raises(ValueError, match="needs a model without `SetLearningRate`, .* Received: `Faster`"):
+            load_bert4keras_weights(other, tmp_path / "w")
+        for variable, array in zip(other.weights, before, strict=True):
+            np.testing.assert_array_equal(ops.convert_to_numpy(variable), array)
 
 
 def test_layers_of_one_name_in_two_models_get_their_own_weights(tmp_path):
