@@ -69,8 +69,9 @@ class CRFMonitor(keras.callbacks.Callback):
     Raises:
         ImportError: `log_dir` without TensorFlow, or `log_dir` or `heat_maps` without matplotlib.
         ValueError: The layer has no `trans` or `lr_multiplier`, or `data` has no sentences or another form; or in
-            `fit`: the model does not have the layer or does not output its emissions, the scheme or the tags do not fit
-            its number of tags, or the model is trained with a loss of Keras or of another CRF.
+            `fit`: the model does not have the layer or does not output its emissions, or has another number of inputs;
+            the scheme or the tags do not fit its number of tags, or the model is trained with a loss of Keras or of
+            another CRF.
 
     Example:
 
@@ -111,6 +112,7 @@ class CRFMonitor(keras.callbacks.Callback):
         """Makes the model that gives the emissions; called by Keras."""
         check_compiled(self.model)
         _check_is_trained(self.model, self._layer)
+        _check_inputs(self._inputs, self.model)
         if self._layer.built:
             self._check_tags(len(self._scores()))
         self._emissions = _model_of_emissions(self.model, self._layer)
@@ -232,9 +234,33 @@ def _first_sentences(inputs):
     """The first 256 sentences of an array, or of each array of a list or dict."""
     if isinstance(inputs, dict):
         return {name: _first_sentences(part) for name, part in inputs.items()}
-    if isinstance(inputs, list):
+    if isinstance(inputs, (list, tuple)):
         return [_first_sentences(part) for part in inputs]
-    return np.asarray(inputs)[:MOST_SENTENCES]
+    return _array(inputs)[:MOST_SENTENCES]
+
+
+def _array(data):
+    """An array, a tensor or a list as a NumPy array; raises ValueError for a dataset, a number, or a ragged list."""
+    try:
+        array = np.asarray(data) if isinstance(data, list) or hasattr(data, "__array__") else None
+    except ValueError:  # rows that differ in length
+        array = None
+    if not np.ndim(array):
+        raise ValueError(
+            "`data` must be arrays, or a tuple (inputs, tags) of arrays: pad lists of numbers, and take the arrays of "
+            f"a dataset. Received: {type(data).__name__}"
+        )
+    return array
+
+
+def _check_inputs(inputs, model):
+    """Raises ValueError if a model of Keras' functional API has another number of inputs, as with [inputs, tags]."""
+    expected = getattr(model, "inputs", None)
+    if expected and not isinstance(inputs, dict) and len(flat(inputs)) != len(expected):
+        raise ValueError(
+            f"`data` needs as many arrays as the model has inputs, {len(expected)}; inputs with tags are a tuple "
+            f"(inputs, tags). Received: {len(flat(inputs))} arrays"
+        )
 
 
 def _check_is_trained(model, layer):
@@ -249,7 +275,7 @@ def _check_is_trained(model, layer):
 
 
 def _tags(tags):
-    tags = np.asarray(tags)[:MOST_SENTENCES]
+    tags = _array(tags)[:MOST_SENTENCES]
     if tags.ndim != 2:
         raise ValueError(f"`data` needs tags of shape (sentences, time). Received: shape={tags.shape}")
     return tags

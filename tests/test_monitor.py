@@ -12,7 +12,7 @@ from bert4keras_host import bert4keras_python  # noqa: F401
 from conftest import TOLERANCE, few
 from seeds import set_seeds
 
-from kcrf.backend import backend_name, keras, ops
+from kcrf.backend import OLD_HOST, backend_name, keras, ops
 from kcrf.layers import ConditionalRandomField, suggest_lr_multiplier
 from kcrf.metrics import advice
 from kcrf.monitor import CRFMonitor
@@ -298,6 +298,64 @@ def test_under_constraints_no_illegal_transition_is_counted(sentences, capsys):
     assert [(row["illegal_above_legal"], row["illegal"]) for row in monitor.history] == [(0, 0)] * 2
     line = capsys.readouterr().out.splitlines()[-1]
     assert "illegal ones forbidden, accuracy " in line and "(`constraints`)" not in line
+
+
+class Batches(keras.utils.Sequence if OLD_HOST else keras.utils.PyDataset):
+    """One batch, as `fit` takes it."""
+
+    def __len__(self):
+        return 1
+
+    def __getitem__(self, index):
+        return np.ones((2, 3), "int32"), np.zeros((2, 3), "int32")
+
+
+def tensorflow_data(sentences):
+    if backend_name() != "tensorflow":
+        return []
+    import tensorflow as tf
+
+    dataset, ragged = tf.data.Dataset.from_tensor_slices(sentences), tf.ragged.constant([[1, 2], [3]])
+    return [(dataset.batch(2), "_BatchDataset"), (ragged, "RaggedTensor"), ((sentences[0], ragged), "RaggedTensor")]
+
+
+def test_data_must_be_arrays(sentences):
+    words, tags = sentences
+    layer, ragged = ConditionalRandomField(), [[1, 2], [3]]
+    for data, received in (
+        (Batches(), "Batches"),
+        (((x, y) for x, y in [sentences]), "generator"),
+        (ragged, "int"),
+        (words.tolist(), "int"),
+        (list(words[0]), "int(32|64)"),
+        ((ragged, tags), "int"),
+        ((words, ragged), "list"),
+        ((words, Batches()), "Batches"),
+        ([words, "tags"], "str"),
+        *tensorflow_data(sentences),
+    ):
+        with pytest.raises(ValueError, match=rf"must be arrays, or a tuple \(inputs, tags\) .* Received: {received}$"):
+            CRFMonitor(layer, data)
+
+
+def test_inputs_must_be_as_many_as_those_of_the_model(sentences):
+    words, tags = sentences
+    layer = ConditionalRandomField()
+    one, lists = build(layer), CRFMonitor(layer, [words, tags], verbose=0)
+    message = r"as many arrays as the model has inputs, 1; .* a tuple \(inputs, tags\). Received: 2 arrays"
+    with pytest.raises(ValueError, match=message):
+        one.fit(words, tags, verbose=0, callbacks=[lists])
+
+    layer = ConditionalRandomField()
+    names = [keras.Input((None,), dtype="int32", name=name) for name in ("a", "b")]
+    embed = keras.layers.Embedding(WORDS, 8, mask_zero=True)
+    scores = keras.layers.Dense(3)(keras.layers.Add()([embed(name) for name in names]))
+    two = keras.Model(names, layer(scores))
+    two.compile("adam", loss=layer.sparse_loss)
+    for inputs in ([words, words], (words, words), {"a": words, "b": words}):
+        assert len(watched(layer, (inputs, tags), two, fitted=([words, words], tags))[0].history) == 2
+    with pytest.raises(ValueError, match="as many arrays as the model has inputs, 2; .* Received: 1 arrays"):
+        watched(layer, sentences, two, fitted=([words, words], tags))
 
 
 def test_data_and_layers_that_do_not_fit_are_refused_before_an_epoch(sentences):
