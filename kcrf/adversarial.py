@@ -186,11 +186,15 @@ def _moved(add, addition):
 @contextmanager
 def _updating_by(optimizer, name, update):
     """A context in which `update(method, ...)` takes the place of a method of the optimizer."""
+    outer = vars(optimizer).get(name)  # of another change of the same step
     setattr(optimizer, name, partial(update, getattr(optimizer, name)))
     try:
         yield
     finally:
-        delattr(optimizer, name)
+        if outer is None:
+            delattr(optimizer, name)
+        else:
+            setattr(optimizer, name, outer)
 
 
 def _step_at(model, add, addition, step, data):

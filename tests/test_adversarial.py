@@ -90,6 +90,24 @@ def test_averages_and_slow_weights_are_of_embeddings_that_were_not_moved():
         assert_allclose(found_one, (before + second) / 2, atol=2e-5)
 
 
+def test_the_embeddings_of_two_layers_are_moved_in_one_step():
+    """A move of length 0 changes nothing, whether it begins before the other one or after it."""
+    found = []
+    for layers in ({"One": 0.5}, {"Two": 0.0, "One": 0.5}, {"One": 0.5, "Two": 0.0}):
+        set_seeds(1)
+        inputs = keras.Input((3,), dtype="int32")
+        x = keras.layers.Add()([keras.layers.Embedding(6, 2, name=name)(inputs) for name in ("One", "Two")])
+        model = keras.Model(inputs, keras.layers.GlobalAveragePooling1D()(x))
+        model.compile(keras.optimizers.Adam(RATE), "mse")
+        for name, epsilon in layers.items():
+            adversarial(model, name, epsilon)
+        model.fit(WORDS, LABELS, batch_size=5, epochs=2, verbose=0)
+        found.append(model.get_weights())
+    for alone, *others in zip(*found, strict=True):
+        for other in others:
+            assert_allclose(other, alone, atol=1e-6)
+
+
 @pytest.mark.once
 def test_a_virtual_step_is_taken_where_the_prediction_changes_most():
     """After many iterations every random start has led to one of two directions."""
