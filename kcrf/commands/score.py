@@ -208,6 +208,8 @@ def _known_labels(path):
     if _is_of_run(path):
         return RunFolder(path.parent).read_config().config.data.labels
     lines = read_lines(path)
-    _, first = json_objects(path, lines)[0] if begins_json(lines) else (1, {})
+    if not begins_json(lines):
+        return ()
+    _, first = json_objects(path, lines)[0]
     probabilities = first.get("probabilities")
     return tuple(probabilities) if isinstance(probabilities, dict) else ()

@@ -121,9 +121,9 @@ class ChainLayer(LayerWithMultiplier):
                 `predict` returns for batches of different lengths.
             scores: Used instead of `scores()`.
         """
-        if scores is None and not self.built:
-            raise ValueError(f"`{self.name}` has no scores before it is built: call it, or its model, once")
         if scores is None:
+            if not self.built:
+                raise ValueError(f"`{self.name}` has no scores before it is built: call it, or its model, once")
             self.check_weights(y_pred)
         if hasattr(y_pred, "to_tensor"):
             y_pred = y_pred.to_tensor(float("-inf"))  # masked, as the layer masks
