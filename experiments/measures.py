@@ -102,8 +102,7 @@ def _files_of(run, parts, context):
     if settings.get("word_vectors"):
         files["vectors"] = str(_word_vectors(context))
     if settings.get("teacher"):
-        trained(settings_of(run, **files), parts, context.folder / "teacher")
-        files["teacher"] = str(context.folder / "teacher")
+        files["teacher"] = str(_run_before(settings_of(run, **files), parts, context.folder / "teacher"))
     return files
 
 
@@ -111,17 +110,29 @@ def _intermediate(run, context):
     """The folder of a run on another corpus."""
     before = replace(run, settings=run.settings["before"])
     parts = _parts(context, before.settings, run.seed)
-    trained(settings_of(before, bert=str(context.berts[before.settings["bert"]])), parts, context.folder / "before")
-    return context.folder / "before"
+    settings = settings_of(before, bert=str(context.berts[before.settings["bert"]]))
+    return _run_before(settings, parts, context.folder / "before")
+
+
+def _run_before(settings, parts, out):
+    """The folder of a run that another one needs. An interrupted run resumes, a complete one is used as it is."""
+    from kcrf.runs.replacement import is_complete
+
+    if not is_complete(out):
+        trained(settings, parts, out)
+    return out
 
 
 def _pretrained(bert, stage, seed, parts, context, number):
-    """The folder of a BERT that is pretrained further."""
+    """The folder of a BERT that is pretrained further. An interrupted pretraining resumes."""
     from kcrf.pretraining import PretrainingSettings, pretrain, resume_pretraining
+    from kcrf.pretraining.folder import PretrainingFolder
 
     folder, file = context.folder / f"pretrained-{number}", context.folder / f"texts-{number}.txt"
-    if folder.exists():
-        resume_pretraining(folder)
+    begun = PretrainingFolder(folder)
+    if begun.has_begun():
+        if not begun.read_about()["is_complete"]:
+            resume_pretraining(folder)
         return folder
     stage = dict(stage)
     corpora = stage.pop("texts")
@@ -129,8 +140,7 @@ def _pretrained(bert, stage, seed, parts, context, number):
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("".join(f"{text}\n" for train, *_ in samples for text in _texts(train)), encoding="utf-8")
     if stage.get("mask") == "selected":
-        stage["task_model"] = str(context.folder / "task_model")
-        trained(_selecting(parts, bert, seed), parts, stage["task_model"])
+        stage["task_model"] = str(_run_before(_selecting(parts, bert, seed), parts, context.folder / "task_model"))
     pretrain(PretrainingSettings(bert=bert, seed=seed, **stage), [file], folder)
     return folder
 

@@ -48,8 +48,11 @@ def trained(settings, parts, out, **more):
     from kcrf.training import resume_tagger, train_tagger
 
     began, worked = time.perf_counter(), time.process_time()
-    goes_on = RunFolder(out).has_state()
-    tagger, scores = resume_tagger(out, *parts, **more) if goes_on else train_tagger(settings, *parts, out=out, **more)
+    goes_on = RunFolder(out).is_unfinished()
+    if goes_on:
+        tagger, scores = resume_tagger(out, *parts, **more)
+    else:  # a complete run in the folder is one whose result was not stored
+        tagger, scores = train_tagger(settings, *parts, out=out, overwrite=True, **more)
     taken = {
         "seconds": None if goes_on else round(time.perf_counter() - began),
         "processor_seconds": None if goes_on else round(time.process_time() - worked),

@@ -241,12 +241,36 @@ def small(settings):
     ],
 )
 def test_each_kind_of_run_can_be_measured(name, cell, arm, shared_data, tmp_path):
+    measures = CLAIMS[name].measure(small_run(name, cell, arm), small_context(shared_data, tmp_path))
+    assert 0 <= measures["score"] <= 1 and all(np.isfinite(measures["losses"]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "cell", "arm", "made"),
+    [
+        ("c09", "Weibo", "after ChnSentiCorp", "before/model.weights.h5"),
+        ("c12", "ChnSentiCorp", "selected by entropy", "pretrained-0/model.safetensors"),
+        ("c14", "PKU, 1 layer, 160 sentences", "softmax, teacher", "teacher/model.weights.h5"),
+    ],
+)
+def test_a_stopped_run_uses_what_was_complete(name, cell, arm, made, shared_data, tmp_path):
+    run, where = small_run(name, cell, arm), small_context(shared_data, tmp_path)
+    measures = CLAIMS[name].measure(run, where)
+    written = (tmp_path / made).stat().st_mtime_ns
+    assert CLAIMS[name].measure(run, where) == measures
+    assert (tmp_path / made).stat().st_mtime_ns == written
+
+
+def small_run(name, cell, arm):
+    """A run of a claim with a few sentences and steps."""
     grids = CLAIMS[name].grids
     cells, arms = ({k: v for grid in grids for k, v in getattr(grid, part).items()} for part in ("cells", "arms"))
-    run = Run(cell, arm, 0, small({**cells[cell], **arms[arm]}))
-    where = Context(shared_data, tmp_path, {"chinese": shared_data / "checkpoints/zh_small_bert"})
-    measures = CLAIMS[name].measure(run, where)
-    assert 0 <= measures["score"] <= 1 and all(np.isfinite(measures["losses"]))
+    return Run(cell, arm, 0, small({**cells[cell], **arms[arm]}))
+
+
+def small_context(data, folder):
+    return Context(data, folder, {"chinese": data / "checkpoints/zh_small_bert"})
 
 
 def test_the_plain_multiplier_has_the_same_scores_and_a_gradient_k_times_as_large():
