@@ -75,15 +75,16 @@ def _measure(claim, run, results, context):
     except BlockingIOError:
         return False
     numbers = json.dumps(_numbers(record["measures"]))
-    print_note(f"{claim.name}: {run.key}: {numbers}, {record['processor_seconds']:.0f} s")
+    seconds = record["processor_seconds"]
+    print_note(f"{claim.name}: {run.key}: {numbers}, {'resumed' if seconds is None else f'{seconds:.0f} s'}")
     return True
 
 
 def _record(claim, run, context):
-    """The measures of a run, with their cost and origin."""
-    worked = time.process_time()
+    """The measures of a run, with their cost and origin. The cost of a run that was interrupted is None."""
+    resumed, worked = context.folder.exists(), time.process_time()
     measures = claim.measure(run, context)
-    seconds = round(time.process_time() - worked, 1)
+    seconds = None if resumed else round(time.process_time() - worked, 1)
     backend = os.environ.get("KERAS_BACKEND", "tensorflow")
     return {"measures": measures, "processor_seconds": seconds, "backend": backend, **about_now()}
 

@@ -119,7 +119,8 @@ def list_claims(claims):
     lines = []
     for claim in claims.values():
         runs, records = claim.runs(), Results.of(claim).read()
-        seconds = [record["processor_seconds"] for record in records.values()]
+        timed = (record["processor_seconds"] for record in records.values())
+        seconds = [one for one in timed if one is not None]
         missing = [run for run in runs if run.key not in records]
         minutes = len(missing) * sum(seconds) / max(1, len(seconds)) / 60
         left = f"about {minutes:.0f} processor minutes left" if seconds else "not timed yet"

@@ -2,7 +2,7 @@
 
 from kcrf.backend import ops
 
-__all__ = ["has_rank", "one_hot_labels", "sparse_labels", "tags_of_one_hot"]
+__all__ = ["has_rank", "one_hot_labels", "sparse_labels", "tags_of_one_hot", "tags_of_sparse"]
 
 
 def sparse_labels(y_true, y_pred):
@@ -35,6 +35,14 @@ def one_hot_labels(y_true, y_pred):
 def has_rank(y_true):
     """Whether the number of axes of a tensor is known. TensorFlow traces labels of several ranks as one of no rank."""
     return getattr(y_true.shape, "rank", 0) is not None
+
+
+def tags_of_sparse(y_true, size):
+    """The tags `(batch, time)` of sparse labels, int32.
+
+    Labels that are no tag, from `size` on, become `size`: a cast alone would wrap those from 2**31 on.
+    """
+    return ops.cast(ops.clip(ops.cast(y_true, "float32"), -1, size), "int32")
 
 
 def tags_of_one_hot(y_true):

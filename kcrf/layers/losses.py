@@ -3,7 +3,7 @@
 from kcrf import crf
 from kcrf.backend import OLD_HOST, keras, ops, raise_if
 from kcrf.layers.chain_layer import BoundToLayer, real_positions
-from kcrf.layers.labels import has_rank, one_hot_labels, sparse_labels, tags_of_one_hot
+from kcrf.layers.labels import has_rank, one_hot_labels, sparse_labels, tags_of_one_hot, tags_of_sparse
 
 __all__ = ["DenseLoss", "SentenceLoss", "SparseLoss"]
 
@@ -76,12 +76,9 @@ class SentenceLoss(BoundToLayer, keras.losses.Loss):
         return ops.where(ops.any(wrong, axis=1), float("nan"), losses)
 
     def _read(self, y_true, y_pred):
-        """The labels as a tensor, `(batch, time)` where they are sparse, and as tags `(batch, time)` int32.
-
-        Labels above those of the tags become the number of tags: a cast to int32 would wrap those from 2**31 on.
-        """
+        """The labels as a tensor, `(batch, time)` where they are sparse, and as tags `(batch, time)` int32."""
         y_true = sparse_labels(y_true, y_pred)
-        return y_true, ops.cast(ops.clip(ops.cast(y_true, "float32"), -1, y_pred.shape[-1]), "int32")
+        return y_true, tags_of_sparse(y_true, y_pred.shape[-1])
 
     def _wrong(self, y_true, tags, y_pred):
         """Which labels are not valid, `(batch, time)` bool."""

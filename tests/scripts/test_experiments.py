@@ -73,6 +73,19 @@ def test_a_stopped_claim_resumes_and_measures_each_run_once(tmp_path):
     assert {"commit", "machine", "date", "backend", "processor_seconds"} <= set(record)
 
 
+def test_the_cost_of_a_run_that_resumed_is_not_known(tmp_path):
+    def stop(run, where):
+        where.folder.mkdir(parents=True)
+        raise KeyboardInterrupt
+
+    results = Results(tmp_path / "t1.json")
+    with pytest.raises(KeyboardInterrupt):
+        measure_claim(claim(measure=stop), results, context(tmp_path))
+    measure_claim(claim(), results, context(tmp_path), most=2)
+    seconds = [record["processor_seconds"] for record in results.read().values()]
+    assert seconds[0] is None and seconds[1] >= 0
+
+
 def test_two_processes_share_the_work(tmp_path):
     processes = [multiprocessing.get_context("fork").Process(target=work, args=(tmp_path,)) for _ in range(2)]
     for process in processes:
