@@ -7,7 +7,7 @@ from pathlib import Path
 
 from experiments.claim import load_claims
 from experiments.runner import Context, measure_claim
-from experiments.store import Results
+from experiments.store import MEASURED, Results
 from experiments.table import list_claims, write_table
 
 
@@ -30,10 +30,22 @@ def main(arguments=None):
     def chosen(run):
         return (options.seeds is None or run.seed in options.seeds) and all(part in run.key for part in options.only)
 
-    results = Results.of(claim)
-    measure_claim(claim, results, context, chosen, options.most, options.minutes)
-    write_table(claims)
+    results = Results.of(claim, options.results)
+    done = measure_claim(claim, results, context, chosen, options.most, options.minutes)
+    if options.results == MEASURED:
+        write_table(claims)
+    else:
+        print("\n".join(beside_stored(done, results.measures(), Results.of(claim).measures())))
     return 0
+
+
+def beside_stored(keys, again, stored):
+    """A line for each run that was measured again, with its score and the stored one."""
+    return [f"{key}: {again[key]['score']:.4f}, stored: {_score(stored.get(key))}" for key in keys]
+
+
+def _score(measures):
+    return f"{measures['score']:.4f}" if measures else "none"
 
 
 def _parser(claims):
@@ -42,6 +54,13 @@ def _parser(claims):
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="the folder of the corpora")
     parser.add_argument("--english", type=Path, help="the folder of all-MiniLM-L6-v2, for claims on English text")
     parser.add_argument("--out", type=Path, default=Path("runs/experiments"), help="files of unfinished runs")
+    parser.add_argument(
+        "--results",
+        type=Path,
+        default=MEASURED,
+        metavar="FOLDER",
+        help="where results are stored [experiments/measured]. In another folder, stored runs are measured again",
+    )
     parser.add_argument("--seeds", type=int, nargs="+", help="measure these seeds only")
     parser.add_argument("--only", nargs="+", default=[], metavar="TEXT", help="measure runs whose names contain these")
     parser.add_argument("--most", type=int, metavar="N", help="measure at most N runs")

@@ -11,7 +11,7 @@ from pathlib import Path
 from kcrf.files import read_json, write_lines
 from kcrf.runs.lock import locked
 
-__all__ = ["Results", "about_now"]
+__all__ = ["MEASURED", "Results", "about_now"]
 
 MEASURED = Path(__file__).parent / "measured"
 
@@ -27,9 +27,9 @@ class Results:
         self._path = Path(path)
 
     @classmethod
-    def of(cls, claim):
-        """The stored results of a claim."""
-        return cls(MEASURED / f"{claim.runs_of or claim.name}.json")
+    def of(cls, claim, folder=MEASURED):
+        """The results of a claim in a folder. Defaults to the folder of the published results."""
+        return cls(folder / f"{claim.runs_of or claim.name}.json")
 
     def read(self):
         """All records by key."""

@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))  # `python -m pytest` does so, `pytest` does not
 
 from experiments import table  # noqa: E402
+from experiments.__main__ import beside_stored  # noqa: E402
 from experiments.claim import Claim, Grid, Run, crossed, load_claims  # noqa: E402
 from experiments.data import sample_of  # noqa: E402
 from experiments.measures import settings_of  # noqa: E402
@@ -84,6 +85,16 @@ def test_the_cost_of_a_run_that_resumed_is_not_known(tmp_path):
     measure_claim(claim(), results, context(tmp_path), most=2)
     seconds = [record["processor_seconds"] for record in results.read().values()]
     assert seconds[0] is None and seconds[1] >= 0
+
+
+def test_a_stored_run_is_measured_again_in_another_folder(tmp_path):
+    for folder, score in ((tmp_path, 0.5), (tmp_path / "again", 0.4)):
+        changed = claim(measure=lambda run, where, score=score: {"score": score + run.seed / 100})
+        results = Results.of(changed, folder)
+        done = measure_claim(changed, results, context(tmp_path), lambda run: run.arm == "a" and run.seed)
+        assert done == ["cell, a, seed 1", "cell, a, seed 2"]
+    lines = beside_stored(done, results.measures(), {"cell, a, seed 1": {"score": 0.51}})
+    assert lines == ["cell, a, seed 1: 0.4100, stored: 0.5100", "cell, a, seed 2: 0.4200, stored: none"]
 
 
 def test_two_processes_share_the_work(tmp_path):
