@@ -35,6 +35,7 @@ SYSTEMS = {
     "no n-grams": {"augment": 0, "ngrams": False},
     "linear": {"encoder": "linear"},
     "linear no copies": {"encoder": "linear", "augment": 0},
+    "linear no lexicon": {"encoder": "linear", "lexicon": False},
     "linear copies": {"encoder": "linear", "augment": 3, "augment_by": "mentions"},
 }
 OTHERS = ("crfsuite", "jieba")
