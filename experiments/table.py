@@ -43,7 +43,7 @@ def readme(claims):
 
 def contradicted(claims):
     """The lines that say what does not hold here, and how many comparisons are decided."""
-    outcomes = [(claim, *outcome) for claim in claims.values() for outcome in _outcomes(claim)]
+    outcomes = [(claim, *one) for claim in claims.values() for one in _outcomes(claim) + _stored_outcomes(claim)]
     decided = [verdict for *_, verdict in outcomes if verdict in DECIDED[:2]]
     lines = [
         f"- {claim.name}: {claim.title}. Claimed: {comparison.claimed}. Here: {describe(comparison, outcome)}"
@@ -59,6 +59,16 @@ def _outcomes(claim):
     measures = Results.of(claim).measures()
     outcomes = [(comparison, comparison.outcome(measures, claim.seeds)) for comparison in claim.comparisons]
     return [(comparison, outcome, comparison.verdict(outcome, claim.seeds)) for comparison, outcome in outcomes]
+
+
+def _stored_outcomes(claim):
+    """The same for the comparisons in results of earlier experiments."""
+    outcomes = []
+    for stored in claim.stored:
+        results = json.loads((HERE / stored.file).read_text(encoding="utf-8"))
+        outcome = stored.comparison.outcome(results, claim.seeds)
+        outcomes.append((stored.comparison, outcome, stored.comparison.verdict(outcome, claim.seeds)))
+    return outcomes
 
 
 def claims_table(claims):
@@ -81,11 +91,8 @@ def stored_table(claims):
     """The lines of the table of comparisons in results of earlier experiments."""
     lines = [f"| | results | {OURS} | verdict |", "|---|---|---|---|"]
     for claim in claims.values():
-        for stored in claim.stored:
-            results = json.loads((HERE / stored.file).read_text(encoding="utf-8"))
-            outcome = stored.comparison.outcome(results, claim.seeds)
-            verdict = stored.comparison.verdict(outcome, claim.seeds)
-            lines.append(_row(claim.name, f"`{stored.file}`", describe(stored.comparison, outcome), verdict))
+        for stored, (comparison, outcome, verdict) in zip(claim.stored, _stored_outcomes(claim), strict=True):
+            lines.append(_row(claim.name, f"`{stored.file}`", describe(comparison, outcome), verdict))
     return lines
 
 
