@@ -5,7 +5,7 @@ to 1 point before they were measured.
 """
 
 from experiments.claim import Claim
-from experiments.claims.c01_learning_rate_of_transitions import ARMS, AT_HIGH_RATE, HIGH, LOW
+from experiments.claims.c01_learning_rate_of_transitions import ARMS_OF_CELLS
 from experiments.verdicts import Comparison
 
 CLAIM = Claim(
@@ -15,7 +15,7 @@ CLAIM = Claim(
     grids=(),
     comparisons=tuple(
         Comparison("auto", tuple(arm for arm in arms if arm != "auto"), "not lower", 0.01, (cell,), "F1")
-        for cell, arms in ((LOW, ARMS), (HIGH, AT_HIGH_RATE))
+        for cell, arms in ARMS_OF_CELLS.items()
     ),
     runs_of="c01",
 )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from experiments.claim import Claim
-from experiments.claims.c01_learning_rate_of_transitions import ARMS, AT_HIGH_RATE, HIGH, LOW
+from experiments.claims.c01_learning_rate_of_transitions import ARMS_OF_CELLS
 from experiments.verdicts import Comparison, Outcome
 
 WORSE = 0.01  # F1: a run that is worse than the best one of its cell and seed by more than this has a fault
@@ -20,7 +20,7 @@ class Agreement(Comparison):
 def _shares(results, seed):
     """The fraction of runs of a seed in which the monitor is right, and "no fault" is; None without runs."""
     right = []
-    for cell, arms in ((LOW, ARMS), (HIGH, AT_HIGH_RATE)):
+    for cell, arms in ARMS_OF_CELLS.items():
         runs = [results.get(f"{cell}, {arm}, seed {seed}") for arm in arms]
         if all(runs):
             best = max(run["score"] for run in runs)
