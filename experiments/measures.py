@@ -131,7 +131,7 @@ def _pretrained(bert, stage, seed, parts, context, number):
     folder, file = context.folder / f"pretrained-{number}", context.folder / f"texts-{number}.txt"
     begun = PretrainingFolder(folder)
     if begun.has_begun():
-        if not begun.read_about()["is_complete"]:
+        if not begun.is_complete():
             resume_pretraining(folder)
         return folder
     stage = dict(stage)

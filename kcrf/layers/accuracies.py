@@ -3,7 +3,7 @@
 from kcrf import crf
 from kcrf.backend import current_stateless_scope, is_tracing, keras, ops
 from kcrf.layers.chain_layer import BoundToLayer, real_positions
-from kcrf.layers.labels import has_rank, one_hot_labels, sparse_labels, tags_of_one_hot, tags_of_sparse
+from kcrf.layers.labels import has_rank, one_hot_labels, sparse_tags, tags_of_one_hot
 
 __all__ = ["DenseAccuracy", "SparseAccuracy", "ViterbiAccuracy"]
 
@@ -76,7 +76,7 @@ class SparseAccuracy(TokenAccuracy):
         super().__init__(name, dtype)
 
     def _tags(self, y_true, y_pred):
-        return tags_of_sparse(sparse_labels(y_true, y_pred), y_pred.shape[-1])
+        return sparse_tags(y_true, y_pred)
 
 
 @keras.saving.register_keras_serializable(package="kcrf")
@@ -108,7 +108,7 @@ class ViterbiAccuracy(BoundToLayer, TokenAccuracy):
         y_true = ops.convert_to_tensor(y_true)
         if has_rank(y_true) and len(y_true.shape) == 3 and y_true.shape[-1] != 1:
             return tags_of_one_hot(one_hot_labels(y_true, y_pred))
-        return tags_of_sparse(sparse_labels(y_true, y_pred), y_pred.shape[-1])
+        return sparse_tags(y_true, y_pred)
 
     def _predicted(self, y_pred):
         layer = self._layer_for(y_pred)

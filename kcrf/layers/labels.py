@@ -2,7 +2,7 @@
 
 from kcrf.backend import ops
 
-__all__ = ["has_rank", "one_hot_labels", "sparse_labels", "tags_of_one_hot", "tags_of_sparse"]
+__all__ = ["has_rank", "one_hot_labels", "sparse_labels", "sparse_tags", "tags_of_one_hot", "tags_of_sparse"]
 
 
 def sparse_labels(y_true, y_pred):
@@ -43,6 +43,11 @@ def tags_of_sparse(y_true, size):
     Labels that are no tag, from `size` on, become `size`: a cast alone would wrap those from 2**31 on.
     """
     return ops.cast(ops.clip(ops.cast(y_true, "float32"), -1, size), "int32")
+
+
+def sparse_tags(y_true, y_pred):
+    """The tags `(batch, time)` of sparse labels for these outputs, int32."""
+    return tags_of_sparse(sparse_labels(y_true, y_pred), y_pred.shape[-1])
 
 
 def tags_of_one_hot(y_true):

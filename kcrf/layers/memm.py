@@ -16,7 +16,7 @@ from kcrf import crf
 from kcrf.backend import Tensor, graph, keras, ops, scan
 from kcrf.layers.chain_layer import real_positions
 from kcrf.layers.crf import ConditionalRandomField
-from kcrf.layers.labels import sparse_labels, tags_of_sparse
+from kcrf.layers.labels import sparse_tags
 from kcrf.layers.losses import DenseLoss, SparseLoss
 
 __all__ = ["MaximumEntropyMarkovModel", "equal_crf"]
@@ -159,7 +159,7 @@ class MaximumEntropyMarkovModel(ConditionalRandomField):
         mask = real_positions(y_pred)
         order = _real_first(mask)
         emissions = _take(_finite(y_pred, mask), order)
-        tags = tags_of_sparse(sparse_labels(y_true, y_pred), y_pred.shape[-1])
+        tags = sparse_tags(y_true, y_pred)
         tags = _take(ops.where(mask, tags, -1), order)
         beside = _shift(
             tags, -1 if go_backwards else 1, -1

@@ -55,6 +55,10 @@ class PretrainingFolder:
         """Whether the tokens, the tokenizer and the settings exist, from which training can start again."""
         return self.work.file(ABOUT).is_file()
 
+    def is_complete(self):
+        """Whether the pretraining has ended."""
+        return self.has_begun() and self.read_about()["is_complete"]
+
     def has_weights(self):
         """Whether a model has been written."""
         return (self.path / WEIGHTS).is_file()

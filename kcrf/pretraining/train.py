@@ -113,10 +113,10 @@ def resume_pretraining(out: str | PathLike[str], progress: Any = None) -> list[d
     if not folder.has_begun():
         raise FileNotFoundError(f"{out}: needs a pretraining that was interrupted. Received: a folder without one")
     with locked(folder.path):
-        about = folder.read_about()
-        if about["is_complete"]:
+        if folder.is_complete():
             folder.clear()
             raise FileNotFoundError(f"{out}: needs a pretraining that was interrupted. Received: one that is complete")
+        about = folder.read_about()
         if about["backend"] != backend_name():
             raise ValueError(
                 f"{out}: needs the backend that it began with: KERAS_BACKEND={about['backend']}. "
