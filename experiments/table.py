@@ -18,7 +18,9 @@ RULE = ["|---|---|---|---|---|---|"]
 
 
 def write_table(claims):
-    """Writes the tables into README.md, and a plot for each claim with results."""
+    """Writes the tables into README.md, and the plots of each claim with results."""
+    from experiments.plots import plot_differences, plot_runs, write_picture
+
     write_lines(README, readme(claims).splitlines())
     for claim in claims.values():
         rows = [
@@ -27,9 +29,9 @@ def write_table(claims):
             if outcome
         ]
         if rows:
-            from experiments.plots import plot_claim
-
-            plot_claim(claim, rows, MEASURED / f"{claim.name}.png")
+            write_picture(plot_differences(claim, rows), MEASURED / f"{claim.name}.png")
+        if rows and claim.grids:
+            write_picture(plot_runs(claim, Results.of(claim).measures()), MEASURED / f"{claim.name}-runs.png")
 
 
 def readme(claims):
@@ -83,8 +85,15 @@ def lines_of(claim):
     if missing := len(outcomes) - len(measured):
         which = f"{missing} more comparison{'s' * (missing > 1)}" if measured else "not measured yet"
         measured.append((f"{which}: `{command(claim)}`", "not measured yet"))
-    about = [claim.name, claim.title, claim.source, claim.literature]
+    about = [_with_plots(claim) if any(outcome for _, outcome, _ in outcomes) else claim.name]
+    about += [claim.title, claim.source, claim.literature]
     return [_row(*(about if number == 0 else [""] * 4), *cells) for number, cells in enumerate(measured)]
+
+
+def _with_plots(claim):
+    """The name of a claim with links to its plots."""
+    runs_of = claim.runs_of or claim.name
+    return f"{claim.name}: [differences](measured/{claim.name}.png), [runs](measured/{runs_of}-runs.png)"
 
 
 def stored_table(claims):

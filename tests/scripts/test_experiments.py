@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))  # `python -m pytest` does so, `pytest` does not
 
-from experiments import table  # noqa: E402
+from experiments import plots, table  # noqa: E402
 from experiments.__main__ import beside_stored  # noqa: E402
 from experiments.claim import Claim, Grid, Run, crossed, load_claims  # noqa: E402
 from experiments.data import sample_of  # noqa: E402
@@ -339,6 +339,20 @@ def test_sentences_of_other_lengths_are_in_no_part(shared_data):
 def test_no_text_of_the_test_set_is_trained_on(corpus, shared_data):
     train, valid, test = ([example[:-1] for example in part] for part in sample_of(shared_data, corpus, 9000, 0))
     assert train and valid and not {*train, *valid} & set(test)
+
+
+def test_the_plot_of_the_runs_has_their_scores_and_curves():
+    made = claim(grids=(Grid({"cell": {}}, {"a": {}, "b": {}}),))
+    runs = {f"cell, a, seed {seed}": {"score": seed, "valid": [seed, 2.0], "losses": [3.0, seed]} for seed in range(3)}
+    runs["cell, b, seed 0"] = {"score": 5.0, "valid": [7.0, 8.0, 9.0], "losses": [4.0]}
+    runs["cell, b, seed 1"] = {"score": 0.0, "valid": [0.0], "losses": [1e9], "diverged": 1}
+    boxes, valid, losses = plots.plot_runs(made, runs).axes
+    assert [label.get_text() for label in boxes.get_xticklabels()] == ["a", "b"]
+    medians = [line.get_ydata()[0] for line in boxes.lines if len(set(line.get_ydata())) == 1]
+    assert {1.0, 2.5} <= set(medians)
+    curves = {line.get_label(): (list(line.get_xdata()), list(line.get_ydata())) for line in valid.lines}
+    assert curves == {"a": ([1, 2], [1.0, 2.0]), "b": ([1, 2, 3], [7.0, 8.0, 9.0])}
+    assert [list(line.get_ydata()) for line in losses.lines] == [[3.0, 1.0], [4.0]]
 
 
 QUOTING = ["README.md", "README.zh.md", "docs/recipes.md"]
