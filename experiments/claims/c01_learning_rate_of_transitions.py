@@ -6,32 +6,51 @@ above a legal one with x1 and x100, none with x1000; after 60 steps, 75 % with e
 nothing, thus the low learning rate is now 1e-4.
 
 Three cells were added after the first results, with comparisons that were written down before they were measured: 480
-steps at 1e-5, entities of the People's Daily with seven tags, and four layers.
+steps at 1e-5, entities of the People's Daily with seven tags, and four layers. Later, in the same way: two layers, and
+the multipliers between and above those of the source; and at last constraints, which the defaults have.
 """
 
 from experiments.claim import Claim, Grid
 from experiments.verdicts import Comparison, measure
 
-COMMON = {"corpus": "pfr199801", "lengths": (20, 40), "bert": "chinese", "bert_layers": 1, "head_lr_multiplier": 1.0,
+COMMON = {"corpus": "pfr199801", "lengths": (20, 40), "bert": "chinese", "head_lr_multiplier": 1.0,
           "constraints": False, "masked": True}  # fmt: skip
-ALL_LAYERS = {name: value for name, value in COMMON.items() if name != "bert_layers"}
+ONE_LAYER = {**COMMON, "bert_layers": 1}
+FEW = {"sentences": 80, "learning_rate": 1e-4, "batch_size": 4, "epochs": 3}
 CELLS = {
-    "PKU, 1e-4": {**COMMON, "sentences": 80, "learning_rate": 1e-4, "batch_size": 4, "epochs": 3},
-    "PKU, 1e-3": {**COMMON, "sentences": 160, "learning_rate": 1e-3, "batch_size": 16, "epochs": 4},
-    "People's Daily, 1e-3":
-        {**COMMON, "corpus": "people_daily", "sentences": 320, "learning_rate": 1e-3, "batch_size": 8, "epochs": 4},
-    "PKU, 1e-5": {**COMMON, "sentences": 160, "learning_rate": 1e-5, "batch_size": 4, "epochs": 12},
-    "PKU, 4 layers, 1e-4":
-        {**ALL_LAYERS, "sentences": 80, "learning_rate": 1e-4, "batch_size": 4, "epochs": 3},
-}  # fmt: skip
-LOW, HIGH, ENTITIES, LOWEST, DEEP = CELLS
-ARMS = {f"x{k}": {"crf_lr_multiplier": float(k)} for k in (1, 100, 1000)}
-ARMS["auto"] = {"crf_lr_multiplier": "auto"}
-AT_HIGH_RATE = {name: {"crf_lr_multiplier": float(name[1:])} for name in ("x1", "x10", "x100")}
-AT_HIGH_RATE["auto"] = ARMS["auto"]
-ARMS_OF_CELLS = {LOW: ARMS, HIGH: AT_HIGH_RATE, ENTITIES: AT_HIGH_RATE, LOWEST: ARMS, DEEP: ARMS}
-ZEROS = {"x1, zeros": {**ARMS["x1"], "start": "zeros"}}
+    "PKU, 1e-4": {**ONE_LAYER, **FEW},
+    "PKU, 1e-3": {**ONE_LAYER, "sentences": 160, "learning_rate": 1e-3, "batch_size": 16, "epochs": 4},
+    "People's Daily, 1e-3": {
+        **ONE_LAYER,
+        "corpus": "people_daily",
+        "sentences": 320,
+        "learning_rate": 1e-3,
+        "batch_size": 8,
+        "epochs": 4,
+    },
+    "PKU, 1e-5": {**ONE_LAYER, "sentences": 160, "learning_rate": 1e-5, "batch_size": 4, "epochs": 12},
+    "PKU, 4 layers, 1e-4": {**COMMON, **FEW},
+    "PKU, 2 layers, 1e-4": {**COMMON, **FEW, "bert_layers": 2},
+}
+LOW, HIGH, ENTITIES, LOWEST, DEEP, MIDDLE = CELLS
+CONSTRAINED = tuple(f"{cell}, constraints" for cell in (HIGH, ENTITIES))
+CELLS |= {f"{cell}, constraints": {**CELLS[cell], "constraints": True} for cell in (HIGH, ENTITIES)}
+MULTIPLIERS = {  # the first ones were measured first
+    LOW: (1, 100, 1000, 3, 10, 33, 333),
+    HIGH: (1, 10, 100, 33, 333),
+    ENTITIES: (1, 10, 100, 33, 333),
+    LOWEST: (1, 100, 1000, 333),
+    DEEP: (1, 100, 1000),
+    MIDDLE: (1, 100, 1000),
+    **dict.fromkeys(CONSTRAINED, (1, 100, 333)),
+}
+ARMS_OF_CELLS = {
+    cell: {**{f"x{k}": {"crf_lr_multiplier": float(k)} for k in multipliers}, "auto": {"crf_lr_multiplier": "auto"}}
+    for cell, multipliers in MULTIPLIERS.items()
+}
+ZEROS = {"x1, zeros": {"crf_lr_multiplier": 1.0, "start": "zeros"}}
 ILLEGAL = measure("illegal_above_legal")
+SIZE = measure("size_over_gap")
 WHAT = "fraction of illegal transitions above a legal one"
 
 CLAIM = Claim(
@@ -60,5 +79,17 @@ CLAIM = Claim(
         Comparison("x1000", "x1", "lower", 0.05, (DEEP,), WHAT, ILLEGAL),
         Comparison("auto", "x1", "lower", 0.05, (DEEP,), WHAT, ILLEGAL),
         Comparison("auto", "x1", "higher", 0.01, (DEEP,), "F1"),
+        Comparison("x1000", "x1", "lower", 0.05, (MIDDLE,), WHAT, ILLEGAL),
+        Comparison("auto", "x1", "lower", 0.05, (MIDDLE,), WHAT, ILLEGAL),
+        Comparison("auto", "x1", "higher", 0.01, (MIDDLE,), "F1"),
+        *(Comparison("auto", "x1", "higher", 0.01, (cell,), "F1") for cell in CONSTRAINED),
+        *(Comparison(f"x{k}", "x1", "lower", 0.05, (LOW,), WHAT, ILLEGAL) for k in (3, 10, 33, 333)),
+        Comparison("x333", "x1", "lower", 0.05, (LOWEST,), WHAT, ILLEGAL),
+        *(
+            Comparison(
+                "auto", "x1", "higher", 0.1, (cell,), "size of the transitions over the gap of the emissions", SIZE
+            )
+            for cell in (LOWEST, LOW, HIGH)
+        ),
     ),
 )
