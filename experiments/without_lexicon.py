@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 from linear import figures, read_parts
 
 RESULTS = Path(__file__).with_suffix(".json")
-CELLS = (("gsd", 100), ("pku", 300), ("gsd", 1000), ("pku", 1000))
+CELLS = (("gsd", 100), ("pku", 300), ("gsd", 1000), ("pku", 1000), ("gsd", 3997))
 WEIGHTS = (0.0, 0.15, 0.3, 0.5, 1.0)
 
 

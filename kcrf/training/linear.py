@@ -152,17 +152,15 @@ def _resume(folder, history, trainers):
     if folder.has_state():
         rows, arrays = folder.read_state()
         history.set_state(rows)
-        names = [(trainer, name) for trainer in trainers.values() for name in trainer.state]
-        if arrays and len(arrays) != len(names):
+        expected = sum(len(trainer.state) for trainer in trainers.values())
+        if arrays and len(arrays) != expected:
             raise ValueError(
                 f"{folder.path}: needs a run that this version of kcrf began; --overwrite trains it anew. Received: a "
-                f"state of {len(arrays)} arrays instead of {len(names)}"
+                f"state of {len(arrays)} arrays instead of {expected}"
             )
-        states = {trainer: {} for trainer in trainers.values()}
-        for (trainer, name), array in zip(names, arrays):
-            states[trainer][name] = array
-        for trainer, state in states.items() if arrays else ():
-            trainer.load_state(state)
+        arrays_in_order = iter(arrays)
+        for trainer in trainers.values() if arrays else ():
+            trainer.load_state({name: next(arrays_in_order) for name in trainer.state})
 
 
 def _save(folder, history, trainers, best):
