@@ -3,6 +3,7 @@
 from kcrf.linear.chain import best_paths, expected_counts
 from kcrf.linear.model import LinearModel
 from kcrf.linear.packing import Packing
+from kcrf.linear.pool import PooledTrainer
 from kcrf.linear.training import (
     AdaGradTrainer,
     LBFGSTrainer,
@@ -19,6 +20,7 @@ __all__ = [
     "LinearBatch",
     "LinearModel",
     "Packing",
+    "PooledTrainer",
     "SoftTarget",
     "best_paths",
     "expected_counts",

@@ -6,7 +6,7 @@ learning rate (Duchi et al., 2011, "Adaptive Subgradient Methods"), which is lar
 applied after each update (Duchi and Singer, 2009, "Forward Backward Splitting"), sets the scores of most features to 0.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -81,6 +81,14 @@ class LinearBatch:
             targets = [target.tags for target in targets]
         tags = np.concatenate([np.asarray(target, "int64") for target in targets])[packing.index]
         return cls(packing, buckets, features.reshape(packed.shape).astype("int32"), tags, soft)
+
+    def with_columns(self, columns):
+        """The batch with some of the columns of the features, a list of ints, and with the buckets that occur there."""
+        features = self.features[:, columns]
+        occurs = np.zeros(len(self.buckets), bool)
+        occurs[features] = True
+        numbers = np.cumsum(occurs, dtype="int32") - 1  # of the buckets that are left
+        return replace(self, buckets=self.buckets[occurs], features=numbers[features])
 
 
 def linear_batches(windows, size):

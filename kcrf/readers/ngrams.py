@@ -55,6 +55,7 @@ LEXICON_TEMPLATES = (
     *("b0 c0", "b0 c-1", "e0 c0", "e0 c1"),
 )
 OTHER_LEXICON_TEMPLATES = tuple(re.sub("([be])", r"o\1", template) for template in LEXICON_TEMPLATES)
+LEXICON_COLUMNS = {"b", "e", "ob", "oe"}
 REACH = 2  # the largest offset in a template
 _PLACE = re.compile(r"([a-z_]+\d*?)([+-]?\d)")
 _FACTORS = np.array([0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F], "uint32")  # odd, of xxHash
@@ -161,6 +162,11 @@ class NGrams:
     def width(self):
         """The number of features of a position."""
         return len(self.templates)
+
+    def without_lexicon(self):
+        """The columns of the features whose templates need no lexicon, a list of ints."""
+        columns_of = [{place.column for place in places_of(template)} for template in self.templates]
+        return [number for number, columns in enumerate(columns_of) if not columns & LEXICON_COLUMNS]
 
     def features(self, columns):
         """The buckets of all positions, `(positions, width)` int32. The columns are as `hashed` takes them."""

@@ -45,6 +45,7 @@ class Classification:
     defaults: Mapping[str, Any] = {"head": "softmax", "lexicon": False, "ngrams": False, "teacher_temperature": 2.0}
     adagrad: Mapping[str, float] = {}
     linear_weight = 0.0
+    without_lexicon = 0.0
     augment_by: str | None = None
     choices: Mapping[str, tuple[Any, ...]] = {
         "head": ("softmax",),

@@ -34,6 +34,7 @@ class Segmentation(TaggingTask):
     settings = frozenset({"augment", "scheme", "standards"})
     defaults: Mapping[str, Any] = {"scheme": "bmes"}
     linear_weight = 0.5
+    without_lexicon = 0.3
     choices: Mapping[str, tuple[Any, ...]] = {"scheme": ("bmes",), "units": ("characters",)}
     file_options = frozenset({"strip_tags", "words"})
 

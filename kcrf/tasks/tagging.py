@@ -29,6 +29,7 @@ class TaggingTask:
     is_extensible = False
     adagrad: Mapping[str, float] = {"learning_rate": 0.1, "l1": 0.01, "damping": 0.1}
     linear_weight: float | str = 0.0
+    without_lexicon = 0.0
     augment_by: str | None = None
 
     def read_unlabeled_line(self, line: str) -> Any:

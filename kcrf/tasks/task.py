@@ -24,6 +24,7 @@ class Task(Protocol):
         adagrad: The learning rate, the L1 penalty and the damping of its linear models if AdaGrad trains them, with the
             keys "learning_rate", "l1" and "damping"; empty if it has no linear models.
         linear_weight: The default weight of a linear model in the average with a network, or "auto".
+        without_lexicon: The weight of a model that is trained without the lexicon, in its linear models.
         augment_by: How copies of few sentences of characters are augmented by default; None: there are none.
         choices: Its own choices of settings, if they differ from those of other tasks.
         file_options: The command-line options for reading its files.
@@ -53,6 +54,9 @@ class Task(Protocol):
 
     @property
     def linear_weight(self) -> float | str: ...
+
+    @property
+    def without_lexicon(self) -> float: ...
 
     @property
     def augment_by(self) -> str | None: ...

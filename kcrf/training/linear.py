@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kcrf.linear import AdaGradTrainer, LBFGSTrainer, LinearModel, SoftTarget, linear_batches
+from kcrf.linear import AdaGradTrainer, LBFGSTrainer, LinearModel, PooledTrainer, SoftTarget, linear_batches
 from kcrf.progress_bars import bar
 from kcrf.readers import TagsOfStandard
 from kcrf.readers.standards import reader_of_standard
@@ -121,8 +121,20 @@ def _solver(config, model):
 def _trainers(plan):
     """The trainer of each segmentation standard, or of None where there is one standard."""
     config, standards = plan.config, plan.config.data.standards
-    buckets = reader_of_standard(plan.reader, standards[0] if standards else None).ngrams.buckets
-    return {standard: _solver(config, starting_linear_model(config, buckets)) for standard in standards or (None,)}
+    ngrams = reader_of_standard(plan.reader, standards[0] if standards else None).ngrams
+    return {standard: _trainer(config, ngrams) for standard in standards or (None,)}
+
+
+def _trainer(config, ngrams):
+    """The trainer of a new linear model, or of one that continues the model that the run extends.
+
+    A new model with a lexicon is averaged with one without, which finds more of the words that are not in it.
+    """
+    columns, weight = ngrams.without_lexicon(), config.task.without_lexicon
+    if not weight or config.teacher.extend is not None or len(columns) == ngrams.width:
+        return _solver(config, starting_linear_model(config, ngrams.buckets))
+    trainers = (_solver(config, starting_linear_model(config, ngrams.buckets)) for _ in range(2))
+    return PooledTrainer(*trainers, columns, weight)
 
 
 def linear_tagger(plan: RunPlan, models: Mapping[str | None, LinearModel]) -> Any:
@@ -140,6 +152,12 @@ def _resume(folder, history, trainers):
     if folder.has_state():
         rows, arrays = folder.read_state()
         history.set_state(rows)
+        expected = sum(len(trainer.state) for trainer in trainers.values())
+        if arrays and len(arrays) != expected:
+            raise ValueError(
+                f"{folder.path}: needs a run that this version of kcrf began; --overwrite trains it anew. Received: a "
+                f"state of {len(arrays)} arrays instead of {expected}"
+            )
         arrays_in_order = iter(arrays)
         for trainer in trainers.values() if arrays else ():
             trainer.load_state({name: next(arrays_in_order) for name in trainer.state})

@@ -8,11 +8,13 @@ import pytest
 from kcrf.commands import train as train_command
 from kcrf.commands.main import main
 from kcrf.corpora import load_mini
-from kcrf.linear import AdaGradTrainer, LinearModel, linear_batches
-from kcrf.runs import DivergedError, RunFolder, Settings
+from kcrf.linear import AdaGradTrainer, LBFGSTrainer, LinearModel, PooledTrainer, linear_batches
+from kcrf.readers.ngrams import CHARACTER_TEMPLATES, LEXICON_TEMPLATES, CharacterNGrams
+from kcrf.runs import DataFacts, DivergedError, RunFolder, Settings, resolve
 from kcrf.runs.names import LINEAR, SCORES, STATE, WEIGHTS
 from kcrf.taggers import EntityRecognizer, WordSegmenter
 from kcrf.tags import bmes
+from kcrf.tasks.segmentation import Segmentation
 from kcrf.training import linear as training
 from kcrf.training import resume_tagger, train_tagger
 
@@ -200,3 +202,48 @@ def test_the_seeds_of_a_command_have_the_same_data(tmp_path, monkeypatch, capsys
     path.write_text(lines * 20, encoding="utf-8")
     assert main(command) == 0  # as it was: the command goes on
     assert trained == [0, 1]
+
+
+def trained_scores(out, **settings):
+    train_tagger(Settings(encoder="linear", **settings), CORPUS.train[:60], CORPUS.valid[:10], out=out)
+    arrays = RunFolder(out).read_arrays(LINEAR)
+    return arrays["scores"] * arrays["scale"]
+
+
+@pytest.mark.parametrize("weight", [0.25, 1.0])
+def test_a_model_of_a_lexicon_is_averaged_with_one_without(weight, tmp_path, monkeypatch):
+    monkeypatch.setattr(Segmentation, "without_lexicon", 0.0)
+    own, without = trained_scores(tmp_path / "own"), trained_scores(tmp_path / "without", lexicon=False)
+    monkeypatch.setattr(Segmentation, "without_lexicon", weight)
+    average = trained_scores(tmp_path / "average")
+    largest = max(np.abs(scores).max() for scores in (own, without, average))
+    np.testing.assert_allclose(average, (1 - weight) * own + weight * without, atol=largest / 127)
+    assert np.abs(own - without).max() > largest / 2
+
+
+def test_the_state_of_a_version_without_the_average_is_refused(tmp_path, monkeypatch):
+    parts = (CORPUS.train[:30], CORPUS.valid[:10])
+    save = training._save
+
+    def interrupted(folder, history, trainers, best):
+        save(folder, history, {None: trainers[None]._trainer}, best)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(training, "_save", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        train_tagger(Settings(encoder="linear", solver="adagrad"), *parts, out=tmp_path / "run")
+    with pytest.raises(ValueError, match="needs a run that this version of kcrf began.*Received: a state of 5 arrays"):
+        resume_tagger(tmp_path / "run", *parts)
+
+
+@pytest.mark.parametrize(
+    ("task", "templates", "kind"),
+    [
+        ("cws", CHARACTER_TEMPLATES + LEXICON_TEMPLATES, PooledTrainer),
+        ("cws", CHARACTER_TEMPLATES, LBFGSTrainer),
+        ("ner", CHARACTER_TEMPLATES + LEXICON_TEMPLATES, LBFGSTrainer),
+    ],
+)
+def test_models_of_words_with_a_lexicon_are_averages(task, templates, kind):
+    config = resolve(Settings(encoder="linear", task=task), DataFacts(types=("LOC",), items=10, windows=10))
+    assert isinstance(training._trainer(config, CharacterNGrams(64, templates)), kind)
