@@ -55,15 +55,11 @@ def measure(size, parts):
 
 def scores_of_average(tagger, other, weight, valid, test, words):
     """The scores of the average of the linear model of a tagger and another one, a dict."""
-    from kcrf.linear import LinearModel
     from kcrf.taggers.linear_networks import LinearTaggingNetwork
     from kcrf.taggers.trained_tagger import TrainedTagger
     from kcrf.tasks.tagging import as_sentence
 
-    model = tagger.model
-    scores = ((1 - weight) * model.scores + weight * other.scores).astype("float32")
-    transitions = (1 - weight) * model.transitions + weight * other.transitions
-    average = TrainedTagger(LinearTaggingNetwork(LinearModel(model.scheme, scores, transitions)), tagger.reader)
+    average = TrainedTagger(LinearTaggingNetwork(tagger.model.averaged(other, weight)), tagger.reader)
     parts = {"valid": valid, "test": test}
     return {name: figures(average.scores(list(map(as_sentence, part)), words)) for name, part in parts.items()}
 

@@ -47,6 +47,17 @@ class LinearModel:
         integers, scale = self._integers
         return integers.astype("float32") * np.float32(scale)
 
+    def averaged(self, other, weight):
+        """The weighted average of this model and another one of the same scheme and buckets, a new `LinearModel`.
+
+        Args:
+            other: The other `LinearModel`.
+            weight: Its weight, from 0 to 1. That of this model is the rest.
+        """
+        scores = (1 - weight) * self.scores + weight * other.scores
+        transitions = (1 - weight) * self.transitions + weight * other.transitions
+        return LinearModel(self.scheme, scores.astype("float32"), transitions, self.constraints)
+
     def integers(self):
         """The quantized scores: int8 `(buckets, tags)`, and the float by which they are multiplied."""
         if self._integers is not None:

@@ -7,8 +7,6 @@ features. The average of both, a logarithmic opinion pool (Smith and Osborne, 20
 Information Extraction"), is again a linear model.
 """
 
-from kcrf.linear.model import LinearModel
-
 __all__ = ["PooledTrainer"]
 
 
@@ -28,10 +26,7 @@ class PooledTrainer:
     @property
     def model(self):
         """The average of both models at present, a new `LinearModel`."""
-        model, other, weight = self._trainer.model, self._other.model, self._weight
-        scores = (1 - weight) * model.scores + weight * other.scores
-        transitions = (1 - weight) * model.transitions + weight * other.transitions
-        return LinearModel(model.scheme, scores.astype("float32"), transitions, model.constraints)
+        return self._trainer.model.averaged(self._other.model, self._weight)
 
     @property
     def state(self):
