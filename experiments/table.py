@@ -52,7 +52,7 @@ def contradicted(claims):
         for claim, comparison, outcome, verdict in outcomes
         if verdict == DECIDED[1]
     ]
-    count = f"{len(decided)} of {len(outcomes)} comparisons are decided. These do not hold here:"
+    count = f"Of {len(outcomes)} comparisons, {len(decided)} are decided. These do not hold here:"
     return [count, "", *(lines or ["- none yet"])]
 
 

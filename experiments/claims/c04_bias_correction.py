@@ -38,7 +38,7 @@ ARMS = {"corrected": {}, "uncorrected": {"bias_correction": False}}
 WARMUP = {f"{name}, warmup": {**arm, "warmup": 0.1} for name, arm in ARMS.items()}
 HIGHER = {"corrected, four times the rate": {"learning_rate": 4 * ENGLISH["learning_rate"]}}
 NO_WARMUP = {f"{name}, no warmup": {**arm, "warmup": 0.0} for name, arm in ARMS.items()}
-LOSS = "epochs to the uncorrected loss, a fraction"
+LOSS = "epochs to the final loss of the uncorrected run, divided by its epochs"
 
 CLAIM = Claim(
     title="Without Adam's bias correction, fine-tuning on few samples fails; with it, half the steps are enough",

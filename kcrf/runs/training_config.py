@@ -148,7 +148,8 @@ class OptimizerConfig:
     )
     head_lr_multiplier: float = option(
         10.0,
-        "Learning-rate multiplier of the layers on top of the BERT. Use 10 to 100 for a bilstm.",
+        "Learning-rate multiplier of the layers on top of the BERT. For a bilstm on a few hundred sentences, use 1e-2 "
+        "divided by the learning rate.",
         "BERT",
         range=POSITIVE,
         only=WITH_BERT,
