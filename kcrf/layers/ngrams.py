@@ -31,7 +31,8 @@ class NGramScores(LayerWithMultiplier):
     Input: integers `(batch, time, features)`. Output: emission scores `(batch, time, tags)`, float32.
 
     Raises:
-        ValueError: `tags` or `buckets` is not a positive integer, or `dropout` is not a probability.
+        ValueError: `tags` or `buckets` is not a positive integer, or `dropout` is not a probability; or the inputs do
+            not have three axes.
 
     Example:
 
@@ -61,6 +62,8 @@ class NGramScores(LayerWithMultiplier):
 
     def build(self, input_shape):
         """Adds the table of scores, `(buckets, tags)`, all 0."""
+        if len(input_shape) != 3:
+            raise ValueError(f"NGramScores needs inputs (batch, time, features). Received: {tuple(input_shape)}")
         initializer = keras.initializers.get("zeros")
         self._stored = self._add_divided_weight("scores", (self.buckets, self.tags), initializer)
         self.built = True

@@ -16,7 +16,7 @@ _TOKEN = re.compile(
     "|".join(
         [
             r"(?:https?://|www\.)\S*[\w/]",
-            r"[\w.+-]+@\w[\w-]*(?:\.\w+)+",
+            r"[\w.+-]{1,64}@\w[\w-]*(?:\.\w+)+",  # the limit of RFC 5321, without which long words take long
             rf"[@#]{_IN_WORD}+",
             rf"(?:[A-Za-z]\.){{2,}}(?:-{_IN_WORD}+)*",  # U.S.-led
             r"(?-i:[A-Z])\.(?=[ \t]+\w)",  # J. Smith

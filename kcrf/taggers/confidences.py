@@ -1,11 +1,22 @@
 """Posterior probabilities of spans, from the windows of texts. In this file, spans are in units."""
 
 from bisect import bisect_left
+from itertools import chain
 from operator import itemgetter
 
 import numpy as np
 
-__all__ = ["possible_spans", "span_confidences", "without_overlaps", "word_confidences"]
+__all__ = [
+    "entity_confidences",
+    "most_variants",
+    "possible_spans",
+    "span_confidences",
+    "without_blanks",
+    "without_overlaps",
+    "word_confidences",
+]
+
+_MOST_BLANKS = 4  # units of white space on either side that count as part of an entity
 
 
 def span_confidences(network, spans, batches):
@@ -30,6 +41,53 @@ def span_confidences(network, spans, batches):
             for (index, _), confidence in zip(spans_inside, confidences.tolist(), strict=True):
                 probabilities[number][index] = confidence
     return probabilities
+
+
+def entity_confidences(network, spans, blanks, batches):
+    """The posterior probabilities of entities, whichever blank units around them belong to them.
+
+    Entities have no white space at their edges, but the tag sequences of a model may: "Ann" and "Ann " are one entity,
+    whose probability is the sum of both.
+
+    Args:
+        network, batches: As for `span_confidences`.
+        spans: For each text a list of `(start, end, label)`.
+        blanks: For each text whether each unit is white space, `(units,)` bool.
+    """
+    variants = [[_with_blanks(span, blank) for span in row] for row, blank in zip(spans, blanks, strict=True)]
+    distinct = [sorted(set(chain.from_iterable(row))) for row in variants]
+    confidences = span_confidences(network, distinct, batches)
+    tables = [dict(zip(row, ps, strict=True)) for row, ps in zip(distinct, confidences, strict=True)]
+    return [
+        [min(1.0, sum(table[span] for span in same)) for same in row]
+        for row, table in zip(variants, tables, strict=True)
+    ]
+
+
+def without_blanks(span, blank):
+    """A span `(start, end, label)` without blank units at its edges, unless all of its units are blank."""
+    start, end, label = span
+    real = np.flatnonzero(~blank[start:end])
+    return (start + int(real[0]), start + int(real[-1]) + 1, label) if len(real) else span
+
+
+def most_variants(blank):
+    """The number of spans, at most, that are the same entity with more or fewer of the blank units around it."""
+    runs = "".join("x" if unit else " " for unit in blank).split()
+    return (1 + min(max(map(len, runs), default=0), _MOST_BLANKS)) ** 2
+
+
+def _with_blanks(span, blank):
+    """The spans that are the same entity: with none, some or all of up to 4 blank units on either side."""
+    start, end, label = inner = without_blanks(span, blank)
+    if blank[start]:
+        return [inner]
+    first, last = start, end
+    while first and blank[first - 1] and start - first < _MOST_BLANKS:
+        first -= 1
+    while last < len(blank) and blank[last] and last - end < _MOST_BLANKS:
+        last += 1
+    return [(left, right, label) for left in range(first, start + 1) for right in range(end, last + 1)]
 
 
 def word_confidences(network, words, batches):

@@ -1,5 +1,6 @@
 """Tags texts with a trained model: spans, their probabilities, the k best analyses, scores. Needs no Keras."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -10,7 +11,15 @@ from kcrf.corpora.offsets import trimmed_span
 from kcrf.readers import Reader, spans_of_units
 from kcrf.readers.padding import inference_batches
 from kcrf.readers.units import Reading
-from kcrf.taggers.confidences import possible_spans, span_confidences, without_overlaps, word_confidences
+from kcrf.taggers.confidences import (
+    entity_confidences,
+    most_variants,
+    possible_spans,
+    span_confidences,
+    without_blanks,
+    without_overlaps,
+    word_confidences,
+)
 from kcrf.taggers.k_best import best_of_window, join_windows
 from kcrf.taggers.k_best_tagger import probability_first, warn_of_confidence
 from kcrf.taggers.network import TaggingNetwork
@@ -20,7 +29,8 @@ from kcrf.taggers.uncertainty import Measure, path_entropies
 
 __all__ = ["Tagger", "ignore", "texts_and_tokens"]
 
-_SEQUENCES_OF_WORDS = 8  # tag sequences for each of the k best results without classes
+_WHITE_SPACE = re.compile(r"\s")
+_SEQUENCES_OF_A_RESULT = 8  # where several tag sequences give the same result
 
 OnBatch = Callable[[int], object]
 Readings = Sequence[Reading]
@@ -82,6 +92,7 @@ class Tagger(Generic[Network]):
         self.min_confidence, self.advice = min_confidence, advice
         self.scheme = network.scheme
         self.has_word_classes = self.scheme.is_of_words and bool(self.scheme.types)
+        self._has_entities = not (self.scheme.is_of_words or self.scheme.is_of_tokens)
         usual = "accuracy" if self.scheme.is_of_tokens else "joint_f" if self.has_word_classes else "f"
         self.metric = metric or usual
 
@@ -118,7 +129,7 @@ class Tagger(Generic[Network]):
         limits = self._in_units(texts, readings, constraints)
         batches = self._decode(texts, readings, batch_size, on_batch, limits, self.min_confidence is not None)
         if self.min_confidence is not None:
-            spans, _ = self._likely_spans(readings, batches, limits, self.min_confidence)
+            spans, _ = self._likely_spans(texts, readings, batches, limits, self.min_confidence)
         else:
             spans = self._best_spans(readings, batches, limits)
         found = self._in_characters(texts, readings, spans, classes)
@@ -147,9 +158,9 @@ class Tagger(Generic[Network]):
         limits = self._in_units(texts, readings, constraints)
         batches = self._decode(texts, readings, batch_size, on_batch, limits)
         if self.min_confidence is not None:
-            spans_in_units, confidences = self._likely_spans(readings, batches, limits, self.min_confidence)
+            spans_in_units, confidences = self._likely_spans(texts, readings, batches, limits, self.min_confidence)
         else:
-            spans_in_units, confidences = self._best_spans_and_confidences(readings, batches, limits, classes)
+            spans_in_units, confidences = self._best_spans_and_confidences(texts, readings, batches, limits, classes)
         # A text without units may still be a word; its probability is 1.
         found = [
             [(*span, p) for span, p in zip(spans, confidences_of_text or [1.0])]
@@ -172,7 +183,7 @@ class Tagger(Generic[Network]):
         self, texts: Sequence[str], spans: SpanLists, constraints: Sequence[SpanConstraints | None] | None
     ) -> SpanLists:
         """The spans of each text, in characters, without white space at the edges of entities, as gold entities are."""
-        if self.scheme.is_of_words or self.scheme.is_of_tokens:
+        if not self._has_entities:
             return spans
         return list(map(_trimmed, texts, spans, constraints or [None] * len(texts)))
 
@@ -209,24 +220,38 @@ class Tagger(Generic[Network]):
         return self.scheme.encode([(0, end - start, label)], end - start)
 
     def _best_spans_and_confidences(
-        self, readings: Readings, batches: Iterable[Batch], constraints: Sequence[Any], classes: bool
+        self,
+        texts: Sequence[str],
+        readings: Readings,
+        batches: Iterable[Batch],
+        constraints: Sequence[Any],
+        classes: bool,
     ) -> tuple[SpanLists, list[list[float]]]:
         """The spans of the best path of each text, in units, and their posteriors."""
         batches = list(batches)
-        spans = self._best_spans(readings, batches, constraints)
+        spans, scored = self._best_spans(readings, batches, constraints), [batch[:2] for batch in batches]
+        if self._has_entities:
+            return spans, entity_confidences(self.network, spans, _blanks(texts, readings), scored)
         confidences_of = span_confidences if classes or not self.has_word_classes else word_confidences
-        return spans, confidences_of(self.network, spans, [batch[:2] for batch in batches])
+        return spans, confidences_of(self.network, spans, scored)
 
     def _likely_spans(
-        self, readings: Readings, batches: Iterable[Batch], constraints: Sequence[Any], threshold: float
+        self,
+        texts: Sequence[str],
+        readings: Readings,
+        batches: Iterable[Batch],
+        constraints: Sequence[Any],
+        threshold: float,
     ) -> tuple[SpanLists, list[list[float]]]:
         """The entities whose posterior is at least the threshold, in units, and their posteriors."""
-        scored = [batch[:2] for batch in batches]
-        marginals = self._marginals(readings, scored)
-        for rows, constraint in zip(marginals, constraints, strict=True):
+        scored, blanks = [batch[:2] for batch in batches], _blanks(texts, readings)
+        marginals, spans = self._marginals(readings, scored), []
+        for rows, constraint, blank in zip(marginals, constraints, blanks, strict=True):
             write_tags(self.scheme, constraint, rows)
-        spans = [possible_spans(self.scheme, rows >= threshold) for rows in marginals]
-        confidences = span_confidences(self.network, spans, scored)
+            possible = possible_spans(self.scheme, rows >= threshold / most_variants(blank))
+            given = set(constraint.spans) if constraint else set()
+            spans.append(sorted({span if span in given else without_blanks(span, blank) for span in possible}))
+        confidences = entity_confidences(self.network, spans, blanks, scored)
         chosen = [
             without_overlaps(candidates, ps, threshold) for candidates, ps in zip(spans, confidences, strict=True)
         ]
@@ -291,31 +316,44 @@ class Tagger(Generic[Network]):
 
         Args:
             texts, batch_size, on_batch, constraints, tokens: As for `spans`.
-            k: The number of tag sequences.
-            classes: For words with classes: whether the spans have the classes. Without them, the results are those of
-                the 8 k best tag sequences. Defaults to True.
+            k: The number of results. They are those of the k best tag sequences, and of the 8 k best ones where many
+                sequences give the same result: words without their classes, and entities in texts with white space.
+            classes: For words with classes: whether the spans have the classes. Defaults to True.
 
         Returns:
             For each text a list of at most k `(spans, probability)`, best first.
         """
-        if not isinstance(k, int | np.integer) or k < 1:
+        if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
             raise ValueError(f"`k` must be a positive integer. Received: {k!r}")
-        count = k if classes or not self.has_word_classes else _SEQUENCES_OF_WORDS * k
         readings = self.reader.read(texts, tokens)
+        counts = self._sequences(texts, readings, k, classes)
         best: list[dict] = [{} for _ in texts]  # from the kept part of each window to its best tag sequences
         limits = self._in_units(texts, readings, constraints)
         for windows, scores, _ in self._decode(texts, readings, batch_size, on_batch, limits):
-            for (number, window), paths, likely in zip(windows, *self.network.best_paths(scores, count), strict=True):
+            paths_of_longest = len(self.scheme) ** max(len(window.positions) for _, window in windows)
+            most = min(max(counts[number] for number, _ in windows), paths_of_longest)
+            for (number, window), paths, likely in zip(windows, *self.network.best_paths(scores, most), strict=True):
                 if window.keep[0] < window.keep[1]:
-                    best[number][window.keep] = best_of_window(window, paths, likely)
+                    count = counts[number]
+                    best[number][window.keep] = best_of_window(window, paths[:count], likely[:count])
         analyses = []
         given = [None] * len(texts) if constraints is None else constraints
-        for text, reading, ways, limit, constraint in zip(texts, readings, best, limits, given, strict=True):
+        for text, reading, ways, limit, constraint, count in zip(
+            texts, readings, best, limits, given, counts, strict=True
+        ):
             sequences = [(list(tags), p) for tags, p in join_windows([ways[keep] for keep in sorted(ways)], count)]
             for tags, _ in sequences:
                 write_tags(self.scheme, limit, tags)
             analyses.append(self._analyses(text, reading, sequences, classes, constraint)[:k])
         return analyses
+
+    def _sequences(self, texts: Sequence[str], readings: Readings, k: int, classes: bool) -> list[int]:
+        """How many tag sequences of each text are needed for k results."""
+        if self.has_word_classes and not classes:
+            return [_SEQUENCES_OF_A_RESULT * k] * len(texts)
+        if not self._has_entities:
+            return [k] * len(texts)
+        return [_SEQUENCES_OF_A_RESULT * k if blank.any() else k for blank in _blanks(texts, readings)]
 
     def top_k(self, *args: Any, **kwargs: Any) -> list[list[tuple[float, list[Any]]]]:
         """Deprecated: `k_best` returns `(spans, probability)`; this method returns `(probability, spans)`."""
@@ -389,6 +427,16 @@ class Tagger(Generic[Network]):
     ) -> dict[str, Any]:
         """As `scores`, for spans that have been predicted before."""
         return score_spans(self.scheme, sentences, predicted, training_words)
+
+
+def _blanks(texts: Sequence[str], readings: Readings) -> list[np.ndarray]:
+    """Whether each unit of each text is white space, `(units,)` bool."""
+    return [
+        np.array([text[start:end].isspace() for start, end in reading.units], bool)
+        if _WHITE_SPACE.search(text)
+        else np.zeros(len(reading.units), bool)
+        for text, reading in zip(texts, readings, strict=True)
+    ]
 
 
 def _trimmed(text: str, spans: list[Any], constraint: SpanConstraints | None) -> list[Any]:

@@ -27,7 +27,9 @@ def open_run(path: str | PathLike[str]) -> RunFolder | ExportedFile | LinearFile
 
 def is_linear(run: ModelFiles) -> bool:
     """Whether a `RunFolder` or an exported file contains a linear model, which needs only NumPy."""
-    return isinstance(run, LinearFile) or isinstance(run, RunFolder) and run.file(LINEAR).is_file()
+    if isinstance(run, RunFolder):  # an incomplete copy lacks the file
+        return run.file(LINEAR).is_file() or run.read_config().config.model.encoder == "linear"
+    return isinstance(run, LinearFile)
 
 
 def open_model(

@@ -228,11 +228,7 @@ def bio(types: Iterable[str]) -> TagScheme:
     labels = ("O", *(f"{prefix}-{label}" for label in types for prefix in "BI"))
     starts = np.array([not label.startswith("I") for label in labels])
     transitions = np.array([[not b.startswith("I") or a[1:] == b[1:] for b in labels] for a in labels])
-
-    def inside(length, label):
-        begin = 1 + 2 * _type_index(types, label)
-        return [begin] + [begin + 1] * (length - 1)
-
+    inside = partial(_bio_tags, types)
     return TagScheme("bio", tuple(types), labels, starts, transitions, np.ones(len(labels), bool), inside)
 
 
@@ -248,12 +244,7 @@ def bioes(types: Iterable[str]) -> TagScheme:
     closed = np.array([label[0] in "OES" for label in labels])
     same_type = np.array([[a[1:] == b[1:] for b in labels] for a in labels])
     transitions = np.where(closed[:, None], opens[None, :], ~opens[None, :] & same_type)
-
-    def inside(length, label):
-        begin = 1 + 4 * _type_index(types, label)
-        return [begin + 3] if length == 1 else [begin] + [begin + 1] * (length - 2) + [begin + 2]
-
-    return TagScheme("bioes", tuple(types), labels, opens, transitions, closed, inside)
+    return TagScheme("bioes", tuple(types), labels, opens, transitions, closed, partial(_bioes_tags, types))
 
 
 def classes(types: Iterable[str]) -> TagScheme:
@@ -267,16 +258,26 @@ def classes(types: Iterable[str]) -> TagScheme:
     """
     labels = tuple(_checked_types(types))
     free = np.ones(len(labels), bool)
-
-    def inside(length, label):
-        return [_type_index(labels, label)] * length
-
-    return TagScheme("classes", labels, labels, free, np.outer(free, free), free, inside)
+    return TagScheme("classes", labels, labels, free, np.outer(free, free), free, partial(_class_tags, labels))
 
 
 def _word_tags_of_type(types, length, label):
     first = _WORD_TAGS * _type_index(types, label)
     return [first + tag for tag in word_tags(length)]
+
+
+def _bio_tags(types, length, label):
+    begin = 1 + 2 * _type_index(types, label)
+    return [begin] + [begin + 1] * (length - 1)
+
+
+def _bioes_tags(types, length, label):
+    begin = 1 + 4 * _type_index(types, label)
+    return [begin + 3] if length == 1 else [begin] + [begin + 1] * (length - 2) + [begin + 2]
+
+
+def _class_tags(types, length, label):
+    return [_type_index(types, label)] * length
 
 
 def _checked_types(types):

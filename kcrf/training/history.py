@@ -90,13 +90,10 @@ class TrainingHistory:
         self._is_over = state.get("is_over", False)  # older versions did not write it
 
 
-def check_loss(loss, epoch):
-    """Raises a `DivergedError` if the loss of an epoch, counted from 1, is not finite."""
+def check_loss(loss, epoch, advice="use a lower learning rate, or more warmup"):
+    """Raises a `DivergedError` with an advice if the loss of an epoch, counted from 1, is not finite."""
     if not math.isfinite(loss):
-        raise DivergedError(
-            f"Training needs a finite loss. Received: {loss} in epoch {epoch}; use a lower learning rate, or more "
-            "warmup"
-        )
+        raise DivergedError(f"Training needs a finite loss. Received: {loss} in epoch {epoch}; {advice}")
 
 
 def validation_scores(tagger, valid):

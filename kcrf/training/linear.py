@@ -101,8 +101,9 @@ def _epoch(plan, trainers, batches, number, on_batch=None):
     config, loss = plan.config, 0.0
     for batch_number in np.random.default_rng([config.training.seed, number]).permutation(len(batches)).tolist():
         standard, batch = batches[batch_number]
-        loss += float(trainers[standard].train_batch(batch, on_batch))
-    check_loss(loss, number + 1)
+        with np.errstate(all="ignore"):  # a loss that is not finite is an error below
+            loss += float(trainers[standard].train_batch(batch, on_batch))
+    check_loss(loss, number + 1, "use a lower learning rate")
     arrays = arrays_of_models({standard: trainer.model for standard, trainer in trainers.items()})
     models = read_models(arrays, config)
     scores = validation_scores(linear_tagger(plan, models), plan.data.parts["valid"])

@@ -78,3 +78,9 @@ def test_a_saved_model_computes_the_same(tmp_path):
 def test_arguments_out_of_range_are_refused(options):
     with pytest.raises(ValueError, match=next(iter(options))):
         NGramScores(**{"tags": 2, "buckets": 6, **options})
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (1, 1, 3, 2)])
+def test_inputs_without_an_axis_of_features_are_refused(shape):
+    with pytest.raises(ValueError, match=r"needs inputs \(batch, time, features\). Received: \(1, "):
+        NGramScores(2, 6)(np.ones(shape, "int32"))

@@ -168,7 +168,19 @@ def test_white_space_at_the_edges_of_an_entity_is_not_part_of_it(scheme, text):
     assert_allclose(list(found.values()) / np.max(list(found.values())), sums / sums.max(), rtol=1e-4)
     best = list(max(expected, key=lambda key: max(expected[key])))
     assert tagger.spans([text]) == [best]
-    assert [span[:3] for span in tagger.spans_with_confidence([text])[0]] == best
+    (found,) = tagger.spans_with_confidence([text])
+    assert [span[:3] for span in found] == best
+    total = sum(np.exp(scores).sum() for scores in expected.values())
+
+    def posterior(span):
+        return sum(np.exp(scores).sum() for key, scores in expected.items() if span[:3] in key) / total
+
+    assert_allclose([span[3] for span in found], [posterior(span) for span in found], rtol=1e-4)
+    for limit in (0.1, 0.3, 0.6):
+        (found,) = TrainedTagger(tagger.network, reader, min_confidence=limit).spans_with_confidence([text])
+        assert_allclose([span[3] for span in found], [posterior(span) for span in found], rtol=1e-4)
+        sure = {span for key in expected for span in key if posterior(span) >= max(limit, 0.501)}
+        assert sure <= {span[:3] for span in found}
     given = SpanConstraints([(0, len(text), "A")], [])
     assert tagger.spans([text], constraints=[given]) == [[(0, len(text), "A")]]
 
@@ -278,6 +290,38 @@ def test_the_space_between_two_tokens_is_no_entity():
     tokens = as_text_input(["a", "b c", "\u3000"])  # "a b c\u3000", of which a model of characters may tag each
     found = entities_of(tokens, [(i, i + 1, "PER", 0.5) for i in range(len(tokens.text))])
     assert [(entity.start, entity.end, entity.text) for entity in found] == [(0, 1, "a"), (1, 2, "b"), (1, 2, "c")]
+
+
+@pytest.mark.once
+def test_an_entity_that_only_its_sequences_with_and_without_white_space_together_make_likely_is_found():
+    scheme, reader, unlikely_alone = bio(["A"]), CharacterReader(None, None, CharacterNGrams(64)), 0
+    for seed in range(100):
+        random = np.random.default_rng(seed)
+        model = LinearModel(scheme, *(random.normal(size=(n, 3)).astype("float32") for n in (64, 3)))
+        tagger = TrainedTagger(LinearTaggingNetwork(model), reader, min_confidence=0.6)
+        emissions = tagger.emissions([" 甲"])
+        ways = {(a, b): emissions[0, a] + model.transitions[a, b] + emissions[1, b] for a in (0, 1) for b in range(3)}
+        del ways[0, 2]  # I after O
+        total = sum(map(np.exp, ways.values()))
+        alone, together = (sum(np.exp(ways[way]) for way in some) / total for some in ([(0, 1), (1, 1)], [(1, 2)]))
+        if alone + together >= 0.6:
+            assert tagger.spans_with_confidence([" 甲"]) == [[(1, 2, "A", pytest.approx(alone + together))]]
+            unlikely_alone += max(alone, together) < 0.6
+    assert unlikely_alone > 5
+
+
+@pytest.mark.once
+def test_a_given_entity_of_white_space_is_refused(recognizer):
+    with pytest.raises(ValueError, match=r"must not be white space alone. Received: \(2, 3, 'PER'\) in '李雷 在'"):
+        recognizer.recognize("李雷 在", spans=[(2, 3, "PER")])
+
+
+@pytest.mark.once
+def test_more_results_than_there_are_and_a_number_that_is_none(recognizer):
+    few = recognizer.k_best("甲", 5)
+    assert recognizer.k_best("甲", 10**9)[: len(few)] == few
+    with pytest.raises(ValueError, match="`k` must be a positive integer. Received: True"):
+        recognizer.k_best("甲", True)
 
 
 @pytest.mark.once

@@ -1,5 +1,6 @@
 """Linear models in use: NumPy beside Keras, lines beside spans, run folders and exported files, without Keras."""
 
+import pickle
 import subprocess
 import sys
 
@@ -211,6 +212,19 @@ def test_a_damaged_file_is_named(words, tmp_path):
     np.savez(tmp_path / "b.npz", x=np.zeros(3))
     with pytest.raises(ValueError, match="b.npz: needs a model"):
         WordSegmenter(tmp_path / "b.npz")
+
+
+def test_an_incomplete_copy_of_a_run_is_told(words, tmp_path):
+    save_run(tmp_path / "run", Settings(encoder="linear"), words[2], words[1].model)
+    (tmp_path / "run" / LINEAR).unlink()
+    with pytest.raises(FileNotFoundError, match="model.linear.npz: no such file"):
+        WordSegmenter(tmp_path / "run")
+    assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "run.npz")]) == 2
+
+
+def test_what_recognizes_entities_can_be_pickled(entities):
+    recognizer, text = EntityRecognizer(entities[0]), load_mini("ner").test[0].text
+    assert pickle.loads(pickle.dumps(recognizer)).recognize(text) == recognizer.recognize(text)
 
 
 def test_training_follows_the_gradient():

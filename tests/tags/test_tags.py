@@ -1,6 +1,7 @@
 """kcrf.tags against literal tables and round trips."""
 
 import itertools
+import pickle
 
 import numpy as np
 import pytest
@@ -57,6 +58,7 @@ def test_entity_spans_come_back_from_their_tags_which_are_legal(gaps, tail):
         tags = scheme.encode(placed, position + tail)
         assert scheme.decode(tags) == placed
         assert scheme.violations(tags) == []
+        assert pickle.loads(pickle.dumps(scheme)).encode(placed, position + tail) == tags
 
 
 @given(st.lists(st.text(min_size=1, max_size=6), max_size=8))
