@@ -24,6 +24,7 @@ STEPS = 1000  # updates, whatever the size of the data, within the limits of the
 STEPS_OF_WORDS = 4000  # instead of `STEPS` for word-level models: sentences are short, and each has its own words
 FEWEST_EPOCHS, MOST_EPOCHS = 5, 40
 STEPS_OF_EXTENDED, MOST_EPOCHS_OF_EXTENDED = 3000, 20  # the learning rate is about a third
+STEPS_OF_BERT, MOST_EPOCHS_OF_BERT = 300, 20  # a few hundred samples need more than 5 epochs: c07 of `experiments`
 STEPS_OF_AN_EPOCH = 100  # updates that the chosen batch size leaves at least, if a batch size does
 BATCH_SIZES = (16, 32, 64)
 PATIENCE = 5  # epochs without a better score
@@ -166,12 +167,18 @@ def _training(user, facts, units):
         epochs = math.ceil(training.steps / facts.steps)
     elif epochs is None:
         steps = math.ceil(facts.windows / batch_size)
-        updates, most = STEPS_OF_WORDS if units == "words" else STEPS, MOST_EPOCHS
-        if user.extend is not None:
-            updates, most = max(updates, STEPS_OF_EXTENDED), MOST_EPOCHS_OF_EXTENDED
+        updates, most = _updates(user, units)
         epochs = min(max(FEWEST_EPOCHS, round(updates / steps)), most)
         patience = patience or min(max(PATIENCE, math.ceil(PATIENCE_STEPS / steps)), MOST_PATIENCE)
     return replace(training, epochs=epochs, patience=patience, batch_size=batch_size)
+
+
+def _updates(user, units):
+    """About how many updates training should make, and the highest number of epochs."""
+    if user.bert is not None:
+        return STEPS_OF_BERT, MOST_EPOCHS_OF_BERT
+    updates = STEPS_OF_WORDS if units == "words" else STEPS
+    return (updates, MOST_EPOCHS) if user.extend is None else (max(updates, STEPS_OF_EXTENDED), MOST_EPOCHS_OF_EXTENDED)
 
 
 def linear_solver(user: Settings, windows: int, tags: int) -> str:

@@ -189,10 +189,11 @@ class TrainingConfig:
     """Epochs, batches, and the choice of the best epoch."""
 
     epochs: int | None = option(
-        {"scratch": None, "bert": 5},
+        None,
         "Number of epochs. Linear models have 1 with --solver lbfgs, 20 with adagrad. When extending networks from "
         "scratch, the default is chosen so that training takes about 3,000 steps: between 5 and 20 epochs. When "
-        "training networks from scratch, about 1,000 steps (4,000 if words are the tokens): between 5 and 40 epochs.",
+        "training networks from scratch, about 1,000 steps (4,000 if words are the tokens): between 5 and 40 epochs. "
+        "With --bert, about 300 steps: between 5 and 20 epochs.",
         "training",
         range=POSITIVE,
         none=BY_SIZE,

@@ -99,7 +99,8 @@ def test_the_help_and_the_docstring_have_every_option_with_its_default(capsys, m
         main(["train", "--help"])
     help = capsys.readouterr().out
     for line in (
-        "(4,000 if words are the tokens): between 5 and 40 epochs. [by the size of the data, 5 with --bert]",
+        "(4,000 if words are the tokens): between 5 and 40 epochs. With --bert, about 300 steps: between 5 and 20 "
+        "epochs. [by the size of the data]",
         "the CRF has to learn what is allowed. [yes, no for pos; only with --head crf]",
         "--depth N Layers of the encoder. On a BERT, it has an effect with --encoder bilstm alone. "
         "[3, 1 with --bert; only with a neural --encoder]",

@@ -87,9 +87,15 @@ def test_patience_is_that_of_some_updates_and_of_no_more_than_ten_epochs(windows
     assert run(windows).training.patience == patience
 
 
-def test_a_bert_has_the_same_defaults_for_data_of_every_size():
-    small, large = run(10, Settings(bert="folder")), run(10**6, Settings(bert="folder"))
-    assert replace(small, facts=large.facts) == large and small.training.epochs == 5
+@pytest.mark.parametrize(
+    "windows, epochs, patience", [(10, 20, 10), (500, 19, 10), (1000, 9, 7), (1900, 5, 5), (10**6, 5, 5)]
+)
+def test_a_bert_makes_about_300_updates_of_few_sentences(windows, epochs, patience):
+    config = run(windows, Settings(bert="folder"))
+    assert (config.training.epochs, config.training.patience, config.training.batch_size) == (epochs, patience, 32)
+    assert run(windows, Settings(bert="folder", extend="run")).training == config.training
+    large = run(10**6, Settings(bert="folder"))
+    assert replace(config, facts=large.facts, training=large.training) == large
 
 
 @pytest.mark.parametrize("windows, epochs", [(100, 40), (3394, 37), (14041, 18), (10**6, 5)])
@@ -204,7 +210,7 @@ def test_which_networks_are_averaged_with_a_linear_model(settings, windows, weig
         ({"head": "softmax", "epochs": 3}, "3 epochs of 32 steps, batch size 16, width 128, depth 3, softmax"),
         (
             {"bert": "folder", "batch_tokens": 2000},
-            "5 epochs of 32 steps, 2,000 positions a step, crf with constraints",
+            "up to 9 epochs of 32 steps, 2,000 positions a step, crf with constraints",
         ),
     ],
 )

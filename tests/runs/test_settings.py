@@ -31,7 +31,7 @@ OF_A_BERT = {
     "learning_rate": 5e-5,
     "crf_lr_multiplier": "auto",
     "constraints": True,
-    "epochs": 5,
+    "epochs": None,
     "patience": None,
     "batch_size": 32,
     "width": 256,
