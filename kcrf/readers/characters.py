@@ -7,7 +7,7 @@ import numpy as np
 
 from kcrf.readers.code_points import code_points, types_of_characters
 from kcrf.readers.lexicon import Lexicon, StandardLexicon, cross_fitted
-from kcrf.readers.ngrams import CharacterNGrams
+from kcrf.readers.ngrams import LEXICON_COLUMNS, CharacterNGrams
 from kcrf.readers.units import Reading, Window, with_copies
 from kcrf.readers.vocabulary import Vocabulary
 from kcrf.readers.whole import SEPARATOR, cut_pair, whole_reading
@@ -28,12 +28,19 @@ class CharacterReader:
         types: Whether there is an input "types", the type of each character. Defaults to False.
         vectors: `kcrf.readers.WordVectors` for the input "vectors". Defaults to None: no such input.
 
+    Raises:
+        ValueError: The n-grams need a lexicon that is missing.
+
     >>> reading = CharacterReader(Vocabulary.of(["天大"], min_bigrams=1)).read(["天大"])[0]
     >>> reading.units.tolist(), reading.windows[0].inputs
     ([[0, 1], [1, 2]], {'characters': [2, 3], 'bigrams': [2, 3]})
     """
 
     def __init__(self, vocabulary, lexicon=None, ngrams=None, types=False, vectors=None):
+        columns = lexicon.columns if lexicon is not None else ()
+        if ngrams is not None and (missing := (ngrams.used & LEXICON_COLUMNS).difference(columns)):
+            needed = ", ".join(sorted(missing))
+            raise ValueError(f"n-grams with the columns {needed} need a lexicon that has them. Received: {columns}")
         self.vocabulary, self.lexicon, self.ngrams = vocabulary, lexicon, ngrams
         self.types, self.vectors = types, vectors
 

@@ -28,6 +28,7 @@ from kcrf.readers.vocabulary import fold_text
 
 __all__ = [
     "CHARACTER_TEMPLATES",
+    "LEXICON_COLUMNS",
     "LEXICON_TEMPLATES",
     "OTHER_LEXICON_TEMPLATES",
     "REACH",
@@ -146,6 +147,9 @@ class NGrams:
         buckets: The number of buckets, a power of two. Bucket 0 stands for no feature.
         templates: Strings.
 
+    Attributes:
+        used: The names of the columns that the templates use, a set.
+
     Raises:
         ValueError: `buckets` is not a power of two, or a template is not valid.
     """
@@ -154,8 +158,8 @@ class NGrams:
         if not isinstance(buckets, int) or buckets < 2 or buckets & (buckets - 1):
             raise ValueError(f"`buckets` must be a power of two. Received: {buckets!r}")
         self.buckets, self.templates = buckets, tuple(templates)
-        unknown = {place.column for template in self.templates for place in places_of(template)} - {*self.columns}
-        if unknown:
+        self.used = {place.column for template in self.templates for place in places_of(template)}
+        if unknown := self.used - {*self.columns}:
             raise ValueError(f"templates have the columns {', '.join(self.columns)}. Received: {sorted(unknown)}")
 
     @property

@@ -116,7 +116,7 @@ class EntityRecognizer(KBestTagger[list[Entity]], Suggester[list[Entity]]):
     def _constraints(self, inputs, spans):
         types, spans = self._tagger.scheme.types, one_per_text(spans, inputs)
         return [
-            SpanConstraints(_without_white_space(item, check_spans(text_spans, item, types)), [])
+            SpanConstraints(_given_entities(item, check_spans(text_spans, item, types)), [])
             for item, text_spans in zip(inputs, spans, strict=True)
         ]
 
@@ -171,8 +171,8 @@ class EntityRecognizer(KBestTagger[list[Entity]], Suggester[list[Entity]]):
         return as_text_input(text).text
 
 
-def _without_white_space(source, spans):
-    """Given entities of a `TextInput`, in characters. Raises ValueError if one is white space alone."""
+def _given_entities(source, spans):
+    """The given entities of a `TextInput`, in characters. Raises ValueError if one is white space alone."""
     found = source.in_characters(spans)
     for given, (start, end, _) in zip(spans, found, strict=True):
         if source.text[start:end].isspace():

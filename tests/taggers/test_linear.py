@@ -1,5 +1,6 @@
 """Linear models in use: NumPy beside Keras, lines beside spans, run folders and exported files, without Keras."""
 
+import json
 import pickle
 import subprocess
 import sys
@@ -220,6 +221,27 @@ def test_an_incomplete_copy_of_a_run_is_told(words, tmp_path):
     with pytest.raises(FileNotFoundError, match="model.linear.npz: no such file"):
         WordSegmenter(tmp_path / "run")
     assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "run.npz")]) == 2
+
+
+@pytest.mark.parametrize("name", ["scale", "transitions"])
+def test_scores_that_are_not_finite_are_refused(words, tmp_path, name):
+    save_run(tmp_path / "run", Settings(encoder="linear"), words[2], words[1].model)
+    path = tmp_path / "run" / LINEAR
+    with np.load(path) as file:
+        arrays = dict(file)
+    arrays[name] = np.full_like(arrays[name], np.nan)
+    np.savez(path, **arrays)
+    with pytest.raises(ValueError, match="model.linear.npz: needs a scale and transitions that are finite"):
+        WordSegmenter(tmp_path / "run")
+
+
+def test_a_vocabulary_without_its_lexicon_is_named(words, tmp_path):
+    save_run(tmp_path / "run", Settings(encoder="linear"), words[2], words[1].model)
+    path = tmp_path / "run" / "vocabulary.json"
+    content = {name: value for name, value in json.loads(path.read_text("utf-8")).items() if name == "ngrams"}
+    path.write_text(json.dumps(content), "utf-8")
+    with pytest.raises(ValueError, match="vocabulary.json: n-grams with the columns b, e need a lexicon"):
+        WordSegmenter(tmp_path / "run")
 
 
 def test_what_recognizes_entities_can_be_pickled(entities):
