@@ -219,8 +219,8 @@ class TrainingConfig:
     )
     patience: int | None = option(
         None,
-        "Stop after this many epochs without a better score on the validation set. Epochs before the first one that "
-        "finds anything do not count. lbfgs has one epoch, so it never stops early.",
+        "Stop after this many epochs without a better score on the validation set. Epochs before the last one that "
+        "found nothing do not count. lbfgs has one epoch, so it never stops early.",
         "training",
         range=POSITIVE,
         none="never; if the epochs are chosen by the size of the data: 5 epochs and 200 steps, at most 10 epochs; 4 "

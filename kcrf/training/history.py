@@ -12,8 +12,9 @@ class TrainingHistory:
 
     Args:
         epochs: The maximum number of epochs.
-        patience: The number of epochs without improvement after which the run stops, counted from the first epoch with
-            a score above 0. Defaults to None: the run does not stop early.
+        patience: The number of epochs without improvement after which the run stops, counted from the last epoch with
+            the score 0: an untrained model may find something by chance, before it learns to find nothing. Defaults to
+            None: the run does not stop early.
         score: The key of the score that compares epochs. Defaults to "valid_f".
         least: Whether the lowest score is the best, as for a loss. Defaults to False.
 
@@ -64,8 +65,9 @@ class TrainingHistory:
         return self._is_done([*self.rows, record])
 
     def _is_done(self, rows):
-        best = self._best(rows)
-        waited = len(rows) - best["epoch"] if best and not self._found_nothing(best) else 0
+        first = max((number for number, row in enumerate(rows, 1) if self._found_nothing(row)), default=0)
+        best = self._best(rows[first:])
+        waited = len(rows) - best["epoch"] if best else 0
         return len(rows) >= self._epochs or self._patience is not None and waited >= self._patience
 
     def _found_nothing(self, record):

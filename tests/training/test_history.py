@@ -17,19 +17,29 @@ def test_a_correlation_below_0_is_worse_than_none():
 
 
 @given(scores, st.integers(1, 8), st.none() | st.integers(1, 3))
-def test_the_first_of_the_best_epochs_is_kept_and_patience_counts_from_it_if_it_scores(values, epochs, patience):
+def test_the_first_best_epoch_is_kept_and_patience_counts_since_a_score_of_0(values, epochs, patience):
     history = TrainingHistory(epochs, patience)
     for number, value in enumerate(values):
         best_before = max(values[:number], default=0.0)
         is_kept = history.add({"epoch": number + 1, "valid_f": value, "seconds": 2.0 * number})
         assert is_kept == (value > best_before or best_before == 0.0)
-        first_best = values.index(max(values[: number + 1]))
-        waits_too_long = patience is not None and number - first_best >= patience and values[first_best] > 0
+        since_0 = values[: number + 1][::-1]
+        since_0 = since_0[: since_0.index(0.0) if 0.0 in since_0 else None][::-1]
+        waited = len(since_0) - 1 - since_0.index(max(since_0)) if since_0 else 0
+        waits_too_long = patience is not None and waited >= patience
         assert history.is_done() == (number + 1 >= epochs or waits_too_long)
     resumed = TrainingHistory(epochs, patience)
     resumed.set_state(history.get_state())
     assert resumed.rows == history.rows and resumed.is_done() == history.is_done()
     assert resumed.seconds() == (2.0 * (len(values) - 1) if values else 0.0)
+
+
+def test_what_an_untrained_model_finds_by_chance_does_not_end_training():
+    history = TrainingHistory(9, patience=2)
+    for number, value in enumerate((0.05, 0.0, 0.0, 0.0, 0.02, 0.03), 1):
+        history.add({"epoch": number, "valid_f": value})
+        assert not history.is_done()
+    assert history.add({"epoch": 7, "valid_f": 0.1}) and not history.is_done()
 
 
 def test_a_last_epoch_ends_training_though_it_is_the_best():
