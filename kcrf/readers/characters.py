@@ -60,10 +60,13 @@ class CharacterReader:
         pairs = (list(part) for _, part in parts)
         return [reading for part in pairs for reading in self._read([s.text for s, _ in part], part[0][1])]
 
+    def with_lexicon(self, lexicon):
+        """The reader with another lexicon."""
+        return CharacterReader(self.vocabulary, lexicon, self.ngrams, self.types, self.vectors)
+
     def with_words(self, counts):
         """The reader with additional words in its lexicon, from a mapping from words to counts."""
-        lexicon = self.lexicon.with_words(counts)
-        return CharacterReader(self.vocabulary, lexicon, self.ngrams, self.types, self.vectors)
+        return self.with_lexicon(self.lexicon.with_words(counts))
 
     def with_vectors(self, vectors):
         """The same reader with word vectors."""

@@ -91,8 +91,9 @@ class TaggingTask:
         return tagged_windows(sentences, readings, data.tag_scheme(), whole_spans)
 
     def unlabeled_windows(self, data: Any, reader: Reader, sentences: list[Any]) -> list[Any]:
-        """The windows of sentences with unknown tags."""
-        readings = reader.read(*self.texts(sentences))
+        """The windows of sentences with unknown tags. Spans, if there are any, are those of the lexicon."""
+        has_spans = any(sentence.spans for sentence in sentences)
+        readings = reader.read_training(sentences) if has_spans else reader.read(*self.texts(sentences))
         return [(window.inputs, [-1] * window.length) for reading in readings for window in reading.windows]
 
     def predicted_items(self, predictions: list[dict[str, Any]], member: str) -> list[Any]:

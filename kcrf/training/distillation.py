@@ -1,6 +1,7 @@
 """Distillation in a run: its teacher, the unlabeled texts, and the windows with the teacher's predictions."""
 
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -23,7 +24,7 @@ from kcrf.taggers.classifier import load_classifier
 from kcrf.taggers.open_model import load_trained_tagger
 from kcrf.training.growth import constraints_of_old, marked_by, spans_in_units, with_new_types
 
-__all__ = ["check_teacher", "distillation_windows", "unlabeled_items"]
+__all__ = ["check_teacher", "distillation_windows", "unlabeled_items", "with_spans", "words_of_teacher"]
 
 
 def check_teacher(user, data, facts):
@@ -86,6 +87,26 @@ def unlabeled_items(user, task, texts, pairs):
     return task.unlabeled_items(texts, pairs)
 
 
+def words_of_teacher(plan):
+    """The words, or entities, that the teacher of a plan finds in the unlabeled texts, as arrays for `with_spans`.
+
+    Raises:
+        ValueError: The teacher splits a text into other tokens than the student.
+    """
+    spans_of_texts = _TagTeacher(plan).spans_of_unlabeled()
+    spans = [span[:2] for spans in spans_of_texts for span in spans]
+    return {"counts": np.array(list(map(len, spans_of_texts)), int), "spans": np.array(spans, int).reshape(-1, 2)}
+
+
+def with_spans(sentences, arrays):
+    """Unlabeled sentences with the spans that `words_of_teacher` found in them."""
+    spans = np.split(arrays["spans"], np.cumsum(arrays["counts"])[:-1])
+    return [
+        replace(sentence, spans=list(map(tuple, of_sentence.tolist())))
+        for sentence, of_sentence in zip(sentences, spans, strict=True)
+    ]
+
+
 def distillation_windows(plan, folder):
     """The windows of a plan. If the plan has a teacher, their targets contain its predictions.
 
@@ -122,11 +143,25 @@ class _TagTeacher:
 
     def __init__(self, plan):
         self._config, self._windows, self._reader = plan.config, plan.windows, plan.reader
-        self._sentences = [*plan.data.training_items(), *plan.unlabeled]
+        self._unlabeled, self._sentences = plan.unlabeled, [*plan.data.training_items(), *plan.unlabeled]
         self._texts = [sentence.text for sentence in self._sentences]
 
     def predictions(self):
-        """The expected counts for `split_counts`. Checks the tokens first, because the predictions take long."""
+        """The expected counts for `split_counts`."""
+        teacher, readings = self._checked()
+        _print_note(self._config, self._texts)
+        with _shown(sum(map(len, self._texts))) as on_batch:
+            return join_counts(self._counts(teacher, readings, on_batch))
+
+    def spans_of_unlabeled(self):
+        """The spans of each unlabeled text."""
+        (teacher, _), texts = self._checked(), [sentence.text for sentence in self._unlabeled]
+        print_note(f"{len(texts):,} unlabeled texts: the words of {self._config.teacher.teacher} go into the lexicon")
+        with _shown(sum(map(len, texts))) as on_batch:
+            return teacher.spans(texts, on_batch=on_batch)
+
+    def _checked(self):
+        """The teacher, and its readings of all texts. Checks the tokens, because predictions take long."""
         config, texts = self._config, self._texts
         teacher = load_trained_tagger(config.teacher.extend or config.teacher.teacher)
         tokens = [sentence.tokens for sentence in self._sentences]
@@ -135,9 +170,7 @@ class _TagTeacher:
         check_units(texts, lengths, self._windows)
         if isinstance(self._reader, WordReader):
             check_words(texts, [reading.units for reading in readings], map(self._reader.units_of, texts, tokens))
-        _print_note(config, texts)
-        with _shown(sum(map(len, texts))) as on_batch:
-            return join_counts(self._counts(teacher, readings, on_batch))
+        return teacher, readings
 
     def _counts(self, teacher, readings, on_batch):
         """The expected counts of the teacher for each sentence, under the constraints of the student."""

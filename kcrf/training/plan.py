@@ -20,20 +20,20 @@ from kcrf.readers import (
 )
 from kcrf.readers.lexicon import StandardLexicon
 from kcrf.readers.ngrams import CHARACTER_TEMPLATES, LEXICON_TEMPLATES, OTHER_LEXICON_TEMPLATES, buckets_of
-from kcrf.runs import ModelConfig, RunConfig, RunFolder, SettingError, Settings, TrainingConfig, resolve
+from kcrf.runs import ModelConfig, RunConfig, RunFolder, RunWriter, SettingError, Settings, TrainingConfig, resolve
 from kcrf.runs.config_file import StoredRun
-from kcrf.runs.names import LINEAR, WEIGHTS
+from kcrf.runs.names import LINEAR, TEACHER_WORDS, WEIGHTS
 from kcrf.runs.resolve import BATCH_SIZES, ITERATIONS, augmentation_for, batch_size_for, linear_solver, resolve_data
 from kcrf.taggers.encoder_of_run import reader_of
 from kcrf.taggers.setup import load_setup
 from kcrf.tasks import task_of
 from kcrf.tasks.entities import note_cut_entities
 from kcrf.training.data import RunData, augmented
-from kcrf.training.distillation import check_teacher, unlabeled_items
+from kcrf.training.distillation import check_teacher, unlabeled_items, with_spans, words_of_teacher
 from kcrf.training.growth import FixedReader, completed, with_all_types
 from kcrf.training.trainers import trainer_of
 
-__all__ = ["RunPlan", "load_plan", "plan_run"]
+__all__ = ["RunPlan", "load_plan", "plan_run", "with_words_of_teacher"]
 
 
 @dataclass(frozen=True)
@@ -117,6 +117,27 @@ def load_plan(folder: RunFolder, data: RunData) -> RunPlan:
     unlabeled = unlabeled_items(setup.run.user, data.task, data.texts, config.facts.pairs)
     windows = _windows(config.data, setup.run.user, config.facts, setup.reader, data, unlabeled)
     return _complete(RunPlan(setup.run, setup.reader, data, unlabeled, windows))
+
+
+def with_words_of_teacher(plan: RunPlan, folder: RunWriter, is_resumed: bool = False) -> RunPlan:
+    """A plan whose lexicon also has the words, or entities, that its teacher finds in the unlabeled texts.
+
+    They are written into the run folder; those of a resumed run are read from it.
+
+    Raises:
+        ValueError: The teacher splits a text into other tokens than the student.
+    """
+    reader, config = plan.reader, plan.config
+    if not plan.unlabeled or not isinstance(reader, CharacterReader) or reader.lexicon is None:
+        return plan
+    if not is_resumed:
+        folder.save_arrays(TEACHER_WORDS, words_of_teacher(plan))
+    elif not folder.file(TEACHER_WORDS).is_file():  # of a run that an older version began
+        return plan
+    unlabeled = with_spans(plan.unlabeled, folder.read_arrays(TEACHER_WORDS))
+    reader = reader.with_lexicon(Lexicon.of([*plan.data.parts["train"], *unlabeled]))
+    windows = _windows(config.data, plan.run.user, config.facts, reader, plan.data, unlabeled)
+    return replace(plan, reader=reader, unlabeled=unlabeled, windows=windows)
 
 
 def _fingerprints(user, data):

@@ -14,7 +14,7 @@ from kcrf.training.data import read_data
 from kcrf.training.fit import fit
 from kcrf.training.incomplete import with_estimates
 from kcrf.training.linear import fit_linear
-from kcrf.training.plan import load_plan, plan_run
+from kcrf.training.plan import load_plan, plan_run, with_words_of_teacher
 
 __all__ = ["resume_tagger", "train_classifier", "train_segmenter", "train_tagger"]
 
@@ -71,6 +71,7 @@ def train_tagger(
         plan = plan_run(settings, data, sources)
         if progress:
             print_note(describe_run(plan.config, len(data.parts["train"]), sum(map(len, plan.data.copies or []))))
+        plan = with_words_of_teacher(plan, folder)
         save_setup(folder, plan.run, plan.reader)
         return _fit(plan, folder, progress)
 
@@ -104,7 +105,8 @@ def resume_tagger(
     with RunWriter.resume(out) as folder:
         user = folder.read_settings()
         data = with_estimates(user, read_data(user, train, valid, test, unlabeled), folder, is_resumed=True)
-        return _fit(load_plan(folder, data), folder, progress)
+        plan = with_words_of_teacher(load_plan(folder, data), folder, is_resumed=True)
+        return _fit(plan, folder, progress)
 
 
 @renamed_arguments(unlabelled="unlabeled")

@@ -2,13 +2,15 @@
 
 import json
 import shutil
+from collections import Counter
 from dataclasses import replace
+from itertools import accumulate, pairwise
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from kcrf import commands
+from kcrf import commands, training
 from kcrf.backend import keras, ops
 from kcrf.commands import main
 from kcrf.commands import train as train_command
@@ -150,6 +152,32 @@ def test_a_taught_run_goes_on_to_the_same_weights_without_its_teacher(student, t
         resume_tagger(tmp_path / "run", **PARTS, unlabeled=TEXTS[:1])
     resume_tagger(tmp_path / "run", **PARTS, unlabeled=TEXTS)
     assert_same_weights(tmp_path / "run", tmp_path / "whole")
+
+
+def test_the_words_that_the_teacher_finds_are_in_the_lexicon_of_the_student(tmp_path, monkeypatch):
+    """Beside counts of the words of both, which a text to learn from does not see of its own part."""
+    words = [["今天", "天气", "好"], ["明天", "也", "好"], ["我", "喜欢", "今天"]] * 8
+    texts, settings = ["今天天气也好", "我喜欢晴天", "", "明天我也喜欢"], Settings(encoder="linear")
+    teacher, _ = train_tagger(settings, words, words, out=tmp_path / "teacher")
+    planned, fit = [], training.train._fit
+    monkeypatch.setattr(training.train, "_fit", lambda plan, *rest: planned.append(plan) or fit(plan, *rest))
+    student = replace(settings, teacher=str(tmp_path / "teacher"))
+    train_tagger(student, words, words, out=tmp_path / "run", unlabeled=texts)
+    found = [[text[start:end] for start, end in spans] for text, spans in zip(texts, teacher.spans(texts)) if text]
+    assert ["今天", "天气", "也", "好"] in found
+    counts = Counter(word for row in [*words, *found] for word in row if len(word) > 1)
+    lexicon = json.loads((tmp_path / "run" / "vocabulary.json").read_text(encoding="utf-8"))
+    assert lexicon["words"] == counts
+    assert lexicon["strings"]["今天"] == sum("".join(row).count("今天") for row in [*words, *found])
+    assert [sentence.spans for sentence in planned[0].unlabeled] == [spans for spans in teacher.spans(texts) if spans]
+
+    reader = planned[0].reader
+    for (inputs, tags), row in zip(planned[0].windows[-3:], found, strict=True):  # a text is a part of its own
+        ends = list(accumulate(map(len, row), initial=0))
+        others = reader.lexicon.without([Sentence("".join(row), list(pairwise(ends)))])
+        (expected,) = reader.ngrams.encode(["".join(row)], others)
+        assert_array_equal(inputs["ngrams"], expected)
+        assert tags == [-1] * len(expected)
 
 
 @pytest.mark.slow
