@@ -80,14 +80,12 @@ class LinearModel:
             constraints: As for `LinearModel`. Defaults to True.
 
         Raises:
-            ValueError: An array is missing, does not fit the scheme or has values that are not finite.
+            ValueError: An array is missing or does not fit the scheme.
         """
         size = len(scheme)
         shapes = {name: np.shape(arrays.get(name)) for name in ("scores", "scale", "transitions")}
         if shapes["transitions"] != (size, size) or shapes["scores"][1:] != (size,) or shapes["scale"] != ():
             raise ValueError(f"needs the scores and transitions of {size} tags. Received: arrays of shapes {shapes}")
-        if not all(np.isfinite(arrays[name]).all() for name in ("scale", "transitions")):
-            raise ValueError("needs a scale and transitions that are finite. Received: NaN or infinite values")
         scores = (arrays["scores"].astype("int8", copy=False), float(arrays["scale"]))
         return cls(scheme, scores, arrays["transitions"].astype("float64"), constraints)
 

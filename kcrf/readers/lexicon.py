@@ -1,4 +1,4 @@
-"""Lexicon features: how often a string of characters is a word in the training set. Needs NumPy only."""
+"""Lexicon features: how often a string of characters is a word in segmented text. Needs NumPy only."""
 
 from bisect import bisect
 from collections import Counter
@@ -193,7 +193,7 @@ def cross_fitted(lexicon, sentences, copies=None, parts=5):
     training, the words of a document are about as often out of vocabulary as in a new document.
 
     Args:
-        lexicon: `Lexicon.of` the sentences.
+        lexicon: `Lexicon.of` the sentences, and maybe of others.
         sentences: List of `kcrf.corpora.Sentence`, in the order of the text.
         copies: For each sentence a list of its augmented copies, which the lexicon does not count. They get the same
             lexicon as their sentence. Defaults to None: there are no copies.

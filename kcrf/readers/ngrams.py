@@ -158,7 +158,8 @@ class NGrams:
         if not isinstance(buckets, int) or buckets < 2 or buckets & (buckets - 1):
             raise ValueError(f"`buckets` must be a power of two. Received: {buckets!r}")
         self.buckets, self.templates = buckets, tuple(templates)
-        self.used = {place.column for template in self.templates for place in places_of(template)}
+        self._columns = [{place.column for place in places_of(template)} for template in self.templates]
+        self.used = set().union(*self._columns)
         if unknown := self.used - {*self.columns}:
             raise ValueError(f"templates have the columns {', '.join(self.columns)}. Received: {sorted(unknown)}")
 
@@ -169,8 +170,7 @@ class NGrams:
 
     def without_lexicon(self):
         """The columns of the features whose templates need no lexicon, a list of ints."""
-        columns_of = [{place.column for place in places_of(template)} for template in self.templates]
-        return [number for number, columns in enumerate(columns_of) if not columns & LEXICON_COLUMNS]
+        return [number for number, columns in enumerate(self._columns) if not columns & LEXICON_COLUMNS]
 
     def features(self, columns):
         """The buckets of all positions, `(positions, width)` int32. The columns are as `hashed` takes them."""

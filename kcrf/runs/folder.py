@@ -11,7 +11,7 @@
     predictions.jsonl   sentences of the test or validation set with gold spans, predicted spans and their
                         probabilities; or texts with the gold label, the predicted one, and all probabilities
     teacher.npz         the predictions of a teacher for the texts of its student
-    teacher_words.npz   the words that it finds in unlabeled texts, which are in the lexicon of the student
+    teacher_words.npz   where it finds words, or entities, in unlabeled texts; they are in the lexicon of the student
     scores.json         the scores of the best weights, written last
     state.npz           the state of training for resuming; removed when the run is complete
 

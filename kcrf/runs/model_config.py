@@ -68,7 +68,8 @@ class EncoderConfig:
     lexicon: bool | None = option(
         {"scratch": True, "bert": False},
         "Add lexicon features: how often the string at each position is a word (or entity) in the rest of the training "
-        "set. Helps from a few hundred sentences on. No effect if words are the tokens.",
+        "set, or to the teacher in unlabeled texts. Helps from a few hundred sentences on. No effect if words are the "
+        "tokens.",
         "model",
         only=FROM_SCRATCH,
     )

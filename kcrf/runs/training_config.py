@@ -219,7 +219,7 @@ class TrainingConfig:
     )
     patience: int | None = option(
         None,
-        "Stop after this many epochs without a better score on the validation set. Epochs before the last one that "
+        "Stop after this many epochs without a better score on the validation set. Epochs up to the last one that "
         "found nothing do not count. lbfgs has one epoch, so it never stops early.",
         "training",
         range=POSITIVE,

@@ -15,7 +15,19 @@ from kcrf.runs.config_file import StoredRun
 from kcrf.runs.folder import RunFolder
 from kcrf.runs.formats import classifications_text, log_text, predictions_text, transitions_text
 from kcrf.runs.lock import LOCK, locked
-from kcrf.runs.names import CONFIG, ESTIMATES, FILES, LOG, PREDICTIONS, SCORES, SETUP, STATE, TRANSITIONS, WEIGHTS
+from kcrf.runs.names import (
+    CONFIG,
+    ESTIMATES,
+    FILES,
+    LOG,
+    PREDICTIONS,
+    SCORES,
+    SETUP,
+    STATE,
+    TEACHER_WORDS,
+    TRANSITIONS,
+    WEIGHTS,
+)
 from kcrf.runs.replacement import check_replaceable, clear, new_folder, settle
 from kcrf.tags import TagScheme
 
@@ -67,6 +79,8 @@ class RunWriter(RunFolder):
             new = new_folder(home)
             clear(new)
             if not _is_run(home):
+                for name in (ESTIMATES, TEACHER_WORDS):  # of a process that was killed before the folder was a run
+                    (home / name).unlink(missing_ok=True)
                 yield from cls(home)._write(home, is_new=not _names(home) - {LOCK})
                 return
             check_replaceable(home)

@@ -19,12 +19,12 @@ from kcrf.metrics.classes import REGRESSION_METRICS
 from kcrf.progress_bars import bar, print_note
 from kcrf.readers import WordReader
 from kcrf.runs import RunFolder, SettingError, TeacherConfig
-from kcrf.runs.names import SCORES, TEACHER
+from kcrf.runs.names import SCORES, TEACHER, TEACHER_WORDS
 from kcrf.taggers.classifier import load_classifier
 from kcrf.taggers.open_model import load_trained_tagger
 from kcrf.training.growth import constraints_of_old, marked_by, spans_in_units, with_new_types
 
-__all__ = ["check_teacher", "distillation_windows", "unlabeled_items", "with_spans", "words_of_teacher"]
+__all__ = ["check_teacher", "distillation_windows", "unlabeled_items", "with_words", "words_of_teacher"]
 
 
 def check_teacher(user, data, facts):
@@ -88,7 +88,7 @@ def unlabeled_items(user, task, texts, pairs):
 
 
 def words_of_teacher(plan):
-    """The words, or entities, that the teacher of a plan finds in the unlabeled texts, as arrays for `with_spans`.
+    """The words, or entities, that the teacher of a plan finds in the unlabeled texts, as arrays for `with_words`.
 
     Raises:
         ValueError: The teacher splits a text into other tokens than the student.
@@ -98,8 +98,14 @@ def words_of_teacher(plan):
     return {"counts": np.array(list(map(len, spans_of_texts)), int), "spans": np.array(spans, int).reshape(-1, 2)}
 
 
-def with_spans(sentences, arrays):
-    """Unlabeled sentences with the spans that `words_of_teacher` found in them."""
+def with_words(sentences, folder):
+    """Unlabeled sentences with the spans of `words_of_teacher`, which are in the run folder."""
+    arrays = folder.read_arrays(TEACHER_WORDS)
+    if {*arrays} != {"counts", "spans"} or len(arrays["counts"]) != len(sentences):
+        shapes = {name: array.shape for name, array in arrays.items()}
+        raise ValueError(
+            f"{folder.file(TEACHER_WORDS)}: needs the words of {len(sentences):,} texts. Received: arrays of {shapes}"
+        )
     spans = np.split(arrays["spans"], np.cumsum(arrays["counts"])[:-1])
     return [
         replace(sentence, spans=list(map(tuple, of_sentence.tolist())))
@@ -156,7 +162,7 @@ class _TagTeacher:
     def spans_of_unlabeled(self):
         """The spans of each unlabeled text."""
         (teacher, _), texts = self._checked(), [sentence.text for sentence in self._unlabeled]
-        print_note(f"{len(texts):,} unlabeled texts: the words of {self._config.teacher.teacher} go into the lexicon")
+        print_note(f"{len(texts):,} unlabeled texts: what the teacher finds in them goes into the lexicon")
         with _shown(sum(map(len, texts))) as on_batch:
             return teacher.spans(texts, on_batch=on_batch)
 

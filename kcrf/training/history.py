@@ -12,9 +12,10 @@ class TrainingHistory:
 
     Args:
         epochs: The maximum number of epochs.
-        patience: The number of epochs without improvement after which the run stops, counted from the last epoch with
-            the score 0: an untrained model may find something by chance, before it learns to find nothing. Defaults to
-            None: the run does not stop early.
+        patience: The number of epochs without improvement after which the run stops. Epochs up to the last one with
+            the score 0 do not count: an untrained model finds something by chance, and then learns to find nothing. But
+            no run goes on for more than twice as many epochs after the best of all. Defaults to None: the run does not
+            stop early.
         score: The key of the score that compares epochs. Defaults to "valid_f".
         least: Whether the lowest score is the best, as for a loss. Defaults to False.
 
@@ -57,7 +58,7 @@ class TrainingHistory:
         return before is None or found_nothing and record[self._score] >= 0 or record is self._best(self.rows)
 
     def is_done(self):
-        """Whether all epochs are over, or `patience` epochs have passed since the best one."""
+        """Whether all epochs are over, or the run stops early."""
         return self._is_over or self._is_done(self.rows)
 
     def ends_with(self, record):
@@ -65,10 +66,15 @@ class TrainingHistory:
         return self._is_done([*self.rows, record])
 
     def _is_done(self, rows):
-        first = max((number for number, row in enumerate(rows, 1) if self._found_nothing(row)), default=0)
-        best = self._best(rows[first:])
-        waited = len(rows) - best["epoch"] if best else 0
-        return len(rows) >= self._epochs or self._patience is not None and waited >= self._patience
+        return len(rows) >= self._epochs or self._patience is not None and self._waited_too_long(rows)
+
+    def _waited_too_long(self, rows):
+        """Whether too many epochs have passed since the best one."""
+        start = max((number for number, row in enumerate(rows, 1) if self._found_nothing(row)), default=0)
+        best, best_since = self._best(rows), self._best(rows[start:])
+        waited = len(rows) - best["epoch"] if best and not self._found_nothing(best) else 0
+        waited_since = len(rows) - best_since["epoch"] if best_since else 0
+        return waited_since >= self._patience or waited >= 2 * self._patience
 
     def _found_nothing(self, record):
         """Whether an epoch has the score 0; a loss of 0 is the best."""
@@ -86,10 +92,15 @@ class TrainingHistory:
         """Plain values for `set_state`."""
         return {"rows": self.rows, "transitions": self.transitions, "is_over": self._is_over}
 
-    def set_state(self, state):
-        """Restores the epochs of an interrupted run."""
+    def set_state(self, state, is_over=False):
+        """Restores the epochs of an interrupted run.
+
+        Args:
+            state: The result of `get_state`.
+            is_over: Whether training was over, whatever this version says of the epochs. Defaults to False.
+        """
         self.rows, self.transitions = state["rows"], state["transitions"]
-        self._is_over = state.get("is_over", False)  # older versions did not write it
+        self._is_over = is_over or state.get("is_over", False)  # older versions did not write it
 
 
 def check_loss(loss, epoch, advice="use a lower learning rate, or more warmup"):

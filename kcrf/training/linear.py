@@ -152,7 +152,7 @@ def _resume(folder, history, trainers):
     """Restores the state in the folder, if there is one."""
     if folder.has_state():
         rows, arrays = folder.read_state()
-        history.set_state(rows)
+        history.set_state(rows, is_over=not arrays)  # only a run that is over writes no arrays
         expected = sum(len(trainer.state) for trainer in trainers.values())
         if arrays and len(arrays) != expected:
             raise ValueError(

@@ -29,7 +29,7 @@ from kcrf.taggers.setup import load_setup
 from kcrf.tasks import task_of
 from kcrf.tasks.entities import note_cut_entities
 from kcrf.training.data import RunData, augmented
-from kcrf.training.distillation import check_teacher, unlabeled_items, with_spans, words_of_teacher
+from kcrf.training.distillation import check_teacher, unlabeled_items, with_words, words_of_teacher
 from kcrf.training.growth import FixedReader, completed, with_all_types
 from kcrf.training.trainers import trainer_of
 
@@ -80,6 +80,8 @@ def plan_run(user: Settings, data: RunData, sources: dict[str, Any] | None = Non
     check_teacher(user, data_config, facts)
     data = augmented(data, augmentation_for(user, data_config.units, len(data.parts["train"])), user.seed)
     unlabeled = unlabeled_items(user, task, data.texts, facts.pairs)
+    if model.lexicon and data_config.units != "words":
+        unlabeled = _new_texts(unlabeled, data.parts["train"])
     reader = _reader(model, data_config, data, unlabeled) if user.extend is None else _grown_reader(user.extend, data)
     windows = _windows(data_config, user, facts, reader, data, unlabeled)
     steps = _steps(user, data_config, windows)
@@ -115,6 +117,8 @@ def load_plan(folder: RunFolder, data: RunData) -> RunPlan:
     data = augmented(data, config.augmentation, setup.run.user.seed)
     _check_same_run(folder, setup.run, _fingerprints(setup.run.user, data))
     unlabeled = unlabeled_items(setup.run.user, data.task, data.texts, config.facts.pairs)
+    if folder.file(TEACHER_WORDS).is_file():
+        unlabeled = _new_texts(unlabeled, data.parts["train"])
     windows = _windows(config.data, setup.run.user, config.facts, setup.reader, data, unlabeled)
     return _complete(RunPlan(setup.run, setup.reader, data, unlabeled, windows))
 
@@ -125,19 +129,32 @@ def with_words_of_teacher(plan: RunPlan, folder: RunWriter, is_resumed: bool = F
     They are written into the run folder; those of a resumed run are read from it.
 
     Raises:
-        ValueError: The teacher splits a text into other tokens than the student.
+        FileNotFoundError: The folder of a resumed run lacks them.
+        ValueError: The teacher splits a text into other tokens than the student, or the file is damaged.
     """
-    reader, config = plan.reader, plan.config
+    reader, train, config = plan.reader, plan.data.parts["train"], plan.config
     if not plan.unlabeled or not isinstance(reader, CharacterReader) or reader.lexicon is None:
         return plan
     if not is_resumed:
         folder.save_arrays(TEACHER_WORDS, words_of_teacher(plan))
-    elif not folder.file(TEACHER_WORDS).is_file():  # of a run that an older version began
-        return plan
-    unlabeled = with_spans(plan.unlabeled, folder.read_arrays(TEACHER_WORDS))
-    reader = reader.with_lexicon(Lexicon.of([*plan.data.parts["train"], *unlabeled]))
+    elif not folder.file(TEACHER_WORDS).is_file() and reader.lexicon.words == Lexicon.of(train).words:
+        return plan  # an older version began the run
+    unlabeled = with_words(plan.unlabeled, folder)
+    reader = reader.with_lexicon(Lexicon.of([*train, *unlabeled]))
     windows = _windows(config.data, plan.run.user, config.facts, reader, plan.data, unlabeled)
     return replace(plan, reader=reader, unlabeled=unlabeled, windows=windows)
+
+
+def _new_texts(unlabeled, train):
+    """The unlabeled sentences whose texts are not in the training set, each once.
+
+    A lexicon that counts a text twice still has its words when the lexicon is computed without the text.
+    """
+    known = {sentence.text for sentence in train}
+    found = {sentence.text: sentence for sentence in unlabeled if sentence.text not in known}
+    if len(found) < len(unlabeled):
+        print_note(f"{len(unlabeled) - len(found):,} unlabeled texts are left out: repeated, or in the training set")
+    return list(found.values())
 
 
 def _fingerprints(user, data):

@@ -14,7 +14,8 @@ def save_state(folder, model, history):
 def load_history(folder, history):
     """Restores a history from the state in a `RunFolder`, if there is a state."""
     if folder.has_state():
-        history.set_state(folder.read_state()[0])
+        progress, arrays = folder.read_state()
+        history.set_state(progress, is_over=not arrays)  # only a run that is over writes no arrays
 
 
 def load_state(folder, model):

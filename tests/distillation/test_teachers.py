@@ -4,7 +4,6 @@ import json
 import shutil
 from collections import Counter
 from dataclasses import replace
-from itertools import accumulate, pairwise
 
 import numpy as np
 import pytest
@@ -20,6 +19,7 @@ from kcrf.models import build_transformer_model, save_pretrained
 from kcrf.runs import RunFolder, Settings
 from kcrf.taggers.open_model import load_tagger
 from kcrf.tasks import task_of
+from kcrf.tasks.tagging import as_sentence
 from kcrf.training import distillation, resume_tagger, train_classifier, train_tagger
 
 TINY = Settings(task="ner", width=8, depth=1, batch_size=16, epochs=2, learning_rate=0.02, seed=3, linear_weight=0.0)
@@ -56,6 +56,23 @@ class Interrupts(keras.callbacks.Callback):
     def on_train_begin(self, logs=None):
         if not self._left:
             raise KeyboardInterrupt
+
+
+class Stops:
+    """The progress of linear models, which interrupts training after this many epochs."""
+
+    def __init__(self, epochs):
+        self._left = epochs
+
+    def report(self, row):
+        self._left -= 1
+        if not self._left:
+            raise KeyboardInterrupt
+
+    def ignore(self, *_):
+        pass
+
+    set_params = on_train_begin = on_epoch_begin = on_train_batch_end = on_train_end = ignore
 
 
 def weights(run):
@@ -154,30 +171,69 @@ def test_a_taught_run_goes_on_to_the_same_weights_without_its_teacher(student, t
     assert_same_weights(tmp_path / "run", tmp_path / "whole")
 
 
-def test_the_words_that_the_teacher_finds_are_in_the_lexicon_of_the_student(tmp_path, monkeypatch):
-    """Beside counts of the words of both, which a text to learn from does not see of its own part."""
-    words = [["今天", "天气", "好"], ["明天", "也", "好"], ["我", "喜欢", "今天"]] * 8
-    texts, settings = ["今天天气也好", "我喜欢晴天", "", "明天我也喜欢"], Settings(encoder="linear")
-    teacher, _ = train_tagger(settings, words, words, out=tmp_path / "teacher")
+WORDS = [["今天", "天气", "好"], ["明天", "也", "好"], ["我", "喜欢", "今天"]] * 8
+TO_SEGMENT = ["今天天气也好", "我喜欢晴天", "", "明天我也喜欢", "今天天气也好", "明天也好"]  # the last two are not new
+
+
+@pytest.fixture(scope="module")
+def segmenter(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("segmenter") / "run"
+    return folder, train_tagger(Settings(encoder="linear"), WORDS, WORDS, out=folder)[0]
+
+
+def test_the_words_that_the_teacher_finds_are_in_the_lexicon_of_the_student(segmenter, tmp_path, monkeypatch):
+    """Beside counts of the words of both, without those of the part of the data that a text belongs to."""
     planned, fit = [], training.train._fit
     monkeypatch.setattr(training.train, "_fit", lambda plan, *rest: planned.append(plan) or fit(plan, *rest))
-    student = replace(settings, teacher=str(tmp_path / "teacher"))
-    train_tagger(student, words, words, out=tmp_path / "run", unlabeled=texts)
-    found = [[text[start:end] for start, end in spans] for text, spans in zip(texts, teacher.spans(texts)) if text]
+    student = Settings(encoder="linear", teacher=str(segmenter[0]))
+    train_tagger(student, WORDS, WORDS, out=tmp_path / "run", unlabeled=TO_SEGMENT)
+    texts = ["今天天气也好", "我喜欢晴天", "明天我也喜欢"]
+    found = [[text[start:end] for start, end in spans] for text, spans in zip(texts, segmenter[1].spans(texts))]
     assert ["今天", "天气", "也", "好"] in found
-    counts = Counter(word for row in [*words, *found] for word in row if len(word) > 1)
     lexicon = json.loads((tmp_path / "run" / "vocabulary.json").read_text(encoding="utf-8"))
-    assert lexicon["words"] == counts
-    assert lexicon["strings"]["今天"] == sum("".join(row).count("今天") for row in [*words, *found])
-    assert [sentence.spans for sentence in planned[0].unlabeled] == [spans for spans in teacher.spans(texts) if spans]
+    assert lexicon["words"] == Counter(word for row in [*WORDS, *found] for word in row if len(word) > 1)
+    assert lexicon["strings"]["今天"] == sum("".join(row).count("今天") for row in [*WORDS, *found])
+    assert [sentence.text for sentence in planned[0].unlabeled] == texts
 
-    reader = planned[0].reader
-    for (inputs, tags), row in zip(planned[0].windows[-3:], found, strict=True):  # a text is a part of its own
-        ends = list(accumulate(map(len, row), initial=0))
-        others = reader.lexicon.without([Sentence("".join(row), list(pairwise(ends)))])
+    reader, windows = planned[0].reader, planned[0].windows
+    own_parts = [WORDS[: len(WORDS) // 5], *([row] for row in found)]
+    for (inputs, tags), row, part in zip([windows[0], *windows[-3:]], [WORDS[0], *found], own_parts, strict=True):
+        others = reader.lexicon.without([as_sentence(words) for words in part])
         (expected,) = reader.ngrams.encode(["".join(row)], others)
         assert_array_equal(inputs["ngrams"], expected)
-        assert tags == [-1] * len(expected)
+        assert (set(tags) == {-1}) == (row in found)
+
+
+def test_a_run_whose_lexicon_has_the_words_of_a_teacher_goes_on_as_it_began(segmenter, tmp_path):
+    student = Settings(encoder="linear", solver="adagrad", epochs=4, teacher=str(segmenter[0]))
+    train_tagger(student, WORDS, WORDS, out=tmp_path / "whole", unlabeled=TO_SEGMENT)
+    with pytest.raises(KeyboardInterrupt):
+        train_tagger(student, WORDS, WORDS, out=tmp_path / "run", progress=Stops(2), unlabeled=TO_SEGMENT)
+    stored = tmp_path / "run" / "teacher_words.npz"
+    content = stored.read_bytes()
+    stored.unlink()
+    with pytest.raises(FileNotFoundError, match="teacher_words.npz: no such file"):
+        resume_tagger(tmp_path / "run", WORDS, WORDS, unlabeled=TO_SEGMENT)
+    np.savez(stored, counts=np.zeros(2, int), spans=np.zeros((0, 2), int))
+    with pytest.raises(ValueError, match="teacher_words.npz: needs the words of 3 texts. Received: arrays"):
+        resume_tagger(tmp_path / "run", WORDS, WORDS, unlabeled=TO_SEGMENT)
+    stored.write_bytes(content)
+    resume_tagger(tmp_path / "run", WORDS, WORDS, unlabeled=TO_SEGMENT)
+    losses = [
+        [row.split(",")[:3] for row in (tmp_path / name / "log.csv").read_text().splitlines()]
+        for name in ("run", "whole")
+    ]
+    assert losses[0] == losses[1] and len(losses[0]) == 5
+
+
+def test_entities_that_the_teacher_finds_are_in_the_lexicon_of_the_student(tmp_path):
+    sentences = [Sentence("李雷在上海工作", [(0, 2, "PER"), (3, 5, "LOC")]), Sentence("天气好", [])] * 8
+    teacher, _ = train_tagger(Settings(task="ner", encoder="linear"), sentences, sentences, out=tmp_path / "teacher")
+    assert teacher.spans(["李雷在上海市"]) == [[(0, 2, "PER"), (3, 5, "LOC")]]
+    student = Settings(task="ner", encoder="linear", teacher=str(tmp_path / "teacher"), augment=0)
+    train_tagger(student, sentences, sentences, out=tmp_path / "run", unlabeled=["李雷在上海市", "好天气"])
+    lexicon = json.loads((tmp_path / "run" / "vocabulary.json").read_text(encoding="utf-8"))
+    assert lexicon["words"] == {"李雷": 9, "上海": 9}
 
 
 @pytest.mark.slow
