@@ -50,16 +50,18 @@ def measured(work, corpus, size, row, seed, parts):
     """The scores of a row on the validation and the test set, and the time of its training."""
     from kcrf.runs import Settings
 
-    def folder(row):
-        return run_folder(work, f"{corpus}, {size}, {row}, {seed}")
-
     encoder, is_taught = ROWS[row]
-    train, valid, test = parts
-    task = "cws" if corpus in ("pku", "gsd") else "ner"
-    teacher = str(folder("default")) if is_taught else None
-    settings = Settings(task=task, seed=seed, teacher=teacher, **({"encoder": encoder} if encoder else {}))
-    more = {"unlabeled": list(map(text_of, train[size : size + MOST]))} if is_taught else {}
-    _, scores, taken = trained(settings, (train[:size], valid[: max(size, 100)], test), folder(row), **more)
+    settings, more = {"encoder": encoder} if encoder else {}, {}
+    if is_taught:
+        teacher = run_folder(work, f"{corpus}, {size}, default, {seed}")
+        if not teacher.is_dir():  # its result is stored, but not the model
+            measured(work, corpus, size, "default", seed, parts)
+        settings["teacher"] = str(teacher)
+        more["unlabeled"] = list(map(text_of, parts[0][size : size + MOST]))
+    settings = Settings(task="cws" if corpus in ("pku", "gsd") else "ner", seed=seed, **settings)
+    limited = (parts[0][:size], parts[1][: max(size, 100)], parts[2])
+    out = run_folder(work, f"{corpus}, {size}, {row}, {seed}")
+    _, scores, taken = trained(settings, limited, out, **more)
     return {**figures(scores["test"]), **on_valid(scores["valid"]), "processor_seconds": taken["processor_seconds"]}
 
 
