@@ -8,7 +8,8 @@ on the first sentences of the training set; the validation set, the corpus' own 
 (python-crfsuite, L1 0.1, L2 0.01, until it converges) gets the same n-grams without the lexicon; the validation set is
 added to none. L-BFGS, which trains the small linear models, and CRFsuite have no seed: one run is enough. jieba, where
 it is installed, has its own dictionary, of another standard. Processor seconds are those of training, with the
-features. Results are kept in benchmarks/linear.json, so an interrupted benchmark goes on.
+features, and of kcrf also those of scoring the validation and the test set. Results are kept in benchmarks/linear.json,
+so an interrupted benchmark goes on.
 """
 
 import argparse
@@ -91,7 +92,7 @@ def read_parts(data, corpus):
 
 
 def measured(out, corpus, system, seed, parts):
-    """The scores of a system, and the processor seconds of its training."""
+    """The scores of a system, and the processor seconds of its training and of the scores."""
     task = "cws" if corpus in ("pku", "gsd") else "ner"
     if system == "jieba":
         return jieba_scores(parts) if task == "cws" else None
