@@ -49,6 +49,7 @@ def main():
 def measured(work, corpus, size, row, seed, parts):
     """The scores of a row on the validation and the test set, and the time of its training."""
     from kcrf.runs import Settings
+    from kcrf.tasks.tagging import as_sentence
 
     encoder, is_taught = ROWS[row]
     settings, more = {"encoder": encoder} if encoder else {}, {}
@@ -57,16 +58,12 @@ def measured(work, corpus, size, row, seed, parts):
         if not teacher.is_dir():  # its result is stored, but not the model
             measured(work, corpus, size, "default", seed, parts)
         settings["teacher"] = str(teacher)
-        more["unlabeled"] = list(map(text_of, parts[0][size : size + MOST]))
+        more["unlabeled"] = [as_sentence(item).text for item in parts[0][size : size + MOST]]
     settings = Settings(task="cws" if corpus in ("pku", "gsd") else "ner", seed=seed, **settings)
     limited = (parts[0][:size], parts[1][: max(size, 100)], parts[2])
     out = run_folder(work, f"{corpus}, {size}, {row}, {seed}")
     _, scores, taken = trained(settings, limited, out, **more)
     return {**figures(scores["test"]), **on_valid(scores["valid"]), "processor_seconds": taken["processor_seconds"]}
-
-
-def text_of(sentence):
-    return sentence.text if hasattr(sentence, "text") else "".join(sentence)
 
 
 if __name__ == "__main__":

@@ -58,23 +58,6 @@ class Interrupts(keras.callbacks.Callback):
             raise KeyboardInterrupt
 
 
-class Stops:
-    """The progress of linear models, which interrupts training after this many epochs."""
-
-    def __init__(self, epochs):
-        self._left = epochs
-
-    def report(self, row):
-        self._left -= 1
-        if not self._left:
-            raise KeyboardInterrupt
-
-    def ignore(self, *_):
-        pass
-
-    set_params = on_train_begin = on_epoch_begin = on_train_batch_end = on_train_end = ignore
-
-
 def weights(run):
     return load_tagger(run).model.get_weights()
 
@@ -208,7 +191,7 @@ def test_a_run_whose_lexicon_has_the_words_of_a_teacher_goes_on_as_it_began(segm
     student = Settings(encoder="linear", solver="adagrad", epochs=4, teacher=str(segmenter[0]))
     train_tagger(student, WORDS, WORDS, out=tmp_path / "whole", unlabeled=TO_SEGMENT)
     with pytest.raises(KeyboardInterrupt):
-        train_tagger(student, WORDS, WORDS, out=tmp_path / "run", progress=Stops(2), unlabeled=TO_SEGMENT)
+        train_tagger(student, WORDS, WORDS, out=tmp_path / "run", progress=Interrupts(2), unlabeled=TO_SEGMENT)
     stored = tmp_path / "run" / "teacher_words.npz"
     content = stored.read_bytes()
     stored.unlink()
