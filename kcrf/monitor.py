@@ -14,7 +14,6 @@ from kcrf.files import write_aside
 from kcrf.layers import ConditionalRandomField, suggest_lr_multiplier
 from kcrf.layers.chain_layer import real_positions
 from kcrf.layers.checks import check_compiled, flat, warn_of_padding, warn_of_probabilities
-from kcrf.layers.learning_rates import highest_rate
 from kcrf.metrics import advice, transition_report
 from kcrf.metrics.transitions import is_forbidden
 from kcrf.optimizers.variables import PathAware
@@ -194,7 +193,7 @@ class CRFMonitor(keras.callbacks.Callback):
         steps = max(1, (self._updates() - self._updates_before) // epochs * self.params["epochs"])
         rate = _current_rate(optimizer)
         if steps != self._steps:  # the highest rate of a schedule takes a hundred calls
-            self._steps, self._highest_rate = steps, max(self._highest_rate, highest_rate(optimizer, steps))
+            self._steps, self._highest_rate = steps, max(self._highest_rate, _highest_rate(optimizer, steps))
         self._highest_rate = highest = max(self._highest_rate, rate)
         present = float(layer.lr_multiplier) * _factor_of(optimizer, self.model, layer)
         return {
@@ -351,3 +350,13 @@ class _Board:
         metadata = self._tf.compat.v1.SummaryMetadata()
         metadata.plugin_data.plugin_name = plugin
         self._tf.summary.write(tag, value, step, metadata)
+
+
+def _highest_rate(optimizer, steps):
+    """The largest learning rate of an optimizer over the next steps, sampled at 100 of them."""
+    optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # under mixed_float16 Keras wraps it
+    schedule = optimizer._learning_rate
+    if not isinstance(schedule, keras.optimizers.schedules.LearningRateSchedule):
+        return float(ops.convert_to_numpy(optimizer.learning_rate))
+    seen = range(0, steps + 1, max(1, steps // 100))
+    return max(float(ops.convert_to_numpy(schedule(float(step)))) for step in seen)

@@ -2,12 +2,9 @@
 
 from kcrf.augmentation.copies import altered_copies
 from kcrf.augmentation.synonyms import Synonyms, read_synonyms
-from kcrf.deprecated import moved_names
 
 __all__ = [
     "Synonyms",
     "altered_copies",
     "read_synonyms",
 ]
-
-__getattr__ = moved_names(__name__)

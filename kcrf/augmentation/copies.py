@@ -17,8 +17,6 @@ from kcrf.progress_bars import bar
 from kcrf.tasks import SettingError
 from kcrf.tasks.tagging import as_sentence
 
-__all__ = ["OPERATIONS", "altered_copies", "copies_wanted"]
-
 _WITH_SYNONYMS = ("synonyms", "insertion")
 
 

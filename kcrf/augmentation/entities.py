@@ -10,8 +10,6 @@ from kcrf.augmentation.pieces import Piece, apart, choose, group_words, pick, pi
 from kcrf.corpora import Sentence
 from kcrf.readers.word_tokens import token_spans
 
-__all__ = ["EntityPools", "alter_sentence"]
-
 _CHARACTERS = 0.9  # fraction of the tokens that are one character, where tokens are characters
 
 

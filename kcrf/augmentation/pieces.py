@@ -7,8 +7,6 @@ import numpy as np
 from kcrf.corpora.conll import join_tokens
 from kcrf.readers.word_tokens import token_spans
 
-__all__ = ["Piece", "apart", "choose", "gap_between", "group_words", "pick", "pieces_of", "text_of", "with_texts"]
-
 
 class Piece(NamedTuple):
     """A word or character of a text.

@@ -9,8 +9,6 @@ import numpy as np
 from kcrf.corpora import read_lines
 from kcrf.readers.vector_files import read_vectors
 
-__all__ = ["Synonyms", "read_synonym_vectors", "read_synonyms"]
-
 _NEAREST, _LEAST_SIMILARITY = 10, 0.6  # number and cosine of the neighbors that count as synonyms
 
 

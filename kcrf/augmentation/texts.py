@@ -14,8 +14,6 @@ from kcrf.augmentation.pieces import (
     with_texts,
 )
 
-__all__ = ["alter_example"]
-
 
 def alter_example(example, name, share, synonyms, random):
     """A copy of an `Example` with an altered text; for a pair, one of the two texts is altered.

@@ -8,8 +8,6 @@ from dataclasses import replace
 from kcrf.corpora import Example
 from kcrf.corpora.lines import decode_lines
 
-__all__ = ["back_translate"]
-
 
 def back_translate(examples: Sequence[Example], command: str) -> list[list[Example]]:
     """Paraphrases labeled texts by back-translation (Sennrich et al. 2016, https://arxiv.org/abs/1511.06709).

@@ -2,8 +2,6 @@
 
 from kcrf.augmentation.pieces import choose, pick
 
-__all__ = ["alter_words"]
-
 
 def alter_words(words, name, share, synonyms, random, after):
     """Alters a sentence, which is a list of words.

@@ -2,8 +2,6 @@
 
 from kcrf.backend.host import backend_name, keras, ops
 
-__all__ = ["gelu_erf", "gelu_tanh", "hidden_activation", "set_gelu"]
-
 register = keras.saving.register_keras_serializable(package="kcrf")
 _CHOSEN = {"gelu": "gelu"}  # what "gelu" means in a configuration file
 

@@ -5,8 +5,6 @@ from importlib import import_module
 
 from kcrf.backend import activations, functions, host, k
 
-__all__ = ["__getattr__"]
-
 _OF_BERT4KERAS = {
     "K": k,
     **{name: getattr(activations, name) for name in ("gelu_erf", "gelu_tanh", "set_gelu")},

@@ -14,8 +14,6 @@ import numpy as np
 
 from kcrf.backend.host import backend_name, computes_shapes_only, current_stateless_scope, is_training, keras, ops
 
-__all__ = ["argmax", "eval", "get_value", "int_shape", "set_value", "where"]  # others are found by `__getattr__`
-
 _SAME = (
     "abs all any binary_crossentropy categorical_crossentropy clip cos dot elu equal exp eye greater "
     "greater_equal less less_equal log logsumexp max maximum mean min minimum not_equal one_hot ones ones_like "

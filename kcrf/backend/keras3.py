@@ -17,33 +17,6 @@ from keras.src.backend.common import global_state
 from keras.src.models.functional import Functional
 from keras.src.trainers.data_adapters.data_adapter import DataAdapter
 
-__all__ = [
-    "Functional",
-    "Layer",
-    "Optimizer",
-    "Wrapper",
-    "as_keras3_optimizer",
-    "backend_variable",
-    "batch_stream",
-    "call_with_replaced_weights",
-    "called_with_mask",
-    "compiled_with",
-    "computes_shapes_only",
-    "current_stateless_scope",
-    "index_in_optimizer",
-    "is_training",
-    "keep_state_dict_keys",
-    "keras",
-    "layer_behind",
-    "mask_ignores_inputs",
-    "ops",
-    "own_trainable_variables",
-    "path_of",
-    "saves_as_hdf5",
-    "training_loss",
-    "tree",
-]
-
 Layer = keras.layers.Layer
 Optimizer = keras.optimizers.Optimizer
 Wrapper = keras.layers.Wrapper

@@ -22,34 +22,6 @@ except ImportError:
 
 from kcrf.backend.tf_keras_optimizers import Optimizer, as_keras3_optimizer, index_in_optimizer, path_of
 
-__all__ = [
-    "K",
-    "Functional",
-    "Layer",
-    "Optimizer",
-    "Wrapper",
-    "as_keras3_optimizer",
-    "backend_variable",
-    "batch_stream",
-    "call_with_replaced_weights",
-    "called_with_mask",
-    "compiled_with",
-    "computes_shapes_only",
-    "current_stateless_scope",
-    "index_in_optimizer",
-    "is_training",
-    "keep_state_dict_keys",
-    "keras",
-    "layer_behind",
-    "mask_ignores_inputs",
-    "ops",
-    "own_trainable_variables",
-    "path_of",
-    "saves_as_hdf5",
-    "training_loss",
-    "tree",
-]
-
 
 def _import_keras_3():
     """`ops` and `tree` of Keras 3. Afterwards `import keras` gives tf_keras, as after `import bert4keras`."""

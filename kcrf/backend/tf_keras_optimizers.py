@@ -6,8 +6,6 @@ from functools import cache
 import tensorflow as tf
 import tf_keras
 
-__all__ = ["Optimizer", "as_keras3_optimizer", "index_in_optimizer", "path_of"]
-
 
 def path_of(variable):
     """The name of a variable without TensorFlow's ":0", which is the path of Keras 3."""

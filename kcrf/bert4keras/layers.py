@@ -22,10 +22,8 @@ from kcrf.layers import (
     ViterbiTags,
 )
 from kcrf.layers.dense import MixoutDense
-from kcrf.layers.learning_rates import AutoLearningRate
 
 _OURS = [
-    "AutoLearningRate",
     "ConditionalRandomField",
     "EfficientGlobalPointer",
     "Embedding",

@@ -12,7 +12,6 @@ from kcrf.checkpoints.names import google_names, huggingface_names
 from kcrf.checkpoints.open import open_checkpoint
 from kcrf.checkpoints.safetensors import write_safetensors
 from kcrf.checkpoints.tensor_bundle import write_tf_checkpoint
-from kcrf.deprecated import moved_names
 
 __all__ = [
     "google_names",
@@ -21,5 +20,3 @@ __all__ = [
     "write_safetensors",
     "write_tf_checkpoint",
 ]
-
-__getattr__ = moved_names(__name__)

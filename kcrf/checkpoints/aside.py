@@ -4,8 +4,6 @@ import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["folder_aside"]
-
 
 @contextmanager
 def folder_aside(path):

@@ -12,9 +12,6 @@ import numpy as np
 from kcrf.checkpoints.names import CONFIG_FILES, ENGLISH_ROBERTA
 from kcrf.files import read_json
 
-__all__ = ["ACTIVATIONS", "FAMILIES", "LIKE_BERT", "Family", "encoder_settings", "has_config", "huggingface_config"]
-__all__ += ["read_config"]
-
 
 @dataclass(frozen=True)
 class Family:

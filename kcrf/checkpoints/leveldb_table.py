@@ -7,8 +7,6 @@ import struct
 
 from kcrf.checkpoints.raw_array import crc32c
 
-__all__ = ["read_table", "read_varint", "unmask"]
-
 MAGIC = 0xDB4775248B80FB57
 FOOTER = 48  # bytes: two handles of blocks, padding, the magic number
 VARINT_LIMIT = 1 << 64

@@ -4,8 +4,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["CONFIG_FILES", "NAME_MAPS", "google_names", "huggingface_names", "layer_owner"]
-
 CONFIG_FILES = ("config.json", "bert_config.json", "albert_config.json")  # in this order, if a folder has several
 ENGLISH_ROBERTA = (
     "RoBERTa must be one with BERT's vocabulary and names, such as RoBERTa-wwm or MacBERT. The English RoBERTa and "

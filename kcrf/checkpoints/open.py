@@ -10,8 +10,6 @@ from kcrf.checkpoints.safetensors import read_safetensors
 from kcrf.checkpoints.tensor_bundle import open_tensorflow
 from kcrf.checkpoints.torch_files import open_torch
 
-__all__ = ["Checkpoint", "has_checkpoint", "open_checkpoint"]
-
 # Arrays that are not weights: moments of optimizers, step counters, shadow copies, loss scales.
 OPTIMIZER_SLOTS = re.compile(
     r"(^|/)(adam_[mv]|lamb_[mv]|(Adam|LAMB|Lamb|AdamWeightDecay\w*|Momentum|Adagrad|RMSProp)(_\d+)?|shadow"

@@ -5,8 +5,6 @@ Format: https://protobuf.dev/programming-guides/encoding
 
 from kcrf.checkpoints.leveldb_table import read_varint
 
-__all__ = ["BYTES", "FIXED32", "VARINT", "parse_message"]
-
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5  # wire types
 SIZES = {FIXED64: 8, FIXED32: 4}
 LARGEST_FIELD = (1 << 29) - 1

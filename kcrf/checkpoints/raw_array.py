@@ -10,8 +10,6 @@ from pathlib import Path
 
 import numpy as np
 
-__all__ = ["RawArray", "check_entries", "crc32c", "existing_file", "parse_json_object", "read_weight_map"]
-
 ALIGNMENT = 64  # bytes; JAX and TensorFlow create a tensor without a copy only from memory with this alignment
 CHUNK = 1 << 20  # bytes read at once
 MOST_DIMENSIONS = 64  # NumPy's limit

@@ -14,8 +14,6 @@ import numpy as np
 from kcrf.checkpoints.aside import folder_aside
 from kcrf.checkpoints.raw_array import RawArray, check_entries, existing_file, parse_json_object, read_weight_map
 
-__all__ = ["read_safetensors", "write_safetensors"]
-
 DTYPES = {  # safetensors' names of types, and NumPy's
     **{f"I{bits}": f"int{bits}" for bits in (8, 16, 32, 64)},
     **{f"U{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},

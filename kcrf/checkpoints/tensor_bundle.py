@@ -18,8 +18,6 @@ from kcrf.checkpoints.leveldb_table import read_table, unmask
 from kcrf.checkpoints.protobuf import BYTES, FIXED32, VARINT, parse_message
 from kcrf.checkpoints.raw_array import MOST_BYTES, RawArray, check_entries, existing_file
 
-__all__ = ["NeedsTensorFlow", "open_tensorflow", "read_tensor_bundle", "write_tf_checkpoint"]
-
 DTYPES = {  # by number in tensorflow/core/framework/types.proto
     **{1: "float32", 2: "float64", 3: "int32", 4: "uint8", 5: "int16", 6: "int8", 8: "complex64", 9: "int64"},
     **{10: "bool", 14: "bfloat16", 17: "uint16", 18: "complex128", 19: "float16", 22: "uint32", 23: "uint64"},

@@ -7,8 +7,6 @@ import numpy as np
 
 from kcrf.checkpoints.raw_array import CHUNK, existing_file, read_weight_map
 
-__all__ = ["open_torch"]
-
 
 @dataclass
 class _TorchArray:

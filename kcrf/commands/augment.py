@@ -11,8 +11,6 @@ from kcrf.commands.parsers import (
 )
 from kcrf.commands.train import read_part
 
-__all__ = ["add_augment"]
-
 
 def add_augment(commands):
     """Adds `kcrf augment`."""

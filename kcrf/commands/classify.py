@@ -5,8 +5,6 @@ from kcrf.commands.parsers import add_command, fields_argument
 from kcrf.commands.quiet import quick_import
 from kcrf.commands.streams import write_results
 
-__all__ = ["add_classify"]
-
 
 def add_classify(commands):
     """Adds `kcrf classify`."""

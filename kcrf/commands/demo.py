@@ -3,8 +3,6 @@
 from kcrf.commands.parsers import add_command
 from kcrf.commands.quiet import quiet_import
 
-__all__ = ["add_demo"]
-
 
 def add_demo(commands):
     """Adds `kcrf demo`."""

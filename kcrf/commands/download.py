@@ -2,8 +2,6 @@
 
 from kcrf.commands.parsers import add_command
 
-__all__ = ["add_download"]
-
 
 def add_download(commands):
     """Adds `kcrf download`."""

@@ -5,8 +5,6 @@ import os
 from kcrf.commands.parsers import add_command, add_overwrite_option, check_out
 from kcrf.commands.quiet import quiet_import
 
-__all__ = ["add_export"]
-
 
 def add_export(commands):
     """Adds `kcrf export`."""

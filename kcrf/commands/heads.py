@@ -22,9 +22,6 @@ from kcrf.tags import bmes
 from kcrf.training import train_segmenter
 from kcrf.training.progress import TrainingProgress
 
-__all__ = ["HEADS", "SETTINGS", "Head", "compare_heads", "marked_sentences"]
-
-
 # The learning rate moves a weight by 0.1 to 0.2 in the whole run, as BERT's does. In the initial transition matrix 7 of
 # the 8 illegal transitions score above a legal one (with the seeds 0 to 7: 7, 4, 4, 6, 7, 4, 7, 5).
 # Without constraints, so that what the transitions learn can be seen.

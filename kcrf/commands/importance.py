@@ -3,8 +3,6 @@
 from kcrf.commands.parsers import add_command, add_fields_option, add_overwrite_option, check_out, fields_argument
 from kcrf.commands.quiet import quiet_import
 
-__all__ = ["add_importance"]
-
 
 def add_importance(commands):
     """Adds `kcrf importance`."""

@@ -4,8 +4,6 @@ import sys
 
 from kcrf.commands.parsers import add_command, add_overwrite_option, check_out
 
-__all__ = ["add_label"]
-
 
 def add_label(commands):
     """Adds `kcrf label`."""

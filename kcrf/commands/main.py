@@ -26,8 +26,6 @@ from kcrf.commands.tag import add_tag
 from kcrf.commands.train import add_train
 from kcrf.version import __version__
 
-__all__ = ["main"]
-
 _FLAGS = {
     "repair=True": "--repair",
     "strip_tags=True": "--strip-tags",

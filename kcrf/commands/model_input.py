@@ -5,8 +5,6 @@ from contextlib import contextmanager
 
 from kcrf.commands.streams import Lines, add_stream_options, is_same_file
 
-__all__ = ["add_input_options", "add_model_options", "add_standard_option", "checked_input", "checked_texts"]
-
 _LONG_TEXT = 8  # letters of another script than ASCII: more than a token has
 
 

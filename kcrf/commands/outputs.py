@@ -9,8 +9,6 @@ from pathlib import Path
 
 from kcrf.files import read_json, try_lock, write_aside
 
-__all__ = ["open_output"]
-
 _SECONDS = 1  # between two notes of how far the input was read
 # The results do not depend on these; the task is that of the model, on which they do.
 _NO_PART = ("out", "resume", "overwrite", "workers", "batch_size", "run", "command", "model_task")

@@ -5,22 +5,6 @@ import csv
 from difflib import get_close_matches
 from pathlib import Path
 
-__all__ = [
-    "CommandParser",
-    "add_command",
-    "add_conll_options",
-    "add_fields_option",
-    "add_overwrite_option",
-    "check_is_new",
-    "check_out",
-    "conll_arguments",
-    "fields_argument",
-    "print_scores",
-    "reading_arguments",
-    "refuse_data_options",
-]
-
-
 # Names of options in other programs, without hyphens, and their names here. A command has one of these.
 _OTHER_NAMES = {
     "lr": ["--learning-rate"],

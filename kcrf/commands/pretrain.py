@@ -6,8 +6,6 @@ import shlex
 from kcrf.commands.parsers import add_command
 from kcrf.commands.quiet import quiet_import
 
-__all__ = ["add_pretrain"]
-
 
 def add_pretrain(commands):
     """Adds `kcrf pretrain`."""

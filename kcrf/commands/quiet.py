@@ -6,8 +6,6 @@ import sys
 import tempfile
 from contextlib import contextmanager
 
-__all__ = ["quick_import", "quiet_import"]
-
 # TF_CPP_MIN_LOG_LEVEL does not hold for messages before absl::InitializeLog, as of TensorFlow 2.21.
 _NOTE = re.compile(rb"I\d{4} |WARNING: All log messages before absl::InitializeLog")
 

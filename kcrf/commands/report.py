@@ -4,8 +4,6 @@ import os
 
 from kcrf.commands.parsers import add_command, add_overwrite_option, check_is_new
 
-__all__ = ["add_report"]
-
 
 def add_report(commands):
     """Adds `kcrf report`."""

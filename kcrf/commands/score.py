@@ -15,8 +15,6 @@ from kcrf.commands.parsers import (
     refuse_data_options,
 )
 
-__all__ = ["add_score"]
-
 _MOST_PAIRS = 10
 _TASKS = ("cws", "ner", "pos", "cws-pos", "classify")  # the keys of kcrf.tasks.TASKS, whose import takes NumPy
 _CONFIDENCE = re.compile(r'"(?:confidence|confidences|probabilities)": ?[\[{\d]')

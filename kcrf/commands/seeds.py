@@ -7,8 +7,6 @@ from statistics import mean, stdev
 
 from kcrf.files import sha256_of
 
-__all__ = ["check_unchanged", "failed_runs", "plan_seeds", "print_seeds", "with_hashes"]
-
 ADVICE = (
     "more --steps, more --warmup or a lower --learning-rate make that rarer; "
     "with a BERT also --bias-correction and --skip-top-layers 1"

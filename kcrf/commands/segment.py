@@ -8,8 +8,6 @@ from kcrf.commands.quiet import quick_import
 from kcrf.commands.streams import write_results
 from kcrf.files import json_line
 
-__all__ = ["add_segment"]
-
 
 def add_segment(commands):
     """Adds `kcrf segment`."""

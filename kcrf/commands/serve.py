@@ -8,8 +8,6 @@ from pathlib import Path
 from kcrf.commands.parsers import add_command
 from kcrf.commands.quiet import quiet_import
 
-__all__ = ["add_serve"]
-
 _NAME = re.compile(r"[\w.-]{1,64}")
 
 

@@ -17,8 +17,6 @@ from typing import NamedTuple
 from kcrf.commands.outputs import open_output
 from kcrf.commands.parsers import add_overwrite_option
 
-__all__ = ["Lines", "Progress", "add_stream_options", "is_same_file", "write_results"]
-
 _ITEMS, _CHARACTERS = 1000, 200_000  # of a chunk, at most, but for one long text
 _SECONDS = 60  # between two lines of progress where standard error is no terminal
 

@@ -14,8 +14,6 @@ from kcrf.commands.parsers import add_command, add_overwrite_option, check_out
 from kcrf.commands.quiet import quick_import
 from kcrf.commands.streams import Lines, Progress
 
-__all__ = ["add_suggest"]
-
 _FORMATS = ("json", "doccano", "label-studio")
 _STRATEGIES = ("mean-entropy", "token-entropy", "sequence-entropy", "least-confidence")
 _DIGITS = 6

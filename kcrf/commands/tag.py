@@ -5,8 +5,6 @@ from kcrf.commands.parsers import add_command
 from kcrf.commands.quiet import quick_import
 from kcrf.commands.streams import write_results
 
-__all__ = ["add_tag"]
-
 
 def add_tag(commands):
     """Adds `kcrf tag`."""

@@ -6,8 +6,6 @@ from pathlib import Path
 from kcrf.commands.parsers import add_command, print_scores
 from kcrf.commands.quiet import quiet_import
 
-__all__ = ["add_train", "read_part"]
-
 _MANY_TOKENS = 200  # of one sentence: the file probably has no empty lines
 
 

@@ -20,15 +20,6 @@ from kcrf.runs.options import condition_in_words, default_in_words, option_of, o
 from kcrf.runs.settings import PARTS
 from kcrf.tasks import TASKS, Wording
 
-__all__ = [
-    "add_settings",
-    "add_training_options",
-    "given_settings",
-    "in_flags",
-    "refuse_beside_resume",
-    "settings_and_sources",
-]
-
 _FILES = ("train", "valid", "test", "unlabeled")
 _READING = ("fields", "column", "repair", "strip_tags")
 _NOT_SETTINGS = (*_FILES, *_READING, "standard", "from_run", "out", "overwrite", "seeds")

@@ -11,7 +11,6 @@ from kcrf.corpora.segmented import read_segmented
 from kcrf.corpora.sentences import Sentence, entity_types
 from kcrf.corpora.splits import sample, split
 from kcrf.corpora.tagged import read_tagged, tagged_sentence
-from kcrf.deprecated import moved_names
 
 __all__ = [
     "Corpus",
@@ -32,5 +31,3 @@ __all__ = [
     "split",
     "tagged_sentence",
 ]
-
-__getattr__ = moved_names(__name__)

@@ -6,8 +6,6 @@ from typing import Any, NamedTuple
 
 from kcrf.corpora.offsets import check_offsets, from_utf16
 
-__all__ = ["AnnotatedText", "read_export", "tokens_of", "tool_of"]
-
 _TEXTS = ("text", "data")  # older versions of doccano call the text "data"
 
 

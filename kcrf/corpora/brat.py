@@ -7,8 +7,6 @@ from pathlib import Path
 from kcrf.corpora.lines import read_lines
 from kcrf.corpora.offsets import check_offsets
 
-__all__ = ["is_standoff", "read_standoff", "refuse_standoff"]
-
 _OTHER = re.compile(r"(?:[REAMN][0-9]+|[*#][0-9]*)\t")  # a relation, an event, an attribute, a note
 _BEGIN = re.compile(rf"T[0-9]+\t|{_OTHER.pattern}")
 _ENTITY = re.compile(r"T[0-9]+\t(\S+) ([0-9]+ [0-9]+(?:;[0-9]+ [0-9]+)*)\t(.*)")

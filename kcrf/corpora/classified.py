@@ -22,24 +22,6 @@ from kcrf.corpora.lines import read_corpus_lines
 from kcrf.corpora.segmented import ENTITY_TAG
 from kcrf.files import json_line
 
-__all__ = [
-    "LABEL_NAMES",
-    "TEXT_B_NAMES",
-    "TEXT_NAMES",
-    "Example",
-    "check_once",
-    "check_width",
-    "classified_line",
-    "json_object",
-    "named_columns",
-    "read_all_classified",
-    "read_classified",
-    "table_cells",
-    "undecided_examples",
-    "usual_columns",
-    "usual_members",
-]
-
 # What the columns are called where `fields` does not say it. A label alone makes no header: a text may be that word.
 TEXT_NAMES = ("text", "text_a", "sentence1", "premise", "question1", "review", "question", "sentence")
 TEXT_B_NAMES = ("text_b", "sentence2", "hypothesis", "question2", "question", "sentence")

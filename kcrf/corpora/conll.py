@@ -16,16 +16,6 @@ from kcrf.corpora.unsegmented import CJK, check_are_tokens
 from kcrf.tags import TagScheme, bio, bioes
 from kcrf.tags.check import violation_in_words
 
-__all__ = [
-    "columns_of",
-    "conll_lines",
-    "join_tokens",
-    "read_conll",
-    "read_conll_tokens",
-    "token_column",
-    "width_of",
-]
-
 _SCHEMES = {"BIO": set("BI"), "BIOES": set("BIES"), "BILOU": set("BILU"), "BMES": set("BMES")}
 _AS_BIO, _AS_BIOES = str.maketrans("EMLSU", "IIIBB"), str.maketrans("MLU", "IES")
 _ORDINALS = ("first", "second")

@@ -11,8 +11,6 @@ from kcrf.corpora.segmented import ENTITY_TAG
 from kcrf.corpora.sentences import Sentence
 from kcrf.corpora.unknown_tags import outside_spans
 
-__all__ = ["label_with_names", "read_names"]
-
 # Korean separates words by spaces, but particles follow a name without one. The last ones are marks of emoji.
 _NO_BORDERS = re.compile(rf"[{WITHOUT_BLANKS}\u1100-\u11ff\u3130-\u318f\uac00-\ud7ff\ufe00-\ufe0f]")
 

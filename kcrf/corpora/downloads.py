@@ -14,8 +14,6 @@ from os import PathLike
 from pathlib import Path
 from urllib.error import URLError
 
-__all__ = ["CORPORA", "PublicCorpus", "download"]
-
 _GITHUB = "https://raw.githubusercontent.com"
 _CHUNK = 1 << 16  # bytes
 _TIMEOUT = 30  # seconds without a byte

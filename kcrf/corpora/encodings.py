@@ -4,8 +4,6 @@ import codecs
 import re
 import shlex
 
-__all__ = ["check_is_text", "encoding_hint"]
-
 _PACKED = {  # what it is, the command that unpacks a file, and a stream
     b"\x1f\x8b": ("a gzip file", "gunzip -k", "gunzip"),
     b"PK\x03\x04": ("a zip file", "unzip", "funzip"),

@@ -6,8 +6,6 @@ from typing import Any
 
 from kcrf.corpora.offsets import check_offsets, misplaced
 
-__all__ = ["corpus_of", "read_corpus"]
-
 _FORMS = {
     "CLUENER": '{"text": ..., "label": {label: {entity: [[start, end], ...]}}}',
     "CMeEE": '{"text": ..., "entities": [{"start_idx": ..., "end_idx": ..., "type": ..., "entity": ...}]}',

@@ -2,8 +2,6 @@
 
 import re
 
-__all__ = ["without_identifiers"]
-
 _IDENTIFIER = re.compile(r"(?=[^/]*\d)[A-Za-z0-9][A-Za-z0-9_.:-]*(/[A-Za-z]+)?", re.ASCII)
 _MANY = 10  # lines, from which on a different number at the begin of each is an identifier
 

@@ -21,8 +21,6 @@ from kcrf.corpora.sentences import Sentence
 from kcrf.corpora.unknown_tags import outside_spans
 from kcrf.files import json_line
 
-__all__ = ["entity_line", "read_entities", "sentence_line"]
-
 _MOST_OVERLAPS = 0.001  # overlaps per entity that are read without `repair`, as odd tags are in CoNLL columns
 _FORM = '{"text": ..., "entities": [{"start": ..., "end": ..., "label": ...}]}'
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from kcrf.corpora.lines import BEGINS_ARRAY, BEGINS_OBJECT
 
-__all__ = ["begins_json", "json_objects", "refuse_json_lines"]
-
 _BETWEEN = re.compile(r"[\s,]*")
 
 

@@ -2,8 +2,6 @@
 
 import math
 
-__all__ = ["as_number", "check_spellings", "have_decimals", "recurring", "sorted_labels"]
-
 
 def as_number(label):
     """The finite number that a label stands for, or None."""

@@ -7,15 +7,6 @@ from pathlib import Path
 
 from kcrf.corpora.encodings import check_is_text, encoding_hint
 
-__all__ = [
-    "BEGINS_ARRAY",
-    "BEGINS_OBJECT",
-    "check_is_file",
-    "decode_lines",
-    "read_corpus_lines",
-    "read_lines",
-]
-
 BEGINS_OBJECT = re.compile(r'\s*\{\s*["}]')  # of JSON; a CoNLL file may begin with a brace as well
 BEGINS_ARRAY = re.compile(r"\s*\[\s*(\{|$)")
 _URL = re.compile(r"(?:^|/)([a-z][a-z0-9+]+:/+[^/].*)")

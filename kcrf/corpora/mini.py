@@ -8,8 +8,6 @@ from typing import Any
 from kcrf.corpora.conll import read_conll
 from kcrf.corpora.segmented import read_segmented
 
-__all__ = ["Corpus", "load_mini"]
-
 
 @dataclass(frozen=True)
 class Corpus:

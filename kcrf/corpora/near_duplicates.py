@@ -4,8 +4,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from itertools import chain
 
-__all__ = ["NearDuplicates", "trigrams"]
-
 _OVERLAP = 0.5
 
 

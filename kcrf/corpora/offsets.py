@@ -1,7 +1,5 @@
 """Offsets of entities: whether they count characters, and which unit fits where they do not."""
 
-__all__ = ["check_offsets", "fitting_units", "from_utf16", "misplaced", "to_utf16", "trimmed", "trimmed_span"]
-
 
 def check_offsets(path, rows):
     """Refuses entities whose own text is not the text at their offsets.

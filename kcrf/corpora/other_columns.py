@@ -5,16 +5,6 @@ from collections import Counter
 
 from kcrf.corpora.segmented import ENTITY_TAG
 
-__all__ = [
-    "check_classes",
-    "check_no_trees",
-    "check_not_segmented",
-    "check_one_tag",
-    "head_of_columns",
-    "note_fuller_column",
-    "other_column",
-]
-
 _CLASS = re.compile(r"[A-Za-z][A-Za-z0-9]*(-[A-Za-z0-9]+)*[$]?|[^\w\s()]+|-[LR]RB-")  # NN, n, PRP$, v-aux, ``
 _BMESO = set("BMESIO")
 _JSON_ARRAY = re.compile(r'\s*\[\s*[\["]')

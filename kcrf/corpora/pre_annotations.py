@@ -6,8 +6,6 @@ from typing import Any, NamedTuple
 from kcrf.corpora.offsets import to_utf16
 from kcrf.files import json_line
 
-__all__ = ["PreAnnotation", "doccano_line", "label_studio_task"]
-
 
 class PreAnnotation(NamedTuple):
     """A text and what a model predicts for it.

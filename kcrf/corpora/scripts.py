@@ -1,7 +1,5 @@
 """The scripts that are written without spaces between words."""
 
-__all__ = ["WITHOUT_BLANKS"]
-
 # Chinese, Japanese, Thai, Lao, Burmese, Khmer: the inside of a set of characters in a regular expression.
 WITHOUT_BLANKS = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u3000\u3003-\u3007\u3021-\u30ff\u3105-\u312f\u31f0-\u9fff\uf900-\ufaff\uff66-\uff9f"

@@ -12,8 +12,6 @@ from kcrf.corpora.lines import read_corpus_lines, read_lines
 from kcrf.corpora.unsegmented import check_segmented
 from kcrf.corpora.word_classes import class_sign, without_class
 
-__all__ = ["is_conllu", "read_predicted_words", "read_segmented"]
-
 ENTITY_TAG = re.compile(r"O|[BIESMLU]-.+")
 _MANY = 10  # lines in columns from which on the last one may be taken for labels
 _LINES_OF_TAG, _MOST_LATIN = 5, 0.7  # a tag has this many lines or more, and so many of them have Latin letters

@@ -4,8 +4,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Sentence", "entity_types", "for_each_standard"]
-
 
 @dataclass(frozen=True)
 class Sentence:

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["sample", "split"]
-
 
 def split(
     sentences: Sequence[Any], fraction: float = 0.1, seed: int = 0, stretches: int | None = None

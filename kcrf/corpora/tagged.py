@@ -23,8 +23,6 @@ from kcrf.corpora.sentences import Sentence
 from kcrf.corpora.unknown_tags import UNKNOWN
 from kcrf.corpora.word_classes import check_word_classes, class_sign
 
-__all__ = ["read_tagged", "tagged_line", "tagged_lines", "tagged_sentence", "tagged_words_sentence", "tags_of_tokens"]
-
 CONLLU_COLUMNS = {"UPOS": 3, "XPOS": 4}
 _UNKNOWN = {*UNKNOWN, "_"}  # _ as CoNLL-U has it
 _END_OF_COMPOUND = re.compile(r"\]/?[A-Za-z]*$")  # [中国/ns 人民/n]nt

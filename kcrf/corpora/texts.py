@@ -16,8 +16,6 @@ from kcrf.corpora.classified import (
     usual_members,
 )
 
-__all__ = ["iterate_texts"]
-
 
 def iterate_texts(
     lines: Iterable[str], name: str, kind: str = "text", fields: Sequence[str | int] | None = None, pairs: bool = False

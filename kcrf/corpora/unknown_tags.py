@@ -1,7 +1,5 @@
 """Tags of a file that are not known, written `?` or `-1`: what remains of the entities around them. Plain Python."""
 
-__all__ = ["UNKNOWN", "known_runs", "outside_spans", "unknown_parts"]
-
 UNKNOWN = ("?", "-1")
 _BEGINS, _CLOSED = "OBSU", "OESLU"  # first letters of the tags that begin, and that end, outside or a whole entity
 

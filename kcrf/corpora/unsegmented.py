@@ -3,8 +3,6 @@
 import re
 from collections import Counter
 
-__all__ = ["CJK", "check_are_tokens", "check_segmented"]
-
 _MOST = 0.9  # fraction of the lines
 _LONG_LINE = 4  # letters: a shorter line may be one word
 _LONG_WORD = 6  # characters: in segmented text, few characters stand in words that are longer

@@ -3,8 +3,6 @@
 import re
 from collections import Counter
 
-__all__ = ["check_word_classes", "class_sign", "without_class"]
-
 _SIGNS = r"/_#|\\:^@／＿｜＃"
 _CLASS = r"[A-Za-z][A-Za-z0-9]*(?:[-.][A-Za-z0-9]+)*"
 # PKU brackets compounds and gives them a class, too: [中国/ns 人民/n]nt. `kcrf segment --confidence` writes 天气/0.987.

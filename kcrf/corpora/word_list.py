@@ -4,8 +4,6 @@ from os import PathLike
 
 from kcrf.corpora.lines import read_lines
 
-__all__ = ["read_user_dictionary", "read_word_list"]
-
 
 def read_word_list(path: str | PathLike[str]) -> dict[str, int | None]:
     """The words of a user dictionary with their counts, as `read_user_dictionary`; the count of others is None."""

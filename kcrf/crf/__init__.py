@@ -13,7 +13,6 @@ from kcrf.crf.functions import (
     viterbi,
 )
 from kcrf.crf.trellis import FORBIDDEN
-from kcrf.deprecated import moved_names
 
 __all__ = [
     "Chain",
@@ -28,5 +27,3 @@ __all__ = [
     "top_k_paths",
     "viterbi",
 ]
-
-__getattr__ = moved_names(__name__)

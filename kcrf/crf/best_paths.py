@@ -4,8 +4,6 @@ from kcrf.backend import loop_ops, ops, scan
 from kcrf.crf.blocks import MaxBlocks, number_of_blocks
 from kcrf.crf.trellis import IS_FORBIDDEN, tags_first, time_first
 
-__all__ = ["best_path", "best_paths"]
-
 _MANY_TAGS = 64  # with more tags, a table (tags, tags, batch) does not fit into the processor's cache
 
 

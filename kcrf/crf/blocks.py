@@ -15,8 +15,6 @@ import math
 
 from kcrf.backend import compiled_by_xla, loop_ops, ops, scan
 
-__all__ = ["MaxBlocks", "OneLoop", "SumBlocks", "number_of_blocks"]
-
 # Measured on a CPU, for torch; TensorFlow gains from fewer positions on, too.
 SHORTEST = {"sum": 192, "max": 128}  # number of positions from which blocks are faster
 _LARGEST_STEP = 25_000  # batch * tags**3 up to which blocks are faster; a step computes sqrt(time) times this

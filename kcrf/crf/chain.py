@@ -10,8 +10,6 @@ from kcrf.backend import Tensor, graph, ops
 from kcrf.crf.trellis import FORBIDDEN
 from kcrf.tags import TagScheme
 
-__all__ = ["Chain", "takes_chain"]
-
 Result = TypeVar("Result")
 _AXES = {  # the number of leading axes that are batch and time
     "emissions": 2,

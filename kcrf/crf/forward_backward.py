@@ -14,8 +14,6 @@ from kcrf.crf.log_space import log_forward_backward
 from kcrf.crf.scores import with_gradient
 from kcrf.crf.trellis import IS_FORBIDDEN, tags_first, time_first
 
-__all__ = ["forward_backward", "log_partition_of"]
-
 _TINY = 1e-37  # the smallest normal float32 is 1.2e-38
 _SMALLEST_SHARE = 1e-22  # the smallest probability of a reachable tag; times exp(-30) it is still above _TINY
 _LARGEST_GAP = 30.0  # the largest difference of transition scores in nats; exp(-30) = 1e-13

@@ -27,20 +27,6 @@ from kcrf.crf.log_space import log_beta, path_entropy
 from kcrf.crf.scores import expected_score, path_counts, restrict, with_gradient
 from kcrf.crf.trellis import FORBIDDEN, Trellis
 
-__all__ = [
-    "distillation_loss",
-    "entropy",
-    "expected_counts",
-    "log_likelihood",
-    "log_partition",
-    "log_probability_within",
-    "log_sums_onward",
-    "marginals",
-    "path_score",
-    "top_k_paths",
-    "viterbi",
-]
-
 
 @takes_chain(None)
 def path_score(chain: Chain, tags: Tensor) -> Tensor:

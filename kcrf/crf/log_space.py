@@ -7,8 +7,6 @@ it, and gamma the posterior of its tag. Here they are logarithms, each up to a c
 from kcrf.backend import ops, scan
 from kcrf.crf.trellis import time_first
 
-__all__ = ["log_beta", "log_forward_backward", "path_entropy"]
-
 _LARGEST_SURPRISE = 100.0  # nats: exp(-100) is 0 in float32, and a forbidden score must not become inf * 0
 
 

@@ -3,8 +3,6 @@
 from kcrf.backend import ops
 from kcrf.crf.trellis import FORBIDDEN
 
-__all__ = ["LONGEST", "expected_score", "path_counts", "previous", "restrict", "with_gradient"]
-
 LONGEST = 2**20  # the longest sentence in a graph whose length is unknown
 
 

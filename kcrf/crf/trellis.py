@@ -4,8 +4,6 @@ from copy import copy
 
 from kcrf.backend import ops
 
-__all__ = ["FORBIDDEN", "IS_FORBIDDEN", "Trellis", "tags_first", "time_first"]
-
 FORBIDDEN = -1e9  # finite, because -inf makes gradients NaN; below the score of any allowed path
 IS_FORBIDDEN = FORBIDDEN / 2  # a score below this contains FORBIDDEN plus other scores
 

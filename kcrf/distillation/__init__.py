@@ -1,6 +1,5 @@
 """Knowledge distillation: the predictions of a teacher as soft labels, and the losses for them."""
 
-from kcrf.deprecated import moved_names
 from kcrf.distillation.targets import SoftTags
 from kcrf.layers.distillation import (
     LabelDistillationLoss,
@@ -16,5 +15,3 @@ __all__ = [
     "SoftTags",
     "TagDistillationLoss",
 ]
-
-__getattr__ = moved_names(__name__)

@@ -4,8 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["SoftTags"]
-
 
 class SoftTags(NamedTuple):
     """The target of a window.

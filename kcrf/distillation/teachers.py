@@ -8,8 +8,6 @@ import numpy as np
 
 from kcrf.distillation.targets import SoftTags
 
-__all__ = ["check_units", "check_words", "expected_targets", "join_counts", "label_targets", "soften", "split_counts"]
-
 
 def soften(probabilities: np.ndarray, temperature: float) -> np.ndarray:
     """Softens probabilities: the result of a softmax over the same scores, divided by a temperature.

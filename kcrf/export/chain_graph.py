@@ -9,8 +9,6 @@ from onnx import TensorProto, helper, numpy_helper
 
 from kcrf.export.roles import roles_of
 
-__all__ = ["Graph", "append_chain"]
-
 _FORBIDDEN = -1e9  # as kcrf.crf.FORBIDDEN
 
 

@@ -8,8 +8,6 @@ import tf2onnx
 from kcrf.backend import keras, ops
 from kcrf.export.tensorflow_function import signature_of
 
-__all__ = ["network_graph"]
-
 _OPSET = 18
 
 

@@ -12,8 +12,6 @@ from kcrf.export.network_graph import network_graph
 from kcrf.taggers.networks import mask_of
 from kcrf.version import __version__
 
-__all__ = ["onnx_file"]
-
 _IR_VERSION = 10  # that of onnx 1.17; newer ones need a newer onnxruntime
 
 

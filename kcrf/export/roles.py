@@ -2,8 +2,6 @@
 
 import numpy as np
 
-__all__ = ["roles_of"]
-
 
 def roles_of(scheme):
     """Which tags begin a span or are outside, and which tag would make a span longer.

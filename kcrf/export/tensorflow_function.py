@@ -11,8 +11,6 @@ from kcrf.crf.functions import log_sums_onward
 from kcrf.export.roles import roles_of
 from kcrf.taggers.networks import mask_of
 
-__all__ = ["classifier_function", "signature_of", "tagger_function"]
-
 
 def signature_of(model):
     """The inputs of a model, a dict of ints, as TensorFlow names and types them; batch and time are free."""

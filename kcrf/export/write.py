@@ -14,8 +14,6 @@ from kcrf.files import write_aside
 from kcrf.runs.names import BERT_CONFIG, CONFIG, VOCABULARY
 from kcrf.taggers.open_model import open_model
 
-__all__ = ["FORMATS", "export_model"]
-
 FORMATS = ("onnx", "saved_model")
 _NO_LITERT = (
     "LiteRT is not supported: its converter, as of TensorFlow 2.21, refuses the operation TensorListReserve of loops "

@@ -11,14 +11,13 @@ from kcrf.layers.crf import ConditionalRandomField, ViterbiTags
 from kcrf.layers.distillation import TagDistillationLoss  # registers its classes
 from kcrf.layers.embeddings import Embedding, PositionEmbedding, RelativePositionEmbedding
 from kcrf.layers.keras2_model import Keras2Model  # registers it
-from kcrf.layers.keras_layers import __getattr__
 from kcrf.layers.learning_rates import SetLearningRate
 from kcrf.layers.memm import MaximumEntropyMarkovModel
 from kcrf.layers.ngrams import NGramScores
 from kcrf.layers.normalization import LayerNormalization
 from kcrf.layers.pointers import EfficientGlobalPointer, GlobalPointer
 from kcrf.layers.pooling import LayerPooling
-from kcrf.metrics.multipliers import suggest_lr_multiplier
+from kcrf.rates import suggest_lr_multiplier
 
 __all__ = [
     "ConditionalRandomField",

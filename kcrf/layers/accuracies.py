@@ -5,8 +5,6 @@ from kcrf.backend import current_stateless_scope, is_tracing, keras, ops
 from kcrf.layers.chain_layer import BoundToLayer, real_positions
 from kcrf.layers.labels import has_rank, one_hot_labels, sparse_tags, tags_of_one_hot
 
-__all__ = ["DenseAccuracy", "SparseAccuracy", "ViterbiAccuracy"]
-
 
 class TokenAccuracy(keras.metrics.Metric):
     """Base of the accuracies: the fraction of tokens with the right tag, among real positions whose tag is known.
@@ -62,10 +60,6 @@ class TokenAccuracy(keras.metrics.Metric):
 
     def load_own_variables(self, store):
         """Loads nothing, see `save_own_variables`."""
-
-    @classmethod
-    def from_config(cls, config):
-        return cls(**{name: value for name, value in config.items() if name != "key"})  # version 0.1.0 wrote a key
 
 
 @keras.saving.register_keras_serializable(package="kcrf")

@@ -4,8 +4,6 @@ from typing import Any
 
 from kcrf.backend import keras
 
-__all__ = ["Loss"]
-
 
 class Loss(keras.layers.Layer):
     """Adds a loss to the model, for losses that need more than one output and one label each.

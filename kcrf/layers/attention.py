@@ -5,8 +5,6 @@ from typing import Any
 from kcrf.backend import fused_attention_learns_fast, keras, ops
 from kcrf.layers.dense import dense, fresh
 
-__all__ = ["FeedForward", "MultiHeadAttention"]
-
 MASKED_SCORE = {"float16": -3e4, "bfloat16": -1e9, "float32": -1e9, "float64": -1e9}  # exp of it is 0
 register = keras.saving.register_keras_serializable(package="kcrf")
 

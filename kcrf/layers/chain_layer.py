@@ -16,8 +16,6 @@ from kcrf.backend import (
 from kcrf.crf import Chain
 from kcrf.layers.learning_rates import LayerWithMultiplier
 
-__all__ = ["BoundToLayer", "ChainLayer", "real_positions"]
-
 _LAYERS = weakref.WeakValueDictionary()  # (key in a config, is loaded) -> the layer created last, for loading
 _OTHER_NAMES = {  # of keras-contrib, TensorFlow Addons and others
     "loss": "sparse_loss",

@@ -14,19 +14,6 @@ from kcrf.backend import called_with_mask, compiled_with, keras, layer_behind
 from kcrf.layers.chain_layer import ChainLayer
 from kcrf.layers.losses import SentenceLoss
 
-__all__ = [
-    "check_compiled",
-    "check_fit",
-    "flat",
-    "refuse_arguments_of_other_layers",
-    "warn_of_inputs",
-    "warn_of_padding",
-    "warn_of_partial_mask",
-    "warn_of_probabilities",
-    "warn_of_tags_as_multiplier",
-    "warn_of_unused_scores",
-]
-
 _OF_OTHER_LAYERS = {  # keras-contrib, TensorFlow Addons, pytorch-crf, keras-crf
     **dict.fromkeys(
         ("units", "num_tags", "num_classes", "output_dim", "use_kernel", "use_bias"),

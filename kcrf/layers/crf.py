@@ -21,8 +21,6 @@ from kcrf.layers.losses import DenseLoss, SparseLoss
 from kcrf.spans import Posterior, span_probabilities
 from kcrf.tags import TagScheme
 
-__all__ = ["ConditionalRandomField", "ViterbiTags"]
-
 
 @keras.saving.register_keras_serializable(package="kcrf")
 class ConditionalRandomField(ChainLayer):

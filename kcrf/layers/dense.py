@@ -7,8 +7,6 @@ import numpy as np
 
 from kcrf.backend import keras, linear, ops
 
-__all__ = ["BiasAdd", "MixoutDense", "ResidualAdd", "TruncatedNormal"]
-
 register = keras.saving.register_keras_serializable(package="kcrf")
 
 

@@ -12,14 +12,6 @@ from kcrf import crf
 from kcrf.backend import keras, ops
 from kcrf.layers.losses import SentenceLoss
 
-__all__ = [
-    "LabelDistillationLoss",
-    "NumberDistillationLoss",
-    "SequenceDistillationLoss",
-    "TagDistillationLoss",
-    "unpack_tags",
-]
-
 
 def unpack_tags(targets, size):
     """The parts of a batch of `kcrf.distillation.SoftTags`, which `SoftTags.padded` packs into one array.

@@ -8,9 +8,6 @@ import numpy as np
 
 from kcrf.backend import keras, ops
 
-__all__ = ["Embedding", "EncoderRecord", "PositionEmbedding", "RelativePositionEmbedding", "SinusoidalPositions"]
-__all__ += ["TaskEmbedding"]
-
 HIERARCHY = 0.4  # the weight of the coarse position in bert4keras
 
 register = keras.saving.register_keras_serializable(package="kcrf")

@@ -7,8 +7,6 @@ from typing import Any
 from kcrf.backend import keras
 from kcrf.backend.k import drawing_from
 
-__all__ = ["Keras2Model"]
-
 
 @keras.saving.register_keras_serializable(package="kcrf")
 class Keras2Model(keras.Model):

@@ -2,8 +2,6 @@
 
 from kcrf.backend import ops
 
-__all__ = ["has_rank", "one_hot_labels", "sparse_labels", "sparse_tags", "tags_of_one_hot", "tags_of_sparse"]
-
 
 def sparse_labels(y_true, y_pred):
     """Labels of shape `(batch, time)` or `(batch, time, 1)` as a tensor `(batch, time)`; Keras makes them floats."""

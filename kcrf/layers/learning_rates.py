@@ -13,15 +13,7 @@ from typing import Any
 import numpy as np
 
 from kcrf.backend import Layer, Tensor, Wrapper, call_with_replaced_weights, keras, ops, own_trainable_variables
-from kcrf.metrics.multipliers import suggest_lr_multiplier
 from kcrf.optimizers.variables import copies_in
-
-__all__ = [
-    "AutoLearningRate",
-    "LayerWithMultiplier",
-    "SetLearningRate",
-    "with_learning_rate_multiplier",
-]
 
 _SAVED_AS = "lr_multiplier"
 
@@ -53,26 +45,9 @@ class LayerWithMultiplier(Layer):
 
     def __init__(self, lr_multiplier=1, **kwargs):
         super().__init__(**kwargs)
-        self._takes_saved_multiplier = lr_multiplier == "auto"  # once, from the first weights that are loaded
-        if lr_multiplier == "auto":
-            warnings.warn(
-                'lr_multiplier="auto" is deprecated and means 1 until the callback `AutoLearningRate` sets a number: '
-                "use lr_multiplier=kcrf.layers.suggest_lr_multiplier(learning_rate, steps).",
-                DeprecationWarning,
-                stacklevel=3,
-            )
-            lr_multiplier = 1
         _check_multiplier(lr_multiplier)
         self.lr_multiplier = lr_multiplier
         self._trained = False  # whether an optimizer may hold copies of the stored weights
-
-    @classmethod
-    def from_config(cls, config):
-        """A layer of version 0.1.0 with "auto" takes its number from the saved weights."""
-        is_auto = config.get("lr_multiplier") == "auto"
-        layer = super().from_config({**config, "lr_multiplier": 1} if is_auto else config)
-        layer._takes_saved_multiplier = is_auto
-        return layer
 
     @property
     def multiplier(self):
@@ -122,16 +97,9 @@ class LayerWithMultiplier(Layer):
         optimizer loads with them are not.
         """
         arrays = {name: store[name] for name in store.keys()}
-        by_auto = str(len(own_trainable_variables(self)))
-        saved = arrays.pop(_SAVED_AS, None)  # bert4keras saves none
-        if saved is None and np.ndim(arrays.get(by_auto)) == 0:
-            saved = arrays.pop(by_auto, None)  # a weight in files of "auto"
-        saved = None if saved is None else float(np.asarray(saved))
+        saved = float(np.asarray(arrays.pop(_SAVED_AS, self.multiplier)))  # bert4keras saves none
         super().load_own_variables(arrays)
-        if saved is None or saved == np.float32(self.multiplier):
-            return
-        if self._takes_saved_multiplier:
-            self.lr_multiplier, self._takes_saved_multiplier = saved, False
+        if saved == np.float32(self.multiplier):
             return
         for stored in own_trainable_variables(self):
             stored.assign(ops.convert_to_tensor(stored) * (saved / self.multiplier))
@@ -144,53 +112,6 @@ class LayerWithMultiplier(Layer):
 
     def get_config(self):
         return {**super().get_config(), "lr_multiplier": self.lr_multiplier}
-
-
-class AutoLearningRate(keras.callbacks.Callback):
-    """Deprecated: use `ConditionalRandomField(suggest_lr_multiplier(learning_rate, steps))`.
-
-    When the first `fit` begins, sets the learning-rate multiplier of a layer to `suggest_lr_multiplier` of the
-    optimizer's learning rate (the highest one of a schedule) and of the number of updates in this `fit`.
-
-    Args:
-        layer: A layer with `lr_multiplier`, anywhere in the model.
-        steps: The number of updates. Defaults to steps times epochs of `fit`.
-
-    Raises:
-        ValueError: In `fit`, if the data has no length and `steps` is not given.
-    """
-
-    def __init__(self, layer: Any, steps: int | None = None) -> None:
-        super().__init__()
-        warnings.warn(
-            "AutoLearningRate is deprecated: give the layer lr_multiplier=kcrf.layers.suggest_lr_multiplier("
-            "learning_rate, steps).",
-            DeprecationWarning,
-            stacklevel=2,
-        )
-        self._layer, self._steps = layer, steps
-
-    def on_train_begin(self, logs=None):
-        """Sets the multiplier; called by Keras."""
-        if self._layer._trained:
-            return
-        if self._steps is None and self.params["steps"] is None:
-            raise ValueError("`AutoLearningRate` needs `steps` where the data has no length. Received: steps=None")
-        steps = self._steps or self.params["steps"] * self.params["epochs"]
-        optimizer = self.model.optimizer
-        self._layer.set_lr_multiplier(suggest_lr_multiplier(highest_rate(optimizer, steps), steps), optimizer)
-        for name in ("train", "test", "predict"):  # compiled with the number as it was
-            getattr(self.model, f"make_{name}_function")(force=True)
-
-
-def highest_rate(optimizer, steps):
-    """The largest learning rate of an optimizer over the next steps, sampled at 100 of them."""
-    optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # under mixed_float16 Keras wraps it
-    schedule = optimizer._learning_rate
-    if not isinstance(schedule, keras.optimizers.schedules.LearningRateSchedule):
-        return float(ops.convert_to_numpy(optimizer.learning_rate))
-    seen = range(0, steps + 1, max(1, steps // 100))
-    return max(float(ops.convert_to_numpy(schedule(float(step)))) for step in seen)
 
 
 @keras.saving.register_keras_serializable(package="kcrf")
@@ -276,7 +197,7 @@ class SetLearningRate(Wrapper):
         store["multiplier"] = np.float32(self.multiplier)
 
     def load_own_variables(self, store: Any) -> None:
-        """Raises ValueError if the weights were saved with another multiplier. Files of 0.1.0 do not tell."""
+        """Raises ValueError if the weights were saved with another multiplier."""
         arrays = {name: store[name] for name in store.keys()}
         saved = float(np.asarray(arrays.pop("multiplier", self.multiplier)))
         if saved != np.float32(self.multiplier):

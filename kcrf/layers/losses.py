@@ -5,8 +5,6 @@ from kcrf.backend import OLD_HOST, keras, ops, raise_if
 from kcrf.layers.chain_layer import BoundToLayer, real_positions
 from kcrf.layers.labels import has_rank, one_hot_labels, sparse_labels, tags_of_one_hot, tags_of_sparse
 
-__all__ = ["DenseLoss", "SentenceLoss", "SparseLoss"]
-
 _NOT_GIVEN = object()
 _IN_FLOAT32 = {} if OLD_HOST else {"dtype": "float32"}  # Keras 3 casts labels; bfloat16 has not all integers above 256
 _IMPOSSIBLE = -crf.FORBIDDEN / 2  # a loss above this means that constraints or emissions forbid the labels

@@ -19,8 +19,6 @@ from kcrf.layers.crf import ConditionalRandomField
 from kcrf.layers.labels import sparse_tags
 from kcrf.layers.losses import DenseLoss, SparseLoss
 
-__all__ = ["MaximumEntropyMarkovModel", "equal_crf"]
-
 _OF_CRF_ALONE = {"use_boundary", "constraints"}
 
 

@@ -7,8 +7,6 @@ import numpy as np
 from kcrf.backend import Tensor, keras, ops
 from kcrf.layers.learning_rates import LayerWithMultiplier, with_learning_rate_multiplier
 
-__all__ = ["NGramScores"]
-
 
 @keras.saving.register_keras_serializable(package="kcrf")
 class NGramScores(LayerWithMultiplier):

@@ -10,8 +10,6 @@ import numpy as np
 
 from kcrf.backend import Layer, keras, ops
 
-__all__ = ["EfficientGlobalPointer", "GlobalPointer"]
-
 register = keras.saving.register_keras_serializable(package="kcrf")
 
 

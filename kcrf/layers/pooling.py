@@ -4,8 +4,6 @@ from typing import Any
 
 from kcrf.backend import keras, ops
 
-__all__ = ["FirstToken", "LayerPooling"]
-
 register = keras.saving.register_keras_serializable(package="kcrf")
 
 

@@ -9,8 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Counts", "best_paths", "expected_counts"]
-
 _MANY_TAGS = 16
 _NOT_ALLOWED = -5e8  # transitions below this score are not allowed
 

@@ -7,8 +7,6 @@ import numpy as np
 from kcrf.linear.chain import best_paths, expected_counts
 from kcrf.linear.packing import Packing
 
-__all__ = ["FORBIDDEN", "LinearModel"]
-
 FORBIDDEN = -1e9  # the score of forbidden tags and transitions
 _LARGEST = 127  # of 8-bit integers
 

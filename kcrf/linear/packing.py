@@ -2,8 +2,6 @@
 
 import numpy as np
 
-__all__ = ["Packing"]
-
 
 class Packing:
     """The order in which a recursion visits the positions of some sequences that lie in one array.

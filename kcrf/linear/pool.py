@@ -7,8 +7,6 @@ features. The average of both, a logarithmic opinion pool (Smith and Osborne, 20
 Information Extraction"), is again a linear model.
 """
 
-__all__ = ["PooledTrainer"]
-
 
 class PooledTrainer:
     """Trains two linear models on the same batches, and averages them.

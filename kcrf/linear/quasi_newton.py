@@ -7,8 +7,6 @@ from collections import deque
 
 import numpy as np
 
-__all__ = ["minimize"]
-
 _MEMORY = 6  # pairs of steps and changes of the gradient
 _SUFFICIENT = 1e-4  # the fraction of the decrease predicted by the gradient that a step must reach
 _PERIOD = 10  # iterations over which the improvement is measured

@@ -16,16 +16,6 @@ from kcrf.linear.model import FORBIDDEN
 from kcrf.linear.packing import Packing
 from kcrf.linear.quasi_newton import minimize
 
-__all__ = [
-    "AdaGradTrainer",
-    "LBFGSTrainer",
-    "LinearBatch",
-    "SoftTarget",
-    "linear_batches",
-    "log_likelihood",
-    "loss_and_gradient",
-]
-
 
 class SoftTarget(NamedTuple):
     """The target of a window with the predictions of a teacher.

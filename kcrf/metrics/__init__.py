@@ -1,6 +1,5 @@
 """Scores of words, entities, tokens and classes, calibration, bootstrap intervals, transitions. Needs no Keras."""
 
-from kcrf.deprecated import moved_names
 from kcrf.metrics.classes import classification_scores, regression_scores
 from kcrf.metrics.scores import calibration, entity_scores, segmentation_scores
 from kcrf.metrics.tagged_words import tagged_word_scores
@@ -18,5 +17,3 @@ __all__ = [
     "token_scores",
     "transition_report",
 ]
-
-__getattr__ = moved_names(__name__)

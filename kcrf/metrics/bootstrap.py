@@ -5,8 +5,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["bootstrap_difference", "bootstrap_mean", "bootstrap_scores", "f1_of_counts", "span_counts"]
-
 _AT_ONCE = 1 << 22  # numbers drawn at a time, for small memory
 
 

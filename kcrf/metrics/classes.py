@@ -5,8 +5,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["CLASSIFICATION_METRICS", "REGRESSION_METRICS", "classification_scores", "regression_scores"]
-
 CLASSIFICATION_METRICS = ("accuracy", "f", "macro_f", "matthews")  # the keys among which `--metric` chooses
 REGRESSION_METRICS = ("pearson", "spearman")
 

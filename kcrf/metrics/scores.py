@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["TextMismatch", "calibration", "entity_scores", "segmentation_scores"]
-
 
 class TextMismatch(ValueError):
     """Gold and prediction are not the same text.

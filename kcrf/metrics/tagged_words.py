@@ -5,8 +5,6 @@ from typing import Any
 
 from kcrf.metrics.scores import check_same_lines, check_same_text, entity_scores, share, spans_of_words
 
-__all__ = ["tagged_word_scores"]
-
 Pairs = Sequence[Sequence[tuple[str, str | None]]]
 
 

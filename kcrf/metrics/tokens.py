@@ -6,8 +6,6 @@ from typing import Any
 
 from kcrf.metrics.classes import classification_scores
 
-__all__ = ["token_scores"]
-
 
 def token_scores(
     tokens: Sequence[Sequence[str]],

@@ -32,8 +32,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["advice", "is_forbidden", "transition_report"]
-
 FORBIDDEN_BELOW = -1e8  # no learned score is that low
 TOO_SMALL, TOO_LARGE = 0.3, 2.0  # size of the transitions, divided by the gap
 BARELY_MOVED = 0.1  # change of the transitions since the start, divided by the gap

@@ -1,6 +1,5 @@
 """BERT and its relatives: built, loaded, saved, with bert4keras' names."""
 
-from kcrf.deprecated import moved_names
 from kcrf.models.build import Transformer, build_transformer_model
 from kcrf.models.loading import LoadReport, reinitialize
 from kcrf.models.names import variable_mapping
@@ -15,5 +14,3 @@ __all__ = [
     "save_weights_as_checkpoint",
     "variable_mapping",
 ]
-
-__getattr__ = moved_names(__name__)

@@ -28,8 +28,6 @@ from kcrf.models.loading import load_checkpoint
 from kcrf.models.saving import save_weights_as_checkpoint
 from kcrf.models.sources import complete_sources
 
-__all__ = ["Transformer", "build_transformer_model"]
-
 _SIZES = (
     "attention_head_size",
     "attention_key_size",

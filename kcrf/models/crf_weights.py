@@ -12,8 +12,6 @@ from kcrf.checkpoints import open_checkpoint
 from kcrf.layers import MaximumEntropyMarkovModel
 from kcrf.models.weight_files import leaf_name, read_arrays
 
-__all__ = ["load_crf_weights"]
-
 # The names of each library: of the transitions (from row to column), the scores of the first tag and of the last.
 LIBRARIES = {
     "bert4keras": ("trans", None, None),

@@ -3,8 +3,6 @@
 from kcrf.backend import path_of
 from kcrf.models.names import variable_mapping
 
-__all__ = ["checkpoint_names", "encoder_record", "variables_by_path"]
-
 
 def encoder_record(model, prefix=""):
     """The `EncoderRecord` of the encoder in a model.

@@ -25,8 +25,6 @@ from kcrf.models.names import (
     WORD_EMBEDDINGS,
 )
 
-__all__ = ["LoadReport", "fresh_value", "load_checkpoint", "reinitialize"]
-
 MOST_NAMES = 8  # in an error message
 IN_ENCODER = re.compile(r"(module\.)?(bert|ernie|albert|electra|nezha|embeddings|embeddings_project|encoder)[/.]")
 

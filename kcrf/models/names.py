@@ -2,8 +2,6 @@
 
 from typing import Any
 
-__all__ = ["variable_mapping"]
-
 # Arrays that need care when they are loaded or saved.
 WORD_EMBEDDINGS = "bert/embeddings/word_embeddings"
 OUTPUT_BIAS = "cls/predictions/output_bias"

@@ -19,8 +19,6 @@ from kcrf.models.encoders import checkpoint_names, encoder_record, variables_by_
 from kcrf.models.names import EMBEDDING_MAPPING, TRANSPOSED
 from kcrf.tokenizers.vocabularies import vocab_text
 
-__all__ = ["save_pretrained", "save_weights_as_checkpoint"]
-
 
 def save_pretrained(model: Any, folder: str | PathLike[str], vocab: Any = None, prefix: str = "") -> None:
     """Writes an encoder as Hugging Face `transformers` loads it: `model.safetensors`, `config.json`, `vocab.txt`.

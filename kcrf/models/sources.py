@@ -7,8 +7,6 @@ from pathlib import Path
 from kcrf.checkpoints.configs import has_config
 from kcrf.checkpoints.open import has_checkpoint
 
-__all__ = ["complete_sources"]
-
 
 def complete_sources(config_path, checkpoint_path):
     """Completes the configuration by that in the checkpoint's folder, and the checkpoint by that in the other's folder.

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from kcrf.checkpoints.tensor_bundle import read_tensor_bundle
 
-__all__ = ["is_hdf5", "leaf_name", "read_arrays", "read_layers"]
-
 _HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _OBJECT_SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
 _NUMBERED_LAYER = re.compile(rf"layer_with_weights-(\d+)/(.+){re.escape(_OBJECT_SUFFIX)}$")

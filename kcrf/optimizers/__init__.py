@@ -1,6 +1,5 @@
 """Adam and AdamW with optional bias correction, learning rates per variable, schedules, bert4keras' `extend_with_*`."""
 
-from kcrf.deprecated import moved_names
 from kcrf.optimizers.adam import Adam, AdamWeightDecay
 from kcrf.optimizers.extensions import (
     extend_with_exponential_moving_average,
@@ -32,5 +31,3 @@ __all__ = [
     "layerwise_decay",
     "variable_table",
 ]
-
-__getattr__ = moved_names(__name__)

@@ -22,8 +22,6 @@ from kcrf.optimizers.variables import (
     multipliers,
 )
 
-__all__ = ["Adam", "AdamWeightDecay"]
-
 
 @keras.saving.register_keras_serializable(package="kcrf")
 class Adam(PathAware, Optimizer):

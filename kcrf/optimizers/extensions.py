@@ -23,17 +23,6 @@ from kcrf.optimizers.variables import (
     multipliers,
 )
 
-__all__ = [
-    "extend_with_exponential_moving_average",
-    "extend_with_gradient_accumulation",
-    "extend_with_layer_adaptation",
-    "extend_with_lazy_optimization",
-    "extend_with_lookahead",
-    "extend_with_parameter_wise_lr",
-    "extend_with_piecewise_linear_lr",
-    "extend_with_weight_decay",
-]
-
 register = keras.saving.register_keras_serializable(package="kcrf", name="ExtendedOptimizer")
 
 

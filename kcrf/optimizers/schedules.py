@@ -1,11 +1,8 @@
 """Learning-rate schedules over optimizer steps: a warmup in front of any schedule, and piecewise linear."""
 
-import warnings
 from typing import Any
 
 from kcrf.backend import Tensor, keras, ops
-
-__all__ = ["PiecewiseLinear", "Warmup", "WarmupExponentialDecay", "WarmupLinearDecay"]
 
 
 @keras.saving.register_keras_serializable(package="kcrf")
@@ -142,53 +139,6 @@ class WarmupLinearDecay(Warmup):
     def get_config(self):
         config = {"peak": self.peak, "warmup": self.steps, "total": self.total}
         return {**config, "bert_jump": self.bert_jump, "name": self.name}
-
-
-@keras.saving.register_keras_serializable(package="kcrf")
-class WarmupExponentialDecay(Warmup):
-    """Deprecated: use `Warmup(warmup, keras.optimizers.schedules.ExponentialDecay(peak, total - warmup, final))`.
-
-    A linear rise from 0 to `peak`, then a fall by the same factor in each step, to `peak * final` at `total`; from
-    there on the learning rate is constant.
-
-    Args:
-        peak: The learning rate at the end of the warmup.
-        warmup: Number of optimizer steps of the rise, 0 for none.
-        total: The optimizer step at which the learning rate is `peak * final`.
-        final: The factor at the end, above 0 and below 1. Defaults to 0.01.
-
-    Raises:
-        ValueError: Not `0 <= warmup < total`, or `final` is out of range.
-    """
-
-    def __init__(
-        self, peak: float, warmup: int, total: int, final: float = 0.01, name: str = "WarmupExponentialDecay"
-    ) -> None:
-        _check_steps(warmup, total)
-        if not 0 < final < 1:
-            raise ValueError(f"`final` must be above 0 and below 1. Received: final={final}")
-        warnings.warn(
-            "WarmupExponentialDecay is deprecated: use kcrf.optimizers.Warmup(warmup, keras.optimizers.schedules."
-            "ExponentialDecay(peak, total - warmup, final)).",
-            DeprecationWarning,
-            stacklevel=2,
-        )
-        self.peak, self.total, self.final = float(peak), int(total), float(final)
-        fall = keras.optimizers.schedules.ExponentialDecay(self.peak, self.total - int(warmup), self.final)
-        super().__init__(warmup, fall, name)
-
-    @classmethod
-    def from_config(cls, config):
-        with warnings.catch_warnings():  # nobody can change a saved file
-            warnings.simplefilter("ignore", DeprecationWarning)
-            return cls(**config)
-
-    def __call__(self, step: Any) -> Tensor:
-        return super().__call__(ops.minimum(ops.cast(step, "float32"), float(self.total)))
-
-    def get_config(self):
-        config = {"peak": self.peak, "warmup": self.steps, "total": self.total}
-        return {**config, "final": self.final, "name": self.name}
 
 
 def _check_steps(warmup, total):

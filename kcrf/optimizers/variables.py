@@ -11,21 +11,6 @@ from typing import Any
 
 from kcrf.backend import index_in_optimizer, keras, ops, path_of
 
-__all__ = [
-    "USUAL_EXCLUSIONS",
-    "ExcludesFromDecay",
-    "PathAware",
-    "as_patterns",
-    "copies_in",
-    "copy_of",
-    "layerwise_decay",
-    "load_report",
-    "matches_any",
-    "multipliers",
-    "path_of",
-    "variable_table",
-]
-
 USUAL_EXCLUSIONS = ("Norm", "bias")  # usual in bert4keras scripts; need not match, as in a model without LayerNorm
 
 _ORIGINS = ("loaded", "reinitialized")

@@ -1,6 +1,5 @@
 """Pretrains masked language models on unlabeled text, from scratch or from an existing BERT."""
 
-from kcrf.deprecated import moved_names
 from kcrf.pretraining.clozes import Cloze
 from kcrf.pretraining.train import pretrain, resume_pretraining
 from kcrf.runs.pretraining import PretrainingSettings
@@ -11,5 +10,3 @@ __all__ = [
     "pretrain",
     "resume_pretraining",
 ]
-
-__getattr__ = moved_names(__name__)

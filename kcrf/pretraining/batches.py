@@ -9,8 +9,6 @@ from kcrf.pretraining.masking import choose_positions, hide
 from kcrf.pretraining.model import POSITIONS
 from kcrf.pretraining.vocabulary import SPECIAL_TOKENS
 
-__all__ = ["MaskedBatches"]
-
 
 class MaskedBatches(keras.utils.PyDataset):
     """The batches of a round, which is a fixed number of steps.

@@ -9,8 +9,6 @@ import numpy as np
 from kcrf.readers.whole import cut_pair
 from kcrf.tokenizers import Tokenizer
 
-__all__ = ["Cloze", "FilledClozes"]
-
 _MASK = "[MASK]"
 _MOST_ROUNDING = 0.05  # of a sum of probabilities in half precision
 _FIELDS = re.compile(r"(\{\w*\})")

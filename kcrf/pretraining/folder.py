@@ -11,8 +11,6 @@ from kcrf.runs.lock import LOCK
 from kcrf.runs.names import STATE
 from kcrf.tokenizers.vocabularies import load_vocab, vocab_text
 
-__all__ = ["PretrainingFolder"]
-
 WORK = "pretraining"
 ABOUT, TOKENS, IMPORTANCE = "about.json", "tokens.bin", "importance.bin"
 WEIGHTS = "model.safetensors"

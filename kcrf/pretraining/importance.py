@@ -17,8 +17,6 @@ from kcrf.taggers.decoding import Tagger
 from kcrf.taggers.open_model import load_tagger
 from kcrf.tokenizers.vocabularies import continues_word
 
-__all__ = ["IMPORTANT", "TaskModel", "importance_writer", "important_words"]
-
 IMPORTANT = "important"  # the label of the words that `important_words` finds
 _HIDDEN = "█"  # replaces hidden characters; no model knows it
 _WORD = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]|[^\W\u3400-\u9fff\uf900-\ufaff]+|[^\w\s]")

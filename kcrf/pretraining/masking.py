@@ -4,8 +4,6 @@ import numpy as np
 
 from kcrf.runs.pretraining import MASKS
 
-__all__ = ["choose_positions", "hide"]
-
 SHARE_MASKED, SHARE_RANDOM = 0.8, 0.1  # the other tokens are shown unchanged
 SPAN_END, LONGEST_SPAN = 0.2, 10  # lengths in words: a geometric distribution up to 10, 3.8 on average
 _LENGTHS_UP_TO = np.cumsum((1 - SPAN_END) ** np.arange(LONGEST_SPAN))

@@ -3,8 +3,6 @@
 from kcrf.backend import keras, ops
 from kcrf.layers.embeddings import SinusoidalPositions
 
-__all__ = ["POSITIONS", "masked_language_model", "start_positions"]
-
 POSITIONS = "Predicted-Position"
 
 

@@ -39,8 +39,6 @@ from kcrf.training.progress import fit_with_progress
 from kcrf.training.rates import learning_rate
 from kcrf.training.state import load_history, load_state, save_state
 
-__all__ = ["pretrain", "resume_pretraining"]
-
 _MOST_EPOCHS = 200  # if the user does not set `steps`
 HELD_OUT = 500  # windows of the validation set; a twentieth if there are fewer than 10,000 windows
 _HEAD = "cls/predictions"

@@ -3,8 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable
 
-__all__ = ["SPECIAL_TOKENS", "learn_vocabulary"]
-
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 

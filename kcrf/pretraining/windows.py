@@ -12,15 +12,6 @@ from kcrf.files import write_aside
 from kcrf.tokenizers.characters import is_cjk_character
 from kcrf.tokenizers.vocabularies import continues_word
 
-__all__ = [
-    "Window",
-    "Windows",
-    "check_texts",
-    "iterate_lines",
-    "word_splitter",
-    "write_tokens",
-]
-
 _LINES_AT_A_TIME = 2000
 
 

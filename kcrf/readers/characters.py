@@ -13,8 +13,6 @@ from kcrf.readers.vocabulary import Vocabulary
 from kcrf.readers.whole import SEPARATOR, cut_pair, whole_reading
 from kcrf.readers.windows import windows
 
-__all__ = ["CharacterReader"]
-
 
 class CharacterReader:
     """Reads texts whose units are characters, with inputs for characters, bigrams, and the words around a character.

@@ -6,8 +6,6 @@ import numpy as np
 
 from kcrf.readers.vocabulary import fold
 
-__all__ = ["BOUNDARY", "TYPES", "character_type", "code_points", "folded_characters", "types_of_characters"]
-
 BOUNDARY = "\n"  # before and after every text
 TYPES = ("boundary", "space", "sign", "digit", "numeral", "latin", "han", "kana", "letter", "other")
 _NUMERALS = frozenset("〇○零一二三四五六七八九十百千万亿兆两几半")

@@ -10,8 +10,6 @@ import numpy as np
 from kcrf.readers.code_points import code_points, folded_characters
 from kcrf.readers.vocabulary import fold_text
 
-__all__ = ["LENGTHS", "Lexicon", "StandardLexicon", "cross_fitted"]
-
 LENGTHS = (2, 3, 4, 5)  # of the counted words; the character embedding represents words of one character
 _COUNTS = (1, 2, 5)  # kinds of words, by the minimum number of times that a string was a word
 _SHARES = (0.0, 0.1, 0.5, 0.9)  # and by the minimum fraction of its occurrences in which it was a word

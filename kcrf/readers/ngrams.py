@@ -26,20 +26,6 @@ from kcrf.readers.code_points import BOUNDARY, code_points, folded_characters, t
 from kcrf.readers.spelling import AFFIXES, word_features
 from kcrf.readers.vocabulary import fold_text
 
-__all__ = [
-    "CHARACTER_TEMPLATES",
-    "LEXICON_COLUMNS",
-    "LEXICON_TEMPLATES",
-    "OTHER_LEXICON_TEMPLATES",
-    "REACH",
-    "WORD_TEMPLATES",
-    "CharacterNGrams",
-    "WordNGrams",
-    "buckets_of",
-    "columns_of_text",
-    "hashed",
-]
-
 CHARACTER_TEMPLATES = (
     *("c-2", "c-1", "c0", "c1", "c2"),
     *("c-2 c-1", "c-1 c0", "c0 c1", "c1 c2", "c-1 c1"),

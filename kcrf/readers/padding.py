@@ -4,17 +4,6 @@ import numpy as np
 
 from kcrf.readers.standards import TagsOfStandard
 
-__all__ = [
-    "BUCKETS",
-    "LONG_BUCKETS",
-    "bucket",
-    "check_batch_size",
-    "inference_batches",
-    "pad",
-    "row_length",
-    "training_batch",
-]
-
 BUCKETS = (8, 16, 32, 64, 96, 128)  # the lengths of batches, in positions
 LONG_BUCKETS = (192, 256, 384, 512)  # the lengths for whole texts
 _UNKNOWN_TAG = -1

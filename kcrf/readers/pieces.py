@@ -14,8 +14,6 @@ from kcrf.tokenizers import Tokenizer
 from kcrf.tokenizers.folders import read_tokenizer_settings, read_vocabulary, vocabulary_file
 from kcrf.tokenizers.vocabularies import continues_word
 
-__all__ = ["CASES", "PieceReader", "case_of"]
-
 CASES = ("lower", "Capitalised", "CAPITALS", "miXed")  # of words, numbered from 1; 0 is a word without case
 SPLITTING = {"strip_accents": None, "tokenize_chinese_chars": True}  # of most BERTs
 _OVERLAP = 16  # the maximum number of pieces that two windows share

@@ -7,8 +7,6 @@ from kcrf.corpora import Sentence
 from kcrf.readers.units import Reading
 from kcrf.readers.vectors import WordVectors
 
-__all__ = ["Reader"]
-
 Spans = Sequence[tuple[int, int]]
 
 

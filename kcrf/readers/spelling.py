@@ -2,8 +2,6 @@
 
 from kcrf.readers.vocabulary import fold_text
 
-__all__ = ["AFFIXES", "shape_of", "word_features"]
-
 AFFIXES = (1, 2, 3, 4)  # lengths of prefixes and suffixes
 _LONGEST_RUN = 2  # of a shape
 

@@ -6,8 +6,6 @@ from typing import Any, NamedTuple
 
 from kcrf.corpora.sentences import for_each_standard
 
-__all__ = ["StandardsReader", "TagsOfStandard", "reader_of_standard"]
-
 
 class TagsOfStandard(NamedTuple):
     """The target of a window for a model with an output for each segmentation standard.

@@ -5,8 +5,6 @@ from collections import Counter
 from kcrf.corpora import Sentence
 from kcrf.readers.word_tokens import token_spans
 
-__all__ = ["choose_units", "entities_that_cut_tokens", "splits_of"]
-
 _WORDS_FROM = 2.0  # minimum mean length, in characters, of tokens with letters
 _MOST_CUT = 0.1  # maximum fraction of the entities that begin or end inside a word
 _SAMPLE = 2000  # sentences

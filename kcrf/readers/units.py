@@ -5,8 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Reading", "Window", "spans_of_units", "tags_of_units", "with_copies"]
-
 
 class Window(NamedTuple):
     """A part of a text, as the model reads it.

@@ -10,8 +10,6 @@ from itertools import islice
 
 import numpy as np
 
-__all__ = ["read_vectors"]
-
 _CHUNK = 1 << 20  # bytes of a binary file that are read at once
 _FASTTEXT = 793712314  # the first number of a binary file of fastText, an int32
 

@@ -5,8 +5,6 @@ import numpy as np
 from kcrf.readers.vector_files import read_vectors
 from kcrf.readers.word_tokens import token_spans
 
-__all__ = ["WordVectors"]
-
 _LONGEST = 5  # units of a word, if units are characters
 _TOKENS_FROM = 2.0  # minimum mean length of units, in characters, for units to be tokens
 _MIDDLES = {3: 9, 4: 10, 5: 12}  # by the length of a word, the first place of a word around a unit

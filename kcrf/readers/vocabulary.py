@@ -5,8 +5,6 @@ from collections import Counter
 from functools import cache
 from itertools import pairwise
 
-__all__ = ["UNKNOWN", "Vocabulary", "joined"]
-
 UNKNOWN = 1
 
 

@@ -4,8 +4,6 @@ import numpy as np
 
 from kcrf.readers.units import Reading, Window
 
-__all__ = ["SEPARATOR", "cut_pair", "whole_reading"]
-
 SEPARATOR = "\n"  # between the characters of two texts
 
 

@@ -4,8 +4,6 @@ import re
 
 from kcrf.readers.padding import BUCKETS
 
-__all__ = ["windows", "with_stops"]
-
 _SENTENCE_ENDS, _PAUSES = frozenset("。！？；!?;…"), frozenset("，、：,:")
 _FULL_STOP = re.compile(r"\.(?=\s)")
 

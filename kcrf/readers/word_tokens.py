@@ -6,8 +6,6 @@ import numpy as np
 
 from kcrf.corpora.scripts import WITHOUT_BLANKS
 
-__all__ = ["split_tokens", "token_spans"]
-
 _MARKS = "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0900-\u0963\u0966-\u0dff\u200d\ufe0f"
 _IN_WORD = rf"(?:[^\W{WITHOUT_BLANKS}]|[{_MARKS}])"
 _CLITIC = r"['’](?:s|m|d|re|ve|ll)(?!\w)"

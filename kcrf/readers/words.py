@@ -13,8 +13,6 @@ from kcrf.readers.vocabulary import UNKNOWN, fold_text, joined
 from kcrf.readers.windows import windows, with_stops
 from kcrf.readers.word_tokens import token_spans
 
-__all__ = ["SPELLING", "WordReader", "WordVocabulary"]
-
 SPELLING = 16  # characters of a word that the model reads: the first and the last ones of a longer word
 
 

@@ -11,8 +11,6 @@ import numpy as np
 
 from kcrf.metrics.transitions import is_forbidden
 
-__all__ = ["box_plot", "heat_map", "is_narrow", "line_chart", "reliability_diagram", "run_color", "scatter_plot"]
-
 WIDTH, HEIGHT = 340, 210
 LEFT, RIGHT, TOP, BOTTOM = 46, 12, 12, 30
 COLORS = 6

@@ -9,15 +9,6 @@ from kcrf.reports.charts import scatter_plot
 from kcrf.reports.html import calibration_table, in_language, missing, number_cell, of_part, table
 from kcrf.tasks import task_of
 
-__all__ = [
-    "calibration_of_classes",
-    "confusion",
-    "has_classes",
-    "has_confusion",
-    "is_classifier",
-    "mistakes_of_classes",
-]
-
 MOST_MISTAKES = 50
 MOST_LABELS = 30  # of a confusion matrix
 LONGEST_TEXT = 300  # characters shown of a text

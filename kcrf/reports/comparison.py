@@ -5,8 +5,6 @@ import numpy as np
 from kcrf.metrics.bootstrap import bootstrap_difference, f1_of_counts, span_counts
 from kcrf.reports.titles import SETS
 
-__all__ = ["differences_from_the_best", "why_not_comparable"]
-
 
 def why_not_comparable(runs, part):
     """The reason why the scores of a set cannot be compared, a sentence; `None` if they can.

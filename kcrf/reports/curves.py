@@ -9,8 +9,6 @@ from kcrf.reports.html import chip, missing
 from kcrf.reports.seeds import groups_by_settings
 from kcrf.reports.titles import METRICS, TITLES
 
-__all__ = ["curves_section"]
-
 # Columns of the log that are drawn as curves, with title and explanation. A CRFMonitor writes the last four.
 CURVES = {
     "loss": ("Training loss", "per sentence"),

@@ -6,18 +6,6 @@ from html import escape
 from kcrf.reports.charts import reliability_diagram, run_color
 from kcrf.reports.titles import SETS, format_value
 
-__all__ = [
-    "calibration_table",
-    "chip",
-    "each_run",
-    "in_language",
-    "missing",
-    "number_cell",
-    "of_part",
-    "spans",
-    "table",
-]
-
 _LANGUAGES = {  # the script of a text and the language that a browser should choose its glyphs for
     "ja": re.compile("[\u3040-\u30ff]"),
     "ko": re.compile("[\uac00-\ud7af]"),

@@ -3,8 +3,6 @@
 from collections import defaultdict
 from dataclasses import dataclass
 
-__all__ = ["KINDS", "Mistake", "frequent_mistakes", "kinds_of_mistakes"]
-
 KINDS = (  # the first three of words, the others of entities
     *("split", "joined", "cut elsewhere"),
     *("missed", "invented", "wrong type", "wrong ends", "wrong ends and type"),

@@ -10,8 +10,6 @@ from kcrf.reports.sections import SECTIONS, anchor, cards
 from kcrf.runs import read_run
 from kcrf.version import __version__
 
-__all__ = ["write_report"]
-
 
 def write_report(run_dirs: Iterable[str | PathLike[str]], path: str | PathLike[str]) -> None:
     """Writes a page about training runs: scores, transitions, curves, mistakes, sentences, calibration, settings.

@@ -34,8 +34,6 @@ from kcrf.reports.seeds import differ_in_seed, seeds_section
 from kcrf.reports.sentences import sentences_section
 from kcrf.reports.titles import NOT_RANKED, SETS, TITLES, format_value
 
-__all__ = ["SECTIONS", "anchor", "cards"]
-
 MOST_MISTAKES = 20
 CONTEXT = 20  # characters on either side of a mistake
 

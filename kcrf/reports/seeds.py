@@ -9,8 +9,6 @@ from kcrf.reports.charts import box_plot
 from kcrf.reports.html import number_cell, table
 from kcrf.reports.titles import SETS, TITLES
 
-__all__ = ["differ_in_seed", "groups_by_settings", "seeds_section"]
-
 IGNORED = ("seed", "mean", "deviation", "temperature")  # but for the seed, they follow from the data and the weights
 
 

@@ -5,8 +5,6 @@ from html import escape
 from kcrf.reports.html import each_run, in_language, missing, of_part
 from kcrf.reports.mistakes import KINDS, kinds_of_mistakes
 
-__all__ = ["sentences_section"]
-
 MOST_WRONG, MOST_RIGHT = 200, 50  # sentences shown, so that the page stays small
 
 

@@ -17,8 +17,6 @@ from kcrf.reports.titles import (
     format_value,
 )
 
-__all__ = ["columns_of", "score_table", "table_of_parts"]
-
 
 def score_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
     """Makes a rich table of scores: floats with four digits, None as a dash.

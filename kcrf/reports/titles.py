@@ -2,20 +2,6 @@
 
 from kcrf.metrics.classes import CLASSIFICATION_METRICS, REGRESSION_METRICS
 
-__all__ = [
-    "CLASS_COLUMNS",
-    "ENTITY_COLUMNS",
-    "JOINT_COLUMNS",
-    "METRICS",
-    "NOT_RANKED",
-    "NUMBER_COLUMNS",
-    "SETS",
-    "TITLES",
-    "TOKEN_COLUMNS",
-    "WORD_COLUMNS",
-    "format_value",
-]
-
 SETS = {"test": "test set", "valid": "validation set"}  # by key in scores.json
 TITLES = {  # by key in the results of `kcrf.metrics`
     "f": "F1",

@@ -10,8 +10,6 @@ from rich.text import Text
 from kcrf.metrics.transitions import is_forbidden
 from kcrf.tags import TagScheme
 
-__all__ = ["transition_heat_map", "transition_table"]
-
 MOST_WITH_NUMBERS = 10  # tags; cells of larger matrices are too small for numbers
 
 

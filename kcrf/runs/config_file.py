@@ -12,8 +12,6 @@ from kcrf.runs.training_config import TeacherConfig
 from kcrf.tasks import DataFacts
 from kcrf.version import __version__
 
-__all__ = ["FORMAT", "StoredRun", "read_for_reports", "read_stored_run"]
-
 FORMAT = 3  # 2: one flat dict with the values that ran, "settings"; in `data` the names of those that the run chose
 _RENAMED_FILES = {"unlabelled": "unlabeled"}  # their names in `data` of older runs
 _PART_NAMES = ("data", "model", "optimizer", "training", "augmentation", "teacher")

@@ -1,7 +1,5 @@
 """The error of a training run that diverges. Needs no Keras."""
 
-__all__ = ["NOT_FINITE", "DivergedError"]
-
 NOT_FINITE = (
     "What the model computes must be finite numbers; train it with a lower learning rate, or more warmup. "
     "Received: others"

@@ -22,8 +22,6 @@ from kcrf.runs.config_file import StoredRun, read_stored_run
 from kcrf.runs.names import CONFIG
 from kcrf.runs.settings import Settings
 
-__all__ = ["ExportedFile", "LinearFile", "is_exported", "open_exported", "write_linear_file"]
-
 _LINEAR = ".npz"
 _NEEDED = "`pip install kcrf[onnx]` brings onnxruntime, which runs exported models"
 

@@ -33,8 +33,6 @@ from kcrf.runs.replacement import current_folder, has_new_run, is_complete, new_
 from kcrf.runs.settings import Settings
 from kcrf.tokenizers import load_vocab
 
-__all__ = ["RunFolder"]
-
 
 class RunFolder:
     """Reads a run folder; `kcrf.runs.RunWriter` writes one.

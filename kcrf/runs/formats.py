@@ -14,17 +14,6 @@ from kcrf.corpora.classified import classified_line
 from kcrf.files import json_line
 from kcrf.tags import TagScheme
 
-__all__ = [
-    "classifications_text",
-    "log_text",
-    "predictions_text",
-    "read_log",
-    "read_predictions",
-    "read_scores",
-    "read_transitions",
-    "transitions_text",
-]
-
 
 def log_text(rows):
     """The content of `log.csv`: a line for each epoch.

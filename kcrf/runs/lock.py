@@ -7,8 +7,6 @@ from pathlib import Path
 
 from kcrf.files import HAS_LOCKS, try_lock
 
-__all__ = ["LOCK", "locked"]
-
 LOCK = ".lock"
 
 

@@ -19,8 +19,6 @@ from kcrf.runs.options import (
     option,
 )
 
-__all__ = ["BY_SIZE", "BertConfig", "EncoderConfig", "ModelConfig", "VectorsConfig"]
-
 BY_SIZE = "by the size of the data"
 
 

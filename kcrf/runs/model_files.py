@@ -8,8 +8,6 @@ import numpy as np
 from kcrf.runs.config_file import StoredRun
 from kcrf.runs.settings import Settings
 
-__all__ = ["ModelFiles"]
-
 
 class ModelFiles(Protocol):
     """The files of a model: its configuration, its vocabulary and its word vectors.

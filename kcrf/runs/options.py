@@ -11,24 +11,6 @@ from typing import Any, get_args, get_origin
 
 from kcrf.tasks import TASKS, SettingError, Task
 
-__all__ = [
-    "Condition",
-    "Kind",
-    "Option",
-    "Range",
-    "check_settings",
-    "check_value",
-    "condition_in_words",
-    "default_in_words",
-    "describe",
-    "option",
-    "option_of",
-    "options_of",
-    "plain",
-    "types_of",
-    "with_defaults",
-]
-
 
 @dataclass(frozen=True)
 class Range:

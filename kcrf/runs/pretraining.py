@@ -19,8 +19,6 @@ from kcrf.runs.options import (
 )
 from kcrf.tasks import SettingError
 
-__all__ = ["MASKS", "PretrainingSettings"]
-
 MASKS = ("tokens", "words", "spans", "selected")
 
 DEFAULT_STEPS = 10_000

@@ -15,8 +15,6 @@ from kcrf.runs.folder import RunFolder
 from kcrf.runs.formats import in_words, read_log, read_predictions, read_scores, read_transitions
 from kcrf.runs.names import CONFIG, LOG, PREDICTIONS, SCORES, TRANSITIONS
 
-__all__ = ["RunRecord", "last_advice", "read_run"]
-
 
 @dataclass(frozen=True)
 class RunRecord:

@@ -13,9 +13,6 @@ from pathlib import Path
 from kcrf.runs.lock import LOCK
 from kcrf.runs.names import CONFIG, FILES, SCORES, STATE
 
-__all__ = ["check_replaceable", "clear", "current_folder", "has_new_run", "is_complete", "new_folder", "new_folders"]
-__all__ += ["settle"]
-
 OLDER_NEW = "new.run"  # inside the folder, where earlier versions wrote a new run
 
 

@@ -4,21 +4,11 @@ import math
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-from kcrf.metrics.multipliers import suggest_lr_multiplier
+from kcrf.rates import suggest_lr_multiplier
 from kcrf.runs.model_config import ModelConfig
 from kcrf.runs.settings import PARTS, Settings
 from kcrf.runs.training_config import AugmentationConfig, DataConfig, OptimizerConfig, TeacherConfig, TrainingConfig
 from kcrf.tasks import DataFacts, Task, task_of
-
-__all__ = [
-    "RunConfig",
-    "augmentation_for",
-    "batch_size_for",
-    "describe_run",
-    "linear_solver",
-    "resolve",
-    "resolve_data",
-]
 
 STEPS = 1000  # updates, whatever the size of the data, within the limits of the number of epochs
 STEPS_OF_WORDS = 4000  # instead of `STEPS` for word-level models: sentences are short, and each has its own words

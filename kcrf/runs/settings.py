@@ -15,8 +15,6 @@ from kcrf.runs.options import Kind, check_settings, check_value, describe, optio
 from kcrf.runs.training_config import AugmentationConfig, DataConfig, OptimizerConfig, TeacherConfig, TrainingConfig
 from kcrf.tasks import TASKS, SettingError
 
-__all__ = ["PARTS", "RENAMED", "Settings"]
-
 PARTS = (DataConfig, ModelConfig, OptimizerConfig, TrainingConfig, AugmentationConfig, TeacherConfig)
 RENAMED = {"layers": "read_layers", "vectors_most": "max_vectors"}
 Part = TypeVar("Part", DataConfig, ModelConfig, OptimizerConfig, TrainingConfig, AugmentationConfig, TeacherConfig)

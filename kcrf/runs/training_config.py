@@ -25,8 +25,6 @@ from kcrf.runs.options import (
 from kcrf.tags import TagScheme
 from kcrf.tasks import TASKS
 
-__all__ = ["AugmentationConfig", "DataConfig", "OptimizerConfig", "TeacherConfig", "TrainingConfig"]
-
 
 @dataclass(frozen=True)
 class DataConfig:

@@ -31,8 +31,6 @@ from kcrf.runs.names import (
 from kcrf.runs.replacement import check_replaceable, clear, new_folder, settle
 from kcrf.tags import TagScheme
 
-__all__ = ["RunWriter"]
-
 _SETUP = (ESTIMATES, *SETUP)
 _BEFORE_CONFIG = {LOCK, *_SETUP, *(f"new.{name}" for name in (*_SETUP, CONFIG))}  # left by a process killed early
 _HDF5_ITEM = 4096  # bytes that HDF5 needs at least for an array in addition to its values

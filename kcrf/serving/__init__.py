@@ -1,6 +1,5 @@
 """Answers requests over HTTP with trained models. Needs `pip install 'kcrf[serve]'`."""
 
-from kcrf.deprecated import moved_names
 from kcrf.serving.app import build_app
 from kcrf.serving.limits import Limits
 from kcrf.serving.models import load_models
@@ -10,5 +9,3 @@ __all__ = [
     "build_app",
     "load_models",
 ]
-
-__getattr__ = moved_names(__name__)

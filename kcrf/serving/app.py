@@ -23,8 +23,6 @@ from kcrf.serving.requests import request_models
 from kcrf.serving.responses import RESPONSES, Health, Models, Problem
 from kcrf.version import __version__
 
-__all__ = ["build_app"]
-
 _SUMMARIES = {
     "/segment": "Segments texts into words, with their classes if the model has classes.",
     "/tag": "Recognizes named entities in texts.",

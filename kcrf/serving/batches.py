@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 
 from kcrf.serving.limits import pieces
 
-__all__ = ["Batcher", "QueueFull", "Stopped"]
-
 
 class QueueFull(Exception):
     """Too many texts wait for a model."""

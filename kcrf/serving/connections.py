@@ -6,8 +6,6 @@ from contextlib import suppress
 
 from kcrf.files import json_line
 
-__all__ = ["Connections"]
-
 _BODY = "http.request"
 _LEFT = 499  # nginx' status for a client that left before its answer
 

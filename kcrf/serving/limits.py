@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-__all__ = ["Limits", "pieces"]
-
 PIECE = 128  # characters, as many as a window of a tagger has
 
 

@@ -10,8 +10,6 @@ from kcrf.taggers import EntityRecognizer, TextClassifier, TokenTagger, WordSegm
 from kcrf.taggers.open_model import open_run
 from kcrf.tasks.tokens import sentence_of_tokens
 
-__all__ = ["LoadedBeforeFork", "ServedModel", "load_models"]
-
 _WARM_UP = "今天天气真好。"  # any text: what a backend compiles depends on the length alone
 
 

@@ -4,8 +4,6 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-__all__ = ["request_models"]
-
 _CONFIG = ConfigDict(extra="forbid", strict=True)
 _MODEL = "The name of a model, as `/models` lists them. By default the first one for this path."
 _STANDARD = "The segmentation standard, for a model of several."

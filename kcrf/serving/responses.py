@@ -2,8 +2,6 @@
 
 from pydantic import BaseModel, Field
 
-__all__ = ["RESPONSES", "Health", "Model", "Models", "Problem"]
-
 _START = "Its first character, counted from 0 in Unicode code points."
 _END = "The character after its last one."
 _CONFIDENCE = "The posterior probability of exactly this span with its label. Not in alternatives."

@@ -13,8 +13,6 @@ from kcrf.serving.app import build_app
 from kcrf.serving.limits import Limits
 from kcrf.serving.models import ServedModel
 
-__all__ = ["open_socket", "run_server"]
-
 _CONNECTIONS = 1000  # more are answered 503
 
 

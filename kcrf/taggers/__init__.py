@@ -1,6 +1,5 @@
 """Uses trained models: word segmentation, named entities, token tagging, text classification, with probabilities."""
 
-from kcrf.deprecated import moved_names
 from kcrf.taggers.classifier import Classification, TextClassifier
 from kcrf.taggers.decoding import Tagger
 from kcrf.taggers.entity_recognizer import Entity, EntityRecognizer
@@ -18,5 +17,3 @@ __all__ = [
     "TokenTagger",
     "WordSegmenter",
 ]
-
-__getattr__ = moved_names(__name__)

@@ -9,8 +9,6 @@ from kcrf.models import build_transformer_model
 from kcrf.runs import SettingError
 from kcrf.taggers.vectors import embed_vectors
 
-__all__ = ["Bert", "build_bert", "combine_states", "layer_numbers"]
-
 
 class Bert(NamedTuple):
     """The symbolic tensors of a BERT.

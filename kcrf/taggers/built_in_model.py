@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-__all__ = ["built_in_segmenter"]
-
 _FOLDER = Path(__file__).parent / "data" / "zh_gsd"
 
 

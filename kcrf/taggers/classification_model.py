@@ -8,8 +8,6 @@ from kcrf.taggers.encoders import encode
 from kcrf.taggers.networks import from_scratch, mask_of
 from kcrf.taggers.vectors import embed_vectors
 
-__all__ = ["build_classifier"]
-
 _FILTERS = 128  # of the convolution over layers
 
 

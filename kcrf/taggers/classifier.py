@@ -18,8 +18,6 @@ from kcrf.taggers.suggestions import Suggester
 from kcrf.taggers.text_input import as_list
 from kcrf.taggers.uncertainty import DEFAULT_STRATEGY, label_uncertainties
 
-__all__ = ["Classification", "Classifier", "TextClassifier", "load_classifier"]
-
 
 @dataclass(frozen=True)
 class Classification:

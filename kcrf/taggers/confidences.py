@@ -6,16 +6,6 @@ from operator import itemgetter
 
 import numpy as np
 
-__all__ = [
-    "entity_confidences",
-    "most_variants",
-    "possible_spans",
-    "span_confidences",
-    "without_blanks",
-    "without_overlaps",
-    "word_confidences",
-]
-
 _MOST_BLANKS = 4  # units of white space on either side that count as part of an entity
 
 

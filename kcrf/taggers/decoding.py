@@ -27,8 +27,6 @@ from kcrf.taggers.scoring import score_spans
 from kcrf.taggers.span_constraints import SpanConstraints, allowed_tags, in_units, write_tags
 from kcrf.taggers.uncertainty import Measure, path_entropies
 
-__all__ = ["Tagger", "ignore", "texts_and_tokens"]
-
 _WHITE_SPACE = re.compile(r"\s")
 _SEQUENCES_OF_A_RESULT = 8  # where several tag sequences give the same result
 

@@ -12,8 +12,6 @@ from kcrf.runs import RunFolder
 from kcrf.taggers.open_model import open_model
 from kcrf.taggers.setup import load_setup
 
-__all__ = ["open_bert", "reader_of"]
-
 
 def is_run(path):
     """Whether a folder is a run folder, and not the folder of a BERT."""

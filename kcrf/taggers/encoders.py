@@ -6,8 +6,6 @@ The vectors of a sentence do not depend on padding.
 from kcrf.backend import keras, ops
 from kcrf.layers.embeddings import SinusoidalPositions
 
-__all__ = ["ENCODERS", "embed", "embed_words", "encode"]
-
 L = keras.layers
 _WORD_WIDTH = 8
 

@@ -15,8 +15,6 @@ from kcrf.taggers.suggestions import Suggester
 from kcrf.taggers.text_input import as_list, as_text_input, one_per_text
 from kcrf.taggers.uncertainty import DEFAULT_STRATEGY, measure_of, score_of
 
-__all__ = ["Entity", "EntityRecognizer", "entities_of"]
-
 
 @dataclass(frozen=True)
 class Entity:

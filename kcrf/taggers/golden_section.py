@@ -2,8 +2,6 @@
 
 import math
 
-__all__ = ["FEWEST_TAGS", "most_likely_temperature"]
-
 FEWEST_TAGS = 1000  # fewer known tags are too few to fit a temperature
 _LOWEST, _HIGHEST = 0.5, 4.0
 _STEPS = 11  # 1 % precision

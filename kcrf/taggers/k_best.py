@@ -5,8 +5,6 @@ from math import exp, inf, log
 
 import numpy as np
 
-__all__ = ["best_of_window", "best_sequences", "join_parts", "join_windows"]
-
 _IMPOSSIBLE = -5e8  # a score below this contains a forbidden one
 
 

@@ -4,8 +4,6 @@ import warnings
 from collections.abc import Iterable
 from typing import Any, Generic, TypeVar
 
-__all__ = ["KBestTagger", "probability_first", "warn_of_confidence"]
-
 Result = TypeVar("Result")
 
 

@@ -17,8 +17,6 @@ from kcrf.taggers.setup import Setup
 from kcrf.taggers.temperature import best_temperature
 from kcrf.tags import TagScheme
 
-__all__ = ["KerasClassificationNetwork", "KerasTaggingNetwork", "read_network"]
-
 _ALLOWED = "allowed"  # an input of the decoder
 _ROWS = 64  # of a batch of emissions
 

@@ -11,8 +11,6 @@ from kcrf.readers.padding import BUCKETS
 from kcrf.readers.windows import windows
 from kcrf.taggers.span_constraints import latin_runs
 
-__all__ = ["LineSegmenter"]
-
 _GAP = BOUNDARY * REACH
 _SPACE, _LINE_END = ord(" "), ord("\n")
 _CHARACTERS = 1 << 17  # of a batch: its arrays fit into the cache of a processor

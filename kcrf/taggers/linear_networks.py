@@ -19,8 +19,6 @@ from kcrf.taggers.posterior_networks import PosteriorNetwork, Scores
 from kcrf.taggers.setup import Setup, load_setup
 from kcrf.tags import TagScheme
 
-__all__ = ["LinearTaggingNetwork", "export_linear", "read_network"]
-
 
 class LinearTaggingNetwork(PosteriorNetwork):
     """A `kcrf.taggers.network.TrainedNetwork` with a `LinearModel`.

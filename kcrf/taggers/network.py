@@ -7,8 +7,6 @@ import numpy as np
 
 from kcrf.tags import TagScheme
 
-__all__ = ["ClassificationNetwork", "KerasNetwork", "TaggingNetwork", "TrainedNetwork"]
-
 Arrays = Mapping[str, np.ndarray]
 
 

@@ -12,8 +12,6 @@ from kcrf.taggers.encoders import embed, embed_words, encode
 from kcrf.taggers.vectors import embed_vectors
 from kcrf.taggers.word_vectors import embed_tokens
 
-__all__ = ["HEAD", "build_network", "crf_of", "from_scratch", "mask_of", "output_of_standard"]
-
 HEAD = "^(BiLSTM-|Case|Classes|Emissions|Layers/|Pool-|Vectors)"  # paths of the variables outside of a BERT and a CRF
 _CASE_WIDTH = 16
 _TYPE_WIDTH = 8

@@ -8,8 +8,6 @@ from kcrf.taggers.posterior_networks import PosteriorNetwork, Scores
 from kcrf.taggers.setup import Setup
 from kcrf.tags import TagScheme
 
-__all__ = ["read_network"]
-
 
 class OnnxTaggingNetwork(PosteriorNetwork):
     """A `kcrf.taggers.network.TaggingNetwork` from an exported file, whose temperature is fixed.

@@ -15,8 +15,6 @@ from kcrf.taggers.setup import Setup, load_setup
 from kcrf.taggers.trained_tagger import KerasTagger, TrainedTagger
 from kcrf.tasks import TASKS
 
-__all__ = ["check_standard", "is_linear", "load_tagger", "load_trained_tagger", "open_model", "open_run"]
-
 TAGGING = tuple(task.name for task in TASKS.values() if task.output == "tags")
 
 

@@ -9,8 +9,6 @@ from kcrf.spans import Posterior, span_probabilities
 from kcrf.taggers.k_best import best_sequences
 from kcrf.tags import TagScheme
 
-__all__ = ["PosteriorNetwork", "Scores"]
-
 
 class Scores(NamedTuple):
     """The arrays `(rows, time, tags)` from which probabilities are computed; see `kcrf.spans.Posterior`."""

@@ -8,8 +8,6 @@ from kcrf.corpora.tagged import tags_of_tokens
 from kcrf.metrics import entity_scores, segmentation_scores, tagged_word_scores, token_scores
 from kcrf.tags import TagScheme
 
-__all__ = ["score_spans"]
-
 
 def score_spans(
     scheme: TagScheme, sentences: Sequence[Sentence], predicted: Sequence[Any], training_words: set[str] | None = None

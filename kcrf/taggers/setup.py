@@ -13,8 +13,6 @@ from kcrf.runs.model_files import ModelFiles
 from kcrf.runs.names import BERT_CONFIG, VECTORS, VOCAB, VOCABULARY
 from kcrf.tokenizers.vocabularies import vocab_text
 
-__all__ = ["Setup", "load_setup", "save_setup"]
-
 
 @dataclass(frozen=True)
 class Setup:

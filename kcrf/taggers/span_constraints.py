@@ -9,17 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = [
-    "SpanConstraints",
-    "allowed_tags",
-    "check_spans",
-    "in_units",
-    "latin_runs",
-    "matches",
-    "overlapping",
-    "write_tags",
-]
-
 _LETTERS, _DIGITS = "A-Za-zÀ-ÖØ-öø-ɏḀ-ỿＡ-Ｚａ-ｚ", "0-9０-９"
 _MARKS = "\u0300-\u036f"  # accents after their letter, as in decomposed text
 _LATIN_RUN = re.compile(

@@ -4,8 +4,6 @@ from statistics import mean
 
 from kcrf.corpora.sentences import for_each_standard
 
-__all__ = ["StandardsTagger", "scores_of_standards"]
-
 
 class StandardsTagger:
     """The taggers of one model by standard. They share its encoder, and each has its own head.

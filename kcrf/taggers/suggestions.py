@@ -13,8 +13,6 @@ from kcrf.taggers.decoding import ignore
 from kcrf.taggers.text_input import as_list
 from kcrf.taggers.uncertainty import DEFAULT_STRATEGY, measure_of
 
-__all__ = ["Suggester", "Suggestion", "distinct", "most_uncertain"]
-
 Result = TypeVar("Result")
 _AT_ONCE = 1000  # texts
 

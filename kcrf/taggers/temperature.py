@@ -6,8 +6,6 @@ from kcrf import crf
 from kcrf.backend import ops
 from kcrf.taggers.golden_section import FEWEST_TAGS, most_likely_temperature
 
-__all__ = ["best_temperature"]
-
 _IMPOSSIBLE = crf.FORBIDDEN / 2  # a log likelihood below this: the constraints forbid the tags
 
 

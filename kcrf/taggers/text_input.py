@@ -9,8 +9,6 @@ from kcrf.corpora import Sentence
 from kcrf.corpora.conll import join_tokens
 from kcrf.readers.padding import check_batch_size
 
-__all__ = ["TextInput", "as_list", "as_text_input", "checked_strings", "checked_texts", "one_per_text"]
-
 
 @dataclass(frozen=True)
 class TextInput:

@@ -5,8 +5,6 @@ import re
 from kcrf.taggers.span_constraints import SpanConstraints, check_spans, latin_runs, matches, overlapping
 from kcrf.taggers.text_input import one_per_text
 
-__all__ = ["TextSplitter"]
-
 
 class TextSplitter:
     """Splits texts at white space, and constrains the words of each part.

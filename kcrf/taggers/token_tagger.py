@@ -13,8 +13,6 @@ from kcrf.taggers.suggestions import Suggester
 from kcrf.taggers.text_input import as_list, as_text_input
 from kcrf.taggers.uncertainty import DEFAULT_STRATEGY, measure_of, score_of
 
-__all__ = ["TokenTagger"]
-
 _NO_CLASS = "?"  # of a token without a unit
 
 

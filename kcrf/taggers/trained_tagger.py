@@ -11,8 +11,6 @@ from kcrf.taggers.decoding import OnBatch, Tagger, ignore, texts_and_tokens
 from kcrf.taggers.network import KerasNetwork, TrainedNetwork
 from kcrf.tags import TagScheme
 
-__all__ = ["KerasTagger", "TrainedTagger"]
-
 _SAMPLE = 64  # the number of texts that `TrainedTagger.emissions` reads
 
 Trained = TypeVar("Trained", bound=TrainedNetwork, covariant=True)

@@ -9,18 +9,6 @@ from kcrf.readers.units import Window
 from kcrf.spans import entropies_of
 from kcrf.taggers.network import TaggingNetwork
 
-__all__ = [
-    "DEFAULT_STRATEGY",
-    "STRATEGIES",
-    "best_path_surprisals",
-    "label_uncertainties",
-    "measure_of",
-    "path_entropies",
-    "score_of",
-    "sums_of",
-    "tag_entropies",
-]
-
 Windows = Sequence[tuple[int, Window]]
 Measure = Callable[[TaggingNetwork, Any, Windows], np.ndarray]
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 
 from kcrf.readers.lexicon import LENGTHS
 
-__all__ = ["forced_words", "reader_with_words", "words_of_user"]
-
 _COUNT = 5  # of a word without a count: the lexicon does not distinguish larger counts
 
 

@@ -2,8 +2,6 @@
 
 from kcrf.backend import keras, ops
 
-__all__ = ["embed_vectors"]
-
 L = keras.layers
 
 

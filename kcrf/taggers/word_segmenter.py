@@ -20,8 +20,6 @@ from kcrf.taggers.text_splitter import TextSplitter
 from kcrf.taggers.uncertainty import DEFAULT_STRATEGY, measure_of, score_of, sums_of
 from kcrf.taggers.user_dictionary import forced_words, reader_with_words, words_of_user
 
-__all__ = ["WordSegmenter"]
-
 
 class WordSegmenter(KBestTagger[list[str]], Suggester[list[Any]]):
     """Segments text into words, with the built-in model or with a model that you trained.

@@ -3,8 +3,6 @@
 from kcrf.backend import keras, ops
 from kcrf.readers.words import SPELLING, WordVocabulary
 
-__all__ = ["embed_tokens"]
-
 L = keras.layers
 _WORD_WIDTH = 100
 _CHARACTER_WIDTH = 32

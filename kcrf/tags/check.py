@@ -5,8 +5,6 @@ from typing import Any
 
 from kcrf.tags.scheme import TagScheme
 
-__all__ = ["check_tags", "violation_in_words"]
-
 _MOST_VIOLATIONS = 5  # in an error message
 
 

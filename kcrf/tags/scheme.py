@@ -9,8 +9,6 @@ import numpy as np
 
 from kcrf.tags.words import word_starts, word_tags
 
-__all__ = ["TagScheme", "bio", "bioes", "bmes", "classes"]
-
 _WORD_TAGS = 4  # of each class of words
 
 

@@ -4,8 +4,6 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-__all__ = ["tags_to_words", "word_starts", "word_tags", "words_to_tags"]
-
 SINGLE, BEGIN, MIDDLE, END = range(4)  # bert4keras' numbers: 0 = s, 1 = b, 2 = m, 3 = e
 
 

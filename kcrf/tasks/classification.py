@@ -26,8 +26,6 @@ from kcrf.tasks.errors import SettingError
 from kcrf.tasks.facts import DataFacts
 from kcrf.tasks.mismatch import check_same_texts
 
-__all__ = ["Classification"]
-
 _FEW_LABELS = 20  # at most so many labels may occur once; more may mean that the column of labels is wrong
 
 

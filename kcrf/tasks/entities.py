@@ -14,8 +14,6 @@ from kcrf.tasks.facts import DataFacts
 from kcrf.tasks.mismatch import check_same_texts
 from kcrf.tasks.tagging import TaggingTask, types_of
 
-__all__ = ["Entities", "note_cut_entities"]
-
 
 class Entities(TaggingTask):
     """Named entities: spans with a type."""

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from string import Formatter
 from typing import Any
 
-__all__ = ["SettingError", "Wording"]
-
 
 @dataclass(frozen=True)
 class Wording:

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-__all__ = ["DataFacts"]
-
 
 @dataclass(frozen=True)
 class DataFacts:

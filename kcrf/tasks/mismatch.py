@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["MismatchError", "check_same_texts"]
-
 _SHOWN = 40  # characters of a text in a message
 
 

@@ -17,8 +17,6 @@ from kcrf.tasks.facts import DataFacts
 from kcrf.tasks.mismatch import MismatchError
 from kcrf.tasks.tagging import TaggingTask, as_sentence, tagged_windows
 
-__all__ = ["Segmentation"]
-
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 

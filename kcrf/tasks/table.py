@@ -7,8 +7,6 @@ from kcrf.tasks.task import Task
 from kcrf.tasks.tokens import TokenTagging
 from kcrf.tasks.words_with_classes import WordsWithClasses
 
-__all__ = ["TASKS", "task_of"]
-
 _ALL: tuple[Task, ...] = (Segmentation(), Entities(), TokenTagging(), WordsWithClasses(), Classification())
 TASKS = {task.name: task for task in _ALL}
 

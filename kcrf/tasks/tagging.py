@@ -15,8 +15,6 @@ from kcrf.tags import TagScheme
 from kcrf.tasks.errors import SettingError
 from kcrf.tasks.facts import DataFacts
 
-__all__ = ["TaggingTask", "as_sentence", "tagged_windows", "types_of"]
-
 
 class TaggingTask:
     """Base of the tasks whose items are `Sentence`s and whose model gives tags."""

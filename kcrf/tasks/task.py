@@ -6,8 +6,6 @@ from typing import Any, Literal, Protocol
 from kcrf.readers import Reader
 from kcrf.tasks.facts import DataFacts
 
-__all__ = ["Task"]
-
 
 class Task(Protocol):
     """A task that a model can learn: its settings, its data, its labels and its scores.

@@ -13,8 +13,6 @@ from kcrf.tasks.facts import DataFacts
 from kcrf.tasks.mismatch import check_same_texts
 from kcrf.tasks.tagging import TaggingTask, types_of
 
-__all__ = ["TokenTagging", "checked_pairs", "classes_of", "read_scored_tags", "sentence_of_tokens", "words_of"]
-
 
 class TokenTagging(TaggingTask):
     """A class for each token of a sentence. Texts must be split into tokens, in training and in use."""

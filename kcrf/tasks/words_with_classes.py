@@ -11,8 +11,6 @@ from kcrf.tasks.mismatch import check_same_texts
 from kcrf.tasks.tagging import TaggingTask
 from kcrf.tasks.tokens import checked_pairs, classes_of, read_scored_tags, words_of
 
-__all__ = ["WordsWithClasses"]
-
 
 class WordsWithClasses(TaggingTask):
     """The words of texts without spaces between words, as in Chinese, and a class for each word."""

@@ -5,9 +5,6 @@ from functools import cache
 
 import numpy as np
 
-__all__ = ["CJK_PUNCTUATION", "CharacterClasses", "character_classes", "is_cjk_character", "is_control"]
-__all__ += ["is_punctuation", "is_space", "normalize_with_origins"]
-
 WORD, ALONE, SPACE, DROPPED = range(1, 5)  # the classes; 0 means not looked up yet
 START, END = 0x110000, 0x110001  # code points that Unicode does not use stand for the start and the end token
 

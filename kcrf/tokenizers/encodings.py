@@ -7,8 +7,6 @@ import numpy as np
 
 from kcrf.tokenizers.characters import CJK_PUNCTUATION
 
-__all__ = ["Encoding", "in_original", "joined", "joined_texts", "tidy", "truncate"]
-
 
 class Encoding(NamedTuple):
     """The ids of a text, or of a pair of texts.

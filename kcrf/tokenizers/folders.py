@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 from kcrf.files import read_json
 from kcrf.tokenizers.vocabularies import load_vocab
 
-__all__ = ["TokenizerSettings", "read_tokenizer_settings", "read_vocabulary", "vocabulary_file"]
-
 VOCAB, WHOLE, SETTINGS = "vocab.txt", "tokenizer.json", "tokenizer_config.json"
 SPECIAL = {"unk": "[UNK]", "sep": "[SEP]", "pad": "[PAD]", "cls": "[CLS]", "mask": "[MASK]"}
 # Settings that change tokens, with the only value that is supported. Not here: what only limits lengths or pads.

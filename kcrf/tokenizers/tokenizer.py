@@ -29,8 +29,6 @@ from kcrf.tokenizers.encodings import Encoding, in_original, joined, joined_text
 from kcrf.tokenizers.vocabularies import load_vocab, stem
 from kcrf.tokenizers.word_pieces import WordPieces
 
-__all__ = ["Tokenizer"]
-
 # Methods that a subclass may replace, as with bert4keras: then texts are split by them, character by character.
 _OF_A_CHARACTER = ("_is_punctuation", "_is_cjk_character", "_is_space", "_is_control")
 

@@ -11,8 +11,6 @@ import numpy as np
 from kcrf.files import write_aside
 from kcrf.tokenizers.characters import ALONE, character_classes
 
-__all__ = ["continues_word", "load_vocab", "save_vocab", "stem", "vocab_text"]
-
 
 def load_vocab(
     dict_path: str | PathLike[str],

@@ -6,8 +6,6 @@ import numpy as np
 
 from kcrf.tokenizers.characters import ALONE, DROPPED, END, SPACE, WORD
 
-__all__ = ["WordPieces"]
-
 CACHED_WORDS = 1 << 18
 
 

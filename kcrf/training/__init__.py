@@ -1,7 +1,6 @@
 """Trains taggers and classifiers, and resumes training after an interruption."""
 
 from kcrf.adversarial import adversarial, gradient_penalty, virtual_adversarial
-from kcrf.deprecated import moved_names
 from kcrf.runs.settings import Settings
 from kcrf.training.train import resume_tagger, train_classifier, train_segmenter, train_tagger
 
@@ -15,5 +14,3 @@ __all__ = [
     "train_tagger",
     "virtual_adversarial",
 ]
-
-__getattr__ = moved_names(__name__)

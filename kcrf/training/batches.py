@@ -8,8 +8,6 @@ from kcrf.backend import keras
 from kcrf.readers.padding import bucket, row_length, training_batch
 from kcrf.tasks.tagging import tagged_windows
 
-__all__ = ["Batches", "held_out_batch"]
-
 
 def held_out_batch(reader, sentences, scheme, limit=256):
     """The inputs and tags of the first windows of some sentences, as one batch.

@@ -9,8 +9,6 @@ from kcrf.training.history import check_loss, validation_scores
 from kcrf.training.linear_part import MARGIN
 from kcrf.training.state import load_state, save_state
 
-__all__ = ["EpochBatches", "Epochs", "Interruption"]
-
 
 class Interruption(keras.callbacks.Callback):
     """Ends training when the user presses Ctrl-C, even if a bare `except:` in Keras swallows the `KeyboardInterrupt`.

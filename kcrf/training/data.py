@@ -15,8 +15,6 @@ from kcrf.runs import Settings
 from kcrf.runs.training_config import AugmentationConfig
 from kcrf.tasks import SettingError, Task, task_of
 
-__all__ = ["RunData", "augmented", "read_data"]
-
 
 @dataclass(frozen=True)
 class RunData:

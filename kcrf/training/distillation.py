@@ -24,8 +24,6 @@ from kcrf.taggers.classifier import load_classifier
 from kcrf.taggers.open_model import load_trained_tagger
 from kcrf.training.growth import constraints_of_old, marked_by, spans_in_units, with_new_types
 
-__all__ = ["check_teacher", "distillation_windows", "unlabeled_items", "with_words", "words_of_teacher"]
-
 
 def check_teacher(user, data, facts):
     """Raises ValueError if the teacher of a run is incomplete, or has another task, other labels or other units.

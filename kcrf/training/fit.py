@@ -20,8 +20,6 @@ from kcrf.training.rates import learning_rate
 from kcrf.training.state import load_history
 from kcrf.training.trainers import finish_run, trainer_of
 
-__all__ = ["fit"]
-
 
 def fit(plan: RunPlan, folder: RunWriter, progress: Any = None) -> tuple[Any, dict[str, Any]]:
     """Trains the model of a planned run, from the state in its folder or from the start.

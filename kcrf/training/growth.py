@@ -27,19 +27,6 @@ from kcrf.taggers.span_constraints import SpanConstraints
 from kcrf.tags import TagScheme
 from kcrf.training.data import RunData
 
-__all__ = [
-    "FixedReader",
-    "completed",
-    "constraints_of_old",
-    "load_weights",
-    "marked_by",
-    "spans_in_units",
-    "starting_linear_model",
-    "with_all_types",
-    "with_new_types",
-    "with_predictions",
-]
-
 
 def with_all_types(user: Settings, data: RunData) -> Settings:
     """The settings with the types of the old run, followed by the new types of the training data.

@@ -4,8 +4,6 @@ import math
 
 from kcrf.runs.errors import DivergedError
 
-__all__ = ["TrainingHistory", "check_loss", "validation_scores"]
-
 
 class TrainingHistory:
     """The epochs of a run.

@@ -39,8 +39,6 @@ from kcrf.training.linear import linear_tagger, train_linear_models
 from kcrf.training.plan import plan_run
 from kcrf.training.trainers import trainer_of
 
-__all__ = ["Estimator", "bias_for", "entities_to_expect", "estimated_sentences", "labeled", "opened", "with_estimates"]
-
 ROUNDS, EPOCHS = 2, 8
 _FEW = 0.05  # a fraction of the marked entities
 SURE = 0.8  # the probability from which a label counts as known

@@ -22,8 +22,6 @@ from kcrf.training.history import TrainingHistory, check_loss, validation_scores
 from kcrf.training.plan import RunPlan
 from kcrf.training.trainers import finish_run
 
-__all__ = ["fit_linear", "linear_tagger", "train_linear_models"]
-
 
 def fit_linear(plan: RunPlan, folder: Any, progress: Any = None) -> tuple[Any, dict[str, Any]]:
     """Trains the linear model of a planned run. Arguments and results are those of `kcrf.training.fit.fit`."""

@@ -17,8 +17,6 @@ from kcrf.runs import RunConfig, Settings, resolve
 from kcrf.training.linear import train_linear_models
 from kcrf.training.plan import RunPlan
 
-__all__ = ["LinearPart", "linear_part"]
-
 WEIGHTS = (0.0, 0.5)  # of the linear models, of which "auto" takes the better one; the first one if they are equal
 MARGIN = 0.02  # by which linear models alone must score higher than the best epoch; of equals an average is the safer
 

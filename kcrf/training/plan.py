@@ -33,8 +33,6 @@ from kcrf.training.distillation import check_teacher, unlabeled_items, with_word
 from kcrf.training.growth import FixedReader, completed, with_all_types
 from kcrf.training.trainers import trainer_of
 
-__all__ = ["RunPlan", "load_plan", "plan_run", "with_words_of_teacher"]
-
 
 @dataclass(frozen=True)
 class RunPlan:

@@ -4,8 +4,6 @@ from contextlib import contextmanager
 
 from kcrf.backend import keras
 
-__all__ = ["precision"]
-
 
 @contextmanager
 def precision(name):

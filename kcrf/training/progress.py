@@ -3,8 +3,6 @@
 from kcrf.backend import keras
 from kcrf.progress_bars import bar, print_note
 
-__all__ = ["TrainingProgress", "fit_with_progress"]
-
 
 class TrainingProgress(keras.callbacks.Callback):
     """A progress bar over all batches of a run, with the loss and the validation score: `train_tagger(progress=...)`.

@@ -3,8 +3,6 @@
 from kcrf.backend import keras
 from kcrf.optimizers import Warmup, WarmupLinearDecay
 
-__all__ = ["learning_rate"]
-
 _LAST_FRACTION = 0.01  # of the highest learning rate, at the end of an exponential decay
 
 

@@ -2,8 +2,6 @@
 
 from kcrf.backend import ops, random_state
 
-__all__ = ["load_history", "load_state", "save_state"]
-
 
 def save_state(folder, model, history):
     """Writes the state of a compiled model and its history with a `RunWriter`."""

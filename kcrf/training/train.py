@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from os import PathLike
 from typing import Any
 
-from kcrf.deprecated import renamed_arguments
 from kcrf.progress_bars import print_note
 from kcrf.runs import RunWriter, Settings
 from kcrf.runs.extension import extended_settings
@@ -16,10 +15,7 @@ from kcrf.training.incomplete import with_estimates
 from kcrf.training.linear import fit_linear
 from kcrf.training.plan import load_plan, plan_run, with_words_of_teacher
 
-__all__ = ["resume_tagger", "train_classifier", "train_segmenter", "train_tagger"]
 
-
-@renamed_arguments(unlabelled="unlabeled")
 def train_tagger(
     settings: Settings,
     train: Sequence[Any],
@@ -76,7 +72,6 @@ def train_tagger(
         return _fit(plan, folder, progress)
 
 
-@renamed_arguments(unlabelled="unlabeled")
 def resume_tagger(
     out: str | PathLike[str],
     train: Sequence[Any],
@@ -109,7 +104,6 @@ def resume_tagger(
         return _fit(plan, folder, progress)
 
 
-@renamed_arguments(unlabelled="unlabeled")
 def train_segmenter(
     settings: Settings,
     train: Sequence[Any],
@@ -125,7 +119,6 @@ def train_segmenter(
     return train_tagger(settings, train, valid, test, out, progress, overwrite=overwrite, unlabeled=unlabeled)
 
 
-@renamed_arguments(unlabelled="unlabeled")
 def train_classifier(
     settings: Settings,
     train: Sequence[Any],

@@ -21,8 +21,6 @@ from kcrf.taggers.standards import StandardsTagger
 from kcrf.taggers.trained_tagger import KerasTagger
 from kcrf.training.batches import Batches, held_out_batch
 
-__all__ = ["finish_run", "trainer_of"]
-
 _WINDOWS_FOR_TEMPERATURE = 512
 
 

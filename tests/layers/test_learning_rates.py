@@ -1,7 +1,5 @@
 """kcrf.layers.learning_rates: a layer that learns k times as fast, whatever the layer, and how large k should be."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 from conftest import few
@@ -10,10 +8,8 @@ from seeds import set_seeds
 
 from kcrf.backend import OLD_HOST, backend_name, keras, ops, path_of
 from kcrf.layers import ConditionalRandomField, SetLearningRate, suggest_lr_multiplier
-from kcrf.layers.learning_rates import AutoLearningRate
 from kcrf.optimizers import (
     AdamWeightDecay,
-    WarmupLinearDecay,
     extend_with_exponential_moving_average,
     extend_with_layer_adaptation,
     extend_with_lookahead,
@@ -85,55 +81,6 @@ def test_a_suggestion_needs_the_number_of_a_schedule():
         suggest_lr_multiplier(schedule, 100)
 
 
-# lr_multiplier="auto", which is deprecated
-
-
-def auto_model(**arguments):
-    with pytest.warns(DeprecationWarning, match=r"lr_multiplier=kcrf.layers.suggest_lr_multiplier\(learning_rate"):
-        return crf_model(lr_multiplier="auto", **arguments)
-
-
-def auto_callback(layer, **arguments):
-    with pytest.warns(DeprecationWarning, match="AutoLearningRate is deprecated"):
-        return AutoLearningRate(layer, **arguments)
-
-
-@pytest.mark.once
-def test_auto_trains_exactly_as_its_number_does_also_after_a_step_was_compiled():
-    auto, auto_layer = auto_model(use_boundary=True)
-    fixed, fixed_layer = crf_model(lr_multiplier=suggest_lr_multiplier(1e-3, 12), use_boundary=True)
-    histories = []
-    for model, layer, callbacks in ((auto, auto_layer, [auto_callback(auto_layer)]), (fixed, fixed_layer, [])):
-        model.compile(keras.optimizers.Adam(1e-3, epsilon=1e-12), loss=layer.sparse_loss)
-        model.evaluate(WORDS, TAGS, verbose=0)  # compiled before the number is known
-        fitted = model.fit(WORDS, TAGS, epochs=6, batch_size=8, shuffle=False, callbacks=callbacks, verbose=0)
-        histories.append(fitted.history["loss"])
-    assert auto_layer.lr_multiplier == suggest_lr_multiplier(1e-3, 12)
-    assert_allclose(*histories, rtol=1e-5)
-    assert_allclose(numpy(auto_layer.trans), numpy(fixed_layer.trans), rtol=1e-4, atol=1e-5)
-    assert_allclose(auto.evaluate(WORDS, TAGS, verbose=0), fixed.evaluate(WORDS, TAGS, verbose=0), rtol=1e-5)
-
-
-def as_0_1_0_saved_it(layer, k):
-    """The config and the arrays of a layer that version 0.1.0 saved with "auto", whose number was k."""
-    arrays = {str(index): numpy(stored) for index, stored in enumerate((layer._trans, layer._start, layer._end))}
-    return {**layer.get_config(), "lr_multiplier": "auto"}, {**arrays, "3": np.float32(k)}
-
-
-def test_a_layer_that_was_saved_with_auto_comes_back_with_its_number():
-    _, layer = crf_model(lr_multiplier=70, use_boundary=True)
-    config, arrays = as_0_1_0_saved_it(layer, 70)
-    loaded = ConditionalRandomField.from_config(config)  # no warning: nobody can change the file
-    loaded.build((None, None, 4))
-    loaded.load_own_variables(arrays)
-    assert loaded.lr_multiplier == 70.0 and loaded.get_config()["lr_multiplier"] == 70.0
-    assert_array_equal(numpy(loaded.trans), numpy(layer.trans))
-    _, other = crf_model(lr_multiplier=7, use_boundary=True)
-    with pytest.warns(UserWarning, match="was saved with lr_multiplier=70 and has 7 now"):
-        other.load_own_variables(arrays)
-    assert_allclose(numpy(other.trans), numpy(layer.trans), rtol=1e-5)
-
-
 def test_weights_that_were_saved_under_another_multiplier_act_the_same_and_a_warning_says_so(tmp_path):
     model, layer = crf_model(lr_multiplier=100, use_boundary=True)
     layer._trans.assign(random.normal(size=(4, 4)).astype("float32"))
@@ -176,36 +123,6 @@ OPTIMIZERS = {
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("name", few(*OPTIMIZERS, rest="slow"))
-def test_under_every_optimizer_auto_is_the_number_given_from_the_start(name):
-    """Also in a second `fit`: `steps` is the same there, but the scores are other ones than at the start."""
-    runs = []
-    for k in ("auto", suggest_lr_multiplier(1e-3, 100)):
-        initializer = keras.initializers.Constant(3.0)
-        model, layer = (
-            auto_model(transition_initializer=initializer)
-            if k == "auto"
-            else crf_model(lr_multiplier=k, transition_initializer=initializer)
-        )
-        model.compile(OPTIMIZERS[name](), loss=layer.sparse_loss)
-        if k == "auto":
-            model.optimizer.build(model.trainable_variables)  # as `fit` does on torch and JAX before it calls anybody
-        callbacks = [auto_callback(layer, steps=100)] if k == "auto" else []
-        scores = []
-        # on JAX Keras' own optimizers share buffers after a `fit` with use_ema, and the next one fails
-        for epochs in (3, 5) if backend_name() != "jax" or name not in ("use_ema", "overwritten") else (3,):
-            model.fit(WORDS, TAGS, epochs=epochs, batch_size=8, shuffle=False, callbacks=callbacks, verbose=0)
-            scores.append(numpy(layer.trans))
-        if name == "average":
-            model.optimizer.apply_ema_weights()
-            scores.append(numpy(layer.trans))
-        runs.append(scores)
-    for auto, fixed in zip(*runs, strict=True):
-        assert np.abs(fixed - 3.0).max() > 1e-2
-        assert_allclose(auto, fixed, rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.once
 @pytest.mark.parametrize(
     "name", few("lookahead", "plain", "prior 20", "average", *["use_ema"][: backend_name() != "jax"])
 )
@@ -236,44 +153,10 @@ def test_a_layer_that_was_trained_asks_for_its_optimizer():
     layer.set_lr_multiplier(2, model.optimizer)
 
 
-@pytest.mark.parametrize(("saved", "loaded"), [(100, "auto"), (100, 10)])
-def test_a_weight_file_loads_whatever_the_multipliers(tmp_path, saved, loaded):
-    model, layer = crf_model(lr_multiplier=saved, use_boundary=True)
-    layer._end.assign(random.normal(size=4).astype("float32"))
-    model.save_weights(tmp_path / "model.weights.h5")
-    other, other_layer = (auto_model if loaded == "auto" else partial(crf_model, lr_multiplier=loaded))(
-        use_boundary=True
-    )
-    if loaded == 10:
-        with pytest.warns(UserWarning, match="`CRF` was saved with lr_multiplier=100 and has 10 now"):
-            other.load_weights(tmp_path / "model.weights.h5")
-    else:
-        other.load_weights(tmp_path / "model.weights.h5")
-    for name in ("trans", "start", "end"):
-        assert_allclose(numpy(getattr(other_layer, name)), numpy(getattr(layer, name)), rtol=1e-5)
-    assert other_layer.lr_multiplier == (10 if loaded == 10 else 100)
-
-
-@pytest.mark.once
-def test_auto_looks_at_the_highest_rate_of_a_schedule_and_at_given_steps():
-    model, layer = auto_model()
-    model.compile(keras.optimizers.Adam(WarmupLinearDecay(1e-4, 300, 1000)), loss=layer.sparse_loss)
-    model.fit(WORDS, TAGS, batch_size=8, callbacks=[auto_callback(layer, steps=1000)], verbose=0)
-    assert layer.lr_multiplier == 100.0
-
-
-@pytest.mark.once
-def test_auto_says_when_it_cannot_know_how_long_the_run_is():
-    callback = auto_callback(crf_model()[1])
-    callback.set_params({"steps": None, "epochs": 2})
-    with pytest.raises(ValueError, match="needs `steps` where the data has no length. Received: steps=None"):
-        callback.on_train_begin()
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ConditionalRandomField("fast"), "positive number. Received: lr_multiplier='fast'"),
+        (lambda: ConditionalRandomField("auto"), "positive number. Received: lr_multiplier='auto'"),
         (lambda: crf_model()[1].set_lr_multiplier(0), "`k` must be a positive number. Received: k=0"),
         (lambda: ConditionalRandomField().set_lr_multiplier(2), "needs a layer that is built"),
         (lambda: SetLearningRate(keras.layers.Dense(2), -1), "`multiplier` must be a positive number. Received: multi"),

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from kcrf.backend import keras, ops
 from kcrf.optimizers import Adam, PiecewiseLinear, Warmup, WarmupLinearDecay
-from kcrf.optimizers.schedules import WarmupExponentialDecay
 
 BACKENDS = ["torch", "tensorflow", "jax", "tf_keras"]
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation doesn't accept:DeprecationWarning")
@@ -75,22 +74,6 @@ def test_a_warmup_rises_to_any_schedule_and_then_is_that_schedule(warmup):
         np.testing.assert_allclose(values(Warmup(warmup, then), range(warmup + 12)), expected, rtol=1e-5)
 
 
-deprecated = pytest.mark.filterwarnings("ignore:WarmupExponentialDecay is deprecated")
-
-
-def test_the_deprecated_name_says_what_to_use():
-    with pytest.warns(DeprecationWarning, match=r"use kcrf.optimizers.Warmup\(warmup, keras.optimizers.schedules.Exp"):
-        WarmupExponentialDecay(0.5, 4, 12)
-
-
-@deprecated
-def test_an_exponential_fall_is_its_formula():
-    schedule = WarmupExponentialDecay(0.5, 4, 12, final=0.2)
-    rising, falling = [0.5 * step / 4 for step in range(4)], [0.5 * 0.2 ** ((step - 4) / 8) for step in range(4, 13)]
-    np.testing.assert_allclose(values(schedule, range(15)), [*rising, *falling, 0.1, 0.1], rtol=1e-5)
-    np.testing.assert_allclose(values(WarmupExponentialDecay(1.0, 0, 2), range(3)), [1, 0.1, 0.01], rtol=1e-5)
-
-
 @pytest.mark.parametrize(
     "make, message",
     [
@@ -99,8 +82,6 @@ def test_an_exponential_fall_is_its_formula():
         (lambda: WarmupLinearDecay(1, 10, 10), r"must end before the run. Received: warmup=10, total=10"),
         (lambda: WarmupLinearDecay(1, -1, 10), r"Received: warmup=-1, total=10"),
         (lambda: Warmup(-1, 1.0), r"`steps` must be 0 or more. Received: steps=-1"),
-        (lambda: WarmupExponentialDecay(1, 10, 10), r"must end before the run. Received: warmup=10, total=10"),
-        (lambda: WarmupExponentialDecay(1, 0, 10, final=0), r"`final` must be above 0 and below 1. Received: final=0"),
     ],
 )
 def test_wrong_arguments_are_refused(make, message):
@@ -113,14 +94,11 @@ def test_wrong_arguments_are_refused(make, message):
     [
         PiecewiseLinear({2000: 0.1, 1000: 1}, 3e-5),
         WarmupLinearDecay(1e-4, 5, 50, True, name="mine"),
-        {"peak": 1e-4, "warmup": 5, "total": 50, "final": 0.1, "name": "mine"},
         Warmup(5, PiecewiseLinear({0: 1, 9: 0})),
         Warmup(5, 1e-4),
     ],
 )
 def test_the_configuration_survives_json(schedule):
-    if isinstance(schedule, dict):  # as version 0.1.0 saved it: no warning
-        schedule = WarmupExponentialDecay.from_config(schedule)
     config = json.loads(json.dumps(keras.optimizers.schedules.serialize(schedule)))
     assert config["registered_name"].startswith("kcrf>")
     again = keras.optimizers.schedules.deserialize(config)

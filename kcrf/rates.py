@@ -1,7 +1,5 @@
 """Suggests the learning-rate multiplier of a CRF."""
 
-__all__ = ["suggest_lr_multiplier"]
-
 LONG_RUN_RATE = 1e-2  # 1e-5 x 1000 and 1e-3 x 10 in published settings
 LARGEST_RATE = 1e-1
 TYPICAL_TRANSITION_SCORE = 2.5  # nats, after training
