@@ -11,7 +11,7 @@ trained with the settings in ROWS: "before" are the defaults of version 0.1.0, "
 size, without n-grams and copies, which came later. `--settings` changes settings of "before".
 
 Every model is scored with its own decoding. A model without constraints is also scored with illegal transitions
-forbidden in decoding. Entities are also scored with the `min_confidence` that is best on the validation set. Results
+forbidden in decoding. Entities are also scored with the `min_probability` that is best on the validation set. Results
 are stored in experiments/defaults.json; stored results are not measured again.
 """
 
@@ -113,12 +113,12 @@ def scores(tagger, dev, test, thresholds=()):
     found = {"dev": tagger.scores(dev)["f"], "test": tagger.scores(test)["f"]}
     if tagger.scheme.types and thresholds:
         by_threshold = {}
-        for tagger.min_confidence in thresholds:
-            by_threshold[tagger.min_confidence] = tagger.scores(dev)["f"]
-        tagger.min_confidence = max(by_threshold, key=by_threshold.get)
-        found |= {"threshold": tagger.min_confidence, "dev at it": by_threshold[tagger.min_confidence]}
+        for tagger.min_probability in thresholds:
+            by_threshold[tagger.min_probability] = tagger.scores(dev)["f"]
+        tagger.min_probability = max(by_threshold, key=by_threshold.get)
+        found |= {"threshold": tagger.min_probability, "dev at it": by_threshold[tagger.min_probability]}
         found["test at it"] = tagger.scores(test)["f"]
-        tagger.min_confidence = None
+        tagger.min_probability = None
     return {name: round(value or 0.0, 4) for name, value in found.items()}
 
 

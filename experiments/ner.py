@@ -9,7 +9,7 @@
 
 Every run is `kcrf train --task ner` with the defaults of version 0.1.0, except for the settings in CORPORA and the
 seed; the rows "words" have those of this version, some without n-grams, which came later. The epoch is chosen on the
-validation set. The test set is scored with the entities of the best path, and with those of `--min-confidence X` for
+validation set. The test set is scored with the entities of the best path, and with those of `--min-probability X` for
 each X in CONFIDENCES. The best X is chosen on the validation set, by the mean of `valid_f` over the seeds. `--only
 NAME` runs one row, `--dev` skips the test set. Results are stored in experiments/ner_<corpus>.json; a stopped
 experiment resumes after the last complete epoch.
@@ -133,8 +133,8 @@ def measure(options, settings, out):
 
 
 def at_confidence(tagger, parts, least):
-    """The scores of the same model with `--min-confidence`."""
-    tagger.min_confidence = least
+    """The scores of the same model with `--min-probability`."""
+    tagger.min_probability = least
     return {**_rounded(tagger.scores(parts[-1])), "valid_f": round(tagger.scores(parts[1])["f"], 5)}
 
 

@@ -59,7 +59,7 @@ def taggers(run: Path) -> None:
     assert_type(segmenter.k_best("今天", k=2), list[tuple[list[str], float]])
     segmenter.segment(3)  # type: ignore[call-overload]
     segmenter.segment("今天", confidences=True)  # type: ignore[call-overload]
-    entities = EntityRecognizer("runs/people", min_confidence=0.3).recognize("李雷")
+    entities = EntityRecognizer("runs/people", min_probability=0.3).recognize("李雷")
     assert_type(entities, list[Entity])
     assert_type(entities[0].confidence, float | None)
     entities[0].conf  # type: ignore[attr-defined]  # noqa: B018

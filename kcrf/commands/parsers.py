@@ -24,7 +24,7 @@ _OTHER_NAMES = {
     "threads jobs numworkers nproc numprocesses": ["--workers"],
     "force overwriteoutputdir": ["--overwrite"],
     "nbest k": ["--top-k"],
-    "threshold": ["--min-confidence"],
+    "threshold": ["--min-probability"],
     "pos posseg withpos postags withtags flag tag": ["--tags"],
     "pred predictions hyp hypothesis": ["--pred"],
     "ref reference truth": ["--gold"],

@@ -39,7 +39,7 @@ def _add_options(parser):
         "--top-k", type=int, metavar="K", help="Also list the K most probable analyses of each line. [no]"
     )
     parser.add_argument(
-        "--min-confidence",
+        "--min-probability",
         type=float,
         metavar="X",
         help="Return every entity with a posterior probability of at least X, between 0 and 1. Lower values favor "
@@ -51,8 +51,8 @@ def _add_options(parser):
 def _tag(options):
     from kcrf.tasks import TASKS
 
-    if options.min_confidence is not None and not 0 < options.min_confidence < 1:
-        raise ValueError(f"--min-confidence must be above 0 and below 1. Received: {options.min_confidence}")
+    if options.min_probability is not None and not 0 < options.min_probability < 1:
+        raise ValueError(f"--min-probability must be above 0 and below 1. Received: {options.min_probability}")
     with checked_input(options) as lines:
         task = TASKS[options.model_task]
         _check_formats(options, task)
@@ -63,7 +63,7 @@ def _tag(options):
 def _check_formats(options, task):
     """Sets the format of the input, and refuses options that the task of the model has no use for."""
     options.input = options.input or ("tokens" if task.needs_tokens else "text")
-    for name in ("top_k", "min_confidence"):
+    for name in ("top_k", "min_probability"):
         if task.needs_tokens and getattr(options, name) is not None:
             raise ValueError(
                 f"--{name.replace('_', '-')} needs a run of --task ner. Received: one of --task {task.name}"
@@ -105,7 +105,7 @@ def _recognizing(options):
     with quick_import():
         from kcrf.taggers import EntityRecognizer
 
-        recognizer = EntityRecognizer(options.model, options.min_confidence)
+        recognizer = EntityRecognizer(options.model, options.min_probability)
 
     def process(sentences, on_batch):
         predictions = recognizer.recognize_batch(sentences, options.batch_size, on_batch)

@@ -14,7 +14,7 @@ from kcrf.runs.settings import Settings
 from kcrf.runs.training_config import DataConfig
 from kcrf.tasks import SettingError
 
-_FREE = {"crf_lr_multiplier", "dropout", "bigram_dropout", "word_dropout", "mixout", "min_confidence", "limit"}
+_FREE = {"crf_lr_multiplier", "dropout", "bigram_dropout", "word_dropout", "mixout", "min_probability", "limit"}
 _OF_DATA = {"types", "labels", "limit", "incomplete"}  # which the new data decide
 _KIND = ("task", "bert", "head", "encoder")  # on which the defaults of other settings depend
 

@@ -71,7 +71,7 @@ class EncoderConfig:
         "model",
         only=FROM_SCRATCH,
     )
-    min_confidence: float | None = option(
+    min_probability: float | None = option(
         None,
         "Return every entity with at least this posterior probability, instead of the entities on the best path. "
         "Lower values (0.2 to 0.4) favor recall and often raise a low F1; higher values favor precision.",

@@ -128,15 +128,15 @@ def possible_spans(scheme, likely):
     return sorted(candidates)
 
 
-def without_overlaps(spans, confidences, min_confidence):
-    """The spans with at least `min_confidence`; among overlapping spans, the most confident one, or else the longest.
+def without_overlaps(spans, confidences, min_probability):
+    """The spans with at least `min_probability`; among overlapping spans, the most confident one, or else the longest.
 
     All spans that begin in a window and end after it have the same probability, that of their part inside the window.
 
     Args:
         spans: List of `(start, end, label)`.
         confidences: The probability of each.
-        min_confidence: The lowest probability.
+        min_probability: The lowest probability.
 
     Returns:
         `(spans, confidences)`: two lists, from left to right.
@@ -144,7 +144,7 @@ def without_overlaps(spans, confidences, min_confidence):
     chosen, taken = [], np.zeros(max((end for _, end, *_ in spans), default=0), bool)
     pairs = sorted(zip(confidences, spans, strict=True), key=lambda pair: (-pair[0], pair[1][0] - pair[1][1]))
     for confidence, span in pairs:
-        if confidence >= min_confidence and not taken[span[0] : span[1]].any():
+        if confidence >= min_probability and not taken[span[0] : span[1]].any():
             taken[span[0] : span[1]] = True
             chosen.append((span, confidence))
     chosen.sort(key=itemgetter(0))

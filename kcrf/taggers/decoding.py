@@ -62,7 +62,7 @@ class Tagger(Generic[Network]):
     Args:
         network: A `kcrf.taggers.network.TaggingNetwork`. A `KerasTagger` has the methods that need a Keras model.
         reader: The `CharacterReader`, `WordReader` or `PieceReader` of its inputs.
-        min_confidence: For entities. If a number, the tagger returns every entity with at least this posterior
+        min_probability: For entities. If a number, the tagger returns every entity with at least this posterior
             probability, and among overlapping entities the most confident one. The expected F1 is highest at a
             threshold of about half of the best F1 (Lipton et al., 2014, "Optimal Thresholding of Classifiers to
             Maximize F1 Measure"). Defaults to None: the entities on the best path.
@@ -81,13 +81,13 @@ class Tagger(Generic[Network]):
         self,
         network: Network,
         reader: Any,
-        min_confidence: float | None = None,
+        min_probability: float | None = None,
         advice: str | None = None,
         metric: str | None = None,
     ) -> None:
         self.network = network
         self.reader: Reader = reader
-        self.min_confidence, self.advice = min_confidence, advice
+        self.min_probability, self.advice = min_probability, advice
         self.scheme = network.scheme
         self.has_word_classes = self.scheme.is_of_words and bool(self.scheme.types)
         self._has_entities = not (self.scheme.is_of_words or self.scheme.is_of_tokens)
@@ -125,9 +125,9 @@ class Tagger(Generic[Network]):
             return self.spans_with_confidence(texts, batch_size, on_batch, constraints, tokens, classes)
         readings = self.reader.read(texts, tokens)
         limits = self._in_units(texts, readings, constraints)
-        batches = self._decode(texts, readings, batch_size, on_batch, limits, self.min_confidence is not None)
-        if self.min_confidence is not None:
-            spans, _ = self._likely_spans(texts, readings, batches, limits, self.min_confidence)
+        batches = self._decode(texts, readings, batch_size, on_batch, limits, self.min_probability is not None)
+        if self.min_probability is not None:
+            spans, _ = self._likely_spans(texts, readings, batches, limits, self.min_probability)
         else:
             spans = self._best_spans(readings, batches, limits)
         found = self._in_characters(texts, readings, spans, classes)
@@ -155,8 +155,8 @@ class Tagger(Generic[Network]):
         readings = self.reader.read(texts, tokens)
         limits = self._in_units(texts, readings, constraints)
         batches = self._decode(texts, readings, batch_size, on_batch, limits)
-        if self.min_confidence is not None:
-            spans_in_units, confidences = self._likely_spans(texts, readings, batches, limits, self.min_confidence)
+        if self.min_probability is not None:
+            spans_in_units, confidences = self._likely_spans(texts, readings, batches, limits, self.min_probability)
         else:
             spans_in_units, confidences = self._best_spans_and_confidences(texts, readings, batches, limits, classes)
         # A text without units may still be a word; its probability is 1.

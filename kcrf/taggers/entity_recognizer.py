@@ -40,14 +40,14 @@ class EntityRecognizer(KBestTagger[list[Entity]], Suggester[list[Entity]]):
 
     Args:
         run_dir: A folder that `kcrf train --task ner` wrote, or a file that `kcrf export` wrote.
-        min_confidence: Return every entity with at least this posterior probability, and among overlapping entities
+        min_probability: Return every entity with at least this posterior probability, and among overlapping entities
             the most confident one. Above 0 and below 1; lower values favor recall. Defaults to None: the setting of
             the run, or if it has none, the entities on the best path.
 
     Raises:
         FileNotFoundError: `run_dir` is not a run folder, or a file is missing.
         ValueError: `run_dir` was written by a newer version or for another task, or a file in it is damaged; or
-            `min_confidence` is out of range.
+            `min_probability` is out of range.
 
     Example:
 
@@ -63,12 +63,12 @@ class EntityRecognizer(KBestTagger[list[Entity]], Suggester[list[Entity]]):
         [Entity(start=0, end=1, label='PER', text='Kim', confidence=0.97), ...]
     """
 
-    def __init__(self, run_dir: str | PathLike[str], min_confidence: float | None = None) -> None:
-        if min_confidence is not None and not 0 < min_confidence < 1:
-            raise ValueError(f"`min_confidence` must be above 0 and below 1. Received: {min_confidence!r}")
+    def __init__(self, run_dir: str | PathLike[str], min_probability: float | None = None) -> None:
+        if min_probability is not None and not 0 < min_probability < 1:
+            raise ValueError(f"`min_probability` must be above 0 and below 1. Received: {min_probability!r}")
         self._tagger = load_tagger(run_dir, ["ner"])
-        if min_confidence is not None:
-            self._tagger.min_confidence = min_confidence
+        if min_probability is not None:
+            self._tagger.min_probability = min_probability
 
     def recognize(self, text: Any, spans: Iterable[tuple[int, int, str]] = ()) -> list[Entity]:
         """Recognizes the entities of a text.

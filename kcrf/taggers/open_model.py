@@ -98,7 +98,7 @@ def load_tagger(path: str | PathLike[str], tasks: Collection[str] = TAGGING, sta
         FileNotFoundError, ValueError: As for `open_model`.
     """
     network, setup = open_model(path, tasks, standard)
-    return _tagger_class(open_run(path))(network, setup.reader, setup.config.model.min_confidence)
+    return _tagger_class(open_run(path))(network, setup.reader, setup.config.model.min_probability)
 
 
 def _tagger_class(run: RunFolder | ExportedFile | LinearFile) -> type[Tagger]:

@@ -21,7 +21,7 @@ class TrainedTagger(Tagger[Trained]):
 
     Args:
         network: A `kcrf.taggers.network.TrainedNetwork`.
-        reader, min_confidence, advice, metric: As for `Tagger`.
+        reader, min_probability, advice, metric: As for `Tagger`.
     """
 
     @property
@@ -82,12 +82,12 @@ class KerasTagger(TrainedTagger[KerasNetwork]):
 
     Args:
         network: A `kcrf.taggers.network.KerasNetwork`.
-        reader, min_confidence, advice, metric: As for `Tagger`.
+        reader, min_probability, advice, metric: As for `Tagger`.
     """
 
     def with_advice(self, advice: str | None) -> "KerasTagger":
         """The same tagger with advice on its transitions."""
-        return KerasTagger(self.network, self.reader, self.min_confidence, advice, self.metric)
+        return KerasTagger(self.network, self.reader, self.min_probability, advice, self.metric)
 
     @property
     def crf(self) -> Any:

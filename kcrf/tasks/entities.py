@@ -20,7 +20,7 @@ class Entities(TaggingTask):
 
     name = "ner"
     is_extensible = True
-    settings = frozenset({"augment", "scheme", "min_confidence", "incomplete"})
+    settings = frozenset({"augment", "scheme", "min_probability", "incomplete"})
     linear_weight = "auto"
     augment_by = "mentions"
     defaults: Mapping[str, Any] = {"scheme": "bio"}

@@ -138,7 +138,7 @@ def _trainer(config, ngrams):
 
 def linear_tagger(plan: RunPlan, models: Mapping[str | None, LinearModel]) -> Any:
     """The tagger of the linear models of a planned run."""
-    options: Any = {"min_confidence": plan.config.model.min_confidence, "metric": plan.config.training.metric}
+    options: Any = {"min_probability": plan.config.model.min_probability, "metric": plan.config.training.metric}
     taggers = {
         standard: TrainedTagger(LinearTaggingNetwork(model), reader_of_standard(plan.reader, standard), **options)
         for standard, model in models.items()

@@ -45,7 +45,7 @@ class TaggingTrainer:
     def wrap(self, config, model, reader):
         """The `KerasTagger` around a model."""
         network, metric = KerasTaggingNetwork(model, config.data.tag_scheme()), config.training.metric
-        return KerasTagger(network, reader, config.model.min_confidence, metric=metric)
+        return KerasTagger(network, reader, config.model.min_probability, metric=metric)
 
     def monitors(self, tagger, valid):
         """A list with a `CRFMonitor`, or an empty one without a CRF."""

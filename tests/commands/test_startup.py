@@ -124,7 +124,7 @@ REFUSED = [
     ("segment --model {words} --batch-size 0 words.txt", "--batch-size must be at least 1. Received: 0"),
     ("segment --model {entities} words.txt", "needs a run of --task cws or cws-pos. Received: a run of --task ner"),
     ("tag --model {words} words.txt", "needs a run of --task ner or pos. Received: a run of --task cws"),
-    ("tag --model {entities} --min-confidence 1.5 words.txt", "--min-confidence must be above 0 and below 1"),
+    ("tag --model {entities} --min-probability 1.5 words.txt", "--min-probability must be above 0 and below 1"),
     ("segment --model {words} --workers 0 words.txt", "--workers must be at least 1. Received: 0"),
     ("segment --model {words} --resume words.txt", "--resume needs --out FILE"),
     ("segment --model {words} https://example.org/a.txt", "https://example.org/a.txt: needs a file on this machine"),

@@ -67,7 +67,7 @@ def test_every_option_becomes_its_setting(setting):
     without_bert = ("lexicon", "ngrams", "linear_weight", "units")
     if condition is not None and condition.name == "bert" and name not in without_bert:
         needed = ["--bert", "/folder"]
-    if name in ("scheme", "min_confidence", "units", "incomplete"):
+    if name in ("scheme", "min_probability", "units", "incomplete"):
         needed = ["--task", "ner"]
     if name in ("pool", "max_length", "metric"):
         needed += ["--task", "classify"]

@@ -122,7 +122,7 @@ def posterior(probabilities, scheme, start, end, label):
 @pytest.mark.parametrize("limit", [0.02, 0.1, 0.3, 0.6])
 def test_all_entities_above_a_confidence_are_found_the_surest_where_they_overlap(limit, run):
     tagger = load_tagger(run)
-    tagger.min_confidence = limit
+    tagger.min_probability = limit
     texts = [sentence.text[:5] for sentence in CORPUS.test[:6]]
     for text, found in zip(texts, tagger.spans_with_confidence(texts), strict=True):
         probabilities, scheme, expected = path_probabilities(tagger, text), tagger.scheme, {}
@@ -140,7 +140,7 @@ def test_all_entities_above_a_confidence_are_found_the_surest_where_they_overlap
 def test_a_known_entity_that_a_window_cuts_is_returned_whole_whatever_the_least_confidence(scheme):
     random, reader = np.random.default_rng(0), CharacterReader(Vocabulary.of(["甲乙"]), ngrams=CharacterNGrams(64))
     model = LinearModel(scheme, random.normal(size=(64, len(scheme))).astype("float32"), np.zeros((len(scheme),) * 2))
-    tagger = TrainedTagger(LinearTaggingNetwork(model), reader, min_confidence=0.05)
+    tagger = TrainedTagger(LinearTaggingNetwork(model), reader, min_probability=0.05)
     for length, span in ((140, (100, 135, "B")), (300, (100, 200, "B")), (300, (0, 300, "A"))):
         text = "".join(random.choice(list("甲乙"), length))
         (found,) = tagger.spans_with_confidence([text], constraints=[SpanConstraints([span], [])])
@@ -177,7 +177,7 @@ def test_white_space_at_the_edges_of_an_entity_is_not_part_of_it(scheme, text):
 
     assert_allclose([span[3] for span in found], [posterior(span) for span in found], rtol=1e-4)
     for limit in (0.1, 0.3, 0.6):
-        (found,) = TrainedTagger(tagger.network, reader, min_confidence=limit).spans_with_confidence([text])
+        (found,) = TrainedTagger(tagger.network, reader, min_probability=limit).spans_with_confidence([text])
         assert_allclose([span[3] for span in found], [posterior(span) for span in found], rtol=1e-4)
         sure = {span for key in expected for span in key if posterior(span) >= max(limit, 0.501)}
         assert sure <= {span[:3] for span in found}
@@ -187,21 +187,21 @@ def test_white_space_at_the_edges_of_an_entity_is_not_part_of_it(scheme, text):
 
 @pytest.mark.slow
 def test_a_run_keeps_its_confidence_and_a_user_may_ask_for_another(run, tmp_path, capsys):
-    settings = Settings(**{**TINY, "epochs": 2}, scheme="bioes", min_confidence=0.05)
+    settings = Settings(**{**TINY, "epochs": 2}, scheme="bioes", min_probability=0.05)
     tagger, scores = train_tagger(settings, **DATA, test=TEST, out=tmp_path / "run")
     texts = [sentence.text for sentence in TEST]
     found = EntityRecognizer(tmp_path / "run").recognize_batch(texts)
     assert scores["test"]["found_entities"] == sum(map(len, found)) == sum(map(len, tagger.spans(texts)))
     assert all(e.confidence >= 0.05 for row in found for e in row)
     assert any(e.confidence < 0.5 for row in found for e in row)
-    more = EntityRecognizer(run, min_confidence=0.01).recognize_batch(texts)
-    assert sum(map(len, more)) > sum(map(len, EntityRecognizer(run, min_confidence=0.9).recognize_batch(texts)))
+    more = EntityRecognizer(run, min_probability=0.01).recognize_batch(texts)
+    assert sum(map(len, more)) > sum(map(len, EntityRecognizer(run, min_probability=0.9).recognize_batch(texts)))
     (tmp_path / "text.txt").write_text("\n".join(texts), encoding="utf-8")
-    assert commands.main(["tag", "--model", str(run), "--min-confidence", "0.01", str(tmp_path / "text.txt")]) == 0
+    assert commands.main(["tag", "--model", str(run), "--min-probability", "0.01", str(tmp_path / "text.txt")]) == 0
     lines = [json.loads(line)["entities"] for line in capsys.readouterr().out.splitlines()]
     assert [[e["text"] for e in line] for line in lines] == [[e.text for e in row] for row in more]
-    assert commands.main(["tag", "--model", str(run), "--min-confidence", "1.5"]) == 2
-    assert "--min-confidence must be above 0 and below 1. Received: 1.5" in capsys.readouterr().err
+    assert commands.main(["tag", "--model", str(run), "--min-probability", "1.5"]) == 2
+    assert "--min-probability must be above 0 and below 1. Received: 1.5" in capsys.readouterr().err
 
 
 @pytest.mark.once
@@ -298,7 +298,7 @@ def test_an_entity_that_only_its_sequences_with_and_without_white_space_together
     for seed in range(100):
         random = np.random.default_rng(seed)
         model = LinearModel(scheme, *(random.normal(size=(n, 3)).astype("float32") for n in (64, 3)))
-        tagger = TrainedTagger(LinearTaggingNetwork(model), reader, min_confidence=0.6)
+        tagger = TrainedTagger(LinearTaggingNetwork(model), reader, min_probability=0.6)
         emissions = tagger.emissions([" 甲"])
         ways = {(a, b): emissions[0, a] + model.transitions[a, b] + emissions[1, b] for a in (0, 1) for b in range(3)}
         del ways[0, 2]  # I after O
