@@ -66,11 +66,11 @@ docs: $(VENV)/docs.stamp
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/demo.stamp: $(VENV)/bin/python setup.py constraints.txt
+$(VENV)/demo.stamp: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(PIP) --editable ".[tensorflow,reports]"
 	touch $@
 
-$(VENV)/docs.stamp: $(VENV)/bin/python setup.py constraints.txt
+$(VENV)/docs.stamp: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(PIP) --editable ".[docs]"
 	touch $@
 
@@ -84,7 +84,7 @@ $(VENV)/test.stamp: $(VENV)/demo.stamp
 $(OLD_HOST)/bin/python:
 	$(PYTHON) -m venv $(OLD_HOST)
 
-$(OLD_HOST)/test.stamp: $(OLD_HOST)/bin/python setup.py constraints.txt
+$(OLD_HOST)/test.stamp: $(OLD_HOST)/bin/python pyproject.toml constraints.txt
 	$(OLD_PIP) tensorflow-cpu==2.21.0 tf_keras==2.21.0 rich matplotlib pytest hypothesis safetensors tokenizers google-crc32c
 	$(OLD_PIP) --no-deps bert4keras==0.11.5
 	$(OLD_PIP) --no-deps --editable .

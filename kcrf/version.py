@@ -1,3 +1,3 @@
-"""The version of kcrf. `setup.py` reads it from here."""
+"""The version of kcrf. `pyproject.toml` reads it from here."""
 
 __version__ = "0.1.0"

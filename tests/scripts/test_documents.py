@@ -15,7 +15,6 @@ FILES = sorted([*ROOT.glob("*.md"), *(path for folder in FOLDERS for path in (RO
 TEXTS = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in FILES}
 DOCUMENTS = [name for name in TEXTS if name.endswith(".md")]
 NAME = re.compile(r"(?<![\w./-])kcrf(?:\.[A-Za-z_]\w*)+")
-MOVED = re.compile(r"^\| `(kcrf[\w.]+)` \| `(kcrf[\w.]+)` \|$", re.MULTILINE)  # rows of the changelog: before, now
 LINK = re.compile(r"\]\((?!https?://)([^)#]+)[^)]*\)")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)  # its language, "" of a command line; its text
 COMMAND = re.compile(r"^kcrf (\w+)(.*)$", re.MULTILINE)
@@ -40,15 +39,7 @@ def exists(name):
 
 @pytest.mark.parametrize("document", TEXTS)
 def test_the_names_in_a_document_exist(document):
-    text = MOVED.sub("", TEXTS[document])
-    assert [name for name in sorted(set(NAME.findall(text))) if not exists(name)] == []
-
-
-def test_what_moved_is_gone_there_and_is_here_now():
-    moved = MOVED.findall(TEXTS["CHANGELOG.md"])
-    assert len(moved) > 5
-    for before, now in moved:
-        assert not exists(before) and exists(now), (before, now)
+    assert [name for name in sorted(set(NAME.findall(TEXTS[document]))) if not exists(name)] == []
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
