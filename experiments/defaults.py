@@ -96,10 +96,10 @@ def measure(data, corpus, size, settings, seed):
 
 def constrained(folder):
     """The tagger of a run trained without constraints, which forbids what is illegal in decoding."""
+    from kcrf.networks.keras_networks import KerasTaggingNetwork
+    from kcrf.networks.tagging import build_network
+    from kcrf.runs.setup import load_setup
     from kcrf.taggers import Tagger
-    from kcrf.taggers.keras_networks import KerasTaggingNetwork
-    from kcrf.taggers.networks import build_network
-    from kcrf.taggers.setup import load_setup
 
     setup = load_setup(folder)
     scheme = setup.config.data.tag_scheme()

@@ -179,7 +179,7 @@ def _zero_start():
     import numpy as np
 
     from kcrf.backend import keras, ops
-    from kcrf.taggers.networks import crf_of
+    from kcrf.networks.tagging import crf_of
 
     class ZeroStart(keras.callbacks.Callback):
         def on_train_begin(self, logs=None):
@@ -239,11 +239,11 @@ def _constrained(tagger, folder):
     """The tagger with illegal transitions forbidden in decoding; without a CRF, its transitions are 0."""
     import numpy as np
 
+    from kcrf.networks.keras_networks import KerasTaggingNetwork
+    from kcrf.networks.tagging import build_network, crf_of
     from kcrf.runs import RunFolder
+    from kcrf.runs.setup import load_setup
     from kcrf.taggers import Tagger
-    from kcrf.taggers.keras_networks import KerasTaggingNetwork
-    from kcrf.taggers.networks import build_network, crf_of
-    from kcrf.taggers.setup import load_setup
 
     setup = load_setup(RunFolder(folder))
     config = replace(setup.config.model, head="crf", constraints=True, crf_lr_multiplier=1.0)
@@ -258,7 +258,7 @@ def _constrained(tagger, folder):
 
 def _below_crf(model):
     """The layers with weights but the CRF."""
-    from kcrf.taggers.networks import crf_of
+    from kcrf.networks.tagging import crf_of
 
     return [layer for layer in model.layers if layer.weights and layer is not crf_of(model)]
 

@@ -49,7 +49,7 @@ def main():
 
 
 def train_linear(options):
-    from kcrf.taggers.linear_networks import export_linear
+    from kcrf.networks.linear_networks import export_linear
 
     result = train(options, "linear", {"encoder": "linear", "solver": "adagrad"})
     export_linear(options.work / "linear", HERE / "model.npz")
@@ -58,7 +58,7 @@ def train_linear(options):
 
 def train_tagged(options):
     """Trains the model of words with classes; its scores before and after small scores are left out."""
-    from kcrf.taggers.linear_networks import export_linear
+    from kcrf.networks.linear_networks import export_linear
     from kcrf.taggers.open_model import load_tagger
 
     path = HERE / "tagged.npz"

@@ -66,7 +66,7 @@ def measure(options, row):
 
 def parameters(tagger):
     """The number of weights of a network or of a linear model."""
-    from kcrf.taggers.linear_networks import LinearTaggingNetwork
+    from kcrf.networks.linear_networks import LinearTaggingNetwork
 
     if isinstance(tagger.network, LinearTaggingNetwork):
         return tagger.network.model.scores.size + tagger.network.model.transitions.size

@@ -55,7 +55,7 @@ def measure(size, parts):
 
 def scores_of_average(tagger, other, weight, valid, test, words):
     """The scores of the average of the linear model of a tagger and another one, a dict."""
-    from kcrf.taggers.linear_networks import LinearTaggingNetwork
+    from kcrf.networks.linear_networks import LinearTaggingNetwork
     from kcrf.taggers.trained_tagger import TrainedTagger
     from kcrf.tasks.tagging import as_sentence
 

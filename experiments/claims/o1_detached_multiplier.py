@@ -57,7 +57,7 @@ def train_and_score(run, context):
 def _fitted(plan, trainer, run):
     """The model after training, its CRF, and the loss by epoch, NaN if it diverged."""
     from kcrf.backend import keras, set_random_seed
-    from kcrf.taggers.networks import crf_of
+    from kcrf.networks.tagging import crf_of
     from kcrf.training.callbacks import EpochBatches
 
     config = plan.config
@@ -81,7 +81,7 @@ def _plain(model):
     """The model with a CRF whose multiplier scales the gradient too, and this CRF."""
     from kcrf.backend import keras, ops
     from kcrf.layers import ConditionalRandomField
-    from kcrf.taggers.networks import crf_of
+    from kcrf.networks.tagging import crf_of
 
     class PlainCRF(ConditionalRandomField):
         def _effective(self, stored, allowed):

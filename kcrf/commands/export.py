@@ -66,7 +66,7 @@ def _export(options):
 
 
 def _export_linear(options, out):
-    from kcrf.taggers.linear_networks import export_linear
+    from kcrf.networks.linear_networks import export_linear
 
     if options.format != "onnx" or options.int8:
         raise ValueError("a linear model is exported as one .npz file, of integers of 8 bits: omit --format and --int8")

@@ -9,7 +9,7 @@ from onnx import TensorProto, helper
 from kcrf.backend import ops
 from kcrf.export.chain_graph import Graph, append_chain
 from kcrf.export.network_graph import network_graph
-from kcrf.taggers.networks import mask_of
+from kcrf.networks.tagging import mask_of
 from kcrf.version import __version__
 
 _IR_VERSION = 10  # that of onnx 1.17; newer ones need a newer onnxruntime

@@ -9,7 +9,7 @@ from kcrf import crf
 from kcrf.backend import ops
 from kcrf.crf.functions import log_sums_onward
 from kcrf.export.roles import roles_of
-from kcrf.taggers.networks import mask_of
+from kcrf.networks.tagging import mask_of
 
 
 def signature_of(model):

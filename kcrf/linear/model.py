@@ -128,7 +128,7 @@ class LinearModel:
         return tags
 
     def posterior(self, emissions, starts, lengths, temperature=1.0):
-        """The arrays of a `kcrf.spans.Posterior`.
+        """The arrays of a `kcrf.chains.posterior.Posterior`.
 
         Args:
             emissions, starts, lengths: As for `best_tags`.

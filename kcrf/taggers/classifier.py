@@ -38,7 +38,7 @@ class Classifier:
     """Predicts labels or numbers with a network, a reader and labels.
 
     Args:
-        network: A `kcrf.taggers.network.ClassificationNetwork`.
+        network: A `kcrf.networks.network.ClassificationNetwork`.
         reader: The `CharacterReader` or `PieceReader` of its inputs.
         data: The `kcrf.runs.DataConfig` of the run, with the labels.
         facts: Its `kcrf.runs.DataFacts`: whether texts are pairs, and for regression mean and deviation.

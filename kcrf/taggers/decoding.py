@@ -8,6 +8,7 @@ import numpy as np
 
 from kcrf.corpora import Sentence
 from kcrf.corpora.offsets import trimmed_span
+from kcrf.networks.network import TaggingNetwork
 from kcrf.readers import Reader, spans_of_units
 from kcrf.readers.padding import inference_batches
 from kcrf.readers.units import Reading
@@ -22,7 +23,6 @@ from kcrf.taggers.confidences import (
 )
 from kcrf.taggers.k_best import best_of_window, join_windows
 from kcrf.taggers.k_best_tagger import probability_first, warn_of_confidence
-from kcrf.taggers.network import TaggingNetwork
 from kcrf.taggers.scoring import score_spans
 from kcrf.taggers.span_constraints import SpanConstraints, allowed_tags, in_units, write_tags
 from kcrf.taggers.uncertainty import Measure, path_entropies
@@ -60,7 +60,7 @@ class Tagger(Generic[Network]):
     probabilities of its tags and, for BIO, of the probability that no I follows.
 
     Args:
-        network: A `kcrf.taggers.network.TaggingNetwork`. A `KerasTagger` has the methods that need a Keras model.
+        network: A `kcrf.networks.network.TaggingNetwork`. A `KerasTagger` has the methods that need a Keras model.
         reader: The `CharacterReader`, `WordReader` or `PieceReader` of its inputs.
         min_probability: For entities. If a number, the tagger returns every entity with at least this posterior
             probability, and among overlapping entities the most confident one. The expected F1 is highest at a

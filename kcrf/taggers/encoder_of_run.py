@@ -9,8 +9,8 @@ from kcrf.files import read_json
 from kcrf.models import save_pretrained
 from kcrf.readers import PieceReader
 from kcrf.runs import RunFolder
+from kcrf.runs.setup import load_setup
 from kcrf.taggers.open_model import open_model
-from kcrf.taggers.setup import load_setup
 
 
 def is_run(path):

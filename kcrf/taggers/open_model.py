@@ -5,13 +5,13 @@ from collections.abc import Collection, Sequence
 from os import PathLike
 from typing import Any
 
+from kcrf.networks.network import ClassificationNetwork, TaggingNetwork
 from kcrf.runs import RunFolder
 from kcrf.runs.exported import ExportedFile, LinearFile, is_exported, open_exported
 from kcrf.runs.model_files import ModelFiles
 from kcrf.runs.names import LINEAR
+from kcrf.runs.setup import Setup, load_setup
 from kcrf.taggers.decoding import Tagger
-from kcrf.taggers.network import ClassificationNetwork, TaggingNetwork
-from kcrf.taggers.setup import Setup, load_setup
 from kcrf.taggers.trained_tagger import KerasTagger, TrainedTagger
 from kcrf.tasks import TASKS
 
@@ -71,14 +71,14 @@ def _read_network(
     run: RunFolder | ExportedFile | LinearFile, setup: Setup, standard: str | None
 ) -> TaggingNetwork | ClassificationNetwork:
     if isinstance(run, ExportedFile):
-        from kcrf.taggers import onnx_networks
+        from kcrf.networks import onnx_networks
 
         return onnx_networks.read_network(run, setup)
     if isinstance(run, LinearFile) or is_linear(run):
-        from kcrf.taggers import linear_networks
+        from kcrf.networks import linear_networks
 
         return linear_networks.read_network(run, setup, standard)
-    from kcrf.taggers import keras_networks
+    from kcrf.networks import keras_networks
 
     return keras_networks.read_network(run, setup, standard)
 

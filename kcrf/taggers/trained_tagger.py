@@ -6,9 +6,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from kcrf.corpora import Sentence
+from kcrf.networks.network import KerasNetwork, TrainedNetwork
 from kcrf.readers.padding import inference_batches
 from kcrf.taggers.decoding import OnBatch, Tagger, ignore, texts_and_tokens
-from kcrf.taggers.network import KerasNetwork, TrainedNetwork
 from kcrf.tags import TagScheme
 
 _SAMPLE = 64  # the number of texts that `TrainedTagger.emissions` reads
@@ -20,7 +20,7 @@ class TrainedTagger(Tagger[Trained]):
     """A `Tagger` with the network of a run folder, in Keras or linear, which can teach.
 
     Args:
-        network: A `kcrf.taggers.network.TrainedNetwork`.
+        network: A `kcrf.networks.network.TrainedNetwork`.
         reader, min_probability, advice, metric: As for `Tagger`.
     """
 
@@ -81,7 +81,7 @@ class KerasTagger(TrainedTagger[KerasNetwork]):
     """A `Tagger` with a Keras model and its CRF.
 
     Args:
-        network: A `kcrf.taggers.network.KerasNetwork`.
+        network: A `kcrf.networks.network.KerasNetwork`.
         reader, min_probability, advice, metric: As for `Tagger`.
     """
 

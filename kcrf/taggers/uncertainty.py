@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from kcrf.chains.posterior import entropies_of
+from kcrf.networks.network import TaggingNetwork
 from kcrf.readers.units import Window
-from kcrf.spans import entropies_of
-from kcrf.taggers.network import TaggingNetwork
 
 Windows = Sequence[tuple[int, Window]]
 Measure = Callable[[TaggingNetwork, Any, Windows], np.ndarray]

@@ -7,12 +7,12 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
+from kcrf.networks.linear_networks import LinearTaggingNetwork
 from kcrf.taggers.built_in_model import built_in_segmenter
 from kcrf.taggers.decoding import ignore
 from kcrf.taggers.k_best import join_parts
 from kcrf.taggers.k_best_tagger import KBestTagger, warn_of_confidence
 from kcrf.taggers.line_segmenter import LineSegmenter
-from kcrf.taggers.linear_networks import LinearTaggingNetwork
 from kcrf.taggers.open_model import load_tagger
 from kcrf.taggers.suggestions import Suggester
 from kcrf.taggers.text_input import checked_texts

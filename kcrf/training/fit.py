@@ -3,11 +3,11 @@
 from typing import Any
 
 from kcrf.backend import keras, set_random_seed
+from kcrf.networks.tagging import HEAD, crf_of
 from kcrf.optimizers import AdamWeightDecay, layerwise_decay
 from kcrf.runs import RunConfig, RunWriter
 from kcrf.runs.records import last_advice
 from kcrf.taggers.encoder_of_run import open_bert
-from kcrf.taggers.networks import HEAD, crf_of
 from kcrf.training.callbacks import EpochBatches, Epochs, Interruption
 from kcrf.training.distillation import distillation_windows
 from kcrf.training.growth import load_weights

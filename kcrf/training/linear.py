@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from kcrf.linear import AdaGradTrainer, LBFGSTrainer, LinearModel, PooledTrainer, SoftTarget, linear_batches
+from kcrf.networks.linear_networks import LinearTaggingNetwork, arrays_of_models, read_models
 from kcrf.progress_bars import bar
 from kcrf.readers import TagsOfStandard
 from kcrf.readers.standards import reader_of_standard
 from kcrf.runs.names import LINEAR
 from kcrf.runs.resolve import ITERATIONS
-from kcrf.taggers.linear_networks import LinearTaggingNetwork, arrays_of_models, read_models
 from kcrf.taggers.standards import StandardsTagger
 from kcrf.taggers.trained_tagger import TrainedTagger
 from kcrf.training.distillation import distillation_windows

@@ -24,8 +24,8 @@ from kcrf.runs import ModelConfig, RunConfig, RunFolder, RunWriter, SettingError
 from kcrf.runs.config_file import StoredRun
 from kcrf.runs.names import LINEAR, TEACHER_WORDS, WEIGHTS
 from kcrf.runs.resolve import BATCH_SIZES, ITERATIONS, augmentation_for, batch_size_for, linear_solver, resolve_data
+from kcrf.runs.setup import load_setup
 from kcrf.taggers.encoder_of_run import reader_of
-from kcrf.taggers.setup import load_setup
 from kcrf.tasks import task_of
 from kcrf.tasks.entities import note_cut_entities
 from kcrf.training.data import RunData, augmented

@@ -8,7 +8,7 @@ from kcrf.progress_bars import print_note
 from kcrf.runs import RunWriter, Settings
 from kcrf.runs.extension import extended_settings
 from kcrf.runs.resolve import describe_run
-from kcrf.taggers.setup import save_setup
+from kcrf.runs.setup import save_setup
 from kcrf.training.data import read_data
 from kcrf.training.fit import fit
 from kcrf.training.incomplete import with_estimates

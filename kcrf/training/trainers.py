@@ -11,12 +11,12 @@ from kcrf.distillation import (
     TagDistillationLoss,
 )
 from kcrf.monitor import CRFMonitor
+from kcrf.networks.classification import build_classifier
+from kcrf.networks.keras_networks import KerasClassificationNetwork, KerasTaggingNetwork
+from kcrf.networks.tagging import build_network, crf_of, output_of_standard
 from kcrf.readers.standards import reader_of_standard
-from kcrf.taggers.classification_model import build_classifier
 from kcrf.taggers.classifier import Classifier
 from kcrf.taggers.decoding import texts_and_tokens
-from kcrf.taggers.keras_networks import KerasClassificationNetwork, KerasTaggingNetwork
-from kcrf.taggers.networks import build_network, crf_of, output_of_standard
 from kcrf.taggers.standards import StandardsTagger
 from kcrf.taggers.trained_tagger import KerasTagger
 from kcrf.training.batches import Batches, held_out_batch

@@ -20,6 +20,8 @@ from kcrf.backend import ops  # noqa: E402
 from kcrf.corpora import Sentence, load_mini, tagged_sentence  # noqa: E402
 from kcrf.export import export_model  # noqa: E402
 from kcrf.models import build_transformer_model, save_pretrained  # noqa: E402
+from kcrf.networks.classification import build_classifier  # noqa: E402
+from kcrf.networks.tagging import build_network, crf_of  # noqa: E402
 from kcrf.readers import (  # noqa: E402
     CharacterReader,
     Lexicon,
@@ -30,11 +32,9 @@ from kcrf.readers import (  # noqa: E402
     WordVectors,
 )
 from kcrf.runs import RunWriter, Settings  # noqa: E402
+from kcrf.runs.setup import save_setup  # noqa: E402
 from kcrf.taggers import EntityRecognizer, TextClassifier, TokenTagger, WordSegmenter  # noqa: E402
-from kcrf.taggers.classification_model import build_classifier  # noqa: E402
-from kcrf.taggers.networks import build_network, crf_of  # noqa: E402
 from kcrf.taggers.open_model import load_tagger  # noqa: E402
-from kcrf.taggers.setup import save_setup  # noqa: E402
 
 BACKENDS = ["tensorflow"]
 

@@ -18,12 +18,12 @@ from kcrf.corpora import Example
 from kcrf.corpora.classified import classified_line
 from kcrf.metrics import classification_scores, regression_scores
 from kcrf.models import build_transformer_model, save_pretrained
+from kcrf.networks.classification import build_classifier
+from kcrf.networks.tagging import build_network
 from kcrf.readers import CharacterReader, PieceReader, Vocabulary
 from kcrf.runs import DivergedError, RunFolder, SettingError, Settings, read_run
 from kcrf.taggers import EntityRecognizer, TextClassifier
-from kcrf.taggers.classification_model import build_classifier
 from kcrf.taggers.classifier import load_classifier
-from kcrf.taggers.networks import build_network
 from kcrf.tags import bio
 from kcrf.training import resume_tagger, train_classifier, train_segmenter
 from kcrf.training.progress import TrainingProgress

@@ -17,11 +17,11 @@ from kcrf.corpora import Sentence, load_mini, read_entities
 from kcrf.corpora.json_lines import entity_line
 from kcrf.linear import LinearModel
 from kcrf.metrics import entity_scores
+from kcrf.networks.linear_networks import LinearTaggingNetwork
 from kcrf.readers import CharacterNGrams, CharacterReader, PieceReader, Vocabulary, spans_of_units, tags_of_units
 from kcrf.runs import Settings
 from kcrf.taggers import Entity, EntityRecognizer, WordSegmenter
 from kcrf.taggers.entity_recognizer import entities_of
-from kcrf.taggers.linear_networks import LinearTaggingNetwork
 from kcrf.taggers.open_model import load_tagger
 from kcrf.taggers.span_constraints import SpanConstraints
 from kcrf.taggers.text_input import as_text_input

@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from kcrf.commands.main import main
 from kcrf.corpora import Sentence, load_mini
 from kcrf.linear import AdaGradTrainer, LinearModel, linear_batches, loss_and_gradient
+from kcrf.networks.linear_networks import LinearTaggingNetwork, export_linear
 from kcrf.readers import CharacterNGrams, CharacterReader, Lexicon, WordNGrams, WordReader
 from kcrf.readers.ngrams import CHARACTER_TEMPLATES, LEXICON_TEMPLATES
 from kcrf.runs import RunWriter, Settings
 from kcrf.runs.names import LINEAR
+from kcrf.runs.setup import save_setup
 from kcrf.taggers import EntityRecognizer, WordSegmenter
 from kcrf.taggers.decoding import Tagger
-from kcrf.taggers.linear_networks import LinearTaggingNetwork, export_linear
-from kcrf.taggers.setup import save_setup
 from kcrf.tags import bio, bmes, words_to_tags
 from kcrf.training.batches import tagged_windows
 

@@ -14,14 +14,14 @@ from kcrf.backend import keras, ops
 from kcrf.corpora import Sentence
 from kcrf.corpora.json_lines import entity_line
 from kcrf.models import build_transformer_model, save_pretrained
+from kcrf.networks.tagging import build_network
+from kcrf.networks.word_vectors import embed_vectors
 from kcrf.readers import PieceReader, WordVectors
 from kcrf.runs import Settings
+from kcrf.runs.setup import load_setup
 from kcrf.taggers import EntityRecognizer, TextClassifier
 from kcrf.taggers.classifier import load_classifier
-from kcrf.taggers.networks import build_network
 from kcrf.taggers.open_model import load_tagger
-from kcrf.taggers.setup import load_setup
-from kcrf.taggers.vectors import embed_vectors
 from kcrf.tags import bio
 from kcrf.training import resume_tagger, train_tagger
 

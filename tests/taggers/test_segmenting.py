@@ -23,11 +23,11 @@ from kcrf import commands
 from kcrf.backend import backend_name, keras, ops
 from kcrf.corpora import load_mini
 from kcrf.metrics import segmentation_scores
+from kcrf.networks.encoders import ENCODERS
+from kcrf.networks.tagging import build_network
 from kcrf.readers import CharacterReader, Lexicon, Vocabulary
 from kcrf.runs import RunWriter, Settings, read_run
 from kcrf.taggers import WordSegmenter
-from kcrf.taggers.encoders import ENCODERS
-from kcrf.taggers.networks import build_network
 from kcrf.taggers.open_model import load_tagger
 from kcrf.tags import bmes
 from kcrf.training import train_segmenter

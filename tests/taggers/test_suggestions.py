@@ -9,15 +9,15 @@ from conftest import few
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kcrf.chains.posterior import Posterior
 from kcrf.corpora import Example, Sentence, load_mini, tagged_sentence
 from kcrf.linear import LinearModel
+from kcrf.networks.linear_networks import LinearTaggingNetwork
 from kcrf.readers import CharacterNGrams, CharacterReader
 from kcrf.readers.ngrams import CHARACTER_TEMPLATES
-from kcrf.spans import Posterior
 from kcrf.taggers import Classification, EntityRecognizer, TextClassifier, TokenTagger, WordSegmenter
 from kcrf.taggers.built_in_model import built_in_segmenter
 from kcrf.taggers.decoding import Tagger
-from kcrf.taggers.linear_networks import LinearTaggingNetwork
 from kcrf.taggers.uncertainty import (
     STRATEGIES,
     best_path_surprisals,

@@ -9,9 +9,9 @@ from numpy.testing import assert_allclose
 from kcrf.backend import ops
 from kcrf.corpora import load_mini
 from kcrf.layers import ConditionalRandomField
+from kcrf.networks.temperature import best_temperature
 from kcrf.runs import Settings
 from kcrf.taggers.open_model import load_tagger
-from kcrf.taggers.temperature import best_temperature
 from kcrf.tags import bmes
 from kcrf.training import train_tagger
 

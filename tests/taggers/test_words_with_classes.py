@@ -12,12 +12,12 @@ from conftest import few
 from kcrf.backend import keras, ops
 from kcrf.commands.main import main
 from kcrf.corpora import Sentence, tagged_sentence
+from kcrf.networks.linear_networks import export_linear
 from kcrf.runs import RunFolder, SettingError, Settings, read_run
 from kcrf.serving.models import load_models
 from kcrf.serving.responses import RESPONSES
 from kcrf.taggers import WordSegmenter
 from kcrf.taggers.built_in_model import built_in_segmenter
-from kcrf.taggers.linear_networks import export_linear
 from kcrf.taggers.open_model import load_tagger
 from kcrf.taggers.trained_tagger import KerasTagger
 from kcrf.tags import bmes

@@ -19,12 +19,12 @@ from kcrf.layers import ConditionalRandomField
 from kcrf.linear import LinearModel
 from kcrf.metrics import entity_scores
 from kcrf.models import build_transformer_model, save_pretrained
+from kcrf.networks.linear_networks import LinearTaggingNetwork
 from kcrf.readers.vocabulary import fold
 from kcrf.runs import RunFolder, SettingError, Settings
 from kcrf.runs.extension import extended_settings
 from kcrf.runs.names import LINEAR, TEACHER
 from kcrf.taggers import EntityRecognizer
-from kcrf.taggers.linear_networks import LinearTaggingNetwork
 from kcrf.taggers.open_model import load_tagger
 from kcrf.taggers.span_constraints import allowed_tags
 from kcrf.tags import bio, bioes

@@ -13,11 +13,11 @@ from kcrf.commands.main import main
 from kcrf.corpora import Sentence, read_entities
 from kcrf.corpora.json_lines import sentence_line
 from kcrf.linear import LinearModel
+from kcrf.networks.linear_networks import LinearTaggingNetwork
 from kcrf.readers import CharacterNGrams, CharacterReader
 from kcrf.readers.units import Reading
 from kcrf.runs import RunFolder, SettingError, Settings
 from kcrf.runs.names import ESTIMATES, LINEAR
-from kcrf.taggers.linear_networks import LinearTaggingNetwork
 from kcrf.taggers.trained_tagger import TrainedTagger
 from kcrf.tags import bio, bioes
 from kcrf.training import incomplete, resume_tagger, train_tagger

@@ -7,12 +7,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from kcrf.backend import backend_name, keras
 from kcrf.corpora import Sentence, load_mini
 from kcrf.linear import LinearModel
+from kcrf.networks.keras_networks import KerasTaggingNetwork
+from kcrf.networks.linear_networks import LinearTaggingNetwork
+from kcrf.networks.tagging import build_network, output_of_standard
 from kcrf.readers import CharacterNGrams, CharacterReader, Vocabulary
 from kcrf.runs import DataFacts, ModelConfig, RunFolder, Settings, read_run, resolve
 from kcrf.runs.names import LINEAR
-from kcrf.taggers.keras_networks import KerasTaggingNetwork
-from kcrf.taggers.linear_networks import LinearTaggingNetwork
-from kcrf.taggers.networks import build_network, output_of_standard
 from kcrf.taggers.open_model import load_tagger
 from kcrf.taggers.trained_tagger import KerasTagger, TrainedTagger
 from kcrf.tags import bmes

@@ -19,9 +19,9 @@ from kills import heed_interruptions, killed
 from kcrf import commands
 from kcrf.backend import backend_name, keras
 from kcrf.corpora import Sentence, load_mini
+from kcrf.networks.tagging import build_network
 from kcrf.runs import RunFolder, RunWriter, Settings
 from kcrf.runs.lock import locked
-from kcrf.taggers.networks import build_network
 from kcrf.taggers.open_model import load_tagger
 from kcrf.training import resume_tagger, train_tagger, trainers
 

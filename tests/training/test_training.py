@@ -14,13 +14,13 @@ from kcrf.backend import backend_name, keras, ops
 from kcrf.corpora import Sentence, load_mini
 from kcrf.layers import suggest_lr_multiplier
 from kcrf.models import build_transformer_model, save_pretrained
+from kcrf.networks.tagging import build_network, crf_of
 from kcrf.optimizers import variable_table
 from kcrf.readers import PieceReader
 from kcrf.runs import RunFolder, RunWriter, Settings
+from kcrf.runs.setup import save_setup
 from kcrf.taggers import EntityRecognizer, WordSegmenter
-from kcrf.taggers.networks import build_network, crf_of
 from kcrf.taggers.open_model import load_tagger
-from kcrf.taggers.setup import save_setup
 from kcrf.tags import bio
 from kcrf.tasks.tagging import tagged_windows
 from kcrf.training import resume_tagger, train_tagger

@@ -3,10 +3,10 @@
 from kcrf.backend import keras, ops
 from kcrf.layers.dense import TruncatedNormal
 from kcrf.layers.pooling import FirstToken
-from kcrf.taggers.bert import build_bert, combine_states, layer_numbers
-from kcrf.taggers.encoders import encode
-from kcrf.taggers.networks import from_scratch, mask_of
-from kcrf.taggers.vectors import embed_vectors
+from kcrf.networks.bert import build_bert, combine_states, layer_numbers
+from kcrf.networks.encoders import encode
+from kcrf.networks.tagging import from_scratch, mask_of
+from kcrf.networks.word_vectors import embed_vectors
 
 _FILTERS = 128  # of the convolution over layers
 

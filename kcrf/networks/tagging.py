@@ -4,13 +4,13 @@ from functools import partial
 
 from kcrf.backend import keras, ops
 from kcrf.layers import ConditionalRandomField, NGramScores
+from kcrf.networks.bert import build_bert, combine_states
+from kcrf.networks.encoders import embed, embed_words, encode
+from kcrf.networks.tokens import embed_tokens
+from kcrf.networks.word_vectors import embed_vectors
 from kcrf.readers import StandardsReader, WordReader
 from kcrf.readers.code_points import TYPES
 from kcrf.readers.pieces import CASES
-from kcrf.taggers.bert import build_bert, combine_states
-from kcrf.taggers.encoders import embed, embed_words, encode
-from kcrf.taggers.vectors import embed_vectors
-from kcrf.taggers.word_vectors import embed_tokens
 
 HEAD = "^(BiLSTM-|Case|Classes|Emissions|Layers/|Pool-|Vectors)"  # paths of the variables outside of a BERT and a CRF
 _CASE_WIDTH = 16

@@ -8,13 +8,13 @@ import numpy as np
 from kcrf import crf
 from kcrf.backend import COMPILES_SHAPES, JIT_PAYS_FOR_INFERENCE, keras, ops
 from kcrf.layers import ConditionalRandomField, ViterbiTags
+from kcrf.networks.classification import build_classifier
+from kcrf.networks.network import Arrays, ClassificationNetwork, KerasNetwork
+from kcrf.networks.tagging import build_network, crf_of, mask_of, output_of_standard
+from kcrf.networks.temperature import best_temperature
 from kcrf.runs import RunFolder
 from kcrf.runs.errors import NOT_FINITE, DivergedError
-from kcrf.taggers.classification_model import build_classifier
-from kcrf.taggers.network import Arrays, ClassificationNetwork, KerasNetwork
-from kcrf.taggers.networks import build_network, crf_of, mask_of, output_of_standard
-from kcrf.taggers.setup import Setup
-from kcrf.taggers.temperature import best_temperature
+from kcrf.runs.setup import Setup
 from kcrf.tags import TagScheme
 
 _ALLOWED = "allowed"  # an input of the decoder
@@ -22,7 +22,7 @@ _ROWS = 64  # of a batch of emissions
 
 
 class KerasTaggingNetwork:
-    """A `kcrf.taggers.network.KerasNetwork`: a model of emission scores, with its CRF.
+    """A `kcrf.networks.network.KerasNetwork`: a model of emission scores, with its CRF.
 
     The `scores` of its methods are the emissions of the model.
 
@@ -56,7 +56,7 @@ class KerasTaggingNetwork:
     def decode(
         self, inputs: Arrays, allowed: np.ndarray, rows: int, with_scores: bool = True
     ) -> tuple[np.ndarray, np.ndarray]:
-        """As `kcrf.taggers.network.TaggingNetwork.decode`; the scores are always computed."""
+        """As `kcrf.networks.network.TaggingNetwork.decode`; the scores are always computed."""
         emissions, paths = self._decoder.predict_on_batch({**inputs, _ALLOWED: allowed})
         if np.isnan(emissions).any():
             raise DivergedError(NOT_FINITE)
@@ -99,7 +99,7 @@ class KerasTaggingNetwork:
         return self._crf.chain(scores).divided(self.temperature)
 
     def fit_temperature(self, inputs: Arrays, tags: np.ndarray) -> None:
-        """As `kcrf.taggers.network.TrainedNetwork.fit_temperature`."""
+        """As `kcrf.networks.network.TrainedNetwork.fit_temperature`."""
         starts = range(0, len(tags), _ROWS)
         parts = [self.emissions({name: x[i : i + _ROWS] for name, x in inputs.items()}) for i in starts]
         self.temperature = best_temperature(self._crf, np.concatenate(parts), tags)
@@ -110,7 +110,7 @@ class KerasTaggingNetwork:
 
 
 class KerasClassificationNetwork:
-    """A `kcrf.taggers.network.ClassificationNetwork`: a model of scores of labels.
+    """A `kcrf.networks.network.ClassificationNetwork`: a model of scores of labels.
 
     Args:
         model: The result of `build_classifier`.

@@ -6,8 +6,8 @@ from kcrf.backend import keras, ops
 from kcrf.layers import LayerPooling
 from kcrf.layers.dense import ResidualAdd
 from kcrf.models import build_transformer_model
+from kcrf.networks.word_vectors import embed_vectors
 from kcrf.runs import SettingError
-from kcrf.taggers.vectors import embed_vectors
 
 
 class Bert(NamedTuple):

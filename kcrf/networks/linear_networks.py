@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 
 from kcrf.linear import LinearBatch, LinearModel, log_likelihood
+from kcrf.networks.golden_section import FEWEST_TAGS, most_likely_temperature
+from kcrf.networks.network import Arrays, TaggingNetwork
+from kcrf.networks.posterior_networks import PosteriorNetwork, Scores
 from kcrf.readers.standards import reader_of_standard
 from kcrf.runs import RunConfig, RunFolder
 from kcrf.runs.exported import LinearFile, write_linear_file
 from kcrf.runs.names import CONFIG, LINEAR, VOCABULARY
-from kcrf.taggers.golden_section import FEWEST_TAGS, most_likely_temperature
-from kcrf.taggers.network import Arrays, TaggingNetwork
-from kcrf.taggers.posterior_networks import PosteriorNetwork, Scores
-from kcrf.taggers.setup import Setup, load_setup
+from kcrf.runs.setup import Setup, load_setup
 from kcrf.tags import TagScheme
 
 
 class LinearTaggingNetwork(PosteriorNetwork):
-    """A `kcrf.taggers.network.TrainedNetwork` with a `LinearModel`.
+    """A `kcrf.networks.network.TrainedNetwork` with a `LinearModel`.
 
     Args:
         model: The `LinearModel`.
@@ -36,7 +36,7 @@ class LinearTaggingNetwork(PosteriorNetwork):
         self.model, self.temperature = model, temperature
 
     def fit_temperature(self, inputs: Arrays, tags: np.ndarray) -> None:
-        """As `kcrf.taggers.network.TrainedNetwork.fit_temperature`."""
+        """As `kcrf.networks.network.TrainedNetwork.fit_temperature`."""
         if np.sum(tags >= 0) >= FEWEST_TAGS:
             masks = inputs["ngrams"][:, :, 0] != 0
             windows = zip(inputs["ngrams"], tags, masks, strict=True)
@@ -47,7 +47,7 @@ class LinearTaggingNetwork(PosteriorNetwork):
     def decode(
         self, inputs: Arrays, allowed: np.ndarray, rows: int, with_scores: bool = True
     ) -> tuple[np.ndarray, Scores | None]:
-        """As `kcrf.taggers.network.TaggingNetwork.decode`; the scores are a `Scores`, None if not needed."""
+        """As `kcrf.networks.network.TaggingNetwork.decode`; the scores are a `Scores`, None if not needed."""
         features = inputs["ngrams"][:rows]  # (rows, time, width)
         mask = features[:, :, 0] != 0  # (rows, time), padding on the right
         lengths = mask.sum(axis=1)

@@ -4,7 +4,7 @@ import numpy as np
 
 from kcrf import crf
 from kcrf.backend import ops
-from kcrf.taggers.golden_section import FEWEST_TAGS, most_likely_temperature
+from kcrf.networks.golden_section import FEWEST_TAGS, most_likely_temperature
 
 _IMPOSSIBLE = crf.FORBIDDEN / 2  # a log likelihood below this: the constraints forbid the tags
 

@@ -5,13 +5,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kcrf.spans import Posterior, span_probabilities
-from kcrf.taggers.k_best import best_sequences
+from kcrf.chains import best_sequences
+from kcrf.chains.posterior import Posterior, span_probabilities
 from kcrf.tags import TagScheme
 
 
 class Scores(NamedTuple):
-    """The arrays `(rows, time, tags)` from which probabilities are computed; see `kcrf.spans.Posterior`."""
+    """The arrays `(rows, time, tags)` from which probabilities are computed; see `kcrf.chains.posterior.Posterior`."""
 
     marginals: np.ndarray
     onward: np.ndarray
@@ -43,7 +43,7 @@ class PosteriorNetwork:
         return span_probabilities(self._posterior(scores), self.scheme, spans)
 
     def best_paths(self, scores: Scores, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """As `kcrf.taggers.network.TaggingNetwork.best_paths`."""
+        """As `kcrf.networks.network.TaggingNetwork.best_paths`."""
         return best_sequences(self._posterior(scores), k, self.scheme if self.scheme.types else None)
 
     def _posterior(self, scores: Scores) -> Posterior:

@@ -2,15 +2,15 @@
 
 import numpy as np
 
+from kcrf.networks.network import Arrays, ClassificationNetwork, TaggingNetwork
+from kcrf.networks.posterior_networks import PosteriorNetwork, Scores
 from kcrf.runs.exported import ExportedFile
-from kcrf.taggers.network import Arrays, ClassificationNetwork, TaggingNetwork
-from kcrf.taggers.posterior_networks import PosteriorNetwork, Scores
-from kcrf.taggers.setup import Setup
+from kcrf.runs.setup import Setup
 from kcrf.tags import TagScheme
 
 
 class OnnxTaggingNetwork(PosteriorNetwork):
-    """A `kcrf.taggers.network.TaggingNetwork` from an exported file, whose temperature is fixed.
+    """A `kcrf.networks.network.TaggingNetwork` from an exported file, whose temperature is fixed.
 
     Args:
         file: The `kcrf.runs.exported.ExportedFile`.
@@ -25,14 +25,14 @@ class OnnxTaggingNetwork(PosteriorNetwork):
     def decode(
         self, inputs: Arrays, allowed: np.ndarray, rows: int, with_scores: bool = True
     ) -> tuple[np.ndarray, Scores]:
-        """As `kcrf.taggers.network.TaggingNetwork.decode`; the scores are a `Scores`."""
+        """As `kcrf.networks.network.TaggingNetwork.decode`; the scores are a `Scores`."""
         inputs = {**inputs, "allowed": allowed, "with_confidences": np.array(with_scores)}
         paths, *scores = (array[:rows] for array in self._file.session.run(["tags", *Scores._fields], inputs))
         return paths, Scores(*scores)
 
 
 class OnnxClassificationNetwork:
-    """A `kcrf.taggers.network.ClassificationNetwork` from an exported file."""
+    """A `kcrf.networks.network.ClassificationNetwork` from an exported file."""
 
     few_shapes = False
 

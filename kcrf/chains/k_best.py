@@ -1,0 +1,58 @@
+"""The k best tag sequences of a chain, from its posterior probabilities."""
+
+import numpy as np
+
+_IMPOSSIBLE = -5e8  # a score below this contains a forbidden one
+
+
+def best_sequences(posterior, k, scheme=None):
+    """The k most probable tag sequences of sentences.
+
+    Given all scores, the tags are a Markov chain, and the sequences are the k best paths of the chain.
+
+    Args:
+        posterior: A `kcrf.chains.posterior.Posterior`.
+        k: The number of sequences.
+        scheme: A `TagScheme` that the sequences must follow. Defaults to None: no constraints.
+
+    Returns:
+        Tags `(batch, k, time)`, -1 where masked, and log probabilities `(batch, k)`, -inf if there are fewer sequences.
+    """
+    batch, time, size = posterior.marginals.shape
+    starts, moves, ends = _forbidden(scheme, size)
+    rows = np.arange(batch)
+    with np.errstate(divide="ignore"):
+        first = np.log(posterior.marginals[rows, posterior.order[:, 0]].astype("float64"))  # (batch, tags)
+    values = np.full((batch, size, k), -np.inf)  # of the k best partial paths that end in each tag
+    values[:, :, 0] = first + starts
+    before = []  # back pointers of each position, (batch, tags, k) numbers below tags * k
+    for number in range(1, time):
+        steps = posterior.log_conditionals(rows[:, None], np.full((1, 1), number), np.arange(size)[None]) + moves
+        scores = (values[:, :, :, None] + steps[:, :, None]).reshape(batch, size * k, size)
+        best = np.argsort(-scores, axis=1, kind="stable")[:, :k]  # (batch, k, tags)
+        goes_on = (number < posterior.counts)[:, None, None]
+        before.append(np.where(goes_on, best.swapaxes(1, 2), np.arange(size * k).reshape(size, k)))
+        values = np.where(goes_on, np.take_along_axis(scores, best, axis=1).swapaxes(1, 2), values)
+    values = (values + ends[:, None]).reshape(batch, size * k)
+    at = np.argsort(-values, axis=1, kind="stable")[:, :k]
+    values = np.take_along_axis(values, at, axis=1)
+    return _follow(posterior, before, at, k), np.where(values > _IMPOSSIBLE, np.minimum(values, 0.0), -np.inf)
+
+
+def _forbidden(scheme, size):
+    """Arrays to add to the scores of starts `(tags,)`, of transitions `(tags, tags)` and of ends: -inf if forbidden."""
+    if scheme is None:
+        return np.zeros(size), np.zeros((size, size)), np.zeros(size)
+    allowed = (scheme.allowed_starts, scheme.allowed_transitions, scheme.allowed_ends)
+    return tuple(np.where(may, 0.0, -np.inf) for may in allowed)
+
+
+def _follow(posterior, before, at, k):
+    """The tags `(batch, k, time)` of paths, from their ends `(batch, k)` to their beginnings."""
+    paths = np.full((len(at), k, posterior.mask.shape[1]), -1)
+    for number in range(posterior.mask.shape[1] - 1, -1, -1):
+        real = np.flatnonzero(number < posterior.counts)
+        paths[real, :, posterior.order[real, number]] = at[real] // k
+        if number:
+            at = np.take_along_axis(before[number - 1].reshape(len(at), -1), at, axis=1)
+    return paths
