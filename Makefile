@@ -77,7 +77,7 @@ $(VENV)/docs.stamp: $(VENV)/bin/python pyproject.toml constraints.txt
 # torch 2.13.0 by number: where an index offers its CPU build, this takes it; an open range brings CUDA along.
 $(VENV)/test.stamp: $(VENV)/demo.stamp
 	$(PIP) torch==2.13.0
-	$(PIP) --editable ".[tensorflow,jax,torch,reports,serve,export,test]"
+	$(PIP) --editable ".[tensorflow,jax,torch,reports,serve,export,docs,test]"
 	touch $@
 
 # The real bert4keras, which the tests compare with and run in. It pins a Keras of 2020, hence --no-deps.
