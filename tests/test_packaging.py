@@ -171,3 +171,14 @@ def test_alone_it_reads_scores_and_says_which_backend_to_add(kind, request, tmp_
         assert "Traceback" not in refused.stderr
     served = run("-m", "kcrf", "serve", model)
     assert served.returncode == 2 and "pip install 'kcrf[serve]'" in served.stderr
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / ".github" / "workflows").glob("*.yml")), ids=lambda path: path.stem)
+def test_a_workflow_names_folders_and_extras_that_exist(path):
+    text = path.read_text(encoding="utf-8")
+    assert [name for name in re.findall(r"\btests/\w+", text) if not (ROOT / name).exists()] == []
+    extras = {name for found in re.findall(r'"\.\[([^"]*)\]"', text) for name in re.findall(r"\w+", found)}
+    assert extras - {"matrix", "backend"} <= PROJECT["optional-dependencies"].keys()
+    pythons = re.findall(r'python: \["([^]]*)"\]', text)
+    listed = {line.rpartition(" ")[2] for line in PROJECT["classifiers"] if ":: Python :: 3." in line}
+    assert all(set(found.split('", "')) == listed for found in pythons)
