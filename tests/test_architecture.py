@@ -7,6 +7,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import figures
 import pytest
 
 BACKENDS = ["torch"]
@@ -38,10 +39,7 @@ def import_all(roots, blocked, skipped=()):
 
 @pytest.mark.parametrize("page", PAGES, ids=[page.parent.name for page in PAGES])
 def test_a_page_holds_imports_and_nothing_else(page):
-    """Except for names that have moved, for one release."""
     docstring, *imports, names = ast.parse(page.read_text(encoding="utf-8")).body
-    if ast.unparse(names) == "__getattr__ = moved_names(__name__)":
-        *imports, names = imports
     assert isinstance(docstring, ast.Expr) and all(isinstance(node, ast.ImportFrom) for node in imports)
     assert isinstance(names, ast.Assign) and names.targets[0].id == "__all__"
 
@@ -66,3 +64,13 @@ def test_the_picture_in_the_document_shows_the_floors_of_the_contracts():
         shown, rooms = set(re.findall(r"(\w+)(?:/|\.py)", row)), set(re.findall(r"\w+", layer))
         optional = set(re.findall(r"\((\w+)\)", layer)) | unnamed
         assert rooms - optional <= shown <= rooms, f"floor {floor}"
+
+
+def test_the_package_stays_small():
+    """A limit is reached by a better idea, not by a split in halves; see `python tests/figures.py`."""
+    package = figures.sources("kcrf")
+    assert sum(len(text.splitlines()) for text in package.values()) <= 41_000
+    assert figures.longest_file(package) <= (460,)
+    assert figures.longest_function(package) <= (42,)
+    assert figures.share_typed(package) >= 0.25
+    assert sum(map(len, figures.public_names().values())) <= 225
