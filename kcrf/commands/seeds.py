@@ -97,8 +97,7 @@ def print_seeds(out, scores, metric=None, diverged=()):
     from rich.console import Console
 
     from kcrf.reports import score_table
-    from kcrf.reports.tables import columns_of
-    from kcrf.reports.titles import TITLES
+    from kcrf.reports.tables import TITLES, columns_of
 
     last = {seed: parts.get("test", parts["valid"]) for seed, parts in scores.items()}
     part = "test" if "test" in next(iter(scores.values())) else "valid"

@@ -4,10 +4,13 @@ Colors are variables of `report.css`, which differ between light and dark pages:
 `--cold`, `--warm` and `--middle` for heat maps. Sizes are in pixels; no chart is wider than a phone.
 """
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from math import ceil, floor, log10
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from kcrf.metrics.transitions import is_forbidden
 
@@ -19,12 +22,16 @@ SMALLEST_FIGURE = 8  # font size in pixels; cells with less room have no number
 LETTER = 0.62  # width of a letter divided by the font size
 
 
-def run_color(number):
+def run_color(number: int) -> str:
     """The CSS color of a run, by its index."""
     return f"var(--run-{number % COLORS + 1})"
 
 
-def line_chart(title, lines, bands=None):
+def line_chart(
+    title: str,
+    lines: Mapping[int, Sequence[tuple[float, float]]],
+    bands: Mapping[int, Sequence[tuple[float, float, float]]] | None = None,
+) -> str:
     """Draws values over epochs, one line for each run. Points show their value as a tooltip.
 
     Args:
@@ -57,7 +64,9 @@ def line_chart(title, lines, bands=None):
     return _svg(title, WIDTH, HEIGHT, parts)
 
 
-def heat_map(title, matrix, labels, allowed=None, limit=None):
+def heat_map(
+    title: str, matrix: ArrayLike, labels: Sequence[str], allowed: ArrayLike | None = None, limit: float | None = None
+) -> str:
     """Draws a transition matrix, from the tag of the row to that of the column: warm above 0, cold below.
 
     Illegal cells are crossed out, and framed if they score above a legal one in the same row. Cells have their score as
@@ -96,12 +105,12 @@ def heat_map(title, matrix, labels, allowed=None, limit=None):
     return _svg(title, width, top + size * cell + 4, parts)
 
 
-def is_narrow(labels):
+def is_narrow(labels: Sequence[str]) -> bool:
     """Whether a heat map with these labels fits half the width of a phone."""
     return len(labels) * max(map(len, labels)) <= 25
 
 
-def reliability_diagram(title, rows):
+def reliability_diagram(title: str, rows: Sequence[Sequence[Any]]) -> str:
     """Draws accuracy by confidence. On the diagonal, confidences are probabilities.
 
     Bars of fewer items are fainter.
@@ -127,7 +136,7 @@ def reliability_diagram(title, rows):
     return _svg(title, WIDTH, height, parts)
 
 
-def scatter_plot(title, points):
+def scatter_plot(title: str, points: Sequence[tuple[float, float]]) -> str:
     """Draws points `(x, y)` in a square with one scale for both axes, and its diagonal.
 
     Args:
@@ -145,7 +154,7 @@ def scatter_plot(title, points):
     return _svg(title, WIDTH, height, parts)
 
 
-def box_plot(title, groups):
+def box_plot(title: str, groups: Mapping[str, Sequence[float]]) -> str:
     """Draws the spread of numbers: a box from quartile to quartile with a line at the median, and all points.
 
     Args:
@@ -173,19 +182,19 @@ def box_plot(title, groups):
     return _svg(title, WIDTH, height, [*parts, _x_axis(ticks, x, height)])
 
 
-def _svg(title, width, height, parts):
+def _svg(title: str, width: float, height: float, parts: Iterable[str]) -> str:
     head = f'<svg role="img" viewBox="0 0 {width} {height:.0f}" xmlns="http://www.w3.org/2000/svg">'
     return f"{head}<title>{escape(title)}</title>{''.join(parts)}</svg>"
 
 
-def _scale(low, high, first, last):
+def _scale(low: float, high: float, first: float, last: float) -> Callable[[float], float]:
     """The linear function from values to pixels. If all values are equal, the middle."""
     if high == low:
         return lambda value: (first + last) / 2
     return lambda value: first + (value - low) / (high - low) * (last - first)
 
 
-def _ticks(low, high, most=5):
+def _ticks(low: float, high: float, most: int = 5) -> list[float]:
     """Round numbers from below `low` to above `high`: multiples of 1, 2 or 5 times a power of ten."""
     if low == high:
         return [low]
@@ -195,19 +204,19 @@ def _ticks(low, high, most=5):
     return [round(step * n, 10) for n in range(floor(low / step), ceil(high / step) + 1)]
 
 
-def _epoch_ticks(first, last, most=8):
+def _epoch_ticks(first: int, last: int, most: int = 8) -> Sequence[int]:
     step = max(1, ceil((last - first) / most))
     return range(first, last + 1, step)
 
 
-def _x_axis(ticks, x, height):
+def _x_axis(ticks: Iterable[float], x: Callable[[float], float], height: float) -> str:
     return "".join(
         f'<text class="tick axis" x="{x(tick):.1f}" y="{height - 12}" text-anchor="middle">{tick:g}</text>'
         for tick in ticks
     )
 
 
-def _y_axis(ticks, y, right):
+def _y_axis(ticks: Iterable[float], y: Callable[[float], float], right: float) -> str:
     return "".join(
         f'<line class="grid" x1="{LEFT}" y1="{y(tick):.1f}" x2="{right}" y2="{y(tick):.1f}"/>'
         f'<text class="tick axis" x="{LEFT - 6}" y="{y(tick) + 4:.1f}" text-anchor="end">{tick:g}</text>'
@@ -215,13 +224,13 @@ def _y_axis(ticks, y, right):
     )
 
 
-def _heat(share):
+def _heat(share: float) -> str:
     """The CSS color of a value from -1, cold, over 0 to 1, warm."""
     share = max(-1.0, min(1.0, share))
     return f"color-mix(in oklab, var(--{'warm' if share > 0 else 'cold'}) {abs(share):.0%}, var(--middle))"
 
 
-def _names(labels, font, corner, cell, upright):
+def _names(labels: Sequence[str], font: float, corner: tuple[float, float], cell: float, upright: bool) -> list[str]:
     """The labels next to the rows and above the columns of a heat map, whose first cell has this corner."""
     (left, top), parts = corner, []
     for i, label in enumerate(labels):
@@ -233,13 +242,13 @@ def _names(labels, font, corner, cell, upright):
     return parts
 
 
-def _figure(corner, side, font, text, on_dark):
+def _figure(corner: tuple[float, float], side: float, font: float, text: str, on_dark: bool) -> str:
     x, y = corner[0] + side / 2, corner[1] + side / 2 + font / 3
     kind = "figure on-dark" if on_dark else "figure"
     return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" font-size="{font:.1f}" text-anchor="middle">{text}</text>'
 
 
-def _square(corner, side, fill, tooltip, crossed, framed):
+def _square(corner: tuple[float, float], side: float, fill: str, tooltip: str, crossed: bool, framed: bool) -> str:
     (x, y), gap = corner, min(1.5, side / 12)
     end_x, end_y = x + side - gap, y + side - gap
     frame = ' class="framed"' if framed else ""

@@ -1,12 +1,19 @@
-"""Which runs can be compared, and whether their scores differ by more than chance."""
+"""Which runs can be compared, whether their scores differ by more than chance, and which differ only in the seed."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from kcrf.metrics.bootstrap import bootstrap_difference, f1_of_counts, span_counts
-from kcrf.reports.titles import SETS
+from kcrf.reports.tables import SETS
+from kcrf.runs import RunRecord
+
+IGNORED = ("seed", "mean", "deviation", "temperature")  # but for the seed, they follow from the data and the weights
 
 
-def why_not_comparable(runs, part):
+def why_not_comparable(runs: Sequence[RunRecord], part: str) -> str | None:
     """The reason why the scores of a set cannot be compared, a sentence; `None` if they can.
 
     Args:
@@ -17,7 +24,7 @@ def why_not_comparable(runs, part):
     tasks = sorted({str(run.settings.get("task")) for run in runs})
     if len(tasks) > 1:
         return f"the runs have different tasks ({', '.join(tasks)})"
-    sizes = {_gold_count(run.scores[part]) for run in runs}
+    sizes = {_gold_count((run.scores or {})[part]) for run in runs}
     predicted = [run for run in runs if run.part == part and run.predictions is not None]
     texts = set(map(_gold, predicted))
     if len(sizes) > 1 or len(texts) > 1 or len(predicted) < len(runs) and _hashes_differ(runs, part):
@@ -25,21 +32,23 @@ def why_not_comparable(runs, part):
     return None
 
 
-def _hashes_differ(runs, part):
-    """Whether the hashes of a set differ. They contain the names of standards; older versions wrote none."""
+def _hashes_differ(runs: Sequence[RunRecord], part: str) -> bool:
+    """Whether the hashes of a set differ. They contain the names of standards."""
     hashes = {run.sha256[part] for run in runs if part in run.sha256}
     return len(hashes) > 1 and len({str(run.settings.get("standards")) for run in runs}) == 1
 
 
-def _gold_count(scores):
+def _gold_count(scores: Mapping[str, Any]) -> int | None:
     return next((scores[key] for key in ("true_words", "true_entities", "examples", "tokens") if key in scores), None)
 
 
-def _gold(run):
-    return hash(tuple((row["text"], row.get("text_b"), repr(row["gold"])) for row in run.predictions))
+def _gold(run: RunRecord) -> int:
+    return hash(tuple((row["text"], row.get("text_b"), repr(row["gold"])) for row in run.predictions or ()))
 
 
-def differences_from_the_best(runs, part):
+def differences_from_the_best(
+    runs: Mapping[str, RunRecord], part: str
+) -> list[tuple[str, str, int, tuple[float, float, float]]]:
     """Compares the run with the largest F1, or accuracy, with each of the others, by the texts of their predictions.
 
     Args:
@@ -66,10 +75,10 @@ def differences_from_the_best(runs, part):
     ]
 
 
-def _counts(predictions):
+def _counts(predictions: Sequence[dict[str, Any]]) -> np.ndarray:
     """The `span_counts` of sentences. A label of a text counts as a span of it: F1 is the accuracy then.
 
-    Those of several segmentation standards are `(sentences, standards, 3)`.
+    With several segmentation standards, the counts are `(sentences, standards, 3)`.
     """
     if isinstance(predictions[0]["gold"], str):
         return np.array([(row["gold"] == row["found"], 1, 1) for row in predictions], np.int64)
@@ -79,3 +88,27 @@ def _counts(predictions):
         return counts
     is_of = np.eye(len(standards), dtype=np.int64)[of_row]  # (sentences, standards)
     return is_of[:, :, None] * counts[:, None]
+
+
+def groups_by_settings(runs: Mapping[str, RunRecord]) -> dict[str, list[RunRecord]]:
+    """The runs with equal settings but for the seed: a dict from the settings that differ to a list of runs.
+
+    Settings that a run chose itself, such as the number of epochs by the size of its data, do not count.
+    """
+    groups: dict[str, tuple[dict[str, Any], list[RunRecord]]] = {}
+    for run in runs.values():
+        ignored = {*IGNORED, *(["epochs"] if run.settings.get("steps") else [])}
+        settings = {name: value for name, value in run.settings.items() if name not in ignored}
+        settings |= {name: "auto" for name in run.chosen if name in settings} | {"train": run.train}
+        groups.setdefault(json.dumps(settings, sort_keys=True), (settings, []))[1].append(run)
+    every = [settings for settings, _ in groups.values()]
+    names = [name for name in every[0] if any(settings.get(name) != every[0][name] for settings in every)]
+    return {
+        ", ".join(f"{name}={settings.get(name)}" for name in names) or "all runs": group
+        for settings, group in groups.values()
+    }
+
+
+def differ_in_seed(runs: Mapping[str, RunRecord]) -> bool:
+    """Whether there are several runs and their settings differ only in the seed, or as a consequence of the data."""
+    return len(runs) > 1 and len(groups_by_settings(runs)) == 1

@@ -1,12 +1,21 @@
-"""Mistakes: where gold and prediction differ, grouped by gold and predicted spans. Plain Python."""
+"""Mistakes: where gold and prediction differ, grouped by gold and predicted spans, and sentence by sentence."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from kcrf.reports.tables import SETS
+from kcrf.runs import RunRecord
+
+MOST_WRONG, MOST_RIGHT = 200, 50  # sentences shown, so that the page stays small
 
 KINDS = (  # the first three of words, the others of entities
     *("split", "joined", "cut elsewhere"),
     *("missed", "invented", "wrong type", "wrong ends", "wrong ends and type"),
 )
+
+Spans = Sequence[Sequence[Any]]
 
 
 @dataclass(frozen=True)
@@ -24,8 +33,8 @@ class Mistake:
     """
 
     kind: str
-    gold: tuple
-    predicted: tuple
+    gold: tuple[tuple[str, str], ...]
+    predicted: tuple[tuple[str, str], ...]
     count: int
     confidence: float | None
     text: str
@@ -33,7 +42,7 @@ class Mistake:
     end: int
 
 
-def frequent_mistakes(sentences):
+def frequent_mistakes(sentences: Iterable[Mapping[str, Any]]) -> list[Mistake]:
     """Collects mistakes, the most frequent first; of equally frequent ones, that with the largest confidence first.
 
     Spans of gold and prediction that differ and overlap, directly or through others, are one mistake.
@@ -50,7 +59,7 @@ def frequent_mistakes(sentences):
     >>> mistake.kind, mistake.gold, mistake.predicted, mistake.confidence
     ('joined', (('北京', ''), ('大学', '')), (('北京大学', ''),), 0.75)
     """
-    occurrences = defaultdict(list)  # (kind, gold, predicted) -> [(confidence, text, start, end)]
+    occurrences: dict[Any, list[Any]] = defaultdict(list)  # (kind, gold, predicted) -> [(confidence, text, start, end)]
     for sentence in sentences:
         for gold, predicted in _differing(sentence["gold"], sentence["found"]):
             ends = [end for span in gold + predicted for end in span[:2]]
@@ -68,18 +77,19 @@ def frequent_mistakes(sentences):
     return sorted(mistakes, key=lambda mistake: (-mistake.count, -(mistake.confidence or 0.0)))
 
 
-def kinds_of_mistakes(sentence):
+def kinds_of_mistakes(sentence: Mapping[str, Any]) -> set[str]:
     """The kinds of mistakes in a sentence, a set; see `frequent_mistakes` for the sentence."""
     return {_kind(gold, predicted) for gold, predicted in _differing(sentence["gold"], sentence["found"])}
 
 
-def _differing(gold, predicted):
+def _differing(gold: Spans, predicted: Spans) -> Iterator[tuple[list[Any], list[Any]]]:
     """Yields groups of overlapping spans that differ: a list of gold spans and a list of predicted ones."""
     right = {tuple(span[:3]) for span in gold} & {tuple(span[:3]) for span in predicted}
     differing = [
         (span, side) for side, spans in enumerate((gold, predicted)) for span in spans if tuple(span[:3]) not in right
     ]
-    group, end = ([], []), 0
+    group: tuple[list[Any], list[Any]] = ([], [])
+    end = 0
     for span, side in sorted(differing, key=lambda item: (item[0][0], item[0][1], item[1])):
         if span[0] >= end and any(group):
             yield group
@@ -90,7 +100,7 @@ def _differing(gold, predicted):
         yield group
 
 
-def _kind(gold, predicted):
+def _kind(gold: Spans, predicted: Spans) -> str:
     labels = [{span[2] for span in spans} for spans in (gold, predicted)]
     if labels[0] | labels[1] == {""}:
         if len(gold) == 1 < len(predicted):
@@ -101,3 +111,55 @@ def _kind(gold, predicted):
     if [(span[0], span[1]) for span in gold] == [(span[0], span[1]) for span in predicted]:
         return "wrong type"
     return "wrong ends" if labels[0] == labels[1] else "wrong ends and type"
+
+
+def sentence_browser(run: RunRecord) -> dict[str, Any] | None:
+    """The sentences of a run with gold and predicted spans, to be filtered by mistakes; None without predictions."""
+    if run.predictions is None:
+        return None
+    kinds = [kinds_of_mistakes(sentence) for sentence in run.predictions]
+    wrong = [i for i, mistakes in enumerate(kinds) if mistakes]
+    right = [i for i, mistakes in enumerate(kinds) if not mistakes]
+    counts = Counter(kind for mistakes in kinds for kind in mistakes)
+    filters = [("all", "all", False), ("wrong", f"with mistakes ({len(wrong)})", bool(wrong))]
+    filters += [(_class_of(kind), f"{kind} ({counts[kind]})", False) for kind in KINDS if counts[kind]]
+    shown = wrong[:MOST_WRONG], right[:MOST_RIGHT]
+    of_part = f" of the {SETS[run.part]}" if run.part else ""
+    intro = (
+        f"The first {len(shown[0])} of {len(wrong)} sentences with mistakes and {len(shown[1])} without, of "
+        f"{len(kinds)} sentences{of_part}. Red spans are wrong predictions, with their confidence; yellow spans were "
+        "missed. Hover over a span for its confidence."
+    )
+    items = [_browsed(i, run.predictions[i], kinds[i]) for i in sorted(shown[0] + shown[1])]
+    return {"filters": filters, "intro": intro, "sentences": items}
+
+
+def _class_of(kind: str) -> str:
+    return kind.replace(" ", "-")
+
+
+def _browsed(index: int, sentence: dict[str, Any], kinds: set[str]) -> dict[str, Any]:
+    text, gold, predicted = sentence["text"], sentence["gold"], sentence["found"]
+    common = {tuple(span[:3]) for span in gold} & {tuple(span[:3]) for span in predicted}
+    return {
+        "number": index + 1,
+        "kinds": " ".join(map(_class_of, ["wrong", *sorted(kinds)] if kinds else ["right"])),
+        "text": text,
+        "predicted": _pieces(text, predicted, common),
+        "gold": _pieces(text, gold, common) if kinds else None,
+    }
+
+
+def _pieces(text: str, spans: Spans, common: set[tuple[Any, ...]]) -> list[dict[str, Any]]:
+    """The pieces of a text inside and outside of its spans. Spans that are not in `common` are marked."""
+    pieces, end = [], 0
+    for start, stop, label, *confidence in sorted(map(tuple, spans)):
+        pieces.append({"text": text[end:start]})
+        note, is_marked = label, (start, stop, label) not in common
+        if confidence and is_marked:
+            note = f"{note} {confidence[0]:.2f}".strip()
+        title = f"{confidence[0]:.3f}" if confidence else ""
+        piece = {"text": text[start:stop], "is_span": True, "is_marked": is_marked, "title": title, "note": note}
+        pieces.append(piece)
+        end = stop
+    return [*pieces, {"text": text[end:]}]

@@ -1,14 +1,23 @@
 """Training runs, side by side, as one HTML page."""
 
-from collections.abc import Iterable
-from html import escape
+import re
+from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from kcrf.files import write_aside
-from kcrf.reports.sections import SECTIONS, anchor, cards
+from kcrf.reports.charts import run_color
+from kcrf.reports.sections import card, sections
+from kcrf.reports.tables import format_value
 from kcrf.runs import read_run
 from kcrf.version import __version__
+
+_LANGUAGES = {  # the script of a text and the language that a browser should choose its glyphs for
+    "ja": re.compile("[\u3040-\u30ff]"),
+    "ko": re.compile("[\uac00-\ud7af]"),
+    "zh": re.compile("[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"),
+}
 
 
 def write_report(run_dirs: Iterable[str | PathLike[str]], path: str | PathLike[str]) -> None:
@@ -23,6 +32,7 @@ def write_report(run_dirs: Iterable[str | PathLike[str]], path: str | PathLike[s
 
     Raises:
         FileNotFoundError: One of them is no run folder.
+        ImportError: jinja2 is not installed.
         IsADirectoryError: `path` is a folder.
         TypeError: `run_dirs` is a path.
         ValueError: There is no run folder, or a file in one is damaged. Names the file and the line.
@@ -37,32 +47,42 @@ def write_report(run_dirs: Iterable[str | PathLike[str]], path: str | PathLike[s
     if not run_dirs:
         raise ValueError("A report needs at least one run folder. Received: none")
     runs = dict(zip(_names(run_dirs), map(read_run, run_dirs), strict=True))
-    style = Path(__file__).with_name("report.css").read_text(encoding="utf-8")
-    sections = {title: content for title, section in SECTIONS.items() if (content := section(runs))}
-    links = "".join(f'<a href="#{anchor(title)}">{title}</a>' for title in sections)
-    body = "".join(_section(title, content) for title, content in sections.items())
-    page = (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>kcrf report: {escape(', '.join(runs))}</title><style>{style}</style></head><body><main>"
-        "<header><h1>Training report</h1>"
-        f'<p class="soft">kcrf {__version__}, {len(runs)} run{"s" * (len(runs) > 1)}</p>'
-        f"<nav>{links}</nav></header>{cards(runs)}"
-        f'<div class="sections">{body}</div></main></body></html>\n'
-    )
     path = Path(path)
     if path.is_dir():
         raise IsADirectoryError(f"{path}: needs the name of a file for the report. Received: a folder")
     path.parent.mkdir(parents=True, exist_ok=True)
+    cards = [card(name, run) for name, run in runs.items()]
+    page = _render(runs=list(runs), cards=cards, sections=sections(runs), version=__version__)
     content = page.encode("utf-8", errors="replace")  # a lone surrogate becomes a question mark
     write_aside(path, lambda aside: aside.write_bytes(content))
 
 
-def _section(title, content):
-    return f'<section id="{anchor(title)}"><h2>{title}</h2>{content}</section>'
+def _render(**values: Any) -> str:
+    """Fills in the template of the page."""
+    try:
+        from jinja2 import Environment
+    except ImportError:
+        raise ImportError("A report needs jinja2: pip install 'kcrf[reports]'") from None
+    environment = Environment(autoescape=True, keep_trailing_newline=True)
+    filters: Mapping[str, Any] = {"anchor": _anchor, "color": run_color, "figure": format_value, "language": _language}
+    environment.filters.update(filters)
+    folder = Path(__file__).parent
+    template = environment.from_string((folder / "report.html").read_text(encoding="utf-8"))
+    style = (folder / "report.css").read_text(encoding="utf-8")
+    return template.render(style=style, **values)
 
 
-def _names(run_dirs):
+def _language(text: str) -> str:
+    """The `lang` attribute for an element with a text: "zh" for Chinese, "" where English fits."""
+    return next((code for code, script in _LANGUAGES.items() if script.search(text)), "")
+
+
+def _anchor(title: str) -> str:
+    """The id of a section."""
+    return title.lower().replace(" ", "-")
+
+
+def _names(run_dirs: list[Any]) -> list[str]:
     """The names of the runs: the last parts of their paths, as many as make them different."""
     parts = [Path(run_dir).resolve().parts for run_dir in run_dirs]
     for count in range(1, max(map(len, parts)) + 1):

@@ -1,100 +1,145 @@
-"""The sections of a report page: from run records, by name, to HTML. All text that comes from files is escaped."""
+"""The content of the sections of a report page. `report.html` lays it out and escapes all text of files."""
 
 from collections import Counter
-from html import escape
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kcrf.metrics import calibration
 from kcrf.metrics.transitions import is_forbidden
-from kcrf.reports.charts import heat_map, is_narrow
-from kcrf.reports.classifiers import (
-    calibration_of_classes,
-    confusion,
-    has_classes,
-    has_confusion,
-    is_classifier,
-    mistakes_of_classes,
-)
-from kcrf.reports.comparison import differences_from_the_best, why_not_comparable
-from kcrf.reports.curves import curves_section
-from kcrf.reports.html import (
-    calibration_table,
-    chip,
-    each_run,
-    in_language,
-    missing,
-    number_cell,
-    of_part,
-    spans,
-    table,
-)
-from kcrf.reports.mistakes import frequent_mistakes
-from kcrf.reports.seeds import differ_in_seed, seeds_section
-from kcrf.reports.sentences import sentences_section
-from kcrf.reports.titles import NOT_RANKED, SETS, TITLES, format_value
+from kcrf.reports.charts import box_plot, heat_map, is_narrow, line_chart, reliability_diagram, scatter_plot
+from kcrf.reports.comparison import differ_in_seed, differences_from_the_best, groups_by_settings, why_not_comparable
+from kcrf.reports.mistakes import frequent_mistakes, sentence_browser
+from kcrf.reports.tables import METRICS, NOT_RANKED, SETS, TITLES
+from kcrf.runs import RunRecord
+from kcrf.tasks import task_of
 
-MOST_MISTAKES = 20
+Runs = Mapping[str, RunRecord]
+Content = dict[str, Any]
+
+MOST_MISTAKES, MOST_WRONG_TEXTS = 20, 50
+MOST_LABELS = 30  # of a confusion matrix
+LONGEST_TEXT = 300  # characters shown of a text
 CONTEXT = 20  # characters on either side of a mistake
-
 ONLY_CRF = ("crf_lr_multiplier", "constraints")  # settings that a softmax head does not use
 UNUSED = "-"
+# Columns of the log that are drawn as curves, with title and explanation. A CRFMonitor writes the last four.
+CURVES = {
+    "loss": ("Training loss", "per sentence"),
+    **{f"valid_{key}": (f"{TITLES[key]} on the validation set", "") for key in METRICS},
+    "transition_size": ("Size of the transitions", "standard deviation; should approach the emission gap"),
+    "emission_gap": ("Emission gap", "median difference between the two best scores of a token"),
+    "illegal_above_legal": ("Forbidden transitions above an allowed one", "0 once the CRF has learned the tag scheme"),
+    "viterbi_differs": (
+        "Tokens where Viterbi differs from argmax",
+        "fraction; 0 means that the transitions change no tag",
+    ),
+}
 
 
-def cards(runs):
-    """A card for each run: its main score, and how long it took."""
-    return f'<div class="runs">{"".join(_card(number, *item) for number, item in enumerate(runs.items()))}</div>'
+class Cell(NamedTuple):
+    """A cell of a table: a number or a text, and its class, style and tooltip."""
+
+    value: Any
+    kind: str = ""
+    style: str = ""
+    note: str = ""
 
 
-def _card(number, name, run):
+def sections(runs: Runs) -> dict[str, Any]:
+    """The content of each section by its title. Sections that have nothing to show are left out."""
+    taggers = {name: run for name, run in runs.items() if not _is_classifier(run)}
+    confusable = {name: run for name, run in runs.items() if _has_classes(run) or _task_of(run).has_word_classes}
+    numbers = {name: number for number, name in enumerate(runs)}
+
+    def each(some: Runs, show: Callable[[RunRecord], Content | None]) -> list[tuple[int, str, Content | None]]:
+        return [(numbers[name], name, show(run)) for name, run in some.items()]
+
+    contents = {
+        "Scores": _scores(runs),
+        "Seeds": _seeds(runs),
+        "Confusion": each(confusable, _confusion),
+        "Transitions": each(taggers, _transitions),
+        "Learning curves": _curves(runs),
+        "Mistakes": each(runs, _mistakes),
+        "Sentences": each(taggers, sentence_browser),
+        "Calibration": each(runs, _calibration),
+        "Settings": _settings(runs),
+    }
+    return {title: content for title, content in contents.items() if content}
+
+
+def card(name: str, run: RunRecord) -> Content:
+    """The main score of a run, and how long it took."""
     about = [f"{TITLES[run.metric]} on the {SETS[run.part]}" if run.part else "not scored yet"]
     if run.log:
         about.append(f"{len(run.log)} epoch{'s' * (len(run.log) > 1)}")
         seconds = run.log[-1].get("seconds")
         about += [f"{seconds / 60:.1f} min"] if seconds is not None else []
-    return (
-        f'<div class="run"><span class="name">{chip(number)}{escape(name)}</span>'
-        f'<b>{format_value(run.score)}</b><span class="soft">{" · ".join(about)}</span></div>'
-    )
+    return {"name": name, "score": run.score, "about": about}
 
 
-def _scores(runs):
+def _task_of(run: RunRecord) -> Any:
+    return task_of(run.settings.get("task", "cws"))
+
+
+def _is_classifier(run: RunRecord) -> bool:
+    """Whether a run predicts one label, or one number, for each text."""
+    return _task_of(run).output == "label"
+
+
+def _has_classes(run: RunRecord) -> bool:
+    """Whether a run predicts one class for each text or for each token."""
+    return _is_classifier(run) or _task_of(run).needs_tokens
+
+
+def _has_numbers(run: RunRecord) -> bool:
+    return isinstance(run.predictions[0]["gold"], (int, float)) if run.predictions else False
+
+
+def _of_part(run: RunRecord) -> str:
+    return f" of the {SETS[run.part]}" if run.part else ""
+
+
+# -- scores
+
+
+def _scores(runs: Runs) -> Content:
     parts = [part for part in ("test", "valid") if any(part in (run.scores or {}) for run in runs.values())]
-    if not parts:
-        return missing("scores.json", "scores yet")
     tables, notes, are_seeds = [], [], differ_in_seed(runs)
     for part in parts:
         scored = [run for run in runs.values() if part in (run.scores or {})]
         obstacle = why_not_comparable(scored, part)
         columns = [_by_title((run.scores or {}).get(part, {})) for run in runs.values()]
         titles = dict.fromkeys(title for column in columns for title in column)
-        rows = [_score_row(title, [column.get(title) for column in columns], obstacle, are_seeds) for title in titles]
-        tables.append(table([SETS[part], *_names(runs), *(["mean", "deviation"] if are_seeds else [])], rows))
-        if len(scored) > 1:
-            notes += [_not_comparable(part, obstacle)] if obstacle else _notes_on_differences(runs, part)
+        rows = [
+            [title, *_score_cells(title, [column.get(title) for column in columns], obstacle, are_seeds)]
+            for title in titles
+        ]
+        tables.append((SETS[part], rows))
+        if obstacle and len(scored) > 1:
+            notes.append(f"The scores on the {SETS[part]} cannot be compared: {obstacle}.")
+        elif len(scored) > 1:
+            notes += _notes_on_differences(runs, part)
     if len(runs) > 1:
         notes.insert(0, "The best of several runs is bold if they can be compared.")
-    notes = "".join(f'<p class="soft">{note}</p>' for note in notes)
-    return f'<div class="side-by-side">{"".join(tables)}</div>{notes}'
+    return {"tables": tables, "notes": notes, "over_seeds": ["mean", "deviation"] if are_seeds else []}
 
 
-def _not_comparable(part, obstacle):
-    return f"The scores on the {SETS[part]} cannot be compared: {obstacle}."
-
-
-def _notes_on_differences(runs, part):
+def _notes_on_differences(runs: Runs, part: str) -> Iterable[str]:
     """A sentence for each run but the best: its distance from the best, and whether the distance may be chance."""
     with_class = any("joint_f" in (run.scores or {}).get(part, {}) for run in runs.values())
-    metric = "Accuracy" if any(map(has_classes, runs.values())) else TITLES["joint_f" if with_class else "f"]
+    metric = "Accuracy" if any(map(_has_classes, runs.values())) else TITLES["joint_f" if with_class else "f"]
     for best, name, count, (difference, low, high) in differences_from_the_best(runs, part):
         verdict = "more than noise" if low > 0 else "within the noise of so few sentences: it may be chance"
         yield (
-            f"{metric} on the {SETS[part]}: {escape(best)} is {difference:.4f} above {escape(name)}; 95 % of bootstrap "
-            f"draws of the {count} sentences lie between {low:+.4f} and {high:+.4f}, {verdict}."
+            f"{metric} on the {SETS[part]}: {best} is {difference:.4f} above {name}; 95 % of bootstrap draws of the "
+            f"{count} sentences lie between {low:+.4f} and {high:+.4f}, {verdict}."
         )
 
 
-def _by_title(scores):
+def _by_title(scores: dict[str, Any]) -> dict[str, Any]:
     """The scores of a part by their titles; also F1 of each type of entity, label or standard."""
     values = {title: scores.get(key) for key, title in TITLES.items()}
     values["F1, mean over types"] = scores.get("macro", {}).get("f")
@@ -103,169 +148,221 @@ def _by_title(scores):
     return {title: value for title, value in values.items() if value is not None}
 
 
-def _names(runs):
-    return [chip(number) + escape(name) for number, name in enumerate(runs)]
-
-
-def _score_row(title, values, obstacle, are_seeds):
+def _score_cells(title: str, values: list[Any], obstacle: str | None, are_seeds: bool) -> list[Cell]:
     numbers = [value for value in values if value is not None]
     is_ranked = len(numbers) > 1 and not obstacle and title not in {TITLES[key] for key in NOT_RANKED}
     best = max(numbers) if is_ranked else None
-    cells = (number_cell(value, "best" if value is not None and value == best else "") for value in values)
-    over_seeds = [float(np.mean(numbers)), float(np.std(numbers, ddof=1))] if len(numbers) > 1 else [None, None]
-    cells = [*cells, *map(number_cell, over_seeds if are_seeds else [])]
-    return "", [f"<td{in_language(title)}>{escape(title)}</td>", *cells]
+    cells = [Cell(value, "best" if value is not None and value == best else "") for value in values]
+    if are_seeds:
+        cells += map(Cell, _mean_and_deviation(numbers) if len(numbers) > 1 else [None, None])
+    return cells
 
 
-def _transitions(runs):
-    note = (
-        '<p class="soft">Scores from the tag of the row to that of the column: warm colors are positive, cold colors '
-        "negative, on one scale for all epochs of a run. Transitions that the scheme forbids are crossed out. A frame "
-        "marks a forbidden transition that scores above an allowed one from the same tag.</p>"
-    )
-    return note + each_run(_taggers(runs), _heat_maps) if _taggers(runs) else ""
+def _mean_and_deviation(values: list[float]) -> list[float]:
+    return [float(np.mean(values)), float(np.std(values, ddof=1))]
 
 
-def _taggers(runs):
-    return {name: run for name, run in runs.items() if not is_classifier(run)}
+def _seeds(runs: Runs) -> Content | None:
+    """The spread of the scores; None if no two runs have the same settings but for the seed."""
+    groups = {
+        name: [run.score for run in group if run.score is not None] for name, group in groups_by_settings(runs).items()
+    }
+    groups = {name: values for name, values in groups.items() if len(values) > 1}
+    titles = {
+        f"{TITLES[run.metric]} on the {SETS[run.part]}" for run in runs.values() if run.part and run.score is not None
+    }
+    if not groups or len(titles) != 1:
+        return None
+    title = f"{titles.pop()} by seed"
+    rows = [[name, *map(Cell, [len(values), *_mean_and_deviation(values)])] for name, values in groups.items()]
+    return {"title": title, "rows": rows, "picture": box_plot(title, groups)}
 
 
-def _confusion(runs):
-    return each_run({name: run for name, run in runs.items() if has_confusion(run)}, confusion)
+# -- what runs learned
 
 
-def _sentences(runs):
-    return sentences_section(_taggers(runs))
+def _confusion(run: RunRecord) -> Content | None:
+    """The confusion matrix; for regression, predictions plotted against gold."""
+    if not run.predictions:
+        return None
+    if _has_numbers(run):
+        points = [(row["gold"], row["found"]) for row in run.predictions]
+        return {"picture": scatter_plot("Predicted number by gold number", points)}
+    labels, pairs = _labels_and_pairs(run)
+    places = {label: place for place, label in enumerate(labels)}
+    counts = np.zeros((len(labels), len(labels)), int)
+    for gold, predicted in pairs:
+        counts[places[gold], places[predicted]] += 1
+    shown = np.sort(np.argsort(-counts.sum(1), kind="stable")[:MOST_LABELS])  # the most frequent, in their order
+    note = f"The {len(shown)} most frequent of {len(labels)} labels. " if len(shown) < len(labels) else ""
+    note = f"{note}Rows are gold labels, columns are predicted labels{_of_part(run)}."
+    note += " Words that were not found count as ?." if _task_of(run).has_word_classes else ""
+    rows = [[labels[i], *_confusion_cells(counts[i], i, shown)] for i in shown]
+    return {"note": note, "labels": [labels[i] for i in shown], "rows": rows}
 
 
-def _heat_maps(number, run):
+def _labels_and_pairs(run: RunRecord) -> tuple[list[str], list[tuple[str, str]]]:
+    """All labels, and a pair of gold and predicted label for each text or token."""
+    predictions = run.predictions or []
+    if _is_classifier(run):
+        return list(predictions[0]["probabilities"]), [(row["gold"], row["found"]) for row in predictions]
+    pairs = []
+    for row in predictions:
+        predicted = {(start, end): label for start, end, label, _ in row["found"]}
+        pairs += [(label, predicted.get((start, end), "?")) for start, end, label in row["gold"]]
+    return sorted({label for pair in pairs for label in pair}), pairs
+
+
+def _confusion_cells(counts: np.ndarray, own: int, shown: np.ndarray) -> Iterable[Cell]:
+    """A row of the confusion matrix; the shade of a cell is its fraction of the row."""
+    total = max(1, counts.sum())
+    for i in shown:
+        color, percent = "run" if i == own else "warm", f"{60 * counts[i] / total:.0f}%"
+        style = f"background:color-mix(in oklab, var(--{color}) {percent}, transparent)"
+        yield Cell(int(counts[i]), style=style, note=f"{counts[i] / total:.1%}")
+
+
+def _transitions(run: RunRecord) -> Content:
     """The transitions of each CRF after the first and after the last epoch, with the advice on them."""
-    if not run.transitions:
-        return _advice(run) + missing("transitions.json", "transitions")
-    maps = [_pair_of_maps(run, *of_crf) for of_crf in run.transitions.items()]
-    grid = "grid small" if is_narrow(run.labels) else "grid"
-    return _advice(run) + "".join(f'<div class="{grid}">{pair}</div>' for pair in maps)
+    labels = run.labels or []
+    maps = [_pair_of_maps(run, *of_crf) for of_crf in (run.transitions or {}).items()]
+    text = f"{run.advice[0].upper()}{run.advice[1:]}." if run.advice else ""
+    return {"advice": text, "maps": maps, "is_narrow": bool(maps) and is_narrow(labels)}
 
 
-def _pair_of_maps(run, standard, epochs):
+def _pair_of_maps(run: RunRecord, standard: str | None, epochs: list[tuple[int, np.ndarray]]) -> list[tuple[str, str]]:
     limit = max(np.abs(matrix[~is_forbidden(matrix)]).max(initial=0.0) for _, matrix in epochs)
-    of, maps = "" if standard is None else f" of {standard}", []
-    for epoch, matrix in dict(epochs[::-1][:1] + epochs[:1]).items():
-        picture = heat_map(f"Transitions{of} after epoch {epoch}", matrix, run.labels, run.allowed, limit)
-        maps.insert(0, f"<figure><h4>{escape(standard or '')}{', ' * bool(of)}epoch {epoch}</h4>{picture}</figure>")
-    return "".join(maps)
+    of, prefix = ("", "") if standard is None else (f" of {standard}", f"{standard}, ")
+    maps = []
+    for epoch, matrix in dict(epochs[:1] + epochs[-1:]).items():
+        picture = heat_map(f"Transitions{of} after epoch {epoch}", matrix, run.labels or [], run.allowed, limit)
+        maps.append((f"{prefix}epoch {epoch}", picture))
+    return maps
 
 
-def _advice(run):
-    return f'<p class="advice">{run.advice[0].upper()}{run.advice[1:]}.</p>' if run.advice else ""
+def _curves(runs: Runs) -> Content:
+    """The learning curves. Runs that differ only in their seed are drawn as their mean with a band."""
+    groups = groups_by_settings(runs)
+    are_means = len(groups) < len(runs)
+    groups = groups if are_means else {name: [run] for name, run in runs.items()}
+    charts = [_chart(key, title, note, groups) for key, (title, note) in CURVES.items()]
+    return {"charts": [chart for chart in charts if chart], "legend": list(groups), "are_means": are_means}
 
 
-def _mistakes(runs):
-    return each_run(runs, _mistakes_of)
+def _chart(key: str, title: str, note: str, groups: Mapping[str, list[RunRecord]]) -> tuple[str, str, str] | None:
+    """The curves of one column of the log, with title and explanation; None if no run has it."""
+    lines, bands = {}, {}
+    for number, runs in enumerate(groups.values()):
+        values: dict[int, list[float]] = {}
+        for row in (row for run in runs for row in run.log or () if key in row):
+            values.setdefault(int(row["epoch"]), []).append(row[key])
+        rows = sorted(values.items())
+        if rows:
+            lines[number] = [(epoch, float(np.mean(row))) for epoch, row in rows]
+        if any(len(row) > 1 for _, row in rows):
+            bands[number] = [(epoch, min(row), max(row)) for epoch, row in rows]
+    return (title, note, line_chart(title, lines, bands)) if lines else None
 
 
-def _mistakes_of(number, run):
-    if is_classifier(run):
-        return mistakes_of_classes(number, run)
-    if run.predictions is None:
-        return missing("predictions.jsonl", "predictions")
+# -- predictions
+
+
+def _mistakes(run: RunRecord) -> Content | None:
+    if run.predictions is None or _is_classifier(run) and not run.predictions:
+        return None
+    if _is_classifier(run):
+        return _wrong_texts(run, run.predictions)
     mistakes = frequent_mistakes(run.predictions)
-    where = f"{len(run.predictions)} sentences{of_part(run)}"
+    where = f"{len(run.predictions)} sentences{_of_part(run)}"
     if not mistakes:
-        return f"<p>No mistakes in {where}.</p>"
-    kinds = Counter()
+        return {"none": f"No mistakes in {where}."}
+    kinds: Counter[str] = Counter()
     for mistake in mistakes:
         kinds[mistake.kind] += mistake.count
-    bars = "".join(
-        f'<li><span>{kind}</span><i style="width:{count / max(kinds.values()):.0%}"></i><span>{count}</span></li>'
-        for kind, count in kinds.most_common()
-    )
+    most = max(kinds.values())
     shown = mistakes[:MOST_MISTAKES]
-    rows = table(["gold", "predicted", "times", "confidence", "example"], map(_mistake_row, shown), "mistakes")
-    total = f"{kinds.total()} mistakes of {len(mistakes)} sorts in {where}; the {len(shown)} most frequent"
-    return f'<p class="soft">{total}.</p><div class="pair"><ul class="kinds">{bars}</ul>{rows}</div>'
+    return {
+        "intro": f"{kinds.total()} mistakes of {len(mistakes)} sorts in {where}; the {len(shown)} most frequent.",
+        "kinds": [(kind, count, f"{count / most:.0%}") for kind, count in kinds.most_common()],
+        "mistakes": [(mistake, _context(mistake.text, mistake.start, mistake.end)) for mistake in shown],
+    }
 
 
-def _mistake_row(mistake):
-    text, start, end = mistake.text, mistake.start, mistake.end
-    before, after = text[max(0, start - CONTEXT) : start], text[end : end + CONTEXT]
-    dots = ("…" * (start > CONTEXT), "…" * (end + CONTEXT < len(text)))
-    context = f"{dots[0]}{escape(before)}<mark>{escape(text[start:end])}</mark>{escape(after)}{dots[1]}"
-    return "", [
-        f'<td data-name="gold"><span>{spans(mistake.gold)}</span></td>',
-        f'<td data-name="predicted" class="found"><span>{spans(mistake.predicted)}</span></td>',
-        f'<td data-name="times" class="number">{mistake.count}</td>',
-        f'<td data-name="confidence" class="number">{_two_digits(mistake.confidence)}</td>',
-        f'<td data-name="in"><span class="context"{in_language(text)}>{context}</span></td>',
-    ]
+def _context(text: str, start: int, end: int) -> tuple[str, str, str]:
+    """The text before a mistake, the mistake, and the text after it."""
+    before = "…" * (start > CONTEXT) + text[max(0, start - CONTEXT) : start]
+    return before, text[start:end], text[end : end + CONTEXT] + "…" * (end + CONTEXT < len(text))
 
 
-def _two_digits(value):
-    return "-" if value in (None, []) else f"{value:.2f}"
+def _wrong_texts(run: RunRecord, predictions: list[dict[str, Any]]) -> Content:
+    """The most confident mistakes of a classifier; for regression, the largest errors."""
+    if _has_numbers(run):
+        wrong = sorted(predictions, key=lambda row: -abs(row["gold"] - row["found"]))[:MOST_WRONG_TEXTS]
+        intro, head = f"The {len(wrong)} texts with the largest errors{_of_part(run)}.", "error"
+    else:
+        wrong = [row for row in predictions if row["gold"] != row["found"]]
+        intro = f"{len(wrong)} of {len(predictions)} texts{_of_part(run)} are wrong."
+        wrong = sorted(wrong, key=lambda row: -row["probabilities"][row["found"]])[:MOST_WRONG_TEXTS]
+        intro, head = f"{intro} The {len(wrong)} most confident:", "confidence"
+    if not wrong:
+        return {"none": f"No mistakes in {len(predictions)} texts{_of_part(run)}."}
+    return {"intro": intro, "head": head, "texts": list(map(_wrong_text, wrong))}
 
 
-def _calibration(runs):
-    return each_run(runs, _calibration_of)
+def _wrong_text(row: dict[str, Any]) -> Content:
+    is_number = isinstance(row["gold"], (int, float))
+    number = row["found"] - row["gold"] if is_number else row["probabilities"][row["found"]]
+    texts = [text for text in (row["text"], row["text_b"]) if text is not None]
+    labels = [f"{value:.5g}" if is_number else value for value in (row["gold"], row["found"])]
+    shortened = [text[:LONGEST_TEXT] + "…" * (len(text) > LONGEST_TEXT) for text in texts]
+    return {"texts": shortened, "labels": labels, "number": float(number)}
 
 
-def _calibration_of(number, run):
-    if is_classifier(run):
-        return calibration_of_classes(number, run)
-    confidences = []
-    for sentence in run.predictions or ():
-        gold = set(map(tuple, sentence["gold"]))
-        confidences += [(span[3], tuple(span[:3]) in gold) for span in sentence["found"]]
-    if not confidences:
-        return missing("predictions.jsonl", "confidences")
-    diagram = calibration_table(
-        *calibration(*zip(*confidences, strict=True)), f"{len(confidences)} spans{of_part(run)}"
-    )
-    temperature = escape(str(run.settings.get("temperature", 1.0)))  # runs of 0.1.0 have none
-    return f"{diagram}<p>Scores are divided by the temperature {temperature}, fitted on the validation set.</p>"
+def _calibration(run: RunRecord) -> Content | None:
+    """Whether the probability of a prediction is the fraction of predictions that are correct."""
+    predictions = run.predictions or []
+    if _is_classifier(run):
+        if _has_numbers(run):
+            return {"none": "Numbers have no probabilities."}
+        pairs = [(row["probabilities"][row["found"]], row["found"] == row["gold"]) for row in predictions]
+        items, temperature = "texts", None
+    else:
+        pairs = []
+        for sentence in predictions:
+            gold = set(map(tuple, sentence["gold"]))
+            pairs += [(span[3], tuple(span[:3]) in gold) for span in sentence["found"]]
+        items, temperature = "spans", str(run.settings.get("temperature", 1.0))
+    if not pairs:
+        return None
+    confidences, right = zip(*pairs, strict=True)
+    rows, error = calibration(confidences, right)
+    return {
+        "error": error,
+        "counted": f"{len(pairs)} {items}{_of_part(run)}",
+        "picture": reliability_diagram("Accuracy by confidence", rows),
+        "rows": [[f"{low:.1f} to {high:.1f}", *map(Cell, figures)] for low, high, *figures in rows if figures[0]],
+        "temperature": temperature,
+    }
 
 
-def _settings(runs):
-    """The settings that differ between runs, and equal settings after a click. Settings without a value are omitted."""
+# -- settings
+
+
+def _settings(runs: Runs) -> Content:
+    """The settings that differ between runs, and the equal ones. Settings without a value are omitted."""
     used = [_used_settings(run.settings) for run in runs.values()]
     names = dict.fromkeys(name for run in runs.values() for name in run.settings)
-    values = {name: [settings.get(name) for settings in used] for name in names}
-    values = {name: row for name, row in values.items() if any(value not in (None, []) for value in row)}
-    differing = {name: row for name, row in values.items() if len({str(v) for v in row if v is not UNUSED}) > 1}
-    equal = {name: row for name, row in values.items() if name not in differing}
-    if len(runs) == 1:
-        return _setting_table(runs, equal, "settings in-columns")
-    shown = _setting_table(runs, differing) if differing else '<p class="soft">All settings are equal.</p>'
-    return f"{shown}<details><summary>{len(equal)} settings are equal</summary>{_setting_table(runs, equal)}</details>"
+    rows: dict[bool, list[list[Any]]] = {True: [], False: []}
+    for name in names:
+        values = [settings.get(name) for settings in used]
+        if any(value not in (None, []) for value in values):
+            differs = len({str(value) for value in values if value is not UNUSED}) > 1
+            cells = [Cell("-" if value in (None, []) else str(value)) for value in values]
+            rows[differs].append([name, *cells])
+    return {"differing": rows[True], "equal": rows[False]}
 
 
-def _setting_table(runs, values, kind="settings"):
-    rows = (("", [f"<td>{escape(name)}</td>", *map(_setting_cell, row)]) for name, row in values.items())
-    return table(["", *_names(runs)], rows, kind)
-
-
-def _setting_cell(value):
-    return f'<td class="number">{"-" if value in (None, []) else escape(str(value))}</td>'
-
-
-def _used_settings(settings):
+def _used_settings(settings: dict[str, Any]) -> dict[str, Any]:
     """The settings, with `UNUSED` instead of the values that the head does not use."""
     unused = [name for name in ONLY_CRF if name in settings and settings.get("head") == "softmax"]
     return {**settings, **dict.fromkeys(unused, UNUSED)}
-
-
-def anchor(title):
-    """The id of a section."""
-    return title.lower().replace(" ", "-")
-
-
-SECTIONS = {  # a section that is "" is left out
-    "Scores": _scores,
-    "Seeds": seeds_section,
-    "Confusion": _confusion,
-    "Transitions": _transitions,
-    "Learning curves": curves_section,
-    "Mistakes": _mistakes,
-    "Sentences": _sentences,
-    "Calibration": _calibration,
-    "Settings": _settings,
-}
