@@ -1,26 +1,34 @@
-"""Writes files completely or not at all, and reads and writes JSON."""
+"""Writes files completely or not at all, and reads JSON and arrays from files that may be damaged or hostile."""
 
 import hashlib
+import io
 import json
 import os
 import re
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from math import prod
 from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
 
 try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["HAS_LOCKS", "json_line", "read_json", "sha256_of", "try_lock", "write_aside", "write_lines"]
-
 HAS_LOCKS = fcntl is not None  # of files
+_MOST_GROWTH, _ROOM = 64, 1 << 26  # a file of arrays may unpack to so many times its size, and so many bytes more
 # Of a folder: weights and vocabularies, and the texts and entities of brat.
 _HASHED = (".safetensors", ".bin", ".h5", ".linear.npz", ".index", ".data-00000-of-00001", ".txt", ".ann")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def sha256_of(path):
-    """The SHA-256 of a file; of a folder, that of its weights and its vocabulary, or of its texts."""
+def sha256_of(path: Path) -> str:
+    """Hashes a file. For a folder, hashes its weight and vocabulary files, or its texts."""
     if not path.is_dir():
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -28,7 +36,7 @@ def sha256_of(path):
     return hashlib.sha256("\n".join(hashes).encode()).hexdigest()
 
 
-def try_lock(file):
+def try_lock(file: IO[Any]) -> bool:
     """Locks an open file until it is closed, or its process ends. Returns whether it is free for this process.
 
     Without `HAS_LOCKS`, locks nothing and returns True.
@@ -41,7 +49,7 @@ def try_lock(file):
     return True
 
 
-def write_aside(path, write, room=0, aside=None):
+def write_aside(path: Path, write: Callable[[Path], object], room: int = 0, aside: Path | None = None) -> None:
     """Writes a file in another place and renames it when it is complete. After an error, `path` is as it was.
 
     Args:
@@ -56,7 +64,8 @@ def write_aside(path, write, room=0, aside=None):
         OSError: The file cannot be written. `filename` is its name.
     """
     if path.exists() and not path.is_file():
-        return write(path)  # a device or a pipe, as /dev/stdout
+        write(path)  # a device or a pipe, as /dev/stdout
+        return
     path = path.resolve()  # a symbolic link stays one: its target is replaced
     aside = aside or path.with_name(f".new.{path.name}")
     try:
@@ -72,34 +81,102 @@ def write_aside(path, write, room=0, aside=None):
         aside.unlink(missing_ok=True)
 
 
-def _fill(path, size, chunk=1 << 20):
+def _fill(path: Path, size: int, chunk: int = 1 << 20) -> None:
     with open(path, "wb") as file:
         for start in range(0, size, chunk):
             file.write(bytes(min(chunk, size - start)))
 
 
-def write_lines(path, lines):
+def write_lines(path: str | os.PathLike[str], lines: Iterable[str]) -> None:
     """Writes strings as the lines of a UTF-8 file, with `write_aside`. Lone surrogates are kept."""
     text = "".join(f"{line}\n" for line in lines)
     write_aside(Path(path), lambda aside: aside.write_bytes(text.encode("utf-8", "surrogatepass")))
 
 
-def json_line(value):
+def json_line(value: Any) -> str:
     """A value as JSON on one line. Only lone surrogates, which UTF-8 cannot encode, force it to escape characters."""
     line = json.dumps(value, ensure_ascii=False)
     return json.dumps(value) if _SURROGATE.search(line) else line
 
 
-def read_json(path):
+@contextmanager
+def folder_aside(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A context with a temporary folder next to a path, for files that another library writes and that are renamed."""
+    folder = Path(path).absolute().parent
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".writing-") as name:
+        yield Path(name)
+
+
+def existing_file(path: Path) -> Path:
+    """Returns the path if the file exists, else raises FileNotFoundError."""
+    try:
+        exists = path.is_file()
+    except (OSError, ValueError):  # a name that no file can have
+        exists = False
+    if not exists:
+        raise FileNotFoundError(f"{path}: no such file, expected a part of the checkpoint")
+    return path
+
+
+def parse_json(where: object, text: str, kind: type = dict) -> Any:
+    """Parses JSON.
+
+    Args:
+        where: The file, or the file and the line, for the message.
+        text: The JSON.
+        kind: The expected type of the value: `dict`, or `object` for any. Defaults to `dict`.
+
+    Raises:
+        ValueError: It is no JSON, is nested too deep, or is of another type.
+    """
+    needed = "JSON" if kind is object else f"a JSON {'object' if kind is dict else kind.__name__}"
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{where}: needs {needed}. Received: {error}") from None
+    if not isinstance(value, kind):
+        raise ValueError(f"{where}: needs {needed}. Received: {text[:80]}")
+    return value
+
+
+def read_json(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The object in a JSON file, a dict. Lone surrogates, which vocabularies may hold, are accepted.
 
     Raises:
         ValueError: The file holds no JSON object; names the file.
     """
     try:
-        value = json.loads(Path(path).read_bytes().decode("utf-8", "surrogatepass"))
-    except ValueError as error:
+        text = Path(path).read_bytes().decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError as error:
         raise ValueError(f"{path}: needs a JSON object. Received: {error}") from None
-    if not isinstance(value, dict):
-        raise ValueError(f"{path}: needs a JSON object. Received: a {type(value).__name__}")
-    return value
+    return parse_json(path, text)
+
+
+def read_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
+    """The arrays of a file of `numpy.savez`, by name. Sizes are checked before memory is allocated.
+
+    Raises:
+        ValueError: The file is damaged, holds Python objects, or unpacks to far more than its size. Names the file.
+    """
+    most = _MOST_GROWTH * Path(path).stat().st_size + _ROOM
+    try:
+        with zipfile.ZipFile(path) as archive:
+            records = archive.infolist()
+            if sum(record.file_size for record in records) > most:
+                raise ValueError(f"unpacks to more than {most:,} bytes")
+            return {record.filename.removesuffix(".npy"): _parse_array(archive.read(record)) for record in records}
+    except Exception as error:  # errors of zipfile, zlib, NumPy and the parser of its headers
+        raise ValueError(f"{path}: cannot be read as a file of arrays ({error})") from None
+
+
+def _parse_array(data: bytes) -> np.ndarray:
+    """The array in the bytes of a `.npy` file."""
+    file = io.BytesIO(data)
+    version = np.lib.format.read_magic(file)
+    read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, is_fortran, dtype = read_header(file)
+    start = file.tell()
+    if dtype.hasobject or min(shape, default=0) < 0 or prod(shape) * dtype.itemsize != len(data) - start:
+        raise ValueError(f"{len(data) - start} bytes for an array of {dtype} with the shape {shape}")
+    return np.frombuffer(data, dtype, offset=start).reshape(shape, order="F" if is_fortran else "C").copy()

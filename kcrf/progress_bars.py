@@ -4,12 +4,18 @@ import sys
 from contextlib import suppress
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
-__all__ = ["bar", "print_note"]
 
-
-def bar(*done):
+def bar(*done: ProgressColumn) -> Progress:
     """A rich progress bar on standard error; hidden if standard error is not a terminal.
 
     Args:
@@ -26,7 +32,7 @@ def bar(*done):
     return Progress(*columns, console=console, disable=not console.is_terminal)
 
 
-def print_note(text):
+def print_note(text: str) -> None:
     """Prints a line to standard error. Errors, such as a closed pipe, are ignored."""
     with suppress(OSError):
         print(text, file=sys.stderr, flush=True)

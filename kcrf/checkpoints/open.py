@@ -6,9 +6,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from kcrf.checkpoints.safetensors import read_safetensors
 from kcrf.checkpoints.tensor_bundle import open_tensorflow
-from kcrf.checkpoints.torch_files import open_torch
+from kcrf.checkpoints.tensor_files import open_safetensors, open_torch
 
 # Arrays that are not weights: moments of optimizers, step counters, shadow copies, loss scales.
 OPTIMIZER_SLOTS = re.compile(
@@ -50,7 +49,7 @@ def open_checkpoint(path: "str | PathLike[str] | Checkpoint") -> "Checkpoint":
     if isinstance(path, Checkpoint):
         return path
     kind, file = _find(Path(path))
-    entries = {"safetensors": read_safetensors, "tensorflow": open_tensorflow, "torch": open_torch}[kind](file)
+    entries = {"safetensors": open_safetensors, "tensorflow": open_tensorflow, "torch": open_torch}[kind](file)
     return Checkpoint(file, {name: entry for name, entry in entries.items() if not OPTIMIZER_SLOTS.search(name)})
 
 

@@ -6,24 +6,27 @@ Format: tensorflow/core/util/tensor_bundle, tensorflow/core/protobuf/tensor_bund
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from os import PathLike
 from pathlib import Path
 from struct import error as StructError
+from typing import Any
 
 import numpy as np
 
-from kcrf.checkpoints.aside import folder_aside
-from kcrf.checkpoints.leveldb_table import read_table, unmask
-from kcrf.checkpoints.protobuf import BYTES, FIXED32, VARINT, parse_message
-from kcrf.checkpoints.raw_array import MOST_BYTES, RawArray, check_entries, existing_file
+from kcrf.checkpoints.leveldb_table import BYTES, FIXED32, VARINT, crc32c, parse_message, read_table, unmask
+from kcrf.checkpoints.tensor_files import CHUNK, MOST_DIMENSIONS, LazyArray
+from kcrf.files import existing_file, folder_aside
 
 DTYPES = {  # by number in tensorflow/core/framework/types.proto
     **{1: "float32", 2: "float64", 3: "int32", 4: "uint8", 5: "int16", 6: "int8", 8: "complex64", 9: "int64"},
     **{10: "bool", 14: "bfloat16", 17: "uint16", 18: "complex128", 19: "float16", 22: "uint32", 23: "uint64"},
 }
 STRING = 7  # such as the object graph of TensorFlow 2; omitted
-MOST_DIMENSIONS = 254  # TensorFlow's limit: its reader ends the process if a shape has more dimensions
+MOST_RANK = 254  # TensorFlow's limit: its reader ends the process if a shape has more dimensions
+MOST_BYTES = 2**63 - 1  # NumPy's limit
+ALIGNMENT = 64  # bytes; JAX and TensorFlow create a tensor without a copy only from memory with this alignment
 
 # Fields of the messages and their wire types.
 HEADER = {1: VARINT, 2: VARINT, 3: BYTES}  # number of data files, endianness, version
@@ -32,6 +35,58 @@ SHAPE = {2: BYTES, 3: VARINT}  # dimensions, whether the rank is unknown
 DIMENSION = {1: VARINT, 2: BYTES}  # size, name
 SLICE = {1: BYTES}  # an extent for each dimension
 EXTENT = {1: VARINT, 2: VARINT}  # start, length
+
+
+@dataclass
+class RawArray:
+    """An array that a file stores as little-endian bytes.
+
+    Attributes:
+        file: The path of the file.
+        offset: The position of the first byte.
+        nbytes: The number of bytes.
+        dtype: The type: a NumPy name, or "bfloat16".
+        shape: A tuple of ints.
+        checksum: The CRC-32C of the bytes. Defaults to None: the file has no checksum.
+    """
+
+    file: Path
+    offset: int
+    nbytes: int
+    dtype: str
+    shape: tuple
+    checksum: int | None = None
+
+    def read(self):
+        """Reads the array into new, aligned memory. bfloat16 is converted to float32.
+
+        Raises:
+            FileNotFoundError: The file no longer exists.
+            ValueError: The file is too short, or its checksum is wrong.
+        """
+        end = self.offset + self.nbytes
+        if existing_file(self.file).stat().st_size < end:
+            raise ValueError(f"{self.file}: truncated, expected at least {end} bytes")
+        buffer = np.empty(self.nbytes + ALIGNMENT, np.uint8)
+        buffer = buffer[-buffer.ctypes.data % ALIGNMENT :][: self.nbytes]
+        self._fill(buffer)
+        stored = np.dtype("uint16" if self.dtype == "bfloat16" else self.dtype).newbyteorder("<")
+        array = buffer.view(stored).reshape(self.shape)
+        return _bfloat16_to_float32(array) if self.dtype == "bfloat16" else array
+
+    def _fill(self, buffer):
+        """Reads the bytes in chunks, and computes the checksum of each while it is in the processor's cache."""
+        end, checksum = self.offset + self.nbytes, 0
+        with open(self.file, "rb", buffering=0) as file:
+            file.seek(self.offset)
+            for start in range(0, self.nbytes, CHUNK):
+                chunk = buffer[start : start + CHUNK]
+                if file.readinto(chunk) != len(chunk):
+                    raise ValueError(f"{self.file}: truncated, expected at least {end} bytes")
+                if self.checksum is not None:
+                    checksum = crc32c(chunk, checksum)
+        if self.checksum is not None and checksum != self.checksum:
+            raise ValueError(f"{self.file}: corrupt between bytes {self.offset} and {end}, the checksum differs")
 
 
 class NeedsTensorFlow(ValueError):
@@ -69,7 +124,7 @@ def read_tensor_bundle(prefix, object_based=False):
             partitioned.append(name)
         elif entry[1] != STRING:
             entries[name] = _raw_array(prefix, header[1], name, entry)
-    check_entries(entries)
+    _check_entries(entries)
     if not object_based and any(name.endswith(".ATTRIBUTES/VARIABLE_VALUE") for name in (*entries, *partitioned)):
         raise ValueError(
             f"{index}: an object-based checkpoint of TensorFlow 2, whose names are places in a Python object, expected "
@@ -117,7 +172,7 @@ def _parse_shape(data):
     shape = tuple(dimension.get(1, 0) for dimension in dimensions)
     for dimension in dimensions:
         dimension.get(2, b"").decode()
-    too_large = len(shape) > MOST_DIMENSIONS or prod(max(1, size) for size in shape) > MOST_BYTES
+    too_large = len(shape) > MOST_RANK or prod(max(1, size) for size in shape) > MOST_BYTES
     if message.get(3) or too_large:
         raise ValueError(f"a shape of {len(shape)} dimensions, {shape[:4]}")
     return shape
@@ -140,6 +195,41 @@ def _raw_array(prefix, shards, name, entry):
     return RawArray(file, entry.get(4, 0), entry.get(5, 0), DTYPES[entry[1]], entry[2], unmask(entry.get(6, 0)))
 
 
+def _check_entries(entries):
+    """Checks that the size of each `RawArray` of a dict fits its shape, and that it lies within its file.
+
+    Files may be missing: an array can be described before its file exists.
+
+    Raises:
+        ValueError: A size is wrong. Names the file and the array.
+    """
+    sizes = {file: file.stat().st_size for file in {entry.file for entry in entries.values()} if file.is_file()}
+    for name, entry in entries.items():
+        _check_shape(name, entry)
+        end, size = entry.offset + entry.nbytes, sizes.get(entry.file)
+        if entry.offset < 0 or (size is not None and end > size):
+            raise ValueError(
+                f"{entry.file}: truncated, expected at least {end} bytes for {name!r}. Received: {size} bytes"
+            )
+
+
+def _check_shape(name, entry):
+    shape, itemsize = entry.shape, 2 if entry.dtype == "bfloat16" else np.dtype(entry.dtype).itemsize
+    if len(shape) > MOST_DIMENSIONS or prod(max(1, size) for size in shape) * itemsize > MOST_BYTES:
+        raise ValueError(
+            f"{entry.file}: {name!r} is too large for an array, expected at most {MOST_DIMENSIONS} dimensions and "
+            f"2**63 - 1 bytes. Received: {len(shape)} dimensions, shape={shape[:4]}{'...' * (len(shape) > 4)}"
+        )
+    if min(shape, default=0) < 0 or prod(shape) * itemsize != entry.nbytes:
+        raise ValueError(
+            f"{entry.file}: {name!r} has {entry.nbytes} bytes, expected {entry.dtype} of shape {entry.shape}"
+        )
+
+
+def _bfloat16_to_float32(array):
+    return (array.astype(np.uint32) << 16).view(np.float32)
+
+
 def open_tensorflow(prefix):
     """Reads the index of a TensorFlow checkpoint. Uses TensorFlow for files that `read_tensor_bundle` cannot read."""
     try:
@@ -156,26 +246,20 @@ def open_tensorflow(prefix):
     except Exception as error:  # TensorFlow's own errors share no base class with Python's
         raise ValueError(f"{refusal}; TensorFlow cannot read it either") from error
     return {
-        name: _TensorFlowArray(prefix, reader, name, prod(shape) * dtypes[name].size, tuple(shape))
+        name: LazyArray(
+            partial(_read_with_tensorflow, prefix, reader, name), prod(shape) * dtypes[name].size, tuple(shape)
+        )
         for name, shape in shapes.items()
         if dtypes[name] != tensorflow.string
     }
 
 
-@dataclass
-class _TensorFlowArray:
-    prefix: Path
-    reader: object
-    name: str
-    nbytes: int
-    shape: tuple
-
-    def read(self):
-        try:
-            array = np.asarray(self.reader.get_tensor(self.name))
-        except Exception as error:  # TensorFlow's errors, too
-            raise ValueError(f"{self.prefix}: TensorFlow cannot read {self.name!r}. Received: {error}") from None
-        return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
+def _read_with_tensorflow(prefix: Path, reader: Any, name: str) -> np.ndarray:
+    try:
+        array = np.asarray(reader.get_tensor(name))
+    except Exception as error:  # TensorFlow's errors share no base class with Python's
+        raise ValueError(f"{prefix}: TensorFlow cannot read {name!r}. Received: {error}") from None
+    return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
 
 
 def write_tf_checkpoint(prefix: str | PathLike[str], arrays: Mapping[str, np.ndarray]) -> None:

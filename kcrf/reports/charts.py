@@ -48,7 +48,7 @@ def line_chart(
     x = _scale(min(epochs), max(epochs), LEFT, WIDTH - RIGHT)
     y = _scale(low, high, HEIGHT - BOTTOM, TOP)
     parts = [_y_axis(ticks, y, WIDTH - RIGHT)]
-    parts.append(_x_axis(_epoch_ticks(min(epochs), max(epochs)), x, HEIGHT))
+    parts.append(_x_axis(_epoch_ticks(int(min(epochs)), int(max(epochs))), x, HEIGHT))
     for number, band in bands.items():
         corners = [(epoch, low) for epoch, low, _ in band] + [(epoch, high) for epoch, _, high in reversed(band)]
         path = " ".join(f"{x(epoch):.1f},{y(value):.1f}" for epoch, value in corners)
