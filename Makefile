@@ -85,7 +85,7 @@ $(OLD_HOST)/bin/python:
 	$(PYTHON) -m venv $(OLD_HOST)
 
 $(OLD_HOST)/test.stamp: $(OLD_HOST)/bin/python pyproject.toml constraints.txt
-	$(OLD_PIP) tensorflow-cpu==2.21.0 tf_keras==2.21.0 rich matplotlib pytest hypothesis safetensors tokenizers google-crc32c
+	$(OLD_PIP) tensorflow-cpu==2.21.0 tf_keras==2.21.0 rich jinja2 matplotlib pytest hypothesis safetensors tokenizers google-crc32c
 	$(OLD_PIP) --no-deps bert4keras==0.11.5
 	$(OLD_PIP) --no-deps --editable .
 	touch $@

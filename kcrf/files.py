@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from math import prod
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
-import numpy as np
+if TYPE_CHECKING:  # `kcrf --help` imports this file, and needs no NumPy
+    import numpy as np
 
 try:
     import fcntl
@@ -153,7 +154,7 @@ def read_json(path: str | os.PathLike[str]) -> dict[str, Any]:
     return parse_json(path, text)
 
 
-def read_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
+def read_arrays(path: str | os.PathLike[str]) -> "dict[str, np.ndarray]":
     """The arrays of a file of `numpy.savez`, by name. Sizes are checked before memory is allocated.
 
     Raises:
@@ -170,8 +171,10 @@ def read_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
         raise ValueError(f"{path}: cannot be read as a file of arrays ({error})") from None
 
 
-def _parse_array(data: bytes) -> np.ndarray:
+def _parse_array(data: bytes) -> "np.ndarray":
     """The array in the bytes of a `.npy` file."""
+    import numpy as np
+
     file = io.BytesIO(data)
     version = np.lib.format.read_magic(file)
     read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0

@@ -74,7 +74,7 @@ def bundle_parts(arrays, header=b"", extra=None):
     return pairs, data
 
 
-def write_index(prefix, pairs, blocks=2, kind=b"\0", change=bytes):
+def write_index(prefix, pairs, blocks=2, kind=b"\0", change=bytes, repeats=1):
     """Writes keys and values as prefix.index in several data blocks, each changed by `change` before its checksum."""
     index, handles = b"", []
     for part in np.array_split(np.arange(len(pairs)), blocks):
@@ -82,7 +82,7 @@ def write_index(prefix, pairs, blocks=2, kind=b"\0", change=bytes):
         handles.append((pairs[part[-1]][0] + b"\xff", varint(len(index)) + varint(len(contents))))
         index += contents + kind + struct.pack("<I", masked(contents + kind))
     places = []
-    for contents in (block([]), block(handles, 1)):
+    for contents in (block([]), block(handles * repeats, 1)):
         places.append(varint(len(index)) + varint(len(contents)))
         index += contents + b"\0" + struct.pack("<I", masked(contents + b"\0"))
     index += b"".join(places).ljust(40, b"\0") + struct.pack("<Q", 0xDB4775248B80FB57)

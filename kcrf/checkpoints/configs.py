@@ -2,15 +2,19 @@
 written for Hugging Face.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from numbers import Integral
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from kcrf.checkpoints.names import CONFIG_FILES, ENGLISH_ROBERTA
 from kcrf.files import read_json
+
+Source = str | PathLike[str] | Mapping[str, Any] | None
 
 
 @dataclass(frozen=True)
@@ -19,7 +23,7 @@ class Family:
 
     shared: bool = False  # one block for all layers
     relative: bool = False  # fixed relative positions instead of trained absolute ones
-    heads: tuple = ("with_pool", "with_nsp", "with_mlm")
+    heads: tuple[str, ...] = ("with_pool", "with_nsp", "with_mlm")
 
 
 FAMILIES = {
@@ -34,7 +38,7 @@ FAMILIES = {
 LIKE_BERT = {"bert", "roberta", "ernie"}  # one architecture
 
 # Entries of a configuration file, which are arguments too, with their defaults. None: required, or derived by `_fill`.
-ARCHITECTURE = {
+ARCHITECTURE: dict[str, Any] = {
     "vocab_size": None,
     "hidden_size": None,
     "num_hidden_layers": None,
@@ -59,7 +63,7 @@ ALIASES = {  # names in configuration files
     "hidden_dropout_prob": "dropout_rate",
     "attention_probs_dropout_prob": "attention_dropout_rate",
 }
-OPTIONS = {
+OPTIONS: dict[str, Any] = {
     "with_pool": False,
     "with_nsp": False,
     "with_mlm": False,
@@ -77,7 +81,7 @@ OPTIONS = {
     "name": None,
 }
 # Entries that change what a model computes, with the only value that is supported.
-SUPPORTED = {
+SUPPORTED: dict[str, Any] = {
     "pad_token_id": 0,
     "position_embedding_type": "absolute",
     "num_hidden_groups": 1,
@@ -100,7 +104,7 @@ ACTIVATIONS = {  # by names in configuration files, the names of this package
 }
 
 
-def encoder_settings(config_path, model, options):
+def encoder_settings(config_path: Source, model: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """All settings of an encoder, from a configuration file and arguments. Arguments take precedence."""
     heads = ("with_pool", "with_nsp", "with_mlm", "with_discriminator")
     lacks = [name for name in heads if name not in FAMILIES[model].heads]
@@ -119,7 +123,7 @@ def encoder_settings(config_path, model, options):
     return settings
 
 
-def _fill(settings, config_path, arguments):
+def _fill(settings: dict[str, Any], config_path: Source, arguments: Collection[str]) -> None:
     """Derives missing settings from the others. Raises ValueError if settings contradict each other."""
     needed = list(ARCHITECTURE)[:5]
     where = "the configuration" if isinstance(config_path, Mapping) else config_path
@@ -156,7 +160,7 @@ def _fill(settings, config_path, arguments):
     settings["vocab_size"] += len(settings["compound_tokens"] or [])
 
 
-def read_config(source, model=None):
+def read_config(source: Source, model: str | None = None) -> dict[str, Any]:
     """Reads the entries of a configuration, and checks that they describe a supported model.
 
     Args:
@@ -191,12 +195,12 @@ def read_config(source, model=None):
     return config
 
 
-def has_config(folder):
+def has_config(folder: str | PathLike[str]) -> bool:
     """Whether a folder contains a configuration file of an encoder."""
     return any((Path(folder) / name).is_file() for name in CONFIG_FILES)
 
 
-def _read_file(path):
+def _read_file(path: Path) -> tuple[Path, dict[str, Any]]:
     """The path of a configuration file, or of the configuration file in a folder, and its entries."""
     if path.is_dir():
         if not has_config(path):
@@ -205,7 +209,7 @@ def _read_file(path):
     return path, read_json(path)
 
 
-def _family_of(config, model):
+def _family_of(config: Mapping[str, Any], model: str | None) -> str:
     """The family of a configuration without `model_type`, such as Google's: the expected one, or by its entries."""
     if "n_heads" in config:  # others call it num_attention_heads
         return "distilbert"
@@ -214,7 +218,7 @@ def _family_of(config, model):
     return "nezha" if config.get("use_relative_position") else "bert"
 
 
-def _check_supported(where, config):
+def _check_supported(where: object, config: Mapping[str, Any]) -> None:
     """Raises ValueError if an entry asks for a computation that is not implemented."""
     if config.get("model_type", "roberta") == "roberta" and config.get("pad_token_id", 0) == 1:
         raise ValueError(f"{where}: {ENGLISH_ROBERTA}. Received: pad_token_id={config['pad_token_id']}")
@@ -223,13 +227,13 @@ def _check_supported(where, config):
             raise ValueError(f"{where}: {name} must be {value!r}. Received: {config[name]!r}")
 
 
-def _check_ints(where, config):
+def _check_ints(where: object, config: Mapping[str, Any]) -> None:
     for name in ("num_hidden_layers", "vocab_size", "max_position_embeddings"):
         if type(config.get(name, 1)) is not int:
             raise ValueError(f"{where}: {name} must be an int. Received: {config[name]!r}")
 
 
-def huggingface_config(config):
+def huggingface_config(config: Mapping[str, Any]) -> dict[str, Any]:
     """A configuration with Hugging Face's names, from which Hugging Face and kcrf build the same encoder."""
     classes = {"bert": "Bert", "roberta": "Bert", "ernie": "Ernie"}
     classes |= {"albert": "Albert", "electra": "Electra", "nezha": "Nezha"}

@@ -18,7 +18,7 @@ SIZES = {FIXED64: 8, FIXED32: 4}
 LARGEST_FIELD = (1 << 29) - 1
 
 
-def read_table(path, data):
+def read_table(path: Path, data: bytes) -> dict[bytes, bytes]:
     """Reads all keys and values of a table into a dict of bytes.
 
     Args:
@@ -33,14 +33,22 @@ def read_table(path, data):
     footer, place = data[-FOOTER:], 0
     for _ in range(2):  # skips the handle of the metaindex block: an offset and a size
         _, place = read_varint(footer, place)
-    table = {}
-    for _, handle in _read_entries(_read_block(path, data, footer[place:])):
-        table.update(_read_entries(_read_block(path, data, handle)))
+    table, size, last = {}, 0, 0
+    for _, handle in _read_entries(_read_block(path, data, footer[place:])[1]):
+        offset, block = _read_block(path, data, handle)
+        if offset < last:  # blocks do not overlap, so that the work is in proportion to the size of the file
+            raise ValueError(f"{path}: corrupt, expected a block after byte {last}. Received: one at byte {offset}")
+        last = offset + len(block)
+        for key, value in _read_entries(block):
+            size += len(key)
+            if size > MOST_KEYS * len(data):
+                raise ValueError(f"{path}: corrupt, expected keys of at most {MOST_KEYS} times the size of the file")
+            table[key] = value
     return table
 
 
-def _read_block(path, data, handle):
-    """The content of the block at a handle (offset, size). A byte for the compression and the checksum follow."""
+def _read_block(path: Path, data: bytes, handle: bytes) -> tuple[int, bytes]:
+    """The offset and content of the block at a handle. A byte for the compression and the checksum follow it."""
     offset, place = read_varint(handle, 0)
     size, _ = read_varint(handle, place)
     end = offset + size
@@ -53,10 +61,10 @@ def _read_block(path, data, handle):
             f"{path}: a compressed index, expected an uncompressed one, as TensorFlow writes it since 1.2. Load the "
             "checkpoint in TensorFlow and save it again"
         )
-    return data[offset:end]
+    return offset, data[offset:end]
 
 
-def _read_entries(block):
+def _read_entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Yields the keys and values of a block. A key is stored without the prefix shared with the previous key."""
     restarts = struct.unpack("<I", block[-4:])[0]
     end = len(block) - 4 * (restarts + 1)
@@ -74,7 +82,7 @@ def _read_entries(block):
         place += unshared + size
 
 
-def read_varint(data, place):
+def read_varint(data: bytes, place: int) -> tuple[int, int]:
     """Reads an integer of 7 bits per byte, the lowest first. Returns the integer and the position after it.
 
     >>> read_varint(bytes([0xAC, 0x02]), 0)
@@ -92,13 +100,13 @@ def read_varint(data, place):
     return value, place
 
 
-def unmask(checksum):
+def unmask(checksum: int) -> int:
     """Restores a CRC-32C from a stored checksum: LevelDB rotates the CRC-32C by 15 bits and adds a constant."""
     rotated = (checksum - 0xA282EAD8) & 0xFFFFFFFF
     return ((rotated << 15) | (rotated >> 17)) & 0xFFFFFFFF
 
 
-def crc32c(data, checksum=0):
+def crc32c(data: Any, checksum: int = 0) -> int:
     """The CRC-32C of a bytes-like object. `checksum` is that of the bytes before it, 0 if there are none."""
     try:
         from google_crc32c import extend
@@ -107,7 +115,7 @@ def crc32c(data, checksum=0):
     return extend(checksum, data)
 
 
-def parse_message(data, types, repeated=()):
+def parse_message(data: bytes, types: Mapping[int, int], repeated: Collection[int] = ()) -> dict[int, Any]:
     """Parses a message into a dict by field number.
 
     Args:
@@ -124,7 +132,8 @@ def parse_message(data, types, repeated=()):
     >>> parse_message(bytes([0x08, 0x63]), {1: VARINT})
     {1: 99}
     """
-    fields, place = {}, 0
+    fields: dict[int, Any] = {}
+    place = 0
     while place < len(data):
         tag, place = read_varint(data, place)
         number, wire_type = tag >> 3, tag & 7
@@ -142,7 +151,7 @@ def parse_message(data, types, repeated=()):
     return fields
 
 
-def _read_value(data, place, wire_type):
+def _read_value(data: bytes, place: int, wire_type: int) -> tuple[int | bytes, int]:
     if wire_type == VARINT:
         return read_varint(data, place)
     if wire_type == BYTES:

@@ -1,7 +1,7 @@
 """Translates names of arrays between Google's and Hugging Face's checkpoints, and finds the layer of an array."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 CONFIG_FILES = ("config.json", "bert_config.json", "albert_config.json")  # in this order, if a folder has several
@@ -9,6 +9,7 @@ ENGLISH_ROBERTA = (
     "RoBERTa must be one with BERT's vocabulary and names, such as RoBERTa-wwm or MacBERT. The English RoBERTa and "
     "XLM-RoBERTa are not supported: their tokenizers are byte-level BPE and SentencePiece, and their padding is token 1"
 )
+Row = tuple[str, str, bool]  # Google's name, Hugging Face's name, whether the array is transposed
 # By kind of layer: the suffixes of both names, and whether one array is the transpose of the other.
 ENDINGS = {
     "dense": (("/kernel", ".weight", True), ("/bias", ".bias", False)),
@@ -20,19 +21,19 @@ ENDINGS = {
 }
 
 
-def _rows(kind, *pairs):
-    """The rows of a name map for layers: `(Google's name, Hugging Face's name, whether it is transposed)`."""
+def _rows(kind: str, *pairs: tuple[str, str]) -> list[Row]:
+    """The rows of a name map for layers."""
     return [
         (google + a, huggingface + b, transposed) for google, huggingface in pairs for a, b, transposed in ENDINGS[kind]
     ]
 
 
-def _body(google, huggingface):
+def _body(google: str, huggingface: str) -> list[Row]:
     """The rows for embeddings and transformer layers, whose names differ only in their separators."""
     tables = ("word_embeddings", "position_embeddings", "token_type_embeddings")
     layer, layers = f"{google}/encoder/layer_{{}}", f"{huggingface}.encoder.layer.{{}}"
-    dense = ("attention/self/query", "attention/self/key", "attention/self/value")
-    dense += ("attention/output/dense", "intermediate/dense", "output/dense")
+    attention = ("attention/self/query", "attention/self/key", "attention/self/value")
+    dense = (*attention, "attention/output/dense", "intermediate/dense", "output/dense")
     norms = ("attention/output/LayerNorm", "output/LayerNorm")
     return [
         *_rows("table", *((f"{google}/embeddings/{name}", f"{huggingface}.embeddings.{name}") for name in tables)),
@@ -67,7 +68,7 @@ TASKS = "bert/embeddings/task_type_embeddings"  # of ERNIE
 EMBEDDING_MAPPING = "encoder/embedding_hidden_mapping_in"
 
 
-def _like_bert(*prefixes):
+def _like_bert(*prefixes: str) -> list[Row]:
     """The rows for models with BERT's parts. Names are read with any of the prefixes and written with the first."""
     return [
         (google, huggingface.replace("bert.", f"{prefix}."), transposed)
@@ -166,45 +167,45 @@ def huggingface_names(mapping: Mapping[str, Any], model: str = "bert") -> Mappin
     return _RenamedArrays(mapping, renamed)
 
 
-def _name_map(model):
+def _name_map(model: str) -> list[Row]:
     if model not in NAME_MAPS:
         raise ValueError(f"`model` is one of {', '.join(NAME_MAPS)}. Received: model={model!r}")
     return NAME_MAPS[model]
 
 
-def _template(name):
+def _template(name: str) -> tuple[str, str]:
     """Replaces the layer number in a name by {}. Returns the new name and the number, or "" if there is no number."""
     match = re.search(r"(?<=\blayer[._])\d+(?=[./])", name)
     return (name[: match.start()] + "{}" + name[match.end() :], match.group()) if match else (name, "")
 
 
-class _RenamedArrays(Mapping):
+class _RenamedArrays(Mapping[str, Any]):
     """The arrays of another mapping under other names, some of them transposed."""
 
-    def __init__(self, mapping, renamed):
+    def __init__(self, mapping: Mapping[str, Any], renamed: dict[str, tuple[str, bool]]) -> None:
         self._mapping, self._renamed = mapping, renamed
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> Any:
         source, transposed = self._renamed[name]
         return self._mapping[source].T if transposed else self._mapping[source]
 
-    def shape(self, name):
+    def shape(self, name: str) -> tuple[int, ...]:
         """The shape of an array, without reading the array if the wrapped mapping has a method `shape`."""
         source, transposed = self._renamed[name]
         shape = self._mapping.shape(source) if hasattr(self._mapping, "shape") else self._mapping[source].shape
         return tuple(shape[::-1] if transposed else shape)
 
-    def source(self, name):
+    def source(self, name: str) -> str:
         """The name of an array in the file."""
         return self._renamed[name][0]
 
-    def __contains__(self, name):
+    def __contains__(self, name: object) -> bool:
         return name in self._renamed
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self._renamed)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._renamed)
 
 

@@ -1,10 +1,12 @@
 """Opens a checkpoint of any of the usual formats as a lazy, read-only mapping from names to arrays."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from kcrf.checkpoints.tensor_bundle import open_tensorflow
 from kcrf.checkpoints.tensor_files import open_safetensors, open_torch
@@ -53,7 +55,7 @@ def open_checkpoint(path: "str | PathLike[str] | Checkpoint") -> "Checkpoint":
     return Checkpoint(file, {name: entry for name, entry in entries.items() if not OPTIMIZER_SLOTS.search(name)})
 
 
-class Checkpoint(Mapping):
+class Checkpoint(Mapping[str, np.ndarray]):
     """A read-only mapping from names to the arrays of a checkpoint. Each array is read when it is accessed.
 
     Attributes:
@@ -66,7 +68,7 @@ class Checkpoint(Mapping):
         self.bytes_read = 0
         self._entries = entries
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> np.ndarray:
         array = self._entry(name).read()
         self.bytes_read += self._entries[name].nbytes
         return array
@@ -75,25 +77,25 @@ class Checkpoint(Mapping):
         """The shape of an array, without reading the array."""
         return tuple(self._entry(name).shape)
 
-    def __contains__(self, name):
+    def __contains__(self, name: object) -> bool:
         return name in self._entries
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self._entries)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._entries)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<Checkpoint {str(self.path)!r}: {len(self)} arrays>"
 
-    def _entry(self, name):
+    def _entry(self, name: str) -> Any:
         if name not in self._entries:
             raise KeyError(f"{self.path}: no array {name!r} among the {len(self)} there")
         return self._entries[name]
 
 
-def _find(path):
+def _find(path: Path) -> tuple[str, Path]:
     """The format of the checkpoint at a path, and the path that the reader of this format needs."""
     text = str(path)
     if path.is_dir():
@@ -119,7 +121,7 @@ def has_checkpoint(folder: str | PathLike[str]) -> bool:
     return any(any(Path(folder).glob(pattern)) for _, patterns in FILES for pattern in patterns)
 
 
-def _find_in_folder(folder):
+def _find_in_folder(folder: Path) -> tuple[str, Path]:
     for kind, patterns in FILES:
         for pattern in patterns:
             files = sorted(folder.glob(pattern))

@@ -4,7 +4,7 @@ Format: tensorflow/core/util/tensor_bundle, tensorflow/core/protobuf/tensor_bund
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from math import prod
@@ -54,10 +54,10 @@ class RawArray:
     offset: int
     nbytes: int
     dtype: str
-    shape: tuple
+    shape: tuple[int, ...]
     checksum: int | None = None
 
-    def read(self):
+    def read(self) -> np.ndarray:
         """Reads the array into new, aligned memory. bfloat16 is converted to float32.
 
         Raises:
@@ -74,14 +74,14 @@ class RawArray:
         array = buffer.view(stored).reshape(self.shape)
         return _bfloat16_to_float32(array) if self.dtype == "bfloat16" else array
 
-    def _fill(self, buffer):
+    def _fill(self, buffer: np.ndarray) -> None:
         """Reads the bytes in chunks, and computes the checksum of each while it is in the processor's cache."""
         end, checksum = self.offset + self.nbytes, 0
         with open(self.file, "rb", buffering=0) as file:
             file.seek(self.offset)
             for start in range(0, self.nbytes, CHUNK):
                 chunk = buffer[start : start + CHUNK]
-                if file.readinto(chunk) != len(chunk):
+                if file.readinto(chunk.data) != len(chunk):
                     raise ValueError(f"{self.file}: truncated, expected at least {end} bytes")
                 if self.checksum is not None:
                     checksum = crc32c(chunk, checksum)
@@ -93,7 +93,7 @@ class NeedsTensorFlow(ValueError):
     """The file is valid, but only TensorFlow can read it."""
 
 
-def read_tensor_bundle(prefix, object_based=False):
+def read_tensor_bundle(prefix: str | PathLike[str], object_based: bool = False) -> dict[str, RawArray]:
     """Reads the index of a TensorFlow checkpoint, without TensorFlow.
 
     Every entry is checked first, because TensorFlow's own reader ends the process at a malformed entry.
@@ -138,7 +138,7 @@ def read_tensor_bundle(prefix, object_based=False):
     return entries
 
 
-def _parsed(index, parse, *arguments):
+def _parsed(index: Path, parse: Callable[..., Any], *arguments: Any) -> Any:
     """Calls a parser. Turns the errors that a damaged table causes into a ValueError with the name of the file."""
     try:
         return parse(*arguments)
@@ -150,7 +150,7 @@ def _parsed(index, parse, *arguments):
         ) from None
 
 
-def _parse_entry(data):
+def _parse_entry(data: bytes) -> tuple[dict[int, Any], list[Any]]:
     """Parses a BundleEntryProto: 1 dtype, 2 shape, 3 data file, 4 offset, 5 size, 6 masked checksum, 7 slices.
 
     Returns:
@@ -166,7 +166,7 @@ def _parse_entry(data):
     return entry, slices
 
 
-def _parse_shape(data):
+def _parse_shape(data: bytes) -> tuple[int, ...]:
     message = parse_message(data, SHAPE, repeated=(2,))
     dimensions = [parse_message(dimension, DIMENSION) for dimension in message.get(2, [])]
     shape = tuple(dimension.get(1, 0) for dimension in dimensions)
@@ -178,7 +178,7 @@ def _parse_shape(data):
     return shape
 
 
-def _parse_slice(data, shape):
+def _parse_slice(data: bytes, shape: tuple[int, ...]) -> tuple[tuple[int, int | None], ...]:
     """Parses a TensorSliceProto into `(start, length)` for each dimension; the length None means all of it."""
     extents = [parse_message(extent, EXTENT) for extent in parse_message(data, SLICE, repeated=(1,)).get(1, [])]
     parts = tuple((extent.get(1, 0), extent.get(2)) for extent in extents)
@@ -188,14 +188,14 @@ def _parse_slice(data, shape):
     return parts
 
 
-def _raw_array(prefix, shards, name, entry):
+def _raw_array(prefix: str | PathLike[str], shards: int, name: str, entry: dict[int, Any]) -> RawArray:
     if entry.get(3, 0) >= shards:
         raise ValueError(f"{prefix}.index: {name!r} is in data file {entry[3]}, expected one of {shards}")
     file = Path(f"{prefix}.data-{entry.get(3, 0):05d}-of-{shards:05d}")
     return RawArray(file, entry.get(4, 0), entry.get(5, 0), DTYPES[entry[1]], entry[2], unmask(entry.get(6, 0)))
 
 
-def _check_entries(entries):
+def _check_entries(entries: Mapping[str, RawArray]) -> None:
     """Checks that the size of each `RawArray` of a dict fits its shape, and that it lies within its file.
 
     Files may be missing: an array can be described before its file exists.
@@ -213,7 +213,7 @@ def _check_entries(entries):
             )
 
 
-def _check_shape(name, entry):
+def _check_shape(name: str, entry: RawArray) -> None:
     shape, itemsize = entry.shape, 2 if entry.dtype == "bfloat16" else np.dtype(entry.dtype).itemsize
     if len(shape) > MOST_DIMENSIONS or prod(max(1, size) for size in shape) * itemsize > MOST_BYTES:
         raise ValueError(
@@ -226,11 +226,11 @@ def _check_shape(name, entry):
         )
 
 
-def _bfloat16_to_float32(array):
+def _bfloat16_to_float32(array: np.ndarray) -> np.ndarray:
     return (array.astype(np.uint32) << 16).view(np.float32)
 
 
-def open_tensorflow(prefix):
+def open_tensorflow(prefix: Path) -> Mapping[str, RawArray | LazyArray]:
     """Reads the index of a TensorFlow checkpoint. Uses TensorFlow for files that `read_tensor_bundle` cannot read."""
     try:
         return read_tensor_bundle(prefix)

@@ -101,8 +101,11 @@ def _train_seeds(options, settings, sources):
     metric = next(iter(runs.values())).settings.get("metric")
     print_seeds(options.out, {seed: run.scores for seed, run in runs.items()}, metric, diverged)
     report = Path(options.out) / "report.html"
-    write_report([run.path for run in runs.values()], report)
-    print(report)
+    try:
+        write_report([run.path for run in runs.values()], report)
+        print(report)
+    except ImportError as error:  # the runs are trained, and the report can follow
+        print_note(f"no report.html: {error}; then `kcrf report` writes it")
 
 
 def _run_training(out, settings, sources, mode, overwrite, title="training"):

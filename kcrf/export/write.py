@@ -7,10 +7,9 @@ from pathlib import Path
 import tensorflow as tf
 
 from kcrf.backend import backend_name
-from kcrf.files import folder_aside, write_aside
 from kcrf.export.onnx_file import onnx_file
 from kcrf.export.tensorflow_function import classifier_function, tagger_function
-from kcrf.files import write_aside
+from kcrf.files import folder_aside, write_aside
 from kcrf.runs.names import BERT_CONFIG, CONFIG, VOCABULARY
 from kcrf.taggers.open_model import open_model
 

@@ -9,7 +9,6 @@ A linear model is a `.npz` file, any other model an ONNX file. The file, or its 
     transitions         for a tagger: a JSON matrix, from row to column, from which probabilities are computed
 """
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from kcrf.files import write_aside
+from kcrf.files import parse_json, read_arrays, write_aside
 from kcrf.runs.config_file import StoredRun, read_stored_run
 from kcrf.runs.names import CONFIG
 from kcrf.runs.settings import Settings
@@ -68,13 +67,7 @@ class _FileOfTexts:
         """Parses the JSON object or list in a text of the file."""
         if name not in self._texts:
             raise ValueError(f"{self.path}: needs {name} in its metadata. Received: {sorted(self._texts)}")
-        try:
-            value = json.loads(self._texts[name])
-        except ValueError as error:
-            raise ValueError(f"{self.file(name)}: needs JSON. Received: {error}") from None
-        if not isinstance(value, kind):
-            raise ValueError(f"{self.file(name)}: needs a JSON {kind.__name__}. Received: {self._texts[name][:80]}")
-        return value
+        return parse_json(self.file(name), self._texts[name], kind)
 
     def read_config(self) -> StoredRun:
         """As `RunFolder.read_config`."""
@@ -164,11 +157,7 @@ class LinearFile(_FileOfTexts):
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         super().__init__(path)
-        try:
-            with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
-                self._arrays = dict(arrays)
-        except Exception as error:  # errors of zipfile and NumPy
-            raise ValueError(f"{path}: cannot be read as a file of arrays ({error})") from None
+        self._arrays = read_arrays(path)
         if CONFIG not in self._arrays:
             raise ValueError(f"{path}: needs a model that `kcrf export` wrote. Received: another file of arrays")
         names = [name for name in self._arrays if name.endswith(".json")]

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from kcrf.files import read_json
+from kcrf.files import read_arrays, read_json
 from kcrf.runs.config_file import StoredRun, read_stored_run
 from kcrf.runs.names import CONFIG, SCORES, STATE, TEACHER, VECTORS, VOCAB, WEIGHTS
 from kcrf.runs.replacement import current_folder, has_new_run, is_complete, new_folders
@@ -118,10 +118,10 @@ class RunFolder:
         """`(progress, arrays)`, the arguments of `save_state`."""
         path = self.existing(STATE)
         try:
-            with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
-                progress = json.loads(arrays["progress"].tobytes())
-                return progress, [arrays[str(number)] for number in range(len(arrays.files) - 1)]
-        except Exception as error:  # errors of zipfile, NumPy and JSON
+            arrays = read_arrays(path)
+            progress = json.loads(arrays.pop("progress").tobytes())
+            return progress, [arrays[str(number)] for number in range(len(arrays))]
+        except (KeyError, ValueError) as error:
             raise ValueError(
                 f"{path}: cannot be read as the state of a training run ({error}); without the file, it starts again"
             ) from error
@@ -130,8 +130,7 @@ class RunFolder:
         """The dict of arrays that `save_arrays` wrote. Raises ValueError if the file is damaged."""
         path = self.existing(name)
         try:
-            with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
-                return dict(arrays)
-        except Exception as error:  # errors of zipfile and NumPy
+            return read_arrays(path)
+        except ValueError as error:
             advice = "; without the file, it is computed again" if name == TEACHER else ""
-            raise ValueError(f"{path}: cannot be read ({error}){advice}") from error
+            raise ValueError(f"{error}{advice}") from None

@@ -12,7 +12,6 @@ of Effland and Collins, 2021, "Partially Supervised Named Entity Recognition via
 """
 
 import io
-import json
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr
 from dataclasses import replace
@@ -25,6 +24,7 @@ from kcrf.augmentation.copies import copies_wanted
 from kcrf.corpora import Sentence, entity_types
 from kcrf.corpora.json_lines import sentence_line
 from kcrf.corpora.unknown_tags import outside_spans
+from kcrf.files import parse_json
 from kcrf.linear import Packing, expected_counts
 from kcrf.linear.model import FORBIDDEN
 from kcrf.progress_bars import print_note
@@ -63,7 +63,7 @@ def with_estimates(user: Settings, data: RunData, folder: RunWriter, is_resumed:
         sentences = estimated_sentences(user, marked, data.parts["valid"])
         folder.save_text(ESTIMATES, "".join(f"{sentence_line(sentence)}\n" for sentence in sentences))
     lines = stored.read_bytes().decode("utf-8", "surrogatepass").split("\n")
-    items = [json.loads(line) for line in lines if line]
+    items = [parse_json(f"{stored}:{number}", line) for number, line in enumerate(lines, 1) if line]
     data = replace(data, given=marked)
     if [item["text"] for item in items] != [sentence.text for sentence in marked]:
         return data  # of another run: the plan says so

@@ -11,8 +11,7 @@ from bundle_writer import ARRAYS, bundle_parts, field, same, table_crc32c, write
 
 from kcrf.checkpoints import google_names, open_checkpoint, write_safetensors, write_tf_checkpoint
 from kcrf.checkpoints.names import NAME_MAPS, huggingface_names, layer_owner
-from kcrf.checkpoints.raw_array import RawArray
-from kcrf.checkpoints.tensor_bundle import NeedsTensorFlow, read_tensor_bundle
+from kcrf.checkpoints.tensor_bundle import NeedsTensorFlow, RawArray, read_tensor_bundle
 
 BACKENDS = ["torch"]
 
@@ -261,43 +260,33 @@ def raw_safetensors(path, header, size):
     path.write_bytes(struct.pack("<Q", len(text)) + text + bytes(size))
 
 
+OF_TWO = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
+
+
 @pytest.mark.parametrize(
-    ("header", "size", "message"),
+    ("header", "size"),
     [
-        ({"x": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}, 7, "truncated, expected at least"),
-        ({"x": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}, 9, "corrupt, expected .* bytes by its header"),
-        (
-            {"x": {"dtype": "F32", "shape": [3], "data_offsets": [0, 8]}},
-            8,
-            "'x' has 8 bytes, expected float32 of shape",
-        ),
-        (
-            {"x": {"dtype": "F32", "shape": [-2], "data_offsets": [0, 8]}},
-            8,
-            "'x' has 8 bytes, expected float32 of shape",
-        ),
-        (
-            {"x": {"dtype": "F32", "shape": [2], "data_offsets": [4, 12]}},
-            12,
-            "corrupt header, expected an array at byte",
-        ),
-        ({"x": {"dtype": "F8_E4M3", "shape": [2], "data_offsets": [0, 2]}}, 2, "'x' is F8_E4M3, expected one of"),
-        ({"x": {"dtype": "F32", "shape": [2]}}, 8, "corrupt header, expected dtype, shape and data_offsets for 'x'"),
-        ({"x": 3}, 8, "corrupt header, expected dtype, shape and data_offsets for 'x'"),
-        ("[1]", 0, "corrupt header, expected a JSON object"),
-        ("{", 0, "corrupt header, expected JSON"),
+        ({"x": OF_TWO}, 7),
+        ({"x": OF_TWO}, 9),
+        ({"x": {**OF_TWO, "shape": [3]}}, 8),
+        ({"x": {**OF_TWO, "shape": [-2]}}, 8),
+        ({"x": {**OF_TWO, "data_offsets": [4, 12]}}, 12),
+        ({"x": OF_TWO, "y": OF_TWO}, 8),
+        ({"x": {"dtype": "F32", "shape": [2]}}, 8),
+        ({"x": 3}, 8),
+        ("[1]", 0),
+        ("{", 0),
     ],
 )
-def test_safetensors_that_contradict_themselves_are_refused(tmp_path, header, size, message):
+def test_safetensors_that_contradict_themselves_are_refused(tmp_path, header, size):
     raw_safetensors(tmp_path / "m.safetensors", header, size)
-    with pytest.raises(ValueError, match=f"m.safetensors: {message}"):
+    with pytest.raises(ValueError, match="m.safetensors: truncated or corrupt, expected a safetensors file. Received"):
         open_checkpoint(tmp_path / "m.safetensors")
 
 
-def test_two_arrays_in_the_same_bytes_are_refused(tmp_path):
-    entry = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
-    raw_safetensors(tmp_path / "m.safetensors", {"x": entry, "y": entry}, 8)
-    with pytest.raises(ValueError, match="corrupt header, expected an array at byte"):
+def test_safetensors_of_a_type_that_numpy_lacks_are_refused(tmp_path):
+    raw_safetensors(tmp_path / "m.safetensors", {"x": {"dtype": "F8_E4M3", "shape": [2], "data_offsets": [0, 2]}}, 2)
+    with pytest.raises(ValueError, match="m.safetensors: 'x' is F8_E4M3, expected one of"):
         open_checkpoint(tmp_path / "m.safetensors")
 
 
@@ -371,7 +360,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path):
             "a.h5: not a checkpoint, expected .safetensors, .bin, .pt or a TensorFlow prefix",
         ),
         (["a.index"], "a", ValueError, "a.index: truncated or no TensorFlow checkpoint, expected 0xdb4775248b80fb57"),
-        (["a.safetensors"], "", ValueError, "a.safetensors: truncated or no safetensors file"),
+        (["a.safetensors"], "", ValueError, "a.safetensors: truncated or corrupt, expected a safetensors"),
     ],
 )
 def test_what_is_no_checkpoint_says_so(tmp_path, files, path, error, message):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bundle_writer import ARRAYS, bundle_parts, field, same, varint, write_bundle, write_index
+from bundle_writer import ARRAYS, block, bundle_parts, field, same, varint, write_bundle, write_index
 from conftest import few
 
 from kcrf.checkpoints import open_checkpoint, write_safetensors
@@ -180,24 +180,24 @@ ENTRY = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    "change",
     [
-        ({"dtype": ["F32"]}, "corrupt header, expected dtype, shape and data_offsets for 'x'"),
-        ({"data_offsets": [0, float("inf")]}, "corrupt header, expected dtype, shape and data_offsets"),
-        ({"data_offsets": [0, 8.0]}, "corrupt header, expected dtype, shape and data_offsets"),
-        ({"data_offsets": [0, 8, 8]}, "corrupt header, expected dtype, shape and data_offsets"),
-        ({"data_offsets": 8}, "corrupt header, expected dtype, shape and data_offsets"),
-        ({"shape": [float("inf")]}, "corrupt header, expected dtype, shape and data_offsets"),
-        ({"shape": [True, 2]}, "corrupt header, expected dtype, shape and data_offsets"),
-        ({"shape": "2"}, "corrupt header, expected dtype, shape and data_offsets"),
-        ({"shape": [0, 2**62], "data_offsets": [0, 0]}, "'x' is too large for an array, .* Received: 2 dimensions"),
-        ({"shape": [1] * 99 + [2]}, "'x' is too large for an array, .* Received: 100 dimensions"),
+        {"dtype": ["F32"]},
+        {"data_offsets": [0, float("inf")]},
+        {"data_offsets": [0, 8.0]},
+        {"data_offsets": [0, 8, 8]},
+        {"data_offsets": 8},
+        {"shape": [float("inf")]},
+        {"shape": [True, 2]},
+        {"shape": "2"},
+        {"shape": [0, 2**62], "data_offsets": [0, 0]},
+        {"shape": [1] * 99 + [2]},
     ],
 )
-def test_malformed_headers_of_safetensors_are_refused(tmp_path, change, message):
+def test_malformed_headers_of_safetensors_are_refused(tmp_path, change):
     text = json.dumps({"x": {**ENTRY, **change}}).encode()
     (tmp_path / "x.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + bytes(8))
-    with pytest.raises(ValueError, match=f"x.safetensors: {message}"):
+    with pytest.raises(ValueError, match="x.safetensors: (truncated or corrupt|'x' is too large)"):
         open_checkpoint(tmp_path / "x.safetensors")
 
 
@@ -222,6 +222,29 @@ def rewritten(path, new, compression, records=()):
         for record in old.infolist():
             contents = dict(records).get(record.filename.rpartition("/")[2], old.read(record))
             archive.writestr(record.filename, contents)
+
+
+def test_an_index_cannot_fill_memory_with_keys_that_share_prefixes(tmp_path):
+    """3,000 keys of 1 to 3,000 bytes: 4.5 MB in a file of 18 kB, and 1,000 times as much in one of 1 MB."""
+    pairs = [(b"a" * size, b"") for size in range(1, 3000)]
+    write_index(tmp_path / "x", pairs, blocks=1, change=lambda _: block(pairs, len(pairs)))
+    with pytest.raises(ValueError, match="x.index: corrupt, expected keys of at most 16 times the size of the file"):
+        open_checkpoint(tmp_path / "x")
+
+
+def test_an_index_cannot_take_hours_by_naming_one_block_again_and_again(tmp_path):
+    pairs, _ = bundle_parts(ARRAYS)
+    write_index(tmp_path / "x", pairs, blocks=1, repeats=2)
+    with pytest.raises(ValueError, match="x.index: corrupt, expected a block after byte .* Received: one at byte 0"):
+        open_checkpoint(tmp_path / "x")
+
+
+def test_a_torch_file_cannot_fill_memory_by_repeating_a_number(tmp_path):
+    torch = pytest.importorskip("torch")
+    torch.save({"a": torch.ones(1).expand(1 << 20, 1 << 10)}, tmp_path / "x.bin")
+    assert (tmp_path / "x.bin").stat().st_size < 1 << 12
+    with pytest.raises(ValueError, match="x.bin: not readable as weights.* 'a' repeats its numbers"):
+        open_checkpoint(tmp_path / "x.bin")
 
 
 @pytest.mark.slow
