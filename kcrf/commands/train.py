@@ -82,6 +82,7 @@ def _train_once(out, settings, sources, mode, overwrite=False):
 def _train_seeds(options, settings, sources):
     """Trains one run for each seed, prints their scores and writes a report on them."""
     from kcrf.commands.seeds import check_unchanged, plan_seeds, print_seeds, with_hashes
+    from kcrf.progress_bars import print_note
     from kcrf.reports import write_report
     from kcrf.runs import DivergedError, read_run
 
