@@ -11,7 +11,7 @@ On one machine:
                     "task": {"type": "worker", "index": '$i'}}' python examples/train_distributed.py runs/two &
     done; wait
 
-On JAX, Keras has its own environment variables. The address is that of the first process:
+On JAX, Keras has its own environment variables. The address names the first process:
 
     export KERAS_BACKEND=jax KERAS_DISTRIBUTION_JOB_ADDRESSES=localhost:12345 KERAS_DISTRIBUTION_NUM_PROCESSES=2
     for i in 0 1; do KERAS_DISTRIBUTION_PROCESS_ID=$i python examples/train_distributed.py runs/two & done; wait
