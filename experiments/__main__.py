@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from experiments.claim import load_claims
+from experiments.data import BERTS
 from experiments.runner import Context, measure_claim
 from experiments.store import MEASURED, Results
 from experiments.table import list_claims, write_table
@@ -24,7 +25,9 @@ def main(arguments=None):
         return 0
     claim = claims[options.claim]
     claim = claims[claim.runs_of] if claim.runs_of else claim
-    berts = {"chinese": options.data / "checkpoints/zh_small_bert", "english": options.english}
+    berts = {name: options.data / "checkpoints" / folder for name, folder in BERTS.items()} | {
+        "english": options.english
+    }
     context = Context(options.data, options.out, berts)
 
     def chosen(run):

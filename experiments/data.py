@@ -27,6 +27,7 @@ CLASSIFIED = {  # files for training, joined; the file that is scored; where tex
     "chnsenticorp": (("train.tsv",), "dev.tsv", (0, 1), "accuracy"),
 }
 FOLDERS = {"rte": "RTE", "mrpc": "MRPC", "cola": "CoLA", "stsb": "STS-B", "chnsenticorp": "ChnSentiCorp"}
+BERTS = {"chinese": "zh_small_bert", "deep": "e5_small_wordpiece"}  # folders in `checkpoints`: 4 layers, 12 layers
 HEADERS = {"index", "Quality"}  # the first cells of first lines with names
 
 

@@ -5,7 +5,7 @@ The settings of a run are those of `kcrf.runs.Settings`, and these:
 - `corpus`, `sentences`: a corpus of `experiments.data`, and how many of its sentences or texts are trained on (all).
 - `lengths`: the fewest and the most characters of a sentence, of a tagged corpus; in all of its parts (all).
 - `masked`: True scores the tagger with illegal transitions forbidden in decoding, too.
-- `bert`: "chinese" or "english", a name in `Context.berts`.
+- `bert`: "chinese" (4 layers), "deep" (12 layers) or "english", a name in `Context.berts`.
 - `start`: "zeros" begins with transitions of 0.
 - `before`: settings of a run on another corpus, whose BERT is fine-tuned.
 - `pretraining`: a list of stages of further pretraining, settings of `kcrf.pretraining.PretrainingSettings`, each with

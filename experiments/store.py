@@ -1,8 +1,8 @@
 """The results of a claim: one JSON file, written completely or not at all, by any number of processes."""
 
+import hashlib
 import json
 import platform
-import subprocess
 import time
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -11,9 +11,10 @@ from pathlib import Path
 from kcrf.files import read_json, write_lines
 from kcrf.runs.lock import locked
 
-__all__ = ["MEASURED", "Results", "about_now"]
+__all__ = ["MEASURED", "Results", "about_now", "sources_hash"]
 
 MEASURED = Path(__file__).parent / "measured"
+ROOT = Path(__file__).parents[1]
 
 
 class Results:
@@ -87,18 +88,20 @@ def _lock_when_free(folder, seconds=0.05):
 
 
 def about_now():
-    """Commit, machine and date, for the record of a run."""
-    changed = _git("status", "--porcelain", "kcrf", "experiments/*.py", "experiments/claims")
+    """A hash of the package's sources, the machine and the date, for the record of a run."""
     return {
-        "commit": _git("rev-parse", "--short=10", "HEAD") + "+changes" * bool(changed),
+        "sources": sources_hash(ROOT / "kcrf"),
         "machine": _processor(),
         "date": datetime.now(UTC).date().isoformat(),
     }
 
 
-def _git(*arguments):
-    done = subprocess.run(["git", *arguments], capture_output=True, text=True, cwd=Path(__file__).parents[1])
-    return done.stdout.strip()
+def sources_hash(folder):
+    """Hashes the names and contents of all Python files of a folder: ten digits that need no git to check."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(folder).rglob("*.py")):
+        digest.update(f"{path.relative_to(folder).as_posix()}\0".encode() + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:10]
 
 
 def _processor():
