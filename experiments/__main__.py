@@ -25,9 +25,7 @@ def main(arguments=None):
         return 0
     claim = claims[options.claim]
     claim = claims[claim.runs_of] if claim.runs_of else claim
-    berts = {name: options.data / "checkpoints" / folder for name, folder in BERTS.items()} | {
-        "english": options.english
-    }
+    berts = {name: options.data / "checkpoints" / folder for name, folder in BERTS.items()}
     context = Context(options.data, options.out, berts)
 
     def chosen(run):
@@ -36,7 +34,7 @@ def main(arguments=None):
     results = Results.of(claim, options.results)
     done = measure_claim(claim, results, context, chosen, options.most, options.minutes)
     if options.results == MEASURED:
-        write_table(claims)
+        write_table(claims, [claim.name])
     else:
         print("\n".join(beside_stored(done, results.measures(), Results.of(claim).measures())))
     return 0
@@ -55,7 +53,6 @@ def _parser(claims):
     parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
     parser.add_argument("claim", choices=[*claims, "table", "list"], help="a claim; or write README.md; or list claims")
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="the folder of the corpora")
-    parser.add_argument("--english", type=Path, help="the folder of all-MiniLM-L6-v2, for claims on English text")
     parser.add_argument("--out", type=Path, default=Path("runs/experiments"), help="files of unfinished runs")
     parser.add_argument(
         "--results",

@@ -1,7 +1,7 @@
 """What a claim consists of: its source, the grid of its training runs, and the comparisons that decide on it."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from itertools import product
 from pathlib import Path
@@ -78,6 +78,8 @@ class Claim:
         stored: Comparisons in results of earlier experiments.
         runs_of: The name of the claim whose runs are compared, for a claim without runs of its own.
         measure: A function of a run and a `Context` that returns the measures as plain values.
+        name: Its name in commands, such as "c01".
+        file: The name of its file in `claims`.
     """
 
     title: str
@@ -90,6 +92,7 @@ class Claim:
     runs_of: str | None = None
     measure: Callable[[Run, Any], dict[str, Any]] = train_and_score
     name: str = field(default="", compare=False)
+    file: str = field(default="", compare=False)
 
     def runs(self) -> list[Run]:
         """All runs, each once, in the order in which they are measured."""
@@ -111,8 +114,10 @@ def crossed(*axes: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]
 
 def load_claims() -> dict[str, Claim]:
     """The claims by name: `c01` is in the file `claims/c01_*.py`."""
-    from dataclasses import replace
-
     stems = sorted(path.stem for path in CLAIMS.glob("[a-z][0-9]*.py"))
-    modules = {stem.split("_")[0]: import_module(f"experiments.claims.{stem}") for stem in stems}
-    return {name: replace(module.CLAIM, name=name) for name, module in modules.items()}
+    claims = {}
+    for stem in stems:
+        name = stem.split("_")[0]
+        claim = import_module(f"experiments.claims.{stem}").CLAIM
+        claims[name] = replace(claim, name=name, file=f"{stem}.py")
+    return claims

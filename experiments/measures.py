@@ -5,11 +5,9 @@ The settings of a run are those of `kcrf.runs.Settings`, and these:
 - `corpus`, `sentences`: a corpus of `experiments.data`, and how many of its sentences or texts are trained on (all).
 - `lengths`: the fewest and the most characters of a sentence, of a tagged corpus; in all of its parts (all).
 - `masked`: True scores the tagger with illegal transitions forbidden in decoding, too.
-- `bert`: "chinese" (4 layers), "deep" (12 layers) or "english", a name in `Context.berts`.
+- `bert`: "chinese" (4 layers) or "deep" (12 layers), a name in `Context.berts`.
 - `start`: "zeros" begins with transitions of 0.
 - `before`: settings of a run on another corpus, whose BERT is fine-tuned.
-- `pretraining`: a list of stages of further pretraining, settings of `kcrf.pretraining.PretrainingSettings`, each with
-  `texts`: the sentences of these corpora, or "task", those that are trained on.
 - `teacher`: True trains a teacher with the same settings first.
 - `word_vectors`: True adds word vectors of PFR 1998-01.
 """
@@ -29,7 +27,6 @@ FOR_RUNNER = (
     "masked",
     "start",
     "before",
-    "pretraining",
     "teacher",
     "word_vectors",
     "bert",
@@ -97,8 +94,6 @@ def _files_of(run, parts, context):
         files["bert"] = str(context.berts[settings["bert"]])
     if "before" in settings:
         files["bert"] = str(_intermediate(run, context))
-    for number, stage in enumerate(settings.get("pretraining", ())):
-        files["bert"] = str(_pretrained(files["bert"], stage, run.seed, parts, context, number))
     if settings.get("word_vectors"):
         files["vectors"] = str(_word_vectors(context))
     if settings.get("teacher"):
@@ -121,40 +116,6 @@ def _run_before(settings, parts, out):
     if not is_complete(out):
         trained(settings, parts, out)
     return out
-
-
-def _pretrained(bert, stage, seed, parts, context, number):
-    """The folder of a BERT that is pretrained further. An interrupted pretraining resumes."""
-    from kcrf.pretraining import PretrainingSettings, pretrain, resume_pretraining
-    from kcrf.pretraining.folder import PretrainingFolder
-
-    folder, file = context.folder / f"pretrained-{number}", context.folder / f"texts-{number}.txt"
-    begun = PretrainingFolder(folder)
-    if begun.has_begun():
-        if not begun.is_complete():
-            resume_pretraining(folder)
-        return folder
-    stage = dict(stage)
-    corpora = stage.pop("texts")
-    samples = [parts] if corpora == "task" else [sample_of(context.data, corpus, None, seed) for corpus in corpora]
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text("".join(f"{text}\n" for train, *_ in samples for text in _texts(train)), encoding="utf-8")
-    if stage.get("mask") == "selected":
-        stage["task_model"] = str(_run_before(_selecting(parts, bert, seed), parts, context.folder / "task_model"))
-    pretrain(PretrainingSettings(bert=bert, seed=seed, **stage), [file], folder)
-    return folder
-
-
-def _selecting(parts, bert, seed):
-    """The settings of the classifier that decides which words matter to its task."""
-    from kcrf.runs import Settings
-
-    return Settings(task="classify", bert=bert, seed=seed, epochs=3, learning_rate=3e-4)
-
-
-def _texts(items):
-    """The texts of sentences, or of examples `(text, [text_b,] label)`."""
-    return [text for item in items for text in ([item.text] if hasattr(item, "text") else item[:-1])]
 
 
 def _word_vectors(context):
@@ -210,6 +171,7 @@ def _measures(settings, tagger, scores, parts, folder):
     last = record.log[-1]
     if "transition_size" in last:
         measures |= {
+            "emission_gap": round(last["emission_gap"], 4),
             "size_over_gap": round(last["transition_size"] / last["emission_gap"], 4),
             "illegal_above_legal": round(last["illegal_above_legal"] / _illegal(tagger.scheme), 4),
             "multiplier": last["lr_multiplier"],

@@ -1,36 +1,75 @@
-"""Two plots for each claim: the differences of its comparisons, and the scores and curves of its runs."""
+"""Plots of each claim, the differences of its comparisons and the curves of its runs, and the figures of the guides."""
 
 import io
+import re
+import textwrap
 from itertools import zip_longest
+from pathlib import Path
 
 import numpy as np
 
+from experiments.store import MEASURED, Results
+from experiments.table import outcomes_of
+from experiments.verdicts import HOLDS, NO_EFFECT, OPPOSITE
 from kcrf.files import write_aside
 
-__all__ = ["mean_by_epoch", "plot_differences", "plot_runs", "write_picture"]
+__all__ = [
+    "mean_by_epoch",
+    "plot_differences",
+    "plot_gain_of_crf",
+    "plot_gain_of_multiplier",
+    "plot_runs",
+    "write_plots",
+]
 
-COLORS = {"holds": "tab:green", "does not hold here": "tab:red"}
+GUIDES = Path(__file__).parents[1] / "docs"
+# Colors that everybody can tell apart (Okabe and Ito, 2008); markers say the same without color.
+BLUE, ORANGE, GREEN, PINK, BLACK = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000"
+COLORS = {HOLDS: BLUE, OPPOSITE: ORANGE, NO_EFFECT: BLACK, "higher": GREEN, "lower": PINK}
+UNDECIDED_COLOR = "#999999"
+LINES = ((BLUE, "o", "-"), (ORANGE, "s", "--"), (GREEN, "^", "-."), (PINK, "D", ":"), (BLACK, "v", "-"))
 CURVES = {"valid": "validation score", "losses": "training loss"}  # lists with a number for each epoch
+DEPTH_AND_SIZE = re.compile(r"(.+), (\d+) layers?, ([\d,]+) sentences")
+MASKED = "F1, illegal paths masked"
+DEPTHS = {"PKU, 1e-4": 1, "PKU, 2 layers, 1e-4": 2, "PKU, 4 layers, 1e-4": 4}  # cells of c01
+
+
+def write_plots(claims, names):
+    """Writes the plots of the named claims that have results, and the figures of the guides."""
+    for claim in (claims[name] for name in names):
+        rows = [one for one in outcomes_of(claim) if one[1]]
+        if rows:
+            _write(plot_differences(claim, rows), MEASURED / f"{claim.name}.png")
+        if rows and claim.grids:
+            _write(plot_runs(claim, Results.of(claim).measures()), MEASURED / f"{claim.name}-runs.png")
+    _write(plot_gain_of_crf(outcomes_of(claims["c03b"])), GUIDES / "gain_of_crf.png")
+    _write(plot_gain_of_multiplier(outcomes_of(claims["c01"])), GUIDES / "gain_of_multiplier.png")
 
 
 def plot_differences(claim, rows):
-    """A row for each comparison: the mean difference, its interval, and a point for each seed.
+    """A row for each comparison: the mean difference, its interval and a point for each seed. A measure has its axis.
 
     Args:
         claim: The `Claim`.
-        rows: A tuple for each measured comparison: its name, the `Comparison`, the `Outcome` and the verdict.
+        rows: A tuple for each measured comparison: the `Comparison`, the `Outcome` and the verdict.
 
     Returns:
         The figure.
     """
-    figure = _figure(claim, 1.3 + 0.5 * len(rows))
-    axes = figure.subplots()
-    for place, (_, comparison, outcome, verdict) in enumerate(rows):
-        _draw(axes, place, comparison, outcome, COLORS.get(verdict, "tab:gray"))
-    axes.axvline(0, color="black", linewidth=0.8)
-    axes.set_yticks(range(len(rows)), [name for name, *_ in rows], fontsize="small")
-    axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.set_xlabel("difference: mean, 95 % interval, and each seed; gray: the margin")
+    by_measure = {}
+    for row in rows:
+        by_measure.setdefault(row[0].what, []).append(row)
+    sizes = [len(group) for group in by_measure.values()]
+    figure = _figure(claim, 0.8 + sum(0.5 * size + 0.7 for size in sizes))
+    columns = figure.subplots(len(sizes), 1, squeeze=False, height_ratios=[size + 1 for size in sizes])[:, 0]
+    for axes, (what, group) in zip(columns, by_measure.items(), strict=True):
+        for place, (comparison, outcome, verdict) in enumerate(group):
+            _draw(axes, place, comparison, outcome, COLORS.get(verdict, UNDECIDED_COLOR))
+        axes.axvline(0, color="black", linewidth=0.8)
+        names = [f"{', '.join(one.cells[:2])}\n{one.first} − {outcome.arm}" for one, outcome, _ in group]
+        axes.set_yticks(range(len(group)), names, fontsize="small")
+        axes.set_ylim(len(group) - 0.5, -0.5)
+        axes.set_xlabel(f"difference: {what}", fontsize="small")
     return figure
 
 
@@ -45,20 +84,98 @@ def plot_runs(claim, measures):
         The figure.
     """
     cells = _by_cell_and_arm(claim, measures)
-    figure = _figure(claim, 1 + 2.6 * len(cells))
+    figure = _figure(claim, 1 + 2.8 * len(cells))
     for (cell, arms), row in zip(cells.items(), figure.subplots(len(cells), 3, squeeze=False), strict=True):
         scores, *curves = row
         scores.boxplot([[run["score"] for run in runs] for runs in arms.values()], tick_labels=list(arms))
-        scores.tick_params(axis="x", rotation=60, labelsize="x-small")
+        scores.tick_params(axis="x", rotation=90, labelsize="x-small")
         scores.set_title(f"{cell}\ntest score", fontsize="small")
         for axes, (name, what) in zip(curves, CURVES.items(), strict=True):
-            for arm, runs in arms.items():
+            for number, (arm, runs) in enumerate(arms.items()):
                 means = mean_by_epoch([run[name] for run in runs if "diverged" not in run])
-                axes.plot(range(1, len(means) + 1), means, marker=".", label=arm)
+                color, marker, _ = LINES[number % len(LINES)]
+                style = LINES[number // len(LINES) % len(LINES)][2]
+                axes.plot(range(1, len(means) + 1), means, style, color=color, marker=marker, markersize=3, label=arm)
             axes.set_title(f"{what} by epoch", fontsize="small")
             axes.xaxis.get_major_locator().set_params(integer=True)
         curves[0].legend(fontsize="xx-small")
     return figure
+
+
+def plot_gain_of_crf(outcomes):
+    """The gain of a CRF with constraints over softmax by the number of sentences, a line for each depth of the encoder.
+
+    Args:
+        outcomes: The comparisons of c03b with their outcomes and verdicts.
+
+    Returns:
+        The figure: words as decoded, words with illegal paths masked, and entities, which are always masked.
+    """
+    panels = {
+        "words, softmax as decoded": ("PKU", "F1"),
+        "words, illegal paths masked": ("PKU", MASKED),
+        "entities": ("People's Daily", "F1"),
+    }
+    figure = _empty_figure(10, 3.8)
+    for axes, (title, wanted) in zip(figure.subplots(1, 3, sharey=True), panels.items(), strict=True):
+        for number, (depth, points) in enumerate(sorted(_gains(outcomes, *wanted).items())):
+            beside = [(sentences * 1.06 ** (number - 1), interval) for sentences, interval in points]
+            _line(axes, beside, LINES[number], f"{depth} layer{'s' * (depth > 1)}")
+        axes.set_title(title)
+        axes.set_xscale("log", base=2)
+        axes.set_xticks([160, 640, 2560], ["160", "640", "2,560"])
+        axes.set_xlim(120, 3400)
+        axes.set_xlabel("training sentences")
+    figure.axes[0].set_ylabel("gain of the CRF in F1")
+    figure.axes[0].legend()
+    return figure
+
+
+def _gains(outcomes, corpus, what):
+    """The gains by depth, lists of `(sentences, (mean, low, high))`."""
+    gains = {}
+    for comparison, outcome, _ in outcomes:
+        match = DEPTH_AND_SIZE.fullmatch(comparison.cells[0])
+        if outcome and match and match[1] == corpus and comparison.first == "CRF with constraints":
+            if comparison.what == what and outcome.n > 2:
+                gains.setdefault(int(match[2]), []).append((int(match[3].replace(",", "")), outcome.interval()))
+    return {depth: sorted(points) for depth, points in gains.items()}
+
+
+def plot_gain_of_multiplier(outcomes):
+    """The gain of the multiplier `auto` over 1 by the depth of the encoder, as decoded and with illegal paths masked.
+
+    Args:
+        outcomes: The comparisons of c01 with their outcomes and verdicts.
+
+    Returns:
+        The figure.
+    """
+    figure = _empty_figure(6, 4)
+    axes = figure.subplots()
+    for style, (what, label) in zip(LINES, (("F1", "as decoded"), (MASKED, "illegal paths masked"))):
+        points = [
+            (DEPTHS[comparison.cells[0]], outcome.interval())
+            for comparison, outcome, _ in outcomes
+            if outcome and comparison.first == "auto" and comparison.what == what and comparison.cells[0] in DEPTHS
+        ]
+        _line(axes, sorted(points), style, label)
+    axes.set_xticks(list(DEPTHS.values()))
+    axes.set_xlabel("layers of the encoder")
+    axes.set_ylabel("gain of the multiplier in F1")
+    axes.legend()
+    return figure
+
+
+def _line(axes, points, style, label):
+    """Draws a line of means with their intervals."""
+    color, marker, line = style
+    places, intervals = zip(*points)
+    mean, low, high = np.transpose(intervals)
+    axes.errorbar(
+        places, mean, [mean - low, high - mean], color=color, marker=marker, linestyle=line, capsize=3, label=label
+    )
+    axes.axhline(0, color="black", linewidth=0.8)
 
 
 def mean_by_epoch(curves):
@@ -70,19 +187,24 @@ def mean_by_epoch(curves):
     return [float(np.mean([value for value in values if value is not None])) for values in zip_longest(*curves)]
 
 
-def write_picture(figure, path):
+def _write(figure, path):
     """Writes a figure as a PNG file, the same bytes for the same figure."""
     picture = io.BytesIO()
-    figure.savefig(picture, dpi=80, metadata={"Software": None})
+    figure.savefig(picture, dpi=150, metadata={"Software": None})
     write_aside(path, lambda aside: aside.write_bytes(picture.getvalue()))
 
 
 def _figure(claim, height):
+    """A figure with the claim as its title, in as many lines as it needs."""
+    figure = _empty_figure(10, height)
+    figure.suptitle("\n".join(textwrap.wrap(f"{claim.name}: {claim.title}", 110)), fontsize="small")
+    return figure
+
+
+def _empty_figure(width, height):
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(10, height), layout="constrained")
-    figure.suptitle(f"{claim.name}: {claim.title}", fontsize="small", wrap=True)
-    return figure
+    return Figure(figsize=(width, height), layout="constrained")
 
 
 def _by_cell_and_arm(claim, measures):
@@ -96,8 +218,9 @@ def _by_cell_and_arm(claim, measures):
 
 def _draw(axes, place, comparison, outcome, color):
     """Draws one row: the band of the margin, a point for each seed, the mean and its interval."""
-    axes.barh(place, 2 * comparison.margin, left=-comparison.margin, height=0.8, color="lightgray")
+    axes.barh(place, 2 * comparison.margin, left=-comparison.margin, height=0.8, color="#E5E5E5")
     seeds = np.subtract(outcome.first, outcome.second)
     axes.plot(seeds, [place + 0.2] * len(seeds), ".", color=color, alpha=0.4)
     mean, low, high = outcome.interval()
-    axes.errorbar([mean], [place], xerr=[[mean - low], [high - mean]], fmt="o", color=color, capsize=3)
+    if outcome.n > 1:
+        axes.errorbar([mean], [place], xerr=[[mean - low], [high - mean]], fmt="o", color=color, capsize=3)

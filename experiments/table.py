@@ -1,133 +1,154 @@
-"""The tables of README.md, and its list of contradicted claims, made from the results. Needs no Keras."""
+"""The tables of both README.md, made from the results. Needs no Keras."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 from experiments.store import MEASURED, Results
-from experiments.verdicts import DECIDED, spread
+from experiments.verdicts import NO_EFFECT, OPPOSITE, VERDICTS, spread
 from kcrf.files import write_lines
 
-__all__ = ["list_claims", "readme", "write_table"]
+__all__ = ["details", "lines_of", "list_claims", "outcomes_of", "readme", "write_table"]
 
 HERE = Path(__file__).parent
-README = HERE / "README.md"
+README, DETAILS = HERE / "README.md", MEASURED / "README.md"
 BEGIN, END = "<!-- begin: written by `python -m experiments table` -->", "<!-- end -->"
-OURS = "ours: mean ± deviation (n), 95 % interval of the difference"
-HEAD = [f"| | claim | source | literature | {OURS} | verdict |"]
-RULE = ["|---|---|---|---|---|---|"]
+ABOUT_DETAILS = """# The comparisons of each claim
+
+Written by `python -m experiments table` from the JSON files of this folder; [Experiments](../README.md) explains the
+verdicts. Each row compares two arms, paired by seed: their means with standard deviations, and the mean difference with
+its 95 % t interval.
+"""
+HEAD = ["| where | measure | arms | difference | n | claimed | verdict |", "|---|---|---|---|---|---|---|"]
 
 
-def write_table(claims):
-    """Writes the tables into README.md, and the plots of each claim with results."""
-    from experiments.plots import plot_differences, plot_runs, write_picture
+def write_table(claims, names=None):
+    """Writes the tables into both README.md, the plots of all or the named claims, and the figures of the guides."""
+    from experiments.plots import write_plots
 
     write_lines(README, readme(claims).splitlines())
-    for claim in claims.values():
-        rows = [
-            (f"{_what(comparison)}\n{comparison.first} − {outcome.arm}", comparison, outcome, verdict)
-            for comparison, outcome, verdict in _outcomes(claim)
-            if outcome
-        ]
-        if rows:
-            write_picture(plot_differences(claim, rows), MEASURED / f"{claim.name}.png")
-        if rows and claim.grids:
-            write_picture(plot_runs(claim, Results.of(claim).measures()), MEASURED / f"{claim.name}-runs.png")
+    write_lines(DETAILS, details(claims).splitlines())
+    write_plots(claims, names or list(claims))
 
 
 def readme(claims):
-    """README.md with the present tables."""
+    """README.md with the present summary of all claims."""
     text = README.read_text(encoding="utf-8")
     before, _, behind = text.partition(BEGIN)
     _, _, after = behind.partition(END)
-    written = ["", *contradicted(claims), "", *claims_table(claims), "", *stored_table(claims), ""]
-    return "\n".join([before + BEGIN, *written, END + after])
+    return "\n".join([before + BEGIN, "", *_summary(claims), "", END + after])
 
 
-def contradicted(claims):
-    """The lines that say what does not hold here, and how many comparisons are decided."""
-    outcomes = [(claim, *one) for claim in claims.values() for one in _outcomes(claim) + _stored_outcomes(claim)]
-    decided = [verdict for *_, verdict in outcomes if verdict in DECIDED[:2]]
+def _summary(claims):
+    """The counts of all verdicts, a row for each claim, and the comparisons that contradict one."""
+    found = [(claim, *one) for claim in claims.values() for one in outcomes_of(claim)]
+    counts = Counter(verdict.split(" (")[0] for _, comparison, _, verdict in found if comparison.claimed)
     lines = [
-        f"- {claim.name}: {claim.title}. Claimed: {comparison.claimed}. Here: {describe(comparison, outcome)}"
-        for claim, comparison, outcome, verdict in outcomes
-        if verdict == DECIDED[1]
+        f"Of {counts.total()} comparisons with a claim, {counts['holds']} hold, {counts[OPPOSITE]} show the opposite, "
+        f"{counts[NO_EFFECT]} show no effect, {counts['undecided'] + counts['undecided yet']} are undecided, and",
+        f"{counts['not measured yet']} are not measured yet. {len(found) - counts.total()} more compare what no source "
+        "speaks of.",
+        "",
+        "| | claim | its first comparison | verdict | all comparisons |",
+        "|---|---|---|---|---|",
     ]
-    count = f"Of {len(outcomes)} comparisons, {len(decided)} are decided. These do not hold here:"
-    return [count, "", *(lines or ["- none yet"])]
-
-
-def _outcomes(claim):
-    """The comparisons of a claim with their outcomes and verdicts."""
-    measures = Results.of(claim).measures()
-    outcomes = [(comparison, comparison.outcome(measures, claim.seeds)) for comparison in claim.comparisons]
-    return [(comparison, outcome, comparison.verdict(outcome, claim.seeds)) for comparison, outcome in outcomes]
-
-
-def _stored_outcomes(claim):
-    """The same for the comparisons in results of earlier experiments."""
-    outcomes = []
-    for stored in claim.stored:
-        results = json.loads((HERE / stored.file).read_text(encoding="utf-8"))
-        outcome = stored.comparison.outcome(results, claim.seeds)
-        outcomes.append((stored.comparison, outcome, stored.comparison.verdict(outcome, claim.seeds)))
-    return outcomes
-
-
-def claims_table(claims):
-    """The lines of the table of claims: one for each comparison that has results."""
-    return [*HEAD, *RULE, *(line for claim in claims.values() for line in lines_of(claim))]
-
-
-def lines_of(claim):
-    """The lines of a claim in the table."""
-    outcomes = _outcomes(claim)
-    measured = [(describe(comparison, outcome), verdict) for comparison, outcome, verdict in outcomes if outcome]
-    if missing := len(outcomes) - len(measured):
-        which = f"{missing} more comparison{'s' * (missing > 1)}" if measured else "not measured yet"
-        measured.append((f"{which}: `{command(claim)}`", "not measured yet"))
-    about = [_with_plots(claim) if any(outcome for _, outcome, _ in outcomes) else claim.name]
-    about += [claim.title, claim.source, claim.literature]
-    return [_row(*(about if number == 0 else [""] * 4), *cells) for number, cells in enumerate(measured)]
-
-
-def _with_plots(claim):
-    """The name of a claim with links to its plots."""
-    runs_of = claim.runs_of or claim.name
-    return f"{claim.name}: [differences](measured/{claim.name}.png), [runs](measured/{runs_of}-runs.png)"
-
-
-def stored_table(claims):
-    """The lines of the table of comparisons in results of earlier experiments."""
-    lines = [f"| | results | {OURS} | verdict |", "|---|---|---|---|"]
-    for claim in claims.values():
-        for stored, (comparison, outcome, verdict) in zip(claim.stored, _stored_outcomes(claim), strict=True):
-            lines.append(_row(claim.name, f"`{stored.file}`", describe(comparison, outcome), verdict))
+    lines += [_row_of_claim(claim) for claim in claims.values()]
+    for wanted, heading in ((OPPOSITE, "The opposite of the claim"), (NO_EFFECT, "No effect, where one was claimed")):
+        lines += ["", f"### {heading}", ""]
+        lines += [
+            f"- {_link(claim)}: {in_words(comparison, outcome)}. Claimed: {comparison.claimed}"
+            for claim, comparison, outcome, verdict in found
+            if verdict == wanted
+        ]
     return lines
 
 
-def describe(comparison, outcome):
-    """An outcome in words and numbers."""
+def _row_of_claim(claim):
+    """The row of a claim in the summary: its first measured comparison, and how often each verdict occurs."""
+    found = outcomes_of(claim)
+    counts = Counter(verdict.split(" (")[0] for comparison, _, verdict in found if comparison.claimed)
+    order = [verdict for verdict in (*VERDICTS, "undecided yet", "not measured yet") if counts[verdict]]
+    measured = [one for one in found if one[1]]
+    first = in_words(*measured[0][:2]) if measured else ""
+    verdict = measured[0][2] if measured else "not measured yet"
+    return _row(_link(claim), claim.title, first, verdict, ", ".join(f"{counts[name]} {name}" for name in order))
+
+
+def _link(claim):
+    return f"[{claim.name}](measured/README.md#{claim.name})"
+
+
+def outcomes_of(claim):
+    """The comparisons of a claim with their outcomes and verdicts, in its own results and in earlier ones."""
+    measures = Results.of(claim).measures()
+    results = [(comparison, measures) for comparison in claim.comparisons]
+    results += [(stored.comparison, _earlier(stored.file)) for stored in claim.stored]
+    outcomes = [(comparison, comparison.outcome(numbers, claim.seeds)) for comparison, numbers in results]
+    return [(comparison, outcome, comparison.verdict(outcome, claim.seeds)) for comparison, outcome in outcomes]
+
+
+def _earlier(file):
+    """The results of an earlier experiment."""
+    return json.loads((HERE / file).read_text(encoding="utf-8"))
+
+
+def details(claims):
+    """The text of measured/README.md: a section for each claim."""
+    return "\n".join([ABOUT_DETAILS, *(line for claim in claims.values() for line in _section(claim))])
+
+
+def _section(claim):
+    """The heading, the origin and the rows of a claim."""
+    runs_of = claim.runs_of or claim.name
+    literature = f" Literature: {claim.literature}." if claim.literature else ""
+    links = [f"[settings and what was changed when](../claims/{claim.file})"]
+    if (MEASURED / f"{claim.name}.png").exists():
+        links += [f"[differences]({claim.name}.png)", f"[runs]({runs_of}-runs.png)"]
+    return [
+        f"## {claim.name}",
+        "",
+        f"**{claim.title}.** Source: {claim.source}.{literature} {' · '.join(links)} · `{command(claim)}`",
+        "",
+        *HEAD,
+        *lines_of(claim),
+        "",
+    ]
+
+
+def lines_of(claim):
+    """The rows of a claim: one for each comparison."""
+    lines = []
+    for comparison, outcome, verdict in outcomes_of(claim):
+        arms, difference, n = f"{comparison.first}, {comparison.second}", "", ""
+        if outcome:
+            arms = f"{comparison.first} {spread(outcome.first)}, {outcome.arm} {spread(outcome.second)}"
+            difference, n = _difference(outcome, 4), str(outcome.n)
+        claimed = comparison.claimed or "nothing"
+        lines.append(_row(_where(comparison), comparison.what, arms, difference, n, claimed, verdict))
+    return lines
+
+
+def in_words(comparison, outcome):
+    """An outcome in a line."""
+    where = ", ".join(filter(None, (_where(comparison), comparison.what)))
+    return f"{where}: {comparison.first} − {outcome.arm} {_difference(outcome, 3)}, n = {outcome.n}"
+
+
+def _difference(outcome, digits):
+    """The mean difference with its interval, as in "+0.02 [+0.01, +0.03]"."""
     difference, low, high = outcome.interval()
-    interval = f" [{low:+.4f}, {high:+.4f}]" if outcome.n > 1 else ""
-    arms = f"{comparison.first} {spread(outcome.first)}, {outcome.arm} {spread(outcome.second)}"
-    return f"{_what(comparison)}: {arms}; difference {difference:+.4f}{interval}"
+    interval = f" [{low:+.{digits}f}, {high:+.{digits}f}]" if outcome.n > 1 else ""
+    return f"{difference:+.{digits}f}{interval}"
 
 
-def _what(comparison):
+def _where(comparison):
     cells = [cell for cell in comparison.cells if cell]
-    return ", ".join([*cells, comparison.what] if len(cells) < 3 else [f"mean of {len(cells)} cells", comparison.what])
+    return ", ".join(cells) if len(cells) < 3 else f"mean of {len(cells)} cells"
 
 
 def command(claim):
     """The command that measures a claim."""
-    name = claim.runs_of or claim.name
-    english = " --english all-MiniLM-L6-v2" if any(is_english(run) for run in claim.runs()) else ""
-    return f"python -m experiments {name} --data FOLDER{english}"
-
-
-def is_english(run):
-    """Whether a run fine-tunes the English BERT."""
-    return run.settings.get("bert") == "english"
+    return f"python -m experiments {claim.runs_of or claim.name} --data FOLDER"
 
 
 def list_claims(claims):

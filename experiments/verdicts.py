@@ -1,17 +1,34 @@
 """Paired comparisons of measured runs, and what they say about a claim. Needs no Keras."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from kcrf.metrics.bootstrap import bootstrap_mean
+__all__ = ["Comparison", "Outcome", "epochs_to_loss", "epochs_to_score", "measure", "paired_interval", "spread"]
 
-__all__ = ["Comparison", "Outcome", "epochs_to_loss", "measure"]
-
-DECIDED = ("holds", "does not hold here", "not decidable at this size")
+HOLDS, OPPOSITE, NO_EFFECT, UNDECIDED = VERDICTS = ("holds", "opposite", "no effect", "undecided")
 Measures = Mapping[str, Any]
+# The 97.5 % quantiles of Student's t distribution with 1, 2, ... degrees of freedom.
+QUANTILES = (12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281,
+             2.2010, 2.1788, 2.1604, 2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930)  # fmt: skip
+
+
+def paired_interval(differences: Sequence[float]) -> tuple[float, float, float]:
+    """The mean of paired differences and its 95 % interval by Student's t, for 1 to 20 pairs.
+
+    One pair has no interval: its ends are infinite.
+
+    >>> [round(value, 3) for value in paired_interval([0.01, 0.02, 0.03])]
+    [0.02, -0.005, 0.045]
+    """
+    mean, n = float(np.mean(differences)), len(differences)
+    if n == 1:
+        return mean, -math.inf, math.inf
+    half = QUANTILES[n - 2] * float(np.std(differences, ddof=1)) / math.sqrt(n)
+    return mean, mean - half, mean + half
 
 
 def measure(name: str, second: str | None = None) -> Callable[[Measures, Measures], tuple[float, float]]:
@@ -29,9 +46,19 @@ def epochs_to_loss(one: Measures, other: Measures) -> tuple[float, float]:
     return (reached + 1) / len(other["losses"]), 1.0
 
 
+def epochs_to_score(one: Measures, other: Measures) -> tuple[float, float]:
+    """The epochs of the first run to the best validation score of the second run, over those of the second, and 1.
+
+    If the first run never gets there, it counts as 1 epoch late.
+    """
+    best = int(np.argmax(other["valid"]))
+    reached = next((i for i, score in enumerate(one["valid"]) if score >= other["valid"][best]), len(one["valid"]))
+    return (reached + 1) / (best + 1), 1.0
+
+
 @dataclass(frozen=True)
 class Outcome:
-    """The measured numbers of a comparison: one pair for each seed, and the bootstrap interval of the difference."""
+    """The measured numbers of a comparison: one pair for each seed."""
 
     first: tuple[float, ...]
     second: tuple[float, ...]
@@ -44,24 +71,29 @@ class Outcome:
 
     def interval(self) -> tuple[float, float, float]:
         """The mean difference with its 95 % interval, for at least one seed."""
-        return bootstrap_mean(np.subtract(self.first, self.second))
+        return paired_interval(np.subtract(self.first, self.second))
 
 
 @dataclass(frozen=True)
 class Comparison:
     """Whether the first arm is higher than, lower than or the same as the second one, paired by seed.
 
-    - higher: "holds" if the interval of the difference is above 0 and reaches `margin`; "does not hold here" if it is
-      below `margin`. lower: the same with the sign changed.
-    - not lower: "holds" if the interval is above `-margin`; "does not hold here" if it is below `-margin`.
-    - same: "holds" if the interval is within `margin` of 0 on both sides; else "does not hold here" if it omits 0.
-    - Otherwise "not decidable at this size"; with fewer seeds than the claim asks for, "not decidable yet".
+    With the margin m, the mean difference d (its sign changed if "lower" is claimed) and its 95 % interval:
+
+    - "no effect": the interval is within m of 0 on both sides. If "same" is claimed, this is "holds".
+    - "higher", "lower": "holds" if d >= m and the interval is above 0; "opposite" if d <= -m and it is below 0.
+    - "same": "opposite" if d is m or more from 0 and the interval omits 0.
+    - "not lower": "holds" if the interval is above -m; "opposite" if it is below -m.
+    - Otherwise "undecided"; with fewer seeds than the claim asks for, "undecided yet".
+
+    If the source says nothing about a comparison, nothing is claimed, and the verdict is the direction: "higher",
+    "lower", "no effect" or "undecided".
 
     Attributes:
         first: The name of an arm.
         second: The name of another arm; of several arms, the one with the highest mean counts, over the seeds that all
             of them have.
-        claimed: "higher", "lower", "not lower" or "same".
+        claimed: "higher", "lower", "not lower" or "same"; or "" if the source says nothing about these arms and cells.
         margin: The smallest difference that matters.
         cells: The cells over which a seed is averaged.
         what: The measure in words.
@@ -106,20 +138,20 @@ class Comparison:
             return "not measured yet"
         seeds = self.seeds or seeds
         if outcome.n < seeds:
-            return f"not decidable yet (n = {outcome.n} of {seeds})"
-        _, low, high = outcome.interval()
+            return f"undecided yet (n = {outcome.n} of {seeds})"
+        mean, low, high = outcome.interval()
+        if -self.margin < low and high < self.margin:
+            return HOLDS if self.claimed in ("same", "not lower") else NO_EFFECT
+        above, below = low > 0 and mean >= self.margin, high < 0 and mean <= -self.margin
+        if self.claimed == "":
+            return "higher" if above else "lower" if below else UNDECIDED
         if self.claimed == "same":
-            if -self.margin < low and high < self.margin:
-                return DECIDED[0]
-            return DECIDED[1] if low > 0 or high < 0 else DECIDED[2]
+            return OPPOSITE if above or below else UNDECIDED
         if self.claimed == "not lower":
-            low, high = low + self.margin, high + self.margin
-            return DECIDED[0] if low > 0 else DECIDED[1] if high < 0 else DECIDED[2]
+            return HOLDS if low > -self.margin else OPPOSITE if high < -self.margin else UNDECIDED
         if self.claimed == "lower":
-            low, high = -high, -low
-        if high < self.margin:
-            return DECIDED[1]
-        return DECIDED[0] if low > 0 else DECIDED[2]
+            above, below = below, above
+        return HOLDS if above else OPPOSITE if below else UNDECIDED
 
 
 def _key(cell: str, arm: str, seed: int) -> str:
@@ -127,6 +159,6 @@ def _key(cell: str, arm: str, seed: int) -> str:
 
 
 def spread(values: Sequence[float]) -> str:
-    """Mean and standard deviation, the deviation only of several values: ".930 ± .004 (n = 8)"."""
+    """Mean and standard deviation, the deviation only of several values: "0.930 ± 0.004"."""
     deviation = f" ± {np.std(values, ddof=1):.4f}" if len(values) > 1 else ""
-    return f"{np.mean(values):.4f}{deviation} (n = {len(values)})"
+    return f"{np.mean(values):.4f}{deviation}"

@@ -1,6 +1,7 @@
 """The four rows of the source on models without a BERT.
 
-Before these runs, 1,000 sentences of all lengths were reduced to 300 short ones, to save processor time.
+Before these runs, 1,000 sentences of all lengths were reduced to 300 short ones, to save processor time. The title
+named CRF-2 only after the results. The source has CRF-3 on a BERT alone, so nothing is claimed of it here.
 """
 
 from experiments.claim import Claim, Grid, Stored
@@ -32,7 +33,7 @@ CLAIM = Claim(
         for first, second, claimed in (
             ("CRF-2", "CRF-1", "higher"),
             ("CRF-1", "softmax", "higher"),
-            ("CRF-3", "CRF-1", "lower"),
+            ("CRF-3", "CRF-1", ""),
         )
     ),
     stored=(

@@ -1,22 +1,15 @@
 """Fine-tuning on another task first, related or not.
 
 Before these runs, first tasks of 3,000 items and 3 epochs and all of Weibo with 10 epochs were reduced, to save
-processor time. "Weibo, alone" with seeds 1 to 4 are the runs "Weibo, without" of c15, which have the same settings.
+processor time. Runs on 256 pairs of RTE were removed: they taught next to nothing (accuracy .50). "Weibo, alone" with
+seeds 1 to 4 are the runs "Weibo, without" of c15, which have the same settings.
 """
 
 from experiments.claim import Claim, Grid, Stored
-from experiments.claims.c04_bias_correction import ENGLISH
 from experiments.verdicts import Comparison, measure
 
-FIRST = {**ENGLISH, "sentences": 1000, "epochs": 2}
 CHINESE = {"bert": "chinese", "learning_rate": 3e-4, "batch_size": 16}
-RTE = {"RTE": {**ENGLISH, "corpus": "rte", "epochs": 5}}
 WEIBO = {"Weibo": {**CHINESE, "corpus": "weibo", "sentences": 400, "epochs": 6}}
-BEFORE_RTE = {
-    "alone": {},
-    **{f"after {name}": {"before": {**FIRST, "corpus": corpus}}
-       for name, corpus in (("STS-B", "stsb"), ("MRPC", "mrpc"), ("CoLA", "cola"))},
-}  # fmt: skip
 BEFORE_WEIBO = {
     "alone": {},
     "after People's Daily": {"before": {**CHINESE, "corpus": "people_daily", "sentences": 1500, "epochs": 2}},
@@ -27,13 +20,10 @@ CLAIM = Claim(
     title="An intermediate task helps if it is related",
     source="MSRA entities before 400 sentences of another domain: no clear gain (Stable BERT 2020)",
     literature="Zhang 2021: RTE +12.3",
-    grids=(Grid(WEIBO, BEFORE_WEIBO), Grid(RTE, BEFORE_RTE)),
+    grids=(Grid(WEIBO, BEFORE_WEIBO),),
     comparisons=(
         Comparison("after People's Daily", "alone", "higher", 0.01, ("Weibo",), "F1"),
         Comparison("after ChnSentiCorp", "alone", "same", 0.01, ("Weibo",), "F1"),
-        Comparison("after STS-B", "alone", "higher", 0.01, ("RTE",), "accuracy"),
-        Comparison("after MRPC", "alone", "higher", 0.01, ("RTE",), "accuracy"),
-        Comparison("after CoLA", "alone", "same", 0.01, ("RTE",), "accuracy"),
     ),
     seeds=5,
     stored=(

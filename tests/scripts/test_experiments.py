@@ -20,8 +20,8 @@ from experiments.claim import Claim, Grid, Run, crossed, load_claims  # noqa: E4
 from experiments.data import sample_of  # noqa: E402
 from experiments.measures import settings_of  # noqa: E402
 from experiments.runner import Context, measure_claim  # noqa: E402
-from experiments.store import Results  # noqa: E402
-from experiments.verdicts import Comparison, epochs_to_loss  # noqa: E402
+from experiments.store import Results, sources_hash  # noqa: E402
+from experiments.verdicts import Comparison, epochs_to_loss, epochs_to_score, paired_interval  # noqa: E402
 
 BACKENDS = ["torch"]
 CLAIMS = load_claims()
@@ -71,7 +71,7 @@ def test_a_stopped_claim_resumes_and_measures_each_run_once(tmp_path):
     assert sorted(measured(tmp_path)) == sorted(run.key for run in claim().runs())
     record = json.loads((tmp_path / "t1.json").read_text(encoding="utf-8"))["cell, b, seed 2"]
     assert record["measures"] == {"score": 0.27} and record["settings"] == {"epochs": 1, "score": 0.25}
-    assert {"commit", "machine", "date", "backend", "processor_seconds"} <= set(record)
+    assert {"sources", "machine", "date", "backend", "processor_seconds"} <= set(record)
 
 
 def test_the_cost_of_a_run_that_resumed_is_not_known(tmp_path):
@@ -158,33 +158,45 @@ def test_mean_deviation_and_interval_follow_from_the_results():
     comparison = claim().comparisons[0]
     outcome = comparison.outcome(results, 8)
     differences = [one - other for one, other in zip(first, second)]
-    rng = np.random.default_rng(1)
-    means = [statistics.mean(rng.choice(differences, 4)) for _ in range(20_000)]
     difference, low, high = outcome.interval()
     assert difference == pytest.approx(statistics.mean(differences))
-    assert [low, high] == pytest.approx(np.quantile(means, [0.025, 0.975]), abs=1.5e-3)
-    deviations = [f"{statistics.mean(values):.4f} ± {statistics.stdev(values):.4f}" for values in (first, second)]
-    assert table.describe(comparison, outcome) == (
-        f"cell, F1: a {deviations[0]} (n = 4), b {deviations[1]} (n = 4); difference +0.0250 [{low:+.4f}, {high:+.4f}]"
-    )
+    assert table.in_words(comparison, outcome) == f"cell, F1: a − b +0.025 [{low:+.3f}, {high:+.3f}], n = 4"
+
+
+@pytest.mark.parametrize("n", [2, 5, 8, 20])
+def test_the_interval_is_that_of_a_paired_t_test(n):
+    stats = pytest.importorskip("scipy.stats")
+    differences = np.random.default_rng(n).normal(0.01, 0.02, n)
+    expected = stats.ttest_1samp(differences, 0).confidence_interval(0.95)
+    assert paired_interval(differences) == pytest.approx((differences.mean(), expected.low, expected.high), rel=1e-4)
+
+
+def test_one_pair_decides_nothing():
+    assert paired_interval([0.5]) == (0.5, -np.inf, np.inf)
 
 
 @pytest.mark.parametrize(
     ("claimed", "margin", "differences", "verdict"),
     [
-        ("higher", 0.01, [0.02, 0.03, 0.04], "holds"),
-        ("higher", 0.01, [0.001, 0.002, 0.001], "does not hold here"),
-        ("higher", 0.01, [-0.05, 0.05, 0.04], "not decidable at this size"),
-        ("lower", 0.01, [-0.02, -0.03, -0.04], "holds"),
-        ("lower", 0.01, [0.02, 0.03, 0.04], "does not hold here"),
+        ("higher", 0.01, [0.029, 0.030, 0.031], "holds"),
+        ("higher", 0.01, [0.001, 0.002, 0.001], "no effect"),
+        ("higher", 0.01, [-0.031, -0.030, -0.029], "opposite"),
+        ("higher", 0.01, [-0.05, 0.05, 0.04], "undecided"),
+        ("higher", 0.01, [0.0089, 0.0085, 0.0105], "undecided"),  # above 0, but the mean is below the margin
+        ("lower", 0.01, [-0.029, -0.030, -0.031], "holds"),
+        ("lower", 0.01, [0.029, 0.030, 0.031], "opposite"),
         ("same", 0.01, [0.001, -0.002, 0.003], "holds"),
-        ("same", 0.01, [0.02, 0.03, 0.04], "does not hold here"),
-        ("same", 0.01, [-0.05, 0.05, 0.04], "not decidable at this size"),
-        ("not lower", 0.01, [0.02, 0.03, 0.04], "holds"),
-        ("not lower", 0.01, [-0.002, -0.009, 0.002], "holds"),
-        ("not lower", 0.01, [-0.02, -0.03, -0.04], "does not hold here"),
-        ("not lower", 0.01, [-0.02, -0.005, 0.0], "not decidable at this size"),
-        ("higher", 0.01, [0.02, 0.03], "not decidable yet (n = 2 of 3)"),
+        ("same", 0.01, [0.029, 0.030, 0.031], "opposite"),
+        ("same", 0.01, [-0.031, -0.030, -0.029], "opposite"),
+        ("same", 0.01, [-0.05, 0.05, 0.04], "undecided"),
+        ("not lower", 0.01, [0.029, 0.030, 0.031], "holds"),
+        ("not lower", 0.01, [-0.002, -0.003, 0.002], "holds"),
+        ("not lower", 0.01, [-0.031, -0.030, -0.029], "opposite"),
+        ("not lower", 0.01, [-0.013, -0.011, -0.009], "undecided"),
+        ("", 0.01, [0.029, 0.030, 0.031], "higher"),
+        ("", 0.01, [-0.031, -0.030, -0.029], "lower"),
+        ("", 0.01, [0.001, -0.002, 0.003], "no effect"),
+        ("higher", 0.01, [0.02, 0.03], "undecided yet (n = 2 of 3)"),
         ("higher", 0.01, [], "not measured yet"),
     ],
 )
@@ -217,6 +229,24 @@ def test_epochs_to_the_loss_of_another_run():
     assert epochs_to_loss({"losses": [9.0, 8.0, 7.0, 6.0]}, slow) == (1.25, 1.0)
 
 
+def test_epochs_to_the_best_score_of_another_run():
+    slow = {"valid": [0.1, 0.4, 0.6, 0.5]}  # the best after 3 epochs
+    assert epochs_to_score({"valid": [0.6, 0.5]}, slow) == (pytest.approx(1 / 3), 1.0)
+    assert epochs_to_score({"valid": [0.5, 0.5]}, slow) == (1.0, 1.0)  # never: an epoch late
+
+
+def test_the_hash_of_sources_changes_with_a_name_and_with_a_line(tmp_path):
+    (tmp_path / "part").mkdir()
+    (tmp_path / "part/a.py").write_text("x = 1\n", encoding="utf-8")
+    first = sources_hash(tmp_path)
+    (tmp_path / "part/a.txt").write_text("not code", encoding="utf-8")
+    assert sources_hash(tmp_path) == first
+    (tmp_path / "part/a.py").write_text("x = 2\n", encoding="utf-8")
+    second = sources_hash(tmp_path)
+    (tmp_path / "part/a.py").rename(tmp_path / "part/b.py")
+    assert len({first, second, sources_hash(tmp_path)}) == 3
+
+
 def test_all_combinations_of_named_settings():
     cells = crossed({"a": {"x": 1}}, {"b": {"y": 2}, "c": {"y": 3}})
     assert cells == {"a, b": {"x": 1, "y": 2}, "a, c": {"x": 1, "y": 3}}
@@ -244,8 +274,6 @@ def small(settings):
     changed = {**settings, **few}
     if "before" in settings:
         changed["before"] = {**settings["before"], **few}
-    if "pretraining" in settings:
-        changed["pretraining"] = tuple({**stage, "steps": 2, "length": 16} for stage in settings["pretraining"])
     return changed
 
 
@@ -257,8 +285,6 @@ def small(settings):
         ("c03b", "People's Daily, 1 layer, 160 sentences", "softmax"),
         ("c03", "BiLSTM", "softmax"),
         ("c09", "Weibo", "after ChnSentiCorp"),
-        ("c12", "ChnSentiCorp", "static"),
-        ("c12", "ChnSentiCorp", "selected by entropy"),
         ("c14", "PKU, 1 layer, 160 sentences", "softmax, teacher"),
         ("c15", "People's Daily, 100 sentences", "4 copies"),
         ("o4", "PKU, 100 sentences", "linear"),
@@ -274,7 +300,6 @@ def test_each_kind_of_run_can_be_measured(name, cell, arm, shared_data, tmp_path
     ("name", "cell", "arm", "made"),
     [
         ("c09", "Weibo", "after ChnSentiCorp", "before/model.weights.h5"),
-        ("c12", "ChnSentiCorp", "selected by entropy", "pretrained-0/model.safetensors"),
         ("c14", "PKU, 1 layer, 160 sentences", "softmax, teacher", "teacher/model.weights.h5"),
     ],
 )
@@ -356,7 +381,7 @@ def test_the_plot_of_the_runs_has_their_scores_and_curves():
 
 
 QUOTING = ["README.md", "README.zh.md", "docs/recipes.md"]
-CLAIM_NAME = re.compile(r"\[([co]\d+b?)\]\([^)]*experiments/README\.md#claims\)")
+CLAIM_NAME = re.compile(r"experiments/measured/README\.md#([co]\d+b?)\)")
 LINK = re.compile(r"\]\([^)]*\)")  # with the number of a paper
 DECIMAL = re.compile(r"(?<![\w.])[+-]?\d*\.\d+(?![\w.])")
 
@@ -369,9 +394,8 @@ def quotes(document):
 
 
 def rows_of(name):
-    """The lines of a claim in both tables."""
-    stored = [line for line in table.stored_table(CLAIMS) if line.startswith(f"| {name} |")]
-    return [*table.lines_of(CLAIMS[name]), *stored]
+    """The rows of a claim."""
+    return table.lines_of(CLAIMS[name])
 
 
 def is_in(number, text):
@@ -389,7 +413,6 @@ def test_a_figure_beside_a_claim_is_one_of_the_claim(document):
         assert [number for number in numbers if not is_in(number, rows)] == []
 
 
-def test_the_readme_is_what_the_results_say():
-    assert table.README.read_text(encoding="utf-8") == table.readme(CLAIMS), (
-        "run `python -m experiments table` and commit README.md"
-    )
+@pytest.mark.parametrize(("path", "text"), [(table.README, table.readme), (table.DETAILS, table.details)])
+def test_the_tables_are_what_the_results_say(path, text):
+    assert path.read_text(encoding="utf-8") == text(CLAIMS), "run `python -m experiments table` and commit its files"
