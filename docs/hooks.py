@@ -15,13 +15,15 @@ BESIDE = [
     "CONTRIBUTING.md",
     "benchmarks/README.md",
     "experiments/README.md",
+    "experiments/measured/README.md",
     "pretrained/README.md",
     "kcrf/taggers/data/zh_gsd/README.md",
 ]
 PICTURES = "experiments/measured/*.png"
 TITLES = {"tensorflow": "TensorFlow", "torch": "PyTorch", "jax": "JAX"}
 
-OUTSIDE = re.compile(r"\[([^\]]*)\]\((?:examples|kcrf/corpora/data/README\.md)\)")  # links to what the site lacks
+# Links to what the site lacks.
+OUTSIDE = re.compile(r"\[([^\]]*)\]\((?:examples|kcrf/corpora/data/README\.md|\.\./claims/\w+\.py)\)")
 LINK = re.compile(rf"\]\(\.\./({'|'.join(map(re.escape, BESIDE))}|experiments/measured/)")
 TO_GUIDE = re.compile(r"\]\((\.\./)?docs/")
 FENCE = re.compile(r"^```python (tensorflow|torch|jax)$", re.MULTILINE)

@@ -8,8 +8,10 @@ from pathlib import Path
 from experiments.claim import load_claims
 from experiments.data import BERTS
 from experiments.runner import Context, measure_claim
-from experiments.store import MEASURED, Results
+from experiments.store import MEASURED, ROOT, Results, sources_hash
 from experiments.table import list_claims, write_table
+
+OTHERS = ("table", "list", "sources")
 
 
 def main(arguments=None):
@@ -22,6 +24,9 @@ def main(arguments=None):
         return 0
     if options.claim == "list":
         print(list_claims(claims))
+        return 0
+    if options.claim == "sources":
+        print(sources_hash(options.folder))
         return 0
     claim = claims[options.claim]
     claim = claims[claim.runs_of] if claim.runs_of else claim
@@ -51,7 +56,10 @@ def _score(measures):
 
 def _parser(claims):
     parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
-    parser.add_argument("claim", choices=[*claims, "table", "list"], help="a claim; or write README.md; or list claims")
+    parser.add_argument(
+        "claim", choices=[*claims, *OTHERS], help="a claim; or write the tables; or list claims; or hash sources"
+    )
+    parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "kcrf", help="of `sources`: what to hash [kcrf]")
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="the folder of the corpora")
     parser.add_argument("--out", type=Path, default=Path("runs/experiments"), help="files of unfinished runs")
     parser.add_argument(

@@ -168,7 +168,7 @@ def test_the_interval_is_that_of_a_paired_t_test(n):
     stats = pytest.importorskip("scipy.stats")
     differences = np.random.default_rng(n).normal(0.01, 0.02, n)
     expected = stats.ttest_1samp(differences, 0).confidence_interval(0.95)
-    assert paired_interval(differences) == pytest.approx((differences.mean(), expected.low, expected.high), rel=1e-4)
+    assert paired_interval(differences) == pytest.approx((differences.mean(), expected.low, expected.high), abs=1e-5)
 
 
 def test_one_pair_decides_nothing():
@@ -387,15 +387,16 @@ DECIMAL = re.compile(r"(?<![\w.])[+-]?\d*\.\d+(?![\w.])")
 
 
 def quotes(document):
-    """The decimal numbers of each line that cites claims, with the names of these claims."""
-    for line in (ROOT / document).read_text(encoding="utf-8").splitlines():
-        if names := CLAIM_NAME.findall(line):
-            yield names, DECIMAL.findall(LINK.sub("]", line))
+    """The decimal numbers of each list item or table row that cites claims, with the names of these claims."""
+    text = (ROOT / document).read_text(encoding="utf-8")
+    for block in re.split(r"\n(?=[-|#]|\n)", text):
+        if names := CLAIM_NAME.findall(block):
+            yield names, DECIMAL.findall(LINK.sub("]", block))
 
 
 def rows_of(name):
-    """The rows of a claim."""
-    return table.lines_of(CLAIMS[name])
+    """The rows of a claim, and the figures of its sources."""
+    return [*table.lines_of(CLAIMS[name]), CLAIMS[name].source, CLAIMS[name].literature]
 
 
 def is_in(number, text):
