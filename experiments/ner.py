@@ -95,7 +95,7 @@ def files_of(corpus, folder):
         return [folder / f"{part}.txt" for part in ("train", "valid", "test")]
     if corpus not in PUBLIC:
         return [folder / f"example.{part}" for part in ("train", "dev", "test")]
-    names = [file[:2] for file in PUBLIC[corpus].files]
+    names = [file[:2] for file in PUBLIC[corpus].each_file()]
     return [folder / (here if (folder / here).exists() else there) for here, there in names]
 
 

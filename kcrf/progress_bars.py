@@ -1,35 +1,31 @@
-"""Progress on standard error."""
+"""Progress and notes on standard error."""
 
 import sys
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+if TYPE_CHECKING:  # rich is slow to import
+    from rich.progress import Progress, ProgressColumn
 
 
-def bar(*done: ProgressColumn) -> Progress:
+def bar(*done: "ProgressColumn") -> "Progress":
     """A rich progress bar on standard error; hidden if standard error is not a terminal.
 
     Args:
         done: The columns after the bar that show the progress. Defaults to "M/N".
     """
+    from rich import progress
+    from rich.console import Console
+
     console = Console(stderr=True)
     columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        *(done or (MofNCompleteColumn(),)),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        *(done or (progress.MofNCompleteColumn(),)),
+        progress.TimeElapsedColumn(),
+        progress.TimeRemainingColumn(),
     )
-    return Progress(*columns, console=console, disable=not console.is_terminal)
+    return progress.Progress(*columns, console=console, disable=not console.is_terminal)
 
 
 def print_note(text: str) -> None:

@@ -3,10 +3,9 @@
 from kcrf.corpora.classified import Example, read_classified
 from kcrf.corpora.conll import read_conll
 from kcrf.corpora.dictionary import label_with_names, read_names
-from kcrf.corpora.downloads import download
-from kcrf.corpora.json_lines import read_entities, sentence_line
+from kcrf.corpora.downloads import Corpus, download, load_mini
+from kcrf.corpora.entities import read_entities, sentence_line
 from kcrf.corpora.lines import read_lines
-from kcrf.corpora.mini import Corpus, load_mini
 from kcrf.corpora.segmented import read_segmented
 from kcrf.corpora.sentences import Sentence, entity_types
 from kcrf.corpora.splits import sample, split

@@ -5,27 +5,34 @@ sentence1,sentence2,label           a first line with such names, in any order, 
 {"text": ..., "text_b": ..., "label": ...}
 """
 
-import csv
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
 
 from kcrf.corpora.annotation_tools import read_export, tool_of
 from kcrf.corpora.brat import refuse_standoff
-from kcrf.corpora.entity_corpora import corpus_of
+from kcrf.corpora.columns import ENTITY_TAG
+from kcrf.corpora.entities import corpus_of
 from kcrf.corpora.json_objects import begins_json, json_objects
-from kcrf.corpora.labels import as_number, have_decimals
 from kcrf.corpora.lines import read_corpus_lines
-from kcrf.corpora.segmented import ENTITY_TAG
+from kcrf.corpora.tables import (
+    LABEL_NAMES,
+    TEXT_B_NAMES,
+    TEXT_NAMES,
+    check_members,
+    check_once,
+    check_width,
+    named_columns,
+    table_cells,
+    usual_columns,
+    usual_members,
+)
 from kcrf.files import json_line
+from kcrf.progress_bars import print_note
 
-# What the columns are called where `fields` does not say it. A label alone makes no header: a text may be that word.
-TEXT_NAMES = ("text", "text_a", "sentence1", "premise", "question1", "review", "question", "sentence")
-TEXT_B_NAMES = ("text_b", "sentence2", "hypothesis", "question2", "question", "sentence")
-LABEL_NAMES = ("label", "gold_label", "is_duplicate")
 _ENOUGH_LABELS = 10  # in this many lines, the label of the first is expected to occur again
 
 
@@ -99,8 +106,6 @@ def read_classified(path: str | PathLike[str], fields: Sequence[str | int] | Non
     _check_not_columns(path, examples)
     undecided = undecided_examples(examples)
     if undecided:
-        from kcrf.progress_bars import print_note
-
         print_note(f"{path}: skipped {len(undecided):,} texts with the label '-', on which annotators did not agree")
     return [example for number, example in enumerate(examples) if number not in undecided]
 
@@ -154,27 +159,6 @@ def _checked_fields(fields):
     return fields
 
 
-def table_cells(path, lines, with_tabs):
-    """Yields the number of a line and its cells. In quotes, comma-separated values may go on on the next lines."""
-    if with_tabs:
-        yield from ((number, line.split("\t")) for number, line in enumerate(lines, 1) if line.strip())
-        return
-    reader, number = csv.reader((f"{line}\n" for line in lines), strict=True), 1
-    while True:
-        try:
-            cells = next(reader, None)
-        except csv.Error as error:
-            raise ValueError(
-                f"{path}:{number}: needs comma-separated values, quotes within quotes doubled, at most "
-                f"{csv.field_size_limit():,} characters a field; JSON lines have no limit. Received: {error}"
-            ) from None
-        if cells is None:
-            return
-        if any(cell.strip() for cell in cells):
-            yield number, cells
-        number = reader.line_num + 1
-
-
 def _rows_of_table(path, rows, fields):
     """Yields `(line number, text[, second text], label)`."""
     rows = iter(rows)
@@ -206,8 +190,6 @@ def _has_names_after_all(path, number, head, rows, column):
         return True
     are_numbers = all(as_number(label) is not None for label in labels)
     if (are_numbers or len(rows) >= _ENOUGH_LABELS) and as_number(head[column]) is None:
-        from kcrf.progress_bars import print_note
-
         print_note(
             f"{path}:{number}: the label {head[column]!r} is in this line alone; if it has the names of the columns, "
             "give them as --fields"
@@ -238,13 +220,6 @@ def _check_order(path, rows):
     )
 
 
-def check_width(path, number, cells, columns, width):
-    """Raises ValueError if a row lacks one of the columns, or has not `width` cells where that is not None."""
-    if len(cells) <= max(columns) or width not in (None, len(cells)):
-        needed = f"{width} columns, as the first line has them" if width else f"{max(columns) + 1} columns or more"
-        raise ValueError(f"{path}:{number}: needs {needed}. Received: {len(cells)}")
-
-
 def _columns(path, number, head, fields):
     """The numbers of the columns, how many each line has or None for any number, whether the first has their names."""
     if fields is not None and all(field.isdecimal() for field in fields):
@@ -264,31 +239,6 @@ def _columns(path, number, head, fields):
     return list(range(len(head))), len(head), False
 
 
-def usual_columns(head, kinds):
-    """For each of some kinds of columns, a tuple of usual names in any case, the number of its column, or None."""
-    names, numbers = [name.lower() for name in head], []
-    for usual_names in kinds:
-        columns = (names.index(name) for name in usual_names if name in names)
-        numbers.append(next((column for column in columns if column not in numbers), None))
-    return numbers
-
-
-def check_once(path, number, head, names):
-    """Raises ValueError if a name of a column occurs more than once in the first line."""
-    twice = next((name for name in names if head.count(name) > 1), None)
-    if twice is not None:
-        raise ValueError(f"{path}:{number}: needs one column {twice}. Received: {head.count(twice)} of that name")
-
-
-def named_columns(path, number, head, names):
-    """The numbers of the columns with these names, all of which the first line must have."""
-    absent = [name for name in names if name not in head]
-    if absent:
-        raise ValueError(f"{path}:{number}: needs a column {' and '.join(absent)}. Received: {', '.join(head)}")
-    check_once(path, number, head, names)
-    return [head.index(name) for name in names]
-
-
 def _rows_of_json(path, objects, fields):
     """Yields `(line number, text[, second text], label)`."""
     tool = tool_of(objects[0][1]) if objects and not fields else None
@@ -302,7 +252,7 @@ def _rows_of_json(path, objects, fields):
         yield from _rows_of_export(path, read_export(path, objects, tool))
         return
     for number, item in objects:
-        _check_members(path, number, item, fields or ())
+        check_members(path, number, item, fields or ())
         *texts, label = (item[name] for name in fields or _members(path, number, item))
         is_label = isinstance(label, (str, int)) or isinstance(label, float) and math.isfinite(label)
         if not is_label or not all(isinstance(text, str) for text in texts):
@@ -319,8 +269,6 @@ def _rows_of_export(path, texts):
     if not labeled:
         raise ValueError(f"{path}: needs texts with a label each. Received: {len(texts):,} texts without one")
     if len(labeled) < len(texts):
-        from kcrf.progress_bars import print_note
-
         print_note(f"{path}: skipped {len(texts) - len(labeled):,} texts without a label")
     for text in labeled:
         if len(text.labels) > 1:
@@ -337,29 +285,53 @@ def _members(path, number, item):
     return usual_members(path, number, names, kinds)
 
 
-def usual_members(path, number, names, kinds):
-    """Which of the names of members in a JSON object is of each kind, a tuple of usual names."""
-    numbers = usual_columns(names, kinds)
-    absent = [usual_names[0] for usual_names, column in zip(kinds, numbers, strict=True) if column is None]
-    if absent:
-        received = ", ".join(names)
-        raise ValueError(f"{path}:{number}: needs {' and '.join(absent)}, or `fields`. Received: {received}")
-    return [names[column] for column in numbers]
+# -- labels: whether they are numbers, and their order
 
 
-def json_object(path, number, line, names):
-    """The JSON object on a line, which must have these members."""
+def as_number(label):
+    """The finite number that a label stands for, or None."""
+    if "_" in str(label):  # Python takes 1_1 for 11
+        return None
     try:
-        item = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path}:{number}: needs a JSON object on one line. Received: {error}") from None
-    if not isinstance(item, dict):
-        raise ValueError(f"{path}:{number}: needs a JSON object on one line. Received: {line[:80]}")
-    _check_members(path, number, item, names)
-    return item
+        number = float(label)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
-def _check_members(path, number, item, names):
-    absent = [name for name in names if name not in item]
-    if absent:
-        raise ValueError(f"{path}:{number}: needs {' and '.join(absent)}. Received: {', '.join(item)}")
+def have_decimals(labels):
+    """Whether all labels are numbers, and some of them not whole: then they are no names of classes.
+
+    >>> have_decimals(["1", "2.5"]), have_decimals(["1", "0"]), have_decimals(["2.5", "good"])
+    (True, False, False)
+    """
+    numbers = list(map(as_number, labels))
+    return None not in numbers and any(number != round(number) for number in numbers)
+
+
+def check_spellings(examples):
+    """Raises ValueError if labels that are names are the same number in two spellings, as 1 and 1.0 are."""
+    spellings = {}
+    for example in examples:
+        number = as_number(example.label)
+        if number is not None and spellings.setdefault(number, example.label) != example.label:
+            raise ValueError(
+                f"{example.source}: needs one spelling of a label. Received: {example.label!r}, and "
+                f"{spellings[number]!r} elsewhere"
+            )
+
+
+def sorted_labels(labels):
+    """Labels in their order, a tuple: numbers by their value, else as strings.
+
+    >>> sorted_labels({"10", "9"}), sorted_labels({"b", "10", "9"})
+    (('9', '10'), ('10', '9', 'b'))
+    """
+    are_numbers = all(as_number(label) is not None for label in labels)
+    return tuple(sorted(labels, key=float if are_numbers else str))
+
+
+def recurring(labels):
+    """The labels for `kcrf.corpora.sample`, or None for numbers of which most occur once: they have no proportions."""
+    are_numbers = all(as_number(label) is not None for label in labels)
+    return None if are_numbers and len(set(labels)) > len(labels) / 2 else labels

@@ -5,16 +5,25 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from os import PathLike
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from kcrf.corpora.characters import CJK
+from kcrf.corpora.columns import (
+    ENTITY_TAG,
+    check_are_tokens,
+    check_not_segmented,
+    check_one_tag,
+    note_fuller_column,
+    other_column,
+    split_columns,
+)
 from kcrf.corpora.lines import read_corpus_lines
-from kcrf.corpora.other_columns import check_not_segmented, check_one_tag, note_fuller_column, other_column
-from kcrf.corpora.segmented import ENTITY_TAG
-from kcrf.corpora.sentences import Sentence
-from kcrf.corpora.unknown_tags import UNKNOWN, known_runs, unknown_parts
-from kcrf.corpora.unsegmented import CJK, check_are_tokens
+from kcrf.corpora.sentences import UNKNOWN, Sentence, known_runs, unknown_parts
+from kcrf.progress_bars import print_note
 from kcrf.tags import TagScheme, bio, bioes
 from kcrf.tags.check import violation_in_words
+
+Rows = list[tuple[int, str, str]]  # line number, token, tag
 
 _SCHEMES = {"BIO": set("BI"), "BIOES": set("BIES"), "BILOU": set("BILU"), "BMES": set("BMES")}
 _AS_BIO, _AS_BIOES = str.maketrans("EMLSU", "IIIBB"), str.maketrans("MLU", "IES")
@@ -80,76 +89,40 @@ def read_conll(
     return _sentences(sentences, spans, list(map(unknown_parts, sentences, runs)))
 
 
-def _read_rows(path, lines, column, repair):
+def _read_rows(path: Any, lines: Sequence[str], column: int, repair: bool) -> list[Rows]:
     """The sentences of a CoNLL file, each a list of (line number, token, tag)."""
-    rows = [columns_of(line) for line in lines]
+    columns = split_columns(path, lines, column)
+    rows, token, width = columns.rows, columns.token, max(2, columns.width)
+    if not rows:
+        raise ValueError(f"{path}: needs at least one sentence of tokens with tags. Received: a file without any")
     check_not_segmented(path, rows)
-    check_are_tokens(path, rows)
-    token, width = token_column(rows), max(2, width_of(rows))
+    check_are_tokens(path, columns)
     if isinstance(column, str) or column not in range(-width, width) or column % width in (0, token):
         raise ValueError(
             f"{path}: `column` must name one of {width} columns, not the {_ORDINALS[token]}. Received: {column}"
         )
-    sentences = [[]]
-    for number, (line, columns) in enumerate(zip(lines, rows), 1):
-        if not columns or columns[0].startswith("-DOCSTART-"):
-            sentences.append([])
-            continue
-        complete = len(columns) == width and columns[token] != ""
-        tag = columns[column] if -len(columns) < column < len(columns) else ""
-        is_tag = tag in UNKNOWN or ENTITY_TAG.fullmatch(tag) is not None
-        if line.startswith(("# ", "#\t")) and not sentences[-1] and not (complete and is_tag):
-            continue
-        if not complete and not repair:
-            raise ValueError(
-                f"{path}:{number}: needs {width} columns, the {_ORDINALS[token]} a token. Received: {line!r}"
-            )
-        if not is_tag and not repair:
-            raise ValueError(
-                f"{path}:{number}: needs O or a tag like B-PER, with one of BIESMLU. "
-                f"Received: {tag!r}{other_column(rows, column % width)}"
-            )
-        if columns[token:] and columns[token]:
-            check_one_tag(path, number, columns[token], tag)
-            sentences[-1].append((number, columns[token], tag if is_tag else "O"))
-    sentences = [rows for rows in sentences if rows]
-    if not sentences:
-        raise ValueError(f"{path}: needs at least one sentence of tokens with tags. Received: a file without any")
+    sentences: list[Rows] = [[] for _ in columns.sentences]
+    for read, sentence in zip(sentences, columns.sentences, strict=True):
+        for number, cells in sentence:
+            complete = len(cells) == width and cells[token] != ""
+            tag = cells[column] if -len(cells) < column < len(cells) else ""
+            is_tag = tag in UNKNOWN or ENTITY_TAG.fullmatch(tag) is not None
+            if not complete and not repair:
+                needed = f"{width} columns, the {_ORDINALS[token]} a token"
+                raise ValueError(f"{path}:{number}: needs {needed}. Received: {lines[number - 1]!r}")
+            if not is_tag and not repair:
+                hint = other_column(rows, column % width)
+                raise ValueError(
+                    f"{path}:{number}: needs O or a tag like B-PER, with one of BIESMLU. Received: {tag!r}{hint}"
+                )
+            if cells[token:] and cells[token]:
+                check_one_tag(path, number, cells[token], tag)
+                read.append((number, cells[token], tag if is_tag else "O"))
     note_fuller_column(path, rows, column % width)
-    return sentences
+    return [rows for rows in sentences if rows]
 
 
-def width_of(rows):
-    """The number of columns of most lines that are not blank; 0 if all are blank."""
-    widths = Counter(len(columns) for columns in rows if columns)
-    return max(widths, key=widths.get, default=0)
-
-
-def token_column(rows):
-    """The column of the tokens: 1 if the first one counts the tokens of each sentence, else 0."""
-    counted = last = 0
-    if all(ENTITY_TAG.fullmatch(columns[-1]) for columns in rows if len(columns) == 2):  # numbers that are tokens
-        rows = [columns if len(columns) != 2 else ["", ""] for columns in rows]
-    for columns in rows:
-        if not columns or columns[0] in ("#", "-DOCSTART-"):
-            last = 0
-        elif not columns[0].isdecimal() or len(columns) < 2 or int(columns[0]) not in (0, 1, last + 1):
-            return 0
-        else:
-            last, counted = int(columns[0]), counted + 1
-    return int(counted > 1)
-
-
-def columns_of(line):
-    """The columns of a line; an empty list for a blank line. A space before the only other column is a token."""
-    line = line.rstrip(" \t")
-    if "\t" in line:
-        return line.split("\t")
-    columns = [column for column in line.split(" ") if column]
-    return [" ", *columns] if len(columns) == 1 and line[0] == " " else columns
-
-
-def _without_numbers(sentences):
+def _without_numbers(sentences: Sequence[Rows]) -> tuple[Sequence[Rows], bool]:
     """Removes the positions at the ends of the tokens, if nearly all have one.
 
     Returns:
@@ -166,7 +139,7 @@ def _without_numbers(sentences):
     return bare, True
 
 
-def _entities(path, sentences, repair):
+def _entities(path: Any, sentences: Sequence[Rows], repair: bool) -> list[list[Any]]:
     """The entities of each sentence, `(start, end, label)` in tokens."""
     types = sorted({tag[2:] for rows in sentences for _, _, tag in rows if tag != "O"})
     if not types:
@@ -194,7 +167,7 @@ class _Reading(NamedTuple):
     odd: list
 
 
-def _reading(sentences, types, letters):
+def _reading(sentences: Sequence[Rows], types: Sequence[str], letters: set[str]) -> _Reading:
     """The tags read by the scheme with these first letters. Those of other schemes become tags of this one."""
     scheme, to_scheme = (bio(types), _AS_BIO) if letters == _SCHEMES["BIO"] else (bioes(types), _AS_BIOES)
     index = {label: i for i, label in enumerate(scheme.labels)}
@@ -207,7 +180,7 @@ def _reading(sentences, types, letters):
     return _Reading(scheme, tags, broken, sorted(odd.union(rows[position][0] for rows, position, *_ in broken)))
 
 
-def _letters(path, sentences, repair):
+def _letters(path: Any, sentences: Sequence[Rows], repair: bool) -> list[set[str]]:
     """The first letters of the schemes that all tags but a few may be of, a list of sets.
 
     Without `repair`, tags that are of no scheme are refused.
@@ -233,18 +206,16 @@ def _letters(path, sentences, repair):
             )
 
 
-def _is_iob1(sentences):
+def _is_iob1(sentences: Sequence[Rows]) -> bool:
     """Whether B- occurs only right after an entity of the same type, as in IOB1."""
     pairs = ((before, tag) for rows in sentences for (*_, before), (*_, tag) in zip([(0, "", "O"), *rows], rows))
     return all(before[2:] == tag[2:] for before, tag in pairs if tag[0] == "B")
 
 
-def _check_order(path, sentences, reading):
+def _check_order(path: Any, sentences: Sequence[Rows], reading: _Reading) -> None:
     """Refuses tags that may not follow each other in their scheme, unless they are few: a note has their lines."""
     count = sum(map(len, sentences))
     if reading.odd and len(reading.odd) < _MOST_ODD * count:
-        from kcrf.progress_bars import print_note
-
         print_note(
             f"{path}: {len(reading.odd)} of {count:,} tags break their scheme and are read as conlleval does, "
             f"in line {_some(reading.odd)}"
@@ -261,7 +232,7 @@ def _check_order(path, sentences, reading):
         )
 
 
-def _some(numbers, most=10):
+def _some(numbers: Sequence[int], most: int = 10) -> str:
     """Line numbers for a message.
 
     >>> _some([3, 5, 8], most=2)
@@ -271,7 +242,7 @@ def _some(numbers, most=10):
     return shown + (f" and {len(numbers) - most} more" if len(numbers) > most else "")
 
 
-def _sentences(sentences, entities, unknown):
+def _sentences(sentences: Sequence[Rows], entities: Iterable[Any], unknown: Iterable[Any]) -> list[Sentence]:
     """A `Sentence` for each list of (line number, token, tag); entities and unknown parts come in tokens."""
     sentences, numbered = _without_numbers(sentences)
     join_all = numbered or _are_characters([token for rows in sentences for _, token, _ in rows])
@@ -279,14 +250,14 @@ def _sentences(sentences, entities, unknown):
     return [_sentence(*item, join_all) for item in zip(tokens, entities, unknown)]
 
 
-def _are_characters(tokens):
+def _are_characters(tokens: Sequence[str]) -> bool:
     """Whether nearly all tokens are one character, as are most of those that are not Chinese or Japanese."""
     others = [token for token in tokens if token.isalnum() and not CJK.match(token)]
     fractions = ((tokens, _CHARACTERS), (others, 0.5))
     return all(sum(len(token) == 1 for token in part) >= fraction * len(part) for part, fraction in fractions)
 
 
-def _sentence(tokens, spans, unknown, join_all):
+def _sentence(tokens: Sequence[str], spans: Iterable[Any], unknown: Iterable[Any], join_all: bool) -> Sentence:
     """Joins tokens to a `Sentence`; spans and unknown parts come in tokens."""
     text, extents = join_tokens(tokens, join_all)
     spans, unknown = (
@@ -319,12 +290,13 @@ def join_tokens(tokens: Sequence[str], join_all: bool = False) -> tuple[str, lis
     return "".join(parts), extents
 
 
-def read_conll_tokens(lines: Iterable[str]) -> list[Sentence]:
+def read_conll_tokens(lines: Iterable[str], name: str = "<stdin>") -> list[Sentence]:
     """The sentences of CoNLL columns without their tags, to be tagged.
 
     Args:
         lines: Iterable of strings without line ends. The token is in the same column as for `read_conll`. No other
             column is needed.
+        name: The name of the file, for messages. Defaults to "<stdin>".
 
     Returns:
         A list of `Sentence`s without spans. None of them is empty.
@@ -332,14 +304,11 @@ def read_conll_tokens(lines: Iterable[str]) -> list[Sentence]:
     >>> [sentence.text for sentence in read_conll_tokens(["Kim NNP", "slept VBD", "", "Yes"])]
     ['Kim slept', 'Yes']
     """
-    sentences, rows = [[]], list(map(columns_of, lines))
-    token, width = token_column(rows), width_of(rows)
-    for number, columns in enumerate(rows, 1):
-        is_comment = columns[:1] == ["#"] and len(columns) not in (1, width) and not sentences[-1]
-        if not columns or columns[0].startswith("-DOCSTART-"):
-            sentences.append([])
-        elif columns[token:] and columns[token] and not is_comment:
-            sentences[-1].append((number, columns[token], "O"))
+    columns = split_columns(name, lines)
+    sentences = [
+        [(number, cells[columns.token], "O") for number, cells in rows if "".join(cells[columns.token :][:1])]
+        for rows in columns.sentences
+    ]
     return _sentences([rows for rows in sentences if rows], itertools.repeat([]), itertools.repeat([]))
 
 

@@ -1,18 +1,17 @@
-"""Labels by a dictionary of names (distant supervision): the names that occur in a text become its entities."""
+"""Dictionaries: names that become the entities of texts in which they occur (distant supervision), and users' words."""
 
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from os import PathLike
 
+from kcrf.corpora.characters import WITHOUT_SPACES
+from kcrf.corpora.columns import ENTITY_TAG
 from kcrf.corpora.lines import read_lines
-from kcrf.corpora.scripts import WITHOUT_BLANKS
-from kcrf.corpora.segmented import ENTITY_TAG
-from kcrf.corpora.sentences import Sentence
-from kcrf.corpora.unknown_tags import outside_spans
+from kcrf.corpora.sentences import Sentence, outside_spans
 
 # Korean separates words by spaces, but particles follow a name without one. The last ones are marks of emoji.
-_NO_BORDERS = re.compile(rf"[{WITHOUT_BLANKS}\u1100-\u11ff\u3130-\u318f\uac00-\ud7ff\ufe00-\ufe0f]")
+_NO_BORDERS = re.compile(rf"[{WITHOUT_SPACES}\u1100-\u11ff\u3130-\u318f\uac00-\ud7ff\ufe00-\ufe0f]")
 
 
 def read_names(path: str | PathLike[str]) -> dict[str, str | None]:
@@ -109,3 +108,37 @@ def _inside_word(text, border):
 def _is_of_word(character):
     category = unicodedata.category(character)
     return (category[0] == "L" or category in ("Nd", "Mn", "Mc")) and not _NO_BORDERS.match(character)
+
+
+def read_word_list(path: str | PathLike[str]) -> dict[str, int | None]:
+    """The words of a user dictionary with their counts, as `read_user_dictionary`; the count of others is None."""
+    return {word: count for word, (count, _) in read_user_dictionary(path).items()}
+
+
+def read_user_dictionary(path: str | PathLike[str]) -> dict[str, tuple[int | None, str | None]]:
+    """Reads a user dictionary: a word per line, optionally followed by its count, its word class, or both.
+
+    They are separated by white space, as in jieba's user dictionaries. Empty lines are skipped. If a word occurs twice,
+    the last line is used.
+
+    Args:
+        path: A UTF-8 file.
+
+    Returns:
+        A dict from words to `(count, class)`; each is None if the line lacks it.
+
+    Raises:
+        FileNotFoundError: The file does not exist.
+        ValueError: The file is not UTF-8 or has no word, or a line has more than three columns or the count 0.
+    """
+    words: dict[str, tuple[int | None, str | None]] = {}
+    for number, line in enumerate(read_lines(path), 1):
+        word, *columns = line.split() or [""]
+        has_count = bool(columns) and columns[0].isdecimal()
+        if len(columns) > 1 + has_count or has_count and int(columns[0]) < 1:
+            raise ValueError(f"{path}:{number}: needs a word, its count and its word class at most. Received: {line!r}")
+        if word:
+            words[word] = int(columns[0]) if has_count else None, next(iter(columns[has_count:]), None)
+    if not words:
+        raise ValueError(f"{path}: needs one word per line. Received: a file without words")
+    return words

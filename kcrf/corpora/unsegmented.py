@@ -2,18 +2,16 @@
 
 import re
 from collections import Counter
+from collections.abc import Sequence
+
+from kcrf.corpora.characters import CJK
 
 _MOST = 0.9  # fraction of the lines
 _LONG_LINE = 4  # letters: a shorter line may be one word
 _LONG_WORD = 6  # characters: in segmented text, few characters stand in words that are longer
 _LONGEST_MEAN = 4.0  # characters of the words that a sign separates
-_LONGEST_WORD = 8  # Chinese characters; what is longer is a sentence
 _MANY_WORDS, _FEW_LONG = 100, 0.005  # in this many words, more than this fraction has two characters
 _SIGN = r"[^\w\s]|_"
-
-CJK = re.compile(  # Chinese and Japanese, their punctuation and full-width forms
-    "[\u2e80-\u30ff\u3105-\u312f\u31f0-\u9fff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff]"
-)
 
 
 def check_segmented(path, lines):
@@ -93,13 +91,3 @@ def _sign_in_words(lines):
         if short and sum(len(words) > 1 for words in cut) >= _MOST * len(cut):
             return sign
     return None
-
-
-def check_are_tokens(path, rows):
-    """Refuses Chinese sentences in the columns of Label Studio, which splits text at spaces alone."""
-    for number, columns in enumerate(rows, 1):
-        if columns[1:3] == ["-X-", "_"] and len(CJK.findall(columns[0])) > _LONGEST_WORD:
-            raise ValueError(
-                f"{path}:{number}: needs a word or a character in the first column. Received: {columns[0][:20]!r}; "
-                "Label Studio splits text at spaces alone: export JSON or JSON-MIN"
-            )

@@ -1,7 +1,10 @@
-"""Word classes written after words: 充满/v, 第六_OD, 今天_t, 天气#n, 天氣(Na). Recognizes and removes them."""
+"""Recognizes and removes word classes after words (充满/v, 第六_OD, 天氣(Na)), and identifiers that begin lines."""
 
 import re
 from collections import Counter
+from collections.abc import Sequence
+
+from kcrf.progress_bars import print_note
 
 _SIGNS = r"/_#|\\:^@／＿｜＃"
 _CLASS = r"[A-Za-z][A-Za-z0-9]*(?:[-.][A-Za-z0-9]+)*"
@@ -13,6 +16,8 @@ _WORD_WITH_CLASS = re.compile(
 _PROBABILITY = re.compile(r"[01]\.[0-9]+")
 _FEW_WORDS = 0.05  # fraction of words that may look as if they had a second class, such as km/h
 _MOST_WORDS = 0.9  # fraction of words with a class from which on the signs are taken for those of word classes
+_IDENTIFIER = re.compile(r"(?=[^/]*\d)[A-Za-z0-9][A-Za-z0-9_.:-]*(/[A-Za-z]+)?", re.ASCII)
+_MANY = 10  # lines, from which on a different number at the begin of each is an identifier
 
 
 def class_sign(words):
@@ -56,3 +61,22 @@ def check_word_classes(path, words, classes):
             f"{path}: needs one class for each word. Received: two, {words[double[0]]!r} with {classes[double[0]]!r}, "
             f"and so {len(double)} of {len(words)} words"
         )
+
+
+def without_identifiers(path, lines):
+    """Lines of words without identifiers. A note on standard error says that they were removed.
+
+    Args:
+        path: The file, for the note.
+        lines: A list of words for each line, with their classes or without; empty lists are blank lines.
+
+    >>> lines = [[f"19980101-01-001-{n:03}/m", "迈向/v", "充满/v"] for n in range(1, 11)]
+    >>> without_identifiers("pfr.txt", lines)[0]
+    ['迈向/v', '充满/v']
+    """
+    firsts = [words[0] for words in lines if words]
+    are_identifiers = len(set(firsts)) == len(firsts) >= _MANY and all(map(_IDENTIFIER.fullmatch, firsts))
+    if not are_identifiers:
+        return lines
+    print_note(f"{path}: removed the identifiers that begin all lines, such as {firsts[0]}")
+    return [words[1:] for words in lines]

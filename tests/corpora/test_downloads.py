@@ -57,8 +57,8 @@ def publish(address, monkeypatch):
     Server.asked.clear()
 
     def put(*files, url=address):
-        named = tuple((f"{place}.txt", place, digest) for place, digest in files)
-        monkeypatch.setitem(CORPORA, "tiny", PublicCorpus("a test", url, named))
+        lines = "\n".join(f"{place} {digest} {place}.txt" for place, digest in files)
+        monkeypatch.setitem(CORPORA, "tiny", PublicCorpus("a test", url, lines))
 
     return put
 
@@ -67,19 +67,14 @@ def names(folder):
     return sorted(path.name for path in folder.rglob("*"))
 
 
-def test_files_come_whole_and_tell_how_far_they_are(publish, tmp_path):
+def test_files_come_whole(publish, tmp_path):
     publish(("good", DIGEST), ("silent", DIGEST))
-    told = []
-    paths = download("tiny", tmp_path / "new" / "folder", lambda *state: told.append(state))
+    paths = download("tiny", tmp_path / "new" / "folder")
     assert paths == [tmp_path / "new" / "folder" / name for name in ("good.txt", "silent.txt")]
     assert [path.read_bytes() for path in paths] == [DATA, DATA] and names(tmp_path / "new" / "folder") == [
         "good.txt",
         "silent.txt",
     ]
-    good = [state for state in told if state[0] == "good.txt"]
-    assert len(good) > 1 and good[-1] == ("good.txt", len(DATA), len(DATA))
-    assert [received for _, received, _ in good] == sorted({received for _, received, _ in good})
-    assert told[-1] == ("silent.txt", len(DATA), None)
 
 
 def test_a_file_that_is_there_is_kept_and_not_asked_for(publish, tmp_path):
@@ -148,21 +143,27 @@ def test_files_are_checked_by_the_id_that_git_gives_them(publish, tmp_path):
     assert names(tmp_path / "folder") == ["training.txt"]
 
 
+def files_of(name):
+    """The files of a corpus with their digests."""
+    return {file: digest for file, _, digest in CORPORA[name].each_file()}
+
+
 def test_sighan_brings_the_training_texts():
-    files = {name: digest for name, _, digest in CORPORA["sighan2005"].files}
+    files = files_of("sighan2005")
     assert files["pku_training.utf8"] == "1f4268102eda1de03165a8807a74200f54e20063"
     assert files["msr_training.utf8"] == "4ce7619c3dbe2380cc70c5c294d4d5add695f8f6"
-    assert len(files) == len(CORPORA["sighan2005"].files) == 8
+    assert len(files) == 8 and sorted(files_of("weibo")) == ["weibo_test.conll", "weibo_train.conll", "weibo_valid.conll"]
 
 
-def test_an_interrupted_download_leaves_nothing(publish, tmp_path):
+def test_an_interrupted_download_leaves_nothing(publish, tmp_path, monkeypatch):
     publish(("good", DIGEST))
 
     def stop(*_):
         raise KeyboardInterrupt
 
+    monkeypatch.setattr(downloads, "_check_digest", stop)
     with pytest.raises(KeyboardInterrupt):
-        download("tiny", tmp_path, stop)
+        download("tiny", tmp_path)
     assert names(tmp_path) == []
 
 
@@ -180,7 +181,7 @@ def test_corpora_offers_the_download():
 def test_the_checksums_are_those_of_real_files(shared_data, name):
     """The files beside the checkout came from the same repositories, at the same commits, under the same paths."""
     digests = {hashlib.sha256(path.read_bytes()).hexdigest() for path in shared_data.rglob("*") if path.is_file()}
-    known = {digest for _, _, digest in CORPORA[name].files if len(digest) == 64}
-    others = [file for file, _, digest in CORPORA[name].files if len(digest) != 64]
+    known = {digest for digest in files_of(name).values() if len(digest) == 64}
+    others = [file for file, digest in files_of(name).items() if len(digest) != 64]
     assert known <= digests and len(known) >= 3
     assert others == (["pku_training.utf8", "msr_training.utf8"] if name == "sighan2005" else [])

@@ -3,9 +3,10 @@
 One object per line: {"text": "李雷在上海", "entities": [{"start": 0, "end": 2, "label": "PER"}, ...]}. Offsets count
 characters. Entities may have more members: their text, which must be the text at their offsets, or a confidence. The
 member "unknown", a list of [start, end], marks text with unknown labels; true means all text outside of the entities.
-Exports of annotation tools are read, too; see `annotation_tools`. So are CLUENER and CMeEE; see `entity_corpora`.
+Exports of annotation tools are read, too; see `annotation_tools`. So are the public corpora CLUENER and CMeEE.
 """
 
+from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,17 @@ from typing import Any
 from kcrf.corpora.annotation_tools import read_export, tool_of
 from kcrf.corpora.brat import is_standoff, read_standoff
 from kcrf.corpora.conll import read_conll
-from kcrf.corpora.entity_corpora import corpus_of, read_corpus
 from kcrf.corpora.json_objects import begins_json, json_objects
 from kcrf.corpora.lines import read_lines
-from kcrf.corpora.offsets import check_offsets, fitting_units, trimmed
-from kcrf.corpora.sentences import Sentence
-from kcrf.corpora.unknown_tags import outside_spans
+from kcrf.corpora.offsets import check_offsets, fitting_units, misplaced, trimmed
+from kcrf.corpora.sentences import Sentence, outside_spans
 from kcrf.files import json_line
+from kcrf.progress_bars import print_note
 
+_FORMS = {
+    "CLUENER": '{"text": ..., "label": {label: {entity: [[start, end], ...]}}}',
+    "CMeEE": '{"text": ..., "entities": [{"start_idx": ..., "end_idx": ..., "type": ..., "entity": ...}]}',
+}
 _MOST_OVERLAPS = 0.001  # overlaps per entity that are read without `repair`, as odd tags are in CoNLL columns
 _FORM = '{"text": ..., "entities": [{"start": ..., "end": ..., "label": ...}]}'
 
@@ -86,7 +90,7 @@ def _rows(path, lines):
     items = [item for _, item in objects]
     first = next((item for item in items if item.get("entities") != []), items[0] if items else {})
     if corpus := corpus_of(first):
-        return read_corpus(path, objects, corpus), [[] for _ in objects]
+        return _read_corpus(path, objects, corpus), [[] for _ in objects]
     if tool := tool_of(first):
         texts = read_export(path, objects, tool)
         if any(text.labels for text in texts) and not any(text.spans for text in texts):
@@ -142,8 +146,6 @@ def _apart(path, rows, repair):
             f"{path}:{number}: entities must not overlap; `repair=True` keeps the longer of two, or the "
             f"first. Received: {second} over {first}, the first of {len(overlaps)} overlaps"
         )
-    from kcrf.progress_bars import print_note
-
     rows = [(n, text, _without_overlaps(spans) if _are_within(text, spans) else spans) for n, text, spans in rows]
     dropped = count - sum(len(spans) for *_, spans in rows)
     print_note(
@@ -204,3 +206,71 @@ def _sentence(path, number, text, spans, unknown):
         units = [] if max((end for _, end, _ in spans), default=0) <= len(text) else fitting_units([(text, spans)])
         hint = f"; they are within it in {' or '.join(units)}" if units else ""
         raise ValueError(f"{path}:{number}: {error}{hint}") from None
+
+
+# -- public corpora
+
+
+def corpus_of(item: dict[str, Any]) -> str | None:
+    """The public corpus that a JSON object is from, or None.
+
+    >>> corpus_of({"text": "李雷在上海", "label": {"name": {"李雷": [[0, 1]]}}})
+    'CLUENER'
+    """
+    if isinstance(item.get("label"), dict):
+        return "CLUENER"
+    entities = item.get("entities")
+    are_of_cmeee = isinstance(entities, list) and any(isinstance(x, dict) and "start_idx" in x for x in entities)
+    return "CMeEE" if are_of_cmeee else None
+
+
+def _read_corpus(
+    path: str | PathLike[str], objects: Sequence[tuple[int, dict[str, Any]]], corpus: str
+) -> list[tuple[int, str, list[tuple[int, int, str]]]]:
+    """The texts of a public corpus, `(line number, text, spans)`, spans as sorted half-open `(start, end, label)`.
+
+    The end of an entity is its last character or, in some releases of CMeEE, the position after its last character. The
+    texts of the entities decide, once for the whole file.
+
+    Args:
+        path: The file, for messages.
+        objects: Its objects with the numbers of their lines.
+        corpus: The corpus, as `corpus_of` names it.
+
+    Raises:
+        ValueError: An object does not have the form of the corpus, or an entity is not at its offsets. Names the line.
+    """
+    half_open = [(number, *_parse(path, number, item, corpus)) for number, item in objects]
+    inclusive = [(number, text, [(a, b + 1, *rest) for a, b, *rest in spans]) for number, text, spans in half_open]
+    rows = min(inclusive, half_open, key=lambda rows: len(misplaced(rows)))
+    check_offsets(path, rows)
+    return [(number, text, sorted(span[:3] for span in spans)) for number, text, spans in rows]
+
+
+def _parse(path, number, item, corpus):
+    """The text of an object and its spans `(start, end, label, text)`, with the offsets of the file."""
+    try:
+        entities = list(_entities_of_cluener(item) if corpus == "CLUENER" else map(_entity_of_cmeee, item["entities"]))
+        if not all(isinstance(string, str) for string in (item["text"], *(entity[3] for entity in entities))):
+            raise TypeError("texts must be strings")
+        for start, end, label, _ in entities:
+            if type(start) is not int or type(end) is not int:  # a bool is an int too
+                raise TypeError("start and end must be ints")
+            if not isinstance(label, str) or not label or not label.isprintable():
+                raise TypeError("a label must be text that can be printed, and not empty")
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ValueError(
+            f"{path}:{number}: needs {_FORMS[corpus]}, as {corpus} has it. Received: {str(item)[:80]!r} "
+            f"({type(error).__name__} {error})"
+        ) from None
+    return item["text"], entities
+
+
+def _entities_of_cluener(item):
+    for label, entities in item["label"].items():
+        for entity, places in entities.items():
+            yield from ((start, end, label, entity) for start, end in places)
+
+
+def _entity_of_cmeee(entity):
+    return entity["start_idx"], entity["end_idx"], entity["type"], entity["entity"]

@@ -1,0 +1,175 @@
+"""Tables and JSON lines of texts: which column is which; and texts to classify, one by one, without reading ahead."""
+
+import csv
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+from kcrf.files import parse_json
+
+# What the columns are called where `fields` does not say it. A label alone makes no header: a text may be that word.
+TEXT_NAMES = ("text", "text_a", "sentence1", "premise", "question1", "review", "question", "sentence")
+TEXT_B_NAMES = ("text_b", "sentence2", "hypothesis", "question2", "question", "sentence")
+LABEL_NAMES = ("label", "gold_label", "is_duplicate")
+
+
+def iterate_texts(
+    lines: Iterable[str], name: str, kind: str = "text", fields: Sequence[str | int] | None = None, pairs: bool = False
+) -> Iterator[Any]:
+    """Yields the unlabeled texts of a file.
+
+    Args:
+        lines: An iterable of strings.
+        name: The name of the file in error messages.
+        kind: "text": a text per line, or two texts with a tab between them. "table": a text per row, with tabs between
+            columns if the first line has one, else commas. "json": an object per line. Defaults to "text".
+        fields: For a table, the column names of the texts, or column numbers from 0 for a table without names; for
+            JSON, the names of members. Defaults to None: `text` and, for pairs, `text_b`, or other usual names.
+        pairs: Whether to yield pairs. Defaults to False.
+
+    Yields:
+        A string, or a tuple of two strings for pairs.
+
+    Raises:
+        ValueError: A column, a member or a text of a pair is missing. Names the line.
+
+    >>> list(iterate_texts(["id,review", '1,"Good, cheap."'], "data.csv", "table", ["review"]))
+    ['Good, cheap.']
+    """
+    count = 2 if pairs else 1
+    if fields is not None and len(fields) != count:
+        needed = "two texts, for pairs" if pairs else "one text"
+        raise ValueError(f"`fields` must name {needed}. Received: {','.join(map(str, fields))}")
+    fields = None if fields is None else [str(field).strip() for field in fields]
+    rows = {"text": _of_lines, "table": _of_table, "json": _of_json}[kind](lines, name, fields, count)
+    return (tuple(row) if pairs else row[0] for row in rows)
+
+
+def _of_lines(lines, name, fields, count):
+    for number, line in enumerate(lines, 1):
+        if line.startswith('{"text"'):
+            raise ValueError(f"{name}:{number}: needs a text, or `kind='json'`. Received: a JSON object")
+        texts = line.split("\t") if count == 2 else [line]
+        if len(texts) != count:
+            raise ValueError(
+                f"{name}:{number}: needs two texts with a tab between them, for a run that was trained on pairs. "
+                f"Received: {len(texts)}"
+            )
+        yield texts
+
+
+def _of_table(lines, name, fields, count):
+    lines, begin = iter(lines), [""]
+    while not begin[-1].strip() and (line := next(lines, None)) is not None:
+        begin.append(line)
+    rows = table_cells(name, chain(begin[1:], lines), "\t" in begin[-1])
+    if fields is None or not all(field.isdecimal() for field in fields):
+        number, head = next(rows, (1, []))
+        columns, width = _columns_by_name(number, head, name, fields, count), len(head)
+    else:
+        columns, width = list(map(int, fields)), None
+    for number, cells in rows:
+        check_width(name, number, cells, columns, width)
+        yield [cells[column] for column in columns]
+
+
+def _columns_by_name(number, head, name, fields, count):
+    head = [cell.strip() for cell in head]
+    if fields is not None:
+        return named_columns(name, number, head, fields)
+    columns = usual_columns(head, (TEXT_NAMES, TEXT_B_NAMES)[:count])
+    if None in columns:
+        needed = " and ".join(("text", "text_b")[:count])
+        raise ValueError(
+            f"{name}:{number}: needs the names of the columns, with {needed}, or `fields`, which says where "
+            f"the text is. Received: {', '.join(cell[:20] for cell in head)}"
+        )
+    check_once(name, number, [cell.lower() for cell in head], [head[column].lower() for column in columns])
+    return columns
+
+
+def _of_json(lines, name, fields, count):
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            item = json_object(name, number, line, fields or ())
+            members = fields or usual_members(name, number, list(item), (TEXT_NAMES, TEXT_B_NAMES)[:count])
+            texts = [item[member] for member in members]
+            if not all(isinstance(text, str) for text in texts):
+                raise ValueError(f"{name}:{number}: texts must be strings. Received: {line[:80]}")
+            yield texts
+
+
+def table_cells(path, lines, with_tabs):
+    """Yields the number of a line and its cells. In quotes, comma-separated values may go on on the next lines."""
+    if with_tabs:
+        yield from ((number, line.split("\t")) for number, line in enumerate(lines, 1) if line.strip())
+        return
+    reader, number = csv.reader((f"{line}\n" for line in lines), strict=True), 1
+    while True:
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            raise ValueError(
+                f"{path}:{number}: needs comma-separated values, quotes within quotes doubled, at most "
+                f"{csv.field_size_limit():,} characters a field; JSON lines have no limit. Received: {error}"
+            ) from None
+        if cells is None:
+            return
+        if any(cell.strip() for cell in cells):
+            yield number, cells
+        number = reader.line_num + 1
+
+
+def check_width(path, number, cells, columns, width):
+    """Raises ValueError if a row lacks one of the columns, or has not `width` cells where that is not None."""
+    if len(cells) <= max(columns) or width not in (None, len(cells)):
+        needed = f"{width} columns, as the first line has them" if width else f"{max(columns) + 1} columns or more"
+        raise ValueError(f"{path}:{number}: needs {needed}. Received: {len(cells)}")
+
+
+def usual_columns(head, kinds):
+    """For each of some kinds of columns, a tuple of usual names in any case, the number of its column, or None."""
+    names, numbers = [name.lower() for name in head], []
+    for usual_names in kinds:
+        columns = (names.index(name) for name in usual_names if name in names)
+        numbers.append(next((column for column in columns if column not in numbers), None))
+    return numbers
+
+
+def check_once(path, number, head, names):
+    """Raises ValueError if a name of a column occurs more than once in the first line."""
+    twice = next((name for name in names if head.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"{path}:{number}: needs one column {twice}. Received: {head.count(twice)} of that name")
+
+
+def named_columns(path, number, head, names):
+    """The numbers of the columns with these names, all of which the first line must have."""
+    absent = [name for name in names if name not in head]
+    if absent:
+        raise ValueError(f"{path}:{number}: needs a column {' and '.join(absent)}. Received: {', '.join(head)}")
+    check_once(path, number, head, names)
+    return [head.index(name) for name in names]
+
+
+def usual_members(path, number, names, kinds):
+    """Which of the names of members in a JSON object is of each kind, a tuple of usual names."""
+    numbers = usual_columns(names, kinds)
+    absent = [usual_names[0] for usual_names, column in zip(kinds, numbers, strict=True) if column is None]
+    if absent:
+        received = ", ".join(names)
+        raise ValueError(f"{path}:{number}: needs {' and '.join(absent)}, or `fields`. Received: {received}")
+    return [names[column] for column in numbers]
+
+
+def json_object(path, number, line, names):
+    """The JSON object on a line, which must have these members."""
+    item = parse_json(f"{path}:{number}", line)
+    check_members(path, number, item, names)
+    return item
+
+
+def check_members(path, number, item, names):
+    absent = [name for name in names if name not in item]
+    if absent:
+        raise ValueError(f"{path}:{number}: needs {' and '.join(absent)}. Received: {', '.join(item)}")
