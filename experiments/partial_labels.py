@@ -81,7 +81,7 @@ def all_labels(train, random):
 
 def without_half(unknown):
     """A function that removes half of the entities, and makes "none", "removed" entities or "all" text unknown."""
-    from kcrf.corpora.unknown_tags import outside_spans
+    from kcrf.corpora.sentences import outside_spans
 
     def remove(train, random):
         remaining = []

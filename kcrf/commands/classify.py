@@ -39,7 +39,7 @@ def _classify(options):
         raise ValueError("--fields needs --input table or json. Received: --input text")
     fields = fields_argument(options)
     with checked_input(options) as lines:
-        from kcrf.corpora.texts import iterate_texts
+        from kcrf.corpora.tables import iterate_texts
         from kcrf.taggers.open_model import open_run
 
         pairs = open_run(options.model).read_config().config.facts.pairs

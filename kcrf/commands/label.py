@@ -38,7 +38,7 @@ def _add_options(parser):
 
 def _label(options):
     from kcrf.corpora import label_with_names, read_names
-    from kcrf.corpora.json_lines import sentence_line
+    from kcrf.corpora.entities import sentence_line
     from kcrf.files import write_lines
     from kcrf.progress_bars import print_note
 

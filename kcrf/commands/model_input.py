@@ -90,8 +90,8 @@ def checked_texts(lines, of_tokens=False):
 
     With `of_tokens`, also refuses a first line that is not split into tokens.
     """
+    from kcrf.corpora.columns import ENTITY_TAG
     from kcrf.corpora.lines import BEGINS_ARRAY, BEGINS_OBJECT
-    from kcrf.corpora.segmented import ENTITY_TAG
 
     for first in lines:
         if BEGINS_OBJECT.match(first) and first.rstrip().endswith("}"):

@@ -166,8 +166,8 @@ def _is_of_run(path):
 def _training_words(options, task, gold):
     """The words in --words, a set, or None: those of labeled data as `kcrf train` reads them, or of lines of words."""
     from kcrf.corpora import read_lines, read_segmented, read_tagged
+    from kcrf.corpora.columns import is_conllu
     from kcrf.corpora.json_objects import begins_json
-    from kcrf.corpora.segmented import is_conllu
     from kcrf.corpora.word_classes import class_sign, without_class
     from kcrf.tasks.tokens import words_of
 

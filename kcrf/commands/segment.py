@@ -83,7 +83,7 @@ def _segment(options):
     with checked_input(options) as lines:
         if options.tags and not TASKS[options.model_task].has_word_classes:
             raise ValueError(f"--tags needs a run of --task cws-pos. Received: {options.model}, which has no classes")
-        from kcrf.corpora.word_list import read_user_dictionary
+        from kcrf.corpora.dictionary import read_user_dictionary
 
         options.words = read_user_dictionary(options.words) if options.words else {}
         write_results(

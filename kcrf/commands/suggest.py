@@ -232,7 +232,7 @@ def _model(options):
 
 
 def _entities(output_format, suggestion):
-    from kcrf.corpora.json_lines import entity_line
+    from kcrf.corpora.entities import entity_line
 
     if output_format == "json":
         entities = [{"start": e.start, "end": e.end, "label": e.label, "text": e.text} for e in suggestion.prediction]
@@ -287,7 +287,7 @@ def _uncertainty(suggestion):
 
 
 def _pre_annotated(output_format, suggestion, text, spans, labels=(), text_b=None):
-    from kcrf.corpora.pre_annotations import PreAnnotation, doccano_line, label_studio_task
+    from kcrf.corpora.annotation_tools import PreAnnotation, doccano_line, label_studio_task
 
     annotation = PreAnnotation(text, spans, labels, round(suggestion.score, _DIGITS), text_b)
     if output_format == "doccano":

@@ -100,7 +100,7 @@ def _tagging(options):
 
 def _recognizing(options):
     """The function that recognizes entities, for `write_results`."""
-    from kcrf.corpora.json_lines import entity_line
+    from kcrf.corpora.entities import entity_line
 
     with quick_import():
         from kcrf.taggers import EntityRecognizer

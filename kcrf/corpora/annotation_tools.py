@@ -1,6 +1,6 @@
 """Reads the exports of annotation tools (doccano, Label Studio, Prodigy), and writes texts for them to be corrected."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -9,6 +9,8 @@ from kcrf.files import json_line
 from kcrf.progress_bars import print_note
 
 _TEXTS = ("text", "data")  # older versions of doccano call the text "data"
+
+Span = tuple[int, int, str, str | None]  # start, end, label, its text or None
 
 
 class AnnotatedText(NamedTuple):
@@ -24,7 +26,7 @@ class AnnotatedText(NamedTuple):
 
     number: int
     text: str
-    spans: list[tuple[int, int, str, str | None]]
+    spans: list[Span]
     labels: list[str]
     text_b: str | None = None
 
@@ -46,11 +48,11 @@ def tool_of(item: dict[str, Any]) -> str | None:
     return None
 
 
-def _are_regions(value):
+def _are_regions(value: Any) -> bool:
     return isinstance(value, list) and any(isinstance(part, dict) and "labels" in part for part in value)
 
 
-def _are_doccano_spans(item):
+def _are_doccano_spans(item: dict[str, Any]) -> bool:
     """Whether the entities are those of a project with relations or with intents; spaCy's have no such members."""
     spans = item.get("entities")
     return isinstance(spans, list) and (
@@ -110,18 +112,18 @@ def tokens_of(path: str | PathLike[str], text: AnnotatedText) -> list[tuple[int,
     return [(start, end, label) for start, end, label, _ in text.spans]
 
 
-def _note(path, text, count):
+def _note(path: object, text: str, count: int) -> None:
     if count:
         print_note(f"{path}: {text}")
 
 
-def _string(value):
+def _string(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"needs a string, not {value!r:.40}")
     return value
 
 
-def _span(start, end, label, text=None):
+def _span(start: Any, end: Any, label: Any, text: Any = None) -> Span:
     if type(start) is not int or type(end) is not int:  # a bool is an int too
         raise TypeError("start and end must be ints")
     if not _string(label).isprintable() or not label:
@@ -129,30 +131,32 @@ def _span(start, end, label, text=None):
     return start, end, label, text if isinstance(text, str) else None
 
 
-def _in_order(spans):
+def _in_order(spans: Iterable[Span]) -> list[Span]:
     return sorted(spans, key=lambda span: span[:2])
 
 
 # -- doccano
 
 
-def _of_doccano(number, item):
+def _of_doccano(number: int, item: dict[str, Any]) -> AnnotatedText:
     labels = next((item[name] for name in ("label", "labels", "entities", "cats") if name in item), [])
     spans = [_doccano_span(label) for label in labels if not isinstance(label, str)]
     text = next(_string(item[name]) for name in _TEXTS if name in item)
     return AnnotatedText(number, text, _in_order(spans), [label for label in labels if isinstance(label, str)])
 
 
-def _doccano_span(label):
+def _doccano_span(label: Any) -> Span:
     if isinstance(label, dict):
         return _span(label["start_offset"], label["end_offset"], label["label"])
     start, end, name = label
     return _span(start, end, name)
 
 
-def _from_javascript(path, texts):
+def _from_javascript(path: object, texts: list[AnnotatedText]) -> list[AnnotatedText]:
     """The texts with spans in characters. doccano counts UTF-16 code units: a character beyond U+FFFF is two."""
-    moved = [[(from_utf16(t.text, a), from_utf16(t.text, b), *label) for a, b, *label in t.spans] for t in texts]
+    moved: list[Any] = [
+        [(from_utf16(t.text, a), from_utf16(t.text, b), *label) for a, b, *label in t.spans] for t in texts
+    ]
     changed = sum(spans != t.spans for spans, t in zip(moved, texts, strict=True))
     if not changed:
         return texts
@@ -165,7 +169,7 @@ def _from_javascript(path, texts):
 # -- Label Studio
 
 
-def _of_label_studio(number, item):
+def _of_label_studio(number: int, item: dict[str, Any]) -> AnnotatedText | None:
     annotations = _annotations(item)
     if not annotations:
         return None
@@ -181,13 +185,13 @@ def _of_label_studio(number, item):
     return AnnotatedText(number, text, _in_order(spans), labels, text_b)
 
 
-def _annotations(item):
+def _annotations(item: dict[str, Any]) -> list[dict[str, Any]]:
     """The annotations that were not skipped or canceled."""
     annotations = item.get("annotations", item.get("completions")) or []
     return [a for a in annotations if not a.get("was_cancelled") and not a.get("skipped")]
 
 
-def _texts_of_data(data):
+def _texts_of_data(data: dict[str, Any]) -> tuple[str, str | None]:
     """The text, and the second text or None: those of the usual names, or the only string."""
     if isinstance(data.get("text"), str):
         return data["text"], data.get("text_b")
@@ -197,13 +201,13 @@ def _texts_of_data(data):
     return strings[0], None
 
 
-def _region(value):
+def _region(value: dict[str, Any]) -> Span:
     """The span of a region, which has one label."""
     (label,) = value.get("labels") or value["hypertextlabels"]
     return _span(value["start"], value["end"], label, value.get("text"))
 
 
-def _of_json_min(number, item):
+def _of_json_min(number: int, item: dict[str, Any]) -> AnnotatedText:
     regions = [region for value in item.values() if _are_regions(value) for region in value]
     labels = [item["label"]] if isinstance(item.get("label"), str) else []
     text, text_b = _texts_of_data(item)
@@ -213,7 +217,7 @@ def _of_json_min(number, item):
 # -- Prodigy
 
 
-def _of_prodigy(number, item):
+def _of_prodigy(number: int, item: dict[str, Any]) -> AnnotatedText | None:
     if item.get("answer", "accept") != "accept":
         return None
     spans = [_span(span["start"], span["end"], span["label"]) for span in item.get("spans", [])]

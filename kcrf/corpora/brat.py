@@ -2,9 +2,11 @@
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
-from kcrf.corpora.lines import read_lines
+from kcrf.corpora.lines import FilePath, read_lines
 from kcrf.corpora.offsets import check_offsets
 
 _OTHER = re.compile(r"(?:[REAMN][0-9]+|[*#][0-9]*)\t")  # a relation, an event, an attribute, a note
@@ -12,12 +14,12 @@ _BEGIN = re.compile(rf"T[0-9]+\t|{_OTHER.pattern}")
 _ENTITY = re.compile(r"T[0-9]+\t(\S+) ([0-9]+ [0-9]+(?:;[0-9]+ [0-9]+)*)\t(.*)")
 
 
-def is_standoff(path, lines):
+def is_standoff(path: FilePath, lines: Sequence[str]) -> bool:
     """Whether the lines of a file are annotations of brat; an empty `.ann` file is those of a text without entities."""
     return Path(path).suffix == ".ann" and all(map(_BEGIN.match, [line for line in lines if line.strip()][:1]))
 
 
-def refuse_standoff(path, lines):
+def refuse_standoff(path: FilePath, lines: Sequence[str]) -> None:
     """Raises ValueError if the lines of a file, which is not read for its entities, are annotations of brat."""
     if any(lines) and is_standoff(path, lines):
         raise ValueError(
@@ -26,7 +28,7 @@ def refuse_standoff(path, lines):
         )
 
 
-def read_standoff(path, lines):
+def read_standoff(path: FilePath, lines: Sequence[str]) -> tuple[Path, list[tuple[int, str, list[Any]]]]:
     """The path of the text, and `(line number, text, spans)` for each of its lines; a line break in an entity is kept.
 
     Relations, events, attributes and notes are not read.
@@ -50,7 +52,7 @@ def read_standoff(path, lines):
     return text_path, list(_rows(text, sorted(entity[:3] for _, entity in entities)))
 
 
-def _entity(path, number, line, text):
+def _entity(path: object, number: int, line: str, text: str) -> tuple[int, int, str, str | None]:
     """The span `(start, end, label, text or None)` of an entity; parts with white space between them are one part."""
     match = _ENTITY.fullmatch(line)
     if not match:
@@ -65,7 +67,7 @@ def _entity(path, number, line, text):
     return places[0], places[-1], match[1], None if gaps else match[3]
 
 
-def _rows(text, spans):
+def _rows(text: str, spans: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, str, list[Any]]]:
     """Yields `(line number, text, spans)` for each line that is not blank; lines that an entity joins are one."""
     inside = {place for start, end, _ in spans for place in range(start, end)}
     breaks = [match.span() for match in re.finditer(r"\r?\n|\Z", text) if match.start() not in inside]

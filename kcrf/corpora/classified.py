@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
 
-from kcrf.corpora.annotation_tools import read_export, tool_of
+from kcrf.corpora.annotation_tools import AnnotatedText, read_export, tool_of
 from kcrf.corpora.brat import refuse_standoff
 from kcrf.corpora.columns import ENTITY_TAG
 from kcrf.corpora.entities import corpus_of
 from kcrf.corpora.json_objects import begins_json, json_objects
-from kcrf.corpora.lines import read_corpus_lines
+from kcrf.corpora.lines import FilePath, read_corpus_lines
 from kcrf.corpora.tables import (
     LABEL_NAMES,
     TEXT_B_NAMES,
@@ -51,11 +51,11 @@ class Example:
     """
 
     text: str
-    label: object
+    label: Any
     text_b: str | None = None
     source: str = field(default="", compare=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         where = f"{self.source}: " if self.source else ""
         for name in ("text", "text_b"):
             value = getattr(self, name)
@@ -110,7 +110,7 @@ def read_classified(path: str | PathLike[str], fields: Sequence[str | int] | Non
     return [example for number, example in enumerate(examples) if number not in undecided]
 
 
-def _check_not_columns(path, examples):
+def _check_not_columns(path: object, examples: Sequence[Example]) -> None:
     """Refuses tokens with entity tags, which look like texts of one word with labels."""
     labels = {example.label for example in examples}
     if any(label.startswith('[{"start":') for label in labels):
@@ -125,7 +125,7 @@ def _check_not_columns(path, examples):
         )
 
 
-def undecided_examples(examples):
+def undecided_examples(examples: Sequence[Example]) -> set[int]:
     """The numbers of the examples with the label "-" where the other labels are words, a set."""
     others = {example.label for example in examples} - {"-"}
     if len(others) < 2 or not all(label.isalpha() and len(label) > 1 for label in others):
@@ -133,33 +133,40 @@ def undecided_examples(examples):
     return {number for number, example in enumerate(examples) if example.label == "-"}
 
 
-def read_all_classified(path, fields=None):
+def read_all_classified(path: FilePath, fields: Sequence[str | int] | None = None) -> list[Example]:
     """As `read_classified`, with the examples on which annotators did not agree."""
-    fields = _checked_fields(fields)
+    names = _checked_fields(fields)
     lines = read_corpus_lines(path)
     refuse_standoff(path, lines)
     first = next((line for line in lines if line.strip()), "")
     if begins_json(lines):
-        rows = _rows_of_json(path, json_objects(path, lines), fields)
+        rows = _rows_of_json(path, json_objects(path, lines), names)
     else:
-        rows = _rows_of_table(path, table_cells(path, lines, "\t" in first), fields)
-    examples = [Example(text, label.strip(), *text_b, source=f"{path}:{n}") for n, text, *text_b, label in rows]
+        rows = _rows_of_table(path, table_cells(path, lines, "\t" in first), names)
+    examples = []
+    for number, *texts, label in rows:
+        text_b = texts[1] if len(texts) > 1 else None
+        examples.append(Example(texts[0], label.strip(), text_b, f"{path}:{number}"))
     if not examples:
         raise ValueError(f"{path}: needs at least one text with its label. Received: a file without any")
     return examples
 
 
-def _checked_fields(fields):
-    fields = None if fields is None else [str(name).strip() for name in fields]
-    if fields is not None and (len(fields) not in (2, 3) or not all(fields) or len(set(fields)) < len(fields)):
+def _checked_fields(fields: Sequence[str | int] | None) -> list[str] | None:
+    if fields is None:
+        return None
+    names = [str(name).strip() for name in fields]
+    if len(names) not in (2, 3) or not all(names) or len(set(names)) < len(names):
         raise ValueError(
             "`fields` must be two or three different names or numbers of columns: of the text, of the second text of "
-            f"a pair, of the label. Received: {','.join(fields)}"
+            f"a pair, of the label. Received: {','.join(names)}"
         )
-    return fields
+    return names
 
 
-def _rows_of_table(path, rows, fields):
+def _rows_of_table(
+    path: object, rows: Iterable[tuple[int, list[str]]], fields: Sequence[str] | None
+) -> Iterator[tuple[Any, ...]]:
     """Yields `(line number, text[, second text], label)`."""
     rows = iter(rows)
     first = next(rows, None)
@@ -178,7 +185,9 @@ def _rows_of_table(path, rows, fields):
         yield number, *(cells[column] for column in columns)
 
 
-def _has_names_after_all(path, number, head, rows, column):
+def _has_names_after_all(
+    path: object, number: int, head: Sequence[str], rows: Sequence[tuple[int, list[str]]], column: int
+) -> bool:
     """Whether the first line, of a file read by numbers of columns, calls the label "label", as no other line does.
 
     Says so where the label of the first line is another word that no other line has.
@@ -197,7 +206,7 @@ def _has_names_after_all(path, number, head, rows, column):
     return False
 
 
-def _check_order(path, rows):
+def _check_order(path: object, rows: Sequence[Sequence[str]]) -> None:
     """Refuses columns without names whose first one has the labels, or numbers the lines of three.
 
     Args:
@@ -220,7 +229,9 @@ def _check_order(path, rows):
     )
 
 
-def _columns(path, number, head, fields):
+def _columns(
+    path: object, number: int, head: Sequence[str], fields: Sequence[str] | None
+) -> tuple[list[int], int | None, bool]:
     """The numbers of the columns, how many each line has or None for any number, whether the first has their names."""
     if fields is not None and all(field.isdecimal() for field in fields):
         return [int(field) for field in fields], None, False
@@ -239,7 +250,9 @@ def _columns(path, number, head, fields):
     return list(range(len(head))), len(head), False
 
 
-def _rows_of_json(path, objects, fields):
+def _rows_of_json(
+    path: FilePath, objects: Sequence[tuple[int, dict[str, Any]]], fields: Sequence[str] | None
+) -> Iterator[tuple[Any, ...]]:
     """Yields `(line number, text[, second text], label)`."""
     tool = tool_of(objects[0][1]) if objects and not fields else None
     corpus = corpus_of(objects[0][1]) if objects and not fields else None
@@ -263,7 +276,7 @@ def _rows_of_json(path, objects, fields):
         yield number, *texts, label if isinstance(label, str) else json.dumps(label)
 
 
-def _rows_of_export(path, texts):
+def _rows_of_export(path: object, texts: Sequence[AnnotatedText]) -> Iterator[tuple[Any, ...]]:
     """The same of the texts of an annotation tool, without those that have no label."""
     labeled = [text for text in texts if text.labels]
     if not labeled:
@@ -273,11 +286,11 @@ def _rows_of_export(path, texts):
     for text in labeled:
         if len(text.labels) > 1:
             raise ValueError(f"{path}:{text.number}: needs one label. Received: {', '.join(text.labels)}")
-        texts = [text.text] if text.text_b is None else [text.text, text.text_b]
-        yield text.number, *texts, text.labels[0]
+        second = [] if text.text_b is None else [text.text_b]
+        yield text.number, text.text, *second, text.labels[0]
 
 
-def _members(path, number, item):
+def _members(path: object, number: int, item: dict[str, Any]) -> list[str]:
     """The names of text, second text and label in a JSON object; a second text that is null is none."""
     names = [name for name, value in item.items() if value is not None or name.lower() not in TEXT_B_NAMES]
     is_pair = usual_columns(names, (TEXT_NAMES, TEXT_B_NAMES))[1] is not None
@@ -288,7 +301,7 @@ def _members(path, number, item):
 # -- labels: whether they are numbers, and their order
 
 
-def as_number(label):
+def as_number(label: Any) -> float | None:
     """The finite number that a label stands for, or None."""
     if "_" in str(label):  # Python takes 1_1 for 11
         return None
@@ -299,17 +312,17 @@ def as_number(label):
     return number if math.isfinite(number) else None
 
 
-def have_decimals(labels):
+def have_decimals(labels: Iterable[Any]) -> bool:
     """Whether all labels are numbers, and some of them not whole: then they are no names of classes.
 
     >>> have_decimals(["1", "2.5"]), have_decimals(["1", "0"]), have_decimals(["2.5", "good"])
     (True, False, False)
     """
     numbers = list(map(as_number, labels))
-    return None not in numbers and any(number != round(number) for number in numbers)
+    return None not in numbers and any(number != round(number) for number in numbers if number is not None)
 
 
-def check_spellings(examples):
+def check_spellings(examples: Iterable[Example]) -> None:
     """Raises ValueError if labels that are names are the same number in two spellings, as 1 and 1.0 are."""
     spellings = {}
     for example in examples:
@@ -321,7 +334,7 @@ def check_spellings(examples):
             )
 
 
-def sorted_labels(labels):
+def sorted_labels(labels: Iterable[str]) -> tuple[str, ...]:
     """Labels in their order, a tuple: numbers by their value, else as strings.
 
     >>> sorted_labels({"10", "9"}), sorted_labels({"b", "10", "9"})
@@ -331,7 +344,7 @@ def sorted_labels(labels):
     return tuple(sorted(labels, key=float if are_numbers else str))
 
 
-def recurring(labels):
+def recurring(labels: list[Any]) -> list[Any] | None:
     """The labels for `kcrf.corpora.sample`, or None for numbers of which most occur once: they have no proportions."""
     are_numbers = all(as_number(label) is not None for label in labels)
     return None if are_numbers and len(set(labels)) > len(labels) / 2 else labels

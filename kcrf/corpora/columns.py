@@ -56,10 +56,10 @@ class Columns:
 def split_columns(path: object, lines: Iterable[str], column: int | str = -1) -> Columns:
     """Splits lines into sentences of columns.
 
-    Columns are separated by tabs in lines with a tab, else by spaces. Lines that begin with `-DOCSTART-` end a sentence.
-    Not tokens are: a line of names of columns, which a note mentions; the ranges (3-4) and empty nodes (3.1) of CoNLL-U
-    in a column that counts tokens; and comments. A comment is a line that begins with `#` and white space before the
-    first token of a sentence, unless it has the usual number of columns and the tag of another line.
+    Columns are separated by tabs in lines with a tab, else by spaces. A line that begins with `-DOCSTART-` ends a
+    sentence. Some lines are no tokens: names of columns, which a note mentions; the ranges (3-4) and empty nodes (3.1)
+    of CoNLL-U in a column that counts tokens; and comments. A comment begins with `#` and white space before the first
+    token of a sentence. If it has the usual number of columns and the tag of another line, it is a token.
 
     Args:
         path: The file, for messages.
@@ -101,7 +101,9 @@ def _split_conllu(path: object, lines: Sequence[str]) -> Columns:
             sentences.append([])
         elif not line.startswith("#"):
             if len(cells) != CONLLU_WIDTH or not _CONLLU_ID.fullmatch(cells[0]):
-                raise ValueError(f"{path}:{number}: needs the {CONLLU_WIDTH} columns of CoNLL-U. Received: {line[:40]!r}")
+                raise ValueError(
+                    f"{path}:{number}: needs the {CONLLU_WIDTH} columns of CoNLL-U. Received: {line[:40]!r}"
+                )
             sentences[-1] += [Row(number, cells)] if cells[0].isdigit() else []
     return Columns([rows for rows in sentences if rows], 1, CONLLU_WIDTH, is_conllu=True)
 

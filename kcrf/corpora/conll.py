@@ -79,8 +79,7 @@ def read_conll(
     ...     read_conll(file.name)
     [Sentence(text='李雷在', spans=[(0, 2, 'PER')], tokens=[(0, 1), (1, 2), (2, 3)])]
     """
-    lines = read_corpus_lines(path, lines)
-    sentences = _read_rows(path, lines, column, repair)
+    sentences = _read_rows(path, read_corpus_lines(path, lines), column, repair)
     runs = known_runs(sentences)
     labeled = iter(_entities(path, [rows for run in runs for _, rows in run], repair))
     spans = [
@@ -195,15 +194,15 @@ def _letters(path: Any, sentences: Sequence[Rows], repair: bool) -> list[set[str
             break
     if candidates or repair:
         return candidates or [set(counts)]
-    used = set()
-    for number, tag in tagged:
-        used.add(tag[0])
-        if not any(used <= letters for letters in _SCHEMES.values()):
-            others = ", ".join(sorted(used - {tag[0]}))
-            raise ValueError(
-                f"{path}:{number}: tags must be of one scheme: {', '.join(_SCHEMES)}. "
-                f"Received: {tag} in a file with {others}"
-            )
+    used, place = set[str](), 0
+    while any(used <= letters for letters in _SCHEMES.values()):
+        used.add(tagged[place][1][0])
+        place += 1
+    number, tag = tagged[place - 1]
+    raise ValueError(
+        f"{path}:{number}: tags must be of one scheme: {', '.join(_SCHEMES)}. "
+        f"Received: {tag} in a file with {', '.join(sorted(used - {tag[0]}))}"
+    )
 
 
 def _is_iob1(sentences: Sequence[Rows]) -> bool:

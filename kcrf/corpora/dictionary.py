@@ -80,7 +80,7 @@ def label_with_names(
     return [_labeled(text, names, lengths, unmarked) for text in texts]
 
 
-def _labeled(text, names, lengths, unmarked):
+def _labeled(text: str, names: Mapping[str, str | None], lengths: Mapping[str, list[int]], unmarked: str) -> Sentence:
     """The `Sentence` of a text with the longest name at each position. Tags of a name without a type are unknown."""
     names_in_text, start = [], 0
     while start < len(text):
@@ -94,18 +94,18 @@ def _labeled(text, names, lengths, unmarked):
     return Sentence(text, spans, [], outside_spans(spans, whole) if unmarked == "unknown" else ambiguous)
 
 
-def _is_name(text, start, end, names):
+def _is_name(text: str, start: int, end: int, names: Mapping[str, str | None]) -> bool:
     return (
         end <= len(text) and text[start:end] in names and not _inside_word(text, start) and not _inside_word(text, end)
     )
 
 
-def _inside_word(text, border):
+def _inside_word(text: str, border: int) -> bool:
     """Whether a border is between two letters or digits of a script that separates words by spaces."""
     return 0 < border < len(text) and _is_of_word(text[border - 1]) and _is_of_word(text[border])
 
 
-def _is_of_word(character):
+def _is_of_word(character: str) -> bool:
     category = unicodedata.category(character)
     return (category[0] == "L" or category in ("Nd", "Mn", "Mc")) and not _NO_BORDERS.match(character)
 

@@ -15,8 +15,8 @@ from kcrf.corpora.annotation_tools import read_export, tool_of
 from kcrf.corpora.brat import is_standoff, read_standoff
 from kcrf.corpora.conll import read_conll
 from kcrf.corpora.json_objects import begins_json, json_objects
-from kcrf.corpora.lines import read_lines
-from kcrf.corpora.offsets import check_offsets, fitting_units, misplaced, trimmed
+from kcrf.corpora.lines import FilePath, read_lines
+from kcrf.corpora.offsets import Row, check_offsets, fitting_units, misplaced, trimmed
 from kcrf.corpora.sentences import Sentence, outside_spans
 from kcrf.files import json_line
 from kcrf.progress_bars import print_note
@@ -84,7 +84,7 @@ def read_entities(path: str | PathLike[str], column: int = -1, repair: bool = Fa
     ]
 
 
-def _rows(path, lines):
+def _rows(path: FilePath, lines: Sequence[str]) -> tuple[list[Row], list[Any]]:
     """For each text `(line number, text, spans)`, spans `(start, end, label, text or None)`; and its unknown parts."""
     objects = json_objects(path, lines)
     items = [item for _, item in objects]
@@ -102,7 +102,7 @@ def _rows(path, lines):
     return rows, unknown
 
 
-def _parse_item(path, number, item):
+def _parse_item(path: object, number: int, item: dict[str, Any]) -> tuple[str, list[Any]]:
     """The text of an object and its spans, `(start, end, label, text or None)`, in order."""
     try:
         if not isinstance(item["text"], str):
@@ -115,7 +115,7 @@ def _parse_item(path, number, item):
         ) from None
 
 
-def _span(entity):
+def _span(entity: Any) -> tuple[int, int, str, str | None]:
     is_dict = isinstance(entity, dict)  # or [start, end, label], as spaCy's examples have it
     start, end, label = (entity["start"], entity["end"], entity["label"]) if is_dict else _three(entity)
     if type(start) is not int or type(end) is not int:  # a bool is an int too
@@ -126,13 +126,13 @@ def _span(entity):
     return start, end, label, text if isinstance(text, str) else None
 
 
-def _three(entity):
+def _three(entity: Any) -> list[Any]:
     if not isinstance(entity, list) or len(entity) != 3:
         raise TypeError("an entity must be an object or [start, end, label]")
     return entity
 
 
-def _apart(path, rows, repair):
+def _apart(path: object, rows: list[Row], repair: bool) -> list[Row]:
     """The rows without entities that overlap others. Refuses such entities unless they are few or `repair` is true."""
     overlaps = [
         (number, *pair) for number, text, spans in rows if _are_within(text, spans) for pair in _overlaps(spans)
@@ -155,25 +155,25 @@ def _apart(path, rows, repair):
     return rows
 
 
-def _are_within(text, spans):
+def _are_within(text: str, spans: Iterable[Any]) -> bool:
     """Whether all spans are in a text. Those of a text that has others are refused later, with their offsets."""
     return all(_is_within(text, span) for span in spans)
 
 
-def _is_within(text, span):
+def _is_within(text: str, span: Sequence[Any]) -> bool:
     return 0 <= span[0] < span[1] <= len(text)
 
 
-def _overlaps(spans):
+def _overlaps(spans: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
     """Yields each span that begins before the end of an earlier one, after that one."""
-    furthest = spans[0] if spans else None
+    furthest: Any = spans[0] if spans else None
     for span in spans[1:]:
         if span[0] < furthest[1]:
             yield furthest, span
         furthest = max(furthest, span, key=lambda item: item[1])
 
 
-def _without_overlaps(spans):
+def _without_overlaps(spans: Iterable[Any]) -> list[Any]:
     """The spans without those that overlap a longer one, or one of the same length before them."""
     kept = []
     for span in sorted(spans, key=lambda span: (span[0] - span[1], span[0])):
@@ -182,7 +182,7 @@ def _without_overlaps(spans):
     return sorted(kept, key=lambda span: span[:2])
 
 
-def _unknown(path, number, item, text):
+def _unknown(path: object, number: int, item: dict[str, Any], text: str) -> list[tuple[int, int]]:
     """The member "unknown" of an object as a sorted list of `(start, end)`."""
     unknown = item.get("unknown", [])
     if unknown is True:
@@ -199,7 +199,7 @@ def _unknown(path, number, item, text):
     return sorted(map(tuple, unknown))
 
 
-def _sentence(path, number, text, spans, unknown):
+def _sentence(path: object, number: int, text: str, spans: list[Any], unknown: list[tuple[int, int]]) -> Sentence:
     try:
         return Sentence(text, spans, [], outside_spans(spans, unknown))
     except ValueError as error:
@@ -247,7 +247,7 @@ def _read_corpus(
     return [(number, text, sorted(span[:3] for span in spans)) for number, text, spans in rows]
 
 
-def _parse(path, number, item, corpus):
+def _parse(path: object, number: int, item: dict[str, Any], corpus: str) -> tuple[str, list[Any]]:
     """The text of an object and its spans `(start, end, label, text)`, with the offsets of the file."""
     try:
         entities = list(_entities_of_cluener(item) if corpus == "CLUENER" else map(_entity_of_cmeee, item["entities"]))
@@ -266,11 +266,11 @@ def _parse(path, number, item, corpus):
     return item["text"], entities
 
 
-def _entities_of_cluener(item):
+def _entities_of_cluener(item: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
     for label, entities in item["label"].items():
         for entity, places in entities.items():
             yield from ((start, end, label, entity) for start, end in places)
 
 
-def _entity_of_cmeee(entity):
+def _entity_of_cmeee(entity: dict[str, Any]) -> tuple[Any, ...]:
     return entity["start_idx"], entity["end_idx"], entity["type"], entity["entity"]

@@ -54,7 +54,7 @@ def refuse_json_lines(path: str | PathLike[str], lines: Sequence[str]) -> None:
             )
 
 
-def _is_json(line):
+def _is_json(line: str) -> bool:
     try:
         json.loads(line)
     except (ValueError, RecursionError):
@@ -62,7 +62,7 @@ def _is_json(line):
     return True
 
 
-def _object(path, number, line):
+def _object(path: object, number: int, line: str) -> dict[str, Any]:
     try:
         item = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -70,7 +70,7 @@ def _object(path, number, line):
     return _checked(path, number, item)
 
 
-def _checked(path, number, item):
+def _checked(path: object, number: int, item: Any) -> dict[str, Any]:
     if isinstance(item, list) and list(map(type, item)) == [str, dict]:
         item = {"text": item[0], **item[1]}
     if not isinstance(item, dict):
@@ -78,13 +78,13 @@ def _checked(path, number, item):
     return item
 
 
-def _objects_of_document(path, text):
+def _objects_of_document(path: object, text: str) -> list[tuple[int, dict[str, Any]]]:
     """The objects of an array, or objects one after the other, on any number of lines."""
     decoder, objects, line, counted = json.JSONDecoder(), [], 1, 0
     is_array = text.lstrip().startswith("[")
     place = text.index("[") + 1 if is_array else 0
     while True:
-        place = _BETWEEN.match(text, place).end()
+        place = _BETWEEN.match(text, place).end()  # type: ignore[union-attr]  # matches always
         line, counted = line + text.count("\n", counted, place), place
         if place == len(text) or is_array and text[place] == "]":
             _check_end(path, line, text[place:], is_array)
@@ -96,7 +96,7 @@ def _objects_of_document(path, text):
         objects.append((line, _checked(path, line, item)))
 
 
-def _check_end(path, line, rest, is_array):
+def _check_end(path: object, line: int, rest: str, is_array: bool) -> None:
     if is_array and rest.strip() != "]":
         received = repr(rest[1:].strip()[:40]) if rest else "the end of the file"
         raise ValueError(f"{path}:{line}: needs one JSON array, which ends in ]. Received: {received}")

@@ -4,7 +4,7 @@ import codecs
 import re
 import shlex
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from os import PathLike
 from pathlib import Path
 
@@ -30,9 +30,10 @@ _USUAL = {
 _CHARACTER = re.compile(rb"[\x81-\xfe][\x40-\xfe]|[\x80-\xff]")
 _USUAL_CHARACTER = re.compile("[\\t\\r\\x20-\\x7e\u3000-\u30ff\u4e00-\u9fff\uff00-\uff65]")
 _LEAST = 0.8  # fraction of the characters that must be usual ones
+FilePath = str | PathLike[str]
 
 
-def read_lines(path: str | PathLike[str]) -> list[str]:
+def read_lines(path: FilePath) -> list[str]:
     """Reads the lines of a UTF-8 file, without their ends.
 
     Lines end in `\\n` or `\\r\\n` and nothing else, so that U+2028 or a form feed stays inside its line. A byte order
@@ -50,7 +51,7 @@ def read_lines(path: str | PathLike[str]) -> list[str]:
     return list(decode_lines(lines, path))
 
 
-def check_is_file(path):
+def check_is_file(path: FilePath) -> None:
     """Refuses a path where there is no file to read.
 
     Raises:
@@ -65,7 +66,7 @@ def check_is_file(path):
         raise FileNotFoundError(f"{path}: no such file")
 
 
-def decode_lines(lines, name):
+def decode_lines(lines: Iterable[bytes], name: object) -> Iterator[str]:
     """Yields lines of bytes as strings, without line ends and byte order marks.
 
     Args:
@@ -87,7 +88,7 @@ def decode_lines(lines, name):
             ) from None
 
 
-def read_corpus_lines(path, lines=None):
+def read_corpus_lines(path: FilePath, lines: Iterable[str] | None = None) -> list[str]:
     """Reads the lines of a corpus, and refuses a `\\r` within a line.
 
     Files of old Macintoshes end their lines in `\\r` alone: all their sentences would be read as one.
@@ -103,7 +104,7 @@ def read_corpus_lines(path, lines=None):
     return lines
 
 
-def check_is_text(name, begin):
+def check_is_text(name: object, begin: bytes) -> None:
     """Refuses a packed file, and UTF-16 or UTF-32, by its first bytes.
 
     Args:
@@ -127,7 +128,7 @@ def check_is_text(name, begin):
         raise ValueError(f"{name}: needs UTF-8 text. Received: {wide}; {_conversion(name, wide)}")
 
 
-def encoding_hint(name, line):
+def encoding_hint(name: object, line: bytes) -> str:
     """The command that converts a file to UTF-8, for the end of a message; "" if no encoding fits the line.
 
     Args:
@@ -142,13 +143,13 @@ def encoding_hint(name, line):
         return f"; it looks like {wide}: {_conversion(name, wide)}" if wide else ""
     characters = [part for part in _CHARACTER.findall(line) if part[0] > 0x7F]
     usual = {encoding: _usual(encoding, line) / max(1, len(characters)) for encoding in _USUAL}
-    best = max(usual, key=usual.get)
+    best = max(usual, key=lambda encoding: usual[encoding])
     if usual[best] < _LEAST:
-        best = "WINDOWS-1252" if _is_western(line) else None
+        best = "WINDOWS-1252" if _is_western(line) else ""
     return f"; it looks like {best}: {_conversion(name, best)}" if best else ""
 
 
-def _wide_encoding(line):
+def _wide_encoding(line: bytes) -> str | None:
     """UTF-16LE or UTF-16BE, in which nearly all characters of a line are usual ones; None if neither fits.
 
     Half of a line end, the byte 0, is before the line in the one and after it in the other.
@@ -160,19 +161,19 @@ def _wide_encoding(line):
     return None
 
 
-def _conversion(name, encoding):
+def _conversion(name: object, encoding: str) -> str:
     command = f"iconv -f {encoding} -t UTF-8"
     return f"{_advice(name, command, command, ' > NEW_FILE')} converts it"
 
 
-def _advice(name, command, stream_command, target=""):
+def _advice(name: object, command: str, stream_command: str, target: str = "") -> str:
     """What to type: a command for a file, or a part of a pipe for the standard input."""
     if name == "<stdin>":
         return f"`| {stream_command}` before this command"
     return f"`{command} {shlex.quote(str(name))}{target}`"
 
 
-def _usual(encoding, line):
+def _usual(encoding: str, line: bytes) -> int:
     """How many characters of a line are usual ones of an encoding; 0 if the line cannot be decoded."""
     try:
         line.decode(encoding)
@@ -182,7 +183,7 @@ def _usual(encoding, line):
     return sum(_USUAL[encoding].fullmatch(part) is not None for part in characters)
 
 
-def _is_western(line):
+def _is_western(line: bytes) -> bool:
     """Whether the bytes above ASCII are letters among ASCII letters."""
     try:
         text = line.decode("cp1252")

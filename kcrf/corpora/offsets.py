@@ -5,8 +5,11 @@ from typing import Any
 
 from kcrf.progress_bars import print_note
 
+Row = tuple[int, str, list[Any]]  # line number, text, spans
+Cut = Callable[[str, int, int], str | None]  # (text, start, end) to the part of the text, or None if there is none
 
-def check_offsets(path, rows):
+
+def check_offsets(path: object, rows: Sequence[Row]) -> None:
     """Refuses entities whose own text is not the text at their offsets.
 
     Args:
@@ -29,7 +32,7 @@ def check_offsets(path, rows):
     )
 
 
-def misplaced(rows):
+def misplaced(rows: Iterable[Row]) -> list[tuple[int, str, Any]]:
     """The entities whose own text is not the text at their offsets, a list of `(line number, text, span)`.
 
     Args:
@@ -46,7 +49,7 @@ def misplaced(rows):
     ]
 
 
-def fitting_units(rows):
+def fitting_units(rows: Iterable[tuple[str, Sequence[Any]]]) -> list[str]:
     """The units in which all offsets of entities are within their texts and, where they have a text, fit it.
 
     Args:
@@ -59,7 +62,7 @@ def fitting_units(rows):
     return [unit for unit, cut in _UNITS.items() if all(_is_at(cut, *span) for span in spans)]
 
 
-def _is_at(cut, text, start, end, label, entity=None):
+def _is_at(cut: Cut, text: str, start: int, end: int, label: str, entity: str | None = None) -> bool:
     """Whether an entity is within a text and, white space at the edges aside, is its part there.
 
     Args:
@@ -72,14 +75,14 @@ def _is_at(cut, text, start, end, label, entity=None):
     return part is not None and (entity is None or part.strip() == entity.strip())
 
 
-def _by_characters(text, start, end):
+def _by_characters(text: str, start: int, end: int) -> str | None:
     return text[start:end] if 0 <= start < end <= len(text) else None
 
 
-def _by_units_of(encoding, size):
+def _by_units_of(encoding: str, size: int) -> Cut:
     """The function that cuts a text by offsets in units of `size` bytes in an encoding."""
 
-    def cut(text, start, end):
+    def cut(text: str, start: int, end: int) -> str | None:
         units = text.encode(encoding, "surrogatepass")
         if not 0 <= start < end <= len(units) // size:
             return None
@@ -98,7 +101,7 @@ _UNITS = {
 }
 
 
-def to_utf16(text, place):
+def to_utf16(text: str, place: int) -> int:
     """A place in a text in UTF-16 code units, in which JavaScript counts: an emoji is two.
 
     >>> to_utf16("😀李雷", 1)
@@ -107,7 +110,7 @@ def to_utf16(text, place):
     return len(text[:place].encode("utf-16-le", "surrogatepass")) // 2
 
 
-def from_utf16(text, place):
+def from_utf16(text: str, place: int) -> int | None:
     """The place in characters of one in UTF-16 code units, or None if it is within a character or not in the text.
 
     >>> from_utf16("😀李雷", 2), from_utf16("😀李雷", 1)
@@ -120,7 +123,7 @@ def from_utf16(text, place):
         return None
 
 
-def trimmed(path, rows):
+def trimmed(path: object, rows: Iterable[Row]) -> list[Row]:
     """Rows without white space at the edges of entities; a note on standard error counts those that had some.
 
     Args:
@@ -130,7 +133,7 @@ def trimmed(path, rows):
     Raises:
         ValueError: An entity consists of white space. Names the line.
     """
-    changed, trimmed_rows = 0, []
+    changed, trimmed_rows = 0, list[Row]()
     for number, text, spans in rows:
         blank = next((span for span in spans if text[slice(*span[:2])].isspace()), None)
         if blank:
@@ -142,7 +145,7 @@ def trimmed(path, rows):
     return trimmed_rows
 
 
-def trimmed_span(text, span):
+def trimmed_span(text: str, span: tuple[Any, ...]) -> tuple[Any, ...]:
     """A span `(start, end, ...)` without white space at its edges, if it is in the text and not white space alone.
 
     >>> trimmed_span("汪建航 来了", (0, 4, "PER"))

@@ -1,6 +1,7 @@
 """Reads segmented text: a sentence per line, with spaces between words, as in SIGHAN and PKU; or CoNLL-U."""
 
 import re
+from collections.abc import Sequence
 from os import PathLike
 
 from kcrf.corpora.annotation_tools import read_export, tokens_of, tool_of
@@ -8,7 +9,7 @@ from kcrf.corpora.brat import refuse_standoff
 from kcrf.corpora.columns import ENTITY_TAG, is_conllu, split_columns
 from kcrf.corpora.entities import corpus_of
 from kcrf.corpora.json_objects import begins_json, json_objects, refuse_json_lines
-from kcrf.corpora.lines import read_corpus_lines, read_lines
+from kcrf.corpora.lines import FilePath, read_corpus_lines, read_lines
 from kcrf.corpora.unsegmented import check_segmented
 from kcrf.corpora.word_classes import class_sign, without_class, without_identifiers
 from kcrf.progress_bars import print_note
@@ -45,15 +46,12 @@ def read_segmented(path: str | PathLike[str], strip_tags: bool = False) -> list[
     lines = read_corpus_lines(path)
     refuse_standoff(path, lines)
     if is_conllu(lines):
-        sentences = split_columns(path, lines).sentences
-        words = [["".join(row.cells[1].split()) for row in sentence] for sentence in sentences]
-        return [list(filter(None, sentence)) for sentence in words if any(sentence)]
+        return _read_conllu(path, lines)
     if begins_json(lines) and ":" in "".join(lines):
         return _read_json(path, lines)
     refuse_json_lines(path, lines)
-    raw, lines = lines, without_identifiers(path, [line.split() for line in lines])
-    rows = [line.split("\t") for line in raw if line.strip()]
-    sentences = [words for words in lines if words]
+    split = without_identifiers(path, [line.split() for line in lines])
+    sentences = [words for words in split if words]
     if not sentences:
         raise ValueError(
             f"{path}: needs at least one line of words separated by spaces. Received: a file without words"
@@ -64,14 +62,19 @@ def read_segmented(path: str | PathLike[str], strip_tags: bool = False) -> list[
         raise ValueError(
             f"{path}: needs one sentence of words per line. Received: what looks like a character and its tag per line"
         )
-    _check_not_labels(path, rows, any(not words for words in lines[: len(lines) - 1]))
-    _check_not_columns(path, raw)
-    words = [word for line in sentences for word in line]
+    _check_not_labels(path, [line.split("\t") for line in lines if line.strip()], not all(split[:-1]))
+    _check_not_columns(path, lines)
     if strip_tags:
-        return [[without_class(word) for word in line] for line in lines]
-    _check_no_classes(path, lines, words)
-    check_segmented(path, lines)
-    return lines
+        return [[without_class(word) for word in words] for words in split]
+    _check_no_classes(path, split, [word for words in sentences for word in words])
+    check_segmented(path, split)
+    return split
+
+
+def _read_conllu(path: FilePath, lines: Sequence[str]) -> list[list[str]]:
+    sentences = split_columns(path, lines).sentences
+    words = [["".join(row.cells[1].split()) for row in sentence] for sentence in sentences]
+    return [list(filter(None, sentence)) for sentence in words if any(sentence)]
 
 
 def read_predicted_words(path: str | PathLike[str], strip_tags: bool = False) -> list[list[str]]:
@@ -103,14 +106,14 @@ def read_predicted_words(path: str | PathLike[str], strip_tags: bool = False) ->
     return sentences
 
 
-def _entities_error(path):
+def _entities_error(path: object) -> ValueError:
     return ValueError(
         f"{path}: needs one sentence of words per line. Received: what looks like entities, which --task ner and "
         "`kcrf.corpora.read_entities` read"
     )
 
 
-def _read_json(path, lines):
+def _read_json(path: FilePath, lines: Sequence[str]) -> list[list[str]]:
     """The words of JSON lines, or of an export in which each word is a span."""
     objects = json_objects(path, lines)
     tool = tool_of(objects[0][1]) if objects else None
@@ -129,7 +132,7 @@ def _read_json(path, lines):
     return [item["words"] for _, item in objects]
 
 
-def _check_not_labels(path, rows, has_empty_lines):
+def _check_not_labels(path: object, rows: Sequence[Sequence[str]], has_empty_lines: bool) -> None:
     """Refuses texts with labels, and tokens with tags, in columns between tabs."""
     labels = {cells[-1] for cells in rows}
     if all(len(cells) in (2, 3) for cells in rows) and len(rows) >= _MANY and len(labels) <= len(rows) / 5:
@@ -144,7 +147,7 @@ def _check_not_labels(path, rows, has_empty_lines):
         )
 
 
-def _check_not_columns(path, lines):
+def _check_not_columns(path: object, lines: Sequence[str]) -> None:
     """Refuses tokens in columns: lines of one width with empty lines between, and a column of few Latin values."""
     rows = [line.split("\t") if "\t" in line else line.split() for line in lines if not line.startswith("#")]
     tokens = [cells for cells in rows if cells and cells[0].strip()]
@@ -160,20 +163,20 @@ def _check_not_columns(path, lines):
         )
 
 
-def _are_tags(column):
+def _are_tags(column: Sequence[str]) -> bool:
     """Whether the values of a column are few and most have Latin letters, as tags do."""
     values = set(column)
     latin = sum(re.search("[A-Za-z]", value) is not None and value.isascii() for value in column)
     return 1 < len(values) <= len(column) / _LINES_OF_TAG and latin >= _MOST_LATIN * len(column)
 
 
-def _is_entity_line(words):
+def _is_entity_line(words: Sequence[str]) -> bool:
     """Whether a line is a token with its tag, or a JSON object, rather than words."""
     is_json = words[0].startswith('{"') and words[-1].endswith("}")
     return is_json or words[0] == "-DOCSTART-" or len(words) > 1 and ENTITY_TAG.fullmatch(words[-1]) is not None
 
 
-def _check_no_classes(path, lines, words):
+def _check_no_classes(path: object, lines: Sequence[Sequence[str]], words: Sequence[str]) -> None:
     sign, count = class_sign(words)
     if sign is None:
         return

@@ -35,7 +35,7 @@ class Sentence:
     unknown: list = field(default_factory=list, repr=False)
     standard: str | None = field(default=None, repr=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("spans", "tokens", "unknown"):
             last = 0
             for start, end, *_ in getattr(self, name):
@@ -61,7 +61,7 @@ class Sentence:
         gold = set(self.spans)
         return [span for span in predicted if tuple(span[:3]) in gold or not self._touches_unknown(span)]
 
-    def _touches_unknown(self, span):
+    def _touches_unknown(self, span: Sequence[Any]) -> bool:
         return any(start < span[1] and span[0] < end for start, end in self.unknown)
 
 
@@ -97,7 +97,7 @@ def for_each_standard(
     return values
 
 
-def known_runs(sentences):
+def known_runs(sentences: Iterable[Sequence[tuple[Any, ...]]]) -> list[list[tuple[int, list[Any]]]]:
     """The stretches of known tags of the sentences of a file, without pieces of entities that unknown tags cut off.
 
     Args:
@@ -114,7 +114,7 @@ def known_runs(sentences):
     return [_runs(rows, marks_ends) for rows in sentences]
 
 
-def _runs(rows, marks_ends):
+def _runs(rows: Sequence[tuple[Any, ...]], marks_ends: bool) -> list[tuple[int, list[Any]]]:
     borders = [-1, *(i for i, (*_, tag) in enumerate(rows) if tag in UNKNOWN), len(rows)]
     runs = []
     for before, after in zip(borders, borders[1:]):
@@ -125,16 +125,16 @@ def _runs(rows, marks_ends):
             while first < stop and rows[stop - 1][2][0] not in _BEGINS:
                 stop -= 1
             stop = max(first, stop - 1)
-        runs += [(first, rows[first:stop])] if first < stop else []
+        runs += [(first, list(rows[first:stop]))] if first < stop else []
     return runs
 
 
-def unknown_parts(rows, runs):
+def unknown_parts(rows: Sequence[Any], runs: Iterable[tuple[int, Sequence[Any]]]) -> list[tuple[int, int]]:
     """The `(start, end)`, in tokens, of a sentence outside of its known runs."""
     return outside_spans([(first, first + len(run)) for first, run in runs], [(0, len(rows))])
 
 
-def outside_spans(spans, parts):
+def outside_spans(spans: Iterable[Sequence[Any]], parts: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """The parts without what spans cover.
 
     Args:

@@ -55,7 +55,7 @@ def split(
     )
 
 
-def _draw_stretches(count, size, stretches, rng):
+def _draw_stretches(count: int, size: int, stretches: int, rng: np.random.Generator) -> set[int]:
     """The indices of `size` sentences out of `count`, in stretches with at least one other sentence between them."""
     others = count - size
     stretches = min(stretches, size, others + 1)
@@ -103,7 +103,7 @@ def sample(
     return [item for i, item in enumerate(items) if i in drawn], [x for i, x in enumerate(items) if i not in drawn]
 
 
-def _shares(sizes, count):
+def _shares(sizes: Mapping[Any, int], count: int) -> dict[Any, int]:
     """The number of items to draw for each label, a dict. `sizes` are the numbers of items, `count` the total to draw.
 
     The largest remainders are rounded up. A label that would get none takes one from the label with the most.
@@ -114,7 +114,7 @@ def _shares(sizes, count):
     for label in by_remainder[: count - sum(shares.values())]:
         shares[label] += 1
     for label in shares:
-        most = max(shares, key=shares.get)
+        most = max(shares, key=lambda name: shares[name])
         if not shares[label] and shares[most] > 1:
             shares[label], shares[most] = 1, shares[most] - 1
     return shares

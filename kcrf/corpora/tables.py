@@ -40,12 +40,12 @@ def iterate_texts(
     if fields is not None and len(fields) != count:
         needed = "two texts, for pairs" if pairs else "one text"
         raise ValueError(f"`fields` must name {needed}. Received: {','.join(map(str, fields))}")
-    fields = None if fields is None else [str(field).strip() for field in fields]
-    rows = {"text": _of_lines, "table": _of_table, "json": _of_json}[kind](lines, name, fields, count)
+    names = None if fields is None else [str(field).strip() for field in fields]
+    rows = {"text": _of_lines, "table": _of_table, "json": _of_json}[kind](lines, name, names, count)
     return (tuple(row) if pairs else row[0] for row in rows)
 
 
-def _of_lines(lines, name, fields, count):
+def _of_lines(lines: Iterable[str], name: str, fields: Sequence[str] | None, count: int) -> Iterator[list[str]]:
     for number, line in enumerate(lines, 1):
         if line.startswith('{"text"'):
             raise ValueError(f"{name}:{number}: needs a text, or `kind='json'`. Received: a JSON object")
@@ -58,7 +58,7 @@ def _of_lines(lines, name, fields, count):
         yield texts
 
 
-def _of_table(lines, name, fields, count):
+def _of_table(lines: Iterable[str], name: str, fields: Sequence[str] | None, count: int) -> Iterator[list[str]]:
     lines, begin = iter(lines), [""]
     while not begin[-1].strip() and (line := next(lines, None)) is not None:
         begin.append(line)
@@ -73,12 +73,14 @@ def _of_table(lines, name, fields, count):
         yield [cells[column] for column in columns]
 
 
-def _columns_by_name(number, head, name, fields, count):
+def _columns_by_name(
+    number: int, head: Sequence[str], name: str, fields: Sequence[str] | None, count: int
+) -> list[int]:
     head = [cell.strip() for cell in head]
     if fields is not None:
         return named_columns(name, number, head, fields)
-    columns = usual_columns(head, (TEXT_NAMES, TEXT_B_NAMES)[:count])
-    if None in columns:
+    columns = [column for column in usual_columns(head, (TEXT_NAMES, TEXT_B_NAMES)[:count]) if column is not None]
+    if len(columns) < count:
         needed = " and ".join(("text", "text_b")[:count])
         raise ValueError(
             f"{name}:{number}: needs the names of the columns, with {needed}, or `fields`, which says where "
@@ -88,7 +90,7 @@ def _columns_by_name(number, head, name, fields, count):
     return columns
 
 
-def _of_json(lines, name, fields, count):
+def _of_json(lines: Iterable[str], name: str, fields: Sequence[str] | None, count: int) -> Iterator[list[str]]:
     for number, line in enumerate(lines, 1):
         if line.strip():
             item = json_object(name, number, line, fields or ())
@@ -99,7 +101,7 @@ def _of_json(lines, name, fields, count):
             yield texts
 
 
-def table_cells(path, lines, with_tabs):
+def table_cells(path: object, lines: Iterable[str], with_tabs: bool) -> Iterator[tuple[int, list[str]]]:
     """Yields the number of a line and its cells. In quotes, comma-separated values may go on on the next lines."""
     if with_tabs:
         yield from ((number, line.split("\t")) for number, line in enumerate(lines, 1) if line.strip())
@@ -120,14 +122,14 @@ def table_cells(path, lines, with_tabs):
         number = reader.line_num + 1
 
 
-def check_width(path, number, cells, columns, width):
+def check_width(path: object, number: int, cells: Sequence[str], columns: Sequence[int], width: int | None) -> None:
     """Raises ValueError if a row lacks one of the columns, or has not `width` cells where that is not None."""
     if len(cells) <= max(columns) or width not in (None, len(cells)):
         needed = f"{width} columns, as the first line has them" if width else f"{max(columns) + 1} columns or more"
         raise ValueError(f"{path}:{number}: needs {needed}. Received: {len(cells)}")
 
 
-def usual_columns(head, kinds):
+def usual_columns(head: Iterable[str], kinds: Iterable[Sequence[str]]) -> list[int | None]:
     """For each of some kinds of columns, a tuple of usual names in any case, the number of its column, or None."""
     names, numbers = [name.lower() for name in head], []
     for usual_names in kinds:
@@ -136,14 +138,14 @@ def usual_columns(head, kinds):
     return numbers
 
 
-def check_once(path, number, head, names):
+def check_once(path: object, number: int, head: Sequence[str], names: Iterable[str]) -> None:
     """Raises ValueError if a name of a column occurs more than once in the first line."""
     twice = next((name for name in names if head.count(name) > 1), None)
     if twice is not None:
         raise ValueError(f"{path}:{number}: needs one column {twice}. Received: {head.count(twice)} of that name")
 
 
-def named_columns(path, number, head, names):
+def named_columns(path: object, number: int, head: Sequence[str], names: Iterable[str]) -> list[int]:
     """The numbers of the columns with these names, all of which the first line must have."""
     absent = [name for name in names if name not in head]
     if absent:
@@ -152,24 +154,24 @@ def named_columns(path, number, head, names):
     return [head.index(name) for name in names]
 
 
-def usual_members(path, number, names, kinds):
+def usual_members(path: object, number: int, names: Sequence[str], kinds: Sequence[Sequence[str]]) -> list[str]:
     """Which of the names of members in a JSON object is of each kind, a tuple of usual names."""
     numbers = usual_columns(names, kinds)
     absent = [usual_names[0] for usual_names, column in zip(kinds, numbers, strict=True) if column is None]
     if absent:
         received = ", ".join(names)
         raise ValueError(f"{path}:{number}: needs {' and '.join(absent)}, or `fields`. Received: {received}")
-    return [names[column] for column in numbers]
+    return [names[column] for column in numbers if column is not None]
 
 
-def json_object(path, number, line, names):
+def json_object(path: object, number: int, line: str, names: Iterable[str]) -> dict[str, Any]:
     """The JSON object on a line, which must have these members."""
     item = parse_json(f"{path}:{number}", line)
     check_members(path, number, item, names)
     return item
 
 
-def check_members(path, number, item, names):
+def check_members(path: object, number: int, item: Mapping[str, Any], names: Iterable[str]) -> None:
     absent = [name for name in names if name not in item]
     if absent:
         raise ValueError(f"{path}:{number}: needs {' and '.join(absent)}. Received: {', '.join(item)}")

@@ -18,7 +18,7 @@ from kcrf.corpora.columns import (
 )
 from kcrf.corpora.conll import join_tokens
 from kcrf.corpora.json_objects import begins_json, json_objects, refuse_json_lines
-from kcrf.corpora.lines import read_corpus_lines
+from kcrf.corpora.lines import FilePath, read_corpus_lines
 from kcrf.corpora.sentences import UNKNOWN, Sentence
 from kcrf.corpora.word_classes import check_word_classes, class_sign, without_identifiers
 from kcrf.files import json_line
@@ -59,19 +59,19 @@ def tagged_words_sentence(words: Sequence[str], tags: Sequence[str | None]) -> S
     return _with_tags("".join(words), list(pairwise(ends)), tags)
 
 
-def _check_tags(tokens, tags):
+def _check_tags(tokens: Sequence[str], tags: Sequence[str | None]) -> None:
     if len(tokens) != len(tags) or not all(tokens) or "" in tags:
         raise ValueError(f"needs a tag for each token, none of them empty. Received: {tokens} with the tags {tags}")
 
 
-def _with_tags(text, extents, tags):
+def _with_tags(text: str, extents: Sequence[tuple[int, int]], tags: Sequence[str | None]) -> Sentence:
     """The `Sentence` of a text with the tags of its tokens."""
     pairs = list(zip(extents, tags, strict=True))
     spans = [(*extent, tag) for extent, tag in pairs if not _is_unknown(tag)]
-    return Sentence(text, spans, extents, [extent for extent, tag in pairs if _is_unknown(tag)])
+    return Sentence(text, spans, list(extents), [extent for extent, tag in pairs if _is_unknown(tag)])
 
 
-def _is_unknown(tag):
+def _is_unknown(tag: str | None) -> bool:
     return tag is None or tag in _UNKNOWN
 
 
@@ -153,14 +153,14 @@ def read_tagged(path: str | PathLike[str], column: int | str = -1) -> list[Sente
     return [_sentence(path, number, *sentence) for number, *sentence in rows]
 
 
-def _sentence(path, number, tokens, tags):
+def _sentence(path: object, number: int, tokens: list[str], tags: list[str]) -> Sentence:
     try:
         return tagged_sentence(tokens, tags)
     except ValueError as error:
         raise ValueError(f"{path}:{number}: {error}") from None
 
 
-def _json_rows(path, lines):
+def _json_rows(path: FilePath, lines: Sequence[str]) -> list[Tagged]:
     objects, rows = json_objects(path, lines), []
     tool = tool_of(objects[0][1]) if objects else None
     if tool:
@@ -174,13 +174,13 @@ def _json_rows(path, lines):
     return rows
 
 
-def _export_row(path, text):
+def _export_row(path: FilePath, text: AnnotatedText) -> Tagged:
     """The tokens and tags of a text in which each token is a labeled span."""
     spans = tokens_of(path, text)
     return text.number, [text.text[start:end] for start, end, _ in spans], [label for *_, label in spans]
 
 
-def _are_strings(items):
+def _are_strings(items: Any) -> bool:
     return isinstance(items, list) and all(isinstance(item, str) for item in items)
 
 
@@ -223,7 +223,7 @@ def _conllu_column(path: Any, column: int | str) -> int:
     return place
 
 
-def _sign(words):
+def _sign(words: Sequence[str]) -> str | None:
     """The sign between words and their classes, such as /; None if there is none."""
     sign, _ = class_sign(words)
     if sign is None and words:  # classes need not be letters, as in ,/,
@@ -231,19 +231,21 @@ def _sign(words):
     return sign
 
 
-def _word_rows(path, lines, sign):
-    rows = []
+def _word_rows(path: object, lines: Sequence[str], sign: str) -> list[Tagged]:
+    rows: list[Tagged] = []
     for number, words in enumerate(without_identifiers(path, list(map(str.split, lines))), 1):
-        pairs = [_word_and_class(word, sign) for word in words]
-        if None in pairs:
-            word = words[pairs.index(None)]
-            raise ValueError(f"{path}:{number}: needs a tag for each word, as most words have. Received: {word!r}")
-        rows += [(number, *map(list, zip(*pairs)))] if pairs else []
-    check_word_classes(path, *([x for row in rows for x in row[part]] for part in (1, 2)))
+        pairs = []
+        for word in words:
+            pair = _word_and_class(word, sign)
+            if pair is None:
+                raise ValueError(f"{path}:{number}: needs a tag for each word, as most words have. Received: {word!r}")
+            pairs.append(pair)
+        rows += [(number, [word for word, _ in pairs], [tag for _, tag in pairs])] if pairs else []
+    check_word_classes(path, [x for _, words, _ in rows for x in words], [x for _, _, tags in rows for x in tags])
     return rows
 
 
-def _word_and_class(word, sign):
+def _word_and_class(word: str, sign: str) -> tuple[str, ...] | None:
     """The word and its class, or None without one."""
     if sign in ("(", "（"):
         match = _BRACKETED.fullmatch(word)
@@ -253,7 +255,7 @@ def _word_and_class(word, sign):
     return (word[is_begin:], tag) if word and tag else None
 
 
-def _without_end_of_compound(word, sign):
+def _without_end_of_compound(word: str, sign: str) -> str:
     """人民/n]nt and 人民/n]/nt without what follows the bracket; ]/w, a bracket in the text, as it is."""
     end = _END_OF_COMPOUND.search(word)
     return word[: end.start()] if end and sign in word[: end.start()] else word

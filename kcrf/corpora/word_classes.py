@@ -20,7 +20,7 @@ _IDENTIFIER = re.compile(r"(?=[^/]*\d)[A-Za-z0-9][A-Za-z0-9_.:-]*(/[A-Za-z]+)?",
 _MANY = 10  # lines, from which on a different number at the begin of each is an identifier
 
 
-def class_sign(words):
+def class_sign(words: Sequence[str]) -> tuple[str | None, int]:
     """The sign between words and their classes, and how many of the words have one; `(None, 0)` if most have none.
 
     Args:
@@ -36,7 +36,7 @@ def class_sign(words):
     return (sign, count) if count and count >= _MOST_WORDS * len(words) else (None, 0)
 
 
-def without_class(word):
+def without_class(word: str) -> str:
     """A word without its class.
 
     >>> without_class("充满/v"), without_class("[中国/ns"), without_class("人民/n]nt"), without_class("好")
@@ -46,7 +46,7 @@ def without_class(word):
     return match["word"] if match else word
 
 
-def check_word_classes(path, words, classes):
+def check_word_classes(path: object, words: Sequence[str], classes: Sequence[str]) -> None:
     """Refuses probabilities in place of classes, and words with two classes, the first of which would be of the word.
 
     Args:
@@ -63,7 +63,7 @@ def check_word_classes(path, words, classes):
         )
 
 
-def without_identifiers(path, lines):
+def without_identifiers(path: object, lines: list[list[str]]) -> list[list[str]]:
     """Lines of words without identifiers. A note on standard error says that they were removed.
 
     Args:

@@ -1,6 +1,6 @@
 """Whether the difference between two taggers is significant: a paired bootstrap over sentences."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -68,12 +68,12 @@ def bootstrap_difference(
     return float(difference), float(low), float(high)
 
 
-def _difference(drawn, first, second):
+def _difference(drawn: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """The difference of two taggers on each sample, from `(samples, sentences)`, how often it has each sentence."""
     return _mean_f1(np.tensordot(drawn, first, 1)) - _mean_f1(np.tensordot(drawn, second, 1))
 
 
-def _mean_f1(sums):
+def _mean_f1(sums: np.ndarray) -> np.ndarray:
     """F1 of sums of counts, `(samples, 3)`, or its mean over groups, `(samples, groups, 3)`."""
     return f1_of_counts(sums).reshape(len(sums), -1).mean(axis=1)
 
@@ -130,7 +130,7 @@ def bootstrap_mean(
     return float(numbers.mean()), float(low), float(high)
 
 
-def _draws(count, samples, seed):
+def _draws(count: int, samples: int, seed: int) -> Iterator[np.ndarray]:
     """Yields integer arrays `(samples, sentences)`: how often each sample contains each sentence."""
     rng = np.random.default_rng(seed)
     for start in range(0, samples, step := max(1, _AT_ONCE // count)):

@@ -54,7 +54,7 @@ def classification_scores(gold: Sequence[Any], predicted: Sequence[Any], labels:
     }
 
 
-def _scores_of_label(counts, label):
+def _scores_of_label(counts: np.ndarray, label: int) -> dict[str, Any]:
     """The counts and scores of one label, from the confusion matrix `(gold, predicted)`."""
     gold, predicted, correct = int(counts[label].sum()), int(counts[:, label].sum()), int(counts[label, label])
     return {
@@ -67,7 +67,7 @@ def _scores_of_label(counts, label):
     }
 
 
-def _matthews(counts):
+def _matthews(counts: np.ndarray) -> float:
     """The correlation of gold and prediction as indicator vectors; 0 if gold or prediction has a single label."""
     gold, predicted, total = counts.sum(1), counts.sum(0), int(counts.sum())
     covariance = int(np.trace(counts)) * total - int(gold @ predicted)
@@ -110,14 +110,14 @@ def regression_scores(gold: Sequence[float], predicted: Sequence[float]) -> dict
     }
 
 
-def _pearson(x, y):
+def _pearson(x: np.ndarray, y: np.ndarray) -> float:
     if np.ptp(x) == 0 or np.ptp(y) == 0:  # differences from the mean may be rounding errors
         return 0.0
     x, y = (each - each.mean() for each in (x / np.abs(x).max(), y / np.abs(y).max()))
     return float(np.clip(x @ y / (np.linalg.norm(x) * np.linalg.norm(y)), -1, 1))
 
 
-def _ranks(values):
+def _ranks(values: np.ndarray) -> np.ndarray:
     """The rank of each value; equal values have the mean of their ranks."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)  # the rank of the last of each group of equal values, counted from 1

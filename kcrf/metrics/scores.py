@@ -1,7 +1,7 @@
 """SIGHAN's scores of words, conlleval's scores of entities, and the calibration of confidences."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -72,7 +72,7 @@ def segmentation_scores(
     return scores
 
 
-def check_same_lines(gold, predicted):
+def check_same_lines(gold: Sequence[Any], predicted: Sequence[Any]) -> None:
     """Raises ValueError if gold and prediction have different numbers of sentences."""
     if len(gold) != len(predicted):
         raise ValueError(
@@ -81,7 +81,7 @@ def check_same_lines(gold, predicted):
         )
 
 
-def check_same_text(line, gold, predicted):
+def check_same_text(line: int, gold: str, predicted: str) -> None:
     """Raises TextMismatch if two texts differ; `line` is the number of their sentence."""
     if gold == predicted:
         return
@@ -90,14 +90,14 @@ def check_same_text(line, gold, predicted):
     raise TextMismatch(line, at + 1, gold[at : at + 10], predicted[at : at + 10])
 
 
-def spans_of_words(words):
+def spans_of_words(words: Iterable[str]) -> Iterator[tuple[int, int]]:
     end = 0
     for word in words:
         start, end = end, end + len(word)
         yield start, end
 
 
-def share(part, whole):
+def share(part: int, whole: int) -> float | None:
     """The part of a whole as a fraction, None of nothing."""
     return part / whole if whole else None
 
@@ -148,7 +148,7 @@ def entity_scores(gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, An
     }
 
 
-def _distinct(spans, number, name):
+def _distinct(spans: Sequence[Any], number: int, name: str) -> set[Any]:
     distinct = {tuple(span) for span in spans}
     if len(distinct) < len(spans):
         raise ValueError(
@@ -157,7 +157,7 @@ def _distinct(spans, number, name):
     return distinct
 
 
-def _scores_of_counts(gold, predicted, correct):
+def _scores_of_counts(gold: int, predicted: int, correct: int) -> dict[str, Any]:
     return {
         "true_entities": gold,
         "found_entities": predicted,

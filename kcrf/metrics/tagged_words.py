@@ -45,7 +45,7 @@ def tagged_word_scores(gold: Pairs, predicted: Pairs, training_words: Iterable[s
     return {**scores, "types": joint["types"]}
 
 
-def _scored(line, gold, predicted):
+def _scored(line: int, gold: Sequence[Any], predicted: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """The spans `(start, end, class)` of a sentence that are scored, of gold and of the prediction."""
     words, guesses = ([word for word, _ in pairs] for pairs in (gold, predicted))
     check_same_text(line, "".join(words), "".join(guesses))
@@ -62,7 +62,7 @@ def _scored(line, gold, predicted):
     ]
 
 
-def _by_vocabulary(gold, rows, vocabulary):
+def _by_vocabulary(gold: Pairs, rows: Sequence[tuple[list[Any], list[Any]]], vocabulary: set[str]) -> dict[str, Any]:
     """The rate of words that the vocabulary lacks, and the recall of these words and of the others."""
     totals, right = {True: 0, False: 0}, {True: 0, False: 0}
     for pairs, (gold_spans, predicted_spans) in zip(gold, rows, strict=True):

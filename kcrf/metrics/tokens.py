@@ -45,7 +45,7 @@ def token_scores(
     return {**result, "labels": scores["labels"], "confusion": [[*pair, count] for pair, count in ordered]}
 
 
-def _scored_tokens(tokens, gold, predicted):
+def _scored_tokens(tokens: Any, gold: Any, predicted: Any) -> list[tuple[str, str, str]]:
     """`(token, gold tag, predicted tag)` of all tokens whose gold tag is known."""
     rows = []
     for number, sentence in enumerate(zip(tokens, gold, predicted, strict=True), 1):
@@ -60,7 +60,7 @@ def _scored_tokens(tokens, gold, predicted):
     return rows
 
 
-def _by_vocabulary(rows, vocabulary):
+def _by_vocabulary(rows: Sequence[tuple[str, str, str]], vocabulary: set[str]) -> dict[str, Any]:
     unseen = [true == tag for word, true, tag in rows if word not in vocabulary]
     seen = [true == tag for word, true, tag in rows if word in vocabulary]
     return {

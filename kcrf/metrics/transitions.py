@@ -143,7 +143,7 @@ def advice(row: dict[str, Any]) -> str:
     return f"{fault}, at a fair lr_multiplier{_go_on(row)}"
 
 
-def _go_on(epoch):
+def _go_on(epoch: dict[str, Any]) -> str:
     """Whether to train for longer, in words."""
     improves = epoch.get("improves") or epoch.get("best_score") == 0
     if epoch.get("illegal_above_legal"):
@@ -154,7 +154,7 @@ def _go_on(epoch):
     return ", and the scores still improve: train for longer" if improves else "; the scores no longer improve"
 
 
-def _nothing_learned(epoch):
+def _nothing_learned(epoch: dict[str, Any]) -> str | None:
     """The advice for a model that is no better than its most frequent tag; None for others."""
     viterbi, one_tag = epoch.get("viterbi_accuracy"), epoch.get("one_tag_accuracy")
     if viterbi is None or one_tag is None or not viterbi <= one_tag < 1:
@@ -165,7 +165,7 @@ def _nothing_learned(epoch):
     )
 
 
-def _loss_by_paths(epoch):
+def _loss_by_paths(epoch: dict[str, Any]) -> str | None:
     """In words, how far the best paths are worse than the largest emissions; None if they are not."""
     argmax, viterbi = epoch.get("argmax_accuracy"), epoch.get("viterbi_accuracy")
     if argmax is None or viterbi is None or viterbi >= argmax - WORSE:
@@ -173,14 +173,14 @@ def _loss_by_paths(epoch):
     return f"best paths are correct at {viterbi:.1%} of tokens, largest emissions at {argmax:.1%}"
 
 
-def _slow_down(epoch):
+def _slow_down(epoch: dict[str, Any]) -> str:
     present, rate = epoch["lr_multiplier"], epoch.get("highest_learning_rate")
     rates = f" at {rate * present:.2g} (learning rate {rate:.2g} x lr_multiplier {present:g})" if rate else ""
     lower = f"lower lr_multiplier from {present:g} to about {epoch['suggested_lr_multiplier']:g}"
     return f"the CRF learns too fast{rates}, {lower}"
 
 
-def _faults(epoch, size, gap):
+def _faults(epoch: dict[str, Any], size: float, gap: float) -> list[str]:
     faults = []
     if size < TOO_SMALL * gap:
         times = f"{gap / size:.0f} times" if size else "infinitely"

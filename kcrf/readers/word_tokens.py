@@ -4,10 +4,10 @@ import re
 
 import numpy as np
 
-from kcrf.corpora.scripts import WITHOUT_BLANKS
+from kcrf.corpora.characters import WITHOUT_SPACES
 
 _MARKS = "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0900-\u0963\u0966-\u0dff\u200d\ufe0f"
-_IN_WORD = rf"(?:[^\W{WITHOUT_BLANKS}]|[{_MARKS}])"
+_IN_WORD = rf"(?:[^\W{WITHOUT_SPACES}]|[{_MARKS}])"
 _CLITIC = r"['’](?:s|m|d|re|ve|ll)(?!\w)"
 _TITLE = r"(?:Mr|Mrs|Ms|Dr|Prof|Gen|Col|Capt|Lt|Sgt|Sen|Rep|Gov|Rev|St|Jr|Sr|Inc|Corp|Co|Ltd|Bros|No|vs|etc)\."
 _TOKEN = re.compile(

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from kcrf.corpora import Example, Sentence
-from kcrf.corpora.near_duplicates import NearDuplicates
+from kcrf.corpora.splits import NearDuplicates
 from kcrf.taggers.decoding import ignore
 from kcrf.taggers.text_input import as_list
 from kcrf.taggers.uncertainty import DEFAULT_STRATEGY, measure_of
@@ -65,7 +65,7 @@ class Suggester(Generic[Result]):
 
         These are the texts about which the model is most uncertain. A text is omitted if it is empty, or nearly the
         same as a text that was chosen before it or that is already labeled (see
-        `kcrf.corpora.near_duplicates.NearDuplicates`).
+        `kcrf.corpora.splits.NearDuplicates`).
 
         Args:
             texts: Iterable of unlabeled texts, as the other methods of the class take them. A sequence may read its

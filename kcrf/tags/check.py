@@ -51,7 +51,7 @@ def check_tags(
     return sentences
 
 
-def _check_ranges(sentences, scheme, lengths):
+def _check_ranges(sentences: Sequence[Sequence[int]], scheme: TagScheme, lengths: Sequence[int] | None) -> None:
     if lengths is not None and len(lengths) != len(sentences):
         raise ValueError(f"Needs one length per sentence. Received: {len(sentences)} sentences, {len(lengths)} lengths")
     for number, tags in enumerate(sentences):
@@ -68,7 +68,7 @@ def _check_ranges(sentences, scheme, lengths):
                 )
 
 
-def _describe(number, position, previous, label):
+def _describe(number: int, position: int, previous: str | None, label: str | None) -> str:
     return f"sentence {number}, position {position}: {violation_in_words(previous, label)}"
 
 

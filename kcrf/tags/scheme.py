@@ -9,6 +9,7 @@ import numpy as np
 
 from kcrf.tags.words import word_starts, word_tags
 
+Types = tuple[str, ...]
 _WORD_TAGS = 4  # of each class of words
 
 
@@ -38,20 +39,20 @@ class TagScheme:
     """
 
     name: str
-    types: tuple
-    labels: tuple
+    types: Types
+    labels: tuple[str, ...]
     allowed_starts: np.ndarray
     allowed_transitions: np.ndarray
     allowed_ends: np.ndarray
-    _inside: Callable
+    _inside: Callable[..., list[int]]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.labels)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, TagScheme) and self.get_config() == other.get_config()
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((self.name, self.types))
 
     @property
@@ -69,12 +70,12 @@ class TagScheme:
         """The tag of what is in no span: 0, or -1 (unknown) where each token or word has a class."""
         return -1 if self.is_of_tokens or self.is_of_words and self.types else 0
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """A dict of plain values from which `TagScheme.from_config` makes the same scheme."""
         return {"name": self.name, "types": list(self.types)}
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> "TagScheme":
         """Makes a scheme from what `get_config` returned."""
         makers = {"bmes": bmes, "bio": bio, "bioes": bioes, "classes": classes}
         if config.get("name") not in makers:
@@ -97,7 +98,7 @@ class TagScheme:
             ValueError: A span has another form, is empty, overlaps another, leaves the sentence or has a label that the
                 scheme lacks; or segmentation spans leave a gap.
         """
-        tags = [None] * length
+        tags: list[int | None] = [None] * length
         for span in spans:
             if len(span) != (3 if self.types else 2):
                 form = "(start, end, label)" if self.types else "(start, end)"
@@ -137,7 +138,7 @@ class TagScheme:
                 open_type = None
         return spans
 
-    def _words(self, tags):
+    def _words(self, tags: Sequence[int] | np.ndarray) -> list[Any]:
         """The spans of words, with their classes if there are types."""
         starts = word_starts([tag % _WORD_TAGS if tag >= 0 else tag for tag in tags])
         words = [(start, end) for start, end in zip(starts, [*starts[1:], len(tags)]) if tags[start] >= 0]
@@ -259,33 +260,33 @@ def classes(types: Iterable[str]) -> TagScheme:
     return TagScheme("classes", labels, labels, free, np.outer(free, free), free, partial(_class_tags, labels))
 
 
-def _word_tags_of_type(types, length, label):
+def _word_tags_of_type(types: Types, length: int, label: str) -> list[int]:
     first = _WORD_TAGS * _type_index(types, label)
     return [first + tag for tag in word_tags(length)]
 
 
-def _bio_tags(types, length, label):
+def _bio_tags(types: Types, length: int, label: str) -> list[int]:
     begin = 1 + 2 * _type_index(types, label)
     return [begin] + [begin + 1] * (length - 1)
 
 
-def _bioes_tags(types, length, label):
+def _bioes_tags(types: Types, length: int, label: str) -> list[int]:
     begin = 1 + 4 * _type_index(types, label)
     return [begin + 3] if length == 1 else [begin] + [begin + 1] * (length - 2) + [begin + 2]
 
 
-def _class_tags(types, length, label):
+def _class_tags(types: Types, length: int, label: str) -> list[int]:
     return [_type_index(types, label)] * length
 
 
-def _checked_types(types):
+def _checked_types(types: Iterable[str]) -> Types:
     types = tuple(types)
     if not types or not all(isinstance(label, str) and label for label in types) or len(set(types)) != len(types):
         raise ValueError(f"Types must be distinct, non-empty strings. Received: types={types}")
     return types
 
 
-def _type_index(types, label):
+def _type_index(types: Types, label: str) -> int:
     if label not in types:
         raise ValueError(f"The scheme has the entity types {types}. Received: {label!r}")
     return types.index(label)

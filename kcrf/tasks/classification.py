@@ -10,12 +10,16 @@ import numpy as np
 
 from kcrf.corpora import Example, read_classified, sample
 from kcrf.corpora.classified import (
+    as_number,
+    check_spellings,
     classified_line,
+    have_decimals,
     read_all_classified,
+    recurring,
+    sorted_labels,
     undecided_examples,
 )
 from kcrf.corpora.json_objects import begins_json
-from kcrf.corpora.labels import as_number, check_spellings, have_decimals, recurring, sorted_labels
 from kcrf.corpora.lines import read_lines
 from kcrf.metrics import classification_scores, regression_scores
 from kcrf.metrics.classes import CLASSIFICATION_METRICS, REGRESSION_METRICS

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from kcrf.corpora import Sentence, read_lines, read_tagged, tagged_sentence
-from kcrf.corpora.segmented import ENTITY_TAG
+from kcrf.corpora.columns import ENTITY_TAG
 from kcrf.corpora.tagged import tagged_lines, tags_of_tokens
 from kcrf.metrics import token_scores
 from kcrf.progress_bars import print_note

@@ -22,8 +22,8 @@ import numpy as np
 
 from kcrf.augmentation.copies import copies_wanted
 from kcrf.corpora import Sentence, entity_types
-from kcrf.corpora.json_lines import sentence_line
-from kcrf.corpora.unknown_tags import outside_spans
+from kcrf.corpora.entities import sentence_line
+from kcrf.corpora.sentences import outside_spans
 from kcrf.files import parse_json
 from kcrf.linear import Packing, expected_counts
 from kcrf.linear.model import FORBIDDEN

@@ -7,8 +7,8 @@ import pytest
 
 from kcrf.commands import main
 from kcrf.corpora import Example, read_classified, sample
-from kcrf.corpora.labels import have_decimals, sorted_labels
-from kcrf.corpora.texts import iterate_texts
+from kcrf.corpora.classified import have_decimals, sorted_labels
+from kcrf.corpora.tables import iterate_texts
 
 BACKENDS = ["torch"]
 

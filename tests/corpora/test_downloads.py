@@ -152,7 +152,11 @@ def test_sighan_brings_the_training_texts():
     files = files_of("sighan2005")
     assert files["pku_training.utf8"] == "1f4268102eda1de03165a8807a74200f54e20063"
     assert files["msr_training.utf8"] == "4ce7619c3dbe2380cc70c5c294d4d5add695f8f6"
-    assert len(files) == 8 and sorted(files_of("weibo")) == ["weibo_test.conll", "weibo_train.conll", "weibo_valid.conll"]
+    assert len(files) == 8 and sorted(files_of("weibo")) == [
+        "weibo_test.conll",
+        "weibo_train.conll",
+        "weibo_valid.conll",
+    ]
 
 
 def test_an_interrupted_download_leaves_nothing(publish, tmp_path, monkeypatch):

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcrf.corpora.near_duplicates import NearDuplicates
+from kcrf.corpora.splits import NearDuplicates
 
 BACKENDS = ["torch"]
 TEXTS = st.lists(st.text("aAb 中", max_size=12), max_size=8)

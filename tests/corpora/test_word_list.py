@@ -2,7 +2,7 @@
 
 import pytest
 
-from kcrf.corpora.word_list import read_user_dictionary, read_word_list
+from kcrf.corpora.dictionary import read_user_dictionary, read_word_list
 
 BACKENDS = ["torch"]
 

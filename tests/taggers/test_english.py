@@ -11,7 +11,7 @@ from kcrf import commands
 from kcrf.backend import keras
 from kcrf.corpora import Sentence, read_entities
 from kcrf.corpora.conll import join_tokens
-from kcrf.corpora.json_lines import entity_line
+from kcrf.corpora.entities import entity_line
 from kcrf.metrics import entity_scores
 from kcrf.runs import RunFolder, Settings
 from kcrf.taggers import EntityRecognizer

@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose
 from kcrf import commands
 from kcrf.backend import backend_name, ops
 from kcrf.corpora import Sentence, load_mini, read_entities
-from kcrf.corpora.json_lines import entity_line
+from kcrf.corpora.entities import entity_line
 from kcrf.linear import LinearModel
 from kcrf.metrics import entity_scores
 from kcrf.networks.linear_networks import LinearTaggingNetwork

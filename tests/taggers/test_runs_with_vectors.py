@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from kcrf import commands
 from kcrf.backend import keras, ops
 from kcrf.corpora import Sentence
-from kcrf.corpora.json_lines import entity_line
+from kcrf.corpora.entities import entity_line
 from kcrf.models import build_transformer_model, save_pretrained
 from kcrf.networks.tagging import build_network
 from kcrf.networks.word_vectors import embed_vectors

@@ -13,7 +13,7 @@ from oracles import grown_counts
 from kcrf.backend import ops
 from kcrf.commands.main import main
 from kcrf.corpora import Sentence, load_mini
-from kcrf.corpora.json_lines import sentence_line
+from kcrf.corpora.entities import sentence_line
 from kcrf.distillation.targets import SoftTags
 from kcrf.layers import ConditionalRandomField
 from kcrf.linear import LinearModel

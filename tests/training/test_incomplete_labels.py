@@ -11,7 +11,7 @@ from oracles import log_sum
 
 from kcrf.commands.main import main
 from kcrf.corpora import Sentence, read_entities
-from kcrf.corpora.json_lines import sentence_line
+from kcrf.corpora.entities import sentence_line
 from kcrf.linear import LinearModel
 from kcrf.networks.linear_networks import LinearTaggingNetwork
 from kcrf.readers import CharacterNGrams, CharacterReader
