@@ -1,5 +1,20 @@
 """The CRF on NumPy arrays: what linear models, exported files and taggers compute without Keras."""
 
 from kcrf.chains.k_best import best_sequences
+from kcrf.chains.packing import Packing
+from kcrf.chains.posterior import Posterior, entropies_of, roles_of, span_probabilities
+from kcrf.chains.recursions import FORBIDDEN, IS_FORBIDDEN, Counts, best_paths, expected_counts
 
-__all__ = ["best_sequences"]
+__all__ = [
+    "FORBIDDEN",
+    "IS_FORBIDDEN",
+    "Counts",
+    "Packing",
+    "Posterior",
+    "best_paths",
+    "best_sequences",
+    "entropies_of",
+    "expected_counts",
+    "roles_of",
+    "span_probabilities",
+]

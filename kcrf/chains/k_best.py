@@ -2,10 +2,12 @@
 
 import numpy as np
 
-_IMPOSSIBLE = -5e8  # a score below this contains a forbidden one
+from kcrf.chains.posterior import Posterior
+from kcrf.chains.recursions import IS_FORBIDDEN
+from kcrf.tags import TagScheme
 
 
-def best_sequences(posterior, k, scheme=None):
+def best_sequences(posterior: Posterior, k: int, scheme: TagScheme | None = None) -> tuple[np.ndarray, np.ndarray]:
     """The k most probable tag sequences of sentences.
 
     Given all scores, the tags are a Markov chain, and the sequences are the k best paths of the chain.
@@ -36,10 +38,10 @@ def best_sequences(posterior, k, scheme=None):
     values = (values + ends[:, None]).reshape(batch, size * k)
     at = np.argsort(-values, axis=1, kind="stable")[:, :k]
     values = np.take_along_axis(values, at, axis=1)
-    return _follow(posterior, before, at, k), np.where(values > _IMPOSSIBLE, np.minimum(values, 0.0), -np.inf)
+    return _follow(posterior, before, at, k), np.where(values > IS_FORBIDDEN, np.minimum(values, 0.0), -np.inf)
 
 
-def _forbidden(scheme, size):
+def _forbidden(scheme: TagScheme | None, size: int) -> tuple[np.ndarray, ...]:
     """Arrays to add to the scores of starts `(tags,)`, of transitions `(tags, tags)` and of ends: -inf if forbidden."""
     if scheme is None:
         return np.zeros(size), np.zeros((size, size)), np.zeros(size)
@@ -47,7 +49,7 @@ def _forbidden(scheme, size):
     return tuple(np.where(may, 0.0, -np.inf) for may in allowed)
 
 
-def _follow(posterior, before, at, k):
+def _follow(posterior: Posterior, before: list[np.ndarray], at: np.ndarray, k: int) -> np.ndarray:
     """The tags `(batch, k, time)` of paths, from their ends `(batch, k)` to their beginnings."""
     paths = np.full((len(at), k, posterior.mask.shape[1]), -1)
     for number in range(posterior.mask.shape[1] - 1, -1, -1):

@@ -7,17 +7,20 @@ The tags y_s ... y_e of a span have the probability
 since the tags before and after a position are independent given its tag. Each factor is at most 1: nothing cancels.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
-__all__ = ["Posterior", "entropies_of", "span_probabilities"]
+from kcrf.tags import TagScheme
 
+Spans = Sequence[Sequence[tuple[Any, ...]]]  # for each sentence; in positions, with a label if the scheme has types
 _POSITIONS_AT_ONCE = 1 << 16  # of spans; each has a row of scores, one per tag
 _LOWEST = -4e9  # below the sum of a few scores of what is forbidden, each -1e9
 
 
-def span_probabilities(posterior, scheme, spans):
+def span_probabilities(posterior: "Posterior", scheme: TagScheme, spans: Spans) -> list[np.ndarray]:
     """The posterior probability of each span; see `ConditionalRandomField.span_confidence`.
 
     Args:
@@ -39,7 +42,9 @@ def span_probabilities(posterior, scheme, spans):
     return np.split(probabilities, np.cumsum(list(map(len, spans)))[:-1])
 
 
-def _tags_of_spans(scheme, spans, mask):
+def _tags_of_spans(
+    scheme: TagScheme, spans: Spans, mask: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, list[np.ndarray], np.ndarray]:
     """For each span: sentence, number of its first real position, tags, and the tag that must not follow or -1."""
     sentences, first, tags, excluded = [], [], [], []
     for sentence, sentence_spans in enumerate(spans):
@@ -63,7 +68,7 @@ def _tags_of_spans(scheme, spans, mask):
 
 
 @lru_cache(maxsize=4096)
-def _pattern(scheme, length, *label):
+def _pattern(scheme: TagScheme, length: int, *label: str) -> tuple[np.ndarray, int]:
     """The tags of a span, and the tag that would extend the span if it followed; -1 if the last tag marks the end."""
     tags, longer = (scheme.encode([(0, n, *label)], n) for n in (length, length + 1))
     if scheme.is_of_tokens:
@@ -86,33 +91,35 @@ class Posterior:
         counts: `(batch,)`, the number of real positions.
     """
 
-    def __init__(self, marginals, onward, transitions, mask):
+    def __init__(self, marginals: np.ndarray, onward: np.ndarray, transitions: np.ndarray, mask: np.ndarray) -> None:
         self.marginals, self.mask = marginals, mask
         self._onward, self._transitions = onward, np.asarray(transitions, "float64")
         self.order = np.argsort(~mask, axis=1, kind="stable")
         self.counts = mask.sum(axis=1)
 
-    def of_spans(self, sentences, first, tags, excluded):
+    def of_spans(
+        self, sentences: np.ndarray, first: np.ndarray, tags: list[np.ndarray], excluded: np.ndarray
+    ) -> np.ndarray:
         """The probabilities `(spans,)` of spans as `_tags_of_spans` returns them."""
         lengths = np.array([len(span_tags) for span_tags in tags])
         ends = np.cumsum(lengths)
         span = np.repeat(np.arange(len(sentences)), lengths)  # (positions of all spans,)
         offset = np.arange(ends[-1]) - np.repeat(ends - lengths, lengths)
-        tags = np.concatenate(tags)
-        begin = self.marginals[sentences, self.order[sentences, first], tags[ends - lengths]]  # (spans,)
+        flat = np.concatenate(tags)
+        begin = self.marginals[sentences, self.order[sentences, first], flat[ends - lengths]]  # (spans,)
 
         after = np.flatnonzero(offset)  # what has a tag of its span before it
-        scores = self.log_conditionals(sentences[span[after]], first[span[after]] + offset[after], tags[after - 1])
+        scores = self.log_conditionals(sentences[span[after]], first[span[after]] + offset[after], flat[after - 1])
         inside = np.zeros(len(sentences))
-        np.add.at(inside, span[after], scores[np.arange(len(after)), tags[after]])
+        np.add.at(inside, span[after], scores[np.arange(len(after)), flat[after]])
 
         cut = np.flatnonzero((excluded >= 0) & (first + lengths < self.counts[sentences]))
-        scores = self.log_conditionals(sentences[cut], first[cut] + lengths[cut], tags[ends[cut] - 1])
+        scores = self.log_conditionals(sentences[cut], first[cut] + lengths[cut], flat[ends[cut] - 1])
         scores[np.arange(len(cut)), excluded[cut]] = -np.inf
         inside[cut] += _log_sum(scores)[:, 0]
         return np.minimum(begin * np.exp(inside), 1.0)
 
-    def entropies(self):
+    def entropies(self) -> np.ndarray:
         """The entropy of the tag sequences of each sentence in nats, `(batch,)`; 0 for one without real positions.
 
         The tags are a Markov chain: this is the entropy of the first tag, plus the expected entropies of each tag given
@@ -130,13 +137,13 @@ class Posterior:
             totals[going] += (before * entropies_of(np.exp(scores))).sum(axis=-1)
         return totals
 
-    def log_conditionals(self, sentences, numbers, before):
+    def log_conditionals(self, sentences: np.ndarray, numbers: np.ndarray, before: np.ndarray) -> np.ndarray:
         """The log probabilities `(positions, tags)` of all tags at the n-th real positions, given the previous tags."""
         scores = self._transitions[before] + self._onward[sentences, self.order[sentences, numbers]]
         return scores - _log_sum(scores)
 
 
-def entropies_of(probabilities):
+def entropies_of(probabilities: np.ndarray) -> np.ndarray:
     """The entropies in nats of distributions over the last axis, float64.
 
     >>> entropies_of(np.array([[0.5, 0.5], [1.0, 0.0]])).round(4).tolist()
@@ -147,7 +154,35 @@ def entropies_of(probabilities):
     return np.maximum(-(probabilities * logarithms).sum(axis=-1), 0.0)
 
 
-def _log_sum(scores):
+def _log_sum(scores: np.ndarray) -> np.ndarray:
     """`logsumexp` over the last axis, which is kept."""
     top = scores.max(axis=-1, keepdims=True, initial=_LOWEST)
     return np.log(np.exp(scores - top).sum(axis=-1, keepdims=True)) + top
+
+
+def roles_of(scheme: TagScheme) -> tuple[np.ndarray, np.ndarray]:
+    """Which tags begin a span or are outside, and which tag would make a span longer.
+
+    Args:
+        scheme: A `TagScheme`.
+
+    Returns:
+        `(tags,)` bool, and `(tags,)` int32: for a tag that may be the last of a span without showing it, the tag with
+        which the span would continue; -1 for other tags.
+
+    >>> from kcrf.tags import bio
+    >>> [part.tolist() for part in roles_of(bio(["X"]))]  # O, B-X, I-X
+    [[True, True, False], [-1, 2, 2]]
+    """
+    begins, longer = np.zeros(len(scheme), bool), np.full(len(scheme), -1, "int32")
+    if scheme.is_of_tokens:
+        return ~begins, longer
+    labels: list[tuple[str, ...]] = [(name,) for name in scheme.types]
+    for label in labels or [()]:
+        one, two, three = (scheme.encode([(0, length, *label)], length) for length in (1, 2, 3))
+        begins[[one[0], two[0]]] = True
+        for tags, longer_tags in ((one, two), (two, three)):
+            if longer_tags[: len(tags)] == tags:
+                longer[tags[-1]] = longer_tags[-1]
+    begins[0] |= bool(scheme.types)  # outside
+    return begins, longer

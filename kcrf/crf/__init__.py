@@ -1,5 +1,6 @@
 """The linear-chain conditional random field as pure functions of tensors. See `kcrf.crf.functions`."""
 
+from kcrf.chains import FORBIDDEN
 from kcrf.crf.chain import Chain
 from kcrf.crf.functions import (
     distillation_loss,
@@ -12,7 +13,6 @@ from kcrf.crf.functions import (
     top_k_paths,
     viterbi,
 )
-from kcrf.crf.trellis import FORBIDDEN
 
 __all__ = [
     "Chain",

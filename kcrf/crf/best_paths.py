@@ -1,8 +1,9 @@
 """The best path of a chain (Viterbi), and its k best paths."""
 
 from kcrf.backend import loop_ops, ops, scan
+from kcrf.chains import IS_FORBIDDEN
 from kcrf.crf.blocks import MaxBlocks, number_of_blocks
-from kcrf.crf.trellis import IS_FORBIDDEN, tags_first, time_first
+from kcrf.crf.trellis import tags_first, time_first
 
 _MANY_TAGS = 64  # with more tags, a table (tags, tags, batch) does not fit into the processor's cache
 

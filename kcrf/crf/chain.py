@@ -7,7 +7,7 @@ from inspect import Parameter, signature
 from typing import Any, TypeVar
 
 from kcrf.backend import Tensor, graph, ops
-from kcrf.crf.trellis import FORBIDDEN
+from kcrf.chains import FORBIDDEN
 from kcrf.tags import TagScheme
 
 Result = TypeVar("Result")

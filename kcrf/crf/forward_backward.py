@@ -9,10 +9,11 @@ matters may have underflowed (`_underflow`), both run again in log space.
 from typing import Any, NamedTuple
 
 from kcrf.backend import FEW_TAGS, loop_ops, ops
+from kcrf.chains import IS_FORBIDDEN
 from kcrf.crf.blocks import OneLoop, SumBlocks, number_of_blocks
 from kcrf.crf.log_space import log_forward_backward
 from kcrf.crf.scores import with_gradient
-from kcrf.crf.trellis import IS_FORBIDDEN, tags_first, time_first
+from kcrf.crf.trellis import tags_first, time_first
 
 _TINY = 1e-37  # the smallest normal float32 is 1.2e-38
 _SMALLEST_SHARE = 1e-22  # the smallest probability of a reachable tag; times exp(-30) it is still above _TINY

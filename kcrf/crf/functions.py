@@ -20,12 +20,13 @@ tags and long sentences are computed in blocks of time (`blocks`). Second deriva
 """
 
 from kcrf.backend import Tensor, ops
+from kcrf.chains import FORBIDDEN
 from kcrf.crf.best_paths import best_path, best_paths
 from kcrf.crf.chain import Chain, takes_chain
 from kcrf.crf.forward_backward import forward_backward, log_partition_of
 from kcrf.crf.log_space import log_beta, path_entropy
 from kcrf.crf.scores import expected_score, path_counts, restrict, with_gradient
-from kcrf.crf.trellis import FORBIDDEN, Trellis
+from kcrf.crf.trellis import Trellis
 
 
 @takes_chain(None)

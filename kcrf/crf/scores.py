@@ -1,7 +1,7 @@
 """Scores of paths and of expected counts, and the gradient of log Z."""
 
 from kcrf.backend import ops
-from kcrf.crf.trellis import FORBIDDEN
+from kcrf.chains import FORBIDDEN
 
 LONGEST = 2**20  # the longest sentence in a graph whose length is unknown
 

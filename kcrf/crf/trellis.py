@@ -3,9 +3,7 @@
 from copy import copy
 
 from kcrf.backend import ops
-
-FORBIDDEN = -1e9  # finite, because -inf makes gradients NaN; below the score of any allowed path
-IS_FORBIDDEN = FORBIDDEN / 2  # a score below this contains FORBIDDEN plus other scores
+from kcrf.chains import FORBIDDEN
 
 
 class Trellis:

@@ -7,9 +7,7 @@ tf2onnx does not convert loops over a dimension of unknown length, so this file 
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-from kcrf.export.roles import roles_of
-
-_FORBIDDEN = -1e9  # as kcrf.crf.FORBIDDEN
+from kcrf.chains import FORBIDDEN, IS_FORBIDDEN, roles_of
 
 
 class Graph:
@@ -129,7 +127,7 @@ def append_chain(graph, emissions, mask, best, likely, scheme, temperature=1.0):
 
 def _filled(scores, size):
     """The scores of a chain, with zeros instead of None."""
-    return {name: np.zeros(size) if x is None else np.maximum(x, _FORBIDDEN) for name, x in scores.items()}
+    return {name: np.zeros(size) if x is None else np.maximum(x, FORBIDDEN) for name, x in scores.items()}
 
 
 class _Chain:
@@ -145,7 +143,7 @@ class _Chain:
         self.real_rows, self.linked_rows, self.continues_rows = (
             add("Unsqueeze", x, constant([2], "int64")) for x in (self.real, self.linked, self.continues)
         )
-        scores = add("Max", add("Add", emissions, "allowed"), constant(_FORBIDDEN))
+        scores = add("Max", add("Add", emissions, "allowed"), constant(FORBIDDEN))
         scores = add("Transpose", scores, perm=[1, 0, 2])  # (time, batch, tags)
         self.emissions = add("Where", self.real_rows, scores, constant(0.0))
         total = add("ReduceSum", self.emissions, constant([0], "int64"), keepdims=0)
@@ -207,7 +205,7 @@ def _posterior(graph, chain, scores, tags, temperature):
     add, constant = graph.add, graph.constant
     transitions, start, end = (constant(scores[name]) for name in ("transitions", "start", "end"))
     divided = add("Div", chain.emissions, constant(temperature))
-    is_allowed = add("Greater", chain.emissions, constant(_FORBIDDEN / 2))
+    is_allowed = add("Greater", chain.emissions, constant(IS_FORBIDDEN))
     emissions = add("Where", is_allowed, divided, chain.emissions)
     rows = [emissions, chain.real_rows, chain.continues_rows]
     _, onward = graph.scan(backward, [chain.no_rows], rows, 1, reverse=True)

@@ -7,8 +7,8 @@ import tensorflow as tf
 
 from kcrf import crf
 from kcrf.backend import ops
+from kcrf.chains import roles_of
 from kcrf.crf.functions import log_sums_onward
-from kcrf.export.roles import roles_of
 from kcrf.networks.tagging import mask_of
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from kcrf import crf
 from kcrf.backend import Tensor, exports_onnx, keras, mask_ignores_inputs, ops
-from kcrf.chains.posterior import Posterior, span_probabilities
+from kcrf.chains import Posterior, span_probabilities
 from kcrf.crf.functions import log_sums_onward
 from kcrf.layers.accuracies import DenseAccuracy, SparseAccuracy, ViterbiAccuracy
 from kcrf.layers.chain_layer import BoundToLayer, ChainLayer

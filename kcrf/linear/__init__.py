@@ -1,13 +1,12 @@
 """Linear models: n-gram features and a CRF, trained and used by NumPy alone."""
 
-from kcrf.linear.chain import best_paths, expected_counts
 from kcrf.linear.model import LinearModel
-from kcrf.linear.packing import Packing
-from kcrf.linear.pool import PooledTrainer
 from kcrf.linear.training import (
     AdaGradTrainer,
     LBFGSTrainer,
     LinearBatch,
+    LinearTrainer,
+    PooledTrainer,
     SoftTarget,
     linear_batches,
     log_likelihood,
@@ -19,11 +18,9 @@ __all__ = [
     "LBFGSTrainer",
     "LinearBatch",
     "LinearModel",
-    "Packing",
+    "LinearTrainer",
     "PooledTrainer",
     "SoftTarget",
-    "best_paths",
-    "expected_counts",
     "linear_batches",
     "log_likelihood",
     "loss_and_gradient",

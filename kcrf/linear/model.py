@@ -1,13 +1,14 @@
 """A linear model: scores of features, and a CRF with the rules of a tag scheme. Needs NumPy only."""
 
+from collections.abc import Mapping
 from functools import cached_property
 
 import numpy as np
 
-from kcrf.linear.chain import best_paths, expected_counts
-from kcrf.linear.packing import Packing
+from kcrf.chains import FORBIDDEN, Packing, best_paths, expected_counts
+from kcrf.tags import TagScheme
 
-FORBIDDEN = -1e9  # the score of forbidden tags and transitions
+Quantized = tuple[np.ndarray, float]  # int8 `(buckets, tags)`, and the float by which they are multiplied
 _LARGEST = 127  # of 8-bit integers
 
 
@@ -16,8 +17,7 @@ class LinearModel:
 
     Args:
         scheme: The `TagScheme`.
-        scores: `(buckets, tags)` float32. Bucket 0 stands for no feature, and its scores are 0. Or quantized scores, a
-            pair: int8 `(buckets, tags)` and the float by which they are multiplied.
+        scores: `(buckets, tags)` float32. Bucket 0 stands for no feature, and its scores are 0. Or `Quantized` scores.
         transitions: `(tags, tags)` float64, without the rules of the scheme.
         constraints: Whether paths must follow the rules of the scheme. Defaults to True.
 
@@ -27,67 +27,65 @@ class LinearModel:
     True
     """
 
-    def __init__(self, scheme, scores, transitions, constraints=True):
-        self.scheme, self.transitions, self.constraints = scheme, transitions, constraints
-        self._integers = scores if isinstance(scores, tuple) else None
-        if self._integers is None:
-            self.scores = scores
+    def __init__(
+        self,
+        scheme: TagScheme,
+        scores: np.ndarray | Quantized,
+        transitions: np.ndarray,
+        constraints: bool | None = True,
+    ) -> None:
+        self.scheme, self.transitions, self.constraints = scheme, transitions, bool(constraints)
+        self._given = scores
 
     @classmethod
-    def new(cls, scheme, buckets, constraints=True):
+    def new(cls, scheme: TagScheme, buckets: int, constraints: bool | None = True) -> "LinearModel":
         """A model whose scores are all 0."""
         size = len(scheme)
         return cls(scheme, np.zeros((buckets, size), "float32"), np.zeros((size, size)), constraints)
 
     @cached_property
-    def scores(self):
+    def scores(self) -> np.ndarray:
         """The scores, `(buckets, tags)` float32."""
-        integers, scale = self._integers
+        if not isinstance(self._given, tuple):
+            return self._given
+        integers, scale = self._given
         return integers.astype("float32") * np.float32(scale)
 
-    def averaged(self, other, weight):
-        """The weighted average of this model and another one of the same scheme and buckets, a new `LinearModel`.
-
-        Args:
-            other: The other `LinearModel`.
-            weight: Its weight, from 0 to 1. That of this model is the rest.
-        """
+    def averaged(self, other: "LinearModel", weight: float) -> "LinearModel":
+        """Averages this model with another one of the same scheme and buckets, whose weight is from 0 to 1."""
         scores = (1 - weight) * self.scores + weight * other.scores
         transitions = (1 - weight) * self.transitions + weight * other.transitions
         return LinearModel(self.scheme, scores.astype("float32"), transitions, self.constraints)
 
-    def integers(self):
-        """The quantized scores: int8 `(buckets, tags)`, and the float by which they are multiplied."""
-        if self._integers is not None:
-            return self._integers
+    def integers(self) -> Quantized:
+        """The quantized scores."""
+        if isinstance(self._given, tuple):
+            return self._given
         scale = float(np.abs(self.scores).max(initial=0)) / _LARGEST or 1.0
         return np.round(self.scores / scale).astype("int8"), scale
 
-    def arrays(self):
+    def arrays(self) -> dict[str, np.ndarray]:
         """A dict of arrays, which `from_arrays` reads. The scores are quantized."""
         scores, scale = self.integers()
         return {"scores": scores, "scale": np.array(scale), "transitions": self.transitions}
 
     @classmethod
-    def from_arrays(cls, arrays, scheme, constraints=True):
+    def from_arrays(
+        cls, arrays: Mapping[str, np.ndarray], scheme: TagScheme, constraints: bool | None = True
+    ) -> "LinearModel":
         """The model with the arrays that `arrays` returned.
-
-        Args:
-            arrays: A mapping from names to arrays.
-            scheme: The `TagScheme`.
-            constraints: As for `LinearModel`. Defaults to True.
 
         Raises:
             ValueError: An array is missing or does not fit the scheme.
         """
         size = len(scheme)
-        shapes = {name: np.shape(arrays.get(name)) for name in ("scores", "scale", "transitions")}
+        shapes = {name: arrays[name].shape if name in arrays else () for name in ("scores", "scale", "transitions")}
         if shapes["transitions"] != (size, size) or shapes["scores"][1:] != (size,) or shapes["scale"] != ():
             raise ValueError(f"needs the scores and transitions of {size} tags. Received: arrays of shapes {shapes}")
         scores = (arrays["scores"].astype("int8", copy=False), float(arrays["scale"]))
         return cls(scheme, scores, arrays["transitions"].astype("float64"), constraints)
 
-    def constrained_transitions(self, constraints=None):
+    def constrained_transitions(self, constraints: bool | None = None) -> np.ndarray:
         """The transitions `(tags, tags)`, `FORBIDDEN` where the scheme does not allow them.
 
         Args:
@@ -96,54 +94,45 @@ class LinearModel:
         constraints = self.constraints if constraints is None else constraints
         return np.where(self.scheme.allowed_transitions | (not constraints), self.transitions, FORBIDDEN)
 
-    def forbid(self, emissions, packing, constraints=None):
-        """Adds `FORBIDDEN` to emissions `(tags, positions)` where a sequence may not begin or end with a tag."""
+    def forbid(self, emissions: np.ndarray, packing: Packing, constraints: bool | None = None) -> None:
+        """Adds `FORBIDDEN` to emissions `(positions, tags)` where a sequence may not begin or end with a tag."""
         if self.constraints if constraints is None else constraints:
-            for positions, allowed in (
-                (packing.first, self.scheme.allowed_starts),
-                (packing.last, self.scheme.allowed_ends),
-            ):
-                emissions[np.ix_(~allowed, positions)] += FORBIDDEN
+            emissions[np.ix_(packing.first, ~self.scheme.allowed_starts)] += FORBIDDEN
+            emissions[np.ix_(packing.last, ~self.scheme.allowed_ends)] += FORBIDDEN
 
-    def emissions(self, features):
+    def emissions(self, features: np.ndarray) -> np.ndarray:
         """The emission scores `(positions, tags)` float32 of features `(positions, width)`."""
         total = np.zeros((len(features), self.scores.shape[1]), "float32")
         for column in features.T:
             total += self.scores[column]
         return total
 
-    def best_tags(self, emissions, starts, lengths, constraints=None):
+    def best_tags(self, emissions: np.ndarray, packing: Packing, constraints: bool | None = None) -> np.ndarray:
         """The tags of the best path of each sequence, `(positions,)`.
 
         Args:
             emissions: `(positions, tags)`.
-            starts, lengths: Where the sequences are; see `Packing`.
+            packing: Where the sequences are.
             constraints: Whether the path must follow the rules of the scheme. Defaults to None: as for the model.
         """
-        packing = Packing(starts, lengths)
-        packed = np.ascontiguousarray(emissions[packing.index].T)  # (tags, positions)
-        self.forbid(packed, packing, constraints)
-        tags = np.empty(len(emissions), "int64")
-        tags[packing.index] = best_paths(packed, self.constrained_transitions(constraints), packing.steps)
-        return tags
+        emissions = np.array(emissions)
+        self.forbid(emissions, packing, constraints)
+        return best_paths(emissions, self.constrained_transitions(constraints), packing)
 
-    def posterior(self, emissions, starts, lengths, temperature=1.0):
-        """The arrays of a `kcrf.chains.posterior.Posterior`.
+    def posterior(
+        self, emissions: np.ndarray, packing: Packing, temperature: float = 1.0
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """The arrays of a `kcrf.chains.Posterior`.
 
         Args:
-            emissions, starts, lengths: As for `best_tags`.
+            emissions, packing: As for `best_tags`.
             temperature: All scores are divided by it. Defaults to 1.
 
         Returns:
-            `(marginals, onward)`, two arrays `(positions, tags)`: the posterior probabilities, and the logarithms of
-            `Counts.onward`.
+            `Counts.marginals` and `Counts.onward`.
         """
-        packing = Packing(starts, lengths)
-        packed = np.ascontiguousarray(emissions[packing.index].T, "float64") / temperature
-        self.forbid(packed, packing)
-        counts = expected_counts(packed, self.constrained_transitions() / temperature, packing.steps)
-        marginals, onward = np.empty((2, *emissions.shape), "float64")
-        marginals[packing.index] = counts.marginals.T
-        with np.errstate(divide="ignore"):
-            onward[packing.index] = np.log(counts.onward.T)
-        return marginals, np.maximum(onward, FORBIDDEN)
+        emissions = emissions.astype("float64") / temperature
+        self.forbid(emissions, packing)
+        transitions = self.constrained_transitions() / temperature
+        _, marginals, _, onward = expected_counts(emissions, transitions, packing, with_onward=True)
+        return marginals, onward

@@ -4,15 +4,25 @@ Andrew and Gao, 2007, "Scalable Training of L1-Regularized Log-Linear Models". C
 """
 
 from collections import deque
+from collections.abc import Callable
 
 import numpy as np
 
+Objective = Callable[[np.ndarray], tuple[float, np.ndarray]]  # the value and the gradient
+Pair = tuple[np.ndarray, np.ndarray, float]  # a step, the change of the gradient, and their product
 _MEMORY = 6  # pairs of steps and changes of the gradient
 _SUFFICIENT = 1e-4  # the fraction of the decrease predicted by the gradient that a step must reach
 _PERIOD = 10  # iterations over which the improvement is measured
 
 
-def minimize(function, x, l1=0.0, iterations=100, tolerance=1e-4, on_iteration=None):
+def minimize(
+    function: Objective,
+    x: np.ndarray,
+    l1: float = 0.0,
+    iterations: int = 100,
+    tolerance: float = 1e-4,
+    on_iteration: Callable[[int], object] | None = None,
+) -> tuple[np.ndarray, float]:
     """The minimum of `function(x) + l1 * sum(abs(x))`.
 
     Args:
@@ -22,7 +32,7 @@ def minimize(function, x, l1=0.0, iterations=100, tolerance=1e-4, on_iteration=N
         iterations: The maximum number of iterations. Defaults to 100.
         tolerance: Stops when the last ten iterations have improved the objective by less than this fraction of it.
             Defaults to 1e-4.
-        on_iteration: Called with the number of each iteration, from 0, and the objective. Defaults to None.
+        on_iteration: Called with the number of each iteration, from 0. Defaults to None.
 
     Returns:
         `(x, objective)`: the best point, and the value there with the penalty.
@@ -33,7 +43,7 @@ def minimize(function, x, l1=0.0, iterations=100, tolerance=1e-4, on_iteration=N
     """
     value, gradient = function(x)
     objectives = [value + l1 * np.abs(x).sum()]
-    pairs = deque(maxlen=_MEMORY)
+    pairs: deque[Pair] = deque(maxlen=_MEMORY)
     for iteration in range(iterations):
         steepest = _pseudo_gradient(x, gradient, l1)
         if not steepest.any():
@@ -49,13 +59,13 @@ def minimize(function, x, l1=0.0, iterations=100, tolerance=1e-4, on_iteration=N
         x, gradient = there, gradient_there
         objectives.append(objective)
         if on_iteration:
-            on_iteration(iteration, objective)
+            on_iteration(iteration)
         if len(objectives) > _PERIOD and objectives[-1 - _PERIOD] - objective < tolerance * abs(objective):
             break
     return x, objectives[-1]
 
 
-def _pseudo_gradient(x, gradient, l1):
+def _pseudo_gradient(x: np.ndarray, gradient: np.ndarray, l1: float) -> np.ndarray:
     """The subgradient of the objective that is nearest to 0."""
     if not l1:
         return gradient
@@ -63,7 +73,7 @@ def _pseudo_gradient(x, gradient, l1):
     return np.where(x == 0, at_zero, gradient + l1 * np.sign(x))
 
 
-def _direction(steepest, pairs, l1):
+def _direction(steepest: np.ndarray, pairs: deque[Pair], l1: float) -> np.ndarray:
     """The direction of the search: minus the gradient times the inverse Hessian, which the last steps approximate.
 
     These are the two loops of L-BFGS. With an L1 penalty, coordinates that would ascend do not move.
@@ -82,7 +92,15 @@ def _direction(steepest, pairs, l1):
     return direction
 
 
-def _search(function, x, direction, steepest, objective, l1, is_first):
+def _search(
+    function: Objective,
+    x: np.ndarray,
+    direction: np.ndarray,
+    steepest: np.ndarray,
+    objective: float,
+    l1: float,
+    is_first: bool,
+) -> tuple[np.ndarray, float, np.ndarray] | None:
     """Halves the step until the objective has decreased enough: `(point, objective, gradient)`, or None after 40 times.
 
     With an L1 penalty, coordinates that change their sign become 0.

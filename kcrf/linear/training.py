@@ -6,15 +6,19 @@ learning rate (Duchi et al., 2011, "Adaptive Subgradient Methods"), which is lar
 applied after each update (Duchi and Singer, 2009, "Forward Backward Splitting"), sets the scores of most features to 0.
 """
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from kcrf.linear.chain import Counts, expected_counts
-from kcrf.linear.model import FORBIDDEN
-from kcrf.linear.packing import Packing
+from kcrf.chains import FORBIDDEN, IS_FORBIDDEN, Counts, Packing, expected_counts
+from kcrf.linear.model import LinearModel
 from kcrf.linear.quasi_newton import minimize
+
+State = Mapping[str, np.ndarray]
+OnStep = Callable[[int], object] | None
 
 
 class SoftTarget(NamedTuple):
@@ -22,7 +26,7 @@ class SoftTarget(NamedTuple):
 
     Attributes:
         tags: `(positions,)`, -1 where the tag is unknown.
-        marginals: `(positions, tags)`, those of the teacher.
+        marginals: `(positions, tags)`, the teacher's probabilities of the tags.
         steps: `(tags, tags)`, how often the teacher expects each transition.
         weight: The weight of the teacher's predictions in the loss. The weight of the tags is 1 minus this.
     """
@@ -35,14 +39,14 @@ class SoftTarget(NamedTuple):
 
 @dataclass(frozen=True)
 class LinearBatch:
-    """Packed windows, whose features are indices of the buckets that occur in them.
+    """Windows in one array, whose features are indices of the buckets that occur in them.
 
     Attributes:
         packing: The `Packing` of the windows.
         buckets: `(features,)`, the buckets that occur, each once.
-        features: `(positions, width)` int32, packed, indices of `buckets`.
-        tags: `(positions,)`, packed, -1 where the tag is unknown.
-        soft: The `SoftTarget` of all windows, packed, or None without a teacher.
+        features: `(positions, width)` int32, indices of `buckets`.
+        tags: `(positions,)`, -1 where the tag is unknown.
+        soft: The `SoftTarget` of all windows, or None without a teacher.
     """
 
     packing: Packing
@@ -52,28 +56,25 @@ class LinearBatch:
     soft: SoftTarget | None = None
 
     @classmethod
-    def of(cls, windows):
+    def of(cls, windows: Sequence[tuple[np.ndarray, Any]]) -> "LinearBatch":
         """The batch of some windows.
 
         Args:
             windows: A list of `(features, target)`: buckets `(positions, width)`, and tags `(positions,)` or a
                 `SoftTarget`.
         """
-        lengths = [len(features) for features, _ in windows]
-        packing = Packing(np.cumsum([0, *lengths[:-1]]), lengths)
-        packed = np.concatenate([features for features, _ in windows])[packing.index]
-        buckets, features = np.unique(packed, return_inverse=True)
+        buckets, features = np.unique(np.concatenate([rows for rows, _ in windows]), return_inverse=True)
         targets, soft = [target for _, target in windows], None
         if isinstance(targets[0], SoftTarget):
-            marginals = np.concatenate([target.marginals for target in targets])[packing.index]
-            steps = sum(target.steps for target in targets)
-            soft = targets[0]._replace(marginals=marginals, steps=steps)
+            marginals = np.concatenate([target.marginals for target in targets])
+            soft = targets[0]._replace(marginals=marginals, steps=sum(target.steps for target in targets))
             targets = [target.tags for target in targets]
-        tags = np.concatenate([np.asarray(target, "int64") for target in targets])[packing.index]
-        return cls(packing, buckets, features.reshape(packed.shape).astype("int32"), tags, soft)
+        tags = np.concatenate([np.asarray(target, "int64") for target in targets])
+        packing = Packing.of_lengths([len(rows) for rows, _ in windows])
+        return cls(packing, buckets, features.reshape(len(tags), -1).astype("int32"), tags, soft)
 
-    def with_columns(self, columns):
-        """The batch with some of the columns of the features, a list of ints, and with the buckets that occur there."""
+    def with_columns(self, columns: Sequence[int]) -> "LinearBatch":
+        """The batch with some of the columns of the features, and with the buckets that occur there."""
         features = self.features[:, columns]
         occurs = np.zeros(len(self.buckets), bool)
         occurs[features] = True
@@ -81,13 +82,44 @@ class LinearBatch:
         return replace(self, buckets=self.buckets[occurs], features=numbers[features])
 
 
-def linear_batches(windows, size):
+def linear_batches(windows: Iterable[tuple[np.ndarray, Any]], size: int) -> list[LinearBatch]:
     """Sorts windows by length, omits the empty ones, and makes a `LinearBatch` of each `size` windows."""
     windows = sorted((window for window in windows if len(window[0])), key=lambda window: len(window[0]))
     return [LinearBatch.of(windows[start : start + size]) for start in range(0, len(windows), size)]
 
 
-class LBFGSTrainer:
+class LinearTrainer(ABC):
+    """Trains a `LinearModel` batch by batch.
+
+    Attributes:
+        model: The model at present.
+    """
+
+    model: LinearModel
+
+    @property
+    @abstractmethod
+    def state(self) -> State:
+        """A dict of the arrays from which `load_state` resumes the training."""
+
+    @abstractmethod
+    def load_state(self, state: State) -> None:
+        """Resumes from a `state`."""
+
+    @abstractmethod
+    def train_batch(self, batch: LinearBatch, on_step: OnStep = None) -> float:
+        """Trains on a batch.
+
+        Args:
+            batch: A `LinearBatch`.
+            on_step: Called with the number of each step, from 0. Defaults to None.
+
+        Returns:
+            The negative log likelihood of the windows.
+        """
+
+
+class LBFGSTrainer(LinearTrainer):
     """Trains the scores of a linear CRF with L-BFGS on all windows at once, with the objective of CRFsuite.
 
     The objective is the negative log likelihood, plus `l1` times the sum of the absolute values of all scores and
@@ -101,32 +133,24 @@ class LBFGSTrainer:
             trained before, instead of the distance from 0. Defaults to False.
     """
 
-    def __init__(self, model, l1=0.03, l2=0.03, iterations=100, keep=False):
+    def __init__(
+        self, model: LinearModel, l1: float = 0.03, l2: float = 0.03, iterations: int = 100, keep: bool = False
+    ) -> None:
         self.model, self.l1, self.l2, self.iterations = model, l1, l2, iterations
         self._origin = (model.scores.copy(), model.transitions.copy()) if keep else None
 
     @property
-    def state(self):
-        """A dict of the arrays from which `load_state` resumes the training."""
+    def state(self) -> State:
         return {"scores": self.model.scores, "transitions": self.model.transitions}
 
-    def load_state(self, state):
-        """Resumes from a `state`."""
+    def load_state(self, state: State) -> None:
         self.model.scores[...], self.model.transitions[...] = state["scores"], state["transitions"]
 
-    def train_batch(self, batch, on_step=None):
-        """Trains until the objective hardly improves.
-
-        Args:
-            batch: A `LinearBatch` with all windows of the training set.
-            on_step: Called with the number of each iteration, from 0. Defaults to None.
-
-        Returns:
-            The negative log likelihood of the windows, a float.
-        """
+    def train_batch(self, batch: LinearBatch, on_step: OnStep = None) -> float:
+        """Trains on all windows of the training set until the objective hardly improves."""
         loss = 0.0
 
-        def objective(values):
+        def objective(values: np.ndarray) -> tuple[float, np.ndarray]:
             nonlocal loss
             self._set(batch, values)
             loss, of_scores, of_steps = loss_and_gradient(self.model, batch)
@@ -135,19 +159,18 @@ class LBFGSTrainer:
 
         start = np.concatenate([self.model.scores[batch.buckets].ravel(), self.model.transitions.ravel()])
         start = start - self._origin_of(batch)
-        on_iteration = on_step and (lambda number, _: on_step(number))
-        best, _ = minimize(objective, start.astype("float64"), self.l1, self.iterations, on_iteration=on_iteration)
+        best, _ = minimize(objective, start.astype("float64"), self.l1, self.iterations, on_iteration=on_step)
         objective(best)
         return loss
 
-    def _set(self, batch, values):
+    def _set(self, batch: LinearBatch, values: np.ndarray) -> None:
         """Sets the scores of the features of a batch, and the transitions, by their distances from the origin."""
         values = values + self._origin_of(batch)
         scores, transitions = np.split(values, [len(values) - self.model.transitions.size])
         self.model.scores[batch.buckets] = scores.reshape(len(batch.buckets), -1)
         self.model.transitions[...] = transitions.reshape(self.model.transitions.shape)
 
-    def _origin_of(self, batch):
+    def _origin_of(self, batch: LinearBatch) -> np.ndarray | float:
         """The point from which the penalties measure distances: 0, or the initial values, `(values,)`."""
         if self._origin is None:
             return 0.0
@@ -155,7 +178,7 @@ class LBFGSTrainer:
         return np.concatenate([scores[batch.buckets].ravel(), transitions.ravel()])
 
 
-class AdaGradTrainer:
+class AdaGradTrainer(LinearTrainer):
     """Trains the scores of a linear CRF with AdaGrad, a step for each batch.
 
     Args:
@@ -168,26 +191,31 @@ class AdaGradTrainer:
             learning rate of a score. Defaults to 0.1.
     """
 
-    def __init__(self, model, learning_rate=0.1, l1=0.01, keep=False, damping=0.1):
+    def __init__(
+        self,
+        model: LinearModel,
+        learning_rate: float = 0.1,
+        l1: float = 0.01,
+        keep: bool = False,
+        damping: float = 0.1,
+    ) -> None:
         self.model, self.learning_rate, self.l1, self.damping = model, learning_rate, l1, damping
         self._origin = model.scores.copy() if keep else None
         self._squares = np.zeros_like(model.scores)
         self._squared_steps = np.zeros_like(model.transitions)
 
     @property
-    def state(self):
-        """A dict of the arrays from which `load_state` resumes the training."""
+    def state(self) -> State:
         rows = np.flatnonzero(self._squares.any(axis=1))  # of the features that occurred; the others have not moved
         of_rows = {"rows": rows, "scores": self.model.scores[rows], "squares": self._squares[rows]}
         return {**of_rows, "transitions": self.model.transitions, "squared_steps": self._squared_steps}
 
-    def load_state(self, state):
-        """Resumes from a `state`."""
+    def load_state(self, state: State) -> None:
         self.model.scores[state["rows"]], self._squares[state["rows"]] = state["scores"], state["squares"]
         self.model.transitions[...], self._squared_steps[...] = state["transitions"], state["squared_steps"]
 
-    def train_batch(self, batch, on_step=None):
-        """Updates the scores; returns the negative log likelihood of the batch before the update, a float."""
+    def train_batch(self, batch: LinearBatch, on_step: OnStep = None) -> float:
+        """Updates the scores in one step. Returns the negative log likelihood before the update."""
         loss, of_scores, of_steps = loss_and_gradient(self.model, batch)
         squares = self._squares[batch.buckets] + of_scores**2
         rates = self.learning_rate / (self.damping + np.sqrt(squares))
@@ -203,54 +231,98 @@ class AdaGradTrainer:
         return loss
 
 
-def loss_and_gradient(model, batch):
-    """The negative log likelihood of a batch, and its gradient.
+class PooledTrainer(LinearTrainer):
+    """Trains two linear models on the same batches, one with all features and one without some, and averages them.
+
+    Strong features keep the scores of the others low: a sentence in training has both. Where the strong ones are
+    missing, such as those of a lexicon at a word that it does not contain, the others are then too weak (Sutton et al.,
+    2006, "Reducing Weight Undertraining in Structured Discriminative Learning"). A second model is trained without the
+    strong features. The average of both, a logarithmic opinion pool (Smith and Osborne, 2006, "Using Gazetteers in
+    Discriminative Information Extraction"), is again a linear model.
 
     Args:
-        model: A `LinearModel`.
-        batch: A `LinearBatch`.
+        trainer: The trainer of the model of all features.
+        other: The trainer of the other model.
+        columns: The columns of the features that the other model has.
+        weight: The weight of the other model in the average, from 0 to 1.
+    """
+
+    def __init__(self, trainer: LinearTrainer, other: LinearTrainer, columns: Sequence[int], weight: float) -> None:
+        self._trainer, self._other, self._columns, self._weight = trainer, other, columns, weight
+
+    @property
+    def model(self) -> LinearModel:  # type: ignore[override]
+        """The average of both models at present."""
+        return self._trainer.model.averaged(self._other.model, self._weight)
+
+    @property
+    def state(self) -> State:
+        others = {f"other {name}": array for name, array in self._other.state.items()}
+        return {**self._trainer.state, **others}
+
+    def load_state(self, state: State) -> None:
+        self._trainer.load_state(state)
+        self._other.load_state({name: state[f"other {name}"] for name in self._other.state})
+
+    def train_batch(self, batch: LinearBatch, on_step: OnStep = None) -> float:
+        """Trains both models. Returns the loss of the model of all features."""
+        self._other.train_batch(batch.with_columns(self._columns))
+        return self._trainer.train_batch(batch, on_step)
+
+
+def loss_and_gradient(model: LinearModel, batch: LinearBatch) -> tuple[float, np.ndarray, np.ndarray]:
+    """The negative log likelihood of a batch, and its gradient.
 
     Returns:
         `(loss, score_gradient, transition_gradient)`: a float, `(features, tags)` float32 and `(tags, tags)`.
     """
     counts, gold = _counts(model, batch)
     width, flat = batch.features.shape[1], batch.features.ravel()
-    error = counts.marginals - gold.marginals  # (tags, positions)
+    error = (counts.marginals - gold.marginals).T  # (tags, positions)
     sums = np.stack([np.bincount(flat, np.repeat(row, width), len(batch.buckets)) for row in error], axis=1)
     sums[batch.buckets == 0] = 0  # bucket 0 stands for no feature
     return counts.log_z - gold.log_z, sums.astype("float32"), counts.steps - gold.steps
 
 
-def log_likelihood(model, batch, temperature=1.0):
-    """The log likelihood of the tags of a batch, a float, with all scores divided by a temperature."""
+def log_likelihood(model: LinearModel, batch: LinearBatch, temperature: float = 1.0) -> float:
+    """The log likelihood of the tags of a batch, with all scores divided by a temperature."""
     counts, gold = _counts(model, batch, temperature)
     return gold.log_z - counts.log_z
 
 
-def _counts(model, batch, temperature=1.0):
-    """The `Counts` of a batch under a model, and those of its targets. The gradient is their difference."""
+def _counts(model: LinearModel, batch: LinearBatch, temperature: float = 1.0) -> tuple[Counts, "_Target"]:
+    """The `Counts` of a batch under a model, and of its targets. The gradient is their difference."""
     transitions = model.constrained_transitions() / temperature
     table = model.scores[batch.buckets] / np.float32(temperature)  # (features, tags)
-    emissions = sum(table[column] for column in batch.features.T).T.astype("float64")  # (tags, positions)
+    emissions = np.sum([table[column] for column in batch.features.T], axis=0).astype("float64")  # (positions, tags)
     model.forbid(emissions, batch.packing)
-    counts = expected_counts(emissions, transitions, batch.packing.steps)
+    counts = expected_counts(emissions, transitions, batch.packing)
     gold, soft = _counts_of_tags(batch, emissions, transitions), batch.soft
     if soft is None:
         return counts, gold
-    marginals, weight = soft.marginals.T, soft.weight
-    possible = np.where(emissions > FORBIDDEN / 2, emissions, 0)
-    soft_score = (possible * marginals).sum() + (np.maximum(transitions, FORBIDDEN / 2) * soft.steps).sum()
-    pairs = zip(gold[:3], (soft_score, marginals, soft.steps), strict=True)
-    return counts, Counts(*((1 - weight) * hard + weight * taught for hard, taught in pairs), None)
+    weight = soft.weight
+    possible = np.where(emissions > IS_FORBIDDEN, emissions, 0)
+    score = (possible * soft.marginals).sum() + (np.maximum(transitions, IS_FORBIDDEN) * soft.steps).sum()
+    log_z = (1 - weight) * gold.log_z + weight * score
+    marginals = (1 - weight) * gold.marginals + weight * soft.marginals
+    return counts, _Target(log_z, marginals, (1 - weight) * gold.steps + weight * soft.steps)
 
 
-def _counts_of_tags(batch, emissions, transitions):
-    """The `Counts` of a batch given its tags. Unknown tags are marginalized out."""
-    is_tag = np.arange(len(emissions))[:, None] == batch.tags  # (tags, positions)
-    if (batch.tags < 0).any():
-        clamped = np.where(is_tag | (batch.tags < 0), emissions, FORBIDDEN)
-        return expected_counts(clamped, transitions, batch.packing.steps)
+class _Target(NamedTuple):
+    """As `Counts`, given the targets of a batch."""
+
+    log_z: float
+    marginals: np.ndarray
+    steps: np.ndarray
+
+
+def _counts_of_tags(batch: LinearBatch, emissions: np.ndarray, transitions: np.ndarray) -> _Target:
+    """The counts of a batch given its tags. Unknown tags are marginalized out."""
+    tags, after = batch.tags, batch.packing.after
+    is_tag = tags[:, None] == np.arange(len(transitions))  # (positions, tags)
+    if (tags < 0).any():
+        clamped = np.where(is_tag | (tags < 0)[:, None], emissions, FORBIDDEN)
+        return _Target(*expected_counts(clamped, transitions, batch.packing)[:3])
     steps = np.zeros(transitions.shape)
-    np.add.at(steps, (batch.tags[batch.packing.before], batch.tags[batch.packing.after]), 1)
-    log_z = emissions[is_tag].sum() + (steps * transitions).sum()
-    return Counts(log_z, is_tag, steps, None)
+    np.add.at(steps, (tags[after - 1], tags[after]), 1)
+    return _Target(emissions[is_tag].sum() + (steps * transitions).sum(), is_tag, steps)

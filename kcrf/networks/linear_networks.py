@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from kcrf.chains import Packing
 from kcrf.linear import LinearBatch, LinearModel, log_likelihood
 from kcrf.networks.golden_section import FEWEST_TAGS, most_likely_temperature
 from kcrf.networks.network import Arrays, TaggingNetwork
@@ -51,14 +52,14 @@ class LinearTaggingNetwork(PosteriorNetwork):
         features = inputs["ngrams"][:rows]  # (rows, time, width)
         mask = features[:, :, 0] != 0  # (rows, time), padding on the right
         lengths = mask.sum(axis=1)
-        starts, lengths = (np.cumsum(lengths) - lengths)[lengths > 0], lengths[lengths > 0]
+        packing = Packing.of_lengths(lengths[lengths > 0])
         emissions = self.model.emissions(features[mask]) + allowed[:rows][mask]  # (positions, tags)
         paths = np.full(mask.shape, -1)
-        paths[mask] = self.model.best_tags(emissions, starts, lengths, self._constraints)
+        paths[mask] = self.model.best_tags(emissions, packing, self._constraints)
         if not with_scores:
             return paths, None
         scores = Scores(*np.zeros((2, *mask.shape, len(self.scheme))))
-        for array, values in zip(scores, self.model.posterior(emissions, starts, lengths, self.temperature)):
+        for array, values in zip(scores, self.model.posterior(emissions, packing, self.temperature)):
             array[mask] = values
         return paths, scores
 

@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kcrf.chains import best_sequences
-from kcrf.chains.posterior import Posterior, span_probabilities
+from kcrf.chains import Posterior, best_sequences, span_probabilities
 from kcrf.tags import TagScheme
 
 
@@ -47,4 +46,4 @@ class PosteriorNetwork:
         return best_sequences(self._posterior(scores), k, self.scheme if self.scheme.types else None)
 
     def _posterior(self, scores: Scores) -> Posterior:
-        return Posterior(scores.marginals, scores.onward, self._transitions, scores.marginals.any(axis=-1))
+        return Posterior(scores.marginals, scores.onward, self._transitions, scores.marginals.max(axis=-1) > 0)

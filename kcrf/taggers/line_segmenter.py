@@ -4,7 +4,7 @@ from itertools import chain
 
 import numpy as np
 
-from kcrf.linear import Packing, best_paths
+from kcrf.chains import Packing, best_paths
 from kcrf.readers.code_points import BOUNDARY, code_points
 from kcrf.readers.ngrams import REACH, columns_of_text, hashed
 from kcrf.readers.padding import BUCKETS
@@ -71,20 +71,19 @@ class LineSegmenter:
         """Whether a word begins at each character of the joined text, `(characters,)` bool."""
         emissions = self._emissions(joined)  # (positions, tags), the joined text without its first and last gap
         starts, sizes, keeps = _windows(parts, firsts - REACH, lengths)
-        packing = Packing(starts, sizes)
-        packed = np.multiply(emissions[packing.index].T, np.float32(self._scale), order="C")  # (tags, positions)
-        self._model.forbid(packed, packing)
+        packing = Packing.of_lengths(sizes)  # of the windows without gaps
+        places = np.repeat(starts - packing.first, sizes) + np.arange(sizes.sum())  # (positions,)
+        scores = emissions[places] * np.float32(self._scale)
+        self._model.forbid(scores, packing)
         if self._keep_latin:
-            self._forbid_cuts(packed, joined, packing)
-        tags = best_paths(packed, self._transitions, packing.steps)
-        is_start = np.zeros(len(joined), bool)
-        starts = self._model.scheme.allowed_starts[tags]
+            self._forbid_cuts(scores, joined, packing, places + REACH)
+        begins = self._model.scheme.allowed_starts[best_paths(scores, self._transitions, packing)]
         if keeps is not None:  # windows overlap
-            sequence = np.concatenate([packing.order[: step.stop - step.start] for step in packing.steps])
-            is_kept = (packing.index >= keeps[sequence, 0]) & (packing.index < keeps[sequence, 1])
-            is_start[packing.index[is_kept] + REACH] = starts[is_kept]
-        else:
-            is_start[packing.index + REACH] = starts
+            first, stop = np.repeat(keeps, sizes, axis=0).T
+            is_kept = (places >= first) & (places < stop)
+            places, begins = places[is_kept], begins[is_kept]
+        is_start = np.zeros(len(joined), bool)
+        is_start[places + REACH] = begins
         return is_start
 
     def _emissions(self, joined):
@@ -97,8 +96,8 @@ class LineSegmenter:
             total += scores.view("int8").reshape(length, 4)
         return total
 
-    def _forbid_cuts(self, packed, joined, packing):
-        """Forbids words that begin or end inside a run of Latin letters and digits.
+    def _forbid_cuts(self, scores, joined, packing, places):
+        """Forbids words that begin or end inside a run of Latin letters and digits; places are in the joined text.
 
         The part of a run in a window is a whole run there, as in `allowed_tags`.
         """
@@ -108,11 +107,10 @@ class LineSegmenter:
         inside = np.zeros(len(joined) + 1, bool)  # whether no word may begin at a character
         for start, end in runs:
             inside[start + 1 : end] = True
-        places = packing.index + REACH
         starts, ends = inside[places], inside[places + 1]  # (positions,) forbidden
         starts[packing.first] = ends[packing.last] = False
-        packed[np.ix_(self._starts, starts)] = -np.inf
-        packed[np.ix_(self._ends, ends)] = -np.inf
+        scores[np.ix_(starts, self._starts)] = -np.inf
+        scores[np.ix_(ends, self._ends)] = -np.inf
 
 
 def _windows(parts, firsts, lengths):

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from kcrf.chains.posterior import entropies_of
+from kcrf.chains import entropies_of
 from kcrf.networks.network import TaggingNetwork
 from kcrf.readers.units import Window
 

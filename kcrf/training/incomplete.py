@@ -21,12 +21,11 @@ from typing import Any
 import numpy as np
 
 from kcrf.augmentation.copies import copies_wanted
+from kcrf.chains import FORBIDDEN, Packing, expected_counts
 from kcrf.corpora import Sentence, entity_types
 from kcrf.corpora.entities import sentence_line
 from kcrf.corpora.sentences import outside_spans
 from kcrf.files import parse_json
-from kcrf.linear import Packing, expected_counts
-from kcrf.linear.model import FORBIDDEN
 from kcrf.progress_bars import print_note
 from kcrf.readers.unit_choice import choose_units
 from kcrf.runs import RunWriter, Settings
@@ -199,7 +198,7 @@ class Estimator:
         self._scheme, self._given = tagger.scheme, list(sentences)
         model, self._temperature = tagger.network.model, tagger.network.temperature
         self._transitions = model.constrained_transitions() / self._temperature
-        self._begins = np.array([[label[0] in "BS"] for label in self._scheme.labels], float)  # (tags, 1)
+        self._begins = np.array([label[0] in "BS" for label in self._scheme.labels], float)  # (tags,)
         texts, tokens = [s.text for s in sentences], [s.tokens for s in sentences]
         self._readings = tagger.reader.read(texts, tokens)
         self._spans = [
@@ -211,13 +210,11 @@ class Estimator:
         self._batches = [self._batch(model, windows[i : i + _WINDOWS]) for i in range(0, len(windows), _WINDOWS)]
 
     def _batch(self, model, windows):
-        """Windows, their packing, and their emission scores `(tags, positions)` with only what is possible."""
-        lengths = [len(window.positions) for _, window in windows]
-        packing = Packing(np.cumsum([0, *lengths[:-1]]), lengths)
+        """Windows, their packing, and their emission scores `(positions, tags)` with only what is possible."""
+        packing = Packing.of_lengths([len(window.positions) for _, window in windows])
         features = np.concatenate([window.inputs["ngrams"][window.positions] for _, window in windows])
         allowed = np.concatenate([self._allowed(*item) for item in windows])  # (positions, tags)
-        scores = np.where(allowed, model.emissions(features) / self._temperature, FORBIDDEN)
-        emissions = np.ascontiguousarray(scores[packing.index].T, "float64")
+        emissions = np.where(allowed, model.emissions(features) / self._temperature, FORBIDDEN).astype("float64")
         model.forbid(emissions, packing)
         return windows, packing, emissions
 
@@ -238,16 +235,13 @@ class Estimator:
 
     def _counts(self, bias):
         for windows, packing, emissions in self._batches:
-            yield windows, packing, expected_counts(emissions + bias * self._begins, self._transitions, packing.steps)
+            yield windows, packing, expected_counts(emissions + bias * self._begins, self._transitions, packing)
 
     def marginals(self, bias: float) -> list[np.ndarray]:
         """The probability of each tag of each unit, `(units, tags)` for each sentence."""
         rows = [np.zeros((len(reading.units), len(self._scheme))) for reading in self._readings]
         for windows, packing, counts in self._counts(bias):
-            unpacked = np.empty(counts.marginals.shape[::-1])
-            unpacked[packing.index] = counts.marginals.T
-            ends = np.cumsum([len(window.positions) for _, window in windows])
-            for (number, window), own in zip(windows, np.split(unpacked, ends[:-1]), strict=True):
+            for (number, window), own in zip(windows, np.split(counts.marginals, packing.first[1:]), strict=True):
                 start, stop = window.keep
                 rows[number][start:stop] = own[start - window.first : stop - window.first]
         return rows

@@ -9,7 +9,7 @@ from conftest import few
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcrf.chains.posterior import Posterior
+from kcrf.chains import Posterior
 from kcrf.corpora import Example, Sentence, load_mini, tagged_sentence
 from kcrf.linear import LinearModel
 from kcrf.networks.linear_networks import LinearTaggingNetwork

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from kcrf.linear.chain import best_paths, expected_counts
-from kcrf.linear.packing import Packing
+from kcrf.chains import Packing, best_paths, expected_counts
 from kcrf.tags import bio, bioes, bmes, classes
 
 BACKENDS = ["torch"]
@@ -34,23 +33,18 @@ def each(lengths, rows):
 @given(problems())
 def test_best_paths_and_counts_are_those_of_all_paths(problem):
     lengths, emissions, transitions = problem
-    packing = Packing(np.cumsum([0, *lengths[:-1]]), lengths)
-    packed = np.ascontiguousarray(emissions[packing.index].T)
-    tags, counts = np.empty(len(emissions), int), expected_counts(packed, transitions, packing.steps)
-    tags[packing.index] = best_paths(packed, transitions, packing.steps)
-    marginals = np.empty_like(emissions)
-    marginals[packing.index] = counts.marginals.T
+    packing = Packing.of_lengths(lengths)
+    counts, tags = (function(emissions, transitions, packing) for function in (expected_counts, best_paths))
     alone = [oracles.sentence(rows, np.ones(len(rows), bool), transitions) for rows in each(lengths, emissions)]
     for row, known in zip(each(lengths, tags), alone, strict=True):
         assert tuple(row) == tuple(known["paths"][0][0])
     assert_allclose(counts.log_z, sum(known["log_z"] for known in alone), rtol=1e-9, atol=1e-9)
-    assert_allclose(marginals, np.concatenate([known["marginals"] for known in alone]), atol=1e-9)
+    assert_allclose(counts.marginals, np.concatenate([known["marginals"] for known in alone]), atol=1e-9)
     assert_allclose(counts.steps, sum(known["steps"] for known in alone), atol=1e-9)
 
 
 def test_no_sequences_have_no_paths():
-    packing = Packing([], [])
-    assert len(best_paths(np.zeros((4, 0)), np.zeros((4, 4)), packing.steps)) == 0
+    assert len(best_paths(np.zeros((0, 4)), np.zeros((4, 4)), Packing([], []))) == 0
 
 
 @pytest.mark.parametrize("scheme", [bmes("abcd"), bio("abcdefgh"), bioes("abcd"), classes(map(str, range(17)))])
@@ -60,9 +54,7 @@ def test_the_best_path_of_many_tags_is_that_of_all_allowed_paths(scheme):
     allowed[:, 1] &= len(scheme) % 2 == 0  # nothing may come before a tag, of some schemes
     transitions = np.where(allowed, random.normal(size=allowed.shape), -1e9)
     emissions = random.normal(size=(sum(lengths), len(scheme))) * 2
-    packing = Packing(np.cumsum([0, *lengths[:-1]]), lengths)
-    tags = np.empty(len(emissions), int)
-    tags[packing.index] = best_paths(np.ascontiguousarray(emissions[packing.index].T), transitions, packing.steps)
+    tags = best_paths(emissions, transitions, Packing.of_lengths(lengths))
     for row, rows in zip(each(lengths, tags), each(lengths, emissions), strict=True):
         expected = oracles.sentence(rows, np.ones(len(rows), bool), transitions)["paths"][0][0]
         assert tuple(row) == tuple(expected)

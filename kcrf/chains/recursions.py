@@ -1,0 +1,200 @@
+"""The exact recursions of a linear-chain CRF in NumPy: one Viterbi, one forward-backward.
+
+Emissions are `(positions, tags)`; a `Packing` says where the sequences are. Transitions are `(tags, tags)`, from row to
+column. Inside, arrays are packed and have the tags first. The sequences of a step are the first ones of the step before
+it, so no position is padding.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kcrf.chains.packing import Packing
+
+FORBIDDEN = -1e9  # finite, because -inf makes gradients NaN; below the score of any allowed path
+IS_FORBIDDEN = FORBIDDEN / 2  # a score below this contains FORBIDDEN plus other scores
+_MANY_TAGS = 16
+_UNDERFLOW = 600  # exp(-600) is far from 0 in float64
+
+
+def best_paths(emissions: np.ndarray, transitions: np.ndarray, packing: Packing) -> np.ndarray:
+    """The tag of each position on the best path of its sequence (Viterbi), `(positions,)`.
+
+    Args:
+        emissions: `(positions, tags)`.
+        transitions: `(tags, tags)`.
+        packing: Where the sequences are. Positions outside of sequences have the tag 0.
+
+    >>> best_paths(np.array([[1.0, 0.0], [0.0, 0.9]]), np.array([[0.0, -2.0], [0.0, 0.0]]), Packing([0], [2]))
+    array([0, 0])
+    """
+    scores = packed(emissions, packing)  # then of the best path from the first position that ends in each tag
+    transitions, steps = np.asarray(transitions, scores.dtype), packing.steps
+    best_before = _best_before(transitions)
+    for before, here in zip(steps, steps[1:]):
+        count = here.stop - here.start
+        scores[:, here] += best_before(scores[:, before.start : before.start + count])
+    tags = np.zeros(len(emissions), "int64")
+    tags[packing.index] = _trace_back(scores, transitions, steps)
+    return tags
+
+
+def packed(emissions: np.ndarray, packing: Packing) -> np.ndarray:
+    """The emissions in the order of a packing, `(tags, positions)`: a copy."""
+    return np.ascontiguousarray(emissions[packing.index].T)
+
+
+def _best_before(transitions: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """Returns the function `best_before(scores)` of one step of the Viterbi recursion.
+
+    It takes scores `(from, sequences)` and returns the maximum of score plus transition over the tags before,
+    `(to, sequences)`. With many tags, it omits transitions that are not allowed. With classes of words, three quarters
+    are not allowed: the end of a word is followed by the begin of a word of any class, but a word keeps its class.
+    """
+    into = np.ascontiguousarray(transitions[:, :, None])  # (from, to, 1)
+    blocks = _blocks(transitions > IS_FORBIDDEN) if len(transitions) >= _MANY_TAGS else []
+    if 2 * sum(sources.size * targets.shape[1] for sources, targets in blocks) > transitions.size or not blocks:
+        return lambda scores: np.max(scores[:, None] + into, axis=0)
+    parts = [(sources, targets, into[sources[:, :, None], targets[:, None]]) for sources, targets in blocks]
+
+    def best_before(scores: np.ndarray) -> np.ndarray:
+        best = np.full(scores.shape, FORBIDDEN, scores.dtype)
+        for sources, targets, part in parts:  # (blocks, from, to, 1)
+            best[targets] = np.max(scores[sources][:, :, None] + part, axis=1)
+        return best
+
+    return best_before
+
+
+def _blocks(allowed: np.ndarray) -> list[tuple[np.ndarray, ...]]:
+    """Groups the allowed transitions into blocks. In a block, all target tags may follow all source tags.
+
+    Args:
+        allowed: `(from, to)` bool.
+
+    Returns:
+        For each size of blocks a pair of arrays: the source tags `(blocks, from)` and the target tags `(blocks, to)`.
+
+    >>> [(sources.tolist(), targets.tolist()) for sources, targets in _blocks(np.eye(2) > 0)]
+    [([[0], [1]], [[0], [1]])]
+    """
+    targets_of: dict[tuple[int, ...], list[int]] = {}
+    sizes: dict[tuple[int, int], list[Any]] = {}
+    for target, column in enumerate(allowed.T):
+        targets_of.setdefault(tuple(np.flatnonzero(column).tolist()), []).append(target)
+    for sources, targets in targets_of.items():
+        if sources:
+            sizes.setdefault((len(sources), len(targets)), []).append((sources, targets))
+    return [tuple(np.array(tags) for tags in zip(*blocks, strict=True)) for blocks in sizes.values()]
+
+
+def _trace_back(scores: np.ndarray, transitions: np.ndarray, steps: list[slice]) -> np.ndarray:
+    """The packed tags of the best paths, found from the last position of each sequence to its first."""
+    tags = np.zeros(scores.shape[1], "int64")
+    count = 0  # of the sequences that continue after this step
+    for number in range(len(steps) - 1, -1, -1):
+        here = steps[number]
+        if count:
+            follows = tags[steps[number + 1]]
+            tags[here.start : here.start + count] = np.argmax(
+                scores[:, here.start : here.start + count] + transitions[:, follows], axis=0
+            )
+        ends = slice(here.start + count, here.stop)
+        if ends.start < ends.stop:
+            tags[ends] = np.argmax(scores[:, ends], axis=0)
+        count = here.stop - here.start
+    return tags
+
+
+class Counts(NamedTuple):
+    """Expected counts of some sequences under a CRF.
+
+    Attributes:
+        log_z: The sum of log Z over all sequences.
+        marginals: `(positions, tags)`, the posterior probability of every tag.
+        steps: `(tags, tags)`, how often each transition is expected in all sequences.
+        onward: `(positions, tags)`, up to a constant of each position the emission score plus the logarithm of the sum
+            over all continuations (beta). None unless requested.
+    """
+
+    log_z: float
+    marginals: np.ndarray
+    steps: np.ndarray
+    onward: np.ndarray | None
+
+
+def expected_counts(
+    emissions: np.ndarray, transitions: np.ndarray, packing: Packing, with_onward: bool = False
+) -> Counts:
+    """The expected counts, by one forward and one backward recursion.
+
+    Args:
+        emissions, transitions, packing: As for `best_paths`; forbidden tags and transitions have the score `FORBIDDEN`
+            or -inf. Every sequence needs a path that is allowed.
+        with_onward: Whether to compute `Counts.onward`. Defaults to False.
+    """
+    scores = packed(emissions, packing)
+    top, highest = scores.max(axis=0), transitions.max()
+    far = _range(scores - top) + _range(transitions - highest) > _UNDERFLOW
+    recursions = _counts_of_logarithms if far else _counts_of_probabilities
+    log_z, posterior, steps, onward = recursions(scores - top, transitions - highest, packing.steps, with_onward)
+    log_z += top.sum(dtype="float64") + highest * (len(top) - len(packing.lengths))
+    marginals = np.zeros(emissions.shape, scores.dtype)
+    marginals[packing.index] = posterior.T
+    if onward is None:
+        return Counts(log_z, marginals, steps, None)
+    onwards = np.full(emissions.shape, FORBIDDEN, scores.dtype)
+    onwards[packing.index] = np.maximum(onward, FORBIDDEN).T
+    return Counts(log_z, marginals, steps, onwards)
+
+
+def _range(scores: np.ndarray) -> float:
+    """How far the lowest score that is not forbidden is below 0, the highest."""
+    return -float(np.min(scores, initial=0.0, where=scores > IS_FORBIDDEN))
+
+
+def _pairs(steps: list[slice]) -> list[tuple[slice, slice]]:
+    """For each step but the first, the packed positions before it, and its own."""
+    return [(slice(b.start, b.start + here.stop - here.start), here) for b, here in zip(steps, steps[1:])]
+
+
+def _counts_of_probabilities(
+    scores: np.ndarray, transitions: np.ndarray, steps: list[slice], with_onward: bool
+) -> tuple[float, np.ndarray, np.ndarray, np.ndarray | None]:
+    """As `Counts`, packed, with probabilities that are normalized at each position."""
+    potentials, moves, pairs = np.exp(scores), np.exp(transitions).astype(scores.dtype), _pairs(steps)
+    forward, totals = potentials.copy(), np.empty(scores.shape[1], scores.dtype)
+    for number, here in enumerate(steps):
+        if number:
+            forward[:, here] *= moves.T @ forward[:, pairs[number - 1][0]]
+        totals[here] = forward[:, here].sum(axis=0)
+        forward[:, here] /= totals[here]
+    onward, posterior = potentials / totals, forward.copy()  # the backward recursion multiplies both by beta
+    for before, here in reversed(pairs):
+        following = moves @ onward[:, here]
+        onward[:, before] *= following
+        posterior[:, before] *= following
+    expected = sum((forward[:, before] @ onward[:, here].T for before, here in pairs), np.zeros(moves.shape))
+    with np.errstate(divide="ignore"):
+        logarithms = np.log(onward) if with_onward else None
+    return float(np.log(totals).sum(dtype="float64")), posterior, expected * moves, logarithms
+
+
+def _counts_of_logarithms(
+    scores: np.ndarray, transitions: np.ndarray, steps: list[slice], with_onward: bool
+) -> tuple[float, np.ndarray, np.ndarray, np.ndarray | None]:
+    """As `_counts_of_probabilities`, slower, for scores whose exponentials are 0."""
+    forward, onward, pairs, moves = scores.astype("float64"), scores.astype("float64"), _pairs(steps), transitions
+    for before, here in pairs:
+        forward[:, here] += np.logaddexp.reduce(forward[:, None, before] + moves[:, :, None], axis=0)
+    for before, here in reversed(pairs):
+        onward[:, before] += np.logaddexp.reduce(moves[:, :, None] + onward[None, :, here], axis=1)
+    paths = forward + onward - scores  # the logarithm of the sum over all paths with this tag
+    log_z = np.logaddexp.reduce(paths, axis=0)  # (positions,), of the sequence of each
+    expected = np.zeros(moves.shape)
+    for before, here in pairs:
+        ways = forward[:, None, before] + moves[:, :, None] + onward[None, :, here]  # (from, to, sequences)
+        expected += np.exp(ways - log_z[here]).sum(axis=2)
+    first = slice(steps[0].stop) if steps else slice(0)
+    return float(log_z[first].sum()), np.exp(paths - log_z), expected, onward if with_onward else None
