@@ -10,6 +10,7 @@ import numpy as np
 
 from kcrf import crf
 from kcrf.backend import JIT_PAYS_FOR_INFERENCE, keras, ops, path_of
+from kcrf.extras import needs_extra
 from kcrf.files import write_aside
 from kcrf.layers import ConditionalRandomField, suggest_lr_multiplier
 from kcrf.layers.chain_layer import real_positions
@@ -331,10 +332,8 @@ class _Board:
     """Writes scalars and pictures for TensorBoard, without `tf.summary.scalar`, which needs the package tensorboard."""
 
     def __init__(self, log_dir):
-        try:
+        with needs_extra("tensorflow", "`log_dir`"):
             import tensorflow as tf
-        except ImportError:
-            raise ImportError("`log_dir` needs TensorFlow: pip install 'kcrf[tensorflow]'") from None
         self._tf, self._writer = tf, tf.summary.create_file_writer(str(log_dir))
 
     def write(self, record, picture):

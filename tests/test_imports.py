@@ -78,6 +78,21 @@ def test_parts_are_attributes_of_the_package_when_they_are_used():
 
 def test_a_missing_backend_is_answered_with_its_extra():
     code = "import sys; sys.modules['torch'] = None\ntry:\n    import kcrf.layers\nexcept ImportError as error:\n    "
-    printed = run(f"{code}print(error)")
-    assert "pip install 'kcrf[tensorflow]', 'kcrf[jax]' or 'kcrf[torch]'" in printed
-    assert printed.endswith("Received: no package torch")
+    assert run(f"{code}print(error)") == (
+        "Keras needs a backend: set the environment variable KERAS_BACKEND=tensorflow or KERAS_BACKEND=jax. "
+        "Received: no package torch"
+    )
+    code = code.replace("import sys; ", "import sys; sys.modules.update(dict.fromkeys(['tensorflow', 'jax'])); ")
+    assert run(f"{code}print(error)") == (
+        "Keras needs a backend: pip install 'kcrf[tensorflow]', 'kcrf[jax]' or 'kcrf[torch]'. "
+        "Received: no package torch"
+    )
+
+
+def test_the_only_installed_backend_is_taken():
+    """Where Keras would take TensorFlow, which is missing; a choice of the user stays."""
+    code = "import os, sys; sys.modules.update(dict.fromkeys({missing}))\nos.environ.pop('KERAS_BACKEND', None)\n{more}"
+    code += "\nimport kcrf.backend\nprint(kcrf.backend.backend_name())"
+    assert run(code.format(missing=["tensorflow", "jax"], more="")) == "torch"
+    assert run(code.format(missing=["jax"], more="")) == "tensorflow"
+    assert run(code.format(missing=["jax"], more="os.environ['KERAS_BACKEND'] = 'torch'")) == "torch"

@@ -1,6 +1,7 @@
 """Chooses the Keras on which the package runs, and adds the functions that Keras lacks.
 
-The package runs on Keras 3, with the backend in the environment variable `KERAS_BACKEND` (TensorFlow, JAX or PyTorch).
+The package runs on Keras 3, with the backend in the environment variable `KERAS_BACKEND` (TensorFlow, JAX or PyTorch),
+or with the only one that is installed.
 If `TF_KERAS=1` (as bert4keras reads it) or `TF_USE_LEGACY_KERAS=1` (as TensorFlow reads it) is set, the package runs on
 Keras 2 (`tf_keras`). All other folders import `keras`, `ops` and the functions below, which hide the difference.
 """
@@ -24,6 +25,9 @@ if OLD_HOST:
     os.environ.update(TF_KERAS="1", TF_USE_LEGACY_KERAS="1")  # bert4keras reads one, TensorFlow the other: set both
     from kcrf.backend import tf_keras as _host
 else:
+    from kcrf.backend.choice import choose_backend
+
+    choose_backend()
     from kcrf.backend import keras3 as _host  # type: ignore[no-redef]
 
 Function = TypeVar("Function", bound=Callable[..., Any])  # a decorated function keeps its type hints

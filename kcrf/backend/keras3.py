@@ -2,16 +2,12 @@
 
 import itertools
 
+from kcrf.backend.choice import no_backend
+
 try:
     import keras
 except ModuleNotFoundError as error:
-    if (error.name or "").partition(".")[0] not in ("tensorflow", "jax", "torch"):
-        raise
-    raise ImportError(
-        "Keras needs a backend: pip install 'kcrf[tensorflow]', 'kcrf[jax]' or 'kcrf[torch]', and for jax or torch set "
-        "the environment variable KERAS_BACKEND=jax or KERAS_BACKEND=torch. Received: no package "
-        f"{(error.name or '').partition('.')[0]}"
-    ) from None
+    raise no_backend(error) from None
 from keras import ops, tree
 from keras.src.backend.common import global_state
 from keras.src.models.functional import Functional

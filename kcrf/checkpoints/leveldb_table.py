@@ -9,6 +9,8 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from kcrf.extras import needs_extra
+
 MAGIC = 0xDB4775248B80FB57
 FOOTER = 48  # bytes: two handles of blocks, padding, the magic number
 VARINT_LIMIT = 1 << 64
@@ -108,10 +110,8 @@ def unmask(checksum: int) -> int:
 
 def crc32c(data: Any, checksum: int = 0) -> int:
     """The CRC-32C of a bytes-like object. `checksum` is that of the bytes before it, 0 if there are none."""
-    try:
+    with needs_extra("transformers", "A TensorFlow checkpoint"):
         from google_crc32c import extend
-    except ImportError:
-        raise ImportError("A TensorFlow checkpoint needs google-crc32c: pip install kcrf[transformers]") from None
     return extend(checksum, data)
 
 

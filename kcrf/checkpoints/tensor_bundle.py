@@ -17,6 +17,7 @@ import numpy as np
 
 from kcrf.checkpoints.leveldb_table import BYTES, FIXED32, VARINT, crc32c, parse_message, read_table, unmask
 from kcrf.checkpoints.tensor_files import CHUNK, MOST_DIMENSIONS, LazyArray
+from kcrf.extras import needs_extra
 from kcrf.files import existing_file, folder_aside
 
 DTYPES = {  # by number in tensorflow/core/framework/types.proto
@@ -242,7 +243,7 @@ def open_tensorflow(prefix: Path) -> Mapping[str, RawArray | LazyArray]:
         reader = tensorflow.train.load_checkpoint(str(prefix))
         dtypes, shapes = reader.get_variable_to_dtype_map(), reader.get_variable_to_shape_map()
     except ImportError:
-        raise ValueError(f"{refusal}; TensorFlow can read it: pip install kcrf[tensorflow]") from None
+        raise ValueError(f"{refusal}; TensorFlow can read it: pip install 'kcrf[tensorflow]'") from None
     except Exception as error:  # TensorFlow's own errors share no base class with Python's
         raise ValueError(f"{refusal}; TensorFlow cannot read it either") from error
     return {
@@ -273,10 +274,8 @@ def write_tf_checkpoint(prefix: str | PathLike[str], arrays: Mapping[str, np.nda
 
     >>> write_tf_checkpoint("bert_model.ckpt", {"bert/pooler/dense/bias": np.zeros(4, "float32")})  # doctest: +SKIP
     """
-    try:
+    with needs_extra("tensorflow", "write_tf_checkpoint"):
         import tensorflow
-    except ImportError:
-        raise ImportError("write_tf_checkpoint needs tensorflow: pip install kcrf[tensorflow]") from None
     names = list(arrays)
     with folder_aside(prefix) as folder, tensorflow.device("CPU"):
         tensors = [tensorflow.constant(arrays[name]) for name in names]

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kcrf.extras import needs_extra
 from kcrf.files import existing_file, folder_aside, read_json
 
 TYPES = {  # safetensors' names of types, and NumPy's
@@ -125,10 +126,8 @@ def open_torch(path: Path) -> dict[str, LazyArray]:
     if path.suffix == ".json":
         files = [existing_file(path.parent / part) for part in sorted(set(_read_weight_map(path).values()))]
         return {name: entry for file in files for name, entry in open_torch(file).items()}
-    try:
+    with needs_extra("torch", f"{path}: a .bin file"):
         import torch
-    except ImportError:
-        raise ImportError("A .bin file needs torch to be read: pip install kcrf[torch]") from None
     try:
         stored = torch.load(path, map_location="cpu", weights_only=True, mmap=_is_intact_archive(path))
         tensors = _dense_tensors(torch, stored)

@@ -1,9 +1,11 @@
 """kcrf export: writes the model of a run as one file that runs without Keras."""
 
 import os
+from importlib import import_module
 
 from kcrf.commands.parsers import add_command, add_overwrite_option, check_out
 from kcrf.commands.quiet import quiet_import
+from kcrf.extras import needs_extra
 
 
 def add_export(commands):
@@ -58,7 +60,8 @@ def _export(options):
         _export_linear(options, out)
         return
     os.environ["KERAS_BACKEND"] = "tensorflow"
-    with quiet_import():
+    with quiet_import(), needs_extra("export", "kcrf export"):
+        import_module("tensorflow")
         from kcrf.export import export_model
 
         export_model(options.run_dir, out, options.format, options.int8, options.standard)

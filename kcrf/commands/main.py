@@ -120,13 +120,6 @@ def _flag(match):
 
 def _text(error, command):
     variable = "set the environment variable KERAS_BACKEND to tensorflow, jax or torch"
-    if isinstance(error, ModuleNotFoundError) and error.name in ("tensorflow", "jax", "torch"):
-        return (
-            f"the Keras backend {error.name} is not installed. Install one, as in: pip install 'kcrf[{error.name}]', "
-            f"or {variable}"
-        )
-    if isinstance(error, ModuleNotFoundError) and error.name in ("fastapi", "uvicorn"):
-        return f"{error.name} is not installed. Install it, as in: pip install 'kcrf[serve]'"
     if "Unable to import backend" in str(error) or getattr(error, "name", None) == "openvino":
         return f"{variable}. Received: KERAS_BACKEND={os.environ.get('KERAS_BACKEND')}"
     if isinstance(error, OSError) and error.strerror and error.filename is not None:

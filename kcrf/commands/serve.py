@@ -7,6 +7,7 @@ from pathlib import Path
 
 from kcrf.commands.parsers import add_command
 from kcrf.commands.quiet import quiet_import
+from kcrf.extras import needs_extra
 
 _NAME = re.compile(r"[\w.-]{1,64}")
 
@@ -67,7 +68,7 @@ def _serve(options):
         raise ValueError(f"--port must be from 0 to 65535. Received: {options.port}")
     runs = _named_runs(options.runs) or _ready()
     _check(runs.values())
-    with quiet_import():
+    with quiet_import(), needs_extra("serve", "kcrf serve"):
         from kcrf.serving import Limits, load_models
         from kcrf.serving.server import open_socket, run_server
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import asdict
-from importlib.util import find_spec
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import numpy as np
 from kcrf import checkpoints
 from kcrf.backend import backend_name, keras, set_random_seed
 from kcrf.checkpoints.configs import encoder_settings
+from kcrf.extras import needs_extra
 from kcrf.files import read_json
 from kcrf.models import build_transformer_model, save_pretrained
 from kcrf.models.encoders import encoder_record
@@ -79,8 +80,9 @@ def pretrain(
         raise TypeError(f"`texts` must be a list of files. Received: {str(texts)!r}")
     folder = PretrainingFolder(out)
     folder.check_is_free()
-    if settings.google_checkpoint and find_spec("tensorflow") is None:
-        raise ImportError("`google_checkpoint` needs TensorFlow: pip install tensorflow")
+    if settings.google_checkpoint:
+        with needs_extra("tensorflow", "`google_checkpoint`"):
+            import_module("tensorflow")
     given_steps, settings, texts = settings.steps, settings.completed(), [Path(path).absolute() for path in texts]
     check_texts(texts)
     with locked(folder.path):

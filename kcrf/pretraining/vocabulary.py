@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable
 
+from kcrf.extras import needs_extra
+
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
@@ -25,10 +27,8 @@ def learn_vocabulary(lines: Iterable[str], size: int, lower_case: bool = True) -
     >>> learn_vocabulary(["low lower lowest"] * 9, 12)[:5]
     ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
     """
-    try:
+    with needs_extra("pretrain", "A new vocabulary"):
         from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
-    except ImportError:
-        raise ImportError("A new vocabulary needs the library tokenizers: pip install tokenizers") from None
     learner = Tokenizer(models.WordPiece(unk_token="[UNK]"))  # noqa: S106 (no password)
     learner.normalizer = normalizers.BertNormalizer(lowercase=lower_case)
     learner.pre_tokenizer = pre_tokenizers.BertPreTokenizer()

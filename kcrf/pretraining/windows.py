@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kcrf.corpora.lines import decode_lines
+from kcrf.extras import needs_extra
 from kcrf.files import write_aside
 from kcrf.tokenizers.characters import is_cjk_character
 from kcrf.tokenizers.vocabularies import continues_word
@@ -156,9 +157,7 @@ def word_splitter():
 
 @cache
 def _jieba():
-    try:
+    with needs_extra("pretrain", "Masking whole words of Chinese text"):
         import jieba
-    except ImportError:
-        raise ImportError("Words of Chinese text are found by jieba: pip install jieba") from None
     jieba.setLogLevel(60)
     return jieba

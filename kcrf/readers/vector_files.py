@@ -10,6 +10,8 @@ from itertools import islice
 
 import numpy as np
 
+from kcrf.extras import needs_extra
+
 _CHUNK = 1 << 20  # bytes of a binary file that are read at once
 _FASTTEXT = 793712314  # the first number of a binary file of fastText, an int32
 
@@ -136,13 +138,8 @@ def _floats(path, number, word, content):
 
 
 def _of_fasttext(path):
-    try:
+    with needs_extra("vectors", f"{path}: a binary file of fastText, unlike a .vec file,"):
         from gensim.models.fasttext import load_facebook_vectors
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"{path}: binary files of fastText are read by gensim: pip install 'kcrf[vectors]'. Its .vec files need no "
-            "gensim"
-        ) from error
     try:
         vectors = load_facebook_vectors(os.fspath(path))
     except (AssertionError, EOFError, NotImplementedError, struct.error, ValueError) as error:

@@ -6,6 +6,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from kcrf.extras import needs_extra
 from kcrf.files import write_aside
 from kcrf.reports.charts import run_color
 from kcrf.reports.sections import card, sections
@@ -59,10 +60,8 @@ def write_report(run_dirs: Iterable[str | PathLike[str]], path: str | PathLike[s
 
 def _render(**values: Any) -> str:
     """Fills in the template of the page."""
-    try:
+    with needs_extra("reports", "A report"):
         from jinja2 import Environment
-    except ImportError:
-        raise ImportError("A report needs jinja2: pip install 'kcrf[reports]'") from None
     environment = Environment(autoescape=True, keep_trailing_newline=True)
     filters: Mapping[str, Any] = {"anchor": _anchor, "color": run_color, "figure": format_value, "language": _language}
     environment.filters.update(filters)

@@ -7,6 +7,7 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
+from kcrf.extras import needs_extra
 from kcrf.metrics.classes import CLASSIFICATION_METRICS, REGRESSION_METRICS
 from kcrf.metrics.transitions import is_forbidden
 from kcrf.tags import TagScheme
@@ -155,10 +156,8 @@ def transition_heat_map(matrices: Mapping[str, np.ndarray], scheme: TagScheme | 
     Raises:
         ImportError: matplotlib is not installed.
     """
-    try:
+    with needs_extra("reports", "Drawing"):
         from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError("Drawing needs matplotlib: pip install 'kcrf[reports]'") from None
     tags = max(map(len, matrices.values()))
     labels = scheme.labels if scheme else [str(tag) for tag in range(tags)]
     side = max(3.2, 0.45 * min(tags, MOST_WITH_NUMBERS))  # inches: a cell has room for a number

@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from kcrf.extras import needs_extra
 from kcrf.files import parse_json, read_arrays, write_aside
 from kcrf.runs.config_file import StoredRun, read_stored_run
 from kcrf.runs.names import CONFIG
 from kcrf.runs.settings import Settings
 
 _LINEAR = ".npz"
-_NEEDED = "`pip install kcrf[onnx]` brings onnxruntime, which runs exported models"
 
 
 def is_exported(path: str | os.PathLike[str]) -> bool:
@@ -112,10 +112,8 @@ class ExportedFile(_FileOfTexts):
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         super().__init__(path)
-        try:
+        with needs_extra("onnx", f"{path}: an exported model"):
             import onnxruntime
-        except ImportError:
-            raise ImportError(f"{path}: {_NEEDED}") from None
         try:
             self.session = onnxruntime.InferenceSession(str(path), _options(onnxruntime), ["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime's errors have many classes

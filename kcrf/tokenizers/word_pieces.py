@@ -4,6 +4,7 @@ from itertools import chain
 
 import numpy as np
 
+from kcrf.extras import needs_extra
 from kcrf.tokenizers.characters import ALONE, DROPPED, END, SPACE, WORD
 
 CACHED_WORDS = 1 << 18
@@ -98,9 +99,7 @@ class WordPieces:
 
 
 def _library_model(token_dict, word_maxlen):
-    try:
+    with needs_extra("transformers", "Tokenizer"):
         from tokenizers.models import WordPiece
-    except ImportError:
-        raise ImportError("Tokenizer needs the package tokenizers: pip install kcrf[transformers]") from None
     vocabulary = token_dict if "[UNK]" in token_dict else {**token_dict, "[UNK]": 0}  # the library requires it
     return WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=word_maxlen)
