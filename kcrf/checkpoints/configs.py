@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kcrf.checkpoints.names import CONFIG_FILES, ENGLISH_ROBERTA
+from kcrf.checkpoints.names import CONFIG_FILES
 from kcrf.files import read_json
 
 Source = str | PathLike[str] | Mapping[str, Any] | None
@@ -23,7 +23,9 @@ class Family:
 
     shared: bool = False  # one block for all layers
     relative: bool = False  # fixed relative positions instead of trained absolute ones
+    counts_tokens: bool = False  # positions count the tokens that are not padding, from the id of padding on
     heads: tuple[str, ...] = ("with_pool", "with_nsp", "with_mlm")
+    head_activation: str | None = None  # of `with_mlm`; None: the one of the layers
 
 
 FAMILIES = {
@@ -33,7 +35,11 @@ FAMILIES = {
     "albert": Family(shared=True),
     "electra": Family(heads=("with_discriminator",)),
     "nezha": Family(relative=True),
+    "xlm-roberta": Family(counts_tokens=True, heads=("with_pool", "with_mlm"), head_activation="gelu"),
+    "distilbert": Family(heads=("with_mlm",)),
 }
+# Other names of an architecture in Hugging Face's files. Without a file "roberta" is BERT, as in bert4keras.
+SAME_AS = dict.fromkeys(("roberta", "camembert"), "xlm-roberta")
 
 LIKE_BERT = {"bert", "roberta", "ernie"}  # one architecture
 
@@ -56,12 +62,26 @@ ARCHITECTURE: dict[str, Any] = {
     "attention_dropout_rate": 0.0,
     "layer_norm_eps": 1e-12,
     "initializer_range": 0.02,
+    "pad_token_id": 0,
 }
 ALIASES = {  # names in configuration files
     "max_position_embeddings": "max_position",
     "type_vocab_size": "segment_vocab_size",
     "hidden_dropout_prob": "dropout_rate",
     "attention_probs_dropout_prob": "attention_dropout_rate",
+}
+OF_DISTILBERT = {  # its names in configuration files, and BERT's
+    "dim": "hidden_size",
+    "n_layers": "num_hidden_layers",
+    "n_heads": "num_attention_heads",
+    "hidden_dim": "intermediate_size",
+    "activation": "hidden_act",
+    "dropout": "hidden_dropout_prob",
+    "attention_dropout": "attention_probs_dropout_prob",
+}
+DEFAULTS: dict[str, dict[str, Any]] = {  # of Hugging Face, where a file lacks an entry
+    "xlm-roberta": {"pad_token_id": 1},
+    "distilbert": {"type_vocab_size": 0},
 }
 OPTIONS: dict[str, Any] = {
     "with_pool": False,
@@ -82,7 +102,6 @@ OPTIONS: dict[str, Any] = {
 }
 # Entries that change what a model computes, with the only value that is supported.
 SUPPORTED: dict[str, Any] = {
-    "pad_token_id": 0,
     "position_embedding_type": "absolute",
     "num_hidden_groups": 1,
     "inner_group_num": 1,
@@ -105,7 +124,12 @@ ACTIVATIONS = {  # by names in configuration files, the names of this package
 
 
 def encoder_settings(config_path: Source, model: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """All settings of an encoder, from a configuration file and arguments. Arguments take precedence."""
+    """All settings of an encoder, from a configuration file and arguments. Arguments take precedence.
+
+    The setting "model" is the family that the file names, or `model`.
+    """
+    written = read_config(config_path, model)
+    model = written.get("model_type", model)
     heads = ("with_pool", "with_nsp", "with_mlm", "with_discriminator")
     lacks = [name for name in heads if name not in FAMILIES[model].heads]
     supported = [name for name in (*OPTIONS, *ARCHITECTURE, *ALIASES) if name not in lacks]
@@ -114,13 +138,12 @@ def encoder_settings(config_path: Source, model: str, options: Mapping[str, Any]
         raise ValueError(
             f"`build_transformer_model` has for model={model!r} {supported}. Received: {', '.join(unknown)}"
         )
-    written = read_config(config_path, model)
     settings = {**ARCHITECTURE, **OPTIONS}
-    for source in (written, options):
+    for source in (DEFAULTS.get(model, {}), written, options):
         renamed = {ALIASES.get(name, name): value for name, value in source.items()}
         settings.update({name: value for name, value in renamed.items() if name in settings})
     _fill(settings, config_path, arguments={ALIASES.get(name, name) for name in options})
-    return settings
+    return {"model": model, **settings}
 
 
 def _fill(settings: dict[str, Any], config_path: Source, arguments: Collection[str]) -> None:
@@ -165,32 +188,36 @@ def read_config(source: Source, model: str | None = None) -> dict[str, Any]:
 
     Args:
         source: A configuration file, a folder that contains one, a dict of the entries, or None for no entries.
-        model: The expected family, one of `FAMILIES`. Defaults to None: any family.
+        model: The expected family, one of `FAMILIES`. A file that names another family decides, and a line says so.
+            Defaults to None: any family.
 
     Returns:
-        A dict of entries. If `model` is None, its `model_type` is the family of the configuration.
+        A dict of entries with BERT's names. Its `model_type` is the family.
     """
     if source is None:
         return {}
     where, config = ("The configuration", dict(source)) if isinstance(source, Mapping) else _read_file(Path(source))
-    family = config.get("model_type") or _family_of(config, model)
+    named = str(config.get("model_type") or "")
+    family = SAME_AS.get(named, named) or _family_of(config, model)
     if family not in FAMILIES:
-        if "roberta" in str(family):
-            raise ValueError(f"{where}: {ENGLISH_ROBERTA}. Received: model_type {family!r}")
         raise ValueError(
-            f"{where}: model_type must be one of {tuple(FAMILIES)}, others are not supported. Received: {family!r}"
+            f"{where}: model_type must be one of {(*FAMILIES, *SAME_AS)}, others are not supported. "
+            f"Received: {family!r}"
         )
-    if model is None:
-        config["model_type"] = family
-        _check_ints(where, config)
-    elif family != model and not {family, model} <= LIKE_BERT:
-        raise ValueError(f"{where}: model_type is {family!r}, expected model={family!r}. Received: model={model!r}")
+    if model in LIKE_BERT and family in LIKE_BERT:
+        family = model
+    elif model not in (None, family):
+        print(f"{where}: model_type is {named or family!r}, so that is built. Received: model={model!r}")
+    if family == "distilbert":
+        config = {OF_DISTILBERT.get(name, name): value for name, value in config.items()}
+    config = {**DEFAULTS.get(family, {}), **config, "model_type": family}
+    _check_ints(where, config)
     _check_supported(where, config)
     if config.get("use_task_id"):
         config["task_vocab_size"] = config.get("task_type_vocab_size", 3)
     if "ln_type" in config:  # the first albert_zh, see `kcrf.models.loading`
         config["embedding_size"] = config["hidden_size"]
-    if config.get("model_type") == "albert":  # Hugging Face's ALBERT always maps
+    if named == "albert":  # Hugging Face's ALBERT always maps
         config["embedding_mapping"] = True
     return config
 
@@ -220,27 +247,27 @@ def _family_of(config: Mapping[str, Any], model: str | None) -> str:
 
 def _check_supported(where: object, config: Mapping[str, Any]) -> None:
     """Raises ValueError if an entry asks for a computation that is not implemented."""
-    if config.get("model_type", "roberta") == "roberta" and config.get("pad_token_id", 0) == 1:
-        raise ValueError(f"{where}: {ENGLISH_ROBERTA}. Received: pad_token_id={config['pad_token_id']}")
     for name, value in SUPPORTED.items():
         if config.get(name, value) != value:
             raise ValueError(f"{where}: {name} must be {value!r}. Received: {config[name]!r}")
 
 
-def _check_ints(where: object, config: Mapping[str, Any]) -> None:
-    for name in ("num_hidden_layers", "vocab_size", "max_position_embeddings"):
+def _check_ints(where: object, config: dict[str, Any]) -> None:
+    if config.get("pad_token_id", 0) is None:  # no padding token: Hugging Face then pads with 0
+        del config["pad_token_id"]
+    for name in ("num_hidden_layers", "vocab_size", "max_position_embeddings", "pad_token_id"):
         if type(config.get(name, 1)) is not int:
             raise ValueError(f"{where}: {name} must be an int. Received: {config[name]!r}")
 
 
 def huggingface_config(config: Mapping[str, Any]) -> dict[str, Any]:
     """A configuration with Hugging Face's names, from which Hugging Face and kcrf build the same encoder."""
-    classes = {"bert": "Bert", "roberta": "Bert", "ernie": "Ernie"}
-    classes |= {"albert": "Albert", "electra": "Electra", "nezha": "Nezha"}
-    tasks = config.get("task_vocab_size", 0)  # absent from models of earlier versions
-    return {
-        "model_type": classes[config["model"]].lower(),
-        "architectures": [classes[config["model"]] + "Model"],
+    classes = {"bert": "Bert", "roberta": "Bert", "ernie": "Ernie", "albert": "Albert", "electra": "Electra"}
+    classes |= {"nezha": "Nezha", "xlm-roberta": "XLMRoberta", "distilbert": "DistilBert"}
+    tasks, family = config["task_vocab_size"], config["model"]
+    written = {
+        "model_type": {"roberta": "bert"}.get(family, family),
+        "architectures": [classes[family] + "Model"],
         "vocab_size": config["vocab_size"],
         "hidden_size": config["hidden_size"],
         "embedding_size": config["embedding_size"],
@@ -254,6 +281,10 @@ def huggingface_config(config: Mapping[str, Any]) -> dict[str, Any]:
         "type_vocab_size": config["segment_vocab_size"],
         "layer_norm_eps": config["layer_norm_eps"],
         "initializer_range": config["initializer_range"],
-        "pad_token_id": 0,
+        "pad_token_id": config["pad_token_id"],
         **({"use_task_id": True, "task_type_vocab_size": tasks} if tasks else {}),
     }
+    if family != "distilbert":
+        return written
+    names = {name: own for own, name in OF_DISTILBERT.items()}
+    return {names.get(name, name): value for name, value in written.items() if name != "type_vocab_size"}

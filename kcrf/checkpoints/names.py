@@ -5,10 +5,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 CONFIG_FILES = ("config.json", "bert_config.json", "albert_config.json")  # in this order, if a folder has several
-ENGLISH_ROBERTA = (
-    "RoBERTa must be one with BERT's vocabulary and names, such as RoBERTa-wwm or MacBERT. The English RoBERTa and "
-    "XLM-RoBERTa are not supported: their tokenizers are byte-level BPE and SentencePiece, and their padding is token 1"
-)
 Row = tuple[str, str, bool]  # Google's name, Hugging Face's name, whether the array is transposed
 # By kind of layer: the suffixes of both names, and whether one array is the transpose of the other.
 ENDINGS = {
@@ -51,6 +47,28 @@ POOLER_AND_HEADS = [
     *_rows("array", ("cls/seq_relationship/output_weights", "cls.seq_relationship.weight")),
     *_rows("array", ("cls/seq_relationship/output_bias", "cls.seq_relationship.bias")),
 ]
+ROBERTA_HEAD = [
+    *_rows(
+        "dense", ("bert/pooler/dense", "roberta.pooler.dense"), ("cls/predictions/transform/dense", "lm_head.dense")
+    ),
+    *_rows("norm", ("cls/predictions/transform/LayerNorm", "lm_head.layer_norm")),
+    *_rows("array", ("cls/predictions/output_bias", "lm_head.bias")),
+]
+DISTILBERT_LAYER = (  # kind, the end of Google's name, the end of Hugging Face's
+    ("dense", "attention/self/query", "attention.q_lin"),
+    ("dense", "attention/self/key", "attention.k_lin"),
+    ("dense", "attention/self/value", "attention.v_lin"),
+    ("dense", "attention/output/dense", "attention.out_lin"),
+    ("norm", "attention/output/LayerNorm", "sa_layer_norm"),
+    ("dense", "intermediate/dense", "ffn.lin1"),
+    ("dense", "output/dense", "ffn.lin2"),
+    ("norm", "output/LayerNorm", "output_layer_norm"),
+)
+DISTILBERT_HEAD = [
+    *_rows("dense", ("cls/predictions/transform/dense", "vocab_transform")),
+    *_rows("norm", ("cls/predictions/transform/LayerNorm", "vocab_layer_norm")),
+    *_rows("array", ("cls/predictions/output_bias", "vocab_projector.bias")),
+]
 ALBERT_BLOCK = "bert/encoder/transformer/group_0/inner_group_0"
 ALBERT_LAYER = "albert.encoder.albert_layer_groups.0.albert_layers.0"
 EARLY_ALBERT = "bert/encoder/layer_shared"  # albert_zh before Google published its ALBERT
@@ -83,6 +101,16 @@ NAME_MAPS = {
     "ernie": _like_bert("ernie", "bert")
     + _rows("table", *((TASKS, f"{name}.embeddings.task_type_embeddings") for name in ("ernie", "bert"))),
     "nezha": _like_bert("nezha"),
+    "xlm-roberta": _body("bert", "roberta") + ROBERTA_HEAD,
+    "distilbert": [
+        *(row for row in _body("bert", "distilbert") if "layer_{}" not in row[0]),
+        *(
+            row
+            for kind, a, b in DISTILBERT_LAYER
+            for row in _rows(kind, (f"bert/encoder/layer_{{}}/{a}", f"distilbert.transformer.layer.{{}}.{b}"))
+        ),
+        *DISTILBERT_HEAD,
+    ],
     "electra": [
         *_body("electra", "electra"),
         *_rows("dense", ("electra/embeddings_project", "electra.embeddings_project")),
@@ -111,7 +139,10 @@ NAME_MAPS = {
     ],
 }
 # Copies of other arrays, and buffers.
-TIED = re.compile(r"(^|\.)(position_ids|token_type_ids|positions_encoding|predictions\.decoder\.(weight|bias))$")
+TIED = re.compile(
+    r"(^|\.)(position_ids|token_type_ids|positions_encoding"
+    r"|(predictions|lm_head)\.decoder\.(weight|bias)|vocab_projector\.weight)$"
+)
 
 
 def google_names(mapping: Mapping[str, Any], model: str = "bert") -> Mapping[str, Any]:
@@ -120,14 +151,14 @@ def google_names(mapping: Mapping[str, Any], model: str = "bert") -> Mapping[str
     Args:
         mapping: A mapping from names to arrays, such as `open_checkpoint` returns. The names are Google's, or Hugging
             Face's with or without the prefix of the model, with `LayerNorm.weight` or `LayerNorm.gamma`.
-        model: "bert", "roberta", "ernie", "albert", "electra" or "nezha".
+        model: "bert", "roberta", "ernie", "albert", "electra", "nezha", "xlm-roberta" or "distilbert".
 
     Returns:
         A lazy mapping with `shape(name)`. Unknown names are kept; copies of tied weights and buffers are
         omitted.
 
     Raises:
-        ValueError: `model` is not one of these, or the names are those of an English RoBERTa.
+        ValueError: `model` is not one of these.
 
     >>> list(google_names({"encoder.layer.3.output.dense.weight": None, "bert.embeddings.LayerNorm.beta": None}))
     ['bert/encoder/layer_3/output/dense/kernel', 'bert/embeddings/LayerNorm/beta']
@@ -137,9 +168,6 @@ def google_names(mapping: Mapping[str, Any], model: str = "bert") -> Mapping[str
         "",
         *sorted({huggingface.split(".")[0] + "." for huggingface in table if ".embeddings." in huggingface}),
     ]
-    english = [name for name in mapping if name.startswith("roberta.")]
-    if english:
-        raise ValueError(f"{ENGLISH_ROBERTA}. Received: {english[0]!r}")
     renamed = {}
     for name in mapping:
         plain = re.sub(r"\.gamma$", ".weight", re.sub(r"\.beta$", ".bias", name.removeprefix("module.")))

@@ -35,8 +35,7 @@ class EncoderRecord:
 class Embedding(keras.layers.Embedding):
     """Token embeddings whose table can also turn hidden states into scores of tokens.
 
-    With `mask_zero=True`, token 0 is padding and masked, except at the first position: as in bert4keras, no row is
-    masked completely.
+    With `mask_zero=True`, the padding token is masked. In a row of padding alone, the first position is not masked.
     `layer(hidden, reverse=True)` multiplies by the transposed table: `(batch, time, output_dim)` to
     `(batch, time, input_dim)`.
 
@@ -45,6 +44,7 @@ class Embedding(keras.layers.Embedding):
         output_dim: The size of an embedding.
         transformer_config: The configuration of the encoder, a dict. It is saved with the model; `save_pretrained`
             and `reinitialize` read it. Defaults to `None`.
+        padding_id: The padding token. Defaults to 0.
         **kwargs: As for `keras.layers.Embedding`. `mask_zero` defaults to False there, as in bert4keras.
 
     Example:
@@ -56,9 +56,15 @@ class Embedding(keras.layers.Embedding):
     """
 
     def __init__(
-        self, input_dim: int, output_dim: int, transformer_config: dict[str, Any] | None = None, **kwargs: Any
+        self,
+        input_dim: int,
+        output_dim: int,
+        transformer_config: dict[str, Any] | None = None,
+        padding_id: int = 0,
+        **kwargs: Any,
     ) -> None:
         super().__init__(input_dim, output_dim, **kwargs)
+        self.padding_id = padding_id
         self.encoder_record = EncoderRecord(dict(transformer_config)) if transformer_config else None
 
     def call(self, inputs, reverse=False):
@@ -69,10 +75,11 @@ class Embedding(keras.layers.Embedding):
     def compute_mask(self, inputs, mask=None):
         if len(inputs.shape) != 2:  # hidden states of a reverse call
             return mask
-        real = super().compute_mask(inputs, mask)
-        if real is None:
+        if not self.mask_zero:
             return None
-        return ops.concatenate([ops.ones_like(real[:, :1]), real[:, 1:]], axis=1)
+        real = ops.not_equal(inputs, self.padding_id)
+        is_empty = ops.logical_not(ops.any(real, axis=1, keepdims=True))
+        return ops.concatenate([ops.logical_or(real[:, :1], is_empty), real[:, 1:]], axis=1)
 
     def compute_output_shape(self, input_shape, reverse=False):
         return (*input_shape[:-1], self.input_dim) if reverse else (*input_shape, self.output_dim)
@@ -82,7 +89,7 @@ class Embedding(keras.layers.Embedding):
 
     def get_config(self):
         config = dict(self.encoder_record.config) if self.encoder_record else None
-        return {**super().get_config(), "transformer_config": config}
+        return {**super().get_config(), "transformer_config": config, "padding_id": self.padding_id}
 
 
 class _EmbeddingTable(keras.layers.Layer):
@@ -126,6 +133,9 @@ class PositionEmbedding(_EmbeddingTable):
             one. A number is the weight of the coarse one, `True` means 0.4.
             Source: https://kexue.fm/archives/7947. Defaults to `None`.
         custom_position_ids: Whether a second input `(batch, time)` holds the positions. Defaults to `False`.
+        padding_id: If given, positions are those of RoBERTa: the tokens that are not masked have the positions
+            `padding_id + 1`, `padding_id + 2`, ..., and masked tokens `padding_id`. Defaults to `None`: positions count
+            from 0, masked or not.
         embeddings_initializer: Defaults to zeros.
 
     Example:
@@ -140,25 +150,38 @@ class PositionEmbedding(_EmbeddingTable):
         output_dim: int,
         hierarchical: bool | float | None = None,
         custom_position_ids: bool = False,
+        padding_id: int | None = None,
         embeddings_initializer: Any = "zeros",
         **kwargs: Any,
     ) -> None:
         super().__init__(input_dim, output_dim, embeddings_initializer, **kwargs)
         self.hierarchical = hierarchical
         self.custom_position_ids = custom_position_ids
+        self.padding_id = padding_id
 
-    def call(self, inputs):
+    def call(self, inputs, mask=None):
         hidden, positions = inputs if self.custom_position_ids else (inputs, None)
-        length = hidden.shape[1] or ops.shape(hidden)[1]
-        if positions is None and not self.hierarchical and isinstance(length, int) and length > self.input_dim:
+        length, longest = hidden.shape[1] or ops.shape(hidden)[1], self.input_dim - self._first()
+        if positions is None and not self.hierarchical and isinstance(length, int) and length > longest:
             raise ValueError(
-                f"`{self.name}` has {self.input_dim} positions; hierarchical_position=True makes more of them. "
+                f"`{self.name}` has {longest} positions; hierarchical_position=True makes more of them. "
                 f"Received: length={length}"
             )
-        if positions is None and not self.hierarchical:
+        if positions is None and self.padding_id is not None:
+            positions = self._counted(hidden, mask)
+        elif positions is None and not self.hierarchical:
             return hidden + ops.convert_to_tensor(self.embeddings)[:length]
         positions = ops.arange(length) if positions is None else ops.cast(positions, "int32")
         return hidden + self._vectors(positions)
+
+    def _first(self):
+        """The position of the first token."""
+        return 0 if self.padding_id is None else self.padding_id + 1
+
+    def _counted(self, hidden, mask):
+        """The positions `(batch, time)` of the tokens that are not masked, counted from `padding_id + 1`."""
+        real = ops.ones(ops.shape(hidden)[:2], "int32") if mask is None else ops.cast(mask, "int32")  # (batch, time)
+        return ops.cumsum(real, axis=1) * real + self.padding_id
 
     def _vectors(self, positions):
         if not self.hierarchical:
@@ -179,21 +202,22 @@ class PositionEmbedding(_EmbeddingTable):
             **super().get_config(),
             "hierarchical": self.hierarchical,
             "custom_position_ids": self.custom_position_ids,
+            "padding_id": self.padding_id,
         }
 
 
 @register
-class TaskEmbedding(_EmbeddingTable):
-    """Adds ERNIE's embedding of the first pretraining task, task 0, which fine-tuning uses for every token.
+class FirstRowEmbedding(_EmbeddingTable):
+    """Adds the first row of a table to every token: ERNIE's embedding of pretraining task 0, or RoBERTa's only segment.
 
     Args:
-        input_dim: The number of pretraining tasks. The whole table is kept, so that it can be saved again.
+        input_dim: The number of rows. The whole table is kept, so that it can be saved again.
         output_dim: The size of an embedding.
         embeddings_initializer: Defaults to zeros.
 
     Example:
 
-    >>> tuple(TaskEmbedding(input_dim=3, output_dim=4)(np.zeros((2, 5, 4))).shape)
+    >>> tuple(FirstRowEmbedding(input_dim=3, output_dim=4)(np.zeros((2, 5, 4))).shape)
     (2, 5, 4)
     """
 

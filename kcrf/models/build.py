@@ -21,12 +21,13 @@ from kcrf.layers import (
     RelativePositionEmbedding,
 )
 from kcrf.layers.dense import BiasAdd, ResidualAdd, TruncatedNormal, dense
-from kcrf.layers.embeddings import TaskEmbedding
+from kcrf.layers.embeddings import FirstRowEmbedding
 from kcrf.layers.pooling import FirstToken
 from kcrf.models.encoders import checkpoint_names, encoder_record, variables_by_path
 from kcrf.models.loading import load_checkpoint
 from kcrf.models.saving import save_weights_as_checkpoint
 from kcrf.models.sources import complete_sources
+from kcrf.tokenizers.folders import padding_id
 
 _SIZES = (
     "attention_head_size",
@@ -60,9 +61,11 @@ def build_transformer_model(
 ) -> Any:
     """Builds an encoder of the BERT family and loads a checkpoint, if one is given.
 
-    The inputs are `Input-Token` and `Input-Segment`, ints `(batch, time)`; token 0 is padding. The output is the last
-    hidden state `(batch, time, hidden_size)` with the padding mask, or the outputs of the heads. Layers have the names
-    that bert4keras gives them: `Transformer-11-FeedForward-Norm` is the top of a BERT-base.
+    The inputs are `Input-Token` and `Input-Segment`, ints `(batch, time)`. A model with one kind of segment or none, as
+    XLM-R and DistilBERT, has no `Input-Segment`. The tokenizer's files beside the configuration name the padding token;
+    without them it is `pad_token_id` of the configuration, 0 for BERT. The output is the last hidden state
+    `(batch, time, hidden_size)` with the padding mask, or the outputs of the heads. Layers have bert4keras' names:
+    `Transformer-11-FeedForward-Norm` is the top of a BERT-base.
 
     Args:
         config_path: Google's `bert_config.json`, Hugging Face's `config.json`, a folder that holds one, or a dict with
@@ -70,7 +73,9 @@ def build_transformer_model(
             arguments must describe the model.
         checkpoint_path: Whatever `kcrf.checkpoints.open_checkpoint` opens. Defaults to `None`: the checkpoint in the
             folder `config_path`, if it holds one. Otherwise the weights are random, and a line says so.
-        model: "bert", "roberta" (wwm, MacBERT and others with BERT's names), "ernie", "albert", "electra" or "nezha".
+        model: "bert", "roberta" (wwm, MacBERT and others with BERT's names, as in bert4keras), "ernie", "albert",
+            "electra", "nezha", "xlm-roberta" (also RoBERTa and CamemBERT of Hugging Face) or "distilbert". If the
+            configuration names another `model_type`, that is built, and a line says so. Defaults to "bert".
         application: "encoder".
         return_keras_model: `False` returns the `Transformer`, which has `.model`. Defaults to `True`.
         skip_top_layers: Number of top layers that are freshly initialized instead of loaded, an int, as in Zhang et al.
@@ -107,10 +112,12 @@ def build_transformer_model(
         raise ValueError(f"`model` must be one of {sorted(FAMILIES)}: {ONLY_ENCODERS}. Received: model={model!r}")
     config_path, checkpoint_path = complete_sources(config_path, checkpoint_path)
     settings = encoder_settings(config_path, model, options)
-    if model in LIKE_BERT and settings["task_vocab_size"]:
-        model = "ernie"
+    if settings["model"] in LIKE_BERT and settings["task_vocab_size"]:
+        settings["model"] = "ernie"
     settings["hidden_act"] = hidden_activation(settings["hidden_act"])
-    transformer = Transformer(model, **settings)
+    if isinstance(config_path, (str, os.PathLike)) and "pad_token_id" not in options:
+        settings["pad_token_id"] = padding_id(config_path, settings["pad_token_id"])
+    transformer = Transformer(**settings)
     transformer.remember_vocab(config_path)
     if checkpoint_path is not None:
         transformer.load_weights_from_checkpoint(
@@ -145,7 +152,7 @@ class Transformer:
 
     def __init__(
         self,
-        family: Any,
+        model: str,
         layers: Any = None,
         output_layers: Any = None,
         name: str | None = None,
@@ -153,8 +160,8 @@ class Transformer:
         compound_tokens: Any = None,
         **settings: Any,
     ) -> None:
-        self.family = FAMILIES[family]
-        self.config = {"model": family, **settings}
+        self.family = FAMILIES[model]
+        self.config = {"model": model, **settings}
         self.layers = {} if layers is None else layers
         self.keep_tokens, self.compound_tokens = keep_tokens, compound_tokens
         self._has_weights = bool(self.layers)  # whether the weights are more than initial values
@@ -241,7 +248,7 @@ class Transformer:
 
     def _inputs(self):
         names = ["Input-Token"]
-        names += ["Input-Segment"] * (self.config["segment_vocab_size"] > 0)
+        names += ["Input-Segment"] * (self.config["segment_vocab_size"] > 1)
         names += ["Input-Position"] * bool(self.config["custom_position_ids"])
         shape = (self.config["sequence_length"],)
         return [keras.Input(shape, dtype="int32", name=self.config["prefix"] + name) for name in names]
@@ -257,9 +264,13 @@ class Transformer:
             output_dim=width,
             embeddings_initializer=self.initializer,
             mask_zero=True,
+            padding_id=config["pad_token_id"],
             transformer_config=config,
         )
-        if config["segment_vocab_size"] > 0:
+        if config["segment_vocab_size"] == 1:
+            arguments = {"output_dim": width, "embeddings_initializer": self.initializer}
+            x = self.apply(FirstRowEmbedding, x, "Embedding-Segment", input_dim=1, **arguments)
+        elif config["segment_vocab_size"] > 1:
             name = "Embedding-Token" if config["shared_segment_embeddings"] else "Embedding-Segment"
             arguments = {"input_dim": config["segment_vocab_size"], "embeddings_initializer": self.initializer}
             segments = self.apply(keras.layers.Embedding, inputs.pop(0), name, output_dim=width, **arguments)
@@ -273,11 +284,12 @@ class Transformer:
                 output_dim=width,
                 hierarchical=config["hierarchical_position"],
                 custom_position_ids=config["custom_position_ids"],
+                padding_id=config["pad_token_id"] if self.family.counts_tokens else None,
                 embeddings_initializer=self.initializer,
             )
         if config.get("task_vocab_size"):
             arguments = {"output_dim": width, "embeddings_initializer": self.initializer}
-            x = self.apply(TaskEmbedding, x, "Embedding-Task", input_dim=config["task_vocab_size"], **arguments)
+            x = self.apply(FirstRowEmbedding, x, "Embedding-Task", input_dim=config["task_vocab_size"], **arguments)
         x = self._dropout(self._norm(x, "Embedding-Norm"), "Embedding-Dropout")
         x = self._dense(x, config["hidden_size"], "Embedding-Mapping") if config["embedding_mapping"] else x
         if self.family.relative:
@@ -341,7 +353,7 @@ class Transformer:
         if config["with_pool"]:
             outputs.append(self.apply_pooler(x))
         if config["with_mlm"]:
-            activation = _activation(config["hidden_act"])
+            activation = _activation(self.family.head_activation or config["hidden_act"])
             y = self._norm(self._dense(x, config["embedding_size"], "MLM-Dense", activation), "MLM-Norm")
             y = self.layers[config["prefix"] + "Embedding-Token"](y, reverse=True)
             y = self.apply(BiasAdd, y, "MLM-Bias")

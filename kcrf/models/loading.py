@@ -26,7 +26,10 @@ from kcrf.models.names import (
 )
 
 MOST_NAMES = 8  # in an error message
-IN_ENCODER = re.compile(r"(module\.)?(bert|ernie|albert|electra|nezha|embeddings|embeddings_project|encoder)[/.]")
+OUTPUT_MATRICES = ("predictions.decoder.weight", "lm_head.decoder.weight", "vocab_projector.weight")
+IN_ENCODER = re.compile(
+    r"(module\.)?(bert|distilbert|roberta|ernie|albert|electra|nezha|embeddings|embeddings_project|encoder|transformer)[/.]"
+)
 
 
 @dataclass
@@ -131,7 +134,7 @@ def load_checkpoint(
 
 def _check_output_matrix(names, stored, arrays, source):
     """Raises ValueError if the hidden tokens of a checkpoint are predicted by another matrix than the embeddings."""
-    name = next((name for name in stored if name.endswith("predictions.decoder.weight")), None)
+    name = next((name for name in stored if name.endswith(OUTPUT_MATRICES)), None)
     if name is None or OUTPUT_BIAS not in names.values() or WORD_EMBEDDINGS not in arrays:
         return
     if not np.array_equal(stored[name], arrays[WORD_EMBEDDINGS]):

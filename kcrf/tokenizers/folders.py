@@ -13,6 +13,7 @@ from kcrf.files import read_json
 from kcrf.tokenizers.vocabularies import load_vocab
 
 VOCAB, WHOLE, SETTINGS = "vocab.txt", "tokenizer.json", "tokenizer_config.json"
+SPECIAL_MAP = "special_tokens_map.json"
 SPECIAL = {"unk": "[UNK]", "sep": "[SEP]", "pad": "[PAD]", "cls": "[CLS]", "mask": "[MASK]"}
 # Settings that change tokens, with the only value that is supported. Not here: what only limits lengths or pads.
 SUPPORTED = {
@@ -44,6 +45,36 @@ class TokenizerSettings(NamedTuple):
     do_lower_case: bool | None = None
     strip_accents: bool | None = None
     tokenize_chinese_chars: bool | None = None
+
+
+def padding_id(path, default: int) -> int:
+    """The id of the padding token by the files of the tokenizer beside a configuration.
+
+    A line says so if it differs from the default.
+
+    Args:
+        path: The folder, or the configuration file in it.
+        default: The id in the configuration, used if there are no such files, or they name no padding token.
+    """
+    folder = Path(path) if Path(path).is_dir() else Path(path).parent
+    settings = next((read_json(folder / name) for name in (SETTINGS, SPECIAL_MAP) if (folder / name).is_file()), {})
+    token = _text_of(settings.get("pad_token")) or SPECIAL["pad"]
+    found = _ids_in(folder).get(token, default)
+    if found != default:
+        print(f"{folder}: the padding token is {token!r}, {found}, as its tokenizer says. Received: {default}")
+    return found
+
+
+def _ids_in(folder):
+    """The ids of the tokens in a folder, by token, from `tokenizer.json`, `vocab.json` or `vocab.txt`; {} without."""
+    if (folder / WHOLE).is_file():
+        whole = read_json(folder / WHOLE)
+        vocab = whole["model"].get("vocab") or {}
+        ids = dict(vocab) if isinstance(vocab, Mapping) else {token: number for number, (token, _) in enumerate(vocab)}
+        return ids | {token["content"]: token["id"] for token in whole.get("added_tokens") or []}
+    if (folder / "vocab.json").is_file():
+        return read_json(folder / "vocab.json")
+    return load_vocab(folder / VOCAB) if (folder / VOCAB).is_file() else {}
 
 
 def vocabulary_file(folder: Path) -> Path:
