@@ -426,16 +426,10 @@ def test_names_of_hugging_face_have_these_names_of_google(model, theirs, google)
     assert list(google_names({theirs: np.zeros(2)}, model)) == [google]
 
 
-def test_tied_copies_and_buffers_are_left_out_and_an_english_roberta_is_refused():
+def test_tied_copies_and_buffers_are_left_out():
     tied = ("embeddings.position_ids", "cls.predictions.decoder.weight", "predictions.decoder.bias")
     assert list(google_names(dict.fromkeys((*tied, "pooler.dense.bias"), np.zeros(2)))) == ["bert/pooler/dense/bias"]
-    with pytest.raises(
-        ValueError, match=r"RoBERTa must be one with BERT's vocabulary .* Received: 'roberta.pooler.dense.bias'"
-    ):
-        google_names({"roberta.pooler.dense.bias": np.zeros(2)}, "roberta")
-    with pytest.raises(
-        ValueError, match=r"`model` is one of bert, roberta, ernie, nezha, electra, albert. Received: model='brt'"
-    ):
+    with pytest.raises(ValueError, match=r"`model` is one of bert, roberta, ernie, .* Received: model='brt'"):
         google_names({}, "brt")
 
 

@@ -196,10 +196,12 @@ def test_gelu_tanh_is_the_formula_of_the_first_bert():
 # ---- embeddings
 
 
-def test_token_0_is_masked_except_in_first_place():
-    layer = Embedding(5, 2, mask_zero=True)
-    mask = layer.compute_mask(ops.convert_to_tensor(np.array([[3, 0, 1, 0], [0, 0, 0, 2]])))
-    np.testing.assert_array_equal(number(mask), [[1, 0, 1, 0], [1, 0, 0, 1]])
+def test_padding_is_masked_but_no_row_is_masked_completely():
+    for padding, shift in ((0, 0), (4, 4)):
+        layer = Embedding(9, 2, mask_zero=True, padding_id=padding)
+        tokens = np.array([[3, 0, 1, 0], [0, 0, 0, 2], [0, 0, 0, 0]]) + shift
+        mask = layer.compute_mask(ops.convert_to_tensor(tokens))
+        np.testing.assert_array_equal(number(mask), [[1, 0, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0]])
 
 
 def test_the_reverse_of_an_embedding_multiplies_by_its_table_and_keeps_the_mask():

@@ -2,13 +2,12 @@
 
 import json
 import random
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from kcrf import commands
-from kcrf.corpora import Example, read_entities
+from kcrf.corpora import Example, load_mini, read_entities
 from kcrf.corpora.classified import classified_line
 from kcrf.pretraining import PretrainingSettings
 from kcrf.pretraining.importance import IMPORTANT, TaskModel, importance_writer, important_words
@@ -18,10 +17,9 @@ from kcrf.runs import Settings
 from kcrf.taggers import TextClassifier
 from kcrf.taggers.open_model import load_tagger
 from kcrf.tokenizers import Tokenizer
-from kcrf.training import train_classifier, train_tagger
+from kcrf.training import train_classifier, train_segmenter, train_tagger
 
 BACKENDS = ["torch"]
-FIXTURES = Path(__file__).parents[1] / "fixtures" / "0.1.0"
 WORDS = {"good": ("good", "fine", "great"), "bad": ("bad", "poor", "awful")}
 LABEL = {word: label for label, words in WORDS.items() for word in words}
 QUICK = {"task": "classify", "epochs": 6, "batch_size": 8, "learning_rate": 0.02, "dropout": 0.0, "seed": 1}
@@ -77,12 +75,15 @@ def test_a_word_matters_by_how_far_the_entropy_of_the_labels_moves_without_it(ru
     assert len(none) == 0 and again == pytest.approx(expected[:1], abs=1e-5) and found[1] > found[0]
 
 
-def test_the_entropy_of_a_tagger_is_that_of_all_its_paths():
-    tagger, text = load_tagger(FIXTURES / "words"), "天气好"
+def test_the_entropy_of_a_tagger_is_that_of_all_its_paths(tmp_path):
+    settings = Settings(epochs=1, width=16, depth=1, linear_weight=0.0, augment=0)
+    corpus = load_mini()
+    train_segmenter(settings, corpus.train[:40], corpus.valid[:8], out=tmp_path / "words")
+    tagger, text = load_tagger(tmp_path / "words"), "天气好"
     shares = [p for _, p in tagger.k_best([text], 4**3)[0]]  # words and paths are one to one under constraints
     assert sum(shares) == pytest.approx(1, abs=1e-4)
     assert tagger.entropies([text, text * 60])[0] == pytest.approx(entropy(p for p in shares if p > 0), abs=1e-3)
-    model = TaskModel(FIXTURES / "words")
+    model = TaskModel(tmp_path / "words")
     long = text * 60  # two windows: a word is hidden in its own
     (found,) = model.importance([long], [[(0, 1), (170, 171)]])
     shown = [long[:128], long[52:]]
