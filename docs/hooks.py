@@ -19,6 +19,14 @@ BESIDE = [
     "pretrained/README.md",
     "kcrf/taggers/data/zh_gsd/README.md",
 ]
+HOME = {"README.md": "index.md"}  # by its path in the site
+BOOST = {  # of the pages in the search
+    **{"index.md": 4, "getting_started.md": 4, "README.zh.md": 2},
+    **dict.fromkeys(
+        ["CHANGELOG.md", "benchmarks/README.md", "experiments/README.md", "experiments/measured/README.md"], 0.2
+    ),
+    **dict.fromkeys(["results.md", "PORTING.md", "PORTING.zh.md", "ARCHITECTURE.md", "CONTRIBUTING.md"], 0.5),
+}
 PICTURES = "experiments/measured/*.png"
 TITLES = {"tensorflow": "TensorFlow", "torch": "PyTorch", "jax": "JAX"}
 
@@ -31,16 +39,18 @@ FENCE = re.compile(r"^```python (tensorflow|torch|jax)$", re.MULTILINE)
 
 def on_files(files, config):
     """Adds the documents and pictures under their paths from the root."""
-    for name in [*BESIDE, *(path.relative_to(ROOT).as_posix() for path in sorted(ROOT.glob(PICTURES)))]:
-        files.append(File.generated(config, name, abs_src_path=str(ROOT / name)))
+    pictures = [path.relative_to(ROOT).as_posix() for path in sorted(ROOT.glob(PICTURES))]
+    for name in [*HOME, *BESIDE, *pictures]:
+        files.append(File.generated(config, HOME.get(name, name), abs_src_path=str(ROOT / name)))
     return files
 
 
-def on_page_markdown(markdown, **kwargs):
+def on_page_markdown(markdown, page, **kwargs):
     """In the repository a guide links to `../PORTING.md`, and that to `docs/...`; in the site they lie side by side.
 
     A fence such as "```python jax" becomes a block with the title JAX.
     """
+    page.meta.setdefault("search", {})["boost"] = BOOST.get(page.file.src_uri, 1)
     markdown = OUTSIDE.sub(r"\1", LINK.sub(r"](\1", markdown))
     markdown = FENCE.sub(lambda found: f'```python title="{TITLES[found[1]]}"', markdown)
     return TO_GUIDE.sub(r"](\1", markdown).replace("](README.md)", "](index.md)")

@@ -1,5 +1,6 @@
 """Every example in the documentation of a public name runs, with the printed results."""
 
+import ast
 import doctest
 import importlib
 import re
@@ -93,7 +94,7 @@ def run(blocks, text, name, **names):
     [
         pytest.param(p, id=p.name, marks=marks(p.name, text))
         for p in sorted((ROOT / "docs").rglob("*.md"))
-        if CODE.search(text := p.read_text(encoding="utf-8"))
+        if CODE.search(text := p.read_text(encoding="utf-8")) and not p.name.endswith(".zh.md")
     ],
 )
 def test_the_code_of_a_guide_runs_from_top_to_bottom(document, tmp_path, monkeypatch, pytestconfig):
@@ -103,3 +104,13 @@ def test_the_code_of_a_guide_runs_from_top_to_bottom(document, tmp_path, monkeyp
     assert blocks and {block[1] for block in blocks} <= {"", "tensorflow", "jax", "torch"}
     run_all = backend_name() == "torch" or pytestconfig.getoption("--all")
     run(blocks if run_all else shortened(blocks, text), text, str(document))
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("chinese", sorted((ROOT / "docs").glob("*.zh.md")), ids=lambda path: path.name)
+def test_a_guide_in_chinese_has_code_of_the_english_one(chinese):
+    """Which runs; comments may differ."""
+    english = chinese.with_name(chinese.name.replace(".zh.md", ".md"))
+    ours, theirs = ([ast.dump(ast.parse(found[2])) for found in CODE.finditer(path.read_text(encoding="utf-8"))]
+                    for path in (chinese, english))  # fmt: skip
+    assert ours and [code for code in ours if code not in theirs] == []
