@@ -32,6 +32,9 @@ _NEARLY_ALL = 0.99  # fraction of the tokens that end in their position
 _BEGUN = 0.9  # fraction of the sentences that begin at the begin of a word
 _CHARACTERS = 0.9  # fraction of the tokens that are one character, in a file of characters
 _MOST_ODD = 0.001  # fraction of the tags that may break their scheme without `repair`
+_NEEDED_TAG = "O or a tag like B-PER, with one of BIESMLU"
+_ODD_SPELLING = re.compile(r"([BIESMLUbiesmlu])[-_:/.](.+)")
+_JOINED_TYPES, _JOINED_TAGS = re.compile(r"[|#,;/&+](?:[BIESMLU]-)?"), re.compile(r"[|#,;/&+][BIESMLU]-")
 _NUMBERED_TOKEN = re.compile(r"(.+?)([0-9]+)")  # 科0, 技1: a character and its position in the word
 
 
@@ -59,9 +62,10 @@ def read_conll(
         path: A UTF-8 file.
         column: The index of the column with the tags. Negative indices count from the last column. Defaults to -1.
         repair: Whether to read tags that break the scheme as conlleval does: an entity begins at an I- that continues
-            no entity, and ends where its tags end; an unknown or missing tag is O. Defaults to False: tags in a wrong
-            order are repaired if they are fewer than one in a thousand, and a note on standard error names their lines.
-            All other violations are errors.
+            no entity, and ends where its tags end. Other spellings (`b-PER`, `B_PER`) are read as B-PER. If at most one
+            tag in a thousand is unknown or missing, such tags are O, and a note on standard error names their lines.
+            Defaults to False: tags in a wrong order are repaired if they are fewer than one in a thousand, which a note
+            says. All other violations are errors.
         lines: The lines of the file, if they have been read before. Defaults to None.
 
     Returns:
@@ -101,24 +105,64 @@ def _read_rows(path: Any, lines: Sequence[str], column: int, repair: bool) -> li
             f"{path}: `column` must name one of {width} columns, not the {_ORDINALS[token]}. Received: {column}"
         )
     sentences: list[Rows] = [[] for _ in columns.sentences]
+    dropped = []
     for read, sentence in zip(sentences, columns.sentences, strict=True):
         for number, cells in sentence:
             complete = len(cells) == width and cells[token] != ""
             tag = cells[column] if -len(cells) < column < len(cells) else ""
+            tag = _respelled(tag) if repair else tag
             is_tag = tag in UNKNOWN or ENTITY_TAG.fullmatch(tag) is not None
             if not complete and not repair:
                 needed = f"{width} columns, the {_ORDINALS[token]} a token"
                 raise ValueError(f"{path}:{number}: needs {needed}. Received: {lines[number - 1]!r}")
             if not is_tag and not repair:
                 hint = other_column(rows, column % width)
-                raise ValueError(
-                    f"{path}:{number}: needs O or a tag like B-PER, with one of BIESMLU. Received: {tag!r}{hint}"
-                )
+                raise ValueError(f"{path}:{number}: needs {_NEEDED_TAG}. Received: {tag!r}{hint}")
             if cells[token:] and cells[token]:
                 check_one_tag(path, number, cells[token], tag)
                 read.append((number, cells[token], tag if is_tag else "O"))
+                dropped += [] if is_tag else [(number, tag)]
+    _check_dropped(path, dropped, len(rows))
     note_fuller_column(path, rows, column % width)
-    return [rows for rows in sentences if rows]
+    sentences = [rows for rows in sentences if rows]
+    return _with_one_case(sentences) if repair else sentences
+
+
+def _respelled(tag: str) -> str:
+    """A tag in the usual spelling.
+
+    >>> _respelled("b_LOC"), _respelled("I:PER"), _respelled("o"), _respelled("PER")
+    ('B-LOC', 'I-PER', 'O', 'PER')
+    """
+    match = _ODD_SPELLING.fullmatch(tag)
+    return f"{match[1].upper()}-{match[2]}" if match else "O" if tag in ("o", "0") else tag
+
+
+def _check_dropped(path: Any, dropped: Sequence[tuple[int, str]], count: int) -> None:
+    """Refuses a file in which more than one tag in a thousand is no tag; a note says how many were read as O."""
+    if len(dropped) > max(1, _MOST_ODD * count):
+        number, tag = dropped[0]
+        raise ValueError(
+            f"{path}:{number}: needs {_NEEDED_TAG}; `repair=True` reads others as O if they are at most one in a "
+            f"thousand. Received: {tag!r}, the first of {len(dropped):,} in {count:,}"
+        )
+    if dropped:
+        numbers = _some([number for number, _ in dropped])
+        print_note(f"{path}: {len(dropped):,} of {count:,} tags are none and are read as O, in line {numbers}")
+
+
+def _with_one_case(sentences: list[Rows]) -> list[Rows]:
+    """The sentences with the most frequent spelling of types that differ in case alone, such as PER and per."""
+    counts = Counter(tag[2:] for rows in sentences for *_, tag in rows if tag[1:2] == "-")
+    spelling: dict[str, str] = {}
+    for kind, _ in counts.most_common():
+        spelling.setdefault(kind.lower(), kind)
+    if len(spelling) == len(counts):
+        return sentences
+    return [
+        [(n, token, tag[:2] + spelling.get(tag[2:].lower(), "") if tag[1:2] == "-" else tag) for n, token, tag in rows]
+        for rows in sentences
+    ]
 
 
 def _without_numbers(sentences: Sequence[Rows]) -> tuple[Sequence[Rows], bool]:
@@ -143,11 +187,21 @@ def _entities(path: Any, sentences: Sequence[Rows], repair: bool) -> list[list[A
     types = sorted({tag[2:] for rows in sentences for _, _, tag in rows if tag != "O"})
     if not types:
         return [[] for _ in sentences]
+    _check_types(path, sentences, types)
     readings = [_reading(sentences, types, letters) for letters in _letters(path, sentences, repair)]
     reading = min(readings, key=lambda reading: len(reading.odd))
     if not repair:
         _check_order(path, sentences, reading)
     return [reading.scheme.decode(numbers) for numbers in reading.tags]
+
+
+def _check_types(path: Any, sentences: Sequence[Rows], types: Sequence[str]) -> None:
+    """Refuses a type that joins others, as in B-PER|B-LOC, or a#b beside a and b."""
+    for kind in types:
+        parts = _JOINED_TYPES.split(kind)
+        if len(parts) > 1 and ({*parts} <= {*types} or _JOINED_TAGS.search(kind)):
+            number, tag = next((number, tag) for rows in sentences for number, _, tag in rows if tag[2:] == kind)
+            raise ValueError(f"{path}:{number}: needs one entity type in a tag. Received: {tag!r}, which joins several")
 
 
 class _Reading(NamedTuple):

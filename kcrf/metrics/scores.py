@@ -1,10 +1,13 @@
 """SIGHAN's scores of words, conlleval's scores of entities, and the calibration of confidences."""
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+
+_TAG = re.compile(r"O|[BIESMLU]-.+")
 
 
 class TextMismatch(ValueError):
@@ -108,8 +111,9 @@ def entity_scores(gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, An
     An entity is correct if its boundaries and its type are correct.
 
     Args:
-        gold: One list of spans `(start, end, label)` per sentence.
-        predicted: The predicted spans, as `gold`.
+        gold: For each sentence a list of spans: `(start, end, label)`, dicts with these members, or objects with these
+            attributes, such as `kcrf.taggers` returns them; or a list of tags such as B-PER, as seqeval takes them.
+        predicted: The predicted spans or tags, as `gold`.
 
     Returns:
         A dict of the counts `true_entities` (gold), `found_entities` (predicted) and `correct`; of `precision`,
@@ -118,7 +122,8 @@ def entity_scores(gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, An
         over no entities is 0.0, as in conlleval.
 
     Raises:
-        ValueError: Gold and prediction have different numbers of sentences, or a sentence contains a span twice.
+        ValueError: Gold and prediction have different numbers of sentences, or a sentence contains something else than
+            spans or tags, or a span twice.
 
     >>> scores = entity_scores([[(0, 2, "PER"), (4, 6, "LOC")]], [[(0, 2, "PER"), (4, 7, "LOC"), (8, 9, "LOC")]])
     >>> scores["correct"], scores["precision"], scores["recall"], scores["f"]
@@ -148,13 +153,51 @@ def entity_scores(gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, An
     }
 
 
-def _distinct(spans: Sequence[Any], number: int, name: str) -> set[Any]:
-    distinct = {tuple(span) for span in spans}
-    if len(distinct) < len(spans):
-        raise ValueError(
-            f"A sentence must contain each span only once. Received: {spans} in sentence {number} of the {name}"
-        )
+def _distinct(spans: Sequence[Any], number: int, name: str) -> set[tuple[int, int, str]]:
+    """The spans `(start, end, label)` of a sentence, given as spans of any kind or as tags."""
+    where = f"sentence {number} of the {name}"
+    if isinstance(spans, str) or not isinstance(spans, Iterable):
+        raise ValueError(f"A sentence must be a list of spans or of tags such as B-PER. Received: {spans!r} as {where}")
+    spans = list(spans)
+    are_tags = bool(spans) and all(isinstance(tag, str) for tag in spans)
+    checked = _spans_of_tags(spans, where) if are_tags else [_span(span, where) for span in spans]
+    distinct = set(checked)
+    if len(distinct) < len(checked):
+        raise ValueError(f"A sentence must contain each span only once. Received: {spans} in {where}")
     return distinct
+
+
+def _span(span: Any, where: str) -> tuple[int, int, str]:
+    """A span as a tuple: of a tuple or list, of a dict, or of an object with these attributes."""
+    if isinstance(span, Mapping):
+        values: tuple[Any, ...] = tuple(span.get(name) for name in ("start", "end", "label"))
+    elif hasattr(span, "start") and hasattr(span, "end"):
+        values = (span.start, span.end, getattr(span, "label", None))
+    else:
+        values = tuple(span[:3]) if isinstance(span, (tuple, list)) else ()
+    are_ints = len(values) == 3 and all(isinstance(x, (int, np.integer)) and x is not True for x in values[:2])
+    if not are_ints or not isinstance(values[2], str):
+        form = '(start, end, label), {"start": ..., "end": ..., "label": ...} or an object with these attributes'
+        raise ValueError(f"A span must be {form}. Received: {span!r} in {where}")
+    return int(values[0]), int(values[1]), values[2]
+
+
+def _spans_of_tags(tags: Sequence[str], where: str) -> list[tuple[int, int, str]]:
+    """The entities of the tags of a sentence, read as conlleval does."""
+    wrong = next((tag for tag in tags if not _TAG.fullmatch(tag)), None)
+    if wrong is not None:
+        raise ValueError(f"A tag must be O or one like B-PER, with one of BIESMLU. Received: {wrong!r} in {where}")
+    spans, start, label = [], 0, ""
+    for position, tag in enumerate([*tags, "O"]):
+        if label and (tag[0] in "OBSU" or tag[2:] != label):
+            spans.append((start, position, label))
+            label = ""
+        if tag != "O" and not label:
+            start, label = position, tag[2:]
+        if tag[0] in "ESLU":
+            spans.append((start, position + 1, label))
+            label = ""
+    return spans
 
 
 def _scores_of_counts(gold: int, predicted: int, correct: int) -> dict[str, Any]:

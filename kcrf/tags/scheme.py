@@ -10,6 +10,7 @@ import numpy as np
 from kcrf.tags.words import word_starts, word_tags
 
 Types = tuple[str, ...]
+_PREFIXES = {f"{letter}-" for letter in "BIESMLU"}
 _WORD_TAGS = 4  # of each class of words
 
 
@@ -203,13 +204,13 @@ def bmes(types: Iterable[str] = ()) -> TagScheme:
     >>> scheme.decode([1, 2, 3, 4])
     [(0, 3, 'NOUN'), (3, 4, 'VERB')]
     """
-    types = tuple(types)
+    types = _checked_types(types) if types else ()
     closed = np.array([True, False, False, True])  # after s and e no word is open
     opens = np.array([True, True, False, False])
     if not types:
         transitions = closed[:, None] == opens[None, :]
         return TagScheme("bmes", (), ("s", "b", "m", "e"), opens, transitions, closed, word_tags)
-    labels = tuple(f"{prefix}-{label}" for label in _checked_types(types) for prefix in "sbme")
+    labels = tuple(f"{prefix}-{label}" for label in types for prefix in "sbme")
     opens, closed = np.tile(opens, len(types)), np.tile(closed, len(types))
     of_type = np.repeat(np.arange(len(types)), _WORD_TAGS)  # (tags,)
     inside_word = ~closed[:, None] & ~opens & (of_type[:, None] == of_type)  # (from, to)
@@ -223,7 +224,7 @@ def bio(types: Iterable[str]) -> TagScheme:
     >>> bio(["PER"]).allowed_transitions.astype(int).tolist()
     [[1, 1, 0], [1, 1, 1], [1, 1, 1]]
     """
-    types = _checked_types(types)
+    types = _entity_types(types)
     labels = ("O", *(f"{prefix}-{label}" for label in types for prefix in "BI"))
     starts = np.array([not label.startswith("I") for label in labels])
     transitions = np.array([[not b.startswith("I") or a[1:] == b[1:] for b in labels] for a in labels])
@@ -237,7 +238,7 @@ def bioes(types: Iterable[str]) -> TagScheme:
     >>> bioes(["PER"]).encode([(0, 1, "PER"), (1, 4, "PER")], length=5)
     [4, 1, 2, 3, 0]
     """
-    types = _checked_types(types)
+    types = _entity_types(types)
     labels = ("O", *(f"{prefix}-{label}" for label in types for prefix in "BIES"))
     opens = np.array([label[0] in "OBS" for label in labels])
     closed = np.array([label[0] in "OES" for label in labels])
@@ -280,9 +281,23 @@ def _class_tags(types: Types, length: int, label: str) -> list[int]:
 
 
 def _checked_types(types: Iterable[str]) -> Types:
+    """The types as a tuple. Their order is the order of the tags, so it must be the same in each process."""
+    if isinstance(types, (str, set, frozenset)):
+        advice = "; use sorted(types)" if not isinstance(types, str) else f"; use [{types!r}]"
+        raise ValueError(f"Types must be a list or a tuple of strings. Received: {types!r}{advice}")
     types = tuple(types)
     if not types or not all(isinstance(label, str) and label for label in types) or len(set(types)) != len(types):
         raise ValueError(f"Types must be distinct, non-empty strings. Received: types={types}")
+    return types
+
+
+def _entity_types(types: Iterable[str]) -> Types:
+    """The types of entities, without tags among them."""
+    types = _checked_types(types)
+    are_tags = all(label == "O" or label[:2] in _PREFIXES and label[2:] for label in types)
+    if are_tags and ("O" in types or any(f"I-{label[2:]}" in types for label in types if label[0] == "B")):
+        advice = tuple(dict.fromkeys(label[2:] for label in types if label != "O"))
+        raise ValueError(f"Types must be names such as PER, without B- or I-. Received: tags, {types}; use {advice}")
     return types
 
 

@@ -47,7 +47,9 @@ def test_no_sequences_have_no_paths():
     assert len(best_paths(np.zeros((0, 4)), np.zeros((4, 4)), Packing([], []))) == 0
 
 
-@pytest.mark.parametrize("scheme", [bmes("abcd"), bio("abcdefgh"), bioes("abcd"), classes(map(str, range(17)))])
+@pytest.mark.parametrize(
+    "scheme", [bmes(list("abcd")), bio(list("abcdefgh")), bioes(list("abcd")), classes(map(str, range(17)))]
+)
 def test_the_best_path_of_many_tags_is_that_of_all_allowed_paths(scheme):
     random, lengths = np.random.default_rng(0), [3, 1, 2, 3]
     allowed = scheme.allowed_transitions.copy()

@@ -387,14 +387,38 @@ def test_lone_surrogates_and_other_encodings_are_refused_by_line(tmp_path, data)
         read_conll(write(tmp_path, data))
 
 
-def test_repair_reads_as_conlleval_does_and_what_is_unreadable_as_outside(tmp_path):
+def test_repair_reads_as_conlleval_does_and_what_is_unreadable_as_outside(tmp_path, capsys):
     text = rows("a b c d e f g h", "I-X O B-X I-Y I-Y Z-X B I-Y") + "i\nj B-X I-X\n\tO\n"
-    sentences = conll(tmp_path, text, repair=True)
-    assert [sentence.spans for sentence in sentences] == [
+    with pytest.raises(ValueError, match="text.txt:6: needs O or a tag .* Received: 'Z-X', the first of 3 in 11"):
+        conll(tmp_path, text, repair=True)
+    sentences = conll(tmp_path, text + "\n" + rows("a", "O") * 3000, repair=True)
+    assert "3 of 3,011 tags are none and are read as O, in line 6, 7, 10\n" in capsys.readouterr().err
+    assert [sentence.spans for sentence in sentences[:2]] == [
         [(0, 1, "X"), (2, 3, "X"), (3, 5, "Y"), (7, 8, "Y")],
         [(1, 2, "X")],
     ]
-    assert [sentence.text for sentence in sentences] == ["abcdefgh", "ij"]
+    assert [sentence.text for sentence in sentences[:2]] == ["abcdefgh", "ij"]
+
+
+@pytest.mark.parametrize("odd", ["B_LOC I_LOC O", "b-LOC i-LOC o", "B:Loc I:Loc O", "B-loc I-loc O"])
+def test_repair_reads_other_spellings_of_tags(tmp_path, odd):
+    """A whole type must not vanish, nor become two types."""
+    sentences = conll(tmp_path, rows("a b c", odd) + rows("d e", "B-LOC O") * 3, repair=True)
+    assert [sentence.spans for sentence in sentences] == [[(0, 2, "LOC")], *([[(0, 1, "LOC")]] * 3)]
+
+
+def test_repair_does_not_drop_a_type_whose_tags_have_no_prefix(tmp_path):
+    with pytest.raises(
+        ValueError, match="text.txt:1: needs O or a tag like B-PER.* Received: 'PER', the first of 3 in 9"
+    ):
+        conll(tmp_path, rows("a b c", "PER O B-LOC") * 3, repair=True)
+
+
+@pytest.mark.parametrize("text", ["a B-PER|B-LOC\nb O\n", "a B-a#b\nb B-a\nc B-b\n", "a B-PER;LOC\nb B-PER\nc B-LOC\n"])
+def test_tags_of_several_types_are_refused(tmp_path, text):
+    with pytest.raises(ValueError, match="text.txt:1: needs one entity type in a tag. Received: 'B-"):
+        conll(tmp_path, text)
+    assert conll(tmp_path, "a B-R&D\n")[0].spans == [(0, 1, "R&D")]
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "-DOCSTART- O\n\n", "# only this\n"])

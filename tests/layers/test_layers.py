@@ -538,7 +538,7 @@ def loss_of(layer, name, tags):
         (lambda: ConditionalRandomField(lr_multiplier=0), "a positive number. Received: lr_multiplier=0"),
         (lambda: ConditionalRandomField(constraints="bmes"), "must be a kcrf.tags.TagScheme or None. Received: 'bmes'"),
         (lambda: built().build((None, 4)), r"needs inputs of shape \(batch, time, tags\). Received: shape=\(None, 4\)"),
-        (lambda: built(constraints=bio("AB")), "one score for each of the 5 tags of its constraints"),
+        (lambda: built(constraints=bio(["A", "B"])), "one score for each of the 5 tags of its constraints"),
         (
             lambda: loss_of(built(), "sparse_loss", np.zeros((1, 2, 3))),
             r"shape \(batch, time\). Received: shape=\(1, 2, 3\)",

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from kcrf.corpora import read_lines, read_segmented
 from kcrf.metrics import calibration, entity_scores, segmentation_scores, transition_report
 from kcrf.metrics.bootstrap import bootstrap_difference, bootstrap_scores, span_counts
 from kcrf.metrics.scores import TextMismatch
-from kcrf.tags import bio, bmes
+from kcrf.tags import bio, bioes, bmes
 
 BACKENDS = ["torch"]
 
@@ -287,3 +288,55 @@ def test_equal_taggers_do_not_differ_and_other_sentences_are_refused():
         bootstrap_difference(counts, counts[:2])
     with pytest.raises(ValueError, match="at least one"):
         bootstrap_difference(counts[:0], counts[:0])
+
+
+@dataclass
+class Found:
+    start: int
+    end: int
+    text: str
+    label: str
+
+
+AS = {
+    "tuples": lambda *spans: [(*span, 0.5) for span in spans],
+    "lists": lambda *spans: [list(span) for span in spans],
+    "dicts": lambda *spans: [{"end": b, "label": label, "start": a, "text": "x"} for a, b, label in spans],
+    "objects": lambda *spans: [Found(a, b, "x", label) for a, b, label in spans],
+}
+
+
+@pytest.mark.parametrize("gold", AS)
+@pytest.mark.parametrize("predicted", AS)
+def test_entities_are_spans_of_any_kind(gold, predicted):
+    scores = entity_scores([AS[gold]((0, 2, "PER"), (4, 6, "LOC"))], [AS[predicted]((0, 2, "PER"), (4, 7, "LOC"))])
+    assert (scores["true_entities"], scores["found_entities"], scores["correct"]) == (2, 2, 1)
+    assert scores["types"]["PER"]["f"] == 1.0 and scores["types"]["LOC"]["f"] == 0.0
+
+
+@given(st.lists(st.lists(st.integers(0, 4), max_size=9), min_size=1, max_size=4), st.sampled_from([bio, bioes]))
+def test_entities_are_lists_of_tags_too(numbers, make):
+    """The spans of tags, of any order, are those of `TagScheme.decode`, which is another implementation."""
+    scheme = make(["PER", "LOC"])
+    tags = [[scheme.labels[number] for number in row] for row in numbers]
+    spans = [scheme.decode(row) for row in numbers]
+    assert entity_scores(tags, spans) == entity_scores(spans, spans)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "B-PER",
+        [("0", "2", "PER")],
+        [(0, 2)],
+        [{"start": 0, "end": 2}],
+        [3],
+        ["PER"],
+        [(0, 2, None)],
+        3,
+        ["B-PER", (0, 1, "X")],
+    ],
+)
+def test_what_is_no_list_of_spans_or_tags_is_refused(sentence):
+    with pytest.raises(ValueError, match="(sentence 1 of the gold|as sentence 1 of the gold)"):
+        entity_scores([sentence], [[]])

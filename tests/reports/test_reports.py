@@ -507,7 +507,7 @@ TAGS_AND_FIGURES = [
     (bio(["LOC", "ORG", "PER"]), True),
     (bio(["MISC", "ORGANIZATION"]), True),
     (bioes(["LOC", "ORG", "PER"]), False),
-    (bio("ABCDEFGHIJKL"), False),
+    (bio(list("ABCDEFGHIJKL")), False),
 ]
 
 

@@ -54,7 +54,7 @@ def test_entity_spans_come_back_from_their_tags_which_are_legal(gaps, tail):
     for gap, length, label in gaps:
         placed.append((position + gap, position + gap + length, label))
         position += gap + length
-    for scheme in (bio("AB"), bioes("AB")):
+    for scheme in (bio(["A", "B"]), bioes(["A", "B"])):
         tags = scheme.encode(placed, position + tail)
         assert scheme.decode(tags) == placed
         assert scheme.violations(tags) == []
@@ -108,10 +108,10 @@ def indices(scheme, text):
 @pytest.mark.parametrize(
     ("scheme", "tags", "repaired"),
     [
-        (bio("AB"), "I-A I-A B-A I-A O I-B I-B I-A", "B-A I-A B-A I-A O B-B I-B B-A"),  # IOB1
-        (bio("AB"), "B-A I-B O", "B-A B-B O"),
-        (bioes("A"), "B-A O I-A I-A E-A E-A B-A", "S-A O B-A I-A E-A S-A S-A"),
-        (bioes("AB"), "B-A E-B", "S-A S-B"),
+        (bio(["A", "B"]), "I-A I-A B-A I-A O I-B I-B I-A", "B-A I-A B-A I-A O B-B I-B B-A"),  # IOB1
+        (bio(["A", "B"]), "B-A I-B O", "B-A B-B O"),
+        (bioes(["A"]), "B-A O I-A I-A E-A E-A B-A", "S-A O B-A I-A E-A S-A S-A"),
+        (bioes(["A", "B"]), "B-A E-B", "S-A S-B"),
         (bmes(), "m e b b m s", "b e s b e s"),
         (bmes(), "s m m b", "s b e s"),
     ],
@@ -120,7 +120,7 @@ def test_a_repaired_sequence_is_the_legal_one_of_the_same_spans(scheme, tags, re
     assert scheme.repair(indices(scheme, tags)) == indices(scheme, repaired)
 
 
-@given(st.sampled_from([bmes(), bio("AB"), bioes("AB")]), st.lists(st.integers(0, 99), max_size=9))
+@given(st.sampled_from([bmes(), bio(["A", "B"]), bioes(["A", "B"])]), st.lists(st.integers(0, 99), max_size=9))
 def test_repairing_makes_legal_keeps_spans_and_leaves_legal_tags_alone(scheme, numbers):
     tags = [number % len(scheme) for number in numbers]
     repaired = scheme.repair(tags)
@@ -160,7 +160,7 @@ def test_a_scheme_comes_back_from_its_config(scheme):
         (lambda: bio(["A"]).encode([(0, 2, "A"), (1, 3, "A")], 4), r"must not overlap. Received: \(1, 3, 'A'\)"),
         (lambda: bio(["A"]).encode([(2, 2, "A")], 4), r"0 <= start < end <= 4. Received: \(2, 2, 'A'\)"),
         (lambda: bio(["A"]).encode([(0, 1, "C")], 4), r"entity types \('A',\). Received: 'C'"),
-        (lambda: bio("AA"), "distinct, non-empty strings. Received: types=.*'A', 'A'"),
+        (lambda: bio(["A", "A"]), "distinct, non-empty strings. Received: types=.*'A', 'A'"),
         (lambda: bioes([]), "distinct, non-empty strings"),
         (lambda: bio(["A", 1]), "distinct, non-empty strings. Received: types=.*'A', 1"),
         (lambda: bio(["A"]).encode([(0, 1)], 2), r"needs \(start, end, label\). Received: \(0, 1\)"),
@@ -181,3 +181,30 @@ def test_a_scheme_comes_back_from_its_config(scheme):
 def test_what_cannot_be_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("make", [bio, bioes, bmes])
+@pytest.mark.parametrize("types", ["PER", {"PER", "LOC"}, frozenset(["PER"])])
+def test_types_without_an_order_are_refused(make, types):
+    """The order of the types is the order of a saved model's tags; that of a set differs between processes."""
+    with pytest.raises(ValueError, match="Types must be a list or a tuple of strings. Received: .*; use "):
+        make(types)
+
+
+@pytest.mark.parametrize("make", [bio, bioes])
+def test_tags_in_place_of_types_are_refused(make):
+    with pytest.raises(ValueError, match=r"without B- or I-. Received: tags, .*; use \('PER',\)"):
+        make(["B-PER", "I-PER", "O"])
+    assert make(["B-PER", "LOC"]).types == ("B-PER", "LOC")  # whose types are named so has them
+
+
+@pytest.mark.parametrize("words", ["今天 天气", ["今天", ""], ["今天", 3]])
+def test_words_are_a_list_of_words(words):
+    with pytest.raises(ValueError, match="`words_to_tags` needs "):
+        words_to_tags(words)
+
+
+@pytest.mark.parametrize("tags", [["B", "E"], [1, 7], [1, "3"]])
+def test_tags_of_words_are_numbers(tags):
+    with pytest.raises(ValueError, match="Tags must be 0 = s, 1 = b, 2 = m, 3 = e. Received: "):
+        tags_to_words("今天", tags)
