@@ -5,16 +5,4 @@ from kcrf.chains.packing import Packing
 from kcrf.chains.posterior import Posterior, entropies_of, roles_of, span_probabilities
 from kcrf.chains.recursions import FORBIDDEN, IS_FORBIDDEN, Counts, best_paths, expected_counts
 
-__all__ = [
-    "FORBIDDEN",
-    "IS_FORBIDDEN",
-    "Counts",
-    "Packing",
-    "Posterior",
-    "best_paths",
-    "best_sequences",
-    "entropies_of",
-    "expected_counts",
-    "roles_of",
-    "span_probabilities",
-]
+__all__ = []

@@ -2,6 +2,4 @@
 
 from kcrf.commands.main import main
 
-__all__ = [
-    "main",
-]
+__all__ = []

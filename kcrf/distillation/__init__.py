@@ -8,10 +8,4 @@ from kcrf.layers.distillation import (
     TagDistillationLoss,
 )
 
-__all__ = [
-    "LabelDistillationLoss",
-    "NumberDistillationLoss",
-    "SequenceDistillationLoss",
-    "SoftTags",
-    "TagDistillationLoss",
-]
+__all__ = ["SequenceDistillationLoss", "SoftTags"]

@@ -13,15 +13,4 @@ from kcrf.linear.training import (
     loss_and_gradient,
 )
 
-__all__ = [
-    "AdaGradTrainer",
-    "LBFGSTrainer",
-    "LinearBatch",
-    "LinearModel",
-    "LinearTrainer",
-    "PooledTrainer",
-    "SoftTarget",
-    "linear_batches",
-    "log_likelihood",
-    "loss_and_gradient",
-]
+__all__ = ["AdaGradTrainer", "LBFGSTrainer", "LinearTrainer", "log_likelihood"]

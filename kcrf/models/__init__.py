@@ -6,7 +6,6 @@ from kcrf.models.names import variable_mapping
 from kcrf.models.saving import save_pretrained, save_weights_as_checkpoint
 
 __all__ = [
-    "LoadReport",
     "Transformer",
     "build_transformer_model",
     "reinitialize",

@@ -2,4 +2,4 @@
 
 from kcrf.networks.network import ClassificationNetwork, KerasNetwork, TaggingNetwork, TrainedNetwork
 
-__all__ = ["ClassificationNetwork", "KerasNetwork", "TaggingNetwork", "TrainedNetwork"]
+__all__ = []

@@ -11,21 +11,4 @@ from kcrf.readers.vectors import WordVectors
 from kcrf.readers.vocabulary import Vocabulary
 from kcrf.readers.words import WordReader, WordVocabulary
 
-__all__ = [
-    "CharacterNGrams",
-    "CharacterReader",
-    "Lexicon",
-    "PieceReader",
-    "Reader",
-    "Reading",
-    "StandardsReader",
-    "TagsOfStandard",
-    "Vocabulary",
-    "Window",
-    "WordNGrams",
-    "WordReader",
-    "WordVectors",
-    "WordVocabulary",
-    "spans_of_units",
-    "tags_of_units",
-]
+__all__ = ["CharacterNGrams", "Lexicon", "Vocabulary", "WordNGrams", "WordVectors"]

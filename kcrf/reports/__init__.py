@@ -3,10 +3,4 @@
 from kcrf.reports.page import write_report
 from kcrf.reports.tables import score_table, table_of_parts, transition_heat_map, transition_table
 
-__all__ = [
-    "score_table",
-    "table_of_parts",
-    "transition_heat_map",
-    "transition_table",
-    "write_report",
-]
+__all__ = ["write_report"]

@@ -10,21 +10,4 @@ from kcrf.runs.training_config import AugmentationConfig, DataConfig, OptimizerC
 from kcrf.runs.writer import RunWriter
 from kcrf.tasks import DataFacts, SettingError
 
-__all__ = [
-    "AugmentationConfig",
-    "DataConfig",
-    "DataFacts",
-    "DivergedError",
-    "ModelConfig",
-    "OptimizerConfig",
-    "RunConfig",
-    "RunFolder",
-    "RunRecord",
-    "RunWriter",
-    "SettingError",
-    "Settings",
-    "TeacherConfig",
-    "TrainingConfig",
-    "read_run",
-    "resolve",
-]
+__all__ = ["DataFacts", "RunConfig", "RunFolder", "SettingError", "Settings", "resolve"]

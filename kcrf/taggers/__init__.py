@@ -7,13 +7,4 @@ from kcrf.taggers.suggestions import Suggestion
 from kcrf.taggers.token_tagger import TokenTagger
 from kcrf.taggers.word_segmenter import WordSegmenter
 
-__all__ = [
-    "Classification",
-    "Entity",
-    "EntityRecognizer",
-    "Suggestion",
-    "Tagger",
-    "TextClassifier",
-    "TokenTagger",
-    "WordSegmenter",
-]
+__all__ = ["Classification", "Entity", "EntityRecognizer", "Tagger", "TextClassifier", "TokenTagger", "WordSegmenter"]

@@ -6,4 +6,4 @@ from kcrf.tasks.mismatch import MismatchError
 from kcrf.tasks.table import TASKS, task_of
 from kcrf.tasks.task import Task
 
-__all__ = ["TASKS", "DataFacts", "MismatchError", "SettingError", "Task", "Wording", "task_of"]
+__all__ = []
