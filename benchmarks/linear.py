@@ -137,7 +137,7 @@ def crfsuite_scores(task, parts):
     from kcrf.readers import CharacterReader, WordReader, tags_of_units
     from kcrf.readers.unit_choice import choose_units
     from kcrf.tags import bio, bmes
-    from kcrf.tasks.tagging import as_sentence
+    from kcrf.tasks.task import as_sentence
 
     train, *scored = ([as_sentence(item) for item in part] for part in parts)
     by_words = task == "ner" and choose_units(train) == "words"

@@ -63,7 +63,7 @@ def measure_all(options):
 def read_parts(corpus, folder):
     """The training set and the test set, lists of `Sentence`s."""
     from kcrf.corpora import read_conll, read_segmented
-    from kcrf.tasks.tagging import as_sentence
+    from kcrf.tasks.task import as_sentence
 
     def read(part):
         (path,) = (path for path in folder.iterdir() if path.stem == part or path.suffix == f".{part}")

@@ -75,7 +75,7 @@ def parts_of(data, corpus):
 
 
 def words_as_sentence(words):
-    from kcrf.tasks.tagging import as_sentence
+    from kcrf.tasks.task import as_sentence
 
     return as_sentence(words)
 

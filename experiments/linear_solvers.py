@@ -67,7 +67,7 @@ def measure(corpus, size, settings, parts):
 
 
 def as_sentences(items):
-    from kcrf.tasks.tagging import as_sentence
+    from kcrf.tasks.task import as_sentence
 
     return [as_sentence(item) for item in items]
 

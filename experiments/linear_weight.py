@@ -52,7 +52,7 @@ def main():
 def measure(corpus, size, scored, parts):
     """The scores for each weight of the linear model."""
     from kcrf.runs import Settings
-    from kcrf.tasks.tagging import as_sentence
+    from kcrf.tasks.task import as_sentence
     from kcrf.training import train_tagger
     from kcrf.training.linear_part import LinearPart
 

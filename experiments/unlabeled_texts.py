@@ -49,7 +49,7 @@ def main():
 def measured(work, corpus, size, row, seed, parts):
     """The scores of a row on the validation and the test set, and the time of its training."""
     from kcrf.runs import Settings
-    from kcrf.tasks.tagging import as_sentence
+    from kcrf.tasks.task import as_sentence
 
     encoder, is_taught = ROWS[row]
     settings, more = {"encoder": encoder} if encoder else {}, {}

@@ -57,7 +57,7 @@ def scores_of_average(tagger, other, weight, valid, test, words):
     """The scores of the average of the linear model of a tagger and another one, a dict."""
     from kcrf.networks.linear_networks import LinearTaggingNetwork
     from kcrf.taggers.trained_tagger import TrainedTagger
-    from kcrf.tasks.tagging import as_sentence
+    from kcrf.tasks.task import as_sentence
 
     average = TrainedTagger(LinearTaggingNetwork(tagger.model.averaged(other, weight)), tagger.reader)
     parts = {"valid": valid, "test": test}

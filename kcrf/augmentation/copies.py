@@ -15,7 +15,7 @@ from kcrf.augmentation.words import alter_words
 from kcrf.corpora import Example, Sentence
 from kcrf.progress_bars import bar
 from kcrf.tasks import SettingError
-from kcrf.tasks.tagging import as_sentence
+from kcrf.tasks.task import as_sentence
 
 _WITH_SYNONYMS = ("synonyms", "insertion")
 

@@ -2,7 +2,7 @@
 
 import reprlib
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -26,14 +26,13 @@ from kcrf.metrics.classes import CLASSIFICATION_METRICS, REGRESSION_METRICS
 from kcrf.readers import Reader
 from kcrf.readers.units import with_copies
 from kcrf.readers.whole import SEPARATOR
-from kcrf.tasks.errors import SettingError
-from kcrf.tasks.facts import DataFacts
-from kcrf.tasks.mismatch import check_same_texts
+from kcrf.tasks.errors import SettingError, check_same_texts
+from kcrf.tasks.task import DataFacts, FileOptions, Items, Task, Words
 
 _FEW_LABELS = 20  # at most so many labels may occur once; more may mean that the column of labels is wrong
 
 
-class Classification:
+class Classification(Task):
     """A label, or a number, for each text or pair of texts."""
 
     name = "classify"
@@ -58,52 +57,41 @@ class Classification:
     }
     file_options = frozenset({"fields"})
 
-    def read_file(self, path: str, reading: Mapping[str, Any]) -> list[Any]:
-        """The `Example`s of a file."""
-        return read_classified(path, reading["fields"])
+    def read_file(self, path: str, options: FileOptions) -> Items:
+        return read_classified(path, options["fields"])
 
-    def file_lines(self, items: list[Any]) -> list[str]:
-        """JSON lines."""
+    def file_lines(self, items: Items) -> list[str]:
         return [classified_line(*example.texts, label=example.label) for example in items]
 
     def read_unlabeled_line(self, line: str) -> Any:
-        """The text, or the pair of texts with a tab between them."""
         return tuple(line.split("\t")) if "\t" in line else line
 
-    def check(self, name: str, items: Sequence[Any]) -> list[Any]:
-        """The items of a part as `Example`s, with strings as labels. Raises ValueError if there is no item."""
+    def check(self, name: str, items: Sequence[Any]) -> Items:
         if not len(items):
             raise ValueError(f"`{name}` needs at least one text with its label. Received: none")
         return [_as_example(name, number, item) for number, item in enumerate(items, 1)]
 
-    def copies(self, items: list[list[Any]]) -> list[list[Any]]:
-        """The augmented copies, which are `Example`s already."""
+    def copies(self, items: list[Items]) -> list[Items]:
         return items
 
-    def content(self, examples: list[Any]) -> list[Any]:
-        """The texts and their labels."""
-        return [(example.text, example.text_b, example.label) for example in examples]
+    def content(self, items: list[Any]) -> list[Any]:
+        return [(example.text, example.text_b, example.label) for example in items]
 
-    def labels_to_balance(self, examples: list[Any]) -> list[str] | None:
-        """The label of each example, or None if no label occurs often enough to keep its proportion."""
-        return recurring([example.label for example in examples])
+    def labels_to_balance(self, items: list[Any]) -> list[str] | None:
+        return recurring([example.label for example in items])
 
-    def hold_out(self, examples: list[Any], seed: int) -> tuple[list[Any], list[Any]]:
-        """Nine tenths and a tenth of the examples, with the same proportions of labels."""
-        train_size = len(examples) - max(1, len(examples) // 10)
-        return sample(examples, train_size, seed, self.labels_to_balance(examples))
+    def hold_out(self, items: list[Any], seed: int) -> tuple[Items, Items]:
+        train_size = len(items) - max(1, len(items) // 10)
+        return sample(items, train_size, seed, self.labels_to_balance(items))
 
     def vocabulary_text(self, example: Any) -> str:
-        """The text, or both texts of a pair."""
         text, text_b = example.texts if isinstance(example, Example) else example
         return text if text_b is None else f"{text}{SEPARATOR}{text_b}"
 
-    def texts(self, examples: list[Any]) -> tuple[list[str], list[Any] | None]:
-        """All texts of the examples, in pairs both, and None instead of tokens."""
-        return [text for example in examples for text in example.texts if text], None
+    def texts(self, items: list[Any]) -> tuple[list[str], list[Any] | None]:
+        return [text for example in items for text in example.texts if text], None
 
-    def facts(self, user: Any, parts: Mapping[str, list[Any]]) -> DataFacts:
-        """Whether texts are pairs, and the labels or the mean and deviation of the numbers."""
+    def facts(self, user: Any, parts: Mapping[str, Items]) -> DataFacts:
         train = parts["train"]
         is_pair = train[0].text_b is not None
         deviating = next((e for part in parts.values() for e in part if (e.text_b is not None) is not is_pair), None)
@@ -120,16 +108,9 @@ class Classification:
         return replace(_labels(user, parts), pairs=is_pair)
 
     def windows(
-        self,
-        data: Any,
-        facts: DataFacts,
-        reader: Reader,
-        examples: list[Any],
-        copies: Any = None,
-        whole_spans: bool = False,
+        self, data: Any, facts: DataFacts, reader: Reader, items: Items, copies: Any = None, whole_spans: bool = False
     ) -> list[Any]:
-        """A window for each text and each copy, with the index of its label, or with its standardized number."""
-        examples = with_copies(examples, copies)
+        examples = with_copies(items, copies)
         readings = reader.read_texts([example.texts for example in examples], data.max_length)
         numbers = {label: number for number, label in enumerate(data.labels)}
         targets: list[float]
@@ -139,8 +120,7 @@ class Classification:
             targets = [(float(example.label) - facts.mean) / facts.deviation for example in examples]
         return [(r.windows[0].inputs, target) for r, target in zip(readings, targets, strict=True)]
 
-    def unlabeled_items(self, texts: Sequence[Any], pairs: bool) -> list[Any]:
-        """The texts as pairs; the second text of a single text is None."""
+    def unlabeled_items(self, texts: Sequence[Any], pairs: bool) -> Items:
         items = [(text, None) if isinstance(text, str) else tuple(text) for text in texts]
         deviating = next((item for item in items if len(item) != 2 or (item[1] is not None) != pairs), None)
         if deviating is not None:
@@ -148,35 +128,21 @@ class Classification:
             raise ValueError(f"`unlabeled` needs {needed}, as the training set has them. Received: {deviating!r}")
         return items
 
-    def unlabeled_windows(self, data: Any, reader: Reader, items: list[Any]) -> list[Any]:
-        """A window for each text, with None as its target."""
+    def unlabeled_windows(self, data: Any, reader: Reader, items: Items) -> list[Any]:
         readings = reader.read_texts(items, data.max_length)
         return [(reading.windows[0].inputs, None) for reading in readings]
 
     def outputs(self, data: Any) -> tuple[str, ...]:
-        """The labels."""
         return data.labels
 
-    def read_scored(self, path: str, reading: Mapping[str, Any], is_gold: bool) -> list[Any]:
-        """The `Example`s of a file. JSON with predictions has members with fixed names."""
+    def read_scored(self, path: str, options: FileOptions, is_gold: bool) -> Items:
         has_fixed_names = not is_gold and begins_json(read_lines(path))
-        return read_all_classified(path, None if has_fixed_names else reading["fields"])
+        return read_all_classified(path, None if has_fixed_names else options["fields"])
 
-    def predicted_items(self, predictions: list[dict[str, Any]], member: str) -> list[Any]:
-        """`Example`s."""
+    def predicted_items(self, predictions: list[dict[str, Any]], member: str) -> Items:
         return [Example(item["text"], str(item[member]), item["text_b"]) for item in predictions]
 
-    def scores(
-        self,
-        gold: list[Any],
-        predicted: list[Any],
-        training_words: Collection[str] | None = None,
-        labels: Sequence[str] = (),
-    ) -> dict[str, Any]:
-        """As `kcrf.metrics.classification_scores`, or for numbers as `kcrf.metrics.regression_scores`.
-
-        Texts on whose label annotators did not agree are not scored.
-        """
+    def scores(self, gold: Items, predicted: Items, words: Words = None, labels: Sequence[str] = ()) -> dict[str, Any]:
         gold, predicted = _decided(gold, predicted)
         check_same_texts("text", *([example.texts for example in part] for part in (gold, predicted)))
         gold_labels, predicted_labels = ([str(example.label) for example in part] for part in (gold, predicted))
@@ -189,7 +155,6 @@ class Classification:
         return classification_scores(gold_labels, predicted_labels, (*labels, *others))
 
     def describe(self, config: Any) -> tuple[str, str]:
-        """The number of labels, and the text vector that is classified."""
         labels = f"{len(config.data.labels)} labels" if config.data.labels else "with numbers"
         return f", {labels}", f"pool {config.model.pool}"
 

@@ -1,6 +1,6 @@
 """Named-entity recognition. Needs NumPy only."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,12 +10,11 @@ from kcrf.corpora.offsets import trimmed_span
 from kcrf.metrics import entity_scores
 from kcrf.progress_bars import print_note
 from kcrf.readers.unit_choice import choose_units, entities_that_cut_tokens, splits_of
-from kcrf.tasks.facts import DataFacts
-from kcrf.tasks.mismatch import check_same_texts
-from kcrf.tasks.tagging import TaggingTask, types_of
+from kcrf.tasks.errors import check_same_texts
+from kcrf.tasks.task import DataFacts, FileOptions, Items, Task, Words, types_of
 
 
-class Entities(TaggingTask):
+class Entities(Task):
     """Named entities: spans with a type."""
 
     name = "ner"
@@ -28,27 +27,22 @@ class Entities(TaggingTask):
     choices: Mapping[str, tuple[Any, ...]] = {"scheme": ("bio", "bioes"), "units": ("words", "characters")}
     file_options = frozenset({"column", "repair"})
 
-    def read_file(self, path: str, reading: Mapping[str, Any]) -> list[Any]:
-        """The sentences of a file."""
-        return [sentence for sentence in read_entities(path, reading["column"], reading["repair"]) if sentence.text]
+    def read_file(self, path: str, options: FileOptions) -> Items:
+        return [sentence for sentence in read_entities(path, options["column"], options["repair"]) if sentence.text]
 
     def as_sentence(self, source: str, item: Any) -> Sentence:
-        """The item without white space at the edges of entities. Raises ValueError if it is not a `Sentence`."""
         sentence = super().as_sentence(source, item)
         return replace(sentence, spans=[trimmed_span(sentence.text, span) for span in sentence.spans])
 
-    def file_lines(self, items: list[Any]) -> list[str]:
-        """CoNLL lines if all sentences have tokens, else JSON lines."""
+    def file_lines(self, items: Items) -> list[str]:
         if all(sentence.tokens for sentence in items):
             return [line for sentence in items for line in conll_lines(sentence)]
         return list(map(sentence_line, items))
 
-    def unlabeled_items(self, texts: Sequence[Any], pairs: bool) -> list[Any]:
-        """The texts as `Sentence`s without spans."""
+    def unlabeled_items(self, texts: Sequence[Any], pairs: bool) -> Items:
         return [Sentence(text, []) for text in texts]
 
-    def facts(self, user: Any, parts: Mapping[str, list[Any]]) -> DataFacts:
-        """The types and, from scratch, the units. Notes entities that the model cannot recognize."""
+    def facts(self, user: Any, parts: Mapping[str, Items]) -> DataFacts:
         types = types_of(user, parts, "entities of types", "missed")
         if not types:
             raise ValueError("`train` needs at least one entity. Received: sentences without any")
@@ -56,18 +50,10 @@ class Entities(TaggingTask):
             print_note("valid: no entity, so no epoch is better than another: the last one is kept")
         return DataFacts(types=types, units=_units(user, parts) if user.bert is None else None)
 
-    def read_scored(self, path: str, reading: Mapping[str, Any], is_gold: bool) -> list[Any]:
-        """The sentences of a file."""
-        return read_entities(path, reading["column"], reading["repair"])
+    def read_scored(self, path: str, options: FileOptions, is_gold: bool) -> Items:
+        return read_entities(path, options["column"], options["repair"])
 
-    def scores(
-        self,
-        gold: list[Any],
-        predicted: list[Any],
-        training_words: Collection[str] | None = None,
-        labels: Sequence[str] = (),
-    ) -> dict[str, Any]:
-        """As `kcrf.metrics.entity_scores`; predictions where labels are unknown are not scored."""
+    def scores(self, gold: Items, predicted: Items, words: Words = None, labels: Sequence[str] = ()) -> dict[str, Any]:
         check_same_texts("sentence", *([sentence.text for sentence in part] for part in (gold, predicted)))
         scored = [sentence.scored(other.spans) for sentence, other in zip(gold, predicted, strict=True)]
         return entity_scores([sentence.spans for sentence in gold], scored)

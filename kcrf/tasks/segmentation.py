@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,15 +12,13 @@ from kcrf.metrics import segmentation_scores
 from kcrf.metrics.scores import TextMismatch
 from kcrf.readers import Reader, TagsOfStandard
 from kcrf.readers.units import with_copies
-from kcrf.tasks.errors import SettingError
-from kcrf.tasks.facts import DataFacts
-from kcrf.tasks.mismatch import MismatchError
-from kcrf.tasks.tagging import TaggingTask, as_sentence, tagged_windows
+from kcrf.tasks.errors import MismatchError, SettingError
+from kcrf.tasks.task import DataFacts, FileOptions, Items, Task, Words, as_sentence, tagged_windows
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
-class Segmentation(TaggingTask):
+class Segmentation(Task):
     """The words of texts without spaces between words, as in Chinese, by one or several segmentation standards.
 
     With several standards, each part of the data is a mapping from their names to lists of sentences. `check` converts
@@ -36,21 +34,13 @@ class Segmentation(TaggingTask):
     choices: Mapping[str, tuple[Any, ...]] = {"scheme": ("bmes",), "units": ("characters",)}
     file_options = frozenset({"strip_tags", "words"})
 
-    def read_file(self, path: str, reading: Mapping[str, Any]) -> list[Any]:
-        """The words of the sentences of a file."""
-        return [words for words in read_segmented(path, reading.get("strip_tags", False)) if words]
+    def read_file(self, path: str, options: FileOptions) -> Items:
+        return [words for words in read_segmented(path, options.get("strip_tags", False)) if words]
 
-    def file_lines(self, items: list[Any]) -> list[str]:
-        """A line for each list of words."""
+    def file_lines(self, items: Items) -> list[str]:
         return [" ".join(words) for words in items]
 
-    def check(self, name: str, items: Sequence[Any] | Mapping[str, Iterable[Any]]) -> list[Any]:
-        """The items of a part as `Sentence`s. Raises ValueError if a standard has no text, or a name that is not valid.
-
-        Args:
-            name: The name of the part.
-            items: A list of sentences, or a dict of lists of sentences by their standards.
-        """
+    def check(self, name: str, items: Sequence[Any] | Mapping[str, Iterable[Any]]) -> Items:
         if not isinstance(items, Mapping):
             return super().check(name, items)
         sentences = []
@@ -61,22 +51,18 @@ class Segmentation(TaggingTask):
         return sentences
 
     def as_sentence(self, source: str, item: Any) -> Sentence:
-        """A `Sentence`, made from a list of words if it is not one. Raises ValueError if it is neither."""
         return as_sentence(item, source)
 
-    def content(self, sentences: list[Any]) -> list[Any]:
-        """The texts, their spans and their standards."""
-        standards = [sentence.standard for sentence in sentences]
-        content = super().content(sentences)
+    def content(self, items: list[Any]) -> list[Any]:
+        standards = [sentence.standard for sentence in items]
+        content = super().content(items)
         return content if not any(standards) else list(zip(content, standards, strict=True))
 
-    def labels_to_balance(self, sentences: list[Any]) -> list[Any] | None:
-        """The standards, whose proportions a sample keeps; None if there is one."""
-        standards = [item.standard if isinstance(item, Sentence) else None for item in sentences]
+    def labels_to_balance(self, items: list[Any]) -> list[Any] | None:
+        standards = [item.standard if isinstance(item, Sentence) else None for item in items]
         return standards if any(standards) else None
 
-    def facts(self, user: Any, parts: Mapping[str, list[Any]]) -> DataFacts:
-        """The standards, in the order of the training set."""
+    def facts(self, user: Any, parts: Mapping[str, Items]) -> DataFacts:
         counts = {name: Counter(sentence.standard for sentence in part) for name, part in parts.items()}
         standards = tuple(user.standards or (() if set(counts["train"]) == {None} else counts["train"]))
         for name, received in counts.items():
@@ -89,18 +75,11 @@ class Segmentation(TaggingTask):
         return DataFacts(standards=standards)
 
     def windows(
-        self,
-        data: Any,
-        facts: DataFacts,
-        reader: Reader,
-        sentences: list[Any],
-        copies: Any = None,
-        whole_spans: bool = False,
+        self, data: Any, facts: DataFacts, reader: Reader, items: Items, copies: Any = None, whole_spans: bool = False
     ) -> list[Any]:
-        """The windows of sentences and their copies, with their tags; of several standards, with `TagsOfStandard`."""
         if not data.standards:
-            return super().windows(data, facts, reader, sentences, copies, whole_spans)
-        readings, sentences = reader.read_training(sentences, copies), with_copies(sentences, copies)
+            return super().windows(data, facts, reader, items, copies, whole_spans)
+        readings, sentences = reader.read_training(items, copies), with_copies(items, copies)
         windows = tagged_windows(sentences, readings, data.tag_scheme(), whole_spans)
         standards = [s.standard for s, reading in zip(sentences, readings, strict=True) for _ in reading.windows]
         return [
@@ -109,38 +88,27 @@ class Segmentation(TaggingTask):
         ]
 
     def describe(self, config: Any) -> tuple[str, str]:
-        """The standards, if there are several, the number of tags, and the head with its constraints."""
         learned, head = super().describe(config)
         standards = config.data.standards
         return (f" of the standards {', '.join(standards)}" if standards else "") + learned, head
 
-    def unlabeled_items(self, texts: Sequence[Any], pairs: bool) -> list[Any]:
-        """The texts without their white space, as `Sentence`s."""
+    def unlabeled_items(self, texts: Sequence[Any], pairs: bool) -> Items:
         return [Sentence("".join(text.split()), []) for text in texts]
 
-    def read_scored(self, path: str, reading: Mapping[str, Any], is_gold: bool) -> list[Any]:
-        """The words of each line."""
+    def read_scored(self, path: str, options: FileOptions, is_gold: bool) -> Items:
         read = read_segmented if is_gold else read_predicted_words
-        return read(path, reading.get("strip_tags", False))
+        return read(path, options.get("strip_tags", False))
 
-    def predicted_items(self, predictions: list[dict[str, Any]], member: str) -> list[Any]:
-        """The words of each text."""
+    def predicted_items(self, predictions: list[dict[str, Any]], member: str) -> Items:
         return [[item["text"][start:end] for start, end, *_ in sorted(item[member])] for item in predictions]
 
-    def scores(
-        self,
-        gold: list[Any],
-        predicted: list[Any],
-        training_words: Collection[str] | None = None,
-        labels: Sequence[str] = (),
-    ) -> dict[str, Any]:
-        """As `kcrf.metrics.segmentation_scores`."""
+    def scores(self, gold: Items, predicted: Items, words: Words = None, labels: Sequence[str] = ()) -> dict[str, Any]:
         if len(gold) != len(predicted):
             raise MismatchError(
                 f"needs a line for each line of the gold. Received: {len(predicted)} lines, in the gold {len(gold)}"
             )
         try:
-            return segmentation_scores(gold, predicted, training_words)
+            return segmentation_scores(gold, predicted, words)
         except TextMismatch as error:
             raise MismatchError(str(error), error.line) from None
 

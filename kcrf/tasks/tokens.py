@@ -1,7 +1,7 @@
 """Token tagging: a class for each token, such as its part of speech. Needs NumPy only."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kcrf.corpora import Sentence, read_lines, read_tagged, tagged_sentence
@@ -9,12 +9,11 @@ from kcrf.corpora.columns import ENTITY_TAG
 from kcrf.corpora.tagged import tagged_lines, tags_of_tokens
 from kcrf.metrics import token_scores
 from kcrf.progress_bars import print_note
-from kcrf.tasks.facts import DataFacts
-from kcrf.tasks.mismatch import check_same_texts
-from kcrf.tasks.tagging import TaggingTask, types_of
+from kcrf.tasks.errors import check_same_texts
+from kcrf.tasks.task import DataFacts, FileOptions, Items, Task, Words, types_of
 
 
-class TokenTagging(TaggingTask):
+class TokenTagging(Task):
     """A class for each token of a sentence. Texts must be split into tokens, in training and in use."""
 
     name = "pos"
@@ -24,16 +23,10 @@ class TokenTagging(TaggingTask):
     choices: Mapping[str, tuple[Any, ...]] = {"scheme": ("classes",), "constraints": (False,), "units": ("words",)}
     file_options = frozenset({"column", "words"})
 
-    def read_file(self, path: str, reading: Mapping[str, Any]) -> list[Any]:
-        """The sentences of a file."""
-        return read_tagged(path, reading["column"])
+    def read_file(self, path: str, options: FileOptions) -> Items:
+        return read_tagged(path, options["column"])
 
-    def check(self, name: str, items: Sequence[Any]) -> list[Any]:
-        """The items of a part as `Sentence`s, also those that are lists of `(token, tag)`.
-
-        Raises:
-            ValueError: A sentence has no tokens, or spans that are not tokens; or there is none.
-        """
+    def check(self, name: str, items: Sequence[Any]) -> Items:
         numbered = [(f"`{name}`, sentence {number}", item) for number, item in enumerate(items, 1) if item]
         sentences = [self.as_sentence(source, item) for source, item in numbered]
         for (source, _), sentence in zip(numbered, sentences, strict=True):
@@ -46,45 +39,32 @@ class TokenTagging(TaggingTask):
         return sentences
 
     def as_sentence(self, source: str, item: Any) -> Sentence:
-        """A `Sentence`, made from a list of `(token, tag)` if it is not one."""
         return item if isinstance(item, Sentence) else tagged_sentence(*zip(*checked_pairs(source, item, "token, tag")))
 
-    def unlabeled_items(self, texts: Sequence[Any], pairs: bool) -> list[Any]:
-        """The texts as `Sentence`s with tokens, which white space separates."""
+    def unlabeled_items(self, texts: Sequence[Any], pairs: bool) -> Items:
         return [text if isinstance(text, Sentence) else sentence_of_tokens(text) for text in texts]
 
-    def facts(self, user: Any, parts: Mapping[str, list[Any]]) -> DataFacts:
-        """The classes of the training set; notes classes of other parts that it lacks, and tags of entities."""
+    def facts(self, user: Any, parts: Mapping[str, Items]) -> DataFacts:
         return DataFacts(types=classes_of(user, parts, "tags"), units="words", metric="accuracy")
 
-    def file_lines(self, items: list[Any]) -> list[str]:
-        """A token, a tab and its tag per line."""
+    def file_lines(self, items: Items) -> list[str]:
         return [line for sentence in items for line in tagged_lines(words_of(sentence), tags_of_tokens(sentence))]
 
-    def read_scored(self, path: str, reading: Mapping[str, Any], is_gold: bool) -> list[Any]:
-        """The sentences of a file."""
-        return read_scored_tags(path, reading, is_gold)
+    def read_scored(self, path: str, options: FileOptions, is_gold: bool) -> Items:
+        return read_scored_tags(path, options, is_gold)
 
-    def scores(
-        self,
-        gold: list[Any],
-        predicted: list[Any],
-        training_words: Collection[str] | None = None,
-        labels: Sequence[str] = (),
-    ) -> dict[str, Any]:
-        """As `kcrf.metrics.token_scores`."""
+    def scores(self, gold: Items, predicted: Items, words: Words = None, labels: Sequence[str] = ()) -> dict[str, Any]:
         check_same_texts(
             "sentence", *([" ".join(words_of(sentence)) for sentence in part] for part in (gold, predicted))
         )
         gold_tags, predicted_tags = (list(map(tags_of_tokens, part)) for part in (gold, predicted))
-        return token_scores(list(map(words_of, gold)), gold_tags, predicted_tags, training_words)
+        return token_scores(list(map(words_of, gold)), gold_tags, predicted_tags, words)
 
     def describe(self, config: Any) -> tuple[str, str]:
-        """The number of tags, and the head."""
         return f", {len(config.data.types)} tags", config.model.head
 
 
-def classes_of(user: Any, parts: Mapping[str, list[Any]], noun: str) -> tuple[str, ...]:
+def classes_of(user: Any, parts: Mapping[str, Items], noun: str) -> tuple[str, ...]:
     """As `types_of`; notes that the classes look like the tags of entities, if they do."""
     types = types_of(user, parts, noun, "wrong")
     if all(map(ENTITY_TAG.fullmatch, types)) and types != ("O",):
@@ -93,11 +73,11 @@ def classes_of(user: Any, parts: Mapping[str, list[Any]], noun: str) -> tuple[st
     return types
 
 
-def read_scored_tags(path: str, reading: Mapping[str, Any], is_gold: bool) -> list[Sentence]:
+def read_scored_tags(path: str, options: FileOptions, is_gold: bool) -> list[Sentence]:
     """The sentences of a file of gold tags, or of predictions, which may have one tag for each token."""
     first = next((line for line in read_lines(path) if line.strip() and not line.startswith("#")), "")
     has_one_tag = not is_gold and len(first.split("\t")) == 2  # as `kcrf tag` writes it
-    return read_tagged(path, -1 if has_one_tag else reading["column"])
+    return read_tagged(path, -1 if has_one_tag else options["column"])
 
 
 def words_of(sentence: Sentence) -> list[str]:

@@ -1,18 +1,17 @@
 """Word segmentation with a class for each word, such as its part of speech, in one model. Needs NumPy only."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kcrf.corpora import Sentence, read_tagged
 from kcrf.corpora.tagged import tagged_lines, tagged_words_sentence, tags_of_tokens
 from kcrf.metrics import tagged_word_scores
-from kcrf.tasks.facts import DataFacts
-from kcrf.tasks.mismatch import check_same_texts
-from kcrf.tasks.tagging import TaggingTask
+from kcrf.tasks.errors import check_same_texts
+from kcrf.tasks.task import DataFacts, FileOptions, Items, Task, Words
 from kcrf.tasks.tokens import checked_pairs, classes_of, read_scored_tags, words_of
 
 
-class WordsWithClasses(TaggingTask):
+class WordsWithClasses(Task):
     """The words of texts without spaces between words, as in Chinese, and a class for each word."""
 
     name = "cws-pos"
@@ -27,24 +26,17 @@ class WordsWithClasses(TaggingTask):
     }
     file_options = frozenset({"column", "words"})
 
-    def read_file(self, path: str, reading: Mapping[str, Any]) -> list[Any]:
-        """The sentences of a file, whose tokens are the words; the text has no space between them."""
-        sentences = map(_without_spaces, read_tagged(path, reading["column"]))
+    def read_file(self, path: str, options: FileOptions) -> Items:
+        sentences = map(_without_spaces, read_tagged(path, options["column"]))
         return [sentence for sentence in sentences if sentence.text]
 
-    def check(self, name: str, items: Sequence[Any]) -> list[Any]:
-        """The items of a part as `Sentence`s, also those that are lists of `(word, class)`.
-
-        Raises:
-            ValueError: A sentence has text outside of its words, or spans that are not words; or no class is known.
-        """
+    def check(self, name: str, items: Sequence[Any]) -> Items:
         sentences = [self.as_sentence(f"`{name}`, sentence {number}", item) for number, item in enumerate(items, 1)]
         if not any(sentence.spans for sentence in sentences):
             raise ValueError(f"`{name}` needs at least one word whose class is known. Received: {len(items)} sentences")
         return sentences
 
     def as_sentence(self, source: str, item: Any) -> Sentence:
-        """The `Sentence` of an item, a `Sentence` or pairs `(word, class)`, without white space between its words."""
         if not isinstance(item, Sentence):
             return _sentence(checked_pairs(source, item, "word, class"))
         tokens = item.tokens or sorted([span[:2] for span in item.spans] + item.unknown)
@@ -57,40 +49,27 @@ class WordsWithClasses(TaggingTask):
             raise ValueError(f"{source}: needs words that cover the text, each with its class. Received: {item}"[:240])
         return _without_spaces(Sentence(item.text, item.spans, tokens, item.unknown))
 
-    def unlabeled_items(self, texts: Sequence[Any], pairs: bool) -> list[Any]:
-        """The texts without their white space, as `Sentence`s."""
+    def unlabeled_items(self, texts: Sequence[Any], pairs: bool) -> Items:
         return [Sentence("".join(text.split()), []) for text in texts]
 
-    def facts(self, user: Any, parts: Mapping[str, list[Any]]) -> DataFacts:
-        """The classes of the training set; notes classes of other parts that it lacks, and tags of entities."""
+    def facts(self, user: Any, parts: Mapping[str, Items]) -> DataFacts:
         return DataFacts(types=classes_of(user, parts, "classes"), metric="joint_f")
 
-    def file_lines(self, items: list[Any]) -> list[str]:
-        """A word, a tab and its class per line."""
+    def file_lines(self, items: Items) -> list[str]:
         return [line for sentence in items for line in tagged_lines(words_of(sentence), tags_of_tokens(sentence))]
 
-    def read_scored(self, path: str, reading: Mapping[str, Any], is_gold: bool) -> list[Any]:
-        """The sentences of a file."""
-        return list(map(_without_spaces, read_scored_tags(path, reading, is_gold)))
+    def read_scored(self, path: str, options: FileOptions, is_gold: bool) -> Items:
+        return list(map(_without_spaces, read_scored_tags(path, options, is_gold)))
 
-    def predicted_items(self, predictions: list[dict[str, Any]], member: str) -> list[Any]:
-        """The `Sentence`s of the texts. Text without a span is a word of unknown class."""
+    def predicted_items(self, predictions: list[dict[str, Any]], member: str) -> Items:
         spans = [sorted(tuple(span[:3]) for span in item[member]) for item in predictions]
         return [_sentence(_pairs_of_text(item["text"], row)) for item, row in zip(predictions, spans, strict=True)]
 
-    def scores(
-        self,
-        gold: list[Any],
-        predicted: list[Any],
-        training_words: Collection[str] | None = None,
-        labels: Sequence[str] = (),
-    ) -> dict[str, Any]:
-        """As `kcrf.metrics.tagged_word_scores`."""
+    def scores(self, gold: Items, predicted: Items, words: Words = None, labels: Sequence[str] = ()) -> dict[str, Any]:
         check_same_texts("sentence", *([sentence.text for sentence in part] for part in (gold, predicted)))
-        return tagged_word_scores(list(map(_pairs, gold)), list(map(_pairs, predicted)), training_words)
+        return tagged_word_scores(list(map(_pairs, gold)), list(map(_pairs, predicted)), words)
 
     def describe(self, config: Any) -> tuple[str, str]:
-        """The number of classes and of tags, and the head with its constraints."""
         tags, head = super().describe(config)
         return f", {len(config.data.types)} classes{tags}", head
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from kcrf.backend import keras
 from kcrf.readers.padding import bucket, row_length, training_batch
-from kcrf.tasks.tagging import tagged_windows
+from kcrf.tasks.task import tagged_windows
 
 
 def held_out_batch(reader, sentences, scheme, limit=256):

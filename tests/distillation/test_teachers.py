@@ -19,7 +19,7 @@ from kcrf.models import build_transformer_model, save_pretrained
 from kcrf.runs import RunFolder, Settings
 from kcrf.taggers.open_model import load_tagger
 from kcrf.tasks import task_of
-from kcrf.tasks.tagging import as_sentence
+from kcrf.tasks.task import as_sentence
 from kcrf.training import distillation, resume_tagger, train_classifier, train_tagger
 
 TINY = Settings(task="ner", width=8, depth=1, batch_size=16, epochs=2, learning_rate=0.02, seed=3, linear_weight=0.0)

@@ -27,7 +27,7 @@ from kcrf.taggers.span_constraints import SpanConstraints
 from kcrf.taggers.text_input import as_text_input
 from kcrf.taggers.trained_tagger import TrainedTagger
 from kcrf.tags import bio, bioes, bmes
-from kcrf.tasks.tagging import tagged_windows
+from kcrf.tasks.task import tagged_windows
 from kcrf.training import train_tagger
 from kcrf.training.batches import Batches
 

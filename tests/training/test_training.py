@@ -22,7 +22,7 @@ from kcrf.runs.setup import save_setup
 from kcrf.taggers import EntityRecognizer, WordSegmenter
 from kcrf.taggers.open_model import load_tagger
 from kcrf.tags import bio
-from kcrf.tasks.tagging import tagged_windows
+from kcrf.tasks.task import tagged_windows
 from kcrf.training import resume_tagger, train_tagger
 from kcrf.training.batches import Batches
 from kcrf.training.fit import compile_model
