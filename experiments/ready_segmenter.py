@@ -22,6 +22,7 @@ from results import kept, trained
 
 RESULTS = Path(__file__).with_suffix(".json")
 HERE = Path(__file__).parents[1] / "kcrf" / "taggers" / "data" / "zh_gsd"
+ONNX = Path(__file__).parents[1] / "examples" / "segmenter.onnx"
 SMALL = {"width": 64, "depth": 2, "character_width": 64, "bigram_width": 32, "dropout": 0.1, "learning_rate": 2e-3}
 STUDENTS = {"lexicon": {**SMALL, "epochs": 16}, "no lexicon": {**SMALL, "epochs": 16, "lexicon": False}}
 CHOSEN = "lexicon"
@@ -45,7 +46,7 @@ def main():
         settings = {**settings, "teacher": str(options.work / "teacher")}
         print(name, json.dumps(kept(RESULTS, name, partial(train, options, name, settings))), flush=True)
     install(options.work / CHOSEN)
-    print("onnx", json.dumps(kept(RESULTS, "onnx", partial(measure, options, HERE / "model.onnx"))), flush=True)
+    print("onnx", json.dumps(kept(RESULTS, "onnx", partial(measure, options, ONNX))), flush=True)
 
 
 def train_linear(options):
@@ -100,7 +101,7 @@ def train(options, name, settings):
 def install(run):
     """Writes the exported file."""
     HERE.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "kcrf", "export", str(run), "--out", str(HERE / "model.onnx"), "--int8"]
+    command = [sys.executable, "-m", "kcrf", "export", str(run), "--out", str(ONNX), "--int8"]
     subprocess.run(command, check=True)
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +12,8 @@ onnx = pytest.importorskip("onnx")
 
 from kcrf.runs import exported  # noqa: E402
 from kcrf.taggers import WordSegmenter  # noqa: E402
-from kcrf.taggers.built_in_model import built_in_segmenter  # noqa: E402
 
-ONNX = built_in_segmenter().with_name("model.onnx")
+ONNX = Path(__file__).parents[2] / "examples" / "segmenter.onnx"
 
 BACKENDS = ["torch"]
 

@@ -13,7 +13,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 ARGUMENTS = {
     "basic_pretraining": ["run", "20"],
     "basic_segment": ["run", "1"],  # one epoch
-    "basic_onnx_segment": [EXAMPLES.parent / "kcrf/taggers/data/zh_gsd/model.onnx", "今天天气真好"],
+    "basic_onnx_segment": [EXAMPLES / "segmenter.onnx", "今天天气真好"],
 }
 EXPECTED = {
     "basic_pretraining": "F1 on the test set: 0.",

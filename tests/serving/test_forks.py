@@ -10,13 +10,11 @@ import time
 import pytest
 from servers import ROOT
 
-from kcrf.taggers.built_in_model import built_in_segmenter
-
 BACKENDS = ["torch"]
 pytestmark = pytest.mark.slow
 RUNS = {
     "keras": str(ROOT / "tests" / "fixtures" / "0.1.0" / "words"),
-    "onnx": str(built_in_segmenter().with_name("model.onnx")),
+    "onnx": str(ROOT / "examples" / "segmenter.onnx"),
 }
 APP = """
 from kcrf.serving import build_app, load_models

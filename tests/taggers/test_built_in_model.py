@@ -12,7 +12,7 @@ from kcrf.commands import main
 from kcrf.corpora import load_mini
 from kcrf.taggers import WordSegmenter, built_in_model
 
-FILES = {"README.md", "model.npz", "model.onnx", "tagged.npz"}
+FILES = {"README.md", "model.npz", "tagged.npz"}
 SENTENCES = load_mini().test
 
 BACKENDS = ["torch"]
@@ -21,7 +21,7 @@ BACKENDS = ["torch"]
 def test_it_is_small_and_has_its_card():
     paths = list(built_in_model.built_in_segmenter().parent.iterdir())
     assert {path.name for path in paths} == FILES
-    assert sum(path.stat().st_size for path in paths) < 4 * 2**20
+    assert sum(path.stat().st_size for path in paths) < 3 * 2**20
     card = next(path for path in paths if path.name == "README.md").read_text(encoding="utf-8")
     assert "CC BY-SA 4.0" in card and "Universal Dependencies" in card
 

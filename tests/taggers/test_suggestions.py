@@ -1,6 +1,7 @@
 """Uncertainties beside the enumeration of all paths, the order of suggestions, and what is omitted."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import oracles
@@ -31,6 +32,7 @@ from kcrf.tags import bio, bmes
 from kcrf.training import Settings, train_tagger
 
 TEXTS = ["今天天", "他们", "去", "", "北京很好", "好好好好"]
+ROOT = Path(__file__).parents[2]
 FORBIDDEN = -1e9
 
 
@@ -139,11 +141,10 @@ def check_with_all_analyses(tagger, text, items):
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("file", ["model.npz", "model.onnx"])
-def test_uncertainties_of_exported_files(file):
-    if file.endswith("onnx"):
+@pytest.mark.parametrize("path", [built_in_segmenter(), ROOT / "examples" / "segmenter.onnx"], ids=["npz", "onnx"])
+def test_uncertainties_of_exported_files(path):
+    if path.suffix == ".onnx":
         pytest.importorskip("onnxruntime")
-    path = built_in_segmenter().parent / file
     for text in ("墙根下倒", "一丛紫茉莉"):
         check_with_all_analyses(WordSegmenter(path), text, 2 ** (len(text) - 1))
 
