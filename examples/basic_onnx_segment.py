@@ -4,7 +4,7 @@
     kcrf export runs/words --out words.onnx
     python examples/basic_onnx_segment.py words.onnx 今天天气真好
 
-`examples/segmenter.onnx` is a small model to try. The model must be trained from scratch and without n-gram features, and
+`examples/segmenter.onnx` is a model to try. A model must be trained from scratch and without n-gram features, and
 the texts must contain no whitespace. Prints the words of each text and their probabilities.
 """
 
