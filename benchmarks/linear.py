@@ -192,8 +192,8 @@ def features(text, units, by_words):
     """The features of each unit, lists of strings."""
     from kcrf.readers.code_points import character_type
     from kcrf.readers.ngrams import CHARACTER_TEMPLATES, WORD_COLUMNS, WORD_TEMPLATES, places_of
-    from kcrf.readers.spelling import word_features
     from kcrf.readers.vocabulary import fold_text
+    from kcrf.readers.word_tokens import word_features
 
     tokens = [text[start:end] for start, end in units.tolist()]
     edge = {name: "|" for name in (*WORD_COLUMNS, "c", "t")}

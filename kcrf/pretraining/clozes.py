@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kcrf.readers.whole import cut_pair
+from kcrf.readers.windows import cut_pair
 from kcrf.tokenizers import Tokenizer
 
 _MASK = "[MASK]"

@@ -1,6 +1,7 @@
 """Converts characters of a whole batch of texts to integers: folded code points, character types. Needs NumPy only."""
 
 import unicodedata
+from collections.abc import Callable
 
 import numpy as np
 
@@ -23,7 +24,7 @@ _LATIN = ((0x0, 0x24F), (0x1E00, 0x1EFF))
 _CODE_POINTS = 0x110000
 
 
-def character_type(character):
+def character_type(character: str) -> str:
     """The type of a character, one of `TYPES`. Punctuation and symbols of every script are one type, "sign".
 
     >>> [character_type(c) for c in "国三7Ａの。∶％"]
@@ -50,10 +51,10 @@ def character_type(character):
 class _TableByCodePoint:
     """A positive number for each code point, computed when the code point first occurs."""
 
-    def __init__(self, number_of, dtype):
+    def __init__(self, number_of: Callable[[str], int], dtype: str) -> None:
         self._number_of, self._numbers = number_of, np.zeros(_CODE_POINTS, dtype)
 
-    def __call__(self, codes):
+    def __call__(self, codes: np.ndarray) -> np.ndarray:
         numbers = self._numbers[codes]
         if not numbers.all():
             new = np.unique(codes[numbers == 0])
@@ -66,17 +67,17 @@ _folded = _TableByCodePoint(lambda character: 1 + ord(fold(character)), "uint32"
 _types = _TableByCodePoint(lambda character: 1 + TYPES.index(character_type(character)), "uint8")
 
 
-def code_points(text):
+def code_points(text: str) -> np.ndarray:
     """The code points of a text, `(characters,)` uint32."""
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
 
 
-def folded_characters(codes):
+def folded_characters(codes: np.ndarray) -> np.ndarray:
     """A positive number for each code point, equal for characters that differ in width or case, and for all digits."""
     return _folded(codes)
 
 
-def types_of_characters(codes):
+def types_of_characters(codes: np.ndarray) -> np.ndarray:
     """The type of each code point, uint8: 1 plus its index in `TYPES`.
 
     >>> types_of_characters(code_points("国。")).tolist()

@@ -2,11 +2,13 @@
 
 from bisect import bisect
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, repeat
 
 import numpy as np
 
+from kcrf.corpora import Sentence
 from kcrf.readers.code_points import code_points, folded_characters
 from kcrf.readers.vocabulary import fold_text
 
@@ -26,10 +28,6 @@ class Lexicon:
     Word Segmentation"), computed from the training text. Do not encode the counted sentences with the same lexicon: it
     contains all of their words. Use `cross_fitted` for them.
 
-    Args:
-        words: A mapping from strings of 2 to 5 folded characters to the number of times that each is a word.
-        strings: A mapping from the same strings to the number of occurrences of each.
-
     >>> from kcrf.corpora import Sentence
     >>> lexicon = Lexicon.of([Sentence("北京人", [(0, 2), (2, 3)]), Sentence("北京城", [(0, 3)])])
     >>> lexicon.words["北京"], lexicon.strings["北京"]
@@ -40,39 +38,33 @@ class Lexicon:
     size = 1 + width * _KINDS  # the number of different features
     columns = ("b", "e")  # the names of the results of `longest` in n-gram templates
 
-    def __init__(self, words, strings):
+    def __init__(self, words: Mapping[str, int], strings: Mapping[str, int]) -> None:
         self.words, self.strings = Counter(words), Counter(strings)
         self._kinds = {word: _kind(count, self.strings[word]) for word, count in self.words.items()}
 
     @classmethod
-    def of(cls, sentences):
-        """The lexicon of a list of `kcrf.corpora.Sentence`."""
+    def of(cls, sentences: Sequence[Sentence]) -> "Lexicon":
         texts = [fold_text(sentence.text) for sentence in sentences]
-        words = _words(texts, sentences)
-        return cls(words, _strings(texts, words))
+        words = _word_counts(texts, sentences)
+        return cls(words, _string_counts(texts, words))
 
-    def without(self, sentences):
+    def without(self, sentences: Sequence[Sentence]) -> "Lexicon":
         """The lexicon without the counts of some of its sentences."""
         texts = [fold_text(sentence.text) for sentence in sentences]
-        return Lexicon(self.words - _words(texts, sentences), self.strings - _strings(texts, self.words))
+        return Lexicon(self.words - _word_counts(texts, sentences), self.strings - _string_counts(texts, self.words))
 
-    def with_words(self, counts):
-        """The lexicon with additional words, as if each had occurred in the sentences a number of times.
-
-        Args:
-            counts: A mapping from words to these numbers. Words that do not have 2 to 5 characters are omitted.
-        """
-        additions = Counter()
+    def with_words(self, counts: Mapping[str, int]) -> "Lexicon":
+        """The lexicon with additional words of 2 to 5 characters, as if each had occurred a number of times."""
+        additions = Counter[str]()
         for word, count in counts.items():
             if len(word) in LENGTHS:
                 additions[fold_text(word)] += count
         return Lexicon(self.words + additions, self.strings + additions)
 
-    def encode(self, text):
+    def encode(self, text: str) -> np.ndarray:
         """The features of each character: for each length, of the strings that begin there and that end there.
 
-        Returns:
-            `(characters, width)` int32 below `size`; 0 if the string is not a word.
+        Returns `(characters, width)` int32 below `size`, 0 if the string is not a word.
         """
         folded, rows = fold_text(text), np.zeros((len(text), self.width), "int32")
         for begins, length in enumerate(LENGTHS):
@@ -82,15 +74,10 @@ class Lexicon:
             rows[length - 1 :, ends] = np.where(kinds, ends * _KINDS + kinds, 0)
         return rows
 
-    def longest(self, characters):
-        """The longest word that may begin at each character, and the longest word that may end there.
+    def longest(self, characters: np.ndarray) -> tuple[np.ndarray, ...]:
+        """The longest word that may begin at each of `folded_characters`, and the longest word that may end there.
 
-        Args:
-            characters: `(characters,)`, the result of `kcrf.readers.code_points.folded_characters`.
-
-        Returns:
-            Two uint32 arrays `(characters,)`: the largest feature of `encode` for words that begin at the character,
-            and for words that end there; 0 if there is no word.
+        Returns two uint32 arrays `(characters,)`: the largest feature of `encode`, 0 if there is no word.
         """
         begins, ends = np.zeros((2, len(characters)), "uint32")
         keys, index = characters.astype("uint64") * _FACTOR, self._index
@@ -102,8 +89,7 @@ class Lexicon:
         return begins, ends
 
     @cached_property
-    def _index(self):
-        """The `_Index` of the words."""
+    def _index(self) -> "_Index":
         keys, kinds = [np.zeros(0, "uint64")], [np.zeros(0, "uint32")]
         for length in LENGTHS:
             words = [word for word in self._kinds if len(word) == length]
@@ -114,38 +100,31 @@ class Lexicon:
 
 
 class StandardLexicon:
-    """The lexicon of one segmentation standard, and that of the other standards as features of its own.
-
-    The words of one standard are not words of another, but many are, and the features say which lexicon has a word. It
-    has what `CharacterReader` uses of a `Lexicon`.
-
-    Args:
-        own: The `Lexicon` of the sentences of the standard.
-        others: The `Lexicon` of the sentences of the other standards.
-    """
+    """The lexicon of one segmentation standard, and the lexicon of the other standards as features of its own."""
 
     width, size = 2 * Lexicon.width, 2 * Lexicon.size
     columns = (*Lexicon.columns, "ob", "oe")
 
-    def __init__(self, own, others):
+    def __init__(self, own: Lexicon, others: Lexicon) -> None:
         self.own, self.others = own, others
 
-    def without(self, sentences):
-        """The lexicon without what some sentences of the standard contributed."""
+    def without(self, sentences: Sequence[Sentence]) -> "StandardLexicon":
         return StandardLexicon(self.own.without(sentences), self.others)
 
-    def with_words(self, counts):
-        """The lexicon with more words of the standard, as `Lexicon.with_words`."""
+    def with_words(self, counts: Mapping[str, int]) -> "StandardLexicon":
         return StandardLexicon(self.own.with_words(counts), self.others)
 
-    def encode(self, text):
+    def encode(self, text: str) -> np.ndarray:
         """As `Lexicon.encode`, then the features of the other standards, with numbers of their own."""
         others = self.others.encode(text)
         return np.concatenate([self.own.encode(text), np.where(others, Lexicon.size + others, 0)], axis=1)
 
-    def longest(self, characters):
+    def longest(self, characters: np.ndarray) -> tuple[np.ndarray, ...]:
         """As `Lexicon.longest`, for both lexicons: four arrays."""
         return (*self.own.longest(characters), *self.others.longest(characters))
+
+
+AnyLexicon = Lexicon | StandardLexicon
 
 
 class _Index:
@@ -154,7 +133,7 @@ class _Index:
     Words whose keys begin with the same bits share a slot, and are adjacent in the order of the keys.
     """
 
-    def __init__(self, keys, kinds):
+    def __init__(self, keys: np.ndarray, kinds: np.ndarray) -> None:
         order = np.argsort(keys)
         slots = np.arange(1 << _SLOT_BITS, dtype="uint64") << _SHIFT
         self._keys, self._kinds = np.append(keys[order], np.uint64(0)), kinds[order]
@@ -163,7 +142,7 @@ class _Index:
         self._is_used, self._most = np.zeros(1 << _SLOT_BITS, bool), int(counts.max())
         self._is_used[keys >> _SHIFT] = True
 
-    def look_up(self, keys):
+    def look_up(self, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The indices of the keys that are words, and the kinds of these words."""
         places = np.flatnonzero(self._is_used[keys >> _SHIFT])
         keys = keys[places]
@@ -176,7 +155,7 @@ class _Index:
         return places[hits], self._kinds[numbers[hits]]
 
 
-def _keys(rows):
+def _keys(rows: np.ndarray) -> np.ndarray:
     """A 64-bit key for each string, `(strings,)`, from its characters `(strings, length)`."""
     keys = np.zeros(len(rows), "uint64")
     for column in rows.T:
@@ -184,21 +163,16 @@ def _keys(rows):
     return keys
 
 
-def cross_fitted(lexicon, sentences, copies=None, parts=5):
+def cross_fitted(
+    lexicon: AnyLexicon,
+    sentences: Sequence[Sentence],
+    copies: Sequence[Sequence[Sentence]] | None = None,
+    parts: int = 5,
+) -> Iterator[tuple[Sentence, AnyLexicon]]:
     """Yields each sentence of a lexicon with a lexicon of other sentences, followed by its augmented copies.
 
     The sentences are split into five consecutive parts, and each part gets the lexicon of the other four. So in
     training, the words of a document are about as often out of vocabulary as in a new document.
-
-    Args:
-        lexicon: `Lexicon.of` the sentences, and maybe of others.
-        sentences: List of `kcrf.corpora.Sentence`, in the order of the text.
-        copies: For each sentence a list of its augmented copies, which the lexicon does not count. They get the same
-            lexicon as their sentence. Defaults to None: there are no copies.
-        parts: The number of parts. Defaults to 5.
-
-    Yields:
-        Pairs of a sentence and a `Lexicon`.
     """
     copies = copies or [()] * len(sentences)
     cuts = [len(sentences) * i // parts for i in range(parts + 1)]
@@ -209,7 +183,7 @@ def cross_fitted(lexicon, sentences, copies=None, parts=5):
             yield from ((text, held_out_lexicon) for text in (sentence, *altered))
 
 
-def _words(texts, sentences):
+def _word_counts(texts: list[str], sentences: Sequence[Sentence]) -> Counter[str]:
     """Counts how often each string of `LENGTHS` is a word, or an entity, in sentences with these folded texts."""
     return Counter(
         text[start:end]
@@ -219,18 +193,18 @@ def _words(texts, sentences):
     )
 
 
-def _strings(texts, words):
+def _string_counts(texts: list[str], words: Mapping[str, int]) -> Counter[str]:
     """Counts how often each of the words occurs in the texts as a string."""
     strings = (_strings_of(text, length) for text in texts for length in LENGTHS)
     return Counter(filter(words.__contains__, chain.from_iterable(strings)))
 
 
-def _strings_of(text, length):
+def _strings_of(text: str, length: int) -> list[str]:
     """All strings of this length in the text, from left to right."""
     return [text[start : start + length] for start in range(len(text) - length + 1)]
 
 
-def _kind(count, strings):
+def _kind(count: int, strings: int) -> int:
     """The kind of a word, from 1, by its count, and by the fraction of its occurrences in which it is a word."""
     often, share = bisect(_COUNTS, count) - 1, bisect(_SHARES, count / strings) - 1
     return 1 + often * len(_SHARES) + share

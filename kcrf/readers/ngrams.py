@@ -17,14 +17,16 @@ The columns of words:
 """
 
 import re
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Self
 from zlib import crc32
 
 import numpy as np
 
 from kcrf.readers.code_points import BOUNDARY, code_points, folded_characters, types_of_characters
-from kcrf.readers.spelling import AFFIXES, word_features
+from kcrf.readers.lexicon import AnyLexicon
 from kcrf.readers.vocabulary import fold_text
+from kcrf.readers.word_tokens import AFFIXES, word_features
 
 CHARACTER_TEMPLATES = (
     *("c-2", "c-1", "c0", "c1", "c2"),
@@ -49,6 +51,9 @@ _FACTORS = np.array([0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F], "uint32") 
 _SEED, _MIX = np.uint32(0x165667B1), np.uint32(0x85EBCA6B)
 
 
+Columns = Mapping[str, np.ndarray]
+
+
 class Place(NamedTuple):
     """A column at an offset from a position."""
 
@@ -56,7 +61,7 @@ class Place(NamedTuple):
     offset: int
 
 
-def places_of(template):
+def places_of(template: str) -> list[Place]:
     """The `Place`s of a template. Raises ValueError if the template is not valid.
 
     >>> places_of("c-1 t+2")
@@ -73,14 +78,10 @@ def places_of(template):
     return places
 
 
-def hashed(columns, templates, buckets):
+def hashed(columns: Columns, templates: Iterable[str], buckets: int) -> Iterator[np.ndarray]:
     """Yields for each template the bucket of every position, `(positions,)` uint32 from 1 to `buckets - 1`.
 
-    Args:
-        columns: A dict from names to uint32 arrays `(positions + 2 * REACH,)`. The value 0 means "no value": the bucket
-            of a feature with such a value is 0.
-        templates: Strings.
-        buckets: The number of buckets, a power of two.
+    Columns are uint32 arrays `(positions + 2 * REACH,)`, and 0 in a column means "no value": the bucket is 0.
     """
     shift = np.uint32(33 - int(buckets).bit_length())
     length = len(next(iter(columns.values()))) - 2 * REACH
@@ -102,7 +103,7 @@ def hashed(columns, templates, buckets):
         yield ids
 
 
-def columns_of_text(text, lexicon=None):
+def columns_of_text(text: str, lexicon: AnyLexicon | None = None) -> dict[str, np.ndarray]:
     """The columns of a text, as `hashed` takes them. The first and the last `REACH` characters are context only."""
     codes = code_points(text)
     characters = folded_characters(codes)
@@ -112,13 +113,10 @@ def columns_of_text(text, lexicon=None):
     return columns
 
 
-def buckets_of(characters, least=1 << 16, most=1 << 19):
+def buckets_of(characters: int, least: int = 1 << 16, most: int = 1 << 19) -> int:
     """The number of buckets for the n-grams of a training set: a power of two, about four for each character.
 
-    Args:
-        characters: The number of characters.
-        least, most: The smallest and the largest result. Default to 2^16 and 2^19: on 1.7 million characters, 2^20
-            buckets are no better.
+    On 1.7 million characters, 2^20 buckets are no better than 2^19.
 
     >>> buckets_of(20_000), buckets_of(10_000_000)
     (131072, 524288)
@@ -131,57 +129,48 @@ class NGrams:
 
     Args:
         buckets: The number of buckets, a power of two. Bucket 0 stands for no feature.
-        templates: Strings.
-
-    Attributes:
-        used: The names of the columns that the templates use, a set.
-
-    Raises:
-        ValueError: `buckets` is not a power of two, or a template is not valid.
+        templates: Strings; see `kcrf.readers.ngrams`.
     """
 
-    def __init__(self, buckets, templates):
+    columns: tuple[str, ...]
+
+    def __init__(self, buckets: int, templates: Iterable[str]) -> None:
         if not isinstance(buckets, int) or buckets < 2 or buckets & (buckets - 1):
             raise ValueError(f"`buckets` must be a power of two. Received: {buckets!r}")
         self.buckets, self.templates = buckets, tuple(templates)
         self._columns = [{place.column for place in places_of(template)} for template in self.templates]
-        self.used = set().union(*self._columns)
+        self.used = set[str]().union(*self._columns)
         if unknown := self.used - {*self.columns}:
             raise ValueError(f"templates have the columns {', '.join(self.columns)}. Received: {sorted(unknown)}")
 
     @property
-    def width(self):
+    def width(self) -> int:
         """The number of features of a position."""
         return len(self.templates)
 
-    def without_lexicon(self):
+    def without_lexicon(self) -> list[int]:
         """The columns of the features whose templates need no lexicon, a list of ints."""
         return [number for number, columns in enumerate(self._columns) if not columns & LEXICON_COLUMNS]
 
-    def features(self, columns):
+    def features(self, columns: Columns) -> np.ndarray:
         """The buckets of all positions, `(positions, width)` int32. The columns are as `hashed` takes them."""
         return np.stack(list(hashed(columns, self.templates, self.buckets)), axis=1).view("int32")
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """A dict of plain values, which `from_config` reads."""
         return {"buckets": self.buckets, "templates": list(self.templates)}
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: Any) -> Self:
         """The object with the values that `get_config` returned. Raises ValueError if they are not valid."""
         templates = config.get("templates") if isinstance(config, dict) else None
         if not isinstance(templates, list) or not all(isinstance(template, str) for template in templates):
             raise ValueError(f"needs n-grams with buckets and a list of templates. Received: {str(config)[:80]}")
-        return cls(config.get("buckets"), templates)
+        return cls(config["buckets"] if "buckets" in config else 0, templates)
 
 
 class CharacterNGrams(NGrams):
     """The n-gram features of the characters of texts.
-
-    Args:
-        buckets: The number of buckets, a power of two. Bucket 0 stands for no feature.
-        templates: Strings; see `kcrf.readers.ngrams`. Defaults to the characters at -2 to 2, their pairs, and the types
-            of the characters at -1 to 1.
 
     >>> ngrams = CharacterNGrams(2**14)
     >>> first, second = ngrams.encode(["天地", "天"])
@@ -191,17 +180,11 @@ class CharacterNGrams(NGrams):
 
     columns = ("c", "t", "b", "e", "ob", "oe")
 
-    def __init__(self, buckets, templates=CHARACTER_TEMPLATES):
+    def __init__(self, buckets: int, templates: Iterable[str] = CHARACTER_TEMPLATES) -> None:
         super().__init__(buckets, templates)
 
-    def encode(self, texts, lexicon=None):
-        """The buckets of each text, a list of int32 arrays `(characters, width)`.
-
-        Args:
-            texts: List of strings.
-            lexicon: If templates have the columns "b" and "e", a `Lexicon`; if they have "ob" and "oe" too, a
-                `StandardLexicon`. Defaults to None.
-        """
+    def encode(self, texts: Sequence[str], lexicon: AnyLexicon | None = None) -> list[np.ndarray]:
+        """The buckets of each text, a list of int32 arrays `(characters, width)`."""
         between = BOUNDARY * REACH
         columns = columns_of_text(between + between.join(texts) + between, lexicon)
         return _split(self.features(columns), map(len, texts))
@@ -210,11 +193,6 @@ class CharacterNGrams(NGrams):
 class WordNGrams(NGrams):
     """The n-gram features of the words of sentences, as in the tutorials of CRFsuite.
 
-    Args:
-        buckets: The number of buckets, a power of two. Bucket 0 stands for no feature.
-        templates: Strings; see `kcrf.readers.ngrams`. Defaults to the words at -2 to 2, pairs of neighbors, the
-            prefixes and suffixes of 1 to 4 characters, and at -1 to 1 the shapes, case, digits and hyphens.
-
     >>> (features,) = WordNGrams(2**14).encode([["In", "Leeds"]])
     >>> features.shape, bool(features[0, 8] == 0)  # a word of two characters has no prefix of two
     ((2, 24), True)
@@ -222,12 +200,14 @@ class WordNGrams(NGrams):
 
     columns = WORD_COLUMNS
 
-    def __init__(self, buckets, templates=WORD_TEMPLATES):
+    def __init__(self, buckets: int, templates: Iterable[str] = WORD_TEMPLATES) -> None:
         super().__init__(buckets, templates)
 
-    def encode(self, sentences):
+    def encode(self, sentences: Sequence[Sequence[str]]) -> list[np.ndarray]:
         """The buckets of each list of words, a list of int32 arrays `(words, width)`."""
-        numbers = {None: 0}  # from each different word to its row in the table; None is the context of a sentence
+        numbers: dict[str | None, int] = {
+            None: 0
+        }  # from each different word to its row in the table; None is the context of a sentence
         gap = [0] * REACH
         rows = gap.copy()
         for words in sentences:
@@ -237,14 +217,14 @@ class WordNGrams(NGrams):
         return _split(self.features(columns), map(len, sentences))
 
 
-def _split(features, lengths):
+def _split(features: np.ndarray, lengths: Iterable[int]) -> list[np.ndarray]:
     """The features of each text, from those of all texts with `REACH` boundaries after each."""
     lengths = list(lengths)
     ends = np.cumsum([length + REACH for length in lengths]).tolist()
     return [features[end - REACH - length : end - REACH] for length, end in zip(lengths, ends, strict=True)]
 
 
-def _word_columns(word):
+def _word_columns(word: str | None) -> list[int]:
     """The values of `WORD_COLUMNS` of a word, 0 for prefixes and suffixes as long as the word; of None the context."""
     if word is None:
         return [1, 1, 1] + [0] * (len(WORD_COLUMNS) - 3)

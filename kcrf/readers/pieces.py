@@ -1,5 +1,8 @@
 """Reads a text as the WordPieces of BERT's tokenizer."""
 
+from collections.abc import Sequence
+from copy import copy
+from os import PathLike
 from pathlib import Path
 from typing import Any, Self
 
@@ -7,9 +10,9 @@ import numpy as np
 
 from kcrf.checkpoints.configs import read_config
 from kcrf.readers.padding import BUCKETS, LONG_BUCKETS
-from kcrf.readers.units import Reading, Window, with_copies
-from kcrf.readers.whole import cut_pair, whole_reading
-from kcrf.readers.windows import windows, with_stops
+from kcrf.readers.units import Reader, Reading, Tokens, Window
+from kcrf.readers.vectors import WordVectors
+from kcrf.readers.windows import cut_pair, whole_reading, windows, with_stops
 from kcrf.tokenizers import Tokenizer
 from kcrf.tokenizers.folders import read_tokenizer_settings, read_vocabulary, vocabulary_file
 from kcrf.tokenizers.vocabularies import continues_word
@@ -19,42 +22,23 @@ SPLITTING = {"strip_accents": None, "tokenize_chinese_chars": True}  # of most B
 _OVERLAP = 16  # the maximum number of pieces that two windows share
 
 
-class PieceReader:
+class PieceReader(Reader):
     """Reads texts whose units are the words of BERT's tokenizer, or given tokens. A unit is tagged at its first piece.
 
     The model also reads the other pieces of a word, [CLS] and [SEP], which have no tags.
-
-    Args:
-        config: The configuration of the BERT, a dict from `kcrf.checkpoints.configs.read_config`.
-        vocabulary: A dict from token to number.
-        lower_case: Whether the text is lower-cased.
-        word_case: Whether there is an input "case", the number of each word's case in `CASES`. Defaults to False.
-        strip_accents: Whether accents are removed. Defaults to None: as `lower_case`.
-        tokenize_chinese_chars: Whether each Chinese character is a word of its own. Defaults to True.
-        vectors: `kcrf.readers.WordVectors` for the input "vectors", the same for all pieces of a word. Defaults to
-            None: no such input.
-        by_tokens: Whether the units are the tokens that are passed with a text. A token that has no piece of its own,
-            such as a control character, is not a unit. Defaults to False.
-
-    Attributes:
-        longest: The maximum number of positions of a whole text.
-
-    Raises:
-        ValueError: The vocabulary lacks a special token or has more tokens than the configuration, or the BERT has too
-            few positions.
     """
 
     def __init__(
         self,
-        config,
-        vocabulary,
-        lower_case,
-        word_case=False,
-        strip_accents=None,
-        tokenize_chinese_chars=True,
-        vectors=None,
-        by_tokens=False,
-    ):
+        config: dict[str, Any],
+        vocabulary: dict[str, int],
+        lower_case: bool,
+        word_case: bool = False,
+        strip_accents: bool | None = None,
+        tokenize_chinese_chars: bool = True,
+        vectors: WordVectors | None = None,
+        by_tokens: bool = False,
+    ) -> None:
         absent = [token for token in ("[PAD]", "[UNK]", "[CLS]", "[SEP]") if token not in vocabulary]
         if absent:
             raise ValueError(f"The vocabulary of a BERT has {', '.join(absent)}. Received: {len(vocabulary)} others")
@@ -68,7 +52,7 @@ class PieceReader:
         self.config, self.vocabulary = config, vocabulary
         self.lower_case, self.word_case, self.vectors = lower_case, word_case, vectors
         self.by_tokens = by_tokens
-        self.splitting = {"strip_accents": strip_accents, "tokenize_chinese_chars": tokenize_chinese_chars}
+        self.splitting: dict[str, Any] = dict(zip(SPLITTING, (strip_accents, tokenize_chinese_chars), strict=True))
         self._tokenizer = self.make_tokenizer(token_end=None)
         self._start, self._end = vocabulary["[CLS]"], vocabulary["[SEP]"]
         self._continues = continues_word(vocabulary)
@@ -79,37 +63,27 @@ class PieceReader:
         self._limit = max(length for length in BUCKETS if length <= positions) - 2
         self.longest = max(length for length in (*BUCKETS, *LONG_BUCKETS) if length <= positions)
 
-    def make_tokenizer(self, token_end="[SEP]"):
+    def make_tokenizer(self, token_end: str | None = "[SEP]") -> Tokenizer:
         """The `Tokenizer` of the BERT, which adds no [CLS]."""
         return Tokenizer(self.vocabulary, self.lower_case, token_start=None, token_end=token_end, **self.splitting)
 
-    def read(self, texts, tokens=None):
-        """A list with the `Reading` of each text. If `by_tokens`, the units are `tokens`, as for `WordReader.read`."""
+    def read(self, texts: Sequence[str], tokens: Tokens = None) -> list[Reading]:
+        """The `Reading` of each text. If `by_tokens`, the units are `tokens`, as for `WordReader.read`."""
         encoded = self._tokenizer.encode_batch(list(texts))
         tokens = tokens if tokens and self.by_tokens else [()] * len(encoded)
         return [self._read_one(*item) for item in zip(texts, encoded, tokens, strict=True)]
 
-    def read_training(self, sentences, copies=None):
-        """A list with the `Reading` of each `Sentence`, followed by those of its augmented copies."""
-        sentences = with_copies(sentences, copies)
-        return self.read([sentence.text for sentence in sentences], [sentence.tokens for sentence in sentences])
-
-    def read_texts(self, texts, max_length):
-        """A list with the `Reading` of each whole text: `[CLS] text [SEP]`, or `[CLS] text [SEP] text_b [SEP]`.
-
-        Args:
-            texts: List of pairs `(text, text_b)`; `text_b` is None for a single text.
-            max_length: The maximum number of positions, including [CLS] and [SEP]. Longer texts are truncated; in a
-                pair
-                the longer text first.
-        """
+    def read_texts(self, texts: Sequence[tuple[str, str | None]], max_length: int) -> list[Reading]:
+        """A list with the `Reading` of each whole text: `[CLS] text [SEP]`, or `[CLS] text [SEP] text_b [SEP]`."""
         first, second = (self._tokenizer.encode_batch([pair[i] or "" for pair in texts]) for i in (0, 1))
         return [
             whole_reading(self._whole_inputs(pair, a, b, max_length))
             for pair, a, b in zip(texts, first, second, strict=True)
         ]
 
-    def _whole_inputs(self, texts, encoded, encoded_b, max_length):
+    def _whole_inputs(
+        self, texts: tuple[str, str | None], encoded: Any, encoded_b: Any, max_length: int
+    ) -> dict[str, Any]:
         room = min(max_length, self.longest) - 2
         if texts[1] is None:
             ids, ids_b = encoded.token_ids[:room], []
@@ -117,7 +91,7 @@ class PieceReader:
         else:
             ids, ids_b = cut_pair(encoded.token_ids, encoded_b.token_ids, room - 1)
             first, second = [self._start, *ids, self._end], [*ids_b, self._end]
-        inputs = {"Input-Token": [*first, *second]}
+        inputs: dict[str, Any] = {"Input-Token": [*first, *second]}
         if self._has_segments:
             inputs["Input-Segment"] = [0] * len(first) + [1] * len(second)
         if self.vectors is not None:
@@ -128,14 +102,14 @@ class PieceReader:
             inputs["vectors"][len(first) : len(first) + len(ids_b)] = rows_b
         return inputs
 
-    def _vectors_of_pieces(self, text, encoded):
-        """The rows of the word vectors for the pieces of a text, `(pieces, places)`: those of their words."""
+    def _vectors_of_pieces(self, text: str, encoded: Any) -> np.ndarray:
+        """The rows of the word vectors of the words to which the pieces of a text belong, `(pieces, places)`."""
         units, first = self._units(encoded)
         word = np.searchsorted(first, np.arange(len(encoded.token_ids)), side="right")  # (pieces,), from 1
-        rows = self.vectors.encode(text, units)
-        return np.concatenate([np.zeros_like(rows, shape=(1, self.vectors.places)), rows])[word]
+        rows = self.vectors.encode(text, units) if self.vectors else np.zeros((len(units), 0), "int32")
+        return np.concatenate([np.zeros_like(rows, shape=(1, rows.shape[1])), rows])[word]
 
-    def _units(self, encoded):
+    def _units(self, encoded: Any) -> tuple[np.ndarray, np.ndarray]:
         """The start and end of each unit, `(units, 2)`, and the number of its first piece, `(units,)`."""
         ids, (starts, ends) = encoded.token_ids, encoded.offsets.T  # (pieces,) each
         covered = np.maximum.accumulate(np.append(0, ends))  # (pieces + 1,): the end of all pieces before
@@ -143,7 +117,7 @@ class PieceReader:
         last = np.append(first[1:], len(ids))[: len(first)] - 1  # (units,)
         return np.stack([starts[first], ends[last]], axis=1), first
 
-    def _read_one(self, text, encoded, tokens):
+    def _read_one(self, text: str, encoded: Any, tokens: Sequence[tuple[int, int]]) -> Reading:
         ids, ends = encoded.token_ids, encoded.offsets[:, 1]  # (pieces,)
         units, first = _units_of_tokens(encoded, tokens) if len(tokens) else self._units(encoded)
         rows = None if self.vectors is None else self._vectors_of_pieces(text, encoded)
@@ -161,28 +135,22 @@ class PieceReader:
             parts.append(Window(inputs, positions, before, tuple(keep)))
         return Reading(units, parts)
 
-    def _inputs(self, ids, positions, cases):
+    def _inputs(self, ids: list[int], positions: np.ndarray, cases: list[int]) -> dict[str, Any]:
         length = len(ids) + 2
-        inputs = {"Input-Token": [self._start, *ids, self._end], "tagged": _row(length, positions, 1)}
+        inputs: dict[str, Any] = {"Input-Token": [self._start, *ids, self._end], "tagged": _row(length, positions, 1)}
         if self._has_segments:
             inputs["Input-Segment"] = [0] * length
         if self.word_case:
             inputs["case"] = _row(length, positions, cases)
         return inputs
 
-    def with_vectors(self, vectors):
-        """The same reader with word vectors."""
-        return self._with(vectors=vectors)
-
-    def with_tokens(self):
+    def with_tokens(self) -> "PieceReader":
         """The same reader with `by_tokens`: its units are the tokens that are passed with the texts."""
-        return self._with(by_tokens=True)
+        other = copy(self)
+        other.by_tokens = True
+        return other
 
-    def _with(self, **changed):
-        changed = {"vectors": self.vectors, "by_tokens": self.by_tokens, **changed}
-        return PieceReader(self.config, self.vocabulary, self.lower_case, self.word_case, **self.splitting, **changed)
-
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """A dict of plain values from which, with the vocabulary, `from_config` creates the same reader."""
         changed = {name: value for name, value in self.splitting.items() if value != SPLITTING[name]}
         changed |= {"by_tokens": True} if self.by_tokens else {}
@@ -199,22 +167,14 @@ class PieceReader:
         return cls(config, vocabulary, lower_case, word_case, **changed)
 
     @classmethod
-    def of_bert(cls, folder, layers=None, lower_case=None, word_case=False):
-        """Creates a reader for the BERT in a folder, in Google's or Hugging Face's format.
-
-        Args:
-            folder: A folder with a configuration (`bert_config.json` or `config.json`) and `vocab.txt` or
-                `tokenizer.json`. The settings in `tokenizer_config.json` are used if the file exists.
-            layers: The number of transformer layers to use, from the bottom. Defaults to None: all layers.
-            lower_case: Whether the text is lower-cased. Defaults to None: the setting in `tokenizer_config.json`, or
-                without this file, True if no token of the vocabulary has capitals.
-            word_case: As for the class.
-
-        Raises:
-            FileNotFoundError: A file is missing.
-            ValueError: The model is of a family that is not supported, or has fewer layers; or the tokenizer has a
-                setting that is not supported.
-        """
+    def of_bert(
+        cls,
+        folder: str | PathLike[str],
+        layers: int | None = None,
+        lower_case: bool | None = None,
+        word_case: bool = False,
+    ) -> Self:
+        """Creates a reader for the BERT in a folder, in Google's or Hugging Face's format."""
         folder = Path(folder)
         config = read_config(folder)
         existing = config.get("num_hidden_layers")
@@ -232,7 +192,7 @@ class PieceReader:
             raise ValueError(f"{path}: {error}") from None
 
 
-def _units_of_tokens(encoded, tokens):
+def _units_of_tokens(encoded: Any, tokens: Any) -> tuple[np.ndarray, np.ndarray]:
     """As `PieceReader._units`, for units that are the tokens `(start, end)` of the text."""
     tokens, (starts, ends) = np.array(tokens, int), encoded.offsets.T  # (tokens, 2); (pieces,) each
     first = np.searchsorted(np.maximum.accumulate(ends), tokens[:, 0], side="right")  # (tokens,)
@@ -242,14 +202,14 @@ def _units_of_tokens(encoded, tokens):
     return tokens[is_new], first[is_new]
 
 
-def _row(length, positions, values):
+def _row(length: int, positions: np.ndarray, values: Any) -> list[int]:
     """A list of integers with values at some positions and 0 elsewhere."""
     array = np.zeros(length, int)
     array[positions] = values
     return array.tolist()
 
 
-def case_of(word):
+def case_of(word: str) -> int:
     """The case of a word, its number in `CASES`; 0 for a word without case, such as Chinese or digits.
 
     >>> [case_of(word) for word in ("1998", "leeds", "Leeds", "NASA", "iPhone")]
@@ -265,6 +225,6 @@ def case_of(word):
     return 3 if word == upper else 4
 
 
-def _is_lower_case(vocabulary):
+def _is_lower_case(vocabulary: dict[str, int]) -> bool:
     """Whether no token of a vocabulary has capitals, so that text must be lower-cased."""
     return not any(token != token.lower() for token in vocabulary if not token.startswith("["))

@@ -1,75 +1,61 @@
 """Reads the sentences of several segmentation standards, and pads their tags. Needs NumPy only."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
+from kcrf.corpora import Sentence
 from kcrf.corpora.sentences import for_each_standard
+from kcrf.readers.units import Copies, Reader, Reading, Tokens
+from kcrf.readers.vectors import WordVectors
 
 
 class TagsOfStandard(NamedTuple):
-    """The target of a window for a model with an output for each segmentation standard.
+    """The target of a window for a model with an output for each segmentation standard."""
 
-    Attributes:
-        tags: A list of ints, -1 for unknown tags.
-        standard: The standard that the tags follow. Those of the other standards are unknown.
-        standards: All standards.
-    """
-
-    tags: list
+    tags: list[int]  # -1 for unknown tags
     standard: str
-    standards: tuple
+    standards: tuple[str, ...]
 
-    def by_standard(self):
-        """The tags for each standard, a dict of lists; an empty list stands for unknown tags."""
+    def by_standard(self) -> dict[str, list[int]]:
+        """The tags for each standard; an empty list stands for unknown tags."""
         return {name: self.tags if name == self.standard else [] for name in self.standards}
 
 
-class StandardsReader:
-    """Readers that differ in their lexicons: the words of one segmentation standard are not those of another.
+class StandardsReader(Reader):
+    """Readers that differ in their lexicons: the words of one segmentation standard are not those of another."""
 
-    Args:
-        readers: A dict from standards to `kcrf.readers.CharacterReader`s.
-    """
-
-    def __init__(self, readers: Mapping[str, Any]):
+    def __init__(self, readers: Mapping[str, Any]) -> None:
         self.readers = dict(readers)
 
     @property
-    def first(self):
+    def first(self) -> Any:
         """The first of the readers. All of them make inputs of the same shapes."""
         return next(iter(self.readers.values()))
 
     @property
-    def vectors(self):
-        """The word vectors of all readers, or None."""
+    def vectors(self) -> WordVectors | None:  # type: ignore[override]
         return self.first.vectors
 
-    def read(self, texts, tokens=None):
+    def read(self, texts: Sequence[str], tokens: Tokens = None) -> list[Reading]:
         """As the first reader: the units of a text are those of every standard."""
         return self.first.read(texts, tokens)
 
-    def read_training(self, sentences, copies=None):
-        """The `Reading` of each `Sentence` by the reader of its standard, followed by those of its augmented copies."""
-        copies = copies or [()] * len(sentences)
+    def read_training(self, sentences: Sequence[Sentence], copies: Copies = None) -> list[Reading]:
+        """As `Reader.read_training`, each sentence by the reader of its standard."""
+        own_copies = copies or [()] * len(sentences)
 
-        def read(standard, numbers):
-            chosen, altered = ([items[number] for number in numbers] for items in (sentences, copies))
+        def read(standard: Any, numbers: list[int]) -> list[list[Reading]]:
+            chosen, altered = [sentences[i] for i in numbers], [own_copies[i] for i in numbers]
             readings = iter(self.readers[standard].read_training(chosen, altered))
             return [[next(readings) for _ in range(1 + len(row))] for row in altered]
 
         return list(chain.from_iterable(for_each_standard(sentences, read)))
 
-    def read_texts(self, texts, max_length):
-        """As the first reader."""
-        return self.first.read_texts(texts, max_length)
-
-    def with_vectors(self, vectors):
-        """The same readers with word vectors."""
+    def with_vectors(self, vectors: WordVectors | None) -> "StandardsReader":
         return StandardsReader({name: reader.with_vectors(vectors) for name, reader in self.readers.items()})
 
-    def get_config(self):
-        """A dict of plain values from which `from_config` makes the same readers: the lexicons by their standards."""
+    def get_config(self) -> dict[str, Any]:
         configs = {name: reader.get_config() for name, reader in self.readers.items()}
         lexicons = {
             name: {key: config.pop(key) for key in ("words", "strings", "others") if key in config}
@@ -78,7 +64,7 @@ class StandardsReader:
         return {**next(iter(configs.values())), "standards": lexicons}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], make_reader: Any) -> "StandardsReader":
+    def from_config(cls, config: dict[str, Any], make_reader: Callable[[dict[str, Any]], Reader]) -> "StandardsReader":
         """The readers that `get_config` described, each made by `make_reader` from a dict."""
         lexicons = config.get("standards")
         if not isinstance(lexicons, dict) or not all(isinstance(lexicon, dict) for lexicon in lexicons.values()):
@@ -87,6 +73,6 @@ class StandardsReader:
         return cls({name: make_reader({**shared, **lexicon}) for name, lexicon in lexicons.items()})
 
 
-def reader_of_standard(reader, standard):
-    """The reader for the texts of one standard; a reader without a lexicon is that of every standard."""
+def reader_of_standard(reader: Any, standard: Any) -> Any:
+    """The reader for the texts of one standard. A reader without a lexicon reads the texts of every standard."""
     return reader.readers[standard] if isinstance(reader, StandardsReader) else reader

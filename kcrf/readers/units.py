@@ -1,61 +1,90 @@
 """Units and windows of texts. Units are what tags belong to: characters, or words."""
 
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from copy import copy
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
+from kcrf.corpora import Sentence
+from kcrf.readers.vectors import WordVectors
+from kcrf.tags import TagScheme
+
+Item = TypeVar("Item")
+Copies = Sequence[Sequence[Any]] | None  # the augmented copies of each item
+Tokens = Sequence[Sequence[tuple[int, int]]] | None  # of each text, in characters; may be empty
+
 
 class Window(NamedTuple):
-    """A part of a text, as the model reads it.
+    """A part of a text, as the model reads it. Units outside of `keep` are context: other windows decide their tags."""
 
-    Attributes:
-        inputs: A dict of rows of integers, or of integer vectors, with the same length.
-        positions: `(units,)`, the position of each unit in the inputs, ascending.
-        first: The index of its first unit in the text.
-        keep: `(start, stop)`, the indices of the units whose tags this window decides. Its other units are context, and
-            neighboring windows decide their tags.
-    """
-
-    inputs: dict
-    positions: np.ndarray
-    first: int
-    keep: tuple
+    inputs: dict[str, Any]  # rows of integers, or of integer vectors, with the same length
+    positions: np.ndarray  # (units,), the position of each unit in the inputs, ascending
+    first: int  # the index of its first unit in the text
+    keep: tuple[int, int]  # the indices of the units whose tags this window decides, half-open
 
     @property
-    def length(self):
+    def length(self) -> int:
         """The number of positions of the inputs."""
         return len(next(iter(self.inputs.values())))
 
-    def kept(self, rows):
+    def kept(self, rows: np.ndarray) -> np.ndarray:
         """Selects the rows of the units in `keep` from an array with a row for each position."""
         start, stop = self.keep
         return rows[self.positions[start - self.first : stop - self.first]]
 
 
 class Reading(NamedTuple):
-    """The units and windows of a text.
-
-    Attributes:
-        units: `(units, 2)`, the start and end of each unit in the text, half-open.
-        windows: List of `Window`s. The units that they keep are consecutive, and together all units.
-    """
+    """The units of a text, `(units, 2)`, half-open, and its windows, whose kept units are consecutive and all units."""
 
     units: np.ndarray
-    windows: list
+    windows: list[Window]
 
 
-def tags_of_units(scheme, units, spans, unknown=()):
-    """Converts spans to a tag for each unit of a text.
+class Reader(ABC):
+    """Splits texts into units and windows, and computes the inputs of a model for each window.
 
-    Args:
-        scheme: A `TagScheme`.
-        units: `(units, 2)`, the start and end of each unit.
-        spans: Spans for `scheme.encode`, in characters. A span that contains no unit is omitted.
-        unknown: Sorted list of the `(start, end)` of text with unknown tags, in characters. Defaults to no such text.
+    Attributes:
+        vectors: The word vectors of the input "vectors", or None: there is no such input.
+    """
 
-    Returns:
-        A list of integers. A tag is -1 (unknown) if a span begins or ends inside the unit, or if `unknown` overlaps it.
+    vectors: WordVectors | None = None
+
+    @abstractmethod
+    def read(self, texts: Sequence[str], tokens: Tokens = None) -> list[Reading]:
+        """The `Reading` of each text. `tokens` has the `(start, end)` of its tokens, for readers of tokens."""
+
+    def read_training(self, sentences: Sequence[Sentence], copies: Copies = None) -> list[Reading]:
+        """The `Reading` of each sentence of the training set, followed by those of its augmented copies."""
+        sentences = with_copies(sentences, copies)
+        return self.read([sentence.text for sentence in sentences], [sentence.tokens for sentence in sentences])
+
+    def read_texts(self, texts: Sequence[tuple[str, str | None]], max_length: int) -> list[Reading]:
+        """The `Reading` of each text, or pair of texts, in one window of at most `max_length` positions.
+
+        Longer texts are truncated, in a pair the longer text first.
+        """
+        raise NotImplementedError("texts that are classified are read by a CharacterReader or a PieceReader")
+
+    def with_vectors(self, vectors: WordVectors | None) -> Self:
+        """The same reader with word vectors as an input."""
+        other = copy(self)
+        other.vectors = vectors
+        return other
+
+    @abstractmethod
+    def get_config(self) -> dict[str, Any]:
+        """A dict of plain values from which `from_config` of the class creates the reader, without word vectors."""
+
+
+def tags_of_units(
+    scheme: TagScheme, units: np.ndarray, spans: Sequence[Any], unknown: Iterable[tuple[int, int]] = ()
+) -> list[int]:
+    """Converts spans, in characters, to a tag for each unit of a text. A span without a unit is omitted.
+
+    A tag is -1 (unknown) if a span begins or ends inside the unit, or if `unknown` overlaps it.
 
     >>> from kcrf.tags import bmes
     >>> tags_of_units(bmes(), np.array([[0, 4], [4, 5], [5, 6]]), [(0, 2), (2, 5), (5, 6)])
@@ -77,21 +106,11 @@ def tags_of_units(scheme, units, spans, unknown=()):
     return tags
 
 
-def spans_of_units(scheme, units, spans, length):
-    """Converts spans of units to spans of characters.
+def spans_of_units(scheme: TagScheme, units: np.ndarray, spans: Sequence[Any], length: int) -> list[Any]:
+    """Converts spans of units, the result of `scheme.decode`, to spans of characters of a text of some length.
 
     Words cover the text: characters between two units belong to the preceding word. An entity ends with its last unit.
-        A
-    text without units is one word, with the class "?" if words have classes.
-
-    Args:
-        scheme: A `TagScheme`.
-        units: `(units, 2)`, start and end of each.
-        spans: The result of `scheme.decode`, in units.
-        length: The number of characters of the text.
-
-    Returns:
-        A list of `(start, end)` or `(start, end, label)`, in characters.
+    A text without units is one word, with the class "?" if words have classes.
     """
     if not scheme.is_of_words:
         return [(int(units[start, 0]), int(units[end - 1, 1]), label) for start, end, label in spans]
@@ -101,18 +120,11 @@ def spans_of_units(scheme, units, spans, length):
     return [(start, end, *label) for start, end, (_, _, *label) in zip(starts, starts[1:], spans)]
 
 
-def with_copies(items, copies=None):
+def with_copies(items: Sequence[Item], copies: Copies = None) -> list[Item]:
     """A list with each item followed by its augmented copies.
-
-    Args:
-        items: A list.
-        copies: For each item a list of its copies. Defaults to None: no copies.
 
     >>> with_copies(["a", "b"], [["A"], []])
     ['a', 'A', 'b']
     """
-    return [
-        x
-        for item, copies_of_item in zip(items, copies or [()] * len(items), strict=True)
-        for x in (item, *copies_of_item)
-    ]
+    pairs = zip(items, copies or [()] * len(items), strict=True)
+    return [x for item, own in pairs for x in (item, *own)]

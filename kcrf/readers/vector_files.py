@@ -5,37 +5,26 @@ import os
 import struct
 import zlib
 from codecs import BOM_UTF8
+from collections.abc import Callable, Container, Iterator
 from functools import partial
 from itertools import islice
+from typing import IO, Any
 
 import numpy as np
 
 from kcrf.extras import needs_extra
 
+Path = str | os.PathLike[str]
+Vectors = Iterator[tuple[str, Callable[[], np.ndarray]]]  # words, and functions that read their numbers
 _CHUNK = 1 << 20  # bytes of a binary file that are read at once
 _FASTTEXT = 793712314  # the first number of a binary file of fastText, an int32
 
 
-def read_vectors(path, wanted=frozenset(), max_words=None):
-    """Reads the vectors of the requested words and skips the other words.
-
-    Args:
-        path: A file in the text format of GloVe, of word2vec or of fastText (`.vec`), in the binary format of word2vec,
-            or in that of fastText (`.bin`), for which gensim must be installed. Its name may end in `.gz`.
-        wanted: A container of words whose vectors are returned. Defaults to no words.
-        max_words: The first N words of the file, the most frequent ones, are also returned. Defaults to None: all.
-
-    Returns:
-        `(words, vectors)`: a list of strings in the order of the file, and a float32 array `(words, features)`. If a
-        word occurs twice, its first vector.
-
-    Raises:
-        FileNotFoundError: There is no such file.
-        ModuleNotFoundError: The file is a binary file of fastText, and gensim is not installed.
-        ValueError: A line is not a word followed by as many finite numbers as in the other lines, or the file has fewer
-            words than its first line says. Names file and line; for a binary file, the number of the word.
-    """
-    vectors = {}
+def read_vectors(
+    path: Path, wanted: Container[str] = frozenset(), max_words: int | None = None
+) -> tuple[list[str], np.ndarray]:
+    """Reads the vectors of the requested words and skips the other words."""
+    vectors: dict[str, np.ndarray] = {}
     try:
         rows = islice(_vectors_in(path), None if wanted else max_words)
         for number, (word, vector) in enumerate(rows):
@@ -48,33 +37,31 @@ def read_vectors(path, wanted=frozenset(), max_words=None):
     return list(vectors), np.stack(list(vectors.values())).astype("float32", copy=False)
 
 
-def _vectors_in(path):
-    """Yields `(word, vector)` of each word of a file; `vector()` reads its numbers."""
-    with (gzip.open if os.fspath(path).endswith(".gz") else open)(path, "rb") as file:
+def _vectors_in(path: Path) -> Vectors:
+    opened: Any = gzip.open if os.fspath(path).endswith(".gz") else open
+    with opened(path, "rb") as file:
         first = file.readline()
         if int.from_bytes(first[:4], "little") == _FASTTEXT:
             yield from _of_fasttext(path)
             return
         start = len(BOM_UTF8) if first.startswith(BOM_UTF8) else 0
         header = first[start:].split()
-        has_header = len(header) == 2 and all(part.isdigit() for part in header)
-        words, width = map(int, header) if has_header else (None, None)
-        if not has_header:
+        if len(header) != 2 or not all(part.isdigit() for part in header):
             file.seek(start)
-        elif _is_binary(file, len(first)):
-            yield from _of_binary(path, file, words, width)
+            yield from _of_text(path, file, None, None)
             return
-        yield from _of_text(path, file, words, width)
+        read = _of_binary if _is_binary(file, len(first)) else _of_text
+        yield from read(path, file, *map(int, header))
 
 
-def _is_binary(file, start):
+def _is_binary(file: IO[bytes], start: int) -> bool:
     """Whether the bytes after the first line of a file are binary: hardly any of them can be read as numbers."""
     values = file.readline(_CHUNK).split()[1:]
     file.seek(start)
     return sum(_is_number(value) for value in values) * 2 < len(values) or not values
 
 
-def _is_number(text):
+def _is_number(text: bytes) -> bool:
     try:
         float(text)
     except ValueError:
@@ -82,7 +69,7 @@ def _is_number(text):
     return True
 
 
-def _of_text(path, file, words, width):
+def _of_text(path: Path, file: IO[bytes], words: int | None, width: int | None) -> Vectors:
     """Reads a word and its numbers per line. In GloVe's files, a few words contain spaces."""
     skipped, number = int(words is not None), 0
     for number, line in enumerate(file, skipped + 1):
@@ -99,7 +86,7 @@ def _of_text(path, file, words, width):
         raise ValueError(f"{path}: needs {words} words, as its first line says. Received: {max(0, number - skipped)}")
 
 
-def _numbers(path, number, line, values):
+def _numbers(path: Path, number: int, line: bytes, values: list[bytes]) -> np.ndarray:
     try:
         vector = np.array(values, "float32")
     except ValueError:
@@ -109,14 +96,14 @@ def _numbers(path, number, line, values):
     return vector
 
 
-def _bad_line(path, number, line, width):
+def _bad_line(path: Path, number: int, line: bytes, width: int | None) -> ValueError:
     needed = f"{width} numbers" if width else "numbers"
     received = line.decode("utf-8", "replace")
     count = f", a word and {len(line.split()) - 1}" if len(received) > 60 else ""
     return ValueError(f"{path}:{number}: needs a word and {needed}. Received: {received[:60]!r}{count}")
 
 
-def _of_binary(path, file, words, width):
+def _of_binary(path: Path, file: IO[bytes], words: int, width: int) -> Vectors:
     """Reads words, each followed by a space, its numbers as little-endian float32, and optionally a line end."""
     size, buffer, start = 4 * width, b"", 0
     for number in range(1, words + 1):
@@ -130,14 +117,14 @@ def _of_binary(path, file, words, width):
         yield word, partial(_floats, path, number, word, buffer[end + 1 : start])
 
 
-def _floats(path, number, word, content):
+def _floats(path: Path, number: int, word: str, content: bytes) -> np.ndarray:
     vector = np.frombuffer(content, "<f4")
     if not np.isfinite(vector).all():
         raise ValueError(f"{path}: word {number}, {word[:60]!r}, needs finite numbers. Received: {vector}")
     return vector
 
 
-def _of_fasttext(path):
+def _of_fasttext(path: Path) -> Vectors:
     with needs_extra("vectors", f"{path}: a binary file of fastText, unlike a .vec file,"):
         from gensim.models.fasttext import load_facebook_vectors
     try:

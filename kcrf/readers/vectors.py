@@ -1,5 +1,9 @@
 """Pretrained word vectors as an input of a model: finds the words at each unit of a text. Needs NumPy only."""
 
+from collections.abc import Iterator, Mapping, Sequence
+from os import PathLike
+from typing import Any, Self
+
 import numpy as np
 
 from kcrf.readers.vector_files import read_vectors
@@ -21,22 +25,12 @@ class WordVectors:
 
     A word is looked up as written, then in lower case.
 
-    Args:
-        words: List of distinct strings.
-        vectors: `(words, features)`, floats.
-        longest: The maximum number of units of a word, 1 or 5. Defaults to 5.
-
-    Attributes:
-        table: `(1 + words, features)`, float32. Row 0 means no word and is zero.
-        places: The number of rows that `encode` returns for a unit, 1 or 15.
-        groups: A list of slices of the places.
-
     >>> vectors = WordVectors(["北京", "北京人"], np.ones((2, 4)))
     >>> [np.flatnonzero(row).tolist() for row in vectors.encode("北京人", [(0, 1), (1, 2), (2, 3)])]
     [[1, 2], [5, 9], [6]]
     """
 
-    def __init__(self, words, vectors, longest=_LONGEST):
+    def __init__(self, words: Sequence[str], vectors: np.ndarray, longest: int = _LONGEST) -> None:
         self.words, self.longest = list(words), longest
         self.table = np.concatenate([np.zeros((1, vectors.shape[1])), vectors]).astype("float32")
         self.groups = [slice(0, 1), slice(1, 5), slice(5, 9), slice(9, 15)] if longest > 1 else [slice(0, 1)]
@@ -44,24 +38,14 @@ class WordVectors:
         self._rows = {word: row for row, word in enumerate(self.words, 1)}
 
     @classmethod
-    def of_file(cls, path, texts, units, max_words):
+    def of_file(cls, path: str | PathLike[str], texts: Sequence[str], units: Sequence[Any], max_words: int) -> Self:
         """The vectors of the words in the training set, and of the first `max_words` words of the file.
 
         Units count as tokens if they have at least two characters on average.
-
-        Args:
-            path: As for `kcrf.readers.vector_files.read_vectors`.
-            texts: List of strings.
-            units: For each text an integer array `(units, 2)`, the start and end of each unit.
-            max_words: Keep the vectors of the first N words of the file (the most frequent ones), too.
-
-        Raises:
-            FileNotFoundError: There is no such file.
-            ValueError: The file is damaged, or has no word of the texts.
         """
         lengths = [end - start for rows in units for start, end in np.asarray(rows).tolist()]
         longest = 1 if sum(lengths) >= _TOKENS_FROM * len(lengths) else _LONGEST
-        strings = set()
+        strings = set[str]()
         for text, rows in zip(texts, units, strict=True):
             tokens = _long_tokens(text, longest)
             strings.update(text[start:end] for start, end in tokens)
@@ -72,16 +56,8 @@ class WordVectors:
             raise ValueError(f"{path}: needs words of the training text. Received: none, but {words[0]!r} and others")
         return cls(words, vectors, longest)
 
-    def encode(self, text, units):
-        """The rows of `table` for the words around each unit of a text.
-
-        Args:
-            text: A string.
-            units: `(units, 2)`, the start and end of each unit in the text, half-open.
-
-        Returns:
-            `(units, places)` int32, 0 for no word.
-        """
+    def encode(self, text: str, units: Any) -> np.ndarray:
+        """The rows of `table` for the words around each unit of a text, `(units, places)` int32, 0 for no word."""
         rows = np.zeros((len(units), self.places), "int32")
         starts, ends = np.array(units, int).reshape(-1, 2).T  # (units,) each
         tokens = _long_tokens(text, self.longest)
@@ -100,36 +76,35 @@ class WordVectors:
                 rows[first + 1 + inside, _MIDDLES[length] + inside] = row
         return rows
 
-    def _row(self, string):
+    def _row(self, string: str) -> int:
         """The row of a word, or 0 if it has no vector."""
         return self._rows.get(string) or self._rows.get(string.lower()) or 0
 
-    def coverage(self, texts, units):
+    def coverage(self, texts: Sequence[str], units: Sequence[Any]) -> float:
         """The fraction of the units of some texts that belong to a word with a vector."""
         has_vector = [self.encode(*pair).any(axis=1) for pair in zip(texts, units, strict=True)]
         return float(np.concatenate(has_vector).mean())
 
-    def arrays(self):
+    def arrays(self) -> dict[str, np.ndarray]:
         """A dict of arrays, for a file, from which `from_arrays` creates the same object."""
         words = "\n".join(self.words).encode("utf-8", "surrogatepass")
         return {"words": np.frombuffer(words, np.uint8), "vectors": self.table[1:], "longest": np.array(self.longest)}
 
     @classmethod
-    def from_arrays(cls, arrays):
-        """Creates the object from the result of `arrays`."""
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
         words = arrays["words"].tobytes().decode("utf-8", "surrogatepass").split("\n")
         if len(words) != len(arrays["vectors"]):
             raise ValueError(f"{len(arrays['vectors'])} vectors of {len(words)} words")
         return cls(words, arrays["vectors"], int(arrays["longest"]))
 
 
-def _long_tokens(text, longest):
+def _long_tokens(text: str, longest: int) -> list[tuple[int, int]]:
     """The start and end of words between spaces with at least two characters, if units are characters."""
     spans = token_spans(text).tolist() if longest > 1 else []
     return [(start, end) for start, end in spans if end - start > 1]
 
 
-def _strings(text, units, longest, tokens):
+def _strings(text: str, units: Any, longest: int, tokens: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, str]]:
     """Yields `(number of the first unit, units, string)` of all runs of up to `longest` units without gaps.
 
     Runs that are a token of `_long_tokens`, or cut one, are omitted.
@@ -137,12 +112,12 @@ def _strings(text, units, longest, tokens):
     starts, ends = np.array(units, int).reshape(-1, 2).T  # (units,) each
     runs = np.cumsum(np.append(0, starts[1:] != ends[:-1])).tolist()  # (units,): the number of its run
     starts, ends = starts.tolist(), ends.tolist()
-    tokens = set(tokens)
-    inside = {place for start, end in tokens for place in range(start + 1, end)}
+    known = set(tokens)
+    inside = {place for start, end in known for place in range(start + 1, end)}
     for length in range(1, longest + 1):
         for first in range(len(starts) - length + 1):
             start, end = starts[first], ends[first + length - 1]
-            if start in inside or end in inside or (start, end) in tokens:
+            if start in inside or end in inside or (start, end) in known:
                 continue
             if length == 1 or runs[first] == runs[first + length - 1]:
                 yield first, length, text[start:end]

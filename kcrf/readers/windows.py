@@ -1,26 +1,24 @@
-"""Splits texts of any length into windows for a model."""
+"""Splits texts of any length into windows for a model, or reads whole texts in one window."""
 
 import re
+from collections.abc import Container, Sequence
+from typing import Any
+
+import numpy as np
 
 from kcrf.readers.padding import BUCKETS
+from kcrf.readers.units import Reading, Window
 
+SEPARATOR = "\n"  # between the characters of two texts
 _SENTENCE_ENDS, _PAUSES = frozenset("。！？；!?;…"), frozenset("，、：,:")
 _FULL_STOP = re.compile(r"\.(?=\s)")
 
 
-def windows(text, limit=BUCKETS[-1], overlap=16):
+def windows(text: str | Sequence[str], limit: int = BUCKETS[-1], overlap: int = 16) -> list[tuple[int, int, int, int]]:
     """Splits a text into windows of at most `limit` characters: at sentence ends, else at pauses, else with overlap.
 
-    Args:
-        text: A string, or a list of characters. For WordPieces, the last character of each piece.
-        limit: The maximum number of characters of a window, more than twice `overlap`. Defaults to 128.
-        overlap: The number of characters that two windows share if the text has neither a sentence end nor a pause.
-            Each
-            window decides the tags of the half that is farther from its edge. Defaults to 16.
-
-    Returns:
-        A list of `(start, end, keep_start, keep_end)`: the window is `text[start:end]`, and it decides the tags of
-        `text[keep_start:keep_end]`. The kept parts are consecutive and cover the text.
+    A window `(start, end, keep_start, keep_end)` decides the tags of `text[keep_start:keep_end]`; these parts are
+    consecutive. Windows that overlap each decide the half of the overlap that is farther from their edge.
 
     >>> windows("雨停了。天晴了。", limit=5, overlap=1)
     [(0, 4, 0, 4), (4, 8, 4, 8)]
@@ -36,7 +34,7 @@ def windows(text, limit=BUCKETS[-1], overlap=16):
     return [*bounds, (start, len(text), keep, len(text))] if text else []
 
 
-def with_stops(text):
+def with_stops(text: str) -> str:
     """Replaces each full stop before white space by 。, which is a sentence end for `windows`.
 
     A full stop without white space after it may be a decimal point.
@@ -47,6 +45,30 @@ def with_stops(text):
     return _FULL_STOP.sub("。", text)
 
 
-def _cut_after(marks, text, start, end):
+def _cut_after(marks: Container[str], text: Sequence[str], start: int, end: int) -> int | None:
     """The position after the last of `marks` in the second half of `text[start:end]`, or None."""
     return next((i + 1 for i in range(end - 1, (start + end) // 2, -1) if text[i] in marks), None)
+
+
+def windows_of_rows(rows: dict[str, Any], bounds: list[tuple[int, int, int, int]], first: int = 0) -> list[Window]:
+    """The `Window`s of a text with one position for each unit. The rows of the text begin at the row `first`."""
+    parts = []
+    for start, end, keep, stop in bounds:
+        inputs = {name: values[first + start : first + end] for name, values in rows.items()}
+        parts.append(Window(inputs, np.arange(end - start), start, (keep, stop)))
+    return parts
+
+
+def whole_reading(inputs: dict[str, Any]) -> Reading:
+    """The `Reading` of a text in one window with the given inputs, a dict of rows of integers."""
+    return Reading(np.zeros((0, 2), np.int64), [Window(inputs, np.zeros(0, np.int64), 0, (0, 0))])
+
+
+def cut_pair(first: Any, second: Any, room: int) -> tuple[Any, Any]:
+    """Truncates two sequences at their ends to at most `room` items in total. The longer sequence is truncated first.
+
+    >>> cut_pair("abcdef", "xy", 5), cut_pair("abcdef", "uvwxyz", 6)
+    (('abc', 'xy'), ('abc', 'uvw'))
+    """
+    of_second = min(len(second), max(room // 2, room - len(first)))
+    return first[: room - of_second], second[:of_second]

@@ -1,17 +1,19 @@
 """Reads a text word by word, for named-entity recognizers and token taggers trained from scratch. Needs NumPy only."""
 
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
 
+from kcrf.corpora import Sentence
 from kcrf.readers.ngrams import WordNGrams
-from kcrf.readers.spelling import AFFIXES, word_features
 from kcrf.readers.unit_choice import splits_of
-from kcrf.readers.units import Reading, Window, with_copies
+from kcrf.readers.units import Reader, Reading, Tokens
+from kcrf.readers.vectors import WordVectors
 from kcrf.readers.vocabulary import UNKNOWN, fold_text, joined
-from kcrf.readers.windows import windows, with_stops
-from kcrf.readers.word_tokens import token_spans
+from kcrf.readers.windows import windows, windows_of_rows, with_stops
+from kcrf.readers.word_tokens import AFFIXES, token_spans, word_features
 
 SPELLING = 16  # characters of a word that the model reads: the first and the last ones of a longer word
 
@@ -21,11 +23,6 @@ class WordVocabulary:
 
     Words are folded. Their case is in the features, and in the characters, which are unchanged except for digits.
 
-    Args:
-        words: List of folded words.
-        characters: List of characters.
-        features: List of shapes, prefixes and suffixes, such as "=Xxx", "un-" and "-ing".
-
     >>> vocabulary = WordVocabulary.of(["Leeds", "leeds"], min_words=1, min_features=1)
     >>> vocabulary.words, vocabulary.encode(["Leeds", "York"])["tokens"].tolist()
     (['leeds'], [2, 1])
@@ -33,19 +30,19 @@ class WordVocabulary:
 
     width = 1 + 2 * len(AFFIXES)  # the number of features of a word
 
-    def __init__(self, words, characters, features):
+    def __init__(self, words: Iterable[str], characters: Iterable[str], features: Iterable[str]) -> None:
         self.words, self.characters, self.features = list(words), list(characters), list(features)
         numbers = ({item: i for i, item in enumerate(items, 2)} for items in self._lists)
         self._words, self._characters, self._features = numbers
 
     @classmethod
-    def of(cls, words, min_words=2, min_characters=2, min_features=3):
+    def of(cls, words: Iterable[str], min_words: int = 2, min_characters: int = 2, min_features: int = 3) -> Self:
         """The vocabulary of the words of a text: all entries with a minimum count, most frequent first.
 
         Words with counts below `min_words` are unknown, so that a model learns to use unknown words.
         """
-        counts, characters, features = Counter(words), Counter(), Counter()
-        folded = Counter()
+        counts = Counter(words)
+        folded, characters, features = Counter[str](), Counter[str](), Counter[str]()
         for word, count in counts.items():
             folded[fold_text(word)] += count
             for items, counter in ((map(_as_read, word), characters), (word_features(word), features)):
@@ -55,30 +52,22 @@ class WordVocabulary:
             _frequent(folded, min_words), _frequent(characters, min_characters), _frequent(features, min_features)
         )
 
-    def grown(self, words):
+    def grown(self, words: Iterable[str]) -> "WordVocabulary":
         """The vocabulary with the entries of `of(words)` that it lacks, with the next numbers."""
         other = WordVocabulary.of(words)
         return WordVocabulary(*joined(self._lists, other._lists))
 
     @property
-    def _lists(self):
+    def _lists(self) -> tuple[list[str], list[str], list[str]]:
         return self.words, self.characters, self.features
 
     @property
-    def sizes(self):
+    def sizes(self) -> tuple[int, int, int]:
         """The sizes of the vocabularies of words, characters and features."""
         return len(self.words) + 2, len(self.characters) + 2, len(self.features) + 2
 
-    def encode(self, words):
-        """The numbers of words.
-
-        Args:
-            words: List of strings.
-
-        Returns:
-            A dict of int32 arrays: "tokens" `(words,)`, "spelling" `(words, SPELLING)`, padded with 0 on the right, and
-            "features" `(words, width)`, 0 if the word is too short for a prefix or suffix.
-        """
+    def encode(self, words: Sequence[str]) -> dict[str, np.ndarray]:
+        """The numbers of tokens `(words,)`, spellings `(words, SPELLING)`, features `(words, width)`; 0 for none."""
         spelling = np.zeros((len(words), SPELLING), "int32")
         features = np.zeros((len(words), self.width), "int32")
         for i, word in enumerate(words):
@@ -89,41 +78,34 @@ class WordVocabulary:
         return {"tokens": tokens, "spelling": spelling, "features": features}
 
 
-def _as_read(character):
+def _as_read(character: str) -> str:
     return "0" if character.isdecimal() else character
 
 
-def _frequent(counts, least):
+def _frequent(counts: Counter[str], least: int) -> list[str]:
     return [item for item, count in counts.most_common() if item and count >= least]
 
 
-class WordReader:
+class WordReader(Reader):
     """Reads texts whose units are words, with three inputs: words, characters, and features of the spelling.
-
-    Args:
-        vocabulary: A `WordVocabulary`, or None for a linear model, which reads only n-grams.
-        splits: The `splits` of `token_spans`, for texts without tokens. Defaults to no characters.
-        ngrams: `kcrf.readers.WordNGrams` for the input "ngrams". Defaults to None: no such input.
-        vectors: `kcrf.readers.WordVectors` for the input "vectors". Defaults to None: no such input.
 
     >>> reader = WordReader(WordVocabulary.of(["in", "in"]))
     >>> reader.read(["In Leeds."])[0].units.tolist()
     [[0, 2], [3, 8], [8, 9]]
     """
 
-    def __init__(self, vocabulary, splits="", ngrams=None, vectors=None):
+    def __init__(
+        self,
+        vocabulary: WordVocabulary | None,
+        splits: str = "",
+        ngrams: WordNGrams | None = None,
+        vectors: WordVectors | None = None,
+    ) -> None:
         self.vocabulary, self.splits, self.ngrams, self.vectors = vocabulary, splits, ngrams, vectors
 
-    def read(self, texts, tokens=None):
-        """A list with the `Reading` of each text.
-
-        Args:
-            texts: List of strings.
-            tokens: For each text a list of the `(start, end)` of its tokens, in characters. A text with an empty list
-                is split by `token_spans`. Defaults to None: all texts are.
-        """
+    def read(self, texts: Sequence[str], tokens: Tokens = None) -> list[Reading]:
         units = [self.units_of(*pair) for pair in zip(texts, tokens or [()] * len(texts), strict=True)]
-        numbers = {}  # of the different words
+        numbers: dict[str, int] = {}  # of the different words
         flat = [
             numbers.setdefault(text[start:end], len(numbers))
             for text, spans in zip(texts, units, strict=True)
@@ -139,26 +121,13 @@ class WordReader:
         firsts = np.cumsum([0, *map(len, units)]).tolist()
         return [_reading(*item, rows) for item in zip(texts, units, firsts, strict=False)]
 
-    def units_of(self, text, tokens=()):
-        """The units of a text, `(units, 2)`: its tokens, or where it comes without any, those of `token_spans`."""
+    def units_of(self, text: str, tokens: Sequence[tuple[int, int]] = ()) -> np.ndarray:
+        """The units of a text, `(units, 2)`: its tokens, or if it has none, the result of `token_spans`."""
         return _units_of(text, tokens, self.splits)
 
-    def read_training(self, sentences, copies=None):
-        """The `Reading` of each `Sentence` of the training set, followed by those of its augmented copies."""
-        sentences = with_copies(sentences, copies)
-        return self.read([sentence.text for sentence in sentences], [sentence.tokens for sentence in sentences])
-
-    def read_texts(self, texts, max_length):
-        """Not supported: whole texts are read character by character."""
-        raise NotImplementedError("texts that are classified are read by a CharacterReader or a PieceReader")
-
-    def with_vectors(self, vectors):
-        """The same reader with word vectors."""
-        return WordReader(self.vocabulary, self.splits, self.ngrams, vectors)
-
-    def get_config(self):
-        """A dict of plain values from which `from_config` creates the same reader."""
-        config, vocabulary = {"splits": self.splits}, self.vocabulary
+    def get_config(self) -> dict[str, Any]:
+        config: dict[str, Any] = {"splits": self.splits}
+        vocabulary = self.vocabulary
         if vocabulary is not None:
             config = {
                 "tokens": vocabulary.words,
@@ -172,7 +141,7 @@ class WordReader:
     def from_config(cls, config: dict[str, Any]) -> Self:
         """Creates a reader from the result of `get_config`."""
         ngrams = WordNGrams.from_config(config["ngrams"]) if "ngrams" in config else None
-        lists = [config.get(name) for name in ("tokens", "characters", "features")]
+        lists: list[Any] = [config.get(name) for name in ("tokens", "characters", "features")]
         splits = config.get("splits", "")
         if not isinstance(splits, str):
             raise ValueError(f"needs a string, splits. Received: {str(splits)[:80]}")
@@ -183,40 +152,30 @@ class WordReader:
         return cls(WordVocabulary(*lists), splits, ngrams)
 
     @classmethod
-    def of(cls, sentences):
+    def of(cls, sentences: Sequence[Sentence]) -> Self:
         """Creates a reader for a training set, a list of `kcrf.corpora.Sentence`."""
         splits = splits_of(sentences)
         return cls(WordVocabulary.of(_words_of(sentences, splits)), splits)
 
-    def grown(self, sentences):
+    def grown(self, sentences: Sequence[Sentence]) -> "WordReader":
         """The reader with the vocabulary of more sentences, whose entries have the next numbers."""
-        vocabulary = self.vocabulary.grown(_words_of(sentences, self.splits))
+        vocabulary = self.vocabulary and self.vocabulary.grown(_words_of(sentences, self.splits))
         return WordReader(vocabulary, self.splits, self.ngrams, self.vectors)
 
 
-def _words_of(sentences, splits):
+def _words_of(sentences: Sequence[Sentence], splits: str) -> Iterator[str]:
     """All words of some sentences, one by one."""
     for sentence in sentences:
         for start, end in _units_of(sentence.text, sentence.tokens, splits).tolist():
             yield sentence.text[start:end]
 
 
-def _units_of(text, tokens, splits):
-    """The units of a text, `(units, 2)`: its tokens, or where it comes without any, those of `token_spans`."""
+def _units_of(text: str, tokens: Sequence[tuple[int, int]], splits: str) -> np.ndarray:
     return np.array(tokens, int).reshape(-1, 2) if len(tokens) else token_spans(text, splits)
 
 
-def _reading(text, units, first, rows):
+def _reading(text: str, units: np.ndarray, first: int, rows: dict[str, Any]) -> Reading:
     """The `Reading` of a text, whose words begin at a row of the rows of all texts."""
     marked = with_stops(text)
     last_characters = [marked[end - 1] for end in units[:, 1].tolist()]
-    parts = [
-        Window(
-            {name: array[first + start : first + end] for name, array in rows.items()},
-            np.arange(end - start),
-            start,
-            (keep, stop),
-        )
-        for start, end, keep, stop in windows(last_characters)
-    ]
-    return Reading(units, parts)
+    return Reading(units, windows_of_rows(rows, windows(last_characters), first))

@@ -25,7 +25,7 @@ from kcrf.metrics import classification_scores, regression_scores
 from kcrf.metrics.classes import CLASSIFICATION_METRICS, REGRESSION_METRICS
 from kcrf.readers import Reader
 from kcrf.readers.units import with_copies
-from kcrf.readers.whole import SEPARATOR
+from kcrf.readers.windows import SEPARATOR
 from kcrf.tasks.errors import SettingError, check_same_texts
 from kcrf.tasks.task import DataFacts, FileOptions, Items, Task, Words
 

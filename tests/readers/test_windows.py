@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcrf.readers import CharacterReader, PieceReader, Vocabulary
-from kcrf.readers.whole import cut_pair
+from kcrf.readers.windows import cut_pair
 
 BACKENDS = ["torch"]
 
