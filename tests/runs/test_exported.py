@@ -31,13 +31,13 @@ def altered(path, **texts):
 @pytest.mark.parametrize(
     ("texts", "reason"),
     [
-        ({"config_json": "[]"}, "config.json: needs a JSON dict. Received: "),
+        ({"config_json": "[]"}, "config.json: needs a JSON object. Received: "),
         (
             {"config_json": '{"format": "x"}'},
             "config.json: needs a number as its format. Received: 'x'",
         ),
         ({"config_json": json.dumps({"format": 99, "kcrf": "9.0"})}, "written by kcrf 9.0; please upgrade"),
-        ({"vocabulary_json": "3"}, "vocabulary.json: needs a JSON dict. Received: 3"),
+        ({"vocabulary_json": "3"}, "vocabulary.json: needs a JSON object. Received: 3"),
         ({"transitions": "[[1, 2], [3]]"}, r"transitions: needs a matrix of 4 x 4. Received: \[\[1, 2\], \[3\]\]"),
         ({"transitions": "[[1, 2], [3, 4]]"}, "transitions: needs a matrix of 4 x 4"),
     ],
