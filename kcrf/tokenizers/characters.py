@@ -2,6 +2,7 @@
 
 import unicodedata
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -76,6 +77,42 @@ class CharacterClasses:
         for code in set(codes[classes == 0].tolist()):
             self._table[code] = self.of(chr(code))
         return self._table[codes]
+
+
+class WordStarts(NamedTuple):
+    """The words of an array of characters, given by their classes.
+
+    Attributes:
+        kept: The positions of the characters that words are made of.
+        starts: For each word, the index in `kept` of its first character.
+        in_word: For each of `kept`, whether it is a part of a longer word; `False`: it is a word of its own.
+    """
+
+    kept: np.ndarray
+    starts: np.ndarray
+    in_word: np.ndarray
+
+
+def word_starts(classes: np.ndarray) -> WordStarts:
+    """Splits characters, given by their classes, into words."""
+    kept = np.flatnonzero(classes <= ALONE)
+    in_word = classes[kept] == WORD
+    is_start = np.ones(len(kept) + 1, bool)  # whether a word, or a character that is one, begins here
+    is_start[1:-1] = ~(in_word[1:] & in_word[:-1])
+    is_start[np.searchsorted(kept, np.flatnonzero(classes == SPACE))] = True
+    return WordStarts(kept, np.flatnonzero(is_start[:-1]), in_word)
+
+
+def words_of(text: str) -> np.ndarray:
+    """The words of a text as BERT splits it: `(words, 2)`, the start and end of each.
+
+    >>> words_of("\u4eca\u5929 is fine!").tolist()
+    [[0, 1], [1, 2], [3, 5], [6, 10], [10, 11]]
+    """
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+    kept, starts, _ = word_starts(character_classes().of_codes(codes))
+    last = np.append(starts[1:], len(kept))[: len(starts)] - 1
+    return np.stack([kept[starts], kept[last] + 1], axis=1).reshape(-1, 2)
 
 
 @cache

@@ -58,7 +58,7 @@ def padding_id(path, default: int) -> int:
     """
     folder = Path(path) if Path(path).is_dir() else Path(path).parent
     settings = next((read_json(folder / name) for name in (SETTINGS, SPECIAL_MAP) if (folder / name).is_file()), {})
-    token = _text_of(settings.get("pad_token")) or SPECIAL["pad"]
+    token = text_of(settings.get("pad_token")) or SPECIAL["pad"]
     found = _ids_in(folder).get(token, default)
     if found != default:
         print(f"{folder}: the padding token is {token!r}, {found}, as its tokenizer says. Received: {default}")
@@ -151,16 +151,16 @@ def _check_config(path, config):
     if kind is not None and kind.removesuffix("Fast") not in CLASSES:
         raise ValueError(f"{path}: tokenizer_class must be one of {sorted(CLASSES)}. Received: {kind!r}")
     for name, value in SUPPORTED.items():
-        received = _text_of(config.get(name))
+        received = text_of(config.get(name))
         if received is not None and received != value:
             raise ValueError(f"{path}: {name} must be {value!r}. Received: {received!r}")
     for name in EXTRA_TOKENS:
         tokens = config.get(name) or []
         tokens = tokens.values() if isinstance(tokens, Mapping) else tokens
-        _check_extra_tokens(path, name, list(map(_text_of, tokens)))
+        _check_extra_tokens(path, name, list(map(text_of, tokens)))
 
 
-def _text_of(token):
+def text_of(token: Any) -> Any:
     """A special token, which a file may write as text or as an object with its content."""
     return token.get("content") if isinstance(token, Mapping) else token
 

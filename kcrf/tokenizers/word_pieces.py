@@ -5,7 +5,7 @@ from itertools import chain
 import numpy as np
 
 from kcrf.extras import needs_extra
-from kcrf.tokenizers.characters import ALONE, DROPPED, END, SPACE, WORD
+from kcrf.tokenizers.characters import DROPPED, END, WORD, word_starts
 
 CACHED_WORDS = 1 << 18
 
@@ -68,12 +68,7 @@ class WordPieces:
         Returns:
             The ids of the tokens `(tokens,)`, and their offsets `(tokens, 2)`.
         """
-        kept = np.flatnonzero(classes <= ALONE)  # positions of the characters that tokens are made of
-        in_word = classes[kept] == WORD
-        is_start = np.ones(len(kept) + 1, bool)  # whether a word, or a character that is one, begins here
-        is_start[1:-1] = ~(in_word[1:] & in_word[:-1])
-        is_start[np.searchsorted(kept, np.flatnonzero(classes == SPACE))] = True
-        starts = np.flatnonzero(is_start[:-1])
+        kept, starts, in_word = word_starts(classes)
         is_word = in_word[starts]
         text = np.where(classes == WORD, codes, ord(" "))[classes != DROPPED]
         pieces = self.of(text.tobytes().decode("utf-32-le", "surrogatepass").split())

@@ -388,7 +388,9 @@ def test_errors_say_what_was_needed(tmp_path):
 
 def test_without_the_tokenizers_package_the_error_names_it(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "tokenizers.models", None)
-    with pytest.raises(ImportError, match=r"needs the package tokenizers: pip install kcrf\[transformers\]"):
+    with pytest.raises(
+        ImportError, match=r"needs the package tokenizers, which is not installed: pip install 'kcrf\[transformers\]'"
+    ):
         Tokenizer(VOCABULARY)
 
 

@@ -1,0 +1,247 @@
+"""Unigram and byte-level BPE tokenizers, as XLM-R, e5 and RoBERTa have them in `tokenizer.json`. Needs no Keras."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kcrf.extras import needs_extra
+from kcrf.files import read_json
+from kcrf.tokenizers.encodings import Encoding
+from kcrf.tokenizers.folders import SETTINGS, SPECIAL_MAP, WHOLE, text_of
+
+CACHED_UNITS = 1 << 18
+_SPACES = "▁Ġ "  # how Unigram and BPE write a space in a token
+# Roles of special tokens: the entries of tokenizer_config.json that name them, and usual names without such entries.
+_ROLES = {
+    "pad": (("pad_token",), ("<pad>", "[PAD]")),
+    "start": (("cls_token", "bos_token"), ("<s>", "[CLS]")),
+    "end": (("sep_token", "eos_token"), ("</s>", "[SEP]")),
+    "mask": (("mask_token",), ("<mask>", "[MASK]")),
+    "unk": (("unk_token",), ("<unk>", "[UNK]")),
+}
+
+
+class UnitPieces(NamedTuple):
+    """The pieces of the units of a text.
+
+    Attributes:
+        ids: The ids of all pieces.
+        ends: `(pieces,)`, the end of each piece in the text.
+        units: `(units, 2)`, the units that have a piece.
+        first: `(units,)`, the number of the first piece of each unit.
+    """
+
+    ids: list[int]
+    ends: np.ndarray
+    units: np.ndarray
+    first: np.ndarray
+
+
+class SubwordTokenizer:
+    """A tokenizer of the library `tokenizers`, with ids and offsets as `transformers`' fast tokenizers have them.
+
+    Args:
+        definition: The content of a `tokenizer.json`, a string.
+        special: The special tokens by role: "pad", "start", "end", "mask", "unk". Defaults to the usual names.
+
+    Attributes:
+        definition, special: As given, with all roles that the vocabulary has.
+        ids: The ids of the special tokens, by role.
+
+    Raises:
+        ImportError: The library `tokenizers` is not installed.
+        ValueError: The definition is not one of the library, or has no padding, start or end token.
+    """
+
+    def __init__(self, definition: str, special: Mapping[str, str] | None = None) -> None:
+        with needs_extra("transformers", "SubwordTokenizer"):
+            from tokenizers import Tokenizer
+        try:
+            self._tokenizer, self._of_units = (
+                Tokenizer.from_str(text) for text in (definition, _without_prefix(definition))
+            )
+        except Exception as error:  # the library raises plain exceptions
+            raise ValueError(f"needs a tokenizer.json of the library tokenizers. Received: {error}") from None
+        for tokenizer in (self._tokenizer, self._of_units):
+            tokenizer.no_padding()
+            tokenizer.no_truncation()
+        self.definition = definition
+        self.special = {}
+        for role, (_, usual) in _ROLES.items():
+            names = [special[role]] if special and role in special else usual
+            known = [name for name in names if self._tokenizer.token_to_id(name) is not None]
+            if known:
+                self.special[role] = known[0]
+        self.ids = {role: self._tokenizer.token_to_id(name) for role, name in self.special.items()}
+        absent = [role for role in ("pad", "start", "end") if role not in self.ids]
+        if absent:
+            raise ValueError(f"needs special tokens for {', '.join(absent)}. Received: {self.special}")
+        self._prefix = " " if _has_prefix(definition) else ""
+        self._pieces: dict[str, tuple[list[int], np.ndarray, int]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"definition": self.definition, "special": self.special}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
+
+    @classmethod
+    def of_folder(cls, folder: str | PathLike[str]) -> "SubwordTokenizer":
+        """Reads `tokenizer.json`, and the special tokens that the other files in the folder name."""
+        folder = Path(folder)
+        named: dict[str, Any] = {}
+        for name in (SPECIAL_MAP, SETTINGS):
+            named |= read_json(folder / name) if (folder / name).is_file() else {}
+        special = {}
+        for role, (entries, _) in _ROLES.items():
+            texts = [text_of(named[entry]) for entry in entries if named.get(entry)]
+            if texts:
+                special[role] = texts[0]
+        try:
+            return cls((folder / WHOLE).read_text(encoding="utf-8"), special)
+        except ValueError as error:
+            raise ValueError(f"{folder / WHOLE}: {error}") from None
+
+    @property
+    def vocabulary(self) -> dict[str, int]:
+        """The ids of all tokens, a dict by token."""
+        return self._tokenizer.get_vocab()
+
+    @property
+    def vocab_size(self) -> int:
+        """The number of ids: the largest one plus 1."""
+        return max(self.vocabulary.values()) + 1
+
+    def token_to_id(self, token: str) -> int:
+        """The id of a token; that of the unknown token if the vocabulary lacks it."""
+        number = self._tokenizer.token_to_id(token)
+        if number is None and "unk" not in self.ids:
+            raise ValueError(f"An unknown token needs one in the vocabulary. Received: {token!r}")
+        return self.ids["unk"] if number is None else number
+
+    def id_to_token(self, i: int) -> str:
+        """The token with an id."""
+        return self._tokenizer.id_to_token(i)
+
+    def tokenize(self, text: str) -> list[str]:
+        """The tokens of a text, with the start and end tokens."""
+        return self._tokenizer.encode(text).tokens
+
+    def encode(
+        self, first_text: str, second_text: str | None = None, maxlen: int | None = None
+    ) -> tuple[list[int], list[int]]:
+        """Token ids and segment ids of a text or of a pair, at most `maxlen` of them.
+
+        Tokens beyond `maxlen` are removed at the end of the longer text.
+        """
+        (encoded,) = self.encode_batch([first_text], None if second_text is None else [second_text], maxlen)
+        return encoded.token_ids, encoded.segment_ids
+
+    def encode_batch(
+        self, texts: Sequence[str], second_texts: Sequence[str] | None = None, maxlen: int | None = None
+    ) -> list[Encoding]:
+        """`encode` for many texts at once, with the offsets of every token in characters of its text."""
+        if isinstance(texts, str):
+            raise ValueError(f"`texts` is a list of strings. Received: {texts!r}")
+        if second_texts is not None and len(second_texts) != len(texts):
+            raise ValueError(f"`second_texts` needs {len(texts)} texts. Received: {len(second_texts)} texts")
+        pairs = list(texts) if second_texts is None else list(zip(texts, second_texts))
+        if maxlen is not None:
+            self._tokenizer.enable_truncation(maxlen)
+        try:
+            found = self._tokenizer.encode_batch(pairs)
+        finally:
+            self._tokenizer.no_truncation()
+        return [Encoding(e.ids, e.type_ids, np.array(e.offsets, np.int64).reshape(-1, 2)) for e in found]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of ids, without special tokens."""
+        return self._tokenizer.decode(list(ids))
+
+    def special_ids(self) -> tuple[list[int], list[int], list[int]]:
+        """The ids before a text, between the texts of a pair, and after the last one."""
+        encoded = self._tokenizer.encode("a", "a")
+        places = [i for i, sequence in enumerate(encoded.sequence_ids) if sequence is not None]
+        second = next(i for i in places if encoded.sequence_ids[i] == 1)
+        first = max(i for i in places if encoded.sequence_ids[i] == 0)
+        ids = encoded.ids
+        return ids[: places[0]], ids[first + 1 : second], ids[places[-1] + 1 :]
+
+    def encode_units(self, texts: Sequence[str], units: Sequence[np.ndarray]) -> list[UnitPieces]:
+        """Encodes texts unit by unit, so that no piece crosses the border of two units.
+
+        A unit after white space is encoded with a space before it, as inside a text.
+
+        Args:
+            texts: List of strings.
+            units: For each text an array `(units, 2)` with the start and end of each unit, ascending.
+        """
+        keys = [self._keys(text, places.tolist()) for text, places in zip(texts, units, strict=True)]
+        self._encode_new({key for row in keys for key in row})
+        return [self._joined(places, row) for places, row in zip(units, keys, strict=True)]
+
+    def _keys(self, text, places):
+        """The units of a text as strings, with a space before those that have one in the text."""
+        keys, before = [], None
+        for start, end in places:
+            space = self._prefix if before is None else " " * text[before:start].endswith(tuple(" \t\n\r\u3000\u00a0"))
+            keys.append(space + text[start:end])
+            before = end
+        return keys
+
+    def _encode_new(self, keys):
+        new = sorted(keys - self._pieces.keys())
+        if len(self._pieces) + len(new) > CACHED_UNITS:
+            self._pieces, new = {}, sorted(keys)
+        for key, e in zip(new, self._of_units.encode_batch(new, add_special_tokens=False), strict=True):
+            has_text = [bool(token.strip(_SPACES)) for token in e.tokens]
+            first = has_text.index(True) if True in has_text else 0  # a space alone is not the piece of a unit
+            ends = np.array([end for _, end in e.offsets], np.int64) - key.startswith(" ")
+            self._pieces[key] = (e.ids, np.maximum(ends, 0), first)
+
+    def _joined(self, places, keys):
+        ids, ends, first, kept = [], [np.zeros(0, np.int64)], [], []
+        for index, (start, key) in enumerate(zip(places[:, 0].tolist(), keys, strict=True)):
+            numbers, lengths, own = self._pieces[key]
+            if numbers:
+                kept.append(index)
+                first.append(len(ids) + own)
+                ids += numbers
+                ends.append(lengths + start)
+        return UnitPieces(ids, np.concatenate(ends), places[kept], np.array(first, np.int64))
+
+
+def _prefixing(whole):
+    """Yields the parts of a tokenizer.json that put a space before a text, or before each word."""
+    for kind, parts in (("normalizer", "normalizers"), ("pre_tokenizer", "pretokenizers")):
+        part = whole.get(kind) or {}
+        yield from (
+            inner for inner in part.get(parts, [part]) if inner.get("type") in ("Metaspace", "ByteLevel", "Prepend")
+        )
+
+
+def _has_prefix(definition):
+    """Whether a text is encoded with a space before it."""
+    for part in _prefixing(json.loads(definition)):
+        always = part["type"] == "Prepend" or part.get("add_prefix_space", False)
+        if part.get("prepend_scheme", "always" if always else "never") != "never":
+            return True
+    return False
+
+
+def _without_prefix(definition):
+    """The same definition of a tokenizer, which puts no space before a text."""
+    whole = json.loads(definition)
+    for part in _prefixing(whole):
+        if part["type"] == "Metaspace":
+            part.pop("add_prefix_space", None)
+            part["prepend_scheme"] = "never"
+        elif part["type"] == "ByteLevel":
+            part["add_prefix_space"] = False
+        else:
+            part["prepend"] = ""
+    return json.dumps(whole)

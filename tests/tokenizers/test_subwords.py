@@ -1,0 +1,167 @@
+"""kcrf.tokenizers.subwords: Unigram and BPE have the ids and offsets of Hugging Face, and units keep their borders."""
+
+import json
+import pickle
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kcrf.corpora import load_mini
+from kcrf.tokenizers import SubwordTokenizer
+from kcrf.tokenizers.characters import words_of
+
+BACKENDS = ["torch"]
+transformers = pytest.importorskip("transformers", reason="needs Hugging Face's transformers, which is not here")
+tokenizers = pytest.importorskip("tokenizers", reason="needs tokenizers, which is not here")
+REAL = Path(__file__).parents[3] / "shared" / "data" / "checkpoints" / "e5_small_unigram"
+
+SPECIAL = {"bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>", "mask_token": "<mask>"}
+TEXTS = ["New York is big", "the man saw a friend", "今天天气真好", "He isn't here , is he ?", "Москва стоит на реке"]
+ALPHABETS = (
+    "abcdefgh XYZ éüñ 12.,!?'\"-",
+    "今天气真好的中国。，！？「」　ＡＢ１２",
+    "абвгд ЖЗ שלום مرحبا ไทย 한국어 かなカナ",
+    "👍🏽😀👩‍👩‍👧 \u0301\u0308\u200b\ufeff\u00ad ﬁ ½ … ™ \t\n\u00a0",
+)
+
+
+def unigram(scheme="always"):
+    made = tokenizers.Tokenizer(tokenizers.models.Unigram())
+    made.normalizer = tokenizers.normalizers.Sequence(
+        [tokenizers.normalizers.NFKC(), tokenizers.normalizers.Replace(tokenizers.Regex(" {2,}"), " ")]
+    )
+    made.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace(prepend_scheme=scheme)
+    trainer = tokenizers.trainers.UnigramTrainer(
+        vocab_size=3000,
+        special_tokens=["<s>", "<pad>", "</s>", "<unk>", "<mask>"],
+        unk_token="<unk>",
+        show_progress=False,
+    )
+    made.train_from_iterator(TEXTS * 20 + ["".join(words) for words in load_mini().train[:200]], trainer)
+    return with_template(made, "<s> $A </s> </s> $B </s>")
+
+
+def bpe(add_prefix_space=False):
+    made = tokenizers.Tokenizer(tokenizers.models.BPE())
+    made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=add_prefix_space)
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=500,
+        special_tokens=["<s>", "<pad>", "</s>", "<unk>", "<mask>"],
+        initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    made.train_from_iterator(TEXTS * 20, trainer)
+    made.decoder = tokenizers.decoders.ByteLevel()
+    return with_template(made, "<s> $A </s> </s> $B </s>")
+
+
+def with_template(made, pair):
+    ends = [(name, made.token_to_id(name)) for name in ("<s>", "</s>")]
+    made.post_processor = tokenizers.processors.TemplateProcessing("<s> $A </s>", pair, ends)
+    return made
+
+
+KINDS = {"unigram": unigram, "bpe": bpe, "bpe with a prefix": lambda: bpe(True), "first": lambda: unigram("first")}
+
+
+def folder_of(made, folder):
+    made.save(str(folder / "tokenizer.json"))
+    (folder / "special_tokens_map.json").write_text(json.dumps(SPECIAL))
+    return folder
+
+
+def odd_texts(count):
+    drawn = random.Random(4)
+    for _ in range(count):
+        alphabet = "".join(drawn.sample(ALPHABETS, drawn.randint(1, 3)))
+        yield "".join(drawn.choice(alphabet) for _ in range(drawn.randint(0, 24)))
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_ids_and_offsets_are_those_of_hugging_face_on_odd_texts(name, tmp_path):
+    folder = folder_of(KINDS[name](), tmp_path)
+    ours, texts = SubwordTokenizer.of_folder(folder), [*TEXTS, *odd_texts(3000)]
+    theirs = transformers.PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"), **SPECIAL)
+    expected = theirs(texts, return_offsets_mapping=True)
+    found = ours.encode_batch(texts)
+    assert [e.token_ids for e in found] == expected["input_ids"]
+    for one, other in zip(found, expected["offset_mapping"], strict=True):
+        assert one.offsets.tolist() == list(map(list, other))
+    assert ours.ids == {"pad": 1, "start": 0, "end": 2, "unk": 3, "mask": 4}
+    assert ours.special_ids() == ([0], [2, 2], [2])
+    pair = theirs(TEXTS[0], TEXTS[1], truncation=True, max_length=9)
+    assert ours.encode(TEXTS[0], TEXTS[1], maxlen=9)[0] == pair["input_ids"]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_no_piece_crosses_the_border_of_two_units(name, tmp_path):
+    tokenizer = SubwordTokenizer.of_folder(folder_of(KINDS[name](), tmp_path))
+    texts = [*TEXTS, *odd_texts(300)]
+    for text, pieces in zip(texts, tokenizer.encode_units(texts, list(map(words_of, texts))), strict=True):
+        bounds = [*pieces.first.tolist(), len(pieces.ids)]
+        for (start, end), first, stop in zip(pieces.units.tolist(), bounds, bounds[1:]):
+            assert first < stop
+            inside = pieces.ends[first:stop]  # the last pieces may be the space of the next unit
+            assert start < inside[0] <= end and (inside[inside > end] > end).all(), text
+            assert tokenizer.id_to_token(pieces.ids[first]).strip("▁Ġ")
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_words_between_spaces_have_the_pieces_of_the_whole_text(name, tmp_path):
+    tokenizer = SubwordTokenizer.of_folder(folder_of(KINDS[name](), tmp_path))
+    text = "New York saw the man , a friend of big Moscow"
+    (pieces,) = tokenizer.encode_units([text], [words_of(text)])
+    assert [0, *pieces.ids, 2] == tokenizer.encode(text)[0]
+    (again,) = pickle.loads(pickle.dumps(tokenizer)).encode_units([text], [words_of(text)])
+    assert again.ids == pieces.ids
+
+
+def test_units_of_one_character_do_not_share_a_piece(tmp_path):
+    tokenizer = SubwordTokenizer.of_folder(folder_of(unigram(), tmp_path))
+    text = "今天 天气"
+    (pieces,) = tokenizer.encode_units([text], [words_of(text)])
+    assert pieces.units.tolist() == [[0, 1], [1, 2], [3, 4], [4, 5]] and len(set(pieces.first)) == 4
+    assert [text[end - 1] for end in pieces.ends[pieces.first]] == list("今天天气")
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="needs the checkpoints of ../shared/data, which are not here")
+def test_the_ids_of_a_real_tokenizer_are_those_of_hugging_face():
+    ours, texts = SubwordTokenizer.of_folder(REAL), [*TEXTS, *odd_texts(10_000)]
+    theirs = transformers.PreTrainedTokenizerFast(tokenizer_file=str(REAL / "tokenizer.json"))
+    expected = theirs(texts, return_offsets_mapping=True)
+    assert [e.token_ids for e in ours.encode_batch(texts)] == expected["input_ids"]
+    assert ours.ids == {"pad": 1, "start": 0, "end": 2, "mask": 17859, "unk": 3}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{}", "needs a tokenizer.json of the library tokenizers. Received: "),
+        (
+            '{"model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "a"}, "added_tokens": []}',
+            "pad, start, end",
+        ),
+        ("no", "Expecting value"),
+    ],
+)
+def test_other_files_are_refused_by_name(content, message, tmp_path):
+    (tmp_path / "tokenizer.json").write_text(content)
+    with pytest.raises(ValueError, match=f"tokenizer.json: .*{message}"):
+        SubwordTokenizer.of_folder(tmp_path)
+
+
+def test_words_are_split_as_bert_splits_them():
+    text = "今天 is O'Brien's\u3000day…"
+    assert [text[start:end] for start, end in words_of(text)] == list("今天") + [
+        "is",
+        "O",
+        "'",
+        "Brien",
+        "'",
+        "s",
+        "day",
+        "…",
+    ]
+    assert words_of("").shape == words_of(" \t").shape == (0, 2) and words_of("a").dtype == np.int64
