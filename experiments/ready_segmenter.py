@@ -50,21 +50,21 @@ def main():
 
 
 def train_linear(options):
-    from kcrf.networks.linear_networks import export_linear
+    from kcrf.export import export_model
 
     result = train(options, "linear", {"encoder": "linear", "solver": "adagrad"})
-    export_linear(options.work / "linear", HERE / "model.npz")
+    export_model(options.work / "linear", HERE / "model.npz")
     return {**result, **measure(options, HERE / "model.npz")}
 
 
 def train_tagged(options):
     """Trains the model of words with classes; its scores before and after small scores are left out."""
-    from kcrf.networks.linear_networks import export_linear
+    from kcrf.export import export_model
     from kcrf.taggers.open_model import load_tagger
 
     path = HERE / "tagged.npz"
     result = train(options, "tagged", {"encoder": "linear", "task": "cws-pos"})
-    export_linear(options.work / "tagged", path)
+    export_model(options.work / "tagged", path)
     leave_out_small_scores(path)
     scores = load_tagger(path).scores(read_parts(options, "cws-pos")[2])
     exported = {f"exported_{name}": round(scores[name], 4) for name in ("f", "joint_f")}

@@ -57,23 +57,16 @@ def _export(options):
     elif not os.path.isdir(os.path.dirname(os.path.abspath(out))):
         raise FileNotFoundError(f"{out}: needs a folder that exists")
     if is_linear(run):
-        _export_linear(options, out)
+        _write(options, out)
         return
     os.environ["KERAS_BACKEND"] = "tensorflow"
     with quiet_import(), needs_extra("export", "kcrf export"):
         import_module("tensorflow")
-        from kcrf.export import export_model
-
-        export_model(options.run_dir, out, options.format, options.int8, options.standard)
-    print(out)
+        _write(options, out)
 
 
-def _export_linear(options, out):
-    from kcrf.networks.linear_networks import export_linear
+def _write(options, out):
+    from kcrf.export import export_model
 
-    if options.format != "onnx" or options.int8:
-        raise ValueError("a linear model is exported as one .npz file, of integers of 8 bits: omit --format and --int8")
-    if not out.endswith(".npz"):
-        raise ValueError(f"--out must end in .npz for a linear model. Received: {out}")
-    export_linear(options.run_dir, out, options.standard)
+    export_model(options.run_dir, out, options.format, options.int8, options.standard)
     print(out)

@@ -4,49 +4,48 @@ tf2onnx does not convert loops over a dimension of unknown length, so this file 
 `Scan` nodes. Inside the loops, time is the first axis. Arrays have the names of `kcrf.crf.trellis.Trellis`.
 """
 
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 from kcrf.chains import FORBIDDEN, IS_FORBIDDEN, roles_of
+from kcrf.tags import TagScheme
+
+Scores = Mapping[str, np.ndarray | None]  # "transitions", "start" and "end" of a `kcrf.crf.Chain`
+Step = Callable[["Graph", list[str], list[str]], tuple[list[str], list[str]]]  # states and rows to states and results
 
 
 class Graph:
-    """Builds an ONNX graph: collects its nodes and constants.
+    """Builds an ONNX graph: collects its nodes and constants."""
 
-    Args:
-        name: The prefix of the names of all results, different for each graph.
-    """
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
 
-    def __init__(self, name):
-        self.name, self.nodes, self.constants = name, [], []
-
-    def constant(self, value, dtype="float32"):
+    def constant(self, value: Any, dtype: str = "float32") -> str:
         """Adds a constant, and returns its name."""
         self.constants.append(numpy_helper.from_array(np.asarray(value, dtype), self._new("constant")))
         return self.constants[-1].name
 
-    def add(self, operator, *inputs, results=1, **attributes):
+    def add(self, operator: str, *inputs: str, results: int = 1, **attributes: Any) -> Any:
         """Appends a node. Returns the name of its result, or a list of names if it has several results."""
         names = [self._new(f"{operator}_{number}") for number in range(results)]
         self.nodes.append(helper.make_node(operator, inputs, names, **attributes))
         return names if results > 1 else names[0]
 
-    def rename(self, name, new):
+    def rename(self, name: str, new: str) -> None:
         """Renames a result to the name of an output."""
         self.nodes.append(helper.make_node("Identity", [name], [new]))
 
-    def scan(self, step, states, rows, results, reverse=False):
-        """Appends a loop over time.
+    def scan(
+        self, step: Step, states: Sequence[str], rows: Sequence[str], results: int, reverse: bool = False
+    ) -> list[str]:
+        """Appends a loop over time: `step` gets the states, and one row of each array whose first axis is time.
 
-        Args:
-            step: A function `(graph, states, rows) -> (new states, results)`, all names.
-            states: The names of the states, which are passed from step to step.
-            rows: The names of arrays whose first axis is time; each step gets a row of each.
-            results: The number of results of a step.
-            reverse: Whether the loop starts at the last row. Defaults to False.
-
-        Returns:
-            A list of names: the last states, then the results, whose first axis is time.
+        Returns the last states, then the results, whose first axis is time.
         """
         body = Graph(self._new("scan"))
         inputs = [f"{body.name}/input_{number}" for number in range(len(states) + len(rows))]
@@ -63,17 +62,8 @@ class Graph:
             scan_output_directions=[int(reverse)] * results,
         )
 
-    def when(self, condition, compute, instead):
-        """Appends a conditional branch.
-
-        Args:
-            condition: The name of a bool.
-            compute: A function from a `Graph` to the names of the results if the condition is true.
-            instead: Arrays, the results if the condition is false.
-
-        Returns:
-            A list of names.
-        """
+    def when(self, condition: str, compute: Callable[["Graph"], list[str]], instead: Sequence[np.ndarray]) -> list[str]:
+        """Appends a conditional branch."""
         branches = [Graph(self._new(branch)) for branch in ("then", "else")]
         names = compute(branches[0]), [branches[1].constant(array) for array in instead]
         then, otherwise = (
@@ -82,28 +72,24 @@ class Graph:
         )
         return self.add("If", condition, results=len(instead), then_branch=then, else_branch=otherwise)
 
-    def as_body(self, inputs, outputs):
+    def as_body(self, inputs: Sequence[str], outputs: Sequence[str]) -> Any:
         """The graph as the body of a node, with the names of its inputs and outputs."""
         ends = [[helper.make_empty_tensor_value_info(name) for name in names] for names in (inputs, outputs)]
-        return helper.make_graph(self.nodes, self.name, *ends, initializer=self.constants)
+        return helper.make_graph(self.nodes, self.name, ends[0], ends[1], initializer=self.constants)
 
-    def _new(self, kind):
+    def _new(self, kind: str) -> str:
         return f"{self.name}/{kind}_{len(self.nodes)}_{len(self.constants)}"
 
 
-def append_chain(graph, emissions, mask, best, likely, scheme, temperature=1.0):
+def append_chain(
+    graph: Graph, emissions: str, mask: str, best: Scores, likely: Scores, scheme: TagScheme, temperature: float = 1.0
+) -> None:
     """Appends a CRF with the outputs "tags", "confidences", "marginals" and "onward".
 
-    The last three outputs are empty if the input "with_confidences" is false.
+    `emissions` `(batch, time, tags)`, to which the input "allowed" is added, and `mask` `(batch, time)` are names. `best`
+    has the scores for the best path, `likely` for the probabilities, already divided by the temperature.
 
-    Args:
-        graph: The `Graph`.
-        emissions: The name of the emission scores, `(batch, time, tags)`. The input "allowed" is added to them.
-        mask: The name of the mask, `(batch, time)` bool, True = real.
-        best: A dict with the `transitions`, `start` and `end` of `kcrf.crf` for the best path.
-        likely: The same for the probabilities, already divided by the temperature.
-        scheme: The `TagScheme`.
-        temperature: The emissions are divided by it before probabilities are computed. Defaults to 1.
+    The last three outputs are empty if the input "with_confidences" is false.
     """
     size = len(scheme)
     chain = _Chain(graph, emissions, mask)
@@ -111,10 +97,10 @@ def append_chain(graph, emissions, mask, best, likely, scheme, temperature=1.0):
     unmasked = graph.add("Where", mask, graph.add("Transpose", tags, perm=[1, 0]), graph.constant(-1, "int64"))
     graph.rename(graph.add("Cast", unmasked, to=TensorProto.INT32), "tags")
 
-    def probabilities(graph):
+    def probabilities(graph: Graph) -> list[str]:
         scores = _filled(likely, size)
-        onward, marginals, conditionals = _posterior(graph, chain, scores, tags, temperature)
-        confidences = _confidences(graph, chain, scores, scheme, tags, onward, marginals, conditionals)
+        posterior = onward, marginals, _ = _posterior(graph, chain, scores, tags, temperature)
+        confidences = _confidences(graph, chain, scores, scheme, tags, posterior)
         marginals = graph.add("Where", chain.real_rows, marginals, graph.constant(0.0))
         batch_first = [graph.add("Transpose", x, perm=[1, 0, 2]) for x in (marginals, onward)]
         return [graph.add("Transpose", confidences, perm=[1, 0]), *batch_first]
@@ -125,7 +111,7 @@ def append_chain(graph, emissions, mask, best, likely, scheme, temperature=1.0):
         graph.rename(result, name)
 
 
-def _filled(scores, size):
+def _filled(scores: Scores, size: int) -> dict[str, np.ndarray]:
     """The scores of a chain, with zeros instead of None."""
     return {name: np.zeros(size) if x is None else np.maximum(x, FORBIDDEN) for name, x in scores.items()}
 
@@ -133,7 +119,7 @@ def _filled(scores, size):
 class _Chain:
     """The emissions and the mask as the recursions need them, with time as the first axis."""
 
-    def __init__(self, graph, emissions, mask):
+    def __init__(self, graph: Graph, emissions: str, mask: str) -> None:
         add, constant = graph.add, graph.constant
         self.real = add("Transpose", mask, perm=[1, 0])  # (time, batch)
         position = add("CumSum", add("Cast", self.real, to=TensorProto.INT64), constant(0, "int64"))
@@ -151,10 +137,10 @@ class _Chain:
         self.no_tags = add("ArgMax", self.no_rows, axis=1, keepdims=0)  # (batch,)
 
 
-def _best_path(graph, chain, scores):
+def _best_path(graph: Graph, chain: _Chain, scores: dict[str, np.ndarray]) -> str:
     """The tags of the best path, `(time, batch)` int64, undefined where masked; see `kcrf.crf.best_paths.best_path`."""
 
-    def forward(graph, states, rows):
+    def forward(graph: Graph, states: list[str], rows: list[str]) -> tuple[list[str], list[str]]:
         (state,), (emission, link) = states, rows
         ways = graph.add("Add", graph.add("Unsqueeze", state, graph.constant([2], "int64")), transitions)
         arrived = graph.add("ReduceMax", ways, graph.constant([1], "int64"), keepdims=0)  # (batch, to)
@@ -162,7 +148,7 @@ def _best_path(graph, chain, scores):
         state = graph.add("Sub", state, graph.add("ReduceMax", state, graph.constant([1], "int64")))
         return [state], [state]
 
-    def backward(graph, states, rows):
+    def backward(graph: Graph, states: list[str], rows: list[str]) -> tuple[list[str], list[str]]:
         (tag,), (state, goes_on) = states, rows
         ways = graph.add("Add", state, graph.add("Gather", onward, tag))  # (batch, from)
         tag = graph.add("Where", goes_on, graph.add("ArgMax", ways, axis=1, keepdims=0), tag)
@@ -176,21 +162,19 @@ def _best_path(graph, chain, scores):
     return graph.scan(backward, [tag], [history, chain.continues], 1, reverse=True)[1]
 
 
-def _posterior(graph, chain, scores, tags, temperature):
-    """The log sums over the paths after each tag, the marginals, and the probability of each best tag given the last.
+def _posterior(
+    graph: Graph, chain: _Chain, scores: dict[str, np.ndarray], tags: str, temperature: float
+) -> tuple[str, str, str]:
+    """The log sums over the paths after each tag, the marginals, and the probability of each best tag given the last."""
 
-    Returns:
-        `onward` and `marginals`, `(time, batch, tags)`, and `given`, `(time, batch)`; undefined where masked.
-    """
-
-    def backward(graph, states, rows):
+    def backward(graph: Graph, states: list[str], rows: list[str]) -> tuple[list[str], list[str]]:
         (behind,), (emission, real, goes_on) = states, rows
         onward = graph.add("Add", emission, graph.add("Where", goes_on, behind, end))
         ways = graph.add("Add", graph.add("Unsqueeze", onward, graph.constant([1], "int64")), transitions)
         sums = graph.add("ReduceLogSumExp", ways, graph.constant([2], "int64"), keepdims=0)  # (batch, from)
         return [graph.add("Where", real, sums, behind)], [onward]
 
-    def forward(graph, states, rows):
+    def forward(graph: Graph, states: list[str], rows: list[str]) -> tuple[list[str], list[str]]:
         (before, tag_before), (onward, tag, real, link, real_rows) = states, rows
         ways = graph.add("Add", graph.add("Unsqueeze", onward, graph.constant([1], "int64")), transitions)
         steps = graph.add("Softmax", ways, axis=2)  # (batch, from, to)
@@ -214,9 +198,16 @@ def _posterior(graph, chain, scores, tags, temperature):
     return onward, marginals, conditionals
 
 
-def _confidences(graph, chain, scores, scheme, tags, onward, marginals, conditionals):
+def _confidences(
+    graph: Graph,
+    chain: _Chain,
+    scores: dict[str, np.ndarray],
+    scheme: TagScheme,
+    tags: str,
+    posterior: tuple[str, str, str],
+) -> str:
     """Factors `(time, batch)` whose product over a span of the best path is the probability of the span."""
-    add, constant = graph.add, graph.constant
+    add, constant, (onward, marginals, conditionals) = graph.add, graph.constant, posterior
     begins, longer = roles_of(scheme)
     is_first = add("Gather", constant(begins, "bool"), tags)  # (time, batch)
     factors = add("Where", is_first, _at(graph, marginals, tags, axis=2), conditionals)
@@ -225,10 +216,12 @@ def _confidences(graph, chain, scores, scheme, tags, onward, marginals, conditio
     return add("Where", chain.real, factors, constant(1.0))
 
 
-def _ends(graph, chain, scores, longer, tags, onward):
+def _ends(
+    graph: Graph, chain: _Chain, scores: dict[str, np.ndarray], longer: np.ndarray, tags: str, onward: str
+) -> str:
     """The probability, `(time, batch)`, that a span does not continue after its last tag; 1 elsewhere."""
 
-    def backward(graph, states, rows):
+    def backward(graph: Graph, states: list[str], rows: list[str]) -> tuple[list[str], list[str]]:
         (behind, tag_behind), (ahead, tag, real, goes_on, real_rows) = states, rows
         ways = graph.add("Add", behind, graph.add("Gather", transitions, tag))
         another = graph.add("Gather", longer_tags, tag)  # (batch,), -1 where there is none
@@ -246,7 +239,7 @@ def _ends(graph, chain, scores, longer, tags, onward):
     return graph.scan(backward, [chain.no_rows, chain.no_tags], rows, 1, reverse=True)[2]
 
 
-def _at(graph, values, index, axis=1):
+def _at(graph: Graph, values: str, index: str, axis: int = 1) -> str:
     """The values `(..., tags)` at an index `(...)` of the last axis."""
     axis_of = graph.constant([axis], "int64")
     gathered = graph.add("GatherElements", values, graph.add("Unsqueeze", index, axis_of), axis=axis)

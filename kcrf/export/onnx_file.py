@@ -1,28 +1,34 @@
-"""Taggers and classifiers as ONNX files."""
+"""Taggers and classifiers as ONNX files: the network by tf2onnx, then decoding and probabilities."""
 
 import json
+import logging
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
+import tensorflow as tf
+import tf2onnx
 from onnx import TensorProto, helper
 
-from kcrf.backend import ops
+from kcrf.backend import keras, ops
 from kcrf.export.chain_graph import Graph, append_chain
-from kcrf.export.network_graph import network_graph
+from kcrf.export.saved_model import signature_of
 from kcrf.networks.tagging import mask_of
+from kcrf.runs import RunConfig
 from kcrf.version import __version__
 
 _IR_VERSION = 10  # that of onnx 1.17; newer ones need a newer onnxruntime
+_OPSET = 18
+File = tuple[Any, dict[str, str]]  # an `onnx.ModelProto`, and its metadata beyond those of all files
 
 
-def onnx_file(network, config, texts, int8=False):
-    """An `onnx.ModelProto` of a network with decoding and confidences.
+def onnx_file(network: Any, config: RunConfig, texts: dict[str, str], int8: bool = False) -> Any:
+    """The `onnx.ModelProto` of a network with decoding and confidences; `texts` are its metadata.
 
-    Args:
-        network: A `KerasTaggingNetwork` or a `KerasClassificationNetwork`.
-        config: The `kcrf.runs.RunConfig` of its run.
-        texts: A dict of texts for the metadata.
-        int8: Whether matrices and embeddings become integers of 8 bits. Defaults to False.
+    If `int8`, matrices and embeddings become integers of 8 bits.
     """
     proto, metadata = (_classifier if config.task.output == "label" else _tagger)(network, config, int8)
     helper.set_model_props(proto, {**texts, **metadata})
@@ -31,15 +37,14 @@ def onnx_file(network, config, texts, int8=False):
     return proto
 
 
-def _tagger(network, config, int8):
-    """The file of a tagger, and its metadata beyond those of all."""
+def _tagger(network: Any, config: RunConfig, int8: bool) -> File:
     scheme, size = network.scheme, len(network.scheme)
-    proto = network_graph(network.model, lambda x, y: {"emissions": y, "mask": mask_of(x)}, int8)
+    proto = _network_graph(network.model, lambda x, y: {"emissions": y, "mask": mask_of(x)}, int8)
     best, likely = (_scores(chain) for chain in network.chains(np.zeros((1, 1, size), "float32")))
     graph = Graph("crf")
     append_chain(graph, "emissions", "mask", best, likely, scheme, config.temperature)
     _append(proto.graph, graph)
-    results = {"tags": (TensorProto.INT32, []), "confidences": (TensorProto.FLOAT, [])}
+    results: dict[str, Any] = {"tags": (TensorProto.INT32, []), "confidences": (TensorProto.FLOAT, [])}
     results.update(marginals=(TensorProto.FLOAT, [size]), onward=(TensorProto.FLOAT, [size]))
     for name, (kind, last) in results.items():
         proto.graph.output.append(helper.make_tensor_value_info(name, kind, ["batch", "time", *last]))
@@ -50,15 +55,14 @@ def _tagger(network, config, int8):
     return proto, {"transitions": json.dumps(transitions)}
 
 
-def _scores(chain):
+def _scores(chain: Any) -> dict[str, np.ndarray | None]:
     """The transitions, starts and ends of a `kcrf.crf.Chain`, as arrays or None."""
     scores = {"transitions": chain.transitions, "start": chain.start, "end": chain.end}
     return {name: None if x is None else ops.convert_to_numpy(x) for name, x in scores.items()}
 
 
-def _classifier(network, config, int8):
-    """As `_tagger`, of a classifier."""
-    proto = network_graph(network.model, lambda x, y: {"scores": y}, int8)
+def _classifier(network: Any, config: RunConfig, int8: bool) -> File:
+    proto = _network_graph(network.model, lambda x, y: {"scores": y}, int8)
     graph, labels = Graph("labels"), config.data.labels
     if labels:
         graph.rename(graph.add("Softmax", "scores", axis=1), "probabilities")
@@ -67,12 +71,79 @@ def _classifier(network, config, int8):
         graph.rename(graph.add("Add", scaled, graph.constant(config.facts.mean)), "numbers")
     _append(proto.graph, graph)
     for name in ("scores", "probabilities" if labels else "numbers"):
-        shape = ["batch", len(labels) or 1]
+        shape: list[Any] = ["batch", len(labels) or 1]
         proto.graph.output.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
     return proto, {}
 
 
-def _append(graph, addition):
-    """Appends a `Graph` to that of a file."""
+def _append(graph: Any, addition: Graph) -> None:
     graph.node.extend(addition.nodes)
     graph.initializer.extend(addition.constants)
+
+
+def _network_graph(model: Any, outputs: Callable[..., dict[str, Any]], int8: bool = False) -> Any:
+    """The `onnx.ModelProto` of a model whose inputs are a dict of ints, batch and time free.
+
+    `outputs` takes the inputs and what the model returned, and returns a dict of results. Inputs and results have the
+    names of the dicts; no result is declared as an output yet.
+    """
+    network = _without_convolutions(model) if int8 else model
+    signature = list(signature_of(model).values())
+
+    @tf.function(input_signature=signature)
+    def call(*arrays: Any) -> dict[str, Any]:
+        inputs = dict(zip(model.input, arrays, strict=True))
+        return outputs(inputs, network(inputs, training=False))
+
+    handlers = {"Erfc": (_convert_erfc, [])}
+    proto, _ = tf2onnx.convert.from_function(call, signature, opset=_OPSET, custom_op_handlers=handlers)
+    proto = _quantized(proto) if int8 else proto
+    proto.graph.ClearField("output")
+    return proto
+
+
+def _without_convolutions(model):
+    """The model with each convolution as a product of a matrix with the positions around each, joined.
+
+    onnxruntime multiplies matrices of small integers several times faster than it convolves them.
+    """
+
+    def call(layer, *args, **kwargs):
+        if not isinstance(layer, keras.layers.Conv1D):
+            return layer(*args, **kwargs)
+        size, rows = layer.kernel_size[0], ops.pad(args[0], [(0, 0), _sides(layer.kernel_size[0]), (0, 0)])
+        stop = [slice(start, start - size + 1 or None) for start in range(size)]
+        around = ops.concatenate([rows[:, part] for part in stop], axis=-1)  # (batch, time, size * features)
+        kernel, bias = map(ops.convert_to_numpy, (layer.kernel, layer.bias))
+        return layer.activation(ops.matmul(around, kernel.reshape(-1, layer.filters)) + bias)
+
+    return keras.models.clone_model(model, clone_function=lambda layer: layer, call_function=call)
+
+
+def _sides(size):
+    """How many positions before and after are padded, so that a convolution keeps the length."""
+    return (size - 1) // 2, size // 2
+
+
+def _convert_erfc(graph, node, name, args):
+    """Converts the operator Erfc, which tf2onnx does not know, to 1 - Erf."""
+    inputs, outputs = node.input, node.output
+    graph.remove_node(name)
+    erf = graph.make_node("Erf", inputs)
+    one = graph.make_const(f"{name}/one", np.float32(1))
+    return graph.make_node("Sub", [one.output[0], erf.output[0]], name=name, outputs=outputs)
+
+
+def _quantized(proto):
+    """The graph with matrices and embeddings as integers of 8 bits; what they are multiplied with is rounded too."""
+    from onnxruntime.quantization import quantize_dynamic
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "int8.onnx"
+        logging.disable(logging.WARNING)  # it advises a preparation that is for images
+        try:
+            options = {"EnableSubgraph": True}  # loops too
+            quantize_dynamic(proto, path, op_types_to_quantize=["MatMul", "Gather"], extra_options=options)
+        finally:
+            logging.disable(logging.NOTSET)
+        return onnx.load(path)

@@ -3,15 +3,15 @@
 import json
 import os
 from pathlib import Path
+from typing import Any
 
-import tensorflow as tf
-
-from kcrf.backend import backend_name
-from kcrf.export.onnx_file import onnx_file
-from kcrf.export.tensorflow_function import classifier_function, tagger_function
-from kcrf.files import folder_aside, write_aside
-from kcrf.runs.names import BERT_CONFIG, CONFIG, VOCABULARY
-from kcrf.taggers.open_model import open_model
+from kcrf.files import write_aside
+from kcrf.networks.linear_networks import arrays_of_standard
+from kcrf.runs import RunFolder
+from kcrf.runs.exported import write_linear_file
+from kcrf.runs.names import BERT_CONFIG, CONFIG, LINEAR, VOCABULARY
+from kcrf.runs.setup import Setup, load_setup
+from kcrf.taggers.open_model import is_linear, open_model
 
 FORMATS = ("onnx", "saved_model")
 _NO_LITERT = (
@@ -27,16 +27,17 @@ def export_model(
     int8: bool = False,
     standard: str | None = None,
 ) -> None:
-    """Exports the model of a run, including decoding, confidences and the vocabulary.
+    """Exports the model of a run, including decoding, probabilities and the vocabulary.
 
     `kcrf.taggers` and the commands accept an ONNX file instead of the run folder. They then need onnxruntime, but no
-    Keras. docs/production.md describes the formats for other programs.
+    Keras. A linear model is exported as an `.npz` file, which needs NumPy only. docs/production.md describes the
+    formats for other programs.
 
     Args:
         run_dir: A folder that `kcrf train` wrote, on any backend.
-        path: The file, which ends in `.onnx` and is replaced if it exists; or the folder of a SavedModel, which must
-            not exist.
-        format: "onnx" or "saved_model". Defaults to "onnx".
+        path: The file, which ends in `.onnx`, or `.npz` for a linear model, and is replaced if it exists; or the folder
+            of a SavedModel, which must not exist.
+        format: "onnx" or "saved_model"; ignored for a linear model. Defaults to "onnx".
         int8: For ONNX: whether to quantize matrices and embeddings to 8-bit integers. The file has a quarter of the
             size, is one and a half times as fast, and its scores differ slightly. Defaults to False.
         standard: The segmentation standard whose model is exported, for a run of several. Defaults to None: the run has
@@ -45,25 +46,46 @@ def export_model(
     Raises:
         FileExistsError: The folder of a SavedModel exists.
         FileNotFoundError: `run_dir` is not a run folder, or a file is missing.
-        RuntimeError: The backend of Keras is not TensorFlow, which writes all formats.
+        RuntimeError: The backend of Keras is not TensorFlow, which writes all formats of Keras models.
         ValueError: `format` is unknown, `path` has a different extension, `int8` is used without ONNX, or the run is
             damaged.
 
     >>> export_model("runs/pku", "pku.onnx", int8=True)              # doctest: +SKIP
     """
+    run = RunFolder(run_dir)
+    if is_linear(run):
+        _export_linear(run, Path(path), format, int8, standard)
+        return
     _check(path, format, int8)
     network, setup = open_model(run_dir, standard=standard)
-    texts = _texts_of(setup)
     if format == "onnx":
-        content = onnx_file(network, setup.config, texts, int8).SerializeToString()
+        from kcrf.export.onnx_file import onnx_file
+
+        content = onnx_file(network, setup.config, _texts_of(setup), int8).SerializeToString()
         write_aside(Path(path), lambda aside: aside.write_bytes(content))
         return
+    from kcrf.export.saved_model import classifier_function, tagger_function, write_saved_model
+
     is_classifier = setup.config.task.output == "label"
     module = classifier_function(network, setup.config) if is_classifier else tagger_function(network)
-    _write_saved_model(module, Path(path), texts)
+    write_saved_model(module, Path(path), _texts_of(setup))
 
 
-def _check(path, format, int8):
+def _export_linear(run: RunFolder, path: Path, format: str, int8: bool, standard: str | None) -> None:
+    if format != "onnx" or int8:
+        raise ValueError("a linear model is exported as one .npz file, of integers of 8 bits: omit `format` and `int8`")
+    if path.suffix != ".npz":
+        raise ValueError(f"`path` must end in .npz for a linear model. Received: {str(path)!r}")
+    setup = load_setup(run)
+    setup = setup if standard is None else setup.of_standard(standard)
+    texts = _texts_of(setup)
+    texts["labels.json"] = texts.pop("labels")  # in a file of arrays, the endings of names distinguish texts
+    write_linear_file(path, texts, arrays_of_standard(run.read_arrays(LINEAR), standard))
+
+
+def _check(path: str | os.PathLike[str], format: str, int8: bool) -> None:
+    from kcrf.backend import backend_name
+
     if backend_name() != "tensorflow":
         raise RuntimeError(f"needs KERAS_BACKEND=tensorflow, set before Keras is imported. Received: {backend_name()}")
     if format not in FORMATS:
@@ -77,24 +99,14 @@ def _check(path, format, int8):
         raise FileExistsError(f"{path}: needs a folder that does not exist. Received: one that does")
 
 
-def _texts_of(setup):
-    """The texts that `kcrf.runs.exported` reads, a dict of JSON by name."""
+def _texts_of(setup: Setup) -> dict[str, str]:
+    """The texts that `kcrf.runs.exported` reads, JSON by name."""
     config = setup.config
-    texts = {CONFIG: setup.run.published().to_json(), "labels": config.task.outputs(config.data)}
-    texts[VOCABULARY if config.model.bert is None else BERT_CONFIG] = setup.reader.get_config()
+    reader: Any = setup.reader
+    texts: dict[str, Any] = {CONFIG: setup.run.published().to_json(), "labels": config.task.outputs(config.data)}
+    texts[VOCABULARY if config.model.bert is None else BERT_CONFIG] = reader.get_config()
     if config.model.bert is not None:
-        texts["vocab.json"] = setup.reader.vocabulary
-    if setup.reader.vectors is not None:
-        texts["vectors.json"] = {"words": setup.reader.vectors.words, "longest": setup.reader.vectors.longest}
+        texts["vocab.json"] = reader.vocabulary
+    if reader.vectors is not None:
+        texts["vectors.json"] = {"words": reader.vectors.words, "longest": reader.vectors.longest}
     return {name: json.dumps(value) for name, value in texts.items()}
-
-
-def _write_saved_model(module, path, texts):
-    """Writes a SavedModel, with the texts in its folder `assets.extra`."""
-    with folder_aside(path) as folder:
-        aside = folder / path.name
-        tf.saved_model.save(module, str(aside), signatures={"serving_default": module.serve})
-        (aside / "assets.extra").mkdir()
-        for name, text in texts.items():
-            (aside / "assets.extra" / name).write_text(text, encoding="utf-8")
-        os.replace(aside, path)

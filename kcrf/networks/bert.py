@@ -1,46 +1,30 @@
 """Builds the BERT of a run, with or without its pretrained weights."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kcrf.backend import keras, ops
 from kcrf.layers import LayerPooling
 from kcrf.layers.dense import ResidualAdd
 from kcrf.models import build_transformer_model
-from kcrf.networks.word_vectors import embed_vectors
+from kcrf.networks.embeddings import embed_vectors
 from kcrf.runs import SettingError
 
 
 class Bert(NamedTuple):
-    """The symbolic tensors of a BERT.
+    """The symbolic tensors of a BERT."""
 
-    Attributes:
-        inputs: A dict of its inputs by name, `(batch, time, ...)`.
-        states: A list of the outputs of its layers, `(batch, time, features)`, from the lowest.
-        pooled: The output of its pooler, `(batch, features)`, or None.
-    """
-
-    inputs: dict
-    states: list
-    pooled: object
+    inputs: dict[str, Any]  # by name, (batch, time, ...)
+    states: list[Any]  # the outputs of its layers, (batch, time, features), from the lowest
+    pooled: Any  # the output of its pooler, (batch, features), or None
 
     @property
-    def mask(self):
+    def mask(self) -> Any:
         """Whether a position is not padding, `(batch, time)` bool: True for all pieces, even without a tag."""
         return ops.not_equal(self.inputs["Input-Token"], 0)
 
 
-def build_bert(model, reader, checkpoint, with_pool=False):
-    """Builds the BERT of a run.
-
-    Args:
-        model: A `kcrf.runs.ModelConfig`, with a `bert`.
-        reader: The `PieceReader` with its configuration.
-        checkpoint: A checkpoint for `build_transformer_model`, or None for new weights.
-        with_pool: Whether the BERT has its pooler. Defaults to False.
-
-    Returns:
-        A `Bert`.
-    """
+def build_bert(model: Any, reader: Any, checkpoint: Any, with_pool: bool = False) -> Bert:
+    """Builds the BERT of a run from a `ModelConfig`, with new weights if `checkpoint` is None."""
     bert = build_transformer_model(
         reader.config,
         checkpoint,
@@ -60,7 +44,7 @@ def build_bert(model, reader, checkpoint, with_pool=False):
     return Bert(inputs, states[1:], bert.apply_pooler(states[-1]) if with_pool else None)
 
 
-def _with_vectors(bert, vectors):
+def _with_vectors(bert: Any, vectors: Any) -> Any:
     """Adds word vectors to the embeddings of a BERT, `(batch, time, features)`.
 
     The word vectors are projected to the size of the BERT by a matrix that is initialized with zeros, so training
@@ -73,7 +57,7 @@ def _with_vectors(bert, vectors):
     return ResidualAdd(name="Vectors-Add")([bert.embedded, projection(vectors)])
 
 
-def combine_states(states, model):
+def combine_states(states: list[Any], model: Any) -> Any:
     """The hidden vectors of a BERT, `(batch, time, features)`: of its last layer, or combined from `read_layers`."""
     if model.read_layers == "last":
         return states[-1]
@@ -81,7 +65,7 @@ def combine_states(states, model):
     return LayerPooling(model.layer_pooling, name="Layers")(chosen)
 
 
-def layer_numbers(read_layers, count):
+def layer_numbers(read_layers: str, count: int) -> list[int]:
     """The numbers of the layers to read, from 0 for the lowest."""
     if read_layers == "all":
         return list(range(count))

@@ -1,34 +1,30 @@
 """Builds the network of a text classifier: from the inputs of a reader to a score for each label."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from kcrf.backend import keras, ops
 from kcrf.layers.dense import TruncatedNormal
 from kcrf.layers.pooling import FirstToken
 from kcrf.networks.bert import build_bert, combine_states, layer_numbers
+from kcrf.networks.embeddings import embed_vectors
 from kcrf.networks.encoders import encode
 from kcrf.networks.tagging import from_scratch, mask_of
-from kcrf.networks.word_vectors import embed_vectors
 
 _FILTERS = 128  # of the convolution over layers
 
 
-def build_classifier(model, labels, reader, checkpoint=None):
-    """Builds the model of a text classifier.
+def build_classifier(model: Any, labels: Sequence[str], reader: Any, checkpoint: Any = None) -> Any:
+    """Builds the `keras.Model` of a text classifier from a `ModelConfig`, with new weights if `checkpoint` is None.
 
-    Args:
-        model: A `kcrf.runs.ModelConfig`, with a `pool`.
-        labels: The labels; none for regression.
-        reader: The `CharacterReader` or `PieceReader` of the inputs.
-        checkpoint: The checkpoint of the BERT. Defaults to None: new weights.
-
-    Returns:
-        A `keras.Model`. Its inputs are a dict of integers `(batch, time)`. Its outputs are scores before the softmax,
-        `(batch, labels)`, or numbers `(batch, 1)` for regression.
+    Its inputs are a dict of integers `(batch, time)`. Its outputs are scores before the softmax, `(batch, labels)`, or,
+    without labels, numbers `(batch, 1)` for regression.
     """
     if model.bert is None:
         inputs, hidden = from_scratch(model, reader)
         vector = _pooled(model.pool, hidden, mask_of(inputs))
     else:
-        inputs, vector = _on_top_of_bert(model, reader, checkpoint)
+        inputs, vector = _vector_of_bert(model, reader, checkpoint)
     if model.vectors is not None and model.vectors_at == "top":
         words = embed_vectors(inputs, reader.vectors, model.train_vectors)  # (batch, time, features)
         has_word = ops.any(ops.not_equal(inputs["vectors"], 0), axis=2)  # (batch, time)
@@ -40,7 +36,7 @@ def build_classifier(model, labels, reader, checkpoint=None):
     return keras.Model(inputs, classes(vector))
 
 
-def _on_top_of_bert(model, reader, checkpoint):
+def _vector_of_bert(model: Any, reader: Any, checkpoint: Any) -> tuple[dict[str, Any], Any]:
     """The inputs and the vector of the text, `(batch, features)`, of a model on top of a BERT."""
     bert = build_bert(model, reader, checkpoint, with_pool=model.pool == "pooler")
     if model.pool == "pooler":
@@ -54,14 +50,8 @@ def _on_top_of_bert(model, reader, checkpoint):
     return bert.inputs, _pooled(model.pool, hidden, bert.mask)
 
 
-def _pooled(name, hidden, mask):
-    """Pools the vectors of each text: the first vector, the mean or the maximum. An empty text has zeros.
-
-    Args:
-        name: "first", "mean" or "max".
-        hidden: `(batch, time, width)`.
-        mask: `(batch, time)` bool.
-    """
+def _pooled(name: str, hidden: Any, mask: Any) -> Any:
+    """Pools the vectors `(batch, time, width)` of each text: "first", "mean" or "max". An empty text has zeros."""
     if name == "first":
         return FirstToken(name="First")(hidden)
     real, hidden = mask[:, :, None], ops.cast(hidden, "float32")  # (batch, time, 1); bfloat16 cannot count beyond 256
@@ -71,7 +61,7 @@ def _pooled(name, hidden, mask):
     return ops.where(count > 0, ops.max(ops.where(real, hidden, -1e9), axis=1), 0.0)
 
 
-def _convolved(states):
+def _convolved(states: list[Any]) -> Any:
     """A convolution over the first token of three consecutive layers, and its maximum over layers: `(batch, filters)`.
 
     Source: Mozafari et al. 2020, https://arxiv.org/abs/2008.06460.

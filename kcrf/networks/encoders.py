@@ -1,61 +1,25 @@
-"""Embeddings of characters, and encoders that compute a hidden vector for each character.
+"""Encoders that compute a hidden vector for each position. The vectors of a sentence do not depend on padding."""
 
-The vectors of a sentence do not depend on padding.
-"""
+from typing import Any
 
 from kcrf.backend import keras, ops
 from kcrf.layers.embeddings import SinusoidalPositions
 
 L = keras.layers
-_WORD_WIDTH = 8
 
 
-def encode(name, vectors, mask, width, depth, dropout):
-    """Computes the hidden vectors of an encoder.
+def encode(name: str, vectors: Any, mask: Any, width: int, depth: int, dropout: float) -> Any:
+    """Computes the hidden vectors of an encoder, `(batch, time, width)`, from vectors `(batch, time, features)`.
 
-    Args:
-        name: One of `ENCODERS`: "cnn", "bilstm" or "transformer".
-        vectors: `(batch, time, features)`, symbolic.
-        mask: `(batch, time)` bool, symbolic.
-        width: The size of a hidden vector. Must be even for "bilstm", and a multiple of 64 or below 64 for
-            "transformer".
-        depth: The number of layers.
-        dropout: The fraction of the values that are dropped between layers.
-
-    Returns:
-        `(batch, time, width)`, symbolic.
+    The width must be even for "bilstm", and a multiple of 64 or below 64 for "transformer". The mask is
+    `(batch, time)` bool.
     """
     if name not in ENCODERS:
         raise ValueError(f"The encoder is one of {sorted(ENCODERS)}. Received: {name!r}")
     return ENCODERS[name](vectors, mask, width, depth, dropout)
 
 
-def embed(characters, bigrams, sizes, widths, bigram_dropout):
-    """Embeddings of each character and each bigram, concatenated: `(batch, time, sum of widths)`.
-
-    In training, a fraction `bigram_dropout` of the bigrams is replaced by zeros, so that the model does not overfit to
-    the
-    bigrams of the training set.
-
-    Args:
-        characters, bigrams: `(batch, time)`, symbolic ints.
-        sizes: The sizes of the vocabularies of characters and bigrams.
-        widths: The sizes of their embeddings.
-        bigram_dropout: The fraction of the bigrams.
-    """
-    characters = L.Embedding(sizes[0], widths[0], name="Embedding-Character")(characters)
-    bigrams = L.Embedding(sizes[1], widths[1], name="Embedding-Bigram")(bigrams)
-    bigrams = L.Dropout(bigram_dropout, noise_shape=(None, None, 1), name="Embedding-Bigram-Dropout")(bigrams)
-    return L.Concatenate()([characters, bigrams])
-
-
-def embed_words(words, size):
-    """Embeds the lexicon features of each character, `(batch, time, features)` integers below `size`."""
-    vectors = L.Embedding(size, _WORD_WIDTH, name="Embedding-Words")(words)
-    return L.Reshape((-1, words.shape[-1] * _WORD_WIDTH), name="Embedding-Words-Flat")(vectors)
-
-
-def _cnn(x, mask, width, depth, dropout):
+def _cnn(x: Any, mask: Any, width: int, depth: int, dropout: float) -> Any:
     """Residual convolutions over three characters."""
     real = ops.cast(mask, "float32")[:, :, None]  # (batch, time, 1)
     x = L.Dense(width, name="Projection")(x)
@@ -65,7 +29,7 @@ def _cnn(x, mask, width, depth, dropout):
     return x
 
 
-def _bilstm(x, mask, width, depth, dropout):
+def _bilstm(x: Any, mask: Any, width: int, depth: int, dropout: float) -> Any:
     """Bidirectional LSTMs; the mask must be right padding."""
     for i in range(depth):
         lstm = L.LSTM(width // 2, return_sequences=True)
@@ -74,7 +38,7 @@ def _bilstm(x, mask, width, depth, dropout):
     return x
 
 
-def _transformer(x, mask, width, depth, dropout):
+def _transformer(x: Any, mask: Any, width: int, depth: int, dropout: float) -> Any:
     """Pre-norm transformer layers with sinusoidal positions."""
     x = L.Dense(width, name="Projection")(x)
     x = x + SinusoidalPositions(name="Positions")(x)

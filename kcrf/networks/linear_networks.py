@@ -1,9 +1,7 @@
 """The network of `Tagger` with a linear model: arrays in, arrays out. Needs NumPy only."""
 
-import json
 from collections.abc import Mapping
 from functools import partial
-from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -15,9 +13,9 @@ from kcrf.networks.network import Arrays, TaggingNetwork
 from kcrf.networks.posterior_networks import PosteriorNetwork, Scores
 from kcrf.readers.standards import reader_of_standard
 from kcrf.runs import RunConfig, RunFolder
-from kcrf.runs.exported import LinearFile, write_linear_file
-from kcrf.runs.names import CONFIG, LINEAR, VOCABULARY
-from kcrf.runs.setup import Setup, load_setup
+from kcrf.runs.exported import LinearFile
+from kcrf.runs.names import LINEAR
+from kcrf.runs.setup import Setup
 from kcrf.tags import TagScheme
 
 
@@ -102,12 +100,12 @@ def read_models(arrays: Mapping[str, np.ndarray], config: RunConfig) -> dict[str
     """The models that `arrays_of_models` described."""
     scheme, constraints = config.data.tag_scheme(), config.model.constraints
     return {
-        standard: LinearModel.from_arrays(_arrays_of_standard(arrays, standard), scheme, constraints)
+        standard: LinearModel.from_arrays(arrays_of_standard(arrays, standard), scheme, constraints)
         for standard in config.data.standards or (None,)
     }
 
 
-def _arrays_of_standard(arrays: Mapping[str, np.ndarray], standard: str | None) -> dict[str, np.ndarray]:
+def arrays_of_standard(arrays: Mapping[str, np.ndarray], standard: str | None) -> dict[str, np.ndarray]:
     prefix = "" if standard is None else f"{standard}."
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
@@ -115,7 +113,7 @@ def _arrays_of_standard(arrays: Mapping[str, np.ndarray], standard: str | None) 
 def read_network(run: RunFolder | LinearFile, setup: Setup, standard: str | None = None) -> TaggingNetwork:
     """The network of the linear model in a `RunFolder` or `LinearFile`; of several standards that of one."""
     config = setup.config if standard is None else setup.config.of_standard(standard)
-    arrays = _arrays_of_standard(run.read_arrays(LINEAR), standard)
+    arrays = arrays_of_standard(run.read_arrays(LINEAR), standard)
     reader: Any = reader_of_standard(setup.reader, standard)  # of characters, with n-gram features
     try:
         model = LinearModel.from_arrays(arrays, config.data.tag_scheme(), config.model.constraints)
@@ -127,15 +125,3 @@ def read_network(run: RunFolder | LinearFile, setup: Setup, standard: str | None
     if buckets != reader.ngrams.buckets:
         raise ValueError(f"{run.file(LINEAR)}: needs scores of {reader.ngrams.buckets} features. Received: {buckets}")
     return LinearTaggingNetwork(model, config.temperature)
-
-
-def export_linear(run_dir: str | PathLike[str], path: str | PathLike[str], standard: str | None = None) -> None:
-    """Writes the linear model of a run folder as one file, which can be used like the run folder."""
-    folder = RunFolder(run_dir)
-    setup = load_setup(folder)
-    if standard is not None:
-        setup = setup.of_standard(standard)
-    labels = setup.config.task.outputs(setup.config.data)
-    parts = {CONFIG: setup.run.published().to_json(), VOCABULARY: setup.reader.get_config(), "labels.json": labels}
-    texts = {name: json.dumps(value, ensure_ascii=False) for name, value in parts.items()}
-    write_linear_file(path, texts, _arrays_of_standard(folder.read_arrays(LINEAR), standard))

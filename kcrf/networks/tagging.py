@@ -1,36 +1,32 @@
 """Builds the network of a tagger: from the inputs of a reader to emission scores."""
 
+from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 from kcrf.backend import keras, ops
 from kcrf.layers import ConditionalRandomField, NGramScores
 from kcrf.networks.bert import build_bert, combine_states
-from kcrf.networks.encoders import embed, embed_words, encode
-from kcrf.networks.tokens import embed_tokens
-from kcrf.networks.word_vectors import embed_vectors
+from kcrf.networks.embeddings import Inputs, embed, embed_lexicon, embed_tokens, embed_vectors
+from kcrf.networks.encoders import encode
 from kcrf.readers import StandardsReader, WordReader
 from kcrf.readers.code_points import TYPES
 from kcrf.readers.pieces import CASES
+from kcrf.tags import TagScheme
 
 HEAD = "^(BiLSTM-|Case|Classes|Emissions|Layers/|Pool-|Vectors)"  # paths of the variables outside of a BERT and a CRF
 _CASE_WIDTH = 16
 _TYPE_WIDTH = 8
 
 
-def build_network(model, scheme, reader, checkpoint=None, standards=()):
-    """Builds the model of a tagger.
+def build_network(
+    model: Any, scheme: TagScheme, reader: Any, checkpoint: Any = None, standards: Sequence[str] = ()
+) -> Any:
+    """Builds the `keras.Model` of a tagger from a `ModelConfig`, with new weights if `checkpoint` is None.
 
-    Args:
-        model: A `kcrf.runs.ModelConfig`, with a number as `crf_lr_multiplier`.
-        scheme: The `TagScheme`.
-        reader: The reader of the inputs.
-        checkpoint: The checkpoint of the BERT. Defaults to None: new weights.
-        standards: The segmentation standards, each of which has its own head. Defaults to none: there is one head.
-
-    Returns:
-        A `keras.Model`. Its inputs are a dict of integers `(batch, time)` or `(batch, time, features)`. Its outputs are
-        emission scores `(batch, time, tags)`; with a CRF, they are -inf where masked. With standards, the outputs are
-            a dict by standard.
+    Its inputs are a dict of integers `(batch, time)` or `(batch, time, features)`. Its outputs are emission scores
+    `(batch, time, tags)`, -inf where masked if there is a CRF. Each segmentation standard has its own head, and the
+    outputs are then a dict by standard.
     """
     reader = reader.first if isinstance(reader, StandardsReader) else reader
     if model.bert is None:
@@ -46,7 +42,7 @@ def build_network(model, scheme, reader, checkpoint=None, standards=()):
     return keras.Model(inputs, {name: head(f"-{name}") for name in standards} or head(""))
 
 
-def _emissions(model, scheme, buckets, inputs, hidden, suffix):
+def _emissions(model: Any, scheme: TagScheme, buckets: int | None, inputs: Inputs, hidden: Any, suffix: str) -> Any:
     """The emission scores of one head, `(batch, time, tags)`; the names of its layers end in the suffix."""
     emissions = keras.layers.Dense(len(scheme), name=f"Emissions{suffix}", dtype="float32")(hidden)
     if buckets is not None:
@@ -58,10 +54,11 @@ def _emissions(model, scheme, buckets, inputs, hidden, suffix):
     return emissions
 
 
-def from_scratch(model, reader):
+def from_scratch(model: Any, reader: Any) -> tuple[Inputs, Any]:
     """The inputs and the hidden vectors `(batch, time, width)` of a model without a BERT."""
     if isinstance(reader, WordReader):
-        inputs, vectors = embed_tokens(reader.vocabulary.sizes, model.word_dropout)
+        vocabulary: Any = reader.vocabulary
+        inputs, vectors = embed_tokens(vocabulary.sizes, model.word_dropout)
     else:
         inputs, vectors = _character_vectors(model, reader)
     if model.vectors is not None and model.vectors_at == "embeddings":
@@ -70,18 +67,17 @@ def from_scratch(model, reader):
     return inputs, encode(model.encoder, vectors, mask_of(inputs), model.width, model.depth, model.dropout)
 
 
-def _character_vectors(model, reader):
+def _character_vectors(model: Any, reader: Any) -> tuple[Inputs, Any]:
     """The inputs of a model of characters, and their vectors `(batch, time, features)`."""
     characters = keras.Input((None,), dtype="int32", name="characters")
     bigrams = keras.Input((None,), dtype="int32", name="bigrams")
     inputs = {"characters": characters, "bigrams": bigrams}
     widths = (model.character_width, model.bigram_width)
     sizes = reader.vocabulary.sizes
-    # (batch, time, features)
     vectors = embed(characters, bigrams, sizes, widths, model.bigram_dropout)
     if reader.lexicon is not None:
         inputs["words"] = keras.Input((None, reader.lexicon.width), dtype="int32", name="words")
-        vectors = keras.layers.Concatenate()([vectors, embed_words(inputs["words"], reader.lexicon.size)])
+        vectors = keras.layers.Concatenate()([vectors, embed_lexicon(inputs["words"], reader.lexicon.size)])
     if reader.types:
         inputs["types"] = keras.Input((None,), dtype="int32", name="types")
         types = keras.layers.Embedding(len(TYPES) + 1, _TYPE_WIDTH, name="Embedding-Type")(inputs["types"])
@@ -89,7 +85,7 @@ def _character_vectors(model, reader):
     return inputs, vectors
 
 
-def _on_top_of_bert(model, reader, checkpoint):
+def _on_top_of_bert(model: Any, reader: Any, checkpoint: Any) -> tuple[Inputs, Any]:
     """The inputs and the hidden vectors `(batch, time, width)` of a model on top of a BERT."""
     bert = build_bert(model, reader, checkpoint)
     inputs = {**bert.inputs, "tagged": keras.Input((None,), dtype="int32", name="tagged")}
@@ -104,16 +100,16 @@ def _on_top_of_bert(model, reader, checkpoint):
     return inputs, hidden
 
 
-def mask_of(inputs):
+def mask_of(inputs: Inputs) -> Any:
     """Whether each position has a tag, `(batch, time)` bool, from a dict of inputs."""
     return ops.not_equal(next(inputs[name] for name in ("tagged", "tokens", "characters") if name in inputs), 0)
 
 
-def output_of_standard(model, standard):
-    """The part of a model of several standards that computes the emission scores of one of them."""
+def output_of_standard(model: Any, standard: str) -> Any:
+    """Selects the output of one segmentation standard from a model that has several."""
     return keras.Model(model.input, model.output[standard])
 
 
-def crf_of(model):
+def crf_of(model: Any) -> Any:
     """The `ConditionalRandomField` of a model with one head, or None."""
     return next((layer for layer in model.layers if isinstance(layer, ConditionalRandomField)), None)

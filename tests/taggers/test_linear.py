@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from kcrf.commands.main import main
 from kcrf.corpora import Sentence, load_mini
+from kcrf.export import export_model
 from kcrf.linear import AdaGradTrainer, LinearModel, linear_batches, loss_and_gradient
-from kcrf.networks.linear_networks import LinearTaggingNetwork, export_linear
+from kcrf.networks.linear_networks import LinearTaggingNetwork
 from kcrf.readers import CharacterNGrams, CharacterReader, Lexicon, WordNGrams, WordReader
 from kcrf.readers.ngrams import CHARACTER_TEMPLATES, LEXICON_TEMPLATES
 from kcrf.runs import RunWriter, Settings
@@ -187,7 +188,7 @@ def test_words_of_english_carry_entities(tmp_path):
 
 
 def test_an_exported_file_does_what_the_run_does(words, entities, tmp_path, capsys):
-    export_linear(words[0], tmp_path / "words.npz")
+    export_model(words[0], tmp_path / "words.npz")
     texts = ["".join(row) for row in load_mini().test]
     assert WordSegmenter(tmp_path / "words.npz").segment_batch(texts) == WordSegmenter(words[0]).segment_batch(texts)
     assert main(["export", str(entities[0]), "--out", str(tmp_path / "entities.npz")]) == 0

@@ -14,8 +14,8 @@ from kcrf.backend import keras, ops
 from kcrf.corpora import Sentence
 from kcrf.corpora.entities import entity_line
 from kcrf.models import build_transformer_model, save_pretrained
+from kcrf.networks.embeddings import embed_vectors
 from kcrf.networks.tagging import build_network
-from kcrf.networks.word_vectors import embed_vectors
 from kcrf.readers import PieceReader, WordVectors
 from kcrf.runs import Settings
 from kcrf.runs.setup import load_setup

@@ -12,7 +12,7 @@ from conftest import few
 from kcrf.backend import keras, ops
 from kcrf.commands.main import main
 from kcrf.corpora import Sentence, tagged_sentence
-from kcrf.networks.linear_networks import export_linear
+from kcrf.export import export_model
 from kcrf.runs import RunFolder, SettingError, Settings, read_run
 from kcrf.serving.models import load_models
 from kcrf.serving.responses import RESPONSES
@@ -271,7 +271,7 @@ def test_the_server_answers_with_classes(run):
 def test_an_exported_linear_model_gives_the_same(run, tmp_path):
     if run.name != "linear":
         pytest.skip("of a linear model")
-    export_linear(run, tmp_path / "joint.npz")
+    export_model(run, tmp_path / "joint.npz")
     own, exported = WordSegmenter(run), WordSegmenter(tmp_path / "joint.npz")
     assert own.segment_batch(TEXTS, tags=True) == exported.segment_batch(TEXTS, tags=True)
     assert own.segment_with_confidence(TEXTS[0], tags=True) == exported.segment_with_confidence(TEXTS[0], tags=True)
