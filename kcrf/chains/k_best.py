@@ -8,17 +8,11 @@ from kcrf.tags import TagScheme
 
 
 def best_sequences(posterior: Posterior, k: int, scheme: TagScheme | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """The k most probable tag sequences of sentences.
+    """The k most probable tag sequences of sentences: tags `(batch, k, time)`, -1 where masked.
+
+    Also returns their log probabilities `(batch, k)`, -inf if there are fewer sequences.
 
     Given all scores, the tags are a Markov chain, and the sequences are the k best paths of the chain.
-
-    Args:
-        posterior: A `kcrf.chains.posterior.Posterior`.
-        k: The number of sequences.
-        scheme: A `TagScheme` that the sequences must follow. Defaults to None: no constraints.
-
-    Returns:
-        Tags `(batch, k, time)`, -1 where masked, and log probabilities `(batch, k)`, -inf if there are fewer sequences.
     """
     batch, time, size = posterior.marginals.shape
     starts, moves, ends = _forbidden(scheme, size)

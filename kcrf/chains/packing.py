@@ -9,12 +9,7 @@ import numpy as np
 class Packing:
     """Where some sequences are in one array of positions, and the order in which a NumPy recursion visits them.
 
-    Args:
-        starts: `(sequences,)`, the position at which each sequence begins.
-        lengths: `(sequences,)`, the number of its positions, at least one.
-
-    Attributes:
-        first, last: `(sequences,)`, the first and the last position of each sequence.
+    Each sequence has a start and a length, at least one position.
 
     >>> packing = Packing([0, 2], [2, 3])
     >>> packing.order.tolist(), packing.index.tolist(), packing.steps

@@ -21,16 +21,7 @@ _LOWEST = -4e9  # below the sum of a few scores of what is forbidden, each -1e9
 
 
 def span_probabilities(posterior: "Posterior", scheme: TagScheme, spans: Spans) -> list[np.ndarray]:
-    """The posterior probability of each span; see `ConditionalRandomField.span_confidence`.
-
-    Args:
-        posterior: A `Posterior`.
-        scheme: The `TagScheme`.
-        spans: For each sentence a list of spans.
-
-    Returns:
-        For each sentence a float32 array with one probability per span.
-    """
+    """The posterior probability of each span; see `ConditionalRandomField.span_confidence`."""
     sentences, first, tags, excluded = _tags_of_spans(scheme, spans, posterior.mask)
     probabilities = np.zeros(len(sentences), "float32")
     if len(sentences):
@@ -79,16 +70,9 @@ def _pattern(scheme: TagScheme, length: int, *label: str) -> tuple[np.ndarray, i
 class Posterior:
     """Posterior probabilities of tags in sentences, and of tags given the tag before.
 
-    Args:
-        marginals: `(batch, time, tags)`, the probability of every tag.
-        onward: `(batch, time, tags)`, the emission score of every tag plus the logarithm of the sum over all
-            continuations to the end of the sentence.
-        transitions: `(tags, tags)`, `[i, j]` from tag i to tag j.
-        mask: `(batch, time)` bool, True = real.
-
-    Attributes:
-        order: `(batch, time)`, the real positions of each sentence from left to right, then the masked positions.
-        counts: `(batch,)`, the number of real positions.
+    `marginals` and `onward` are `(batch, time, tags)`: the probability of every tag, and its emission score plus the
+    logarithm of the sum over all continuations. `order` `(batch, time)` has the real positions of each sentence from
+    left to right, then the masked positions, and `counts` `(batch,)` the number of real positions.
     """
 
     def __init__(self, marginals: np.ndarray, onward: np.ndarray, transitions: np.ndarray, mask: np.ndarray) -> None:
@@ -161,14 +145,9 @@ def _log_sum(scores: np.ndarray) -> np.ndarray:
 
 
 def roles_of(scheme: TagScheme) -> tuple[np.ndarray, np.ndarray]:
-    """Which tags begin a span or are outside, and which tag would make a span longer.
+    """Which tags begin a span or are outside, `(tags,)` bool, and which tag would make a span longer, `(tags,)` int32.
 
-    Args:
-        scheme: A `TagScheme`.
-
-    Returns:
-        `(tags,)` bool, and `(tags,)` int32: for a tag that may be the last of a span without showing it, the tag with
-        which the span would continue; -1 for other tags.
+    The second has -1 for all tags but those that may be the last of a span without showing it.
 
     >>> from kcrf.tags import bio
     >>> [part.tolist() for part in roles_of(bio(["X"]))]  # O, B-X, I-X

@@ -19,12 +19,7 @@ _UNDERFLOW = 600  # exp(-600) is far from 0 in float64
 
 
 def best_paths(emissions: np.ndarray, transitions: np.ndarray, packing: Packing) -> np.ndarray:
-    """The tag of each position on the best path of its sequence (Viterbi), `(positions,)`.
-
-    Args:
-        emissions: `(positions, tags)`.
-        transitions: `(tags, tags)`.
-        packing: Where the sequences are. Positions outside of sequences have the tag 0.
+    """The tag of each position on the best path of its sequence (Viterbi), `(positions,)`, 0 outside of sequences.
 
     >>> best_paths(np.array([[1.0, 0.0], [0.0, 0.9]]), np.array([[0.0, -2.0], [0.0, 0.0]]), Packing([0], [2]))
     array([0, 0])
@@ -68,13 +63,9 @@ def _best_before(transitions: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def _blocks(allowed: np.ndarray) -> list[tuple[np.ndarray, ...]]:
-    """Groups the allowed transitions into blocks. In a block, all target tags may follow all source tags.
+    """Groups the allowed transitions `(from, to)` into blocks, in which all target tags may follow all source tags.
 
-    Args:
-        allowed: `(from, to)` bool.
-
-    Returns:
-        For each size of blocks a pair of arrays: the source tags `(blocks, from)` and the target tags `(blocks, to)`.
+    Returns the source tags `(blocks, from)` and the target tags `(blocks, to)` for each size of blocks.
 
     >>> [(sources.tolist(), targets.tolist()) for sources, targets in _blocks(np.eye(2) > 0)]
     [([[0], [1]], [[0], [1]])]
@@ -108,20 +99,12 @@ def _trace_back(scores: np.ndarray, transitions: np.ndarray, steps: list[slice])
 
 
 class Counts(NamedTuple):
-    """Expected counts of some sequences under a CRF.
+    """Expected counts of some sequences under a CRF."""
 
-    Attributes:
-        log_z: The sum of log Z over all sequences.
-        marginals: `(positions, tags)`, the posterior probability of every tag.
-        steps: `(tags, tags)`, how often each transition is expected in all sequences.
-        onward: `(positions, tags)`, up to a constant of each position the emission score plus the logarithm of the sum
-            over all continuations (beta). None unless requested.
-    """
-
-    log_z: float
-    marginals: np.ndarray
-    steps: np.ndarray
-    onward: np.ndarray | None
+    log_z: float  # the sum over all sequences
+    marginals: np.ndarray  # (positions, tags), the posterior probability of every tag
+    steps: np.ndarray  # (tags, tags), how often each transition is expected in all sequences
+    onward: np.ndarray | None  # (positions, tags), the emission score plus log beta, up to a constant of each position
 
 
 def expected_counts(
@@ -129,10 +112,7 @@ def expected_counts(
 ) -> Counts:
     """The expected counts, by one forward and one backward recursion.
 
-    Args:
-        emissions, transitions, packing: As for `best_paths`; forbidden tags and transitions have the score `FORBIDDEN`
-            or -inf. Every sequence needs a path that is allowed.
-        with_onward: Whether to compute `Counts.onward`. Defaults to False.
+    Forbidden tags and transitions have the score `FORBIDDEN` or -inf. Every sequence needs a path that is allowed.
     """
     scores = packed(emissions, packing)
     top, highest = scores.max(axis=0), transitions.max()

@@ -86,7 +86,7 @@ def append_chain(
 ) -> None:
     """Appends a CRF with the outputs "tags", "confidences", "marginals" and "onward".
 
-    `emissions` `(batch, time, tags)`, to which the input "allowed" is added, and `mask` `(batch, time)` are names. `best`
+    `emissions` `(batch, time, tags)` and `mask` `(batch, time)` are names; the input "allowed" is added. `best`
     has the scores for the best path, `likely` for the probabilities, already divided by the temperature.
 
     The last three outputs are empty if the input "with_confidences" is false.
@@ -165,7 +165,7 @@ def _best_path(graph: Graph, chain: _Chain, scores: dict[str, np.ndarray]) -> st
 def _posterior(
     graph: Graph, chain: _Chain, scores: dict[str, np.ndarray], tags: str, temperature: float
 ) -> tuple[str, str, str]:
-    """The log sums over the paths after each tag, the marginals, and the probability of each best tag given the last."""
+    """The log sums over the paths after each tag, the marginals, and P(best tag | best tag before): time first."""
 
     def backward(graph: Graph, states: list[str], rows: list[str]) -> tuple[list[str], list[str]]:
         (behind,), (emission, real, goes_on) = states, rows

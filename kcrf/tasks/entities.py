@@ -68,14 +68,7 @@ def _units(user: Any, parts: Any) -> str:
 
 
 def note_cut_entities(parts: Mapping[str, Sequence[Sentence]], splits: str, in_training: str, remedy: str) -> None:
-    """Prints a note for each part in which entities begin or end inside a word.
-
-    Args:
-        parts: The sentences by the names of the parts.
-        splits: The `splits` of the `WordReader` of the model.
-        in_training: What the tags there are in the training set.
-        remedy: What can find such entities.
-    """
+    """Prints a note for each part in which entities begin or end inside a word."""
     for name, sentences in parts.items():
         cut = entities_that_cut_tokens(sentences, splits)
         if cut:

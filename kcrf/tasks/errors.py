@@ -9,15 +9,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Wording:
-    """How a message writes settings.
+    """How a message writes settings."""
 
-    Attributes:
-        name: A function from the name of a setting to text.
-        value: A function from the name of a setting and its value to text.
-    """
-
-    name: Callable[[str], str]
-    value: Callable[[str, Any], str]
+    name: Callable[[str], str]  # the name of a setting to text
+    value: Callable[[str, Any], str]  # the name of a setting and its value to text
 
 
 _SHOWN = 40  # characters of a text in a message
@@ -27,11 +22,8 @@ _PYTHON = Wording(lambda name: f"`{name}`", lambda name, value: f"{name}={value!
 class SettingError(ValueError):
     """A setting is not what it must be.
 
-    Args:
-        name: The name of the setting.
-        requirement: What it must be, such as "must be positive". Another setting stands in braces, `{bert}`, or with a
-            value as Python writes it, `{task:'ner'}`.
-        received: The value; or a dict from names to values, where other settings have a part in it.
+    In the requirement, another setting stands in braces, `{bert}`, or with a value as Python writes it, `{task:'ner'}`.
+    `received` is the value, or a dict from names to values if other settings have a part in it.
 
     >>> print(SettingError("scheme", "needs {task:'ner'}", {"scheme": "bio", "task": "cws"}))
     `scheme` needs task='ner'. Received: scheme='bio' and task='cws'
@@ -59,11 +51,7 @@ class SettingError(ValueError):
 
 
 class MismatchError(ValueError):
-    """Predictions are not those of the gold texts.
-
-    Attributes:
-        line: The number of the line that differs, counted from 1; None if the message names the place.
-    """
+    """The texts of predictions differ from the gold texts; in a file, `line` counts from 1."""
 
     def __init__(self, message: str, line: int | None = None) -> None:
         super().__init__(message)
@@ -71,12 +59,7 @@ class MismatchError(ValueError):
 
 
 def check_same_texts(kind: str, gold: Sequence[Any], predicted: Sequence[Any]) -> None:
-    """Raises MismatchError unless the texts of gold and prediction are the same.
-
-    Args:
-        kind: The name of a text in messages, such as "sentence".
-        gold, predicted: Lists of strings, or of tuples of strings and None.
-    """
+    """Raises MismatchError unless the texts of gold and prediction are the same."""
     for number, (gold_text, predicted_text) in enumerate(zip(gold, predicted), 1):
         if gold_text != predicted_text:
             raise MismatchError(

@@ -23,32 +23,19 @@ Words = Collection[str] | None
 
 @dataclass(frozen=True)
 class DataFacts:
-    """The facts about its training data on which a run depends.
+    """The facts about its training data on which a run depends."""
 
-    Attributes:
-        types: The entity types in the order of their tags.
-        labels: The labels of texts in their order; empty for regression.
-        units: "words" or "characters" for entities from scratch, else None.
-        pairs: Whether texts come in pairs.
-        mean, deviation: Of labels that are numbers: their mean and their standard deviation.
-        standards: The segmentation standards in their order, where there are several.
-        metric: The score of a classifier by which the best epoch is chosen, unless the user has chosen it.
-        items: How many sentences or texts the training set has, without copies.
-        windows: How many windows of up to 128 positions the training data have. Most sentences are one window.
-        steps: How many batches an epoch has.
-    """
-
-    types: tuple[str, ...] = ()
-    labels: tuple[str, ...] = ()
-    units: str | None = None
-    pairs: bool = False
-    mean: float = 0.0
-    deviation: float = 1.0
-    standards: tuple[str, ...] = ()
-    metric: str | None = None
-    items: int = 0
-    windows: int = 1
-    steps: int = 1
+    types: tuple[str, ...] = ()  # the entity types in the order of their tags
+    labels: tuple[str, ...] = ()  # of texts, in their order; empty for regression
+    units: str | None = None  # "words" or "characters" for entities from scratch
+    pairs: bool = False  # whether texts come in pairs
+    mean: float = 0.0  # of labels that are numbers
+    deviation: float = 1.0  # their standard deviation
+    standards: tuple[str, ...] = ()  # the segmentation standards in their order, if there are several
+    metric: str | None = None  # the score that chooses the best epoch, unless the user has chosen one
+    items: int = 0  # sentences or texts in the training set, without copies
+    windows: int = 1  # windows of up to 128 positions in the training set
+    steps: int = 1  # batches of an epoch
 
 
 class Task(ABC):
@@ -56,41 +43,23 @@ class Task(ABC):
 
     By default, an item is a `Sentence`, and the model gives a tag to each unit of its text. `data` is a
     `kcrf.runs.DataConfig` with the types or labels, `config` a `kcrf.runs.RunConfig`.
-
-    Attributes:
-        name: Its name, as for `kcrf train --task`.
-        output: The output of its models: "tags" for the tokens of a text, or a "label" for the text.
-        items: The name of its items in the plural.
-        command: The command that uses its models, such as "segment".
-        needs_tokens: Whether its models need texts that are split into tokens.
-        has_word_classes: Whether its models predict words and their classes.
-        is_extensible: Whether types can be added to its finished models.
-        settings: The settings of this task that not all tasks have.
-        defaults: Its own defaults of settings.
-        choices: Its own choices of settings, if they differ from those of other tasks.
-        file_options: The command-line options for reading its files.
-        adagrad: The learning rate, the L1 penalty and the damping of its linear models if AdaGrad trains them; empty if
-            it has no linear models.
-        linear_weight: The default weight of a linear model in the average with a network, or "auto".
-        without_lexicon: The weight of a model that is trained without the lexicon, in its linear models.
-        augment_by: How small datasets of characters are augmented by default, or None.
     """
 
-    name: str
-    output: Literal["tags", "label"] = "tags"
-    items = "sentences"
-    command = "tag"
-    needs_tokens = False
-    has_word_classes = False
-    is_extensible = False
-    settings: frozenset[str] = frozenset()
-    defaults: Mapping[str, Any]
-    choices: Mapping[str, tuple[Any, ...]]
-    file_options: frozenset[str]
-    adagrad: Mapping[str, float] = {"learning_rate": 0.1, "l1": 0.01, "damping": 0.1}
-    linear_weight: float | str = 0.0
-    without_lexicon = 0.0
-    augment_by: str | None = None
+    name: str  # as for `kcrf train --task`
+    output: Literal["tags", "label"] = "tags"  # for the tokens of a text, or for the text
+    items = "sentences"  # the name of its items in the plural
+    command = "tag"  # the command that uses its models
+    needs_tokens = False  # whether its models need texts that are split into tokens
+    has_word_classes = False  # whether its models predict words and their classes
+    is_extensible = False  # whether types can be added to its finished models
+    settings: frozenset[str] = frozenset()  # that not all tasks have
+    defaults: Mapping[str, Any]  # its own defaults of settings
+    choices: Mapping[str, tuple[Any, ...]]  # its own choices of settings
+    file_options: frozenset[str]  # the command-line options for reading its files
+    adagrad: Mapping[str, float] = {"learning_rate": 0.1, "l1": 0.01, "damping": 0.1}  # empty: no linear models
+    linear_weight: float | str = 0.0  # of a linear model in the average with a network, or "auto"
+    without_lexicon = 0.0  # the weight of a part of its linear models that is trained without the lexicon
+    augment_by: str | None = None  # how small datasets of characters are augmented by default
 
     @abstractmethod
     def read_file(self, path: str, options: FileOptions) -> Items:
@@ -108,42 +77,19 @@ class Task(ABC):
     def scores(self, gold: Items, predicted: Items, words: Words = None, labels: Sequence[str] = ()) -> dict[str, Any]:
         """The scores of predictions, with the keys of a function of `kcrf.metrics`.
 
-        Args:
-            gold, predicted: Items of `read_scored` or `predicted_items`.
-            words: The words of the training set, for scores of words that are in it and that are not. Defaults to None:
-                no such scores.
-            labels: The labels of the classifier, in their order. Defaults to the labels in the items.
-
-        Raises:
-            MismatchError: The texts of gold and prediction differ.
+        Raises MismatchError if the texts of gold and prediction differ. `words` are the in-vocabulary words.
         """
 
     @abstractmethod
     def unlabeled_items(self, texts: Sequence[Any], pairs: bool) -> Items:
-        """Converts unlabeled texts to items without labels.
-
-        Args:
-            texts: Strings, or pairs of strings.
-            pairs: Whether the texts must be pairs.
-
-        Raises:
-            ValueError: A text is not a pair although it must be, or is one although it must not be.
-        """
+        """Converts unlabeled texts to items without labels."""
 
     def read_unlabeled_line(self, line: str) -> Any:
         """The text, or the pair of texts, in a line of a file of unlabeled text."""
         return line
 
     def check(self, name: str, items: Sequence[Any]) -> Items:
-        """Checks the items of a part, and converts them to `Sentence`s or `Example`s.
-
-        Args:
-            name: The name of the part, such as "train", for messages.
-            items: Items of `read_file`, or what users pass to `train_tagger`.
-
-        Raises:
-            ValueError: An item is not valid, or there is no item with a text.
-        """
+        """Checks the items of a part, and converts them to `Sentence`s or `Example`s."""
         sentences = [self.as_sentence(f"`{name}`, sentence {number}", item) for number, item in enumerate(items, 1)]
         if not any(sentence.text for sentence in sentences):
             raise ValueError(f"`{name}` needs at least one sentence with words. Received: {len(items)} empty sentences")
@@ -180,30 +126,13 @@ class Task(ABC):
         return [sentence.text for sentence in items], [sentence.tokens for sentence in items]
 
     def facts(self, user: Any, parts: Mapping[str, Items]) -> DataFacts:
-        """The facts that the data of a run decide.
-
-        Args:
-            user: The `kcrf.runs.Settings`.
-            parts: The items of "train", "valid" and maybe "test".
-
-        Raises:
-            ValueError: The parts contradict each other or the settings.
-        """
+        """The facts that the data of a run decide."""
         return DataFacts()
 
     def windows(
         self, data: Any, facts: DataFacts, reader: Reader, items: Items, copies: Any = None, whole_spans: bool = False
     ) -> list[Any]:
-        """The windows of the training set with their targets, those of each item followed by those of its copies.
-
-        Args:
-            data: The `DataConfig`.
-            facts: The `DataFacts`.
-            reader: The reader of the model.
-            items: The items.
-            copies: For each item a list of its augmented copies. Defaults to None: there are none.
-            whole_spans: For tags: whether the tags of a span that a window cuts off are unknown. Defaults to False.
-        """
+        """The windows of the training set with their targets, those of each item followed by those of its copies."""
         readings, sentences = reader.read_training(items, copies), with_copies(items, copies)
         return tagged_windows(sentences, readings, data.tag_scheme(), whole_spans)
 
@@ -214,12 +143,7 @@ class Task(ABC):
         return [(window.inputs, [-1] * window.length) for reading in readings for window in reading.windows]
 
     def predicted_items(self, predictions: list[dict[str, Any]], member: str) -> Items:
-        """The items of the "predictions.jsonl" of a run, as `scores` takes them.
-
-        Args:
-            predictions: The objects of the file.
-            member: "gold" for the correct labels, "found" for the predicted ones.
-        """
+        """The items of the "predictions.jsonl" of a run, as `scores` takes them."""
         sentences = []
         for item in predictions:
             spans = sorted(tuple(span[:3]) for span in item[member])
@@ -250,17 +174,7 @@ def as_sentence(item: Any, source: str = "A sentence") -> Sentence:
 
 
 def types_of(user: Any, parts: Mapping[str, list[Any]], noun: str, verdict: str) -> tuple[str, ...]:
-    """The types in the settings, or else those of the training set. Notes the types of other parts that are missing.
-
-    Args:
-        user: The `kcrf.runs.Settings`.
-        parts: The `Sentence`s of "train", "valid" and maybe "test".
-        noun: The spans of a missing type in the note, such as "tags".
-        verdict: How the scores count them, such as "wrong".
-
-    Raises:
-        SettingError: The training set has a type that those in the settings lack.
-    """
+    """The types in the settings, or else those of the training set. Notes the types of other parts that are missing."""
     learned = entity_types(parts["train"])
     types = tuple(user.types or learned)
     if missing := sorted(set(learned) - set(types)):
@@ -274,18 +188,10 @@ def types_of(user: Any, parts: Mapping[str, list[Any]], noun: str, verdict: str)
 
 
 def tagged_windows(sentences: Items, readings: Items, scheme: TagScheme, whole_spans: bool = False) -> list[Any]:
-    """Every window of every sentence, with its tags.
+    """Every window of every sentence, with its tags: -1 where a position has no tag, or an unknown tag.
 
-    Args:
-        sentences: List of `kcrf.corpora.Sentence`.
-        readings: The `kcrf.readers.Reading` of each.
-        scheme: A `TagScheme`.
-        whole_spans: Whether the tags of a span that a window cuts off are unknown. A CRF with constraints needs that,
-            because its constraints forbid sequences that begin inside a word. Defaults to False.
-
-    Returns:
-        A list of `(inputs, tags)`: a dict of integer arrays, and a list of ints of the same length. The tag is -1 where
-        a position has no tag, or an unknown tag.
+    With `whole_spans`, the tags of a span that a window cuts off are unknown: the constraints of a CRF forbid sequences
+    that begin inside a word.
     """
     windows = []
     for sentence, reading in zip(sentences, readings, strict=True):
