@@ -102,13 +102,13 @@ def _network_graph(model: Any, outputs: Callable[..., dict[str, Any]], int8: boo
     return proto
 
 
-def _without_convolutions(model):
+def _without_convolutions(model: Any) -> Any:
     """The model with each convolution as a product of a matrix with the positions around each, joined.
 
     onnxruntime multiplies matrices of small integers several times faster than it convolves them.
     """
 
-    def call(layer, *args, **kwargs):
+    def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(layer, keras.layers.Conv1D):
             return layer(*args, **kwargs)
         size, rows = layer.kernel_size[0], ops.pad(args[0], [(0, 0), _sides(layer.kernel_size[0]), (0, 0)])
@@ -120,12 +120,12 @@ def _without_convolutions(model):
     return keras.models.clone_model(model, clone_function=lambda layer: layer, call_function=call)
 
 
-def _sides(size):
+def _sides(size: int) -> tuple[int, int]:
     """How many positions before and after are padded, so that a convolution keeps the length."""
     return (size - 1) // 2, size // 2
 
 
-def _convert_erfc(graph, node, name, args):
+def _convert_erfc(graph: Any, node: Any, name: str, args: Any) -> Any:
     """Converts the operator Erfc, which tf2onnx does not know, to 1 - Erf."""
     inputs, outputs = node.input, node.output
     graph.remove_node(name)
@@ -134,8 +134,8 @@ def _convert_erfc(graph, node, name, args):
     return graph.make_node("Sub", [one.output[0], erf.output[0]], name=name, outputs=outputs)
 
 
-def _quantized(proto):
-    """The graph with matrices and embeddings as integers of 8 bits; what they are multiplied with is rounded too."""
+def _quantized(proto: Any) -> Any:
+    """The graph with matrices and embeddings as integers of 8 bits; their other factors are rounded, too."""
     from onnxruntime.quantization import quantize_dynamic
 
     with tempfile.TemporaryDirectory() as folder:

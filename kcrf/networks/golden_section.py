@@ -1,6 +1,7 @@
 """Fits the temperature to the tags of a validation set by golden section search. Needs NumPy only."""
 
 import math
+from collections.abc import Callable
 
 FEWEST_TAGS = 1000  # fewer known tags are too few to fit a temperature
 _LOWEST, _HIGHEST = 0.5, 4.0
@@ -8,7 +9,7 @@ _STEPS = 11  # 1 % precision
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
-def most_likely_temperature(log_likelihood):
+def most_likely_temperature(log_likelihood: Callable[[float], float]) -> float:
     """The temperature from 0.5 to 4 with the highest log likelihood, which is concave in 1 / temperature.
 
     Args:
