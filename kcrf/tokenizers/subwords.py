@@ -76,7 +76,7 @@ class SubwordTokenizer:
             known = [name for name in names if self._tokenizer.token_to_id(name) is not None]
             if known:
                 self.special[role] = known[0]
-        self.ids = {role: self._tokenizer.token_to_id(name) for role, name in self.special.items()}
+        self.ids: dict[str, Any] = {role: self._tokenizer.token_to_id(name) for role, name in self.special.items()}
         absent = [role for role in ("pad", "start", "end") if role not in self.ids]
         if absent:
             raise ValueError(f"needs special tokens for {', '.join(absent)}. Received: {self.special}")
@@ -125,7 +125,8 @@ class SubwordTokenizer:
 
     def id_to_token(self, i: int) -> str:
         """The token with an id."""
-        return self._tokenizer.id_to_token(i)
+        token: Any = self._tokenizer.id_to_token(i)
+        return token
 
     def tokenize(self, text: str) -> list[str]:
         """The tokens of a text, with the start and end tokens."""
