@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(LOCKED
 OLD_HOST := .venv-bert4keras
 OLD_PIP := $(OLD_HOST)/bin/python -m pip install --quiet --disable-pip-version-check $(LOCKED)
 # `make test` runs these inside bert4keras, `make test-all` all files that name tf_keras among their backends.
-ON_OLD_HOST := tests/backend tests/layers/test_layers.py
+ON_OLD_HOST := tests/bert4keras/test_tf_keras.py
 
 # One process a stage: fixtures are made once, and nothing is imported twice. This many stages run at a time.
 # PyTorch takes about as long as the others together, so it starts first.

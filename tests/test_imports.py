@@ -14,7 +14,7 @@ from kcrf.optimizers import Adam
 ROOT = Path(__file__).parents[1]
 BACKENDS = ["torch"]
 
-APART = ("kcrf.bert4keras", "kcrf.backend.tf_keras", "kcrf.__main__")
+APART = ("kcrf.bert4keras", "kcrf.__main__")
 NAMES = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in sorted((ROOT / "kcrf").rglob("*.py"))]
 MODULES = [name.removesuffix(".__init__") for name in NAMES if not name.startswith(APART)]
 IMPORT_ALL = """

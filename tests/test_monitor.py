@@ -12,14 +12,14 @@ from bert4keras_host import bert4keras_python  # noqa: F401
 from conftest import TOLERANCE, few
 from seeds import set_seeds
 
-from kcrf.backend import OLD_HOST, backend_name, keras, ops
+from kcrf.backend import backend_name, keras, ops
 from kcrf.layers import ConditionalRandomField, suggest_lr_multiplier
 from kcrf.metrics import advice
 from kcrf.monitor import CRFMonitor
 from kcrf.optimizers import Adam
 from kcrf.tags import bio, bmes
 
-BACKENDS = ["torch", "tensorflow", "jax", "tf_keras"]
+BACKENDS = ["torch", "tensorflow", "jax"]
 SCHEME = bio(["X"])
 LENGTHS = [5, 3, 1, 4, 5, 2]
 WORDS = 20
@@ -300,7 +300,7 @@ def test_under_constraints_no_illegal_transition_is_counted(sentences, capsys):
     assert "illegal ones forbidden, accuracy " in line and "(`constraints`)" not in line
 
 
-class Batches(keras.utils.Sequence if OLD_HOST else keras.utils.PyDataset):
+class Batches(keras.utils.PyDataset):
     """One batch, as `fit` takes it."""
 
     def __len__(self):

@@ -11,9 +11,9 @@ import pytest
 BACKENDS = ["jax"]
 ROOT = Path(__file__).parents[1]
 HINTED = [
-    *("adversarial", "attribution", "augmentation", "checkpoints", "corpora", "crf", "distillation", "export"),
+    *("augmentation", "checkpoints", "corpora", "crf", "distillation", "export"),
     *("layers", "metrics", "models", "monitor", "optimizers", "pretraining", "reports", "runs", "serving"),
-    *("snippets", "taggers", "tags", "tokenizers", "training"),
+    *("taggers", "tags", "tokenizers", "training"),
 ]
 KERAS_CALLS = {  # methods that Keras calls, and gives no hints itself
     *("build", "call", "compute_loss", "compute_mask", "compute_output_shape", "compute_output_spec"),

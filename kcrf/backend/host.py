@@ -9,54 +9,35 @@ Keras 2 (`tf_keras`). All other folders import `keras`, `ops` and the functions 
 import os
 import random
 import weakref
-from collections import defaultdict
 from collections.abc import Callable
 from functools import wraps
 from importlib import import_module
-from inspect import signature
-from numbers import Integral
-from types import SimpleNamespace
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
+
+from kcrf.backend.choice import choose_backend
 
 OLD_HOST = any(os.environ.get(name) in ("1", "true", "True") for name in ("TF_KERAS", "TF_USE_LEGACY_KERAS"))
 if OLD_HOST:
     os.environ.update(TF_KERAS="1", TF_USE_LEGACY_KERAS="1")  # bert4keras reads one, TensorFlow the other: set both
-    from kcrf.backend import tf_keras as _host
 else:
-    from kcrf.backend.choice import choose_backend
-
     choose_backend()
-    from kcrf.backend import keras3 as _host  # type: ignore[no-redef]
+# The support of tf_keras stands with bert4keras', a floor above, and is imported where a script asks for it.
+_host: Any = import_module("kcrf.bert4keras.tf_keras" if OLD_HOST else "kcrf.backend.keras3")
 
 Function = TypeVar("Function", bound=Callable[..., Any])  # a decorated function keeps its type hints
 Tensor: TypeAlias = Any  # a tensor of the running backend, or what can become one: an array, a list
 
-Functional = _host.Functional
-Layer = _host.Layer
-Optimizer = _host.Optimizer
-Wrapper = _host.Wrapper
-backend_variable = _host.backend_variable
-batch_stream = _host.batch_stream
-call_with_replaced_weights = _host.call_with_replaced_weights
-as_keras3_optimizer = _host.as_keras3_optimizer
 keras: Any = _host.keras
-own_trainable_variables = _host.own_trainable_variables
-called_with_mask = _host.called_with_mask
-mask_ignores_inputs = _host.mask_ignores_inputs
-compiled_with = _host.compiled_with
-computes_shapes_only = _host.computes_shapes_only
+ops: Any = _host.ops
+tree: Any = _host.tree
+Layer: Any = _host.Layer
+Optimizer: Any = _host.Optimizer
+Wrapper: Any = _host.Wrapper
+batch_stream = _host.batch_stream
 current_stateless_scope = _host.current_stateless_scope
-index_in_optimizer = _host.index_in_optimizer
-is_training = _host.is_training
-keep_state_dict_keys = _host.keep_state_dict_keys
-layer_behind = _host.layer_behind
-ops = _host.ops
 saves_as_hdf5 = _host.saves_as_hdf5
-path_of = _host.path_of
-training_loss = _host.training_loss
-tree = _host.tree
 
 
 def backend_name():
@@ -64,22 +45,12 @@ def backend_name():
     return "tensorflow" if OLD_HOST else keras.backend.backend()
 
 
-def compiled_by_xla():
-    """Whether XLA compiles the traced function: on JAX always, on TensorFlow with `jit_compile=True`."""
-    if backend_name() != "tensorflow":
-        return backend_name() == "jax"
-    import tensorflow as tf
-    from tensorflow.python.ops import control_flow_util
-
-    return control_flow_util.GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph())
-
-
 def replaced_on_old_host(module: str) -> Callable[[Function], Function]:
     """Decorator: on tf_keras, calls the function of the same name in `module`, which is imported at the first call."""
 
-    def decorate(function):
+    def decorate(function: Any) -> Any:
         @wraps(function)
-        def call(*args, **kwargs):
+        def call(*args: Any, **kwargs: Any) -> Any:
             return getattr(import_module(module), function.__name__)(*args, **kwargs)
 
         return call if OLD_HOST else function
@@ -87,63 +58,42 @@ def replaced_on_old_host(module: str) -> Callable[[Function], Function]:
     return decorate
 
 
-def needs_keras_3(function: Function) -> Function:
-    """Decorator: on tf_keras, a call raises a `NotImplementedError`."""
-
-    @wraps(function)
-    def refuse(*args, **kwargs):
-        raise NotImplementedError(f"`{function.__name__}` needs Keras 3. Received: tf_keras")
-
-    return cast(Function, refuse) if OLD_HOST else function
+def path_of(variable: Any) -> str:
+    """The path of a Keras variable; the name of any other variable."""
+    return getattr(variable, "path", None) or variable.name.removesuffix(":0")
 
 
-def graph(function: Function) -> Function:
-    """Decorator: runs `function(emissions, ...)` as a compiled graph when it is called eagerly.
+def own_trainable_variables(layer: Any) -> list[Any]:
+    """The variables created by the layer itself with `trainable=True`, whether or not the layer is frozen now."""
+    return layer._trainable_weights if OLD_HOST else layer._trainable_variables
 
-    Without this decorator, JAX would compile the loops of the function at every call, and TensorFlow would run them
-    step by step. Arguments are converted to tensors, except None and the integer `k`. `k` is static.
+
+def layer_behind(tensor: Any) -> Any:
+    """The layer whose output a symbolic tensor is, also inside nested models; None for any other tensor."""
+    history: Any = getattr(tensor, "_keras_history", None)
+    layer = None if history is None else history[0]
+    if isinstance(layer, keras.Model) and len(getattr(layer, "outputs", None) or ()) > history.tensor_index:
+        return layer_behind(layer.outputs[history.tensor_index])
+    return layer
+
+
+def mask_ignores_inputs(mask: Any) -> bool:
+    """Whether a symbolic mask is True everywhere, because Keras' Concatenate got inputs with and without a mask.
+
+    Keras 3 computes it as any(concatenate([mask, ones_like(input without a mask)])).
     """
-
-    def tensor(value):
-        if isinstance(value, Integral):
-            return int(value)
-        return None if value is None else ops.convert_to_tensor(value)
-
-    @wraps(function)
-    def call(emissions, *args, **kwargs):
-        return run(tensor(emissions), *map(tensor, args), **{name: tensor(value) for name, value in kwargs.items()})
-
-    run = _compiled(function)
-    return cast(Function, call)
-
-
-def _compiled(function):
-    if backend_name() == "jax":
-        import jax
-
-        return jax.jit(function, static_argnames={"k"} & signature(function).parameters.keys())
-    if backend_name() == "tensorflow":
-        import tensorflow as tf
-
-        # With `reduce_retracing` every size that changes becomes None, but the number of tags must stay static.
-        # Functions may differ under XLA, so graphs traced there are not used elsewhere.
-        traced = defaultdict(lambda: tf.function(function, autograph=False, reduce_retracing=True))
-        return lambda x, *args, **kwargs: traced[x.shape[-1], compiled_by_xla()](x, *args, **kwargs)
-    return _without_autocast(function)
-
-
-def _without_autocast(function):
-    """The function outside of `torch.autocast`, which would compute products of probabilities in 16 bits."""
-    import torch
-
-    @wraps(function)
-    def call(x, *args, **kwargs):
-        if not torch.is_autocast_enabled(x.device.type):
-            return function(x, *args, **kwargs)
-        with torch.autocast(x.device.type, enabled=False):
-            return function(x, *args, **kwargs)
-
-    return call
+    pending = [(mask, ("", ""))]  # tensors, each with the names of the last two operations after it
+    while pending:
+        tensor, path = pending.pop()
+        history = getattr(tensor, "_keras_history", None)
+        if history is None or isinstance(history[0], keras.layers.Layer):
+            continue
+        name = type(history[0]).__name__
+        if name == "OnesLike" and path == ("Any", "Concatenate"):
+            return True
+        path = (path[1], name)
+        pending.extend((x, path) for x in history[0]._inbound_nodes[history.node_index].input_tensors)
+    return False
 
 
 def is_tracing():
@@ -175,48 +125,6 @@ def weakref_to(tensor):
         if torch.compiler.is_compiling():
             return None
     return weakref.ref(tensor)
-
-
-def exports_onnx():
-    """Whether torch is exporting an ONNX file, for which it unrolls each loop to the length of an example."""
-    if backend_name() != "torch":
-        return False
-    import torch
-
-    return torch.onnx.is_in_onnx_export() or torch.compiler.is_exporting()
-
-
-def raise_if(condition, message, *values):
-    """Raises a ValueError if a condition on tensors holds. In compiled functions this depends on the backend.
-
-    TensorFlow's graphs raise an `InvalidArgumentError`, and JAX a `JaxRuntimeError`; both end with the message. With
-    XLA on TensorFlow, the condition is not checked.
-
-    Args:
-        condition: A scalar bool tensor.
-        message: A format string.
-        *values: Scalar tensors that are formatted into the message.
-    """
-
-    def refuse(condition, *values):
-        if condition:
-            raise ValueError(message.format(*(f"{float(x):g}" for x in values)))
-
-    if backend_name() == "jax":
-        import jax
-
-        if isinstance(condition, jax.core.Tracer):
-            return jax.lax.cond(condition, lambda: jax.debug.callback(refuse, condition, *values), lambda: None)
-    if backend_name() == "tensorflow":
-        import tensorflow as tf
-
-        if compiled_by_xla():
-            return None
-        if not tf.executing_eagerly():
-            return tf.debugging.Assert(~condition, [tf.strings.format(message, values)])
-    if backend_name() == "torch" and current_stateless_scope() is not None:
-        return None  # Keras infers shapes by calling the function on arbitrary values
-    return refuse(bool(condition), *values)
 
 
 def tensor_from_numpy(array):
@@ -297,98 +205,3 @@ JIT_PAYS_FOR_INFERENCE = backend_name() == "jax"
 
 # Whether training takes seconds to compile for each new shape of a batch.
 COMPILES_SHAPES = backend_name() != "torch"
-
-
-# Up to this number of tags, matrix products are written as sums: XLA fuses sums, which is faster than a call.
-FEW_TAGS = 12 if backend_name() == "jax" else 0
-
-
-def _by_reversing(forward):
-    """An `ops.scan` from one that reads forward only."""
-
-    def scan(step, state, inputs, reverse=False):
-        """`ops.scan` that reverses arrays to read backward, which jax2onnx converts; tf2onnx gets it wrong."""
-        if not reverse:
-            return forward(step, state, inputs)
-        state, outputs = forward(step, state, tree.map_structure(lambda x: ops.flip(x, 0), inputs))
-        return state, tree.map_structure(lambda x: ops.flip(x, 0), outputs)
-
-    return scan
-
-
-def _tensorflow_scan(step, state, inputs):
-    """`ops.scan` for TensorFlow, forward. The one in Keras 3.15 fails for several inputs of unknown length."""
-    import tensorflow as tf
-
-    first = tree.flatten(inputs)[0]
-    length = first.shape[0] if first.shape[0] is not None else tf.shape(first)[0]
-    _, kind = step(state, tree.map_structure(lambda x: x[0], inputs))  # for its dtypes and shapes; it is pruned
-    outputs = tree.map_structure(lambda x: tf.TensorArray(x.dtype, size=length, element_shape=x.shape), kind)
-
-    def unstacked(x):  # one operation per row; slicing a tensor takes five
-        return tf.TensorArray(x.dtype, size=length, element_shape=x.shape[1:]).unstack(x)
-
-    rows = tree.map_structure(unstacked, inputs)
-
-    def body(count, state, outputs):
-        state, output = step(state, tree.map_structure(lambda x: x.read(count), rows))
-        return count + 1, state, tree.map_structure(lambda array, x: array.write(count, x), outputs, output)
-
-    def unfinished(count, state, outputs):
-        return count < length
-
-    _, state, outputs = tf.while_loop(unfinished, body, (0, state, outputs), maximum_iterations=length)
-    return state, tree.map_structure(lambda array: array.stack(), outputs)
-
-
-def _torch_scan(step, state, inputs, reverse=False):
-    """`ops.scan` for torch: a Python loop without the overhead of Keras' operations."""
-    import torch
-
-    arrays = inputs if isinstance(inputs, tuple) else (inputs,)
-    steps = list(zip(*(x.unbind(0) for x in arrays), strict=True)) if arrays is inputs else inputs.unbind(0)
-    taken = steps[:1] if arrays[0].is_meta else steps  # `fit` asks for shapes first: one step has those of all
-    outputs = []
-    for step_inputs in reversed(taken) if reverse else taken:
-        state, output = step(state, step_inputs)
-        outputs.append(output)
-    outputs = (outputs[::-1] if reverse else outputs) * (len(steps) // len(taken))
-    several = isinstance(outputs[0], tuple)
-    return state, tuple(map(torch.stack, zip(*outputs, strict=True))) if several else torch.stack(outputs)
-
-
-def _torch_loop_ops():
-    import torch
-
-    return SimpleNamespace(
-        argmax=torch.argmax,  # torch also accepts NumPy's argument names `axis` and `keepdims`
-        logsumexp=torch.logsumexp,
-        matmul=torch.matmul,
-        max=torch.amax,
-        min=torch.amin,
-        sum=torch.sum,
-        take=lambda x, indices, axis: torch.index_select(x, axis, indices),
-        where=torch.where,
-    )
-
-
-class _LoopOps:
-    """`ops` with another `argmax`: Keras 3.15 distinguishes 0.0 and -0.0 with an operation that ONNX lacks."""
-
-    def __getattr__(self, name):
-        return getattr(ops, name)
-
-    def argmax(self, x, axis):
-        if backend_name() == "jax":
-            import jax
-
-            return jax.numpy.argmax(x, axis).astype("int32")
-        import tensorflow as tf
-
-        return tf.argmax(x, axis, output_type="int32")
-
-
-# `ops` for the steps of loops. On torch without Keras' checks, which take longer than the operations.
-loop_ops = {"torch": _torch_loop_ops, "tensorflow": _LoopOps, "jax": _LoopOps}.get(backend_name(), lambda: ops)()
-_forward_scan = _tensorflow_scan if backend_name() == "tensorflow" else ops.scan
-scan = _torch_scan if backend_name() == "torch" else _by_reversing(_forward_scan)

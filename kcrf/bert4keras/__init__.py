@@ -1,7 +1,8 @@
 """bert4keras' modules by their names, for scripts that move to kcrf: replace `bert4keras` by `kcrf.bert4keras`.
 
-Importing this package changes classes of Keras, so that calls of Keras 2 work; `restore_keras()` takes all changes
-back. Importing any other part of kcrf changes nothing. The changes on Keras 3:
+The pages are `backend`, `layers`, `models`, `optimizers`, `snippets` and `tokenizers`. Importing one of them changes
+classes of Keras 3, so that calls of Keras 2 work; `restore_keras()` takes all changes back. Importing any other part of
+kcrf changes nothing. The changes:
 
 - `keras.Model.fit`, `train_on_batch`: refuse `class_weight` for a CRF, a loss of Keras for the output of a CRF, and a
   model with nothing to train; warn of a CRF without a mask on padded data, and of metrics of Keras that count padding.
@@ -16,11 +17,7 @@ back. Importing any other part of kcrf changes nothing. The changes on Keras 3:
 - `keras.layers.Layer.get_output_at`, `output_mask`: the attributes of Keras 2.
 - `sys.modules`: `keras.layers.embeddings` and others are `keras.layers`, `keras.utils.np_utils` is `keras.utils`.
 
-The changes of `keras.Model` have an effect for models with a layer of kcrf alone. The changes on tf_keras:
-
-- `keras.Model.fit`, `train_on_batch`: the same checks.
-- `keras.Model.save_weights`, `load_weights`: keep the learning-rate multiplier of a CRF in HDF5 files.
-- `keras.layers.Layer.build_from_config`: loaded variables have the names that they were saved with.
+The changes of `keras.Model` have an effect for models with a layer of kcrf alone. On tf_keras nothing is changed.
 """
 
 from kcrf.bert4keras.changes import change_keras, restore_keras

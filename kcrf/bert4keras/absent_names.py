@@ -1,8 +1,10 @@
-"""Names that bert4keras has and `kcrf.bert4keras` does not, each with what to use instead."""
+"""Pages with bert4keras' names, and for each name that is missing there the name to use instead."""
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any, NoReturn
 
-__all__ = ["explain", "explain_models", "explain_optimizers", "explain_snippets", "explain_tokenizers"]
+from kcrf.bert4keras.changes import change_keras
 
 _OLD_HOST = "bert4keras itself, together with kcrf on tf_keras (PORTING.md, The old host)"
 _GENERATION = (
@@ -80,8 +82,18 @@ _ALTERNATIVES = {
 _ALTERNATIVES["models"]["build_transformer_model"] = _GENERATION
 
 
-def explain(module, name):
-    """Makes the error for a name that a module lacks; the module's `__getattr__` raises it.
+def page(name: str) -> Callable[[str], Any]:
+    """Changes Keras, as each of the six pages does, and returns the `__getattr__` of the page."""
+    change_keras()
+    return partial(_raise, name)
+
+
+def _raise(module: str, name: str) -> NoReturn:
+    raise explain(module, name)
+
+
+def explain(module: str, name: str) -> Exception:
+    """Makes the error for a name that a page lacks.
 
     If bert4keras has the name it is an ImportError: `from ... import name` shows the message of an ImportError, but
     not that of an AttributeError.
@@ -94,13 +106,3 @@ def explain(module, name):
             f"kcrf.bert4keras.{module} has no {name}, which bert4keras has. Instead: {_ALTERNATIVES[module][name]}."
         )
     return AttributeError(f"module 'kcrf.bert4keras.{module}' has no attribute {name!r}")
-
-
-def _raise(module, name):
-    raise explain(module, name)
-
-
-# Each becomes the `__getattr__` of its module: Python calls it for names that the module lacks.
-explain_models, explain_optimizers, explain_snippets, explain_tokenizers = (
-    partial(_raise, module) for module in ("models", "optimizers", "snippets", "tokenizers")
-)

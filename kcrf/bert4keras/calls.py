@@ -10,15 +10,14 @@ from types import MethodType
 
 import numpy as np
 
-from kcrf.backend import Functional, batch_stream, keras
+from kcrf.backend import batch_stream, keras
+from kcrf.backend.keras3 import Functional
 from kcrf.bert4keras.file_names import has_layer_of_kcrf
-
-__all__ = ["PARTS_OF_LAYERS", "changes_of_calls"]
 
 PARTS_OF_LAYERS = "embeddings convolutional core merge normalization pooling recurrent wrappers".split()
 
 
-def changes_of_calls():
+def changes():
     """The changes to Keras, as `(owner, name, value)`; an owner is an object or, for `sys.modules`, a dict."""
     for method in (fit_generator, evaluate_generator, predict_generator, _make_train_function):
         yield keras.Model, method.__name__, _OldMethod(method)
@@ -124,8 +123,8 @@ def _are_arrays(part):
 def _make_train_function(self):
     raise NotImplementedError(
         "Keras 3 has no train function of a graph that another could replace. For adversarial training, call after "
-        "`model.compile`, in place of your own function: kcrf.training.adversarial(model, 'Embedding-Token', epsilon), "
-        "kcrf.training.virtual_adversarial(model, 'Embedding-Token') or kcrf.training.gradient_penalty(model, "
+        "`model.compile`, in place of your own function, one of kcrf.bert4keras.adversarial: adversarial(model, "
+        "'Embedding-Token', epsilon), virtual_adversarial(model, 'Embedding-Token') or gradient_penalty(model, "
         "'Embedding-Token', scale). Received: model._make_train_function()"
     )
 

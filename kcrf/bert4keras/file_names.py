@@ -12,14 +12,12 @@ from functools import wraps
 from pathlib import Path
 
 from kcrf.backend import keras
-from kcrf.models.weight_files import is_hdf5
-
-__all__ = ["changes_of_file_names", "has_layer_of_kcrf"]
+from kcrf.bert4keras.weight_files import is_hdf5
 
 _ENDINGS = {"save_weights": (".weights.h5",), "load_weights": (".weights.h5", ".keras"), "save": (".keras", ".h5")}
 
 
-def changes_of_file_names():
+def changes():
     """The changes to Keras, as `(owner, name, value)`."""
     for name in _ENDINGS:
         yield keras.Model, name, _with_accepted_names(getattr(keras.Model, name), name)

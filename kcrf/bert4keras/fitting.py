@@ -5,16 +5,14 @@ from contextvars import ContextVar
 from functools import wraps
 from inspect import signature
 
-from kcrf.backend import OLD_HOST, backend_name, keras
+from kcrf.backend import backend_name, keras
 from kcrf.bert4keras.file_names import has_layer_of_kcrf
 from kcrf.layers.checks import check_fit
-
-__all__ = ["changes_of_fitting"]
 
 _running = ContextVar("running", default=())  # the models that are being fitted, the innermost last
 
 
-def changes_of_fitting():
+def changes():
     """The changes to `keras.Model`, as `(owner, name, value)`."""
     yield keras.Model, "fit", _checked(keras.Model.fit, _refuse_nothing_to_train)
     yield keras.Model, "train_on_batch", _checked(keras.Model.train_on_batch, _sync_shared_weights)
@@ -47,7 +45,7 @@ def _fitting(model):
 
 
 def _refuse_nothing_to_train(model):
-    if not OLD_HOST and model.weights and not model.trainable_weights:
+    if model.weights and not model.trainable_weights:
         raise ValueError(
             "`fit` needs a layer that is trainable. Keras 3 looks for it now, not at `compile` as Keras 2; models "
             "by `from kcrf.bert4keras.models import Keras2Model as Model` train what was trainable when they were "

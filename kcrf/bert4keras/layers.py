@@ -3,19 +3,18 @@
 from typing import Any
 
 from kcrf import layers
-from kcrf.attribution import GradientTimesInput
 from kcrf.backend import K, keras
-from kcrf.bert4keras.absent_names import explain
+from kcrf.bert4keras.absent_names import page
+from kcrf.bert4keras.attribution import GradientTimesInput
+from kcrf.bert4keras.keras2 import Loss
+from kcrf.bert4keras.memm import MaximumEntropyMarkovModel
+from kcrf.bert4keras.pointers import EfficientGlobalPointer, GlobalPointer
 from kcrf.layers import (
     ConditionalRandomField,
-    EfficientGlobalPointer,
     Embedding,
     FeedForward,
-    GlobalPointer,
     LayerNormalization,
     LayerPooling,
-    Loss,
-    MaximumEntropyMarkovModel,
     MultiHeadAttention,
     PositionEmbedding,
     RelativePositionEmbedding,
@@ -23,6 +22,7 @@ from kcrf.layers import (
 )
 from kcrf.layers.dense import MixoutDense
 
+_absent = page("layers")
 _OURS = [
     "ConditionalRandomField",
     "EfficientGlobalPointer",
@@ -46,10 +46,10 @@ _OURS = [
 __all__ = [*_OURS, *(name for name in dir(keras.layers) if name[0].isupper() and name not in _OURS)]
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     """Keras' own layers."""
     if name.startswith("_") or not hasattr(keras.layers, name):
-        raise explain("layers", name)
+        return _absent(name)
     return getattr(keras.layers, name)
 
 

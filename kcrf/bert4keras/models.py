@@ -1,9 +1,9 @@
 """bert4keras' `models` by their names, and what scripts do with models of Keras 2."""
 
 from kcrf.backend import OLD_HOST, K, keras
-from kcrf.bert4keras.absent_names import explain_models as __getattr__
+from kcrf.bert4keras import keras2
+from kcrf.bert4keras.absent_names import page
 from kcrf.bert4keras.weights import load_bert4keras_weights
-from kcrf.layers import keras2_model
 from kcrf.models import (
     LoadReport,
     Transformer,
@@ -14,6 +14,7 @@ from kcrf.models import (
     variable_mapping,
 )
 
+__getattr__ = page("models")
 __all__ = [
     "K",
     "Keras2Model",
@@ -30,4 +31,4 @@ __all__ = [
 ]
 
 Model = keras.Model
-Keras2Model = keras.Model if OLD_HOST else keras2_model.Keras2Model  # the `Model` of tf_keras has these habits
+Keras2Model = keras.Model if OLD_HOST else keras2.Keras2Model  # the `Model` of tf_keras has these habits

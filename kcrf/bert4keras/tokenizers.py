@@ -3,9 +3,10 @@
 from typing import Any
 
 from kcrf import tokenizers
-from kcrf.bert4keras.absent_names import explain_tokenizers as __getattr__
+from kcrf.bert4keras.absent_names import page
 from kcrf.tokenizers import load_vocab, save_vocab
 
+__getattr__ = page("tokenizers")
 __all__ = ["Tokenizer", "load_vocab", "save_vocab"]
 
 

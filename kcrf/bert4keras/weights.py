@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from kcrf.backend import ops
+from kcrf.bert4keras.weight_files import leaf_name, read_layers
 from kcrf.layers.dense import MixoutDense
 from kcrf.layers.learning_rates import LayerWithMultiplier, SetLearningRate
-from kcrf.models.weight_files import leaf_name, read_layers
 
 __all__ = ["implausible_score", "load_bert4keras_weights"]
 

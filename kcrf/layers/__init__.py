@@ -4,31 +4,32 @@ Importing this package registers with Keras everything that a saved model of kcr
 optimizers and schedules. A program that loads such a model imports it first.
 """
 
+from typing import TYPE_CHECKING
+
 from kcrf import optimizers  # registers its classes
-from kcrf.layers.added_loss import Loss
 from kcrf.layers.attention import FeedForward, MultiHeadAttention
 from kcrf.layers.crf import ConditionalRandomField, ViterbiTags
 from kcrf.layers.distillation import TagDistillationLoss  # registers its classes
 from kcrf.layers.embeddings import Embedding, PositionEmbedding, RelativePositionEmbedding
-from kcrf.layers.keras2_model import Keras2Model  # registers it
 from kcrf.layers.learning_rates import SetLearningRate
-from kcrf.layers.memm import MaximumEntropyMarkovModel
 from kcrf.layers.ngrams import NGramScores
 from kcrf.layers.normalization import LayerNormalization
-from kcrf.layers.pointers import EfficientGlobalPointer, GlobalPointer
 from kcrf.layers.pooling import LayerPooling
 from kcrf.rates import suggest_lr_multiplier
 
+if TYPE_CHECKING:
+    from kcrf.bert4keras.keras2 import Loss
+    from kcrf.bert4keras.memm import MaximumEntropyMarkovModel
+    from kcrf.bert4keras.pointers import EfficientGlobalPointer, GlobalPointer
+else:
+    from kcrf.backend.old_names import of_layers as __getattr__
+
 __all__ = [
     "ConditionalRandomField",
-    "EfficientGlobalPointer",
     "Embedding",
     "FeedForward",
-    "GlobalPointer",
     "LayerNormalization",
     "LayerPooling",
-    "Loss",
-    "MaximumEntropyMarkovModel",
     "MultiHeadAttention",
     "NGramScores",
     "PositionEmbedding",

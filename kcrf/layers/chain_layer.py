@@ -4,8 +4,8 @@ import uuid
 import weakref
 
 from kcrf.backend import (
+    backend_name,
     is_traced,
-    keep_state_dict_keys,
     keras,
     layer_behind,
     ops,
@@ -55,7 +55,7 @@ class ChainLayer(LayerWithMultiplier):
         self.mask_is_computed = False
         self.viterbi_accuracies = weakref.WeakSet()
         self._output, self._is_traced = None, False  # the latest output, and whether JAX traced the weights with it
-        keep_state_dict_keys(self)
+        _keep_state_dict_keys(self)
         _LAYERS[self.key, False] = self
         if self.is_loaded:
             _LAYERS[key, True] = self
@@ -187,3 +187,29 @@ def real_positions(y_pred):
     NaN counts as real and makes the loss NaN, so that training that diverged can be seen.
     """
     return ops.any(ops.not_equal(y_pred, -float("inf")), axis=-1)
+
+
+def _keep_state_dict_keys(layer):
+    """On torch, names the entries of a layer in `state_dict` by attributes: Keras' keys contain an automatic name.
+
+    The keys are then the names of the weights, such as "trans". Keras' keys can still be loaded.
+    """
+    if backend_name() != "torch":
+        return
+    layer.register_state_dict_post_hook(_shorten_keys)
+    layer.register_load_state_dict_pre_hook(_lengthen_keys)
+
+
+def _shorten_keys(layer, state, prefix, _):
+    for path in [variable.path for variable in own_trainable_variables(layer)]:
+        key = f"{prefix}_torch_params.{path}"
+        if key in state:
+            state[prefix + path.rpartition("/")[2]] = state.pop(key)
+
+
+def _lengthen_keys(layer, state, prefix, *_):
+    paths = {variable.path.rpartition("/")[2]: variable.path for variable in own_trainable_variables(layer)}
+    for key in [key for key in state if key.startswith(prefix)]:
+        name = key.removeprefix(prefix).removeprefix("_torch_params.").rpartition("/")[2]
+        if name in paths:
+            state[f"{prefix}_torch_params.{paths[name]}"] = state.pop(key)

@@ -10,7 +10,7 @@ import weakref
 
 import numpy as np
 
-from kcrf.backend import called_with_mask, compiled_with, keras, layer_behind
+from kcrf.backend import keras, layer_behind
 from kcrf.layers.chain_layer import ChainLayer
 from kcrf.layers.losses import SentenceLoss
 
@@ -36,7 +36,7 @@ def check_fit(model, x, y, class_weight=None):
     Raises:
         ValueError: `class_weight` is given for the loss of a CRF; or as `check_compiled`.
     """
-    losses, _ = compiled_with(model)
+    losses, _ = _compiled_with(model)
     if class_weight is not None and any(isinstance(loss, SentenceLoss) for loss in flat([losses])):
         raise ValueError(
             "`class_weight` has no meaning for a CRF, which has one loss per sentence: Keras weights each sentence "
@@ -44,7 +44,7 @@ def check_fit(model, x, y, class_weight=None):
             f"Received: class_weight={class_weight}"
         )
     for layer in check_compiled(model):
-        if not called_with_mask(layer):
+        if not _called_with_mask(layer):
             warn_of_padding(layer, x, y)
 
 
@@ -58,7 +58,7 @@ def check_compiled(model):
         ValueError: An output of a CRF layer is trained by a loss of Keras, and nothing else trains the transitions; or
             by the loss of another CRF layer.
     """
-    losses, metrics = compiled_with(model)
+    losses, metrics = _compiled_with(model)
     outputs = [layer_behind(output) for output in getattr(model, "outputs", None) or []]
     layers = [layer for layer in dict.fromkeys(outputs) if isinstance(layer, ChainLayer)]
     for layer in layers:
@@ -66,7 +66,7 @@ def check_compiled(model):
         by_output = _by_output(losses, model)
         _refuse_losses_of_keras(layer, indices, by_output)
         _refuse_losses_of_other_layers(layer, [by_output[index] for index in indices])
-        if called_with_mask(layer):
+        if _called_with_mask(layer):
             _warn_of_metrics(layer, [_by_output(collection, model) for collection in metrics], indices)
     return layers
 
@@ -258,3 +258,15 @@ def _warn_once(layer, subject, message):
     if subject not in _WARNED.setdefault(layer, set()):
         _WARNED[layer].add(subject)
         warnings.warn(message, UserWarning, stacklevel=2)
+
+
+def _called_with_mask(layer):
+    """Whether a layer was called on symbolic tensors with a mask."""
+    return any(node.arguments.kwargs.get("mask") is not None for node in layer._inbound_nodes)
+
+
+def _compiled_with(model):
+    """The `loss` and the list of `metrics` that were passed to `compile`."""
+    compiled = getattr(model, "_compile_metrics", None)
+    metrics = [] if compiled is None else [compiled._user_metrics, compiled._user_weighted_metrics]
+    return getattr(model, "loss", None), metrics

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from kcrf.backend import Layer, Tensor, Wrapper, call_with_replaced_weights, keras, ops, own_trainable_variables
+from kcrf.backend import Layer, Tensor, Wrapper, keras, ops, own_trainable_variables
 from kcrf.optimizers.variables import copies_in
 
 _SAVED_AS = "lr_multiplier"
@@ -178,7 +178,7 @@ class SetLearningRate(Wrapper):
         def faster(stored):
             return with_learning_rate_multiplier(stored, float(self.multiplier))
 
-        outputs, losses = call_with_replaced_weights(self.layer, self._faster(), faster, inputs, **kwargs)
+        outputs, losses = _call_with_replaced_weights(self.layer, self._faster(), faster, inputs, **kwargs)
         self.add_loss(losses)
         return outputs
 
@@ -218,3 +218,26 @@ def _check_multiplier(k, name="lr_multiplier"):
 
 def _divided(initializer, k):
     return lambda shape, dtype=None: initializer(shape, dtype=dtype) / k
+
+
+def _call_with_replaced_weights(layer, variables, change, inputs, **kwargs):
+    """Calls a layer with `change(value)` instead of the values of some of its variables.
+
+    Returns:
+        The outputs, and a list of the losses that the layer added, if Keras does not collect them itself.
+    """
+    values = {id(v): v.value for v in layer.variables}
+    values.update({id(v): change(v.value) for v in variables})
+    state = [v for v in layer.variables if id(v) in values]
+    with keras.StatelessScope([(v, values[id(v)]) for v in state], collect_losses=True) as scope:
+        before = [scope.get_current_value(v) for v in state]
+        outputs = layer(inputs, **kwargs)
+    for v, old in zip(state, before, strict=True):
+        if scope.get_current_value(v) is not old:
+            v.assign(scope.get_current_value(v))
+    if scope.original_scope is None:
+        return outputs, scope.losses
+    if scope.original_scope.collect_losses:
+        for loss in scope.losses:  # the inner scope has collected it
+            scope.original_scope.add_loss(loss)
+    return outputs, []

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from kcrf.backend import Tensor, keras, replaced_on_old_host
-from kcrf.backend.activations import gelu_erf, gelu_tanh, hidden_activation
 from kcrf.checkpoints.configs import ACTIVATIONS, FAMILIES, LIKE_BERT, encoder_settings
 from kcrf.layers import (
     Embedding,
@@ -20,7 +19,15 @@ from kcrf.layers import (
     PositionEmbedding,
     RelativePositionEmbedding,
 )
-from kcrf.layers.dense import BiasAdd, ResidualAdd, TruncatedNormal, dense
+from kcrf.layers.dense import (
+    BiasAdd,
+    ResidualAdd,
+    TruncatedNormal,
+    dense,
+    gelu_erf,
+    gelu_tanh,
+    hidden_activation,
+)
 from kcrf.layers.embeddings import FirstRowEmbedding
 from kcrf.layers.pooling import FirstToken
 from kcrf.models.encoders import checkpoint_names, encoder_record, variables_by_path

@@ -1,18 +1,27 @@
-"""Adam and AdamW with optional bias correction, learning rates per variable, schedules, bert4keras' `extend_with_*`."""
+"""Adam and AdamW with optional bias correction, learning rates per variable, schedules.
+
+bert4keras' `extend_with_*` are attributes of this folder, too.
+"""
+
+from typing import TYPE_CHECKING
 
 from kcrf.optimizers.adam import Adam, AdamWeightDecay
-from kcrf.optimizers.extensions import (
-    extend_with_exponential_moving_average,
-    extend_with_gradient_accumulation,
-    extend_with_layer_adaptation,
-    extend_with_lazy_optimization,
-    extend_with_lookahead,
-    extend_with_parameter_wise_lr,
-    extend_with_piecewise_linear_lr,
-    extend_with_weight_decay,
-)
 from kcrf.optimizers.schedules import PiecewiseLinear, Warmup, WarmupLinearDecay
 from kcrf.optimizers.variables import layerwise_decay, variable_table
+
+if TYPE_CHECKING:
+    from kcrf.bert4keras.extensions import (
+        extend_with_exponential_moving_average,
+        extend_with_gradient_accumulation,
+        extend_with_layer_adaptation,
+        extend_with_lazy_optimization,
+        extend_with_lookahead,
+        extend_with_parameter_wise_lr,
+        extend_with_piecewise_linear_lr,
+        extend_with_weight_decay,
+    )
+else:
+    from kcrf.backend.old_names import of_optimizers as __getattr__
 
 __all__ = [
     "Adam",
@@ -20,14 +29,6 @@ __all__ = [
     "PiecewiseLinear",
     "Warmup",
     "WarmupLinearDecay",
-    "extend_with_exponential_moving_average",
-    "extend_with_gradient_accumulation",
-    "extend_with_layer_adaptation",
-    "extend_with_lazy_optimization",
-    "extend_with_lookahead",
-    "extend_with_parameter_wise_lr",
-    "extend_with_piecewise_linear_lr",
-    "extend_with_weight_decay",
     "layerwise_decay",
     "variable_table",
 ]

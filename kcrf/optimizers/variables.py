@@ -9,7 +9,7 @@ from itertools import zip_longest
 from math import prod
 from typing import Any
 
-from kcrf.backend import index_in_optimizer, keras, ops, path_of
+from kcrf.backend import keras, ops, path_of
 
 USUAL_EXCLUSIONS = ("Norm", "bias")  # usual in bert4keras scripts; need not match, as in a model without LayerNorm
 
@@ -308,7 +308,7 @@ def copies_in(optimizer, variable):
     optimizer, these are the variables that equal the model variable before the first update.
     """
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # mixed_float16 wraps it
-    index = None if optimizer is None else index_in_optimizer(optimizer, variable)
+    index = None if optimizer is None else _index_in(optimizer, variable)
     if index is None:
         return []
     lists = [
@@ -321,3 +321,9 @@ def copies_in(optimizer, variable):
         slots = [v for v in optimizer.variables if tuple(v.shape) == value.shape and id(v) not in identities]
         copies += [v for v in slots if value.any() and (ops.convert_to_numpy(v) == value).all()]
     return copies
+
+
+def _index_in(optimizer, variable):
+    """The index of a variable in the lists of an optimizer. None if the optimizer is not built or does not train it."""
+    trained = optimizer._trainable_variables if optimizer.built else []
+    return next((index for index, other in enumerate(trained) if other is variable), None)

@@ -1,16 +1,12 @@
 """Trains taggers and classifiers, and resumes training after an interruption."""
 
-from kcrf.adversarial import adversarial, gradient_penalty, virtual_adversarial
 from kcrf.runs.settings import Settings
 from kcrf.training.train import resume_tagger, train_classifier, train_segmenter, train_tagger
 
 __all__ = [
     "Settings",
-    "adversarial",
-    "gradient_penalty",
     "resume_tagger",
     "train_classifier",
     "train_segmenter",
     "train_tagger",
-    "virtual_adversarial",
 ]

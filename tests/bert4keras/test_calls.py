@@ -102,9 +102,9 @@ def test_load_model_finds_what_save_has_written(tmp_path):
 @pytest.mark.once
 def test_a_replaced_train_function_is_refused_with_what_to_call_instead():
     model = classifier()
-    with pytest.raises(NotImplementedError, match=r"kcrf.training.adversarial\(model, 'Embedding-Token', epsilon\)"):
+    with pytest.raises(NotImplementedError, match=r"adversarial: adversarial\(model, 'Embedding-Token', epsilon\)"):
         model._make_train_function()
-    with pytest.raises(ValueError, match=r"kcrf.training.gradient_penalty\(model, 'Embedding-Token', scale\)"):
+    with pytest.raises(ValueError, match=r"adversarial.gradient_penalty\(model, 'Embedding-Token', scale\)"):
         search_layer(model(next(batches())[0]), "Embedding-Token")
 
 

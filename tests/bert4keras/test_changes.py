@@ -57,24 +57,6 @@ def test_importing_a_page_makes_the_changes():
     assert done.stdout.split() == ["True", "False"], done.stderr
 
 
-@pytest.mark.parametrize(
-    "old, new",
-    [
-        ("kcrf.models.Keras2Model", "kcrf.bert4keras.models.Keras2Model"),
-        ("kcrf.models.load_bert4keras_weights", "kcrf.bert4keras.models.load_bert4keras_weights"),
-        ("kcrf.layers.Dense", "keras.layers.Dense"),
-    ],
-)
-def test_an_old_place_of_a_name_works_and_names_the_new_one(old, new):
-    module, _, name = old.rpartition(".")
-    names = {}
-    with pytest.warns(DeprecationWarning, match=f"^{old} is now {new}$"):
-        exec(f"from {module} import {name} as old", names)
-    exec(f"from {new.rpartition('.')[0]} import {name} as new", names)
-    assert names["old"] is names["new"]
-    restore_keras()
-
-
 def test_what_scripts_import_from_other_modules_is_the_same():
     statements = [
         ("layers", "ConditionalRandomField"),

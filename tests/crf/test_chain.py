@@ -12,7 +12,7 @@ from kcrf.backend import backend_name, ops
 from kcrf.crf import Chain
 from kcrf.tags import bio, bmes
 
-BACKENDS = ["torch", "tensorflow", "jax", "tf_keras"]
+BACKENDS = ["torch", "tensorflow", "jax"]
 SIZE = 3
 random = np.random.default_rng(0)
 EMISSIONS = random.normal(size=(2, 4, SIZE)).astype("float32")

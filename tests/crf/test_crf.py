@@ -18,7 +18,7 @@ from kcrf.backend import backend_name, ops
 from kcrf.crf import blocks
 from kcrf.tags import bio, bioes, bmes
 
-BACKENDS = ["torch", "tensorflow", "jax", "tf_keras"]
+BACKENDS = ["torch", "tensorflow", "jax"]
 
 
 def recursions(*marks):

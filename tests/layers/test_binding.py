@@ -8,11 +8,11 @@ from changed_keras import changed_keras  # noqa: F401 (a fixture)
 from conftest import few
 from numpy.testing import assert_allclose, assert_array_equal
 
-from kcrf.backend import OLD_HOST, backend_name, keras, ops
+from kcrf.backend import backend_name, keras, ops
 from kcrf.layers import ConditionalRandomField, ViterbiTags
 from kcrf.tags import bmes
 
-BACKENDS = ["torch", "tensorflow", "jax", "tf_keras"]
+BACKENDS = ["torch", "tensorflow", "jax"]
 
 WORDS = np.random.default_rng(1).integers(1, 20, (12, 6))
 TAGS = np.random.default_rng(2).integers(0, 4, (12, 6))
@@ -48,7 +48,6 @@ def two_copies(way, tmp_path):
     return [keras.saving.load_model(tmp_path / f"{name}.keras") for name in ("first", "second")]
 
 
-@pytest.mark.skipif(OLD_HOST, reason="tf_keras refuses models with two layers of one name")
 @pytest.mark.once
 @pytest.mark.parametrize("way", few("clone", "checkpoints", rest="slow"))
 def test_two_copies_of_a_layer_in_one_model_keep_their_scores(way, tmp_path):
@@ -199,7 +198,6 @@ def test_labels_beyond_int32_are_no_other_tags(label):
 
 
 @pytest.mark.once
-@pytest.mark.skipif(OLD_HOST, reason="Keras 2 does not cast labels")
 def test_labels_are_not_rounded_when_keras_computes_in_bfloat16():
     layer, before = ConditionalRandomField(), keras.config.floatx()
     layer.build((None, None, 302))
@@ -248,7 +246,6 @@ def test_a_loop_of_jax_trains_the_transitions_or_says_how():
 
 @pytest.mark.slow
 @pytest.mark.skipif(backend_name() != "tensorflow", reason="XLA elsewhere raises")
-@pytest.mark.skipif(OLD_HOST, reason="tf_keras does not compile by XLA unless asked")
 def test_under_xla_on_tensorflow_their_loss_is_nan_and_they_teach_nothing():
     model, layer = crf_model(constraints=bmes())
     model.compile("sgd", loss=layer.sparse_loss, jit_compile=True)

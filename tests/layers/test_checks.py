@@ -5,13 +5,13 @@ import pytest
 from changed_keras import changed_keras  # noqa: F401 (a fixture)
 from conftest import few
 
-from kcrf.backend import OLD_HOST, keras, ops
+from kcrf.backend import keras, ops
 from kcrf.bert4keras import restore_keras
 from kcrf.layers import ConditionalRandomField, MaximumEntropyMarkovModel, SetLearningRate
 from kcrf.models import build_transformer_model
 from kcrf.monitor import CRFMonitor
 
-BACKENDS = ["torch", "tensorflow", "jax", "tf_keras"]
+BACKENDS = ["torch", "tensorflow", "jax"]
 pytestmark = pytest.mark.usefixtures("changed_keras")
 
 LENGTHS = np.array([6, 3, 5, 2, 6, 4, 1, 6])
@@ -165,7 +165,6 @@ def test_a_number_of_tags_in_place_of_the_multiplier_is_named(tmp_path):
     tagger(ConditionalRandomField(10), scores=keras.layers.Dense(10))
 
 
-@pytest.mark.skipif(OLD_HOST, reason="tf_keras masks what one of the inputs masks")
 def test_a_mask_that_a_concatenation_loses_is_named():
     words, features = keras.Input((6,), dtype="int32"), keras.Input((6,), dtype="int32")
     masked = keras.layers.Embedding(20, 4, mask_zero=True)(words)

@@ -12,12 +12,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from seeds import set_seeds
 
 from kcrf import crf
-from kcrf.backend import OLD_HOST, backend_name, keras, ops, path_of
+from kcrf.backend import backend_name, keras, ops, path_of
 from kcrf.layers import ConditionalRandomField, MaximumEntropyMarkovModel, ViterbiTags
 from kcrf.layers.learning_rates import with_learning_rate_multiplier
 from kcrf.tags import bio, bioes, bmes
 
-BACKENDS = ["torch", "tensorflow", "jax", "tf_keras"]
+BACKENDS = ["torch", "tensorflow", "jax"]
 
 random = np.random.default_rng(0)
 EMISSIONS = random.normal(size=(3, 5, 4)).astype("float32")
@@ -562,7 +562,7 @@ def test_a_loss_outlives_its_layer_no_further_than_saying_so():
         loss(TAGS, EMISSIONS)
 
 
-@pytest.mark.parametrize("jit", [False] if OLD_HOST else ["auto"] if backend_name() == "jax" else few("auto", False))
+@pytest.mark.parametrize("jit", ["auto"] if backend_name() == "jax" else few("auto", False))
 def test_viterbi_accuracy_is_a_compiled_metric_that_follows_the_weights(jit):
     model, layer, words, tags = small_model(lr_multiplier=2, use_boundary=True, constraints=bmes())
     tags = np.random.default_rng(9).integers(-1, 4, tags.shape)
@@ -632,7 +632,8 @@ def test_on_jax_viterbi_accuracy_asks_for_a_loss_of_its_layer():
 
 def test_layers_of_other_modules_go_by_this_one_too():
     from kcrf import layers
-    from kcrf.layers import memm, pooling
+    from kcrf.bert4keras import memm
+    from kcrf.layers import pooling
 
     assert layers.MaximumEntropyMarkovModel is memm.MaximumEntropyMarkovModel
     assert layers.LayerPooling is pooling.LayerPooling

@@ -6,7 +6,7 @@ from conftest import few
 from numpy.testing import assert_allclose, assert_array_equal
 from seeds import set_seeds
 
-from kcrf.backend import OLD_HOST, backend_name, keras, ops, path_of
+from kcrf.backend import backend_name, keras, ops, path_of
 from kcrf.layers import ConditionalRandomField, SetLearningRate, suggest_lr_multiplier
 from kcrf.optimizers import (
     AdamWeightDecay,
@@ -15,7 +15,7 @@ from kcrf.optimizers import (
     extend_with_lookahead,
 )
 
-BACKENDS = ["torch", "tensorflow", "jax", "tf_keras"]
+BACKENDS = ["torch", "tensorflow", "jax"]
 
 random = np.random.default_rng(0)
 X = random.normal(size=(8, 6)).astype("float32")
@@ -236,7 +236,6 @@ class Lazy(keras.Model):
         return self.head(inputs)
 
 
-@pytest.mark.skipif(OLD_HOST, reason="Keras 2 makes all weights outside of symbolic calls")
 def test_weights_that_come_late_are_divided_too():
     model = Lazy()
     model.compile("sgd", "mse")
@@ -331,7 +330,6 @@ def test_a_wrapped_composite_layer_divides_all_its_weights():
         assert_allclose(numpy(stored), weight / 10, rtol=1e-6)
 
 
-@pytest.mark.skipif(OLD_HOST, reason="files of Keras 2 store no more than the weights")
 @pytest.mark.once
 def test_weights_of_another_multiplier_are_refused(tmp_path):
     def model(multiplier):
@@ -346,7 +344,6 @@ def test_weights_of_another_multiplier_are_refused(tmp_path):
         model(10).load_weights(tmp_path / "a.weights.h5")
 
 
-@pytest.mark.skipif(OLD_HOST, reason="LAMB is of Keras 3")
 @pytest.mark.once
 def test_a_step_in_proportion_to_the_weight_leaves_no_effect_of_a_multiplier_unless_it_is_excluded():
     def moved(k, **options):

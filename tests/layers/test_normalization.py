@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from kcrf.backend import keras, ops
 from kcrf.layers import LayerNormalization
 
-BACKENDS = ["torch", "tensorflow", "jax", "tf_keras"]
+BACKENDS = ["torch", "tensorflow", "jax"]
 
 random = np.random.default_rng(0)
 HIDDEN = np.random.default_rng(1).normal(2, 3, size=(2, 4, 5)).astype("float32")

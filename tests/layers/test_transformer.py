@@ -7,7 +7,6 @@ import pytest
 from conftest import few
 
 from kcrf.backend import backend_name, keras, ops
-from kcrf.backend.activations import gelu_tanh
 from kcrf.layers import (
     Embedding,
     FeedForward,
@@ -16,7 +15,7 @@ from kcrf.layers import (
     PositionEmbedding,
     RelativePositionEmbedding,
 )
-from kcrf.layers.dense import BiasAdd, Dense, MixoutDense, ResidualAdd, TruncatedNormal
+from kcrf.layers.dense import BiasAdd, Dense, MixoutDense, ResidualAdd, TruncatedNormal, gelu_tanh
 from kcrf.layers.pooling import FirstToken
 
 RNG = np.random.default_rng(0)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kcrf.backend import keras, ops
 from kcrf.optimizers import Adam, PiecewiseLinear, Warmup, WarmupLinearDecay
 
-BACKENDS = ["torch", "tensorflow", "jax", "tf_keras"]
+BACKENDS = ["torch", "tensorflow", "jax"]
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation doesn't accept:DeprecationWarning")
 
 

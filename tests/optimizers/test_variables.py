@@ -18,7 +18,7 @@ from kcrf.optimizers import (
 )
 from kcrf.optimizers.variables import multipliers
 
-BACKENDS = ["torch", "tensorflow", "jax", "tf_keras"]
+BACKENDS = ["torch", "tensorflow", "jax"]
 
 
 def model_of(*names, nested=()):

@@ -41,12 +41,12 @@ SHORT = {"basic_extract_features"}
 NAMES = [pytest.param(name, marks=pytest.mark.once if name in SHORT else pytest.mark.slow) for name in sorted(SCRIPTS)]
 # What the unchanged script says on Keras 3: which call replaces the line.
 ERRORS = {
-    "task_iflytek_adversarial_training": "kcrf.training.adversarial(model, 'Embedding-Token', epsilon)",
+    "task_iflytek_adversarial_training": "kcrf.bert4keras.adversarial: adversarial(model, 'Embedding-Token', epsilon)",
     "task_iflytek_bert_of_theseus": "from kcrf.bert4keras.models import Keras2Model as Model",
-    "task_iflytek_gradient_penalty": "kcrf.training.gradient_penalty(model, 'Embedding-Token', scale)",
+    "task_iflytek_gradient_penalty": "adversarial.gradient_penalty(model, 'Embedding-Token', scale)",
     "task_iflytek_multigpu": "to run on Keras 3, unset both and delete lines such as os.environ['TF_KERAS'] = '1'",
     "task_sentiment_integrated_gradients": "from kcrf.bert4keras.layers import GradientTimesInput",
-    "task_sentiment_virtual_adversarial_training": "kcrf.training.virtual_adversarial(model, 'Embedding-Token')",
+    "task_sentiment_virtual_adversarial_training": "virtual_adversarial(model, 'Embedding-Token')",
 }
 
 CHANGED = re.compile(r"^( *)# on ([\w, ]+):(?: (.+))?\n(.+\n)", re.MULTILINE)

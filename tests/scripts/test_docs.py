@@ -10,7 +10,7 @@ import changed_keras  # noqa: F401 (takes back the changes of `kcrf.bert4keras`)
 import pytest
 
 import kcrf
-from kcrf.backend import OLD_HOST, backend_name
+from kcrf.backend import backend_name
 
 PACKAGE = Path(kcrf.__file__).parent
 ROOT = PACKAGE.parent
@@ -22,8 +22,7 @@ def module_name(path):
 
 
 CODE = re.compile(r"^```python *(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)  # perhaps of one backend, the code
-OTHER_KERAS = {"kcrf.backend.keras3"} if OLD_HOST else {"kcrf.backend.tf_keras", "kcrf.backend.tf_keras_optimizers"}
-ABSENT = {*OTHER_KERAS, "kcrf", "kcrf.__main__"}
+ABSENT = {"kcrf", "kcrf.__main__", "kcrf.bert4keras.tf_keras"}
 FILES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 MODULES = sorted(FILES.keys() - ABSENT)
 PAGES = [name for name in MODULES if "\n__all__ = " in FILES[name].read_text(encoding="utf-8")]

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from forks import SCRIPT, run_python
 
-from kcrf.backend import OLD_HOST, backend_name
+from kcrf.backend import backend_name
 
-BACKENDS = ["torch", "tensorflow", "jax", "tf_keras"]
+BACKENDS = ["torch", "tensorflow", "jax"]
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ARGUMENTS = {
@@ -45,15 +45,7 @@ AT_LEAST = {  # what stands before the last number of the output, and how large 
 }
 
 
-OF_BERT4KERAS = [  # they stand there under these names; users of every host start from them
-    "basic_extract_features",
-    "basic_masked_language_model",
-    "task_sentence_similarity_lcqmc",
-    "task_sentiment_albert",
-    "task_sequence_labeling_cws_crf",
-    "task_sequence_labeling_ner_crf",
-]
-SCRIPTS = OF_BERT4KERAS if OLD_HOST else sorted(path.stem for path in EXAMPLES.glob("*.py"))
+SCRIPTS = sorted(path.stem for path in EXAMPLES.glob("*.py"))
 # `make test` runs them on torch, the fastest to start, but for those that take longest. `make test-all` runs all of
 # them on all backends.
 LONGEST = {

@@ -13,7 +13,7 @@ model.summary()
 model.compile(loss="sparse_categorical_crossentropy", optimizer=Adam(3e-3), metrics=["sparse_categorical_accuracy"])
 
 # on any: def adversarial_training(model, name, epsilon): model._make_train_function()
-from kcrf.adversarial import adversarial as adversarial_training
+from kcrf.bert4keras.adversarial import adversarial as adversarial_training
 
 adversarial_training(model, "Embedding-Token", 0.5)
 

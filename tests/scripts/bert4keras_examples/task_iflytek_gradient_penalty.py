@@ -7,7 +7,7 @@ from kcrf.bert4keras.optimizers import Adam
 from keras.layers import Lambda, Dense
 
 # on any:
-from kcrf.training import gradient_penalty
+from kcrf.bert4keras.adversarial import gradient_penalty
 
 bert = build_transformer_model(config_path=config_path, checkpoint_path=checkpoint_path, return_keras_model=False)
 output = Lambda(lambda x: x[:, 0])(bert.model.output)

@@ -27,7 +27,7 @@ model_vat = keras.models.Model(bert.model.input, output)
 model_vat.compile(loss="kld", optimizer=Adam(1e-3), metrics=["categorical_accuracy"])
 
 # on any: def virtual_adversarial_training(model, name): model._make_train_function()
-from kcrf.adversarial import virtual_adversarial as virtual_adversarial_training
+from kcrf.bert4keras.adversarial import virtual_adversarial as virtual_adversarial_training
 
 virtual_adversarial_training(model_vat, "Embedding-Token")
 

@@ -5,10 +5,10 @@ import pytest
 from bert4keras_host import bert4keras_python  # noqa: F401 (a fixture)
 from numpy.testing import assert_allclose
 
-from kcrf.backend import OLD_HOST, K, keras, ops
+from kcrf.backend import K, keras, ops
 from kcrf.layers import EfficientGlobalPointer, GlobalPointer
 
-BACKENDS = ["torch", "tensorflow", "jax", "tf_keras"]
+BACKENDS = ["torch", "tensorflow", "jax"]
 
 random = np.random.default_rng(0)
 HEADS, SIZE = 3, 4
@@ -90,15 +90,12 @@ def test_scores_and_losses_are_those_of_bert4keras(bert4keras_python):  # noqa: 
     for name, layer in layers.items():
         found = ops.convert_to_numpy(layer(HIDDEN, mask=ops.convert_to_tensor(MASK)))
         assert_allclose(found, theirs[name], rtol=1e-4, atol=1e-4)
-    if OLD_HOST:  # the loss there is bert4keras' own
-        return
     from kcrf.backend import sparse_multilabel_categorical_crossentropy as sparse
 
     for mask_zero in (False, True):
         assert_allclose(K.eval(sparse(labels, scores, mask_zero)), theirs[f"loss{mask_zero}"], rtol=1e-4)
 
 
-@pytest.mark.skipif(OLD_HOST, reason="bert4keras has its own there")
 def test_the_sparse_loss_is_the_sum_over_pairs_of_right_and_wrong_classes():
     from kcrf.backend import sparse_multilabel_categorical_crossentropy as sparse
 
@@ -133,10 +130,9 @@ def test_a_pointer_trains_without_nan_and_a_saved_model_is_the_same(kind, tmp_pa
     model.fit(ids, spans, epochs=60, verbose=0)
     found = model.predict(ids, verbose=0)
     assert [tuple(place) for place in np.argwhere(found > 0)] == [(0, 0, 0, 2), (1, 2, 0, 1)]
-    if not OLD_HOST:
-        model.save(tmp_path / "model.keras")
-        loaded = keras.saving.load_model(tmp_path / "model.keras", compile=False)
-        assert_allclose(loaded.predict(ids, verbose=0), found, rtol=1e-5)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras", compile=False)
+    assert_allclose(loaded.predict(ids, verbose=0), found, rtol=1e-5)
 
 
 def test_an_odd_head_size_is_refused():

@@ -1,4 +1,4 @@
-"""kcrf.crf_weights against the packages that wrote the weights: their own numbers, or their formula written out."""
+"""kcrf.bert4keras.crf_weights against the packages that wrote the weights: their numbers, or their formula."""
 
 import numpy as np
 import pytest
@@ -7,11 +7,11 @@ from conftest import few
 from numpy.testing import assert_allclose, assert_array_equal
 
 from kcrf.backend import ops
+from kcrf.bert4keras.crf_weights import load_crf_weights
 from kcrf.checkpoints import write_safetensors
-from kcrf.crf_weights import load_crf_weights
 from kcrf.layers import ConditionalRandomField, MaximumEntropyMarkovModel
 
-BACKENDS = ["torch", "tensorflow", "jax", "tf_keras"]
+BACKENDS = ["torch", "tensorflow", "jax"]
 
 random = np.random.default_rng(0)
 EMISSIONS = random.normal(size=(4, 6, 4)).astype("float32")

@@ -1,4 +1,4 @@
-"""kcrf inside bert4keras, on tf_keras: its classes work with those of bert4keras, and compute the same numbers."""
+"""kcrf.bert4keras.tf_keras: the CRF, the optimizers and the loading of checkpoints inside bert4keras, on tf_keras."""
 
 import json
 import os
@@ -8,33 +8,24 @@ import warnings
 
 import numpy as np
 import pytest
-from changed_keras import changed_keras  # noqa: F401 (a fixture)
+import tensorflow as tf
 from conftest import few
 from numpy.testing import assert_allclose, assert_array_equal
+from optimizer_oracles import adam, draw, google_bert, make_variables
 from seeds import set_seeds
 
 from kcrf import checkpoints
 from kcrf.backend import keras, ops
+from kcrf.bert4keras.crf_weights import load_crf_weights
 from kcrf.bert4keras.models import (
     build_transformer_model,
-    load_bert4keras_weights,
     reinitialize,
     save_pretrained,
 )
-from kcrf.crf_weights import load_crf_weights
-from kcrf.layers import ConditionalRandomField, SetLearningRate
-from kcrf.optimizers import (
-    Adam,
-    AdamWeightDecay,
-    extend_with_gradient_accumulation,
-    extend_with_weight_decay,
-    layerwise_decay,
-    variable_table,
-)
-from kcrf.tags import bio
+from kcrf.layers import ConditionalRandomField
+from kcrf.optimizers import Adam, AdamWeightDecay, WarmupLinearDecay, layerwise_decay, variable_table
 
 BACKENDS = ["tf_keras"]
-pytestmark = pytest.mark.usefixtures("changed_keras")
 
 WORDS = np.random.default_rng(1).integers(1, 20, (64, 9))
 WORDS[np.arange(9) >= np.random.default_rng(2).integers(1, 10, (64, 1))] = 0  # right padding
@@ -109,29 +100,6 @@ def test_weights_that_a_bert4keras_script_saved_load_and_predict_the_same(bert4k
         load_crf_weights(other, tmp_path / file, "bert4keras")
 
 
-def test_weights_of_another_multiplier_are_rescaled_with_a_warning_or_the_file_is_doubted(bert4keras, tmp_path):
-    theirs, ours, other = (
-        bert4keras.layers.ConditionalRandomField(1000, name="CRF"),
-        *(ConditionalRandomField(k, name="CRF") for k in (1000, 1)),
-    )
-    models = [tagger(layer) for layer in (theirs, ours, other)]
-    for layer in (theirs, ours):
-        layer.set_weights([np.random.default_rng(0).normal(size=(4, 4)) / 1000])
-    for model, name in zip(models, ("theirs.h5", "ours.h5")):
-        model.save_weights(str(tmp_path / name))
-    with pytest.warns(UserWarning, match="`CRF` was saved with lr_multiplier=1000 and has 1 now"):
-        models[2].load_weights(tmp_path / "ours.h5")
-    assert_allclose(ops.convert_to_numpy(other.trans), ops.convert_to_numpy(ours.trans), rtol=1e-5)
-    with pytest.warns(
-        UserWarning, match=r"load_bert4keras_weights\(model, '.*theirs.h5', lr_multiplier=...\) takes it"
-    ):
-        models[2].load_weights(str(tmp_path / "theirs.h5"))
-    load_bert4keras_weights(models[2], tmp_path / "theirs.h5", lr_multiplier=1000)
-    assert_allclose(ops.convert_to_numpy(other.trans), ops.convert_to_numpy(theirs.trans), rtol=1e-5)
-    models[1].load_weights(str(tmp_path / "theirs.h5"))  # the same multiplier: nothing to say
-    assert_allclose(ops.convert_to_numpy(ours.trans), ops.convert_to_numpy(theirs.trans), rtol=1e-5)
-
-
 FIRST_IMPORTS = {  # what a script imports before anything of Keras; then `from keras...` must give tf_keras
     "kcrf.backend": "from kcrf.backend import keras, K",
     "kcrf.bert4keras.tokenizers": "from kcrf.bert4keras.tokenizers import Tokenizer",
@@ -162,44 +130,35 @@ def test_keras_3_that_was_imported_before_is_named():
     assert "UserWarning: keras was imported before kcrf, and is Keras 3" in run.stderr
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("file", ["model.h5", "model_folder", "model.keras"])
-def test_a_saved_model_goes_on_where_it_stopped(tmp_path, file):
-    layer = ConditionalRandomField(50, use_boundary=True, constraints=bio(["A"]), name="CRF")
-    inputs = keras.Input((None,), dtype="int32")
-    x = keras.layers.Embedding(20, 8, mask_zero=True)(inputs)
-    model = keras.Model(inputs, layer(SetLearningRate(keras.layers.Dense(3), 5)(x)))
-    AdamWG = extend_with_gradient_accumulation(extend_with_weight_decay(Adam, "AdamW"), "AdamWG")
-    model.compile(AdamWG(0.01, grad_accum_steps=2), loss=layer.sparse_loss, metrics=[layer.viterbi_accuracy])
-    fit = {"batch_size": 16, "shuffle": False, "verbose": 0}
-    tags = np.where(WORDS % 2, 1, 0)  # B-A and O
-    model.fit(WORDS, tags, **fit)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "You are saving your model as an HDF5 file")
-        model.save(str(tmp_path / file))
-    again = keras.models.load_model(str(tmp_path / file))
-    assert again.get_layer("CRF").lr_multiplier == 50 and type(again.optimizer).__name__ == "AdamWG"
-    assert_array_equal(again.predict(WORDS, verbose=0), model.predict(WORDS, verbose=0))
-    if file == "model_folder":  # tf_keras keeps no state of an optimizer there
-        for one in (model, again):
-            own = one.get_layer("CRF")
-            one.compile(Adam(0.01), loss=own.sparse_loss, metrics=[own.viterbi_accuracy])
-    on, other = (m.fit(WORDS, tags, epochs=2, **fit).history for m in (model, again))
-    assert set(on) == {"loss", "viterbi_accuracy"}
-    for name in on:
-        assert_allclose(other[name], on[name], rtol=1e-6)
+# The optimizers
 
 
-def test_a_weight_that_the_multiplier_cannot_reach_is_named():
-    class Listed(keras.layers.Layer):
-        def build(self, input_shape):
-            self.all = [self.add_weight(name="inside", shape=(3,))]
+def test_without_correction_it_is_google_berts_optimizer_and_an_embedding_has_the_norm_of_its_dense_gradient():
+    start, gradients = draw(60)
+    variables = make_variables(keras, start)
+    optimizer = AdamWeightDecay(
+        WarmupLinearDecay(1e-2, warmup=20, total=60, bert_jump=True), bias_correction=False, global_clipnorm=1.0
+    )
+    for batch in gradients:
+        sliced = tf.IndexedSlices(np.repeat(batch[0] / 2, 2, axis=0), np.repeat(range(5), 2), (5, 3))
+        optimizer.apply_gradients(zip([sliced, *map(tf.constant, batch[1:])], variables, strict=True))
+    wanted = google_bert(start, gradients, lambda step: 1e-2 * (step / 20 if step < 20 else 1 - step / 60))
+    for variable, path in zip(variables, start, strict=True):
+        assert_allclose(variable.numpy(), wanted[path], rtol=1e-5, atol=1e-5, err_msg=path)
 
-        def call(self, inputs):
-            return inputs + self.all[0]
 
-    with pytest.raises(ValueError, match="must be an attribute of its layer. Received: .*inside"):
-        SetLearningRate(Listed(), 10)(np.zeros((2, 3), "float32"))
+def test_adam_follows_the_formula_and_what_needs_keras_3_is_refused():
+    start, gradients = draw(6)
+    variables, optimizer = make_variables(keras, start), Adam(1e-3, lr_multipliers={"CRF|Norm": 100})
+    for batch in gradients:
+        optimizer.apply_gradients(zip(map(tf.constant, batch), variables, strict=True))
+    factors = {path: 100 if "CRF" in path or "Norm" in path else 1 for path in start}
+    wanted = adam(start, gradients, lambda step: 1e-3, factors=factors)[-1]
+    for variable, path in zip(variables, start, strict=True):
+        assert_allclose(variable.numpy(), wanted[path], rtol=1e-5, atol=1e-5, err_msg=path)
+    for option in ({"use_ema": True}, {"gradient_accumulation_steps": 2}):
+        with pytest.raises(ValueError, match="need Keras 3"):
+            Adam(1e-3, **option)
 
 
 # Models
@@ -366,28 +325,3 @@ def test_any_order_of_imports_gives_one_keras_and_no_warnings(order, switch):
     done = subprocess.run(command, env=clean | switch, capture_output=True, text=True)
     assert done.stdout.split() == ["3.0", "2.0", "True"], done.stderr[-2000:]
     assert "Warning" not in done.stderr
-
-
-@pytest.mark.slow
-def test_a_model_whose_optimizer_has_patterns_is_loaded_beside_bert4keras(bert4keras, tmp_path):
-    """Patterns are matched with the paths of variables, which tf_keras shortens when it loads a model."""
-    inputs = keras.Input((6,), dtype="int32")
-    x = keras.layers.Embedding(20, 8, name="Embedding-Token")(inputs)
-    x = keras.layers.LayerNormalization(name="Embedding-Norm")(x)
-    x = bert4keras.layers.PositionEmbedding(6, 8, name="Embedding-Position")(x)
-    layer = ConditionalRandomField(name="CRF")
-    model = keras.Model(inputs, layer(keras.layers.Dense(4, name="Scores")(x)))
-    rates = {"Embedding-Token/": 0.5, "Embedding-Position/": 2.0, "^CRF/": 100.0}
-    model.compile(AdamWeightDecay(1e-3, lr_multipliers=rates, exclude_from_weight_decay=["Norm"]), layer.sparse_loss)
-    words, tags = np.maximum(WORDS[:, :6], 1), TAGS[:, :6]
-    model.fit(words, tags, verbose=0)
-    model.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
-    assert [w.name for w in loaded.trainable_weights] == [w.name for w in model.trainable_weights]
-    assert (loaded.optimizer._rates, loaded.optimizer._decays) == (model.optimizer._rates, model.optimizer._decays)
-    assert max(loaded.optimizer._rates) == 100.0
-    for each in (model, loaded):
-        set_seeds(1)
-        each.fit(words, tags, shuffle=False, verbose=0)
-    for one, other in zip(model.get_weights(), loaded.get_weights(), strict=True):
-        assert_allclose(one, other, rtol=1e-5, atol=1e-7)

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from kcrf.bert4keras.memm import MaximumEntropyMarkovModel
+from kcrf.bert4keras.weight_files import leaf_name, read_arrays
 from kcrf.checkpoints import open_checkpoint
-from kcrf.layers import MaximumEntropyMarkovModel
-from kcrf.models.weight_files import leaf_name, read_arrays
 
 # The names of each library: of the transitions (from row to column), the scores of the first tag and of the last.
 LIBRARIES = {

@@ -11,7 +11,7 @@ Keras optimizer can be extended. Models that are compiled with an extended optim
 import re
 from functools import cache
 
-from kcrf.backend import as_keras3_optimizer, keras, ops, path_of
+from kcrf.backend import keras, ops, path_of
 from kcrf.optimizers.schedules import PiecewiseLinear
 from kcrf.optimizers.variables import (
     USUAL_EXCLUSIONS,
@@ -55,7 +55,6 @@ def extend(BaseOptimizer, extension, name=None):
     """The class that applies `BaseOptimizer` first and `extension` second."""
     if not (isinstance(BaseOptimizer, type) and issubclass(BaseOptimizer, keras.optimizers.Optimizer)):
         raise ValueError(f"`extend_with_*` extends optimizer classes. Received: BaseOptimizer={BaseOptimizer}")
-    BaseOptimizer = as_keras3_optimizer(BaseOptimizer)
     if issubclass(BaseOptimizer, extension) or getattr(BaseOptimizer, "decays", False) and extension is WeightDecay:
         raise ValueError(
             f"{BaseOptimizer.__name__} already has this feature. Received: {extension.__name__} on top of it"

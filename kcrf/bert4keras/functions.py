@@ -1,13 +1,7 @@
 """Functions that bert4keras' backend module has and Keras lacks."""
 
-from kcrf.backend.host import keras, ops
-
-__all__ = [
-    "batch_gather",
-    "multilabel_categorical_crossentropy",
-    "search_layer",
-    "sparse_multilabel_categorical_crossentropy",
-]
+from kcrf.backend import keras, ops
+from kcrf.layers.dense import gelu_erf, gelu_tanh, set_gelu
 
 register = keras.saving.register_keras_serializable(package="kcrf")
 
@@ -24,8 +18,8 @@ def search_layer(inputs, name):
         raise ValueError(
             "`search_layer` needs a layer or a symbolic tensor. In a loss or in `call` of a layer, Keras 3 has values, "
             "which do not know their layers: find the layer before, by `model.get_layer(name)`; for a penalty on the "
-            f"gradient of embeddings, call kcrf.training.gradient_penalty(model, {name!r}, scale), and leave the loss "
-            f"without it. Received: inputs={type(inputs).__name__}"
+            f"gradient of embeddings, call kcrf.bert4keras.adversarial.gradient_penalty(model, {name!r}, scale), and "
+            f"leave the loss without it. Received: inputs={type(inputs).__name__}"
         )
     waiting, visited = [inputs if isinstance(inputs, keras.layers.Layer) else inputs._keras_history.operation], set()
     while waiting:

@@ -10,8 +10,9 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
-from kcrf.backend import OLD_HOST, backend_name, backend_variable, keras, needs_keras_3, ops, training_loss
-from kcrf.layers import ConditionalRandomField, MaximumEntropyMarkovModel
+from kcrf.backend import backend_name, keras, ops
+from kcrf.bert4keras.memm import MaximumEntropyMarkovModel
+from kcrf.layers import ConditionalRandomField
 
 __all__ = ["adversarial", "gradient_penalty", "virtual_adversarial"]
 
@@ -91,11 +92,10 @@ def virtual_adversarial(
     _change_step(model, f"virtual {embedding}", partial(_STEPS[backend_name()], model, variable, prepare))
 
 
-@needs_keras_3
 def gradient_penalty(model: Any, embedding: str = "Embedding-Token", scale: float = 1.0) -> None:
     """Adds a gradient penalty to the loss: half the squared norm of its gradient with respect to the embedding matrix.
 
-    The loss that `fit` prints includes the penalty on TensorFlow and PyTorch, but not on JAX. Needs Keras 3.
+    The loss that `fit` prints includes the penalty on TensorFlow and PyTorch, but not on JAX.
     Source: Ross and Doshi-Velez, 2018, "Improving the Adversarial Robustness and Interpretability of Deep Neural
     Networks by Regularizing their Input Gradients", https://arxiv.org/abs/1711.09404.
 
@@ -107,7 +107,6 @@ def gradient_penalty(model: Any, embedding: str = "Embedding-Token", scale: floa
     Raises:
         ValueError: As for `adversarial`; or the model has a `ConditionalRandomField`, whose loss has no second
             derivatives.
-        NotImplementedError: Keras is tf_keras.
     """
     _refuse_crf(model)
     variable = _embeddings(model, embedding)
@@ -208,14 +207,14 @@ def _step_at(model, add, addition, step, data):
             end_move()
             return apply(*args, **kwargs)
 
-        with _updating_by(model.optimizer, "apply_gradients" if OLD_HOST else "apply", update):
+        with _updating_by(model.optimizer, "apply", update):
             return step(data)
 
 
 def _loss(model, data):
     """The loss of a batch."""
     x, y, weight = keras.utils.unpack_x_y_sample_weight(data)
-    return training_loss(model, x, y, model(x, training=True), weight)
+    return model.compute_loss(x=x, y=y, y_pred=model(x, training=True), sample_weight=weight, training=True)
 
 
 def _step_on_tensorflow(model, variable, prepare, step):
@@ -225,7 +224,7 @@ def _step_on_tensorflow(model, variable, prepare, step):
         with _moved(variable.assign_add, addition * tf.ones_like(variable)):
             with tf.GradientTape() as tape:
                 loss = _loss(model, data)
-            return tf.convert_to_tensor(tape.gradient(loss, backend_variable(variable)))
+            return tf.convert_to_tensor(tape.gradient(loss, variable.value))
 
     def train_step(data):
         data, addition = prepare(data, lambda x: model(x, training=False), gradient, tf.random.normal)

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 
 import numpy as np
 
-from kcrf.backend.host import backend_name, computes_shapes_only, current_stateless_scope, is_training, keras, ops
+from kcrf.backend import backend_name, current_stateless_scope, keras, ops
 
 _SAME = (
     "abs all any binary_crossentropy categorical_crossentropy clip cos dot elu equal exp eye greater "
@@ -31,9 +31,9 @@ _FUNCTIONS = {
 
 
 _INSTEAD = {  # functions for graphs of TensorFlow 1, which Keras 3 does not build
-    "gradients": "kcrf.training.adversarial, virtual_adversarial and gradient_penalty train with gradients of the "
-    "embeddings; in place of a layer of gradients, `from kcrf.bert4keras.layers import GradientTimesInput`, and "
-    "`integrated_gradients` there ranks tokens; elsewhere tf.GradientTape, jax.grad or torch.autograd.grad",
+    "gradients": "the functions of kcrf.bert4keras.adversarial, which train with gradients of the embeddings; in place "
+    "of a layer of gradients, `from kcrf.bert4keras.layers import GradientTimesInput`; to rank tokens, "
+    "`integrated_gradients` of kcrf.bert4keras.attribution; elsewhere tf.GradientTape, jax.grad or torch.autograd.grad",
     "function": "`keras.Model(inputs, outputs).predict`",
     "rnn": "`keras.layers.RNN`",
     "batch_dot": "`ops.matmul` or `ops.einsum`",
@@ -86,12 +86,14 @@ def set_learning_phase(value):
 
 def learning_phase():
     """Whether the current layer is called for training: True, False, or None outside of layers."""
+    from kcrf.backend.keras3 import is_training  # not at the top: tf_keras imports this module, and not Keras 3
+
     return is_training()
 
 
 def in_train_phase(x, alt, training=None):
     """Returns `x` in training and `alt` otherwise. Both may be functions without arguments."""
-    chosen = x if (is_training() if training is None else training) else alt
+    chosen = x if (learning_phase() if training is None else training) else alt
     return chosen() if callable(chosen) else chosen
 
 
@@ -115,6 +117,8 @@ def drawing_from(generator):
 
 def _source(seed):
     """The `seed` for a random function of Keras 3."""
+    from kcrf.backend.keras3 import computes_shapes_only
+
     if seed is not None or computes_shapes_only():
         return seed or 0
     if _generator.get() is None and backend_name() == "jax" and current_stateless_scope() is not None:

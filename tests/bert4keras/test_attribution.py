@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from kcrf.attribution import GradientTimesInput, integrated_gradients
 from kcrf.backend import keras
+from kcrf.bert4keras.attribution import GradientTimesInput, integrated_gradients
 from kcrf.models import build_transformer_model
 
 TOKENS = np.array([[1, 2, 3, 4, 5], [6, 7, 8, 0, 0]])

@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 from seeds import set_seeds
 
-from kcrf.adversarial import adversarial, gradient_penalty, virtual_adversarial
-from kcrf.backend import OLD_HOST, backend_name, keras
+from kcrf.backend import backend_name, keras
+from kcrf.bert4keras.adversarial import adversarial, gradient_penalty, virtual_adversarial
 from kcrf.layers import ConditionalRandomField, MaximumEntropyMarkovModel
 from kcrf.models import build_transformer_model
 from kcrf.optimizers import Adam, extend_with_exponential_moving_average, extend_with_lookahead
@@ -262,6 +262,3 @@ def test_what_cannot_work_is_refused():
     model.get_layer("Embedding-Token").trainable = False
     with pytest.raises(ValueError, match="embeddings must be trained. Received: 'Embedding-Token', which is frozen"):
         adversarial(model)
-    if OLD_HOST:
-        with pytest.raises(NotImplementedError, match="needs Keras 3"):
-            gradient_penalty(small_model())

@@ -1,0 +1,359 @@
+"""bert4keras' snippets under their names: padding, batches, Viterbi decoding with NumPy, small functions on text.
+
+Names, arguments and results follow bojone/bert4keras `snippets.py` (Apache-2.0). New code should use
+`ConditionalRandomField.decode`, which decodes a whole batch, and `kcrf.taggers`, which tags text.
+"""
+
+import builtins
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence, Sized
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from kcrf.backend import batch_stream
+
+__all__ = [
+    "DataGenerator",
+    "ViterbiDecoder",
+    "convert_to_str",
+    "convert_to_unicode",
+    "groupby",
+    "is_one_of",
+    "is_string",
+    "lowercase_and_normalize",
+    "open",
+    "sequence_padding",
+    "softmax",
+    "strQ2B",
+    "string_matching",
+    "text_segmentate",
+    "to_array",
+    "truncate_sequences",
+    "uniout",
+]
+
+is_py2 = False
+uniout = None  # scripts import it to print Unicode on Python 2
+
+
+def to_array(*args: Any) -> Any:
+    """Converts the arguments to NumPy arrays: returns an array for one argument, a list for several."""
+    arrays = [np.array(arg) for arg in args]
+    return arrays[0] if len(arrays) == 1 else arrays
+
+
+def is_string(s: Any) -> bool:
+    """Whether an object is a str."""
+    return isinstance(s, str)
+
+
+def is_one_of(x: Any, ys: Iterable[Any]) -> bool:
+    """Whether `x` is one of the objects in `ys`; compares by identity."""
+    return any(x is y for y in ys)
+
+
+def string_matching(s: str, keywords: Iterable[str]) -> bool:
+    """Whether one of the regular expressions occurs in the string.
+
+    >>> string_matching("Transformer-1-Norm", ["bias", "Norm$"])
+    True
+    """
+    return any(re.search(keyword, s) for keyword in keywords)
+
+
+def convert_to_unicode(text: str | bytes, encoding: str = "utf-8", errors: str = "ignore") -> str:
+    """Decodes bytes to a str; returns a str unchanged."""
+    return text.decode(encoding, errors) if isinstance(text, bytes) else text
+
+
+convert_to_str = convert_to_unicode
+
+
+def lowercase_and_normalize(text: str) -> str:
+    """The text in lower case and without accents.
+
+    >>> lowercase_and_normalize("Café")
+    'cafe'
+    """
+    decomposed = unicodedata.normalize("NFD", text.lower())
+    return "".join(char for char in decomposed if unicodedata.category(char) != "Mn")
+
+
+def strQ2B(ustring: str) -> str:  # noqa: N802 (bert4keras' name)
+    """The text with full-width letters, digits and signs as the usual ones.
+
+    >>> strQ2B("ＡＢ，１")
+    'AB,1'
+    """
+    return ustring.translate({0x3000: " ", **{code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}})
+
+
+def open(
+    name: Any, mode: str = "r", encoding: str | None = None, errors: str = "strict", indexable: bool = False
+) -> Any:
+    """Python's `open` with bert4keras' arguments. Without `encoding`, text is read and written as UTF-8.
+
+    Args:
+        name, mode, encoding, errors: As Python's.
+        indexable: Not supported: bert4keras' access to lines by number. Must be False, the default.
+    """
+    if indexable:
+        raise ValueError(f"`indexable` is not here: read the lines into a list. Received: indexable={indexable!r}")
+    if "b" in mode:
+        return builtins.open(name, mode)
+    return builtins.open(name, mode, encoding=encoding or "utf-8", errors=errors)
+
+
+def sequence_padding(
+    inputs: Sequence[Any],
+    length: int | Sequence[int] | None = None,
+    value: float = 0,
+    seq_dims: int = 1,
+    mode: str = "post",
+    padding: float | None = None,
+) -> np.ndarray:
+    """Pads sequences of different lengths into one array.
+
+    Args:
+        inputs: A list of sequences, `(time, ...)` each, or `(time_1, time_2, ...)` with `seq_dims=2`.
+        length: The length, or a length for each sequence axis. Longer sequences are truncated at the end. Defaults to
+            the length of the longest sequence.
+        value: The padding value. Defaults to 0.
+        seq_dims: The number of leading axes whose lengths differ. Defaults to 1.
+        mode: "post" pads after the sequence, "pre" before it. Defaults to "post".
+        padding: The name of `value` in older releases of bert4keras. Defaults to `value`.
+
+    Returns:
+        An array `(len(inputs), length, ...)` of the common dtype.
+
+    >>> sequence_padding([[1, 2, 3], [4]]).tolist()
+    [[1, 2, 3], [4, 0, 0]]
+    """
+    if mode not in ("post", "pre"):
+        raise ValueError(f"`mode` must be 'post' or 'pre'. Received: mode={mode!r}")
+    arrays = [np.asarray(array) for array in inputs]
+    if not arrays:
+        raise ValueError("`sequence_padding` needs at least one sequence. Received: inputs=[]")
+    if length is None:
+        length = np.max([array.shape[:seq_dims] for array in arrays], axis=0)
+    length = [int(n) for n in np.atleast_1d(length)[:seq_dims]]
+    shape = (len(arrays), *length, *arrays[0].shape[seq_dims:])
+    padded = np.full(shape, value if padding is None else padding, dtype=np.result_type(*arrays))
+    for target, array in zip(padded, arrays):
+        array = array[tuple(slice(n) for n in length)]
+        place = (slice(n) if mode == "post" else slice(size - n, None) for n, size in zip(array.shape, length))
+        target[tuple(place)] = array
+    return padded
+
+
+def truncate_sequences(maxlen: int, indices: int | Sequence[int], *sequences: Any) -> list[Any]:
+    """Removes entries from the longest of several lists, in place, until they have at most `maxlen` entries in total.
+
+    Args:
+        maxlen: The maximum of the sum of the lengths.
+        indices: The index of the entry to remove, for all lists or for each list that is not empty; -1 is the last.
+        *sequences: Lists. None and empty lists are omitted.
+
+    Returns:
+        A list of the same lists.
+    """
+    lists = [x for x in sequences if x]
+    places = [indices] * len(lists) if isinstance(indices, int) else indices
+    while sum(map(len, lists)) > maxlen:
+        longest = int(np.argmax([len(x) for x in lists]))
+        lists[longest].pop(places[longest])
+    return lists
+
+
+def text_segmentate(text: str, maxlen: int, seps: str = "\n", strips: str | None = None) -> list[str]:
+    """Splits a text at separators into parts of at most `maxlen` characters if possible.
+
+    Args:
+        text: The text.
+        maxlen: The maximum length of a part. A part without separators may be longer.
+        seps: Separators in the order in which they are tried. Parts keep their separators. Defaults to a line end.
+        strips: Characters to remove from both ends of every part. Defaults to white space.
+
+    >>> text_segmentate("一二三。四五，六七。", maxlen=5, seps="。，")
+    ['一二三。', '四五，', '六七。']
+    """
+    text = text.strip().strip(strips)
+    if not seps or len(text) <= maxlen:
+        return [text]
+    groups, pieces = [""], text.split(seps[0])
+    for number, piece in enumerate(pieces):
+        if groups[-1] and piece and len(groups[-1]) + len(piece) > maxlen - 1:
+            groups.append("")
+        groups[-1] += piece + (seps[0] if number + 1 < len(pieces) else "")
+    return [part for group in groups if group for part in text_segmentate(group, maxlen, seps[1:], strips)]
+
+
+class DataGenerator:
+    """Base class of generators of batches. A subclass yields batches in `__iter__(self, random=False)`.
+
+    Args:
+        data: A list, or another iterable that can be iterated several times.
+        batch_size: The number of items per batch. Defaults to 32.
+        buffer_size: The number of items that are shuffled at a time if the data has no length. Defaults to 1,000
+            batches.
+
+    Example:
+
+    >>> class Batches(DataGenerator):
+    ...     def __iter__(self, random=False):
+    ...         rows = []
+    ...         for is_end, row in self.sample(random):
+    ...             rows.append(row)
+    ...             if len(rows) == self.batch_size or is_end:
+    ...                 yield [sequence_padding(rows)], np.zeros(len(rows))
+    ...                 rows = []
+    >>> batches = Batches([[1, 2], [3], [4, 5, 6]], batch_size=2)
+    >>> len(batches), [inputs[0].shape for inputs, _ in batches]
+    (2, [(2, 2), (1, 3)])
+    """
+
+    def __init__(self, data: Iterable[Any], batch_size: int = 32, buffer_size: int | None = None) -> None:
+        self.data = data
+        self.batch_size = batch_size
+        self.steps = -(-len(data) // batch_size) if isinstance(data, Sized) else None
+        self.buffer_size = buffer_size or batch_size * 1000
+
+    def __len__(self):
+        if self.steps is None:
+            raise TypeError("The data has no length, so give `fit` its `steps_per_epoch`.")
+        return self.steps
+
+    def __iter__(self, random=False):
+        raise NotImplementedError("A subclass says what a batch is, in `__iter__(self, random=False)`.")
+
+    def sample(self, random: bool = False) -> Iterator[tuple[bool, Any]]:
+        """Yields `(is_end, item)` for every item, in order or shuffled by NumPy's global generator."""
+        items = self._shuffled() if random else iter(self.data)
+        nothing = current = object()
+        for following in items:
+            if current is not nothing:
+                yield False, current
+            current = following
+        if current is not nothing:
+            yield True, current
+
+    def _shuffled(self):
+        if self.steps is not None:
+            yield from (self.data[i] for i in np.random.permutation(len(self.data)))
+            return
+        buffer = []
+        for item in self.data:
+            buffer.append(item)
+            if len(buffer) > self.buffer_size:
+                yield buffer.pop(np.random.randint(len(buffer)))
+        while buffer:
+            yield buffer.pop(np.random.randint(len(buffer)))
+
+    def forfit(self, random: bool = True) -> Iterator[Any]:
+        """Yields batches infinitely, for `model.fit(batches.forfit(), steps_per_epoch=len(batches), ...)`."""
+        return batch_stream(self._endless(random))
+
+    def fortest(self, random: bool = False) -> Iterator[Any]:
+        """Yields the inputs of batches infinitely, for `model.predict(..., steps=len(batches))`."""
+        return batch_stream(batch[0] for batch in self._endless(random))
+
+    def _endless(self, random):
+        while True:
+            batch = None
+            for batch in self.__iter__(random):
+                yield batch
+            if batch is None:
+                raise ValueError("`forfit` and `fortest` need data for one batch at least. Received: none")
+
+    def to_dataset(self, types: Any, shapes: Any, names: Any = None, padded_batch: bool = False) -> Any:
+        """An infinite `tf.data.Dataset`, for a subclass whose `__iter__` yields single items. Needs TensorFlow.
+
+        Args:
+            types, shapes: The types and shapes of an item, as for `tf.data.Dataset.from_generator`.
+            names: A name, or names nested as the item, for the keys of dicts. A single label does not become a dict,
+                which Keras 3 does not accept for the labels of one output. Defaults to None: no dicts.
+            padded_batch: Whether items of a batch are padded to `shapes`. Defaults to False.
+        """
+        import tensorflow as tf
+
+        def named(item):
+            if names is None:
+                return item
+            if is_string(names):
+                return {names: item}
+            if is_string(names[0]):
+                return dict(zip(names, item))
+            inputs, *labels = (dict(zip(some, part)) for some, part in zip(names, item))
+            return (inputs, *(part if len(part) > 1 else next(iter(part.values())) for part in labels))
+
+        items = lambda: map(named, self._endless(True))  # noqa: E731
+        types, shapes = named(types), named(shapes)
+        if padded_batch:
+            return tf.data.Dataset.from_generator(items, types).padded_batch(self.batch_size, shapes)
+        return tf.data.Dataset.from_generator(items, types, shapes).batch(self.batch_size)
+
+
+class ViterbiDecoder:
+    """Finds the best path through the scores of a sentence, with NumPy.
+
+    A position whose scores are all -inf is padding: it has tag -1 and is not in the chain.
+
+    Args:
+        trans: The transitions `(tags, tags)` from row to column, such as `K.eval(crf.trans)`. The attribute `trans` may
+            be
+            changed later.
+        starts: The tags with which a sentence may begin. Defaults to None: all tags.
+        ends: The tags with which a sentence may end. Defaults to None: all tags.
+
+    >>> decoder = ViterbiDecoder(trans=np.zeros((2, 2)), starts=[0])
+    >>> decoder.decode(np.array([[1.0, 9.0], [1.0, 9.0]])).tolist()
+    [0, 1]
+    """
+
+    def __init__(
+        self, trans: np.ndarray, starts: Sequence[int] | None = None, ends: Sequence[int] | None = None
+    ) -> None:
+        self.trans = trans
+        self.num_labels = len(trans)
+        self.non_starts = [] if starts is None else [i for i in range(self.num_labels) if i not in starts]
+        self.non_ends = [] if ends is None else [i for i in range(self.num_labels) if i not in ends]
+
+    def decode(self, nodes: Any) -> np.ndarray:
+        """The tags `(time,)` of scores `(time, tags)`.
+
+        Raises:
+            ValueError: The scores have another shape, or no path is allowed.
+        """
+        nodes = np.asarray(nodes)
+        if nodes.ndim != 2 or nodes.shape[1] != self.num_labels:
+            raise ValueError(f"`nodes` must have the shape (time, {self.num_labels}). Received: shape={nodes.shape}")
+        real = np.flatnonzero((nodes > -np.inf).any(axis=1))
+        tags = np.full(len(nodes), -1)
+        if len(real):
+            tags[real] = self._best(nodes[real])
+        return tags
+
+    def _best(self, nodes):
+        nodes[0, self.non_starts] = -np.inf
+        nodes[-1, self.non_ends] = -np.inf
+        score, back = nodes[0], np.empty((len(nodes), self.num_labels), int)
+        for t in range(1, len(nodes)):
+            through = score[:, None] + self.trans + nodes[t]
+            back[t] = through.argmax(axis=0)
+            score = through[back[t], np.arange(self.num_labels)]
+        tag = score.argmax()
+        if score[tag] == -np.inf:
+            raise ValueError("Needs a path that `starts`, `ends` and scores allow. Received: scores that allow none")
+        path = [tag]
+        for pointers in back[:0:-1]:
+            path.append(pointers[path[-1]])
+        return path[::-1]
+
+
+def softmax(x: Any, axis: int = -1) -> np.ndarray:
+    """The softmax of a NumPy array."""
+    x = np.exp(x - x.max(axis=axis, keepdims=True))
+    return x / x.sum(axis=axis, keepdims=True)
