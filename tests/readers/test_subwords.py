@@ -18,7 +18,7 @@ from kcrf.tokenizers import SubwordTokenizer
 from kcrf.training import train_classifier, train_segmenter, train_tagger
 
 KINDS = {"unigram": unigram, "bpe": bpe}
-QUICK = {"epochs": 1, "batch_size": 8, "augment": 0, "linear_weight": 0.0, "seed": 1}
+QUICK = {"epochs": 1, "batch_size": 8, "seed": 1}
 
 
 @pytest.fixture(params=KINDS, scope="module")
@@ -75,14 +75,14 @@ SENTENCES = [
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_run_tags_in_characters_of_the_text_and_is_read_again(encoder, tmp_path):
-    settings = Settings(task="ner", bert=str(encoder), learning_rate=1e-2, **{**QUICK, "epochs": 12})
+    settings = Settings(task="ner", bert=str(encoder), learning_rate=1e-2, **{**QUICK, "epochs": 25})
     train_tagger(settings, SENTENCES, SENTENCES, out=tmp_path / "run")
     tagger = EntityRecognizer(tmp_path / "run")
-    texts = ["New York is big", "the man  saw 今天 New York"]
+    texts = ["New York is big", "今天   New York 真好"]
     found = [[(span.start, span.end, span.label) for span in row] for row in tagger.recognize_batch(texts)]
     alone = [[(span.start, span.end, span.label) for span in tagger.recognize(text)] for text in texts]
     assert found == alone  # padding changes nothing
-    assert found == [[(0, 8, "LOC")], [(16, 24, "LOC")]]
+    assert found == [[(0, 8, "LOC")], [(5, 13, "LOC")]]
     again = Settings(task="ner", bert=str(tmp_path / "run"), **QUICK)  # a run is the encoder of another run
     train_tagger(again, SENTENCES, SENTENCES, out=tmp_path / "again")
 
@@ -147,7 +147,7 @@ def test_hidden_states_of_the_real_encoder_are_those_of_hugging_face(shared_data
     mask = tokens != 1
     assert not mask.all() and (tokens[:, 0] == 0).all()
     with torch.no_grad():
-        theirs = transformers.AutoModel.from_pretrained(folder).eval()
+        theirs = transformers.AutoModel.from_pretrained(folder, dtype=torch.float32).eval()
         expected = theirs(torch.tensor(tokens).long(), torch.tensor(mask)).last_hidden_state.numpy()
     ours = build_transformer_model(folder)
     computed = keras.ops.convert_to_numpy(ours([tokens, np.zeros_like(tokens)]))
