@@ -2,6 +2,7 @@
 
 import ast
 import gc
+import importlib.util
 import os
 import re
 from pathlib import Path
@@ -18,6 +19,14 @@ import hypothesis
 import numpy as np
 import pytest
 from seeds import set_seeds
+
+if os.environ["KERAS_BACKEND"] == "torch" and importlib.util.find_spec("triton"):
+    # Triton reads this when it is imported, as torch does: its functions can then be interpreted on a CPU. Without the
+    # variable, only tests that set it compute with the kernels.
+    os.environ["TRITON_INTERPRET"] = "1"
+    import triton  # noqa: F401
+
+    del os.environ["TRITON_INTERPRET"]
 
 ROOT = Path(__file__).parents[1]
 

@@ -16,7 +16,7 @@ CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 KERAS_FREE = next(c["source_modules"] for c in CONTRACTS if c["name"].startswith("What works without Keras"))
 EXTRAS = (
     "fastapi gensim google_crc32c jax jieba matplotlib onnx onnxruntime prometheus_client pydantic starlette"
-    " tensorflow tf2onnx tokenizers transformers uvicorn"
+    " tensorflow tf2onnx tokenizers transformers triton uvicorn"
 ).split()
 PAGES = sorted((ROOT / "kcrf").glob("*/**/__init__.py"))
 IMPORT_ALL = """
@@ -54,9 +54,8 @@ def test_what_works_without_keras_is_imported_without_keras():
 
 @pytest.mark.slow
 def test_a_plain_installation_imports_everything_but_export_and_serving():
-    import_all(
-        ["kcrf"], blocked=EXTRAS, skipped=("kcrf.export", "kcrf.serving", "kcrf.__main__", "kcrf.bert4keras.tf_keras")
-    )
+    skipped = ("kcrf.export", "kcrf.serving", "kcrf.__main__", "kcrf.bert4keras.tf_keras")
+    import_all(["kcrf"], blocked=EXTRAS, skipped=(*skipped, "kcrf.crf.torch_kernels", "kcrf.crf.triton_kernels"))
 
 
 def test_the_picture_in_the_document_shows_the_floors_of_the_contracts():

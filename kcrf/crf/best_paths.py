@@ -1,34 +1,37 @@
 """The best path of a chain (Viterbi), and its k best paths."""
 
-from kcrf.backend import loop_ops, ops, scan
+from collections.abc import Callable
+from typing import Any
+
+from kcrf.backend import Tensor, loop_ops, ops, scan
 from kcrf.chains import IS_FORBIDDEN
 from kcrf.crf.blocks import MaxBlocks, number_of_blocks
-from kcrf.crf.trellis import tags_first, time_first
+from kcrf.crf.trellis import Trellis, tags_first, time_first
 
 _MANY_TAGS = 64  # with more tags, a table (tags, tags, batch) does not fit into the processor's cache
 
 
-def _max_product(scores):
+def _max_product(scores: Tensor) -> Callable[[Tensor], Tensor]:
     """The function `x (..., from, batch) -> max over from of x + scores (from, to)`, `(..., to, batch)`."""
     if scores.shape[0] > _MANY_TAGS:
         return lambda columns: ops.transpose(loop_ops.max(ops.transpose(columns)[:, :, None] + scores, axis=1))
     return lambda columns: loop_ops.max(columns[..., None, :] + scores[:, :, None], axis=-3)
 
 
-def best_path(trellis):
+def best_path(trellis: Trellis) -> Tensor:
     """The tags of the best path, `(batch, time)` int32, -1 where masked."""
     blocks = number_of_blocks(trellis, "max")
     tags = _in_blocks(trellis, blocks) if blocks > 1 else _in_one_loop(trellis)  # (time, batch)
     return ops.where(trellis.mask, ops.cast(time_first(tags), "int32"), -1)
 
 
-def _in_one_loop(trellis):
+def _in_one_loop(trellis: Trellis) -> Tensor:
     """The tags of the best path, `(time, batch)`, undefined where masked."""
     step, first, inputs = _forward(trellis)
     last, before = scan(lambda state, row: (step(state, row), state), first, inputs)
     onward = ops.transpose(trellis.transitions)  # (to, from)
 
-    def backward(tag, inputs):
+    def backward(tag: Tensor, inputs: Any) -> Any:
         before, link = inputs  # (batch, tags), (batch,)
         best = loop_ops.argmax(before + loop_ops.take(onward, tag, axis=0), axis=-1)  # (batch, from) -> (batch,)
         return loop_ops.where(link, best, tag), tag
@@ -37,13 +40,12 @@ def _in_one_loop(trellis):
     return scan(backward, _last_tag(trellis, last), inputs, reverse=True)[1]
 
 
-def _in_blocks(trellis, blocks):
-    """The same as `_in_one_loop`, in blocks of time."""
+def _in_blocks(trellis: Trellis, blocks: int) -> Tensor:
     recursion = MaxBlocks(blocks)
     step, first, inputs = _forward(trellis.padded(blocks))
     tags = ops.arange(trellis.size, dtype="int32")[:, None]  # (tags, 1)
 
-    def pointers(before, inputs):
+    def pointers(before: Tensor, inputs: Any) -> Tensor:
         scores = before[:, None] + trellis.transitions[:, :, None]  # (from, to, batch)
         is_best = scores == loop_ops.max(scores, axis=0, keepdims=True)
         best = loop_ops.min(
@@ -55,15 +57,11 @@ def _in_blocks(trellis, blocks):
     return recursion.follow(back_pointers, _last_tag(trellis, last))[: trellis.emissions.shape[1]]
 
 
-def _forward(trellis):
-    """The recursion for the best score up to each position, given its tag, up to a constant.
-
-    Returns:
-        The step from a state `(..., tags, batch)` to the next one, the first state, and the inputs of the steps.
-    """
+def _forward(trellis: Trellis) -> tuple[Callable[[Tensor, Any], Tensor], Tensor, tuple[Tensor, Tensor]]:
+    """The step to the best scores `(..., tags, batch)` up to a constant, the first state, and the inputs of steps."""
     best = _max_product(trellis.transitions)
 
-    def step(before, inputs):
+    def step(before: Tensor, inputs: Any) -> Tensor:
         emission, link = inputs  # (tags, batch), (1, batch)
         state = loop_ops.where(link, best(before), before) + emission  # (..., tags, batch)
         return state - loop_ops.max(state, axis=tuple(range(len(state.shape) - 1)), keepdims=True)
@@ -72,15 +70,15 @@ def _forward(trellis):
     return step, first, (tags_first(trellis.emissions), time_first(trellis.linked)[:, None])
 
 
-def _last_tag(trellis, last):
+def _last_tag(trellis: Trellis, last: Tensor) -> Tensor:
     return loop_ops.argmax(ops.transpose(last) + trellis.end, axis=-1)  # (batch, tags) -> (batch,)
 
 
-def best_paths(trellis, k):
+def best_paths(trellis: Trellis, k: int) -> tuple[Tensor, Tensor]:
     """The tags of the k best paths, `(batch, k, time)`, -1 where masked, and whether each path exists, `(batch, k)`."""
     history, values, tag, rank = _best_prefixes(trellis, k)
 
-    def step(carry, inputs):
+    def step(carry: Any, inputs: Any) -> Any:
         state, continues = inputs  # (batch, tags, k), (batch, 1)
         onward = ops.take(ops.transpose(trellis.transitions), carry[0], axis=0)  # (batch, k, tags)
         _, picked = _best(_merge(state[:, None] + onward[..., None]), k)  # (batch, k, tags * k) -> (batch, k, k)
@@ -96,16 +94,13 @@ def best_paths(trellis, k):
     return tags, (values > IS_FORBIDDEN) & (trellis.occupied[:, None] | alone) | alone
 
 
-def _best_prefixes(trellis, k):
-    """The forward recursion of the k best prefixes that end in each tag.
+def _best_prefixes(trellis: Trellis, k: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The k best prefixes that end in each tag: scores `(time, batch, tags, k)` up to a constant.
 
-    Returns:
-        history: `(time, batch, tags, k)`, the scores of these prefixes up to a constant.
-        values: `(batch, k)`, the scores of the k best paths up to a constant.
-        tag, rank: `(batch, k)`, the last tag of each of these paths, and the rank of the path among its prefixes.
+    Also of the k best paths, `(batch, k)` each: the score up to a constant, the last tag, the rank among its prefixes.
     """
 
-    def step(state, inputs):
+    def step(state: Tensor, inputs: Any) -> Any:
         emission, link = inputs  # (batch, tags), (batch, 1)
         arrived = _best(_merge(state[:, None] + moves[..., None]), k)[0]  # (batch, to, from * k) -> (batch, to, k)
         state = ops.where(link[:, :, None], arrived, state) + emission[:, :, None]  # (batch, tags, k)
@@ -120,12 +115,11 @@ def _best_prefixes(trellis, k):
     return history, values - values[:, :1], picked // k, picked % k
 
 
-def _merge(x):
-    """Reshapes `(..., tags, k)` to `(..., tags * k)`."""
+def _merge(x: Tensor) -> Tensor:
     return ops.reshape(x, (-1, *x.shape[1:-2], x.shape[-2] * x.shape[-1]))
 
 
-def _best(x, k):
+def _best(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """The k largest values of the last axis, and their int32 indices."""
     if k == 1:
         return ops.max(x, axis=-1, keepdims=True), ops.cast(ops.argmax(x, axis=-1, keepdims=True), "int32")

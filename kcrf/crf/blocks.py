@@ -1,19 +1,18 @@
 """Recursions in blocks of time: for few tags, about 5 sqrt(time) steps of a loop instead of 2 time steps.
 
-The positions are split into about sqrt(time) blocks, which run in parallel. First each block runs from every possible
-tag before the block. The result is a matrix from the tag before the block to the tag at its end. A loop over these
-matrices computes the state before each block. Then each block runs again from its state, like one loop over all
-positions. The backward recursion is the same: a matrix for each block, a loop over them, and all blocks in parallel.
-(Särkkä and García-Fernández 2019, https://arxiv.org/abs/1905.13002, and Hassan, Särkkä and García-Fernández 2021,
-https://arxiv.org/abs/2102.05743, join blocks pairwise instead.)
-
-The matrices take `tags` times the arithmetic of the loop, so blocks are faster only if a step of a loop costs more than
-its arithmetic: on torch and in TensorFlow's graphs, but not if XLA compiles the loop (benchmarks/README.md).
+About sqrt(time) blocks run in parallel, from every possible tag before the block, which gives a matrix from this tag
+to the last one. A loop over the matrices computes the state before each block, and each block runs again from its
+state. (Särkkä and García-Fernández 2019, https://arxiv.org/abs/1905.13002, and Hassan, Särkkä and García-Fernández
+2021, https://arxiv.org/abs/2102.05743, join blocks pairwise instead.) The matrices take `tags` times the arithmetic of
+the loop: blocks are faster only if a step costs more than its arithmetic, as without XLA (benchmarks/README.md).
 """
 
 import math
+from collections.abc import Callable
+from typing import Any
 
-from kcrf.backend import compiled_by_xla, loop_ops, ops, scan
+from kcrf.backend import Tensor, compiled_by_xla, loop_ops, ops, scan
+from kcrf.crf.trellis import Trellis
 
 # Measured on a CPU, for torch; TensorFlow gains from fewer positions on, too.
 SHORTEST = {"sum": 192, "max": 128}  # number of positions from which blocks are faster
@@ -23,14 +22,10 @@ _LOWEST = -1e30  # instead of -inf, which must not be subtracted from -inf
 _TINY = 1e-37
 
 
-def number_of_blocks(trellis, kind):
-    """The number of blocks that is fastest for a trellis of this size; 1 is one loop over all positions.
+def number_of_blocks(trellis: Trellis, kind: str) -> int:
+    """The number of blocks that is fastest for a trellis, "sum" or "max"; 1 is one loop over all positions.
 
     It is 1 in a graph of unknown length, because a graph with both recursions would take longer to trace.
-
-    Args:
-        trellis: The `Trellis`.
-        kind: "sum" for `SumBlocks`, "max" for `MaxBlocks`.
     """
     batch, time, tags = trellis.emissions.shape
     if compiled_by_xla() or time is None:  # sizes may be symbols if JAX exports a model
@@ -42,50 +37,38 @@ def number_of_blocks(trellis, kind):
 class OneLoop:
     """One loop over all positions in each direction, with the methods of `SumBlocks`."""
 
-    def forward(self, step, first, inputs):
-        """The last state and the outputs of a `scan`."""
+    def forward(self, step: Callable[..., Any], first: Tensor, inputs: Any) -> Any:
         return scan(step, first, inputs)
 
-    def backward(self, step, last, inputs):
-        """The outputs of a `scan` from the right."""
+    def backward(self, step: Callable[..., Any], last: Tensor, inputs: Any) -> Any:
         return scan(step, last, inputs, reverse=True)[1]
 
 
 class _Blocks:
-    """Splits arrays `(time, ..., batch)` into blocks along the batch axis, `(length, ..., blocks * batch)`.
+    """Splits arrays `(time, ..., batch)` into blocks that divide the time: `(length, ..., blocks * batch)`."""
 
-    Args:
-        blocks: The number of blocks, which divides the time of all arrays.
-    """
+    _reduce: Callable[[Tensor], Tensor]  # of scores over the tags before
 
-    def __init__(self, blocks):
+    def __init__(self, blocks: int) -> None:
         self.blocks = blocks
 
-    def _cut(self, x):
+    def _cut(self, x: Tensor) -> Tensor:
         return self._side_by_side(ops.reshape(x, (self.blocks, x.shape[0] // self.blocks, *x.shape[1:-1], -1)))
 
-    def _join(self, x):
-        """Reshapes `(length, ..., blocks * batch)` to `(time, ..., batch)`."""
+    def _join(self, x: Tensor) -> Tensor:
         return ops.reshape(self._by_block(x), (self.blocks * x.shape[0], *x.shape[1:-1], -1))
 
-    def _side_by_side(self, x):
-        """Reshapes `(blocks, ..., batch)` to `(..., blocks * batch)`."""
+    def _side_by_side(self, x: Tensor) -> Tensor:
         x = ops.moveaxis(x, 0, -2)
         return ops.reshape(x, (*x.shape[:-2], -1))
 
-    def _by_block(self, x):
-        """Reshapes `(..., blocks * batch)` to `(blocks, ..., batch)`."""
+    def _by_block(self, x: Tensor) -> Tensor:
         return ops.moveaxis(ops.reshape(x, (*x.shape[:-1], self.blocks, -1)), -2, 0)
 
-    def _states(self, first, matrices):
-        """The last state and the one before each block, as logarithms up to a constant, `(blocks, tags, batch)`.
+    def _states(self, first: Tensor, matrices: Tensor) -> Tensor:
+        """The states before each block, `(blocks, tags, batch)`, for matrices `(blocks, from, to, batch)`."""
 
-        Args:
-            first: The state before the first block, `(tags, batch)`.
-            matrices: `(blocks, from, to, batch)`.
-        """
-
-        def through(state, matrix):
+        def through(state: Tensor, matrix: Tensor) -> Any:
             reached = self._reduce(state[:, None] + matrix)  # (to, batch)
             return reached - loop_ops.max(reached, axis=0, keepdims=True), state
 
@@ -95,21 +78,17 @@ class _Blocks:
 class SumBlocks(_Blocks):
     """Blocks for sums over paths, whose states are probabilities.
 
-    Matrices are logarithms, with the sums of their rows: a tag that cannot be reached before a block may be more
-    probable than the others by a factor that overflows a float.
+    Matrices are logarithms, with the sums of their rows: a tag that cannot be reached before a block may be likelier
+    than the others by a factor that overflows a float.
     """
 
-    def _reduce(self, scores):
+    def _reduce(self, scores: Tensor) -> Tensor:
         return loop_ops.logsumexp(scores, axis=0)
 
-    def forward(self, step, first, inputs):
-        """The last state and the outputs of a `scan`.
+    def forward(self, step: Callable[..., Any], first: Tensor, inputs: Any) -> Any:
+        """The last state and the outputs of a `scan`; the last output of a step is the sum that divides the state.
 
-        Args:
-            step: The step of the recursion. It takes states `(tags, batch)` and `(from, tags, batch)`, divides the next
-                state by its sum over the tags, and returns this sum as its last output. It may have other outputs.
-            first: The first state, `(tags, batch)`.
-            inputs: A tuple of arrays `(time, ..., batch)`.
+        A step takes states `(tags, batch)` and `(from, tags, batch)`.
         """
         rows = tuple(map(self._cut, inputs))
         matrices = self._by_block(self._matrices(step, rows))  # (blocks, from, to, batch)
@@ -118,26 +97,20 @@ class SumBlocks(_Blocks):
         last, outputs = scan(step, self._side_by_side(_normalized(states)), rows)
         return self._by_block(last)[-1], tuple(map(self._join, outputs))
 
-    def backward(self, step, last, inputs):
-        """The outputs of a `scan` from the right, after `forward`.
+    def backward(self, step: Callable[..., Any], last: Tensor, inputs: Any) -> Any:
+        """The outputs of a `scan` from the right, from the posterior of the last position, after `forward`."""
 
-        Args:
-            step: The step from the posterior of one position to that of the position before, `(tags, batch)` each.
-            last: The posterior of the last position, `(tags, batch)`.
-            inputs: A tuple of arrays `(time, ..., batch)`.
-        """
-
-        def through(tags, inverse):
+        def through(tags: Tensor, inverse: Tensor) -> Any:
             return loop_ops.sum(inverse * tags, axis=1), tags
 
         _, states = scan(through, last, self.inverses, reverse=True)  # (blocks, tags, batch), at the end of each block
         rows = tuple(map(self._cut, inputs))
         return tuple(map(self._join, scan(step, self._side_by_side(states), rows, reverse=True)[1]))
 
-    def _matrices(self, step, rows):
+    def _matrices(self, step: Callable[..., Any], rows: Any) -> Tensor:
         """The logarithms of the blocks' matrices, each up to a constant, `(from, to, blocks * batch)`."""
 
-        def run(state, row):
+        def run(state: Tensor, row: Any) -> Any:
             state, outputs = step(state, row)
             return state, outputs[-1]
 
@@ -150,18 +123,13 @@ class SumBlocks(_Blocks):
 class MaxBlocks(_Blocks):
     """Blocks for the best path, whose states are scores up to a constant."""
 
-    def _reduce(self, scores):
+    def _reduce(self, scores: Tensor) -> Tensor:
         return loop_ops.max(scores, axis=0)
 
-    def forward(self, step, output, first, inputs):
-        """The last state, and the output at each position.
+    def forward(self, step: Callable[..., Any], output: Callable[..., Any], first: Tensor, inputs: Any) -> Any:
+        """The last state, and `output(state, row)` at each position.
 
-        Args:
-            step: The function from a state and a row of the inputs to the next state. It takes states `(tags, batch)`
-                and `(from, tags, batch)`, and subtracts only values that are the same for all `from`.
-            output: The function from a state `(tags, batch)` and a row of the inputs to an output `(..., batch)`.
-            first: The first state, `(tags, batch)`.
-            inputs: A tuple of arrays `(time, ..., batch)`.
+        A step takes states `(tags, batch)` and `(from, tags, batch)`, and subtracts only values that all `from` share.
         """
         rows = tuple(map(self._cut, inputs))
         matrices, _ = scan(lambda state, row: (step(state, row), ()), ops.log(_certain(rows)), rows)
@@ -170,13 +138,8 @@ class MaxBlocks(_Blocks):
         last, outputs = scan(lambda state, row: (step(state, row), output(state, row)), states, rows)
         return self._by_block(last)[-1], self._join(outputs)
 
-    def follow(self, pointers, last):
-        """The tags `(time, batch)` of the path that ends with the tags `last (batch,)`.
-
-        Args:
-            pointers: For each tag the preceding tag, `(time, tags, batch)`.
-            last: `(batch,)`.
-        """
+    def follow(self, pointers: Tensor, last: Tensor) -> Tensor:
+        """The tags `(time, batch)` of the path that ends with `last (batch,)`; `pointers` are `(time, tags, batch)`."""
         pointers = self._cut(pointers)  # (length, tags, columns)
         every = pointers[0] * 0 + ops.arange(pointers.shape[1], dtype=pointers.dtype)[:, None]  # (tags, columns)
         before, paths = _follow(pointers, every)  # (tags, columns), (length, tags, columns)
@@ -184,11 +147,10 @@ class MaxBlocks(_Blocks):
         return self._join(ops.take_along_axis(paths, self._side_by_side(ends)[None], axis=1)[:, 0])
 
 
-def _follow(pointers, last):
-    """Follows `pointers (time, tags, batch)` from each tag of `last (paths, batch)` to the left.
+def _follow(pointers: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
+    """Follows `pointers (time, tags, batch)` from the tags `last (paths, batch)` to the left.
 
-    Returns:
-        The tags before the first position, `(paths, batch)`, and the tags at each position, `(time, paths, batch)`.
+    Returns the tags before the first position, `(paths, batch)`, and at each position, `(time, paths, batch)`.
     """
     time, paths, columns = pointers.shape[0], last.shape[0], ops.shape(pointers)[2]
     offsets = ops.arange(columns, dtype=pointers.dtype)  # indices into flat rows: a look-up is one operation
@@ -199,12 +161,12 @@ def _follow(pointers, last):
     return ops.reshape(first // columns, (paths, columns)), ops.reshape(states // columns, (time, paths, columns))
 
 
-def _certain(rows):
+def _certain(rows: Any) -> Tensor:
     """The states with probability 1 for one tag, `(from, tags, batch)`; the first row is `(time, tags, batch)`."""
     return ops.eye(rows[0].shape[1])[:, :, None] + ops.zeros_like(rows[0][0, :1])
 
 
-def _normalized(scores):
+def _normalized(scores: Tensor) -> Tensor:
     """Probabilities that sum to 1 over axis 1, or are all 0 if every score is -inf."""
     shares = ops.exp(scores - ops.maximum(ops.max(scores, axis=1, keepdims=True), _LOWEST))
     return shares / ops.maximum(ops.sum(shares, axis=1, keepdims=True), _TINY)

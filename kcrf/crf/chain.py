@@ -1,16 +1,20 @@
 """`Chain`: the scores of a CRF as one value, the argument of all functions of `kcrf.crf`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import wraps
-from inspect import Parameter, signature
-from typing import Any, TypeVar
+from inspect import Parameter, Signature, signature
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast, overload
+
+import numpy as np
 
 from kcrf.backend import Tensor, graph, ops
 from kcrf.chains import FORBIDDEN
+from kcrf.crf.kernels import kernels_for
 from kcrf.tags import TagScheme
 
-Result = TypeVar("Result")
+Others = ParamSpec("Others")
+Result = TypeVar("Result", covariant=True)
 _AXES = {  # the number of leading axes that are batch and time
     "emissions": 2,
     "mask": 2,
@@ -70,40 +74,67 @@ class Chain:
             end=_forbidden(self.end, scheme.allowed_ends),
         )
 
+    def check_shapes(self) -> None:
+        """Raises a ValueError that names the array whose shape does not fit the others."""
+        shape = tuple(self.emissions.shape)
+        if len(shape) != 3:
+            raise ValueError(f"`crf` needs emissions of shape (batch, time, tags). Received: shape={shape}")
+        if self.mask is not None and len(self.mask.shape) != 2:
+            raise ValueError(f"`crf` needs a mask of shape (batch, time). Received: shape={self.mask.shape}")
+        for name, expected in {"transitions": shape[2:] * 2, "start": shape[2:], "end": shape[2:]}.items():
+            scores = getattr(self, name)
+            if scores is not None and tuple(scores.shape) != expected:
+                raise ValueError(f"`crf` needs `{name}` of shape {expected}. Received: shape={tuple(scores.shape)}")
 
-def _divided(scores, temperature):
+
+def _divided(scores: Tensor, temperature: float) -> Tensor:
     scores = ops.convert_to_tensor(scores)
     return ops.where(scores > FORBIDDEN / 2, scores / temperature, scores)
 
 
-def _forbidden(scores, allowed):
+def _forbidden(scores: Tensor | None, allowed: np.ndarray) -> Tensor:
     return ops.where(ops.convert_to_tensor(allowed), 0.0 if scores is None else scores, FORBIDDEN)
 
 
-def takes_chain(*time_axes: int | None) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
+class ChainFunction(Protocol[Others, Result]):
+    """A function that `takes_chain` decorates."""
+
+    @overload
+    def __call__(self, chain: Chain, /, *args: Others.args, **kwargs: Others.kwargs) -> Result: ...
+
+    @overload
+    def __call__(self, emissions: Tensor, /, *args: Any, **kwargs: Any) -> Result: ...
+
+
+def takes_chain(
+    *time_axes: int | None,
+) -> Callable[[Callable[Concatenate[Chain, Others], Result]], ChainFunction[Others, Result]]:
     """Decorator: `f(chain, other)` may also be called `f(emissions, other, mask, transitions, start=None, end=None)`.
 
-    The function runs as a compiled graph. Batches without sentences or without positions are allowed: the function
-    computes with an additional masked sentence or position, which is removed from the outputs.
+    The function runs as a compiled graph, or as the function of this name of `kernels_for`, if there is one. Batches
+    without sentences or without positions are allowed: the function computes with an additional masked sentence or
+    position, which is removed from the outputs.
 
     Args:
         *time_axes: For each output of the function its time axis, or None.
     """
 
-    def decorate(function):
+    def decorate(function: Callable[Concatenate[Chain, Others], Result]) -> ChainFunction[Others, Result]:
         others = list(signature(function).parameters.values())[1:]
         of_arrays = _signature_of_arrays(signature(function), others)
 
-        def compute(*args, **kwargs):
+        def compute(*args: Any, **kwargs: Any) -> Any:
             arguments = of_arrays.bind(*args, **kwargs).arguments
             own = {parameter.name: arguments.pop(parameter.name) for parameter in others}
-            return function(Chain(**arguments), **own)
+            chain = Chain(**arguments)
+            chain.check_shapes()
+            return getattr(kernels_for(chain.emissions), function.__name__, cast(Any, function))(chain, **own)
 
-        compute.__signature__ = of_arrays
+        compute.__signature__ = of_arrays  # type: ignore[attr-defined]
         compiled = graph(compute)
 
         @wraps(function)
-        def call(emissions, *args, **kwargs):
+        def call(emissions: Any, *args: Any, **kwargs: Any) -> Any:
             if isinstance(emissions, Chain):
                 own = signature(function).bind(emissions, *args, **kwargs).arguments
                 arguments = {**vars(emissions), **{parameter.name: own[parameter.name] for parameter in others}}
@@ -111,13 +142,13 @@ def takes_chain(*time_axes: int | None) -> Callable[[Callable[..., Result]], Cal
                 arguments = of_arrays.bind(emissions, *args, **kwargs).arguments
             return _with_room(compiled, dict(arguments), time_axes)
 
-        call.__signature__ = of_arrays
-        return call
+        call.__signature__ = of_arrays  # type: ignore[attr-defined]
+        return cast(ChainFunction[Others, Result], call)
 
     return decorate
 
 
-def _signature_of_arrays(of_chain, others):
+def _signature_of_arrays(of_chain: Signature, others: list[Parameter]) -> Signature:
     """The signature `(emissions, *others, mask, transitions, start=None, end=None)`."""
     first, *scores = (
         Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=Any)
@@ -129,7 +160,7 @@ def _signature_of_arrays(of_chain, others):
     return of_chain.replace(parameters=[first, *others, *scores])
 
 
-def _with_room(function, arguments, time_axes):
+def _with_room(function: Callable[..., Any], arguments: dict[str, Any], time_axes: Iterable[int | None]) -> Any:
     """The outputs of `function(**arguments)`, even if the batch has no sentences or no positions.
 
     TensorFlow's loops need a first position, so a graph of unknown length gets an additional masked position.
@@ -149,12 +180,12 @@ def _with_room(function, arguments, time_axes):
     return cut if len(cut) > 1 else cut[0]
 
 
-def _padded(x, room):
+def _padded(x: Tensor, room: list[int]) -> Tensor:
     x = ops.convert_to_tensor(x)
     return ops.pad(x, [[0, n] for n in room] + [[0, 0]] * (len(x.shape) - len(room)))
 
 
-def _cut(x, sizes, time_axis):
+def _cut(x: Tensor, sizes: Any, time_axis: int | None) -> Tensor:
     """The output without the additional sentence and position; `time_axis` may be None."""
     x = x[: sizes[0]]
     return x if time_axis is None else x[(slice(None),) * time_axis + (slice(sizes[1]),)]

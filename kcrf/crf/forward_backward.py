@@ -1,38 +1,40 @@
 """log Z and expected counts of a chain, by a forward and a backward recursion (Rabiner 1989, section V.A).
 
-The forward recursion (`_filter`) divides by its sum at each position: alpha becomes the probability of each tag given
-the emissions up to its position, and the logarithms of these sums add up to log Z. The backward recursion (`_smooth`)
-needs no beta: it goes from gamma, the posterior of one position, to that of the position before. If a probability that
-matters may have underflowed (`_underflow`), both run again in log space.
+The forward recursion divides by its sum at each position: alpha becomes the probability of each tag given the emissions
+up to its position, and the logarithms of these sums add up to log Z. The backward recursion needs no beta: it goes from
+gamma, the posterior of one position, to gamma of the position before. If a probability that matters may have
+underflowed (`_underflow`), both run again in log space.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from kcrf.backend import FEW_TAGS, loop_ops, ops
+from kcrf.backend import FEW_TAGS, Tensor, loop_ops, ops
 from kcrf.chains import IS_FORBIDDEN
 from kcrf.crf.blocks import OneLoop, SumBlocks, number_of_blocks
+from kcrf.crf.kernels import kernels_for
 from kcrf.crf.log_space import log_forward_backward
-from kcrf.crf.scores import with_gradient
-from kcrf.crf.trellis import tags_first, time_first
+from kcrf.crf.scores import Counts, with_gradient
+from kcrf.crf.trellis import Trellis, tags_first, time_first
 
 _TINY = 1e-37  # the smallest normal float32 is 1.2e-38
 _SMALLEST_SHARE = 1e-22  # the smallest probability of a reachable tag; times exp(-30) it is still above _TINY
 _LARGEST_GAP = 30.0  # the largest difference of transition scores in nats; exp(-30) = 1e-13
 
 
-def log_partition_of(trellis):
+def log_partition_of(trellis: Trellis) -> Tensor:
     """log Z with the gradient of the expected counts, `(batch,)`."""
     return with_gradient(trellis, forward_backward(trellis))
 
 
-def forward_backward(trellis):
-    """log Z and the expected counts of a trellis, without gradient.
+def forward_backward(trellis: Trellis) -> Counts:
+    """log Z `(batch,)` and the expected counts of a trellis, without gradient.
 
-    Returns:
-        log_z: `(batch,)`.
-        tags: `(batch, time, tags)`, the posterior of each tag, 0 where masked.
-        steps: `(batch, from, to)`, the expected number of each transition.
+    The counts are the posterior of each tag `(batch, time, tags)`, 0 where masked, and the expected number of each
+    transition `(batch, from, to)`.
     """
+    if kernels := kernels_for(trellis.emissions):
+        return kernels.forward_backward(trellis)
     centered, time = trellis.detached().centered(), trellis.emissions.shape[1]
     log_z, gamma, steps, underflow = _scaled_forward_backward(centered)
     log_z, gamma, steps = ops.cond(
@@ -66,7 +68,7 @@ class _Filtered(NamedTuple):
     gamma: Any  # (tags, batch), the posterior of the last position
 
 
-def _scaled_forward_backward(trellis):
+def _scaled_forward_backward(trellis: Trellis) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """`forward_backward` of a centered trellis in probability space, and whether it may be wrong after an underflow.
 
     The posteriors are `(time, tags, batch)`, of as many positions as the blocks have together.
@@ -74,8 +76,9 @@ def _scaled_forward_backward(trellis):
     blocks = number_of_blocks(trellis, "sum")
     recursion = SumBlocks(blocks) if blocks > 1 else OneLoop()
     trellis = trellis.padded(blocks)
-    scores = (ops.exp(x) for x in (trellis.transitions, trellis.start, trellis.end))
-    factors = _Factors(*scores, tags_first(ops.exp(trellis.emissions)), time_first(trellis.linked)[:, None])
+    transitions, start, end = (ops.exp(x) for x in (trellis.transitions, trellis.start, trellis.end))
+    emissions, linked = tags_first(ops.exp(trellis.emissions)), time_first(trellis.linked)[:, None]
+    factors = _Factors(transitions, start, end, emissions, linked)
     opening = ops.sum(factors.start)
     filtered = _filter(recursion, factors, ops.transpose(trellis.no_rows() + factors.start / opening))
     gamma, ratios = _smooth(recursion, factors, filtered)
@@ -85,11 +88,10 @@ def _scaled_forward_backward(trellis):
     return log_z, gamma, steps, _underflow(trellis, factors, filtered)
 
 
-def _filter(recursion, factors, first):
-    """The forward recursion from the state `first (tags, batch)`."""
+def _filter(recursion: OneLoop | SumBlocks, factors: _Factors, first: Tensor) -> _Filtered:
     step = _product(ops.transpose(factors.transitions))
 
-    def forward(alpha, inputs):
+    def forward(alpha: Tensor, inputs: Any) -> Any:
         emission, link = inputs  # (tags, batch), (1, batch)
         predicted = loop_ops.where(link, step(alpha), alpha)  # (tags, batch)
         reached = predicted * emission  # (tags, batch)
@@ -102,17 +104,12 @@ def _filter(recursion, factors, first):
     return _Filtered(alpha_before, predicted, totals, closing, last / ops.maximum(closing, _TINY))
 
 
-def _smooth(recursion, factors, filtered):
-    """The backward recursion.
-
-    Returns:
-        gamma: `(time, tags, batch)`, the posterior of each tag.
-        ratios: `(time, tags, batch)`, the posterior divided by the prediction, 0 where no transition leads.
-    """
+def _smooth(recursion: OneLoop | SumBlocks, factors: _Factors, filtered: _Filtered) -> tuple[Tensor, Tensor]:
+    """The posterior of each tag, and the same divided by its prediction, 0 where no transition leads."""
     step_back = _product(factors.transitions)
     inverse = 1 / (filtered.predicted + _TINY)  # (time, tags, batch)
 
-    def backward(gamma, inputs):
+    def backward(gamma: Tensor, inputs: Any) -> Any:
         alpha, inverse, link = inputs  # (tags, batch) twice, (1, batch)
         ratio = gamma * inverse
         return loop_ops.where(link, alpha * step_back(ratio), gamma), (gamma, ratio)
@@ -121,21 +118,22 @@ def _smooth(recursion, factors, filtered):
     return gamma, ops.where(factors.linked, ratios, 0.0)
 
 
-def _expected_steps(factors, filtered, ratios):
+def _expected_steps(factors: _Factors, filtered: _Filtered, ratios: Tensor) -> Tensor:
     """The expected number of each transition, `(batch, from, to)`."""
     # (batch, from, time) @ (batch, time, to)
     pairs = ops.matmul(ops.transpose(filtered.alpha_before, (2, 1, 0)), ops.transpose(ratios, (2, 0, 1)))
     return factors.transitions * pairs
 
 
-def _underflow(trellis, factors, filtered):
+def _underflow(trellis: Trellis, factors: _Factors, filtered: _Filtered) -> Tensor:
     """Whether a path that matters may have underflowed to 0 in probability space; a scalar bool.
 
     If all transitions are within 30 nats of the best one, a tag whose probability underflows at one position cannot
     matter later, so the result is exact. If some transitions are forbidden, such a tag may be the only one that can
     go on: then no reachable tag may underflow.
     """
-    steep, forbidden = False, False
+    steep: Tensor = False
+    forbidden: Tensor = False
     for scores in (trellis.transitions, trellis.start, trellis.end):
         legal = scores > IS_FORBIDDEN
         steep = steep | (ops.min(ops.where(legal, scores, 0.0)) < -_LARGEST_GAP)
@@ -145,7 +143,7 @@ def _underflow(trellis, factors, filtered):
     return ~positive | steep | vanishes
 
 
-def _a_tag_vanishes(trellis, factors, filtered):
+def _a_tag_vanishes(trellis: Trellis, factors: _Factors, filtered: _Filtered) -> Tensor:
     """Whether the probability of a tag that can be reached is close to the smallest float; a scalar bool."""
     legal = tags_first((trellis.emissions > IS_FORBIDDEN) & trellis.mask[:, :, None])
     # of a total below 1, the fraction may be below any float
@@ -154,7 +152,7 @@ def _a_tag_vanishes(trellis, factors, filtered):
     return ops.any(legal & (predicted > 0) & (predicted * factors.emissions <= least))
 
 
-def _product(matrix):
+def _product(matrix: Tensor) -> Callable[[Tensor], Tensor]:
     """The function `x -> matrix @ x` for `x (..., tags, batch)`, in the form that is fastest inside a loop."""
     if matrix.shape[0] > FEW_TAGS:
         return lambda columns: loop_ops.matmul(matrix, columns)

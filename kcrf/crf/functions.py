@@ -12,12 +12,19 @@ Masked positions are removed from the sentence: the positions on both sides of o
 padding, left padding and holes. A sentence without a real position has one path, the empty one: score 0, log Z 0. A
 forbidden tag or transition has the score `FORBIDDEN`, or any score below it.
 
+`reference` below is the definition of the results, for one sentence in float64; tests compare everything with it.
+
 Implementation: the forward and the backward recursion work on normalized probabilities, with one matrix product per
 position (`forward_backward`). This is exact unless a probability that matters underflows. If that cannot be excluded,
 both recursions run again in log space (`log_space`). The gradient of log Z is the expected counts, which the backward
 recursion computes, so nothing differentiates through a loop. Where a step of a loop costs more than its arithmetic, few
-tags and long sentences are computed in blocks of time (`blocks`). Second derivatives are not available.
+tags and long sentences are computed in blocks of time (`blocks`). On CUDA with torch, each function is one kernel
+(`torch_kernels`). Second derivatives are not available.
 """
+
+from typing import Any
+
+import numpy as np
 
 from kcrf.backend import Tensor, ops
 from kcrf.chains import FORBIDDEN
@@ -25,8 +32,42 @@ from kcrf.crf.best_paths import best_path, best_paths
 from kcrf.crf.chain import Chain, takes_chain
 from kcrf.crf.forward_backward import forward_backward, log_partition_of
 from kcrf.crf.log_space import log_beta, path_entropy
-from kcrf.crf.scores import expected_score, path_counts, restrict, with_gradient
+from kcrf.crf.scores import Counts, expected_score, path_counts, restrict, with_gradient
 from kcrf.crf.trellis import Trellis
+
+
+def reference(emissions: Any, transitions: Any, start: Any, end: Any) -> dict[str, Any]:
+    """The results for one sentence of at least one position, none of them masked, in NumPy float64 and log space.
+
+    Returns:
+        A dict: "log_partition", the log of the sum of exp(score) over all paths; "marginals" `(time, tags)` and "steps"
+        `(tags, tags)`, the expected counts; "viterbi", the best path; "score", its score.
+    """
+    emissions, transitions, start, end = (np.asarray(x, "float64") for x in (emissions, transitions, start, end))
+    log_sum = np.logaddexp.reduce
+    alpha = [start + emissions[0]]  # the log of the sum over all paths up to a position, given its tag
+    best = [start + emissions[0]]  # the score of the best of them
+    for row in emissions[1:]:
+        alpha.append(log_sum(alpha[-1][:, None] + transitions, axis=0) + row)
+        best.append((best[-1][:, None] + transitions).max(axis=0) + row)
+    beta = [end]  # the log of the sum over all paths after a position, given its tag
+    for row in emissions[:0:-1]:
+        beta.append(log_sum(transitions + row + beta[-1], axis=1))
+    beta.reverse()
+    log_z = log_sum(alpha[-1] + end)
+    steps = np.zeros_like(transitions)
+    for before, row, after in zip(alpha[:-1], emissions[1:], beta[1:], strict=True):
+        steps += np.exp(before[:, None] + transitions + row + after - log_z)
+    path = [int((best[-1] + end).argmax())]
+    for scores in best[-2::-1]:
+        path.append(int((scores + transitions[:, path[-1]]).argmax()))
+    return {
+        "log_partition": log_z,
+        "marginals": np.exp(np.array(alpha) + np.array(beta) - log_z),
+        "steps": steps,
+        "viterbi": path[::-1],
+        "score": (best[-1] + end).max(),
+    }
 
 
 @takes_chain(None)
@@ -64,15 +105,16 @@ def log_likelihood(chain: Chain, tags: Tensor) -> Tensor:
 
     Args:
         chain: The `Chain`, or its arrays after `tags`.
-        tags: `(batch, time)` ints below the number of tags; values at masked positions are ignored.
+        tags: `(batch, time)`, whole numbers of any type; values at masked positions are ignored.
 
     Returns:
-        `(batch,)`, at most 0 except for rounding.
+        `(batch,)`, at most 0 except for rounding; NaN without a gradient for a number that is no tag.
 
     >>> round(float(log_likelihood([[[0.0, 0.0]]], [[1]], None, [[0.0, 0.0], [0.0, 0.0]])[0]), 4)  # -log 2
     -0.6931
     """
-    trellis, tags = Trellis(chain).centered(), ops.cast(tags, "int32")
+    trellis, wrong = Trellis(chain).centered(), _is_no_tag(tags, chain.emissions.shape[-1])
+    tags = ops.cast(ops.where(wrong, -1, tags), "int32")
     observed = ops.cond(
         ops.any(trellis.mask & (tags < 0)),
         lambda: forward_backward(trellis.with_emissions(restrict(trellis, tags))),
@@ -80,7 +122,8 @@ def log_likelihood(chain: Chain, tags: Tensor) -> Tensor:
     )
     likelihood = with_gradient(trellis, _difference(observed, forward_backward(trellis)))
     # Exactly 0 without a known tag: Adam would make whole steps of gradients that are rounding errors.
-    return ops.where(ops.any(trellis.mask & (tags >= 0), axis=1), likelihood, 0.0)
+    likelihood = ops.where(ops.any(trellis.mask & (tags >= 0), axis=1), likelihood, 0.0)
+    return ops.where(ops.any(trellis.mask & wrong, axis=1), float("nan"), likelihood)
 
 
 @takes_chain(1)
@@ -213,6 +256,13 @@ def log_sums_onward(chain: Chain) -> Tensor:
     return log_beta(Trellis(chain).detached().centered())
 
 
-def _difference(observed, expected):
+def _is_no_tag(tags: Tensor, size: int) -> Tensor:
+    """Where numbers `(batch, time)` are not negative, and no tags either."""
+    numbers = ops.cast(tags, "float32")
+    return (numbers >= size) | (numbers != ops.floor(numbers))  # NaN is not equal to itself
+
+
+def _difference(observed: Counts, expected: Counts) -> Counts:
     """The counts of the gold paths minus the expected counts: value and gradient of a log likelihood."""
-    return [one - other for one, other in zip(observed, expected, strict=True)]
+    value, tags, steps = (one - other for one, other in zip(observed, expected, strict=True))
+    return value, tags, steps

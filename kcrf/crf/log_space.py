@@ -4,17 +4,20 @@ As in Rabiner 1989, alpha is the sum over all paths up to a position, given its 
 it, and gamma the posterior of its tag. Here they are logarithms, each up to a constant for its position.
 """
 
-from kcrf.backend import ops, scan
-from kcrf.crf.trellis import time_first
+from typing import Any
+
+from kcrf.backend import Tensor, ops, scan
+from kcrf.crf.scores import Counts
+from kcrf.crf.trellis import Trellis, time_first
 
 _LARGEST_SURPRISE = 100.0  # nats: exp(-100) is 0 in float32, and a forbidden score must not become inf * 0
 
 
-def log_forward_backward(trellis):
+def log_forward_backward(trellis: Trellis) -> Counts:
     """`forward_backward` of a centered trellis in log space."""
     emissions, linked = time_first(trellis.emissions), time_first(trellis.linked)[:, :, None]
 
-    def forward(alpha, inputs):
+    def forward(alpha: Tensor, inputs: Any) -> Any:
         emission, link = inputs  # (batch, tags), (batch, 1)
         predicted = ops.logsumexp(alpha[:, :, None] + trellis.transitions, axis=1)  # (batch, from, to) -> (batch, to)
         reached = ops.where(link, predicted, alpha) + emission  # (batch, tags)
@@ -25,7 +28,7 @@ def log_forward_backward(trellis):
     last, (alphas, tops) = scan(forward, first, (emissions, linked))  # alphas before each position: (time, batch, tags)
     last = last + trellis.end  # (batch, tags)
 
-    def backward(carry, inputs):
+    def backward(carry: Any, inputs: Any) -> Any:
         (gamma, steps), (alpha, link) = carry, inputs  # (batch, tags), (batch, from, to), (batch, tags), (batch, 1)
         pairs = _softmax(alpha[:, :, None] + trellis.transitions, 1) * gamma[:, None]  # (batch, from, to)
         steps = steps + ops.where(link[:, :, None], pairs, 0.0)  # (batch, from, to)
@@ -37,15 +40,11 @@ def log_forward_backward(trellis):
     return log_z, time_first(gammas), steps
 
 
-def log_beta(trellis):
-    """The log of the sum of exp(score) over all continuations after each position, given its tag.
-
-    Returns:
-        `(batch, time, tags)`, up to a constant for each position.
-    """
+def log_beta(trellis: Trellis) -> Tensor:
+    """The log of the sum over all continuations of each position, up to a constant, `(batch, time, tags)`."""
     emissions, mask, continues = (time_first(x) for x in (trellis.emissions, trellis.mask, trellis.continues))
 
-    def backward(ahead, inputs):
+    def backward(ahead: Tensor, inputs: Any) -> Any:
         emission, real, goes_on = inputs  # (batch, tags), (batch, 1), (batch, 1)
         beta = ops.logsumexp(trellis.transitions + ahead[:, None], axis=2)  # (batch, from, to) -> (batch, from)
         beta = ops.where(goes_on, beta, trellis.end)  # (batch, tags)
@@ -57,7 +56,7 @@ def log_beta(trellis):
     return time_first(scan(backward, trellis.no_rows(), inputs, reverse=True)[1])
 
 
-def path_entropy(trellis):
+def path_entropy(trellis: Trellis) -> Tensor:
     """The entropy of the distribution over paths of a centered trellis in nats, `(batch,)`.
 
     The sum of the entropies of each tag given the tag after it, by one forward recursion (Hernando et al. 2005,
@@ -66,7 +65,7 @@ def path_entropy(trellis):
     """
     emissions, linked = time_first(trellis.emissions), time_first(trellis.linked)[:, :, None]
 
-    def forward(carry, inputs):
+    def forward(carry: Any, inputs: Any) -> Any:
         (alpha, entropy), (emission, link) = carry, inputs  # (batch, tags) thrice, (batch, 1)
         mean, predicted = _mean_surprise(alpha[:, :, None] + trellis.transitions, entropy[:, :, None], 1)  # (batch, to)
         entropy = ops.where(link, mean, entropy)  # (batch, tags), of the tags before, given this one
@@ -79,19 +78,19 @@ def path_entropy(trellis):
     return ops.where(trellis.occupied, total, 0.0)
 
 
-def _mean_surprise(scores, entropy, axis):
+def _mean_surprise(scores: Tensor, entropy: Tensor, axis: int) -> tuple[Tensor, Tensor]:
     """The mean of `entropy - log p` under p = softmax(scores) along an axis, and the logsumexp of the scores."""
     log_p, log_z = _log_softmax(scores, axis)
     mean = ops.sum(ops.exp(log_p) * (entropy + ops.minimum(-log_p, _LARGEST_SURPRISE)), axis=axis)
     return mean, ops.squeeze(log_z, axis=axis)
 
 
-def _softmax(x, axis):
+def _softmax(x: Tensor, axis: int) -> Tensor:
     """`ops.softmax` without its warning for an axis of length 1."""
     return ops.exp(_log_softmax(x, axis)[0])
 
 
-def _log_softmax(x, axis):
+def _log_softmax(x: Tensor, axis: int) -> tuple[Tensor, Tensor]:
     """The logarithms of the softmax, and the logsumexp with axes kept.
 
     The largest score is subtracted first: `x - logsumexp(x)` has three decimals where scores are 10,000.

@@ -1,45 +1,35 @@
-"""`Trellis`: a chain as the recursions need it, validated and in float32, with masks of special positions."""
+"""`Trellis`: a chain as the recursions need it, in float32, with masks of special positions."""
 
 from copy import copy
+from typing import Any
 
-from kcrf.backend import ops
+from kcrf.backend import Tensor, ops
 from kcrf.chains import FORBIDDEN
+from kcrf.crf.chain import Chain
 
 
 class Trellis:
     """The tags of a chain at each position, with their scores in float32.
 
-    Args:
-        chain: The `kcrf.crf.Chain`.
-
     Attributes:
-        size: The number of tags.
         emissions: `(batch, time, tags)`, 0 where masked.
-        mask: `(batch, time)` bool, True = real.
-        transitions: `(tags, tags)`, from row to column.
-        start, end: `(tags,)`, zeros if not given.
-        bounded: Whether `start` or `end` was given.
+        start, end: `(tags,)`, zeros if not given, which `bounded` tells.
         occupied: `(batch,)` bool, whether the sentence has a real position.
         first, last: `(batch, time)` bool, the first and the last real position.
-        linked: `(batch, time)` bool, real positions with a real position before them: a transition leads here.
-        continues: `(batch, time)` bool, real positions with a real position after them: a transition starts here.
+        linked, continues: `(batch, time)` bool, real positions with a real position before, or after them.
         offset: `(batch,)`, the value that `centered` subtracted from the score of every path, or None.
     """
 
-    def __init__(self, chain):
+    def __init__(self, chain: Chain) -> None:
         emissions, mask = ops.convert_to_tensor(chain.emissions), chain.mask
-        if len(emissions.shape) != 3:
-            raise ValueError(f"`crf` needs emissions of shape (batch, time, tags). Received: shape={emissions.shape}")
-        self.size = emissions.shape[-1]
-        self.transitions = self._scores(chain.transitions, "transitions", (self.size, self.size))
+        self.size: int = emissions.shape[-1]
+        self.transitions = self._scores(chain.transitions)
         self.bounded = chain.start is not None or chain.end is not None
-        self.start = self._scores(chain.start, "start", (self.size,))
-        self.end = self._scores(chain.end, "end", (self.size,))
+        self.start = self._scores(chain.start)
+        self.end = self._scores(chain.end)
         if mask is None:
             mask = ops.ones_like(emissions[:, :, 0], dtype="bool")
         self.mask = ops.cast(mask, "bool")
-        if len(self.mask.shape) != 2:
-            raise ValueError(f"`crf` needs a mask of shape (batch, time). Received: shape={self.mask.shape}")
         emissions = ops.maximum(ops.cast(emissions, "float32"), FORBIDDEN)
         self.emissions = ops.where(self.mask[:, :, None], emissions, 0.0)
         seen = ops.cumsum(ops.cast(self.mask, "int32"), axis=1)  # (batch, time)
@@ -49,32 +39,28 @@ class Trellis:
         self.last = self.mask & (seen == total)
         self.linked = self.mask & (seen > 1)
         self.continues = self.mask & (seen < total)
-        self.offset = None
+        self.offset: Tensor | None = None
 
-    def _scores(self, value, name, shape):
+    def _scores(self, value: Tensor | None) -> Tensor:
         if value is None:
-            return ops.zeros(shape, dtype="float32")
-        value = ops.cast(ops.convert_to_tensor(value), "float32")
-        if tuple(value.shape) != shape:
-            raise ValueError(f"`crf` needs `{name}` of shape {shape}. Received: shape={tuple(value.shape)}")
-        return ops.maximum(value, FORBIDDEN)
+            return ops.zeros((self.size,), dtype="float32")
+        return ops.maximum(ops.cast(ops.convert_to_tensor(value), "float32"), FORBIDDEN)
 
-    def replace(self, **fields):
-        """A copy with other values of some attributes."""
+    def replace(self, **fields: Any) -> "Trellis":
         other = copy(self)
         other.__dict__.update(fields)
         return other
 
-    def detached(self):
+    def detached(self) -> "Trellis":
         """A copy without gradient."""
         names = ("emissions", "transitions", "start", "end")
         return self.replace(**{name: ops.stop_gradient(getattr(self, name)) for name in names})
 
-    def with_emissions(self, emissions):
+    def with_emissions(self, emissions: Tensor) -> "Trellis":
         """A copy with other emissions, which must be 0 where masked."""
         return self.replace(emissions=emissions, offset=None)
 
-    def centered(self):
+    def centered(self) -> "Trellis":
         """A copy whose largest scores are 0: the same distribution over paths, with fewer digits lost to rounding."""
         if self.offset is not None:
             return self
@@ -86,12 +72,12 @@ class Trellis:
         shifted = {name: getattr(self, name) - top for name, top in tops.items()}
         return self.replace(emissions=self.emissions - peaks, offset=offset, **shifted)
 
-    def repeat(self, k):
+    def repeat(self, k: int) -> "Trellis":
         """A copy with every sentence repeated k times."""
         names = ("emissions", "mask", "occupied", "first", "last", "linked", "continues")
         return self.replace(**{name: ops.repeat(getattr(self, name), k, axis=0) for name in names})
 
-    def padded(self, multiple):
+    def padded(self, multiple: int) -> "Trellis":
         """A copy with masked positions at the end, so that `multiple`, at most its length, divides its length."""
         if multiple == 1:
             return self
@@ -101,20 +87,19 @@ class Trellis:
         longer = {n: ops.concatenate([x, ops.zeros_like(x[:, :missing])], axis=1) for n, x in fields.items()}
         return self.replace(**longer)
 
-    def no_rows(self):
+    def no_rows(self) -> Tensor:
         """Zeros `(batch, tags)`."""
         return ops.zeros_like(ops.sum(self.emissions, axis=1))
 
-    def no_steps(self):
+    def no_steps(self) -> Tensor:
         """Zeros `(batch, tags, tags)`."""
         return ops.zeros_like(self.no_rows()[:, :, None] + self.transitions)
 
 
-def time_first(x):
-    """Transposes `(batch, time, ...)` to `(time, batch, ...)`."""
+def time_first(x: Tensor) -> Tensor:
     return ops.swapaxes(x, 0, 1)
 
 
-def tags_first(x):
-    """Transposes `(batch, time, tags)` to `(time, tags, batch)`: batch last, so that the long axis is contiguous."""
+def tags_first(x: Tensor) -> Tensor:
+    """Transposes `(batch, time, tags)` to `(time, tags, batch)`: the long axis last, so that it is contiguous."""
     return ops.transpose(x, (1, 2, 0))
