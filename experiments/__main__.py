@@ -5,6 +5,7 @@ import os
 import sys
 from pathlib import Path
 
+from experiments import gpu
 from experiments.claim import load_claims
 from experiments.data import BERTS
 from experiments.runner import Context, measure_claim
@@ -17,6 +18,9 @@ OTHERS = ("table", "list", "sources")
 def main(arguments=None):
     """Runs the command line; returns the exit status."""
     os.environ.setdefault("KERAS_BACKEND", "torch")  # the backend of most stored results
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] == ["gpu"]:
+        return gpu.main(arguments[1:])
     claims = load_claims()
     options = _parser(claims).parse_args(arguments)
     if options.claim == "table":

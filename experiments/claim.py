@@ -10,8 +10,6 @@ from typing import Any
 from experiments.measures import train_and_score
 from experiments.verdicts import Comparison
 
-__all__ = ["Claim", "Grid", "Run", "Stored", "crossed", "load_claims"]
-
 CLAIMS = Path(__file__).parent / "claims"
 
 

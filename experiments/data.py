@@ -8,6 +8,7 @@ TAGGED = {  # the task and its parts: train, dev, test; None for dev: lines of t
     "ud_gsd": ("cws", ("cws/ud_gsd/train.conll", "cws/ud_gsd/dev.conll", "cws/ud_gsd/test.conll")),
     "pfr199801": ("cws", ("cws/pfr199801/train.utf8", None, "cws/sighan2005/pku_test_gold.utf8")),
     "people_daily": ("ner", tuple(f"ner/people_daily/example.{part}" for part in ("train", "dev", "test"))),
+    "mini": ("cws", ()),  # the built-in corpus, which needs no files
     "weibo": ("ner", tuple(f"ner/weibo/weiboNER_2nd_conll.{part}" for part in ("train", "dev", "test"))),
     "wnut17": (
         "ner",
@@ -64,7 +65,11 @@ def _of_lengths(sentences, lengths):
 @cache
 def parts_of(data, corpus):
     """The parts train, dev and test of a tagged corpus, as lists of `Sentence`s; dev is None where it is drawn."""
-    from kcrf.corpora import read_conll, read_segmented
+    from kcrf.corpora import load_mini, read_conll, read_segmented
+
+    if corpus == "mini":
+        mini = load_mini()
+        return [[words_as_sentence(words) for words in part] for part in (mini.train, mini.valid, mini.test)]
 
     def read(path):
         if TAGGED[corpus][0] == "cws":

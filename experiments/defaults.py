@@ -5,7 +5,7 @@
     python experiments/defaults.py --data FOLDER --only "weibo, 500," --settings '{"epochs": 25, "batch_size": 16}'
     python experiments/defaults.py --table
 
-FOLDER contains the files of TAGGED in data.py. Each corpus is reduced to the numbers of sentences in SIZES, drawn by
+FOLDER contains the files that data.py names. Each corpus is reduced to the numbers of sentences in SIZES, drawn by
 the seed. Validation and test sets are reduced too, so that scoring does not take longer than training. Each sample is
 trained with the settings in ROWS: "before" are the defaults of version 0.1.0, "rule" those that depend on the
 size, without n-grams and copies, which came later. `--settings` changes settings of "before".
@@ -62,7 +62,7 @@ def cuts_and_rows(rows):
     return [
         (corpus, size, row)
         for size in SIZES
-        for corpus in TAGGED
+        for corpus in SENTENCES
         if size is None or size < SENTENCES[corpus]
         for row in rows
     ]

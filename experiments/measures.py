@@ -18,8 +18,6 @@ from dataclasses import replace
 from experiments.data import CLASSIFIED, sample_of, task_of_corpus
 from experiments.results import trained
 
-__all__ = ["settings_of", "train_and_score"]
-
 FOR_RUNNER = (
     "corpus",
     "sentences",
@@ -73,7 +71,8 @@ def train_and_score(run, context):
 def _parts(context, settings, seed):
     """Training, validation and test set of a run."""
     lengths = settings.get("lengths")
-    return sample_of(context.data, settings["corpus"], settings.get("sentences"), seed, lengths and tuple(lengths))
+    parts = sample_of(context.data, settings["corpus"], settings.get("sentences"), seed, lengths and tuple(lengths))
+    return [part[: context.most] for part in parts]
 
 
 def settings_of(run, **files):

@@ -13,15 +13,6 @@ from experiments.table import outcomes_of
 from experiments.verdicts import HOLDS, NO_EFFECT, OPPOSITE
 from kcrf.files import write_aside
 
-__all__ = [
-    "mean_by_epoch",
-    "plot_differences",
-    "plot_gain_of_crf",
-    "plot_gain_of_multiplier",
-    "plot_runs",
-    "write_plots",
-]
-
 GUIDES = Path(__file__).parents[1] / "docs"
 # Colors that everybody can tell apart (Okabe and Ito, 2008); markers say the same without color.
 BLUE, ORANGE, GREEN, PINK, BLACK = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000"

@@ -4,15 +4,13 @@ import json
 import os
 import shutil
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from experiments.store import about_now
 from kcrf.progress_bars import bar, print_note
 from kcrf.runs.lock import locked
-
-__all__ = ["Context", "measure_claim"]
 
 
 @dataclass(frozen=True)
@@ -23,15 +21,22 @@ class Context:
         data: The folder of the corpora.
         folder: The folder of the run, removed when its result is stored.
         berts: The folders of pretrained BERTs by name.
+        most: How many sentences or texts of each part are used at most, to try a run. Defaults to all.
     """
 
     data: Path
     folder: Path
     berts: dict[str, Any]
+    most: int | None = None
 
 
 def measure_claim(claim, results, context, chosen=lambda run: True, most=None, minutes=None):
-    """Measures the runs of a claim that are not stored, and stores each one as soon as it is complete.
+    """Measures those runs of a claim that `chosen` wants, as `measure_runs` does."""
+    return measure_runs(claim, [run for run in claim.runs() if chosen(run)], results, context, most, minutes)
+
+
+def measure_runs(claim, runs, results, context, most=None, minutes=None):
+    """Measures the runs that are not stored, and stores each one as soon as it is complete.
 
     A run that another claim has measured with the same settings and seed is copied. A run belongs to the process that
     holds the lock of its folder; the lock ends with the process. Other processes skip the run. An interrupted run
@@ -39,16 +44,16 @@ def measure_claim(claim, results, context, chosen=lambda run: True, most=None, m
 
     Args:
         claim: The `Claim`.
+        runs: Runs of it.
         results: Its `Results`.
         context: The `Context`; each run gets a folder of its own in its folder.
-        chosen: A function that says whether a run is wanted. Defaults to all.
         most: How many runs are measured at most. Defaults to all.
         minutes: After how many minutes no further run begins. Defaults to never.
 
     Returns:
         The keys of the runs that this process measured.
     """
-    began, done, runs = time.monotonic(), [], [run for run in claim.runs() if chosen(run)]
+    began, done = time.monotonic(), []
     with bar() as progress:
         task = progress.add_task(claim.name, total=len(runs))
         for run in runs:
@@ -69,7 +74,7 @@ def _measure(claim, run, results, context):
         with locked(folder.with_name(f"{folder.name}.claimed")):
             if results.has(run):  # another process stored it since the caller looked
                 return False
-            record = results.of_other_claim(run) or _record(claim, run, Context(context.data, folder, context.berts))
+            record = results.of_other_claim(run) or _record(claim, run, replace(context, folder=folder))
             results.add(run, record)
             shutil.rmtree(folder, ignore_errors=True)
     except BlockingIOError:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import platform
+import sys
 import time
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -10,8 +11,6 @@ from pathlib import Path
 
 from kcrf.files import read_json, write_lines
 from kcrf.runs.lock import locked
-
-__all__ = ["MEASURED", "Results", "about_now", "sources_hash"]
 
 MEASURED = Path(__file__).parent / "measured"
 ROOT = Path(__file__).parents[1]
@@ -91,7 +90,7 @@ def about_now():
     """A hash of the package's sources, the machine and the date, for the record of a run."""
     return {
         "sources": sources_hash(ROOT / "kcrf"),
-        "machine": _processor(),
+        "machine": ", ".join(filter(None, (_processor(), _accelerator()))),
         "date": datetime.now(UTC).date().isoformat(),
     }
 
@@ -102,6 +101,14 @@ def sources_hash(folder):
     for path in sorted(Path(folder).rglob("*.py")):
         digest.update(f"{path.relative_to(folder).as_posix()}\0".encode() + path.read_bytes() + b"\0")
     return digest.hexdigest()[:10]
+
+
+def _accelerator():
+    """The name of the GPU that PyTorch or JAX uses, or None."""
+    torch, jax = sys.modules.get("torch"), sys.modules.get("jax")
+    if torch is not None and torch.cuda.is_available():
+        return torch.cuda.get_device_name()
+    return jax.devices()[0].device_kind if jax is not None and jax.default_backend() == "gpu" else None
 
 
 def _processor():

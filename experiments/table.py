@@ -8,8 +8,6 @@ from experiments.store import MEASURED, Results
 from experiments.verdicts import NO_EFFECT, OPPOSITE, VERDICTS, spread
 from kcrf.files import write_lines
 
-__all__ = ["details", "lines_of", "list_claims", "outcomes_of", "readme", "write_table"]
-
 HERE = Path(__file__).parent
 README, DETAILS = HERE / "README.md", MEASURED / "README.md"
 BEGIN, END = "<!-- begin: written by `python -m experiments table` -->", "<!-- end -->"
@@ -26,9 +24,9 @@ def write_table(claims, names=None):
     """Writes the tables into both README.md, the plots of all or the named claims, and the figures of the guides."""
     from experiments.plots import write_plots
 
+    write_plots(claims, names or list(claims))
     write_lines(README, readme(claims).splitlines())
     write_lines(DETAILS, details(claims).splitlines())
-    write_plots(claims, names or list(claims))
 
 
 def readme(claims):

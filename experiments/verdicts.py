@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Comparison", "Outcome", "epochs_to_loss", "epochs_to_score", "measure", "paired_interval", "spread"]
-
 HOLDS, OPPOSITE, NO_EFFECT, UNDECIDED = VERDICTS = ("holds", "opposite", "no effect", "undecided")
 Measures = Mapping[str, Any]
 # The 97.5 % quantiles of Student's t distribution with 1, 2, ... degrees of freedom.
@@ -152,6 +150,18 @@ class Comparison:
         if self.claimed == "lower":
             above, below = below, above
         return HOLDS if above else OPPOSITE if below else UNDECIDED
+
+
+class Spread(Comparison):
+    """A comparison of how far the numbers of the seeds are from their median (Brown and Forsythe, 1974)."""
+
+    def outcome(self, results: Mapping[str, Measures], seeds: int) -> Outcome | None:
+        outcome = super().outcome(results, seeds)
+        return outcome and Outcome(_deviations(outcome.first), _deviations(outcome.second), outcome.arm)
+
+
+def _deviations(values: Sequence[float]) -> tuple[float, ...]:
+    return tuple(np.abs(np.subtract(values, np.median(values))).tolist())
 
 
 def _key(cell: str, arm: str, seed: int) -> str:

@@ -17,7 +17,7 @@ They were declared before any of their runs.
 from experiments.claim import Claim, Grid
 from experiments.claims.c03b_where_a_crf_helps import CELLS as HEADS
 from experiments.claims.c03b_where_a_crf_helps import COMMON
-from experiments.verdicts import Comparison, epochs_to_loss, epochs_to_score, measure
+from experiments.verdicts import Comparison, Spread, epochs_to_loss, epochs_to_score, measure
 
 CELL = "PKU, 1 layer, 160 sentences"
 WORDS = {CELL: {**HEADS[CELL], "constraints": True}}
@@ -44,6 +44,8 @@ def _comparisons(cell, suffix=""):
     if cell != ENTITIES:  # where no uncorrected run scores above 0
         yield Comparison(*arms, "lower", 0.1, (cell,), AFTERWARDS, epochs_to_score)
     yield Comparison(*arms, "higher", 0.01, (cell,), "F1")
+    if cell != ENTITIES:
+        yield Spread(*arms, "lower", 0.002, (cell,), "distance of F1 from the median (added afterwards)")
 
 
 CLAIM = Claim(
@@ -72,6 +74,7 @@ CLAIM = Claim(
             for comparison in (
                 Comparison(*ARMS, "higher", 0.02, (cell,), metric, seeds=SEEDS),
                 Comparison(*ARMS, "lower", 0.05, (cell,), "fraction of failed runs", measure("failed"), SEEDS),
+                Spread(*ARMS, "lower", 0.002, (cell,), f"distance of {metric} from the median", seeds=SEEDS),
                 Comparison(*ARMS, "lower", 0.1, (cell,), VALID, epochs_to_score, SEEDS),
             )
         ),

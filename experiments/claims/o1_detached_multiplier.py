@@ -6,6 +6,9 @@ other weights. kcrf reads `stored + stop_gradient((k - 1) * stored)`.
 
 The learning rates of SGD were lowered once, because x1 diverged at 0.05. After pilot runs of seed 0, whose test scores
 were printed, the corpus and its test set were reduced to save time, and n-gram scores were switched off.
+
+The cells "again" were declared after a reviewer had repeated the first comparison: +.045 [-.014, +.100] instead of
++.0755. Each seed counts once: its runs on both machines are averaged.
 """
 
 from dataclasses import replace
@@ -24,6 +27,8 @@ CELLS = {
     "SGD, clipped": {**COMMON, "optimizer": "SGD", "learning_rate": 0.3, "clipnorm": 1.0},
     "Adam, clipped": {**COMMON, "optimizer": "Adam", "learning_rate": 1e-3, "clipnorm": 1.0},
 }
+# Runs of x100 under SGD are chaotic: the first two cells again, on another machine and with later sources.
+AGAIN = {f"{cell}, again": {**CELLS[cell], "again": True} for cell in ("SGD", "SGD, clipped")}
 ARMS = {
     "x1": {"crf_lr_multiplier": 1.0},
     "detached x100": {"crf_lr_multiplier": 100.0},
@@ -41,7 +46,7 @@ def train_and_score(run, context):
     from kcrf.training.plan import plan_run
     from kcrf.training.trainers import trainer_of
 
-    own = ("optimizer", "clipnorm", "plain")
+    own = ("optimizer", "clipnorm", "plain", "again")
     user = settings_of(replace(run, settings={k: v for k, v in run.settings.items() if k not in own}))
     parts = sample_of(context.data, run.settings["corpus"], run.settings["sentences"], run.seed)
     plan = plan_run(user, read_data(user, *parts))
@@ -104,11 +109,17 @@ CLAIM = Claim(
     title="Under SGD and under clipping, the detached multiplier trains better than bert4keras' plain one",
     source="bert4keras 0.11.5 has the plain one",
     literature="no comparison known",
-    grids=(Grid(CELLS, ARMS),),
-    comparisons=tuple(
-        Comparison("detached x100", second, "higher", 0.002, (cell,), "F1")
-        for cell in CELLS
-        for second in ("plain x100", "x1")
+    grids=(
+        Grid(CELLS, ARMS),
+        *(Grid({cell: settings}, {arm: ARMS[arm] for arm in list(ARMS)[1:]}) for cell, settings in AGAIN.items()),
+    ),
+    comparisons=(
+        *(
+            Comparison("detached x100", "plain x100", "higher", 0.002, (cell, again), "F1, mean of two machines")
+            for cell, again in zip(CELLS, AGAIN)
+        ),
+        *(Comparison("detached x100", "plain x100", "higher", 0.002, (cell,), "F1") for cell in (*AGAIN, *CELLS)),
+        *(Comparison("detached x100", "x1", "higher", 0.002, (cell,), "F1") for cell in CELLS),
     ),
     measure=train_and_score,
 )

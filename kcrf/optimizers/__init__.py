@@ -24,11 +24,11 @@ else:
     from kcrf.backend.old_names import of_optimizers as __getattr__
 
 __all__ = [
-    "AdamWeightDecay",
     "Adam",
-    "WarmupLinearDecay",
+    "AdamWeightDecay",
     "PiecewiseLinear",
+    "Warmup",
+    "WarmupLinearDecay",
     "layerwise_decay",
     "variable_table",
-    "Warmup",
 ]

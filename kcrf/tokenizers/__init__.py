@@ -6,9 +6,9 @@ from kcrf.tokenizers.tokenizer import Tokenizer
 from kcrf.tokenizers.vocabularies import load_vocab, save_vocab
 
 __all__ = [
-    "Tokenizer",
-    "SubwordTokenizer",
     "Encoding",
+    "SubwordTokenizer",
+    "Tokenizer",
     "load_vocab",
     "save_vocab",
 ]
