@@ -19,17 +19,8 @@ def is_standoff(path: FilePath, lines: Sequence[str]) -> bool:
     return Path(path).suffix == ".ann" and all(map(_BEGIN.match, [line for line in lines if line.strip()][:1]))
 
 
-def refuse_standoff(path: FilePath, lines: Sequence[str]) -> None:
-    """Raises ValueError if the lines of a file, which is not read for its entities, are annotations of brat."""
-    if any(lines) and is_standoff(path, lines):
-        raise ValueError(
-            f"{path}: needs words, tags or labels. Received: entities of brat, which --task ner and "
-            "`kcrf.corpora.read_entities` read"
-        )
-
-
-def read_standoff(path: FilePath, lines: Sequence[str]) -> tuple[Path, list[tuple[int, str, list[Any]]]]:
-    """The path of the text, and `(line number, text, spans)` for each of its lines; a line break in an entity is kept.
+def read_standoff(path: FilePath, lines: Sequence[str]) -> list[tuple[int, str, list[Any]]]:
+    """`(line number, text, spans)` for each line of the text in `x.txt`. A line break in an entity is kept.
 
     Relations, events, attributes and notes are not read.
 
@@ -49,7 +40,7 @@ def read_standoff(path: FilePath, lines: Sequence[str]) -> tuple[Path, list[tupl
     numbered = [(number, line) for number, line in enumerate(lines, 1) if line.strip() and not _OTHER.match(line)]
     entities = [(number, _entity(path, number, line, text)) for number, line in numbered]
     check_offsets(path, [(number, text, [entity]) for number, entity in entities])
-    return text_path, list(_rows(text, sorted(entity[:3] for _, entity in entities)))
+    return list(_rows(text, sorted(entity[:3] for _, entity in entities)))
 
 
 def _entity(path: object, number: int, line: str, text: str) -> tuple[int, int, str, str | None]:

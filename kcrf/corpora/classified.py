@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
 
-from kcrf.corpora.annotation_tools import AnnotatedText, read_export, tool_of
-from kcrf.corpora.brat import refuse_standoff
 from kcrf.corpora.columns import ENTITY_TAG
-from kcrf.corpora.entities import corpus_of
+from kcrf.corpora.formats import Annotated
 from kcrf.corpora.json_objects import begins_json, json_objects
 from kcrf.corpora.lines import FilePath, read_corpus_lines
+from kcrf.corpora.recognize import read_items
 from kcrf.corpora.tables import (
     LABEL_NAMES,
     TEXT_B_NAMES,
@@ -113,11 +112,6 @@ def read_classified(path: str | PathLike[str], fields: Sequence[str | int] | Non
 def _check_not_columns(path: object, examples: Sequence[Example]) -> None:
     """Refuses tokens with entity tags, which look like texts of one word with labels."""
     labels = {example.label for example in examples}
-    if any(label.startswith('[{"start":') for label in labels):
-        raise ValueError(
-            f"{path}: needs texts with a label each. Received: labels of spans in a table of Label Studio; export JSON "
-            "for --task ner"
-        )
     if any(label.startswith("B-") for label in labels) and all(map(ENTITY_TAG.fullmatch, labels)):
         raise ValueError(
             f"{path}: needs texts with a label each. Received: what looks like tokens with entity tags, which "
@@ -137,9 +131,11 @@ def read_all_classified(path: FilePath, fields: Sequence[str | int] | None = Non
     """As `read_classified`, with the examples on which annotators did not agree."""
     names = _checked_fields(fields)
     lines = read_corpus_lines(path)
-    refuse_standoff(path, lines)
+    items = None if names else read_items(path, lines, "classify")
     first = next((line for line in lines if line.strip()), "")
-    if begins_json(lines):
+    if items is not None:
+        rows = _rows_of_export(path, [item for item in items if isinstance(item, Annotated)])
+    elif begins_json(lines):
         rows = _rows_of_json(path, json_objects(path, lines), names)
     else:
         rows = _rows_of_table(path, table_cells(path, lines, "\t" in first), names)
@@ -254,16 +250,6 @@ def _rows_of_json(
     path: FilePath, objects: Sequence[tuple[int, dict[str, Any]]], fields: Sequence[str] | None
 ) -> Iterator[tuple[Any, ...]]:
     """Yields `(line number, text[, second text], label)`."""
-    tool = tool_of(objects[0][1]) if objects and not fields else None
-    corpus = corpus_of(objects[0][1]) if objects and not fields else None
-    if corpus:
-        raise ValueError(
-            f"{path}: needs texts with a label each. Received: entities of {corpus}, which --task ner and "
-            "`kcrf.corpora.read_entities` read"
-        )
-    if tool in ("doccano", "Label Studio", "Prodigy"):
-        yield from _rows_of_export(path, read_export(path, objects, tool))
-        return
     for number, item in objects:
         check_members(path, number, item, fields or ())
         *texts, label = (item[name] for name in fields or _members(path, number, item))
@@ -276,7 +262,7 @@ def _rows_of_json(
         yield number, *texts, label if isinstance(label, str) else json.dumps(label)
 
 
-def _rows_of_export(path: object, texts: Sequence[AnnotatedText]) -> Iterator[tuple[Any, ...]]:
+def _rows_of_export(path: object, texts: Sequence[Annotated]) -> Iterator[tuple[Any, ...]]:
     """The same of the texts of an annotation tool, without those that have no label."""
     labeled = [text for text in texts if text.labels]
     if not labeled:

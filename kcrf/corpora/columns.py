@@ -70,9 +70,12 @@ def split_columns(path: object, lines: Iterable[str], column: int | str = -1) ->
     if is_conllu(lines):
         return _split_conllu(path, lines)
     rows = list(map(_cells, lines))
-    counted = [[] if cells and _NO_TOKEN.fullmatch(cells[0]) else cells for cells in rows]
-    token = _token_column(counted)
-    rows = counted if token else rows
+    is_token = [not cells or _NO_TOKEN.fullmatch(cells[0]) is None for cells in rows]
+    counted = [cells for cells, is_one in zip(rows, is_token, strict=True) if is_one]
+    first = next((number for number, cells in enumerate(counted) if cells), 0)
+    has_names = bool(counted) and not _TOKEN_NAMES.isdisjoint(map(str.lower, counted[first]))
+    token = _token_column(counted[first + 1 :] if has_names else counted)
+    rows = [cells if is_one or not token else [] for cells, is_one in zip(rows, is_token, strict=True)]
     width = _width(rows)
     place = column if isinstance(column, int) and -width <= column < width else -1
     head = _head(path, rows, token, place)
@@ -239,13 +242,6 @@ def check_classes(path: object, tokens: Sequence[str], tags: Sequence[str], firs
         f"{path}: needs tags of few classes, such as parts of speech. Received: {classes:,} different tags for "
         f"{words:,} different tokens; {advice}"
     )
-
-
-def check_no_trees(path: object, rows: Sequence[Sequence[str]]) -> None:
-    """Refuses trees in brackets, as the Penn Treebank has them: lines that all begin with a bracket."""
-    firsts = [cells[0] for cells in rows]
-    if len(firsts) > 1 and all(first.startswith("(") for first in firsts) and len(set(firsts)) <= len(firsts) / 2:
-        raise ValueError(f"{path}: needs a token and its tag on a line. Received: what looks like trees in brackets")
 
 
 def check_are_tokens(path: object, columns: Columns) -> None:

@@ -17,7 +17,7 @@ from kcrf.corpora.columns import (
     other_column,
     split_columns,
 )
-from kcrf.corpora.lines import read_corpus_lines
+from kcrf.corpora.lines import FilePath, read_corpus_lines
 from kcrf.corpora.sentences import UNKNOWN, Sentence, known_runs, unknown_parts
 from kcrf.progress_bars import print_note
 from kcrf.tags import TagScheme, bio, bioes
@@ -33,6 +33,7 @@ _BEGUN = 0.9  # fraction of the sentences that begin at the begin of a word
 _CHARACTERS = 0.9  # fraction of the tokens that are one character, in a file of characters
 _MOST_ODD = 0.001  # fraction of the tags that may break their scheme without `repair`
 _NEEDED_TAG = "O or a tag like B-PER, with one of BIESMLU"
+_HINT = "; --task pos and `kcrf.corpora.read_tagged` read classes of tokens"
 _ODD_SPELLING = re.compile(r"([BIESMLUbiesmlu])[-_:/.](.+)")
 _JOINED_TYPES, _JOINED_TAGS = re.compile(r"[|#,;/&+](?:[BIESMLU]-)?"), re.compile(r"[|#,;/&+][BIESMLU]-")
 _NUMBERED_TOKEN = re.compile(r"(.+?)([0-9]+)")  # 科0, 技1: a character and its position in the word
@@ -83,7 +84,12 @@ def read_conll(
     ...     read_conll(file.name)
     [Sentence(text='李雷在', spans=[(0, 2, 'PER')], tokens=[(0, 1), (1, 2), (2, 3)])]
     """
-    sentences = _read_rows(path, read_corpus_lines(path, lines), column, repair)
+    return sentences_of_tags(path, _read_rows(path, read_corpus_lines(path, lines), column, repair), repair)
+
+
+def sentences_of_tags(path: FilePath, sentences: Sequence[Rows], repair: bool = False) -> list[Sentence]:
+    """The `Sentence`s of tokens with tags of entities, `(line number, token, tag)`."""
+    sentences = _checked(path, sentences, repair)
     runs = known_runs(sentences)
     labeled = iter(_entities(path, [rows for run in runs for _, rows in run], repair))
     spans = [
@@ -105,27 +111,44 @@ def _read_rows(path: Any, lines: Sequence[str], column: int, repair: bool) -> li
             f"{path}: `column` must name one of {width} columns, not the {_ORDINALS[token]}. Received: {column}"
         )
     sentences: list[Rows] = [[] for _ in columns.sentences]
-    dropped = []
     for read, sentence in zip(sentences, columns.sentences, strict=True):
         for number, cells in sentence:
-            complete = len(cells) == width and cells[token] != ""
-            tag = cells[column] if -len(cells) < column < len(cells) else ""
-            tag = _respelled(tag) if repair else tag
-            is_tag = tag in UNKNOWN or ENTITY_TAG.fullmatch(tag) is not None
-            if not complete and not repair:
+            if not repair and (len(cells) != width or cells[token] == ""):
                 needed = f"{width} columns, the {_ORDINALS[token]} a token"
                 raise ValueError(f"{path}:{number}: needs {needed}. Received: {lines[number - 1]!r}")
-            if not is_tag and not repair:
+            tag = cells[column] if -len(cells) < column < len(cells) else ""
+            if not repair and not _is_tag(tag):
                 hint = other_column(rows, column % width)
                 raise ValueError(f"{path}:{number}: needs {_NEEDED_TAG}. Received: {tag!r}{hint}")
             if cells[token:] and cells[token]:
                 check_one_tag(path, number, cells[token], tag)
-                read.append((number, cells[token], tag if is_tag else "O"))
-                dropped += [] if is_tag else [(number, tag)]
-    _check_dropped(path, dropped, len(rows))
+                read.append((number, cells[token], tag))
     note_fuller_column(path, rows, column % width)
-    sentences = [rows for rows in sentences if rows]
-    return _with_one_case(sentences) if repair else sentences
+    return [rows for rows in sentences if rows]
+
+
+def _is_tag(tag: str) -> bool:
+    return tag in UNKNOWN or ENTITY_TAG.fullmatch(tag) is not None
+
+
+def _checked(path: Any, sentences: Sequence[Rows], repair: bool) -> Sequence[Rows]:
+    """The tokens with tags that can be read. With `repair`, reads other spellings, and reads others as O if few."""
+    dropped = []
+    checked: list[Rows] = []
+    for rows in sentences:
+        tags = [_respelled(tag) if repair else tag for *_, tag in rows]
+        dropped += [(number, tag) for (number, *_), tag in zip(rows, tags, strict=True) if not _is_tag(tag)]
+        checked.append([(n, token, tag if _is_tag(tag) else "O") for (n, token, _), tag in zip(rows, tags)])
+    count = sum(map(len, sentences))
+    if len(dropped) > (max(1, _MOST_ODD * count) if repair else 0):
+        number, tag = dropped[0]
+        advice = "; `repair=True` reads others as O if they are at most one in a thousand" if repair else _HINT
+        received = f"{tag!r}, the first of {len(dropped):,} in {count:,}"
+        raise ValueError(f"{path}:{number}: needs {_NEEDED_TAG}{advice}. Received: {received}")
+    if dropped:
+        numbers = _some([number for number, _ in dropped])
+        print_note(f"{path}: {len(dropped):,} of {count:,} tags are none and are read as O, in line {numbers}")
+    return _with_one_case(checked) if repair else checked
 
 
 def _respelled(tag: str) -> str:
@@ -136,19 +159,6 @@ def _respelled(tag: str) -> str:
     """
     match = _ODD_SPELLING.fullmatch(tag)
     return f"{match[1].upper()}-{match[2]}" if match else "O" if tag in ("o", "0") else tag
-
-
-def _check_dropped(path: Any, dropped: Sequence[tuple[int, str]], count: int) -> None:
-    """Refuses a file in which more than one tag in a thousand is no tag; a note says how many were read as O."""
-    if len(dropped) > max(1, _MOST_ODD * count):
-        number, tag = dropped[0]
-        raise ValueError(
-            f"{path}:{number}: needs {_NEEDED_TAG}; `repair=True` reads others as O if they are at most one in a "
-            f"thousand. Received: {tag!r}, the first of {len(dropped):,} in {count:,}"
-        )
-    if dropped:
-        numbers = _some([number for number, _ in dropped])
-        print_note(f"{path}: {len(dropped):,} of {count:,} tags are none and are read as O, in line {numbers}")
 
 
 def _with_one_case(sentences: list[Rows]) -> list[Rows]:

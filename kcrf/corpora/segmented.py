@@ -4,14 +4,12 @@ import re
 from collections.abc import Sequence
 from os import PathLike
 
-from kcrf.corpora.annotation_tools import read_export, tokens_of, tool_of
-from kcrf.corpora.brat import refuse_standoff
 from kcrf.corpora.columns import ENTITY_TAG, is_conllu, split_columns
-from kcrf.corpora.entities import corpus_of
-from kcrf.corpora.json_objects import begins_json, json_objects, refuse_json_lines
+from kcrf.corpora.formats import Annotated, Item
 from kcrf.corpora.lines import FilePath, read_corpus_lines, read_lines
+from kcrf.corpora.recognize import read_items, tokens_of
 from kcrf.corpora.unsegmented import check_segmented
-from kcrf.corpora.word_classes import class_sign, without_class, without_identifiers
+from kcrf.corpora.word_classes import class_sign, without_class, without_identifiers, without_markup
 from kcrf.progress_bars import print_note
 
 _MANY = 10  # lines in columns from which on the last one may be taken for labels
@@ -43,13 +41,11 @@ def read_segmented(path: str | PathLike[str], strip_tags: bool = False) -> list[
             of ten words or more), or is not segmented text but raw lines, words with another separator, CoNLL columns
             or JSON lines.
     """
-    lines = read_corpus_lines(path)
-    refuse_standoff(path, lines)
+    lines = without_markup(path, read_corpus_lines(path))
     if is_conllu(lines):
         return _read_conllu(path, lines)
-    if begins_json(lines) and ":" in "".join(lines):
-        return _read_json(path, lines)
-    refuse_json_lines(path, lines)
+    if (items := read_items(path, lines, "cws")) is not None:
+        return _words_of(path, items)
     split = without_identifiers(path, [line.split() for line in lines])
     sentences = [words for words in split if words]
     if not sentences:
@@ -90,10 +86,8 @@ def read_predicted_words(path: str | PathLike[str], strip_tags: bool = False) ->
         A list of words for each line, or for each JSON object.
     """
     lines = read_lines(path)
-    refuse_standoff(path, lines)
-    if begins_json(lines) and ":" in "".join(lines):
-        return _read_json(path, lines)
-    refuse_json_lines(path, lines)
+    if (items := read_items(path, lines, "cws")) is not None:
+        return _words_of(path, items)
     sentences = [line.split() for line in lines]
     all_words = [word for words in sentences for word in words]
     if strip_tags and class_sign(all_words)[0] is not None:
@@ -113,23 +107,16 @@ def _entities_error(path: object) -> ValueError:
     )
 
 
-def _read_json(path: FilePath, lines: Sequence[str]) -> list[list[str]]:
-    """The words of JSON lines, or of an export in which each word is a span."""
-    objects = json_objects(path, lines)
-    tool = tool_of(objects[0][1]) if objects else None
-    if tool:
-        texts = read_export(path, objects, tool)
-        return [[text.text[start:end] for start, end, _ in tokens_of(path, text)] for text in texts]
-    if objects and ("entities" in objects[0][1] or corpus_of(objects[0][1])):
-        raise _entities_error(path)
-    for number, item in objects:
-        words = item.get("words")
-        if not isinstance(words, list) or not all(isinstance(w, str) and w and not re.search(r"\s", w) for w in words):
+def _words_of(path: FilePath, items: Sequence[Item]) -> list[list[str]]:
+    """The words of JSON objects, or of texts in which each word is a span."""
+    sentences = [tokens_of(path, item) if isinstance(item, Annotated) else item for item in items]
+    for number, words, _ in sentences:
+        if not all(word and not re.search(r"\s", word) for word in words):
             raise ValueError(
-                f'{path}:{number}: needs one sentence of words per line. Received: JSON without the member "words", a '
-                "list of strings without white space"
+                f"{path}:{number}: needs one sentence of words per line. Received: words that are empty or contain "
+                f"white space, {words}"
             )
-    return [item["words"] for _, item in objects]
+    return [sentence.tokens for sentence in sentences]
 
 
 def _check_not_labels(path: object, rows: Sequence[Sequence[str]], has_empty_lines: bool) -> None:

@@ -6,24 +6,20 @@ from itertools import accumulate, pairwise
 from os import PathLike
 from typing import Any
 
-from kcrf.corpora.annotation_tools import AnnotatedText, read_export, tokens_of, tool_of
-from kcrf.corpora.brat import refuse_standoff
 from kcrf.corpora.columns import (
     Columns,
     check_classes,
-    check_no_trees,
     check_not_segmented,
     check_one_tag,
     split_columns,
 )
 from kcrf.corpora.conll import join_tokens
-from kcrf.corpora.json_objects import begins_json, json_objects, refuse_json_lines
-from kcrf.corpora.lines import FilePath, read_corpus_lines
+from kcrf.corpora.formats import Annotated, Tagged
+from kcrf.corpora.lines import read_corpus_lines
+from kcrf.corpora.recognize import read_items, tokens_of
 from kcrf.corpora.sentences import UNKNOWN, Sentence
-from kcrf.corpora.word_classes import check_word_classes, class_sign, without_identifiers
+from kcrf.corpora.word_classes import check_word_classes, class_sign, without_identifiers, without_markup
 from kcrf.files import json_line
-
-Tagged = tuple[int, list[str], list[str]]  # the number of the first line of a sentence, its tokens, their tags
 
 CONLLU_COLUMNS = {"UPOS": 3, "XPOS": 4}
 _UNKNOWN = {*UNKNOWN, "_"}  # _ as CoNLL-U has it
@@ -111,9 +107,10 @@ def read_tagged(path: str | PathLike[str], column: int | str = -1) -> list[Sente
     - CoNLL-U, as Universal Dependencies publish it. Ranges (3-4) and empty nodes (3.1) are skipped.
     - A sentence on a line, with words as in 充满/v, 今天_t or 天氣(Na). Brackets around compounds, as in the People's
       Daily corpus ([中国/ns 人民/n]nt), and its identifiers at the begin of lines (19980101-01-001-001/m) are removed.
-    - JSON lines, as `kcrf tag` writes them: {"tokens": ["Kim", "slept"], "tags": ["PROPN", "VERB"]}; or with "words" in
-      place of "tokens", as `kcrf segment --tags --json` does.
+    - JSON lines: {"tokens": ["Kim", "slept"], "tags": ["PROPN", "VERB"]}, as `kcrf tag` writes them, or Hugging Face's
+      data sets; docs/tokens.md lists the names of members.
     - Exports of doccano, Label Studio and Prodigy in which each token is a labeled span.
+    - Trees in brackets, as the Penn Treebank has them.
 
     The tags `?`, `-1` and `_` say that the class of a token is not known: the token is in `unknown` of its sentence.
 
@@ -137,51 +134,29 @@ def read_tagged(path: str | PathLike[str], column: int | str = -1) -> list[Sente
     [Sentence(text='Kim slept', spans=[(0, 3, 'PROPN'), (4, 9, 'VERB')], tokens=[(0, 3), (4, 9)])]
     """
     lines = read_corpus_lines(path)
-    refuse_standoff(path, lines)
-    first = next((line for line in lines if line.strip()), "")
-    if begins_json(lines):
-        rows = _json_rows(path, lines)
+    lines = without_markup(path, lines)
+    items = read_items(path, lines, "pos")
+    if items is not None:
+        found = [tokens_of(path, item) if isinstance(item, Annotated) else item for item in items]
+        rows = [item for item in found if item.tokens]
     else:
-        refuse_json_lines(path, lines)
-        sign = None if "\t" in first else _sign([word for line in lines for word in line.split()])
+        words = [word for line in lines for word in line.split()]
+        first = next((line for line in lines if line.strip()), "")
+        sign = None if "\t" in first else _sign(words)
         if sign is None:
             rows = _column_rows(path, split_columns(path, lines, column), column)
         else:
             rows = _word_rows(path, lines, sign)
     if not rows:
         raise ValueError(f"{path}: needs at least one sentence of tokens with tags. Received: a file without any")
-    return [_sentence(path, number, *sentence) for number, *sentence in rows]
+    return [_sentence(path, *row) for row in rows]
 
 
-def _sentence(path: object, number: int, tokens: list[str], tags: list[str]) -> Sentence:
+def _sentence(path: object, number: int, tokens: list[str], tags: Sequence[str | None]) -> Sentence:
     try:
         return tagged_sentence(tokens, tags)
     except ValueError as error:
         raise ValueError(f"{path}:{number}: {error}") from None
-
-
-def _json_rows(path: FilePath, lines: Sequence[str]) -> list[Tagged]:
-    objects, rows = json_objects(path, lines), []
-    tool = tool_of(objects[0][1]) if objects else None
-    if tool:
-        return [_export_row(path, text) for text in read_export(path, objects, tool) if text.spans]
-    for number, item in objects:
-        tokens, tags = item.get("tokens", item.get("words")), item.get("tags")
-        if not _are_strings(tokens) or not isinstance(tags, list) or not _are_strings([tag or "?" for tag in tags]):
-            form = '{"tokens": [...], "tags": [...]}, with strings'
-            raise ValueError(f"{path}:{number}: needs {form}. Received: {lines[number - 1][:80]!r}")
-        rows += [(number, tokens, tags)] if tokens else []
-    return rows
-
-
-def _export_row(path: FilePath, text: AnnotatedText) -> Tagged:
-    """The tokens and tags of a text in which each token is a labeled span."""
-    spans = tokens_of(path, text)
-    return text.number, [text.text[start:end] for start, end, _ in spans], [label for *_, label in spans]
-
-
-def _are_strings(items: Any) -> bool:
-    return isinstance(items, list) and all(isinstance(item, str) for item in items)
 
 
 def _column_rows(path: Any, columns: Columns, column: int | str) -> list[Tagged]:
@@ -193,7 +168,6 @@ def _column_rows(path: Any, columns: Columns, column: int | str) -> list[Tagged]
         raise ValueError(f"{path}: `column` must be a number for files other than CoNLL-U. Received: {column}")
     else:
         check_not_segmented(path, rows)
-        check_no_trees(path, rows)
         if width < 2 or column not in range(-width, width) or column % width in (0, token):
             raise ValueError(
                 f"{path}: needs a token and its tag on a line, or words as in 今天/t, and `column` must be the tags'. "
@@ -208,7 +182,7 @@ def _column_rows(path: Any, columns: Columns, column: int | str) -> list[Tagged]
     if not columns.is_conllu:
         check_classes(path, [cells[token] for cells in rows], [cells[place] for cells in rows], width - token == 2)
     return [
-        (sentence[0].number, [row.cells[token] for row in sentence], [row.cells[place] for row in sentence])
+        Tagged(sentence[0].number, [row.cells[token] for row in sentence], [row.cells[place] for row in sentence])
         for sentence in columns.sentences
     ]
 
@@ -240,8 +214,9 @@ def _word_rows(path: object, lines: Sequence[str], sign: str) -> list[Tagged]:
             if pair is None:
                 raise ValueError(f"{path}:{number}: needs a tag for each word, as most words have. Received: {word!r}")
             pairs.append(pair)
-        rows += [(number, [word for word, _ in pairs], [tag for _, tag in pairs])] if pairs else []
-    check_word_classes(path, [x for _, words, _ in rows for x in words], [x for _, _, tags in rows for x in tags])
+        rows += [Tagged(number, [word for word, _ in pairs], [tag for _, tag in pairs])] if pairs else []
+    words = [word for row in rows for word in row.tokens]
+    check_word_classes(path, words, [tag or "" for row in rows for tag in row.tags])
     return rows
 
 

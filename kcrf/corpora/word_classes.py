@@ -17,6 +17,7 @@ _PROBABILITY = re.compile(r"[01]\.[0-9]+")
 _FEW_WORDS = 0.05  # fraction of words that may look as if they had a second class, such as km/h
 _MOST_WORDS = 0.9  # fraction of words with a class from which on the signs are taken for those of word classes
 _IDENTIFIER = re.compile(r"(?=[^/]*\d)[A-Za-z0-9][A-Za-z0-9_.:-]*(/[A-Za-z]+)?", re.ASCII)
+_MARKUP = re.compile(r"\s*(?:</?[A-Za-z][^<>]*>|<([A-Za-z]\w*)[^<>]*>[^<>]*</\1>|={5,})\s*")
 _MANY = 10  # lines, from which on a different number at the begin of each is an identifier
 
 
@@ -44,6 +45,16 @@ def without_class(word: str) -> str:
     """
     match = _WORD_WITH_CLASS.fullmatch(word)
     return match["word"] if match else word
+
+
+def split_class(word: str, sign: str) -> tuple[str, str]:
+    """The word and its class after the last sign.
+
+    >>> split_class("1/2/m", "/")
+    ('1/2', 'm')
+    """
+    before, _, label = word.rpartition(sign)
+    return before, label
 
 
 def check_word_classes(path: object, words: Sequence[str], classes: Sequence[str]) -> None:
@@ -80,3 +91,27 @@ def without_identifiers(path: object, lines: list[list[str]]) -> list[list[str]]
         return lines
     print_note(f"{path}: removed the identifiers that begin all lines, such as {firsts[0]}")
     return [words[1:] for words in lines]
+
+
+def without_markup(path: object, lines: Sequence[str]) -> list[str]:
+    """Lines of a treebank without lines of SGML, such as `<S ID=1>` and `<DOCNO> 1 </DOCNO>`, and of `=====`.
+
+    Their places are blank lines, so that the numbers of the others stay. A note says how many there were.
+    """
+    is_markup = [_MARKUP.fullmatch(line) is not None for line in lines]
+    if sum(is_markup) < 2:
+        return list(lines)
+    first = lines[is_markup.index(True)].strip()
+    print_note(f"{path}: skipped {sum(is_markup):,} lines of markup, such as {first[:40]}")
+    lines = ["" if skipped else line for line, skipped in zip(lines, is_markup, strict=True)]
+    return _joined(lines) if first.startswith("=") else lines
+
+
+def _joined(lines: Sequence[str]) -> list[str]:
+    """Joins the lines between blank lines to one sentence, without the brackets around noun phrases, as in the WSJ."""
+    joined, first = [""] * len(lines), None
+    for number, line in enumerate(lines):
+        first = None if not line.strip() else number if first is None else first
+        if first is not None:
+            joined[first] += "".join(f"{word} " for word in line.split() if word not in ("[", "]"))
+    return joined

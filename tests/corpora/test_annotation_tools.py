@@ -112,7 +112,7 @@ def test_rejected_answers_of_prodigy_are_skipped(tmp_path, capsys):
 def test_doccano_counts_utf16_code_units(tmp_path, capsys):
     item = {"text": "😀李雷😀在", "label": [[2, 4, "PER"], [6, 7, "X"]]}
     assert read_entities(write(tmp_path, [item]))[0].spans == [(1, 3, "PER"), (4, 5, "X")]
-    assert "1 texts have labels after an emoji or the like: read their offsets as UTF-16" in capsys.readouterr().err
+    assert "1 texts have labels after an emoji: read their offsets as UTF-16" in capsys.readouterr().err
     assert read_entities(write(tmp_path, [{**item, "label": [[1, 3, "PER"]]}]))[0].spans == [(1, 3, "PER")]
     assert "as characters, since they do not fit" in capsys.readouterr().err
 
@@ -192,7 +192,7 @@ def test_each_character_is_in_one_token(label, message, tmp_path):
 @pytest.mark.parametrize("as_array", [False, True])
 def test_words_of_kcrf_segment(as_array, tmp_path):
     assert read_segmented(write(tmp_path, [{"text": "", "words": words} for words in WORDS], as_array)) == WORDS
-    with pytest.raises(ValueError, match="needs one sentence of words per line. Received: JSON without the member"):
+    with pytest.raises(ValueError, match="needs one sentence of words per line. Received: words that are empty"):
         read_segmented(write(tmp_path, [{"words": ["a b"]}]))
 
 

@@ -53,7 +53,7 @@ def test_an_entity_that_fits_neither_way_is_named_with_its_line(items, tmp_path)
 def test_the_ends_of_a_file_are_read_in_one_way(tmp_path):
     mixed = [*cmeee(1), *cmeee(0), *cmeee(1)]
     with pytest.raises(
-        ValueError, match="corpus.json:4: start and end .* Received: '上' at 6, 7 for '上海', the first of 3"
+        ValueError, match="corpus.json:4: start and end .* Received: '李' at 0, 1 for '李雷', the first of 3"
     ):
         read_entities(write(tmp_path, mixed))
 

@@ -360,6 +360,6 @@ def test_json_arrays_are_named(tmp_path):
     (tmp_path / "text").write_text('["李雷在上海", {"entities": [[0, 2, "PER"]]}]\n', encoding="utf-8")
     with pytest.raises(ValueError, match="text: needs columns, or JSON objects. Received: JSON arrays"):
         read_conll(tmp_path / "text")
-    with pytest.raises(ValueError, match='text:1: needs {"tokens": .* Received: .*entities'):
+    with pytest.raises(ValueError, match="text: needs tokens .* Received: texts with entities, which --task ner"):
         read_tagged(tmp_path / "text")
     assert read_entities(tmp_path / "text")[0].spans == [(0, 2, "PER")]  # an example of spaCy

@@ -1,0 +1,112 @@
+"""The interface of the formats of data files other than columns, segmented text and tables.
+
+A format recognizes a file, and reads texts with spans and labels, or sentences of tokens with tags. A new format is a
+function and a row of a table: `JSON_FORMATS` in `json_formats.py`, or `LINE_FORMATS` in `line_formats.py`.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from kcrf.corpora.lines import FilePath
+from kcrf.progress_bars import print_note
+
+Span = tuple[int, int, str, str | None]  # start, end, label, its text or None
+
+
+class Annotated(NamedTuple):
+    """A text with its annotations.
+
+    Attributes:
+        number: The line where it begins in its file.
+        text: The text.
+        spans: A sorted list of `(start, end, label, text of the span or None)`, in characters.
+        labels: The labels of the text as a whole.
+        text_b: The second text of a pair, or None.
+        unknown: `(start, end)` of the text whose labels are unknown.
+    """
+
+    number: int
+    text: str
+    spans: list[Span]
+    labels: Sequence[str] = ()
+    text_b: str | None = None
+    unknown: Sequence[tuple[int, int]] = ()
+
+
+class Tagged(NamedTuple):
+    """A sentence of tokens with their tags, and the number of its first line. The tag None is unknown."""
+
+    number: int
+    tokens: list[str]
+    tags: list[str | None]
+
+
+Item = Annotated | Tagged
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data file.
+
+    Attributes:
+        path: The file.
+        lines: Its lines.
+        task: The task that reads it: "ner", "pos", "cws" or "classify".
+        objects: Its JSON objects with the numbers of their lines; empty if it is no JSON.
+    """
+
+    path: FilePath
+    lines: Sequence[str]
+    task: str
+    objects: Sequence[tuple[int, dict[str, Any]]] = field(default=(), repr=False)
+
+    @property
+    def first(self) -> dict[str, Any]:
+        """The first object that shows the format: with entities, if any has some."""
+        items = [item for _, item in self.objects]
+        return next((item for item in items if item.get("entities")), items[0] if items else {})
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of data files.
+
+    Attributes:
+        name: What the file contains, for messages.
+        tasks: The tasks that can read it.
+        is_of: Whether a file has the format.
+        read: Reads a file.
+    """
+
+    name: str
+    tasks: Sequence[str]
+    is_of: Callable[[Source], bool]
+    read: Callable[[Source], list[Item]]
+
+
+def note(path: object, text: str, count: int) -> None:
+    """Prints a note if a count is not 0."""
+    if count:
+        print_note(f"{path}: {text}")
+
+
+def string(value: Any) -> str:
+    """The value, which must be a string."""
+    if not isinstance(value, str):
+        raise TypeError(f"text must be a string, not {value!r:.40}")
+    return value
+
+
+def span(start: Any, end: Any, label: Any, text: Any = None) -> Span:
+    """A checked span."""
+    if type(start) is not int or type(end) is not int:  # a bool is an int too
+        raise TypeError("start and end must be ints")
+    if not isinstance(label, str) or not label.isprintable() or not label:
+        raise TypeError("a label must be text that can be printed, and not empty")
+    return start, end, label, text if isinstance(text, str) else None
+
+
+def in_order(spans: Iterable[Span]) -> list[Span]:
+    """The spans sorted by their places."""
+    return sorted(spans, key=lambda span: span[:2])

@@ -1,0 +1,61 @@
+"""Finds the format of a data file and reads it, or names the task that reads it."""
+
+from collections.abc import Sequence
+
+from kcrf.corpora.formats import Annotated, Item, Source, Tagged
+from kcrf.corpora.json_formats import JSON_FORMATS
+from kcrf.corpora.json_objects import begins_json, json_objects, refuse_json_lines
+from kcrf.corpora.line_formats import LINE_FORMATS
+from kcrf.corpora.lines import FilePath
+from kcrf.corpora.offsets import check_offsets
+
+_TASKS = {  # what each task needs, and the function that reads it
+    "ner": ("texts with entities, or tokens with their tags", "read_entities"),
+    "pos": ("tokens with their tags", "read_tagged"),
+    "cws": ("one sentence of words per line", "read_segmented"),
+    "classify": ("texts with a label each", "read_classified"),
+}
+
+
+def read_items(path: FilePath, lines: Sequence[str], task: str) -> list[Item] | None:
+    """Reads a file in one of the formats. Returns None if the file has columns, segmented text or a table.
+
+    Raises:
+        ValueError: The file is of another task, or an object is not as its format has it. Names the line.
+    """
+    is_json = begins_json(lines) and (task != "cws" or ":" in "".join(lines))
+    source = Source(path, lines, task, json_objects(path, lines) if is_json else ())
+    if not is_json and task != "classify":
+        refuse_json_lines(path, lines)
+    found = next((each for each in (JSON_FORMATS if is_json else LINE_FORMATS) if each.is_of(source)), None)
+    if found is None and (not is_json or task == "classify"):
+        return None
+    if found is None or task not in found.tasks:
+        needed, _ = _TASKS[task]
+        received = found.name if found else f"JSON objects with {', '.join(source.first) or 'no members'}"
+        advice = "; docs/entities.md and docs/tokens.md list the formats"
+        if found:
+            reader = _TASKS[found.tasks[0]][1]
+            advice = f", which --task {found.tasks[0]} and `kcrf.corpora.{reader}` read"
+        raise ValueError(f"{path}: needs {needed}. Received: {received}{advice}")
+    items = found.read(source)
+    check_offsets(path, [(item.number, item.text, item.spans) for item in items if isinstance(item, Annotated)])
+    return items
+
+
+def tokens_of(path: FilePath, text: Annotated) -> Tagged:
+    """The tokens of a text that has a span for each of its tokens, and the labels of the spans.
+
+    Raises:
+        ValueError: Spans overlap, or a character that is no white space is in no span. Names the line.
+    """
+    last = 0
+    extents = [(start, end) for start, end, *_ in text.spans]
+    for start, end in [*extents, (len(text.text), len(text.text))]:
+        if not last <= start <= end <= len(text.text) or text.text[last:start].strip():
+            received = f"{text.text[last:start].strip()[:20]!r} without one" if last <= start else "two that overlap"
+            raise ValueError(
+                f"{path}:{text.number}: needs a labeled span for each token of the text. Received: {received}"
+            )
+        last = end
+    return Tagged(text.number, [text.text[start:end] for start, end in extents], [span[2] for span in text.spans])
