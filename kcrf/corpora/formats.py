@@ -107,6 +107,13 @@ def span(start: Any, end: Any, label: Any, text: Any = None) -> Span:
     return start, end, label, text if isinstance(text, str) else None
 
 
+def triple(value: Any) -> Span:
+    """The span of `[start, end, label]`."""
+    if not isinstance(value, list) or len(value) != 3:
+        raise TypeError("an entity must be an object or [start, end, label]")
+    return span(*value)
+
+
 def in_order(spans: Iterable[Span]) -> list[Span]:
     """The spans sorted by their places."""
     return sorted(spans, key=lambda span: span[:2])

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from kcrf.corpora.columns import ENTITY_TAG
-from kcrf.corpora.formats import Annotated, Format, Item, Source, Span, Tagged, in_order, note, span, string
+from kcrf.corpora.formats import Annotated, Format, Item, Source, Span, Tagged, in_order, note, span, string, triple
 from kcrf.corpora.lines import FilePath
 from kcrf.corpora.offsets import from_utf16, misplaced
 from kcrf.corpora.sentences import UNKNOWN
@@ -61,16 +61,10 @@ def _json(
 def _of_kcrf(number: int, item: dict[str, Any]) -> Annotated:
     text = string(item["text"])
     spans = [
-        span(x["start"], x["end"], x["label"], x.get("text")) if isinstance(x, dict) else span(*_three(x))
+        span(x["start"], x["end"], x["label"], x.get("text")) if isinstance(x, dict) else triple(x)
         for x in item["entities"]
     ]
     return Annotated(number, text, in_order(spans), unknown=_unknown(item.get("unknown", []), text))
-
-
-def _three(entity: Any) -> list[Any]:
-    if not isinstance(entity, list) or len(entity) != 3:
-        raise TypeError("an entity must be an object or [start, end, label]")
-    return entity
 
 
 def _unknown(parts: Any, text: str) -> list[tuple[int, int]]:
@@ -100,7 +94,7 @@ def _is_of_doccano(item: dict[str, Any]) -> bool:
 def _of_doccano(number: int, item: dict[str, Any]) -> Annotated:
     labels = next((item[name] for name in ("label", "labels", "entities", "cats") if name in item), [])
     spans = [
-        span(x["start_offset"], x["end_offset"], x["label"]) if isinstance(x, dict) else span(*_three(x))
+        span(x["start_offset"], x["end_offset"], x["label"]) if isinstance(x, dict) else triple(x)
         for x in labels
         if not isinstance(x, str)
     ]
