@@ -550,10 +550,12 @@ def test_what_cannot_be_watched_is_refused(sentences, monkeypatch):
         model.unused, layer.trainable = layer, False
         watched(layer, sentences, model)
     monkeypatch.setitem(sys.modules, "tensorflow", None)
-    with pytest.raises(ImportError, match="`log_dir` needs TensorFlow: pip install 'kcrf\\[tensorflow\\]'"):
+    with pytest.raises(
+        ImportError, match="`log_dir` needs the package tensorflow, .*pip install 'kcrf\\[tensorflow\\]'"
+    ):
         CRFMonitor(layer, sentences[0], log_dir="never")
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(ImportError, match="Drawing needs matplotlib"):
+    with pytest.raises(ImportError, match="Drawing needs the package matplotlib"):
         CRFMonitor(layer, sentences[0], heat_maps="never")
 
 

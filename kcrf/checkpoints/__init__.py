@@ -13,4 +13,10 @@ from kcrf.checkpoints.open import open_checkpoint
 from kcrf.checkpoints.tensor_bundle import write_tf_checkpoint
 from kcrf.checkpoints.tensor_files import write_safetensors
 
-__all__ = ["google_names", "huggingface_names", "open_checkpoint", "write_safetensors", "write_tf_checkpoint"]
+__all__ = [
+    "open_checkpoint",
+    "google_names",
+    "huggingface_names",
+    "write_safetensors",
+    "write_tf_checkpoint",
+]

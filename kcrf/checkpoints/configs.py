@@ -133,7 +133,7 @@ def encoder_settings(config_path: Source, model: str, options: Mapping[str, Any]
     heads = ("with_pool", "with_nsp", "with_mlm", "with_discriminator")
     lacks = [name for name in heads if name not in FAMILIES[model].heads]
     supported = [name for name in (*OPTIONS, *ARCHITECTURE, *ALIASES) if name not in lacks]
-    unknown = sorted(set(options) - set(supported))
+    unknown = sorted(name for name, value in options.items() if name not in supported and (value or name not in lacks))
     if unknown:
         raise ValueError(
             f"`build_transformer_model` has for model={model!r} {supported}. Received: {', '.join(unknown)}"

@@ -15,7 +15,7 @@ from kcrf.backend import backend_name, keras, ops
 from kcrf.corpora import load_mini
 from kcrf.metrics import transition_report
 from kcrf.metrics.bootstrap import bootstrap_scores, span_counts
-from kcrf.reports import score_table, transition_heat_map, transition_table
+from kcrf.reports import score_table, transition_heat_map, transition_table, write_report
 from kcrf.runs import Settings, read_run
 from kcrf.taggers import WordSegmenter
 from kcrf.tags import bmes
@@ -35,13 +35,19 @@ SETTINGS = Settings(
     min_bigrams=2,
     linear_weight=0.0,
 )
-SHOWN = 5  # sentences of the test set at the end
+SHOWN = 3  # sentences of the test set at the end
 LEGEND = (
     "±: half of the 95 % bootstrap interval over the test sentences.\n"
     "illegal > legal: illegal transitions that score above a legal one from the same tag.\n"
     "size/gap: standard deviation of the transitions; median distance between a\n"
     "character's best two emission scores."
 )
+
+_NEXT = """
+Now try:
+  echo 研究生命的起源 | kcrf segment                            # the segmenter that comes with kcrf
+  echo 研究生命的起源 | kcrf segment --model {out}/{run}    # the one of this demo
+  kcrf train --task cws --train FILE --out runs/words           # your own, of lines of words"""
 
 
 @dataclass(frozen=True)
@@ -64,7 +70,7 @@ def compare_heads(out, texts=(), heads=HEADS):
     """Trains word segmenters on the built-in corpus and prints how they compare.
 
     Args:
-        out: The folder for their run folders and `transitions.png`.
+        out: The folder for their run folders, `transitions.png` and `report.html`.
         texts: Texts to segment at the end. Defaults to none.
         heads: `Head`s. Defaults to softmax, CRF x1 and CRF x100.
     """
@@ -84,7 +90,9 @@ def compare_heads(out, texts=(), heads=HEADS):
     for name, matrix in matrices.items():
         console.print(transition_table(name, matrix, scheme))
     _draw(matrices, scheme, Path(out) / "transitions.png", console)
+    _report(Path(out), heads, console)
     _show_sentences(Path(out) / heads[-1].folder, texts, console)
+    console.print(_NEXT.format(out=out, run=heads[-1].folder), highlight=False, markup=False, soft_wrap=True)
 
 
 def _train(head, folder):
@@ -139,18 +147,31 @@ def _draw(matrices, scheme, path, console):
         console.print(f"No heat map. {error}", markup=False)
 
 
+def _report(out, heads, console):
+    try:
+        write_report([out / head.folder for head in heads], out / "report.html")
+        console.print(f"Report: {out / 'report.html'}", highlight=False)
+    except ImportError as error:
+        console.print(f"No report. {error}", markup=False)
+
+
 def _show_sentences(run_dir, texts, console):
-    """Segments the first sentences of the test set, with the wrong words marked, and the texts of the user."""
-    segmenter, sentences = WordSegmenter(run_dir), load_mini().test[:SHOWN]
-    results = segmenter.segment_batch(["".join(words) for words in sentences])
-    title = f"The first {SHOWN} sentences of the test set, segmented by {run_dir}; wrong words are in [brackets]:"
-    console.print(title, highlight=False, markup=False, soft_wrap=True)
-    for line in marked_sentences(sentences, results):
-        console.print(line, highlight=False, soft_wrap=True)
-    if texts:
-        console.print("\nYour texts:", highlight=False)
-    for words in segmenter.segment_batch(texts):
-        console.print("  " + " ".join(words), highlight=False, markup=False, soft_wrap=True)
+    """Segments the first sentences of the test set with the last run and with the included model, and the user's texts.
+
+    The wrong words are marked.
+    """
+    sentences = load_mini().test[:SHOWN]
+    models = {
+        f"{run_dir}, trained on {len(load_mini().train):,} sentences just now": WordSegmenter(run_dir),
+        "The segmenter that comes with kcrf, trained on UD Chinese GSD": WordSegmenter(),
+    }
+    for title, segmenter in models.items():
+        results = segmenter.segment_batch(["".join(words) for words in sentences])
+        console.print(f"\n{title}; wrong words are in [brackets]:", highlight=False, markup=False, soft_wrap=True)
+        for line in marked_sentences(sentences, results):
+            console.print(line, highlight=False, soft_wrap=True)
+        for words in segmenter.segment_batch(texts):
+            console.print("  " + " ".join(words), highlight=False, markup=False, soft_wrap=True)
 
 
 def marked_sentences(gold, predicted):

@@ -12,19 +12,19 @@ from kcrf.corpora.splits import sample, split
 from kcrf.corpora.tagged import read_tagged, tagged_sentence
 
 __all__ = [
+    "load_mini",
+    "read_segmented",
+    "read_conll",
     "Corpus",
     "Example",
     "Sentence",
     "download",
     "entity_types",
     "label_with_names",
-    "load_mini",
     "read_classified",
-    "read_conll",
     "read_entities",
     "read_lines",
     "read_names",
-    "read_segmented",
     "read_tagged",
     "sample",
     "split",

@@ -15,15 +15,15 @@ from kcrf.crf.functions import (
 )
 
 __all__ = [
-    "Chain",
-    "FORBIDDEN",
-    "distillation_loss",
+    "log_likelihood",
+    "viterbi",
+    "marginals",
+    "top_k_paths",
+    "log_partition",
+    "path_score",
     "entropy",
     "expected_counts",
-    "log_likelihood",
-    "log_partition",
-    "marginals",
-    "path_score",
-    "top_k_paths",
-    "viterbi",
+    "distillation_loss",
+    "Chain",
+    "FORBIDDEN",
 ]

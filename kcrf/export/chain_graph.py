@@ -100,7 +100,7 @@ def append_chain(
     def probabilities(graph: Graph) -> list[str]:
         scores = _filled(likely, size)
         posterior = onward, marginals, _ = _posterior(graph, chain, scores, tags, temperature)
-        confidences = _confidences(graph, chain, scores, scheme, tags, posterior)
+        confidences = _append_confidences(graph, chain, scores, scheme, tags, posterior)
         marginals = graph.add("Where", chain.real_rows, marginals, graph.constant(0.0))
         batch_first = [graph.add("Transpose", x, perm=[1, 0, 2]) for x in (marginals, onward)]
         return [graph.add("Transpose", confidences, perm=[1, 0]), *batch_first]
@@ -198,7 +198,7 @@ def _posterior(
     return onward, marginals, conditionals
 
 
-def _confidences(
+def _append_confidences(
     graph: Graph,
     chain: _Chain,
     scores: dict[str, np.ndarray],

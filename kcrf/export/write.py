@@ -7,9 +7,10 @@ from typing import Any
 
 from kcrf.files import write_aside
 from kcrf.networks.linear_networks import arrays_of_standard
+from kcrf.readers import SubwordReader
 from kcrf.runs import RunFolder
 from kcrf.runs.exported import write_linear_file
-from kcrf.runs.names import BERT_CONFIG, CONFIG, LINEAR, VOCABULARY
+from kcrf.runs.names import BERT_CONFIG, CONFIG, LINEAR, TOKENIZER, VOCABULARY
 from kcrf.runs.setup import Setup, load_setup
 from kcrf.taggers.open_model import is_linear, open_model
 
@@ -106,7 +107,10 @@ def _texts_of(setup: Setup) -> dict[str, str]:
     texts: dict[str, Any] = {CONFIG: setup.run.published().to_json(), "labels": config.task.outputs(config.data)}
     texts[VOCABULARY if config.model.bert is None else BERT_CONFIG] = reader.get_config()
     if config.model.bert is not None:
-        texts["vocab.json"] = reader.vocabulary
+        if isinstance(reader, SubwordReader):
+            texts[TOKENIZER] = json.loads(reader.tokenizer.definition)
+        else:
+            texts["vocab.json"] = reader.vocabulary
     if reader.vectors is not None:
         texts["vectors.json"] = {"words": reader.vectors.words, "longest": reader.vectors.longest}
     return {name: json.dumps(value) for name, value in texts.items()}

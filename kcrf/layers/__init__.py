@@ -26,15 +26,15 @@ else:
 
 __all__ = [
     "ConditionalRandomField",
+    "suggest_lr_multiplier",
+    "ViterbiTags",
+    "SetLearningRate",
+    "NGramScores",
     "Embedding",
     "FeedForward",
     "LayerNormalization",
     "LayerPooling",
     "MultiHeadAttention",
-    "NGramScores",
     "PositionEmbedding",
     "RelativePositionEmbedding",
-    "SetLearningRate",
-    "ViterbiTags",
-    "suggest_lr_multiplier",
 ]

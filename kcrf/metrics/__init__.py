@@ -7,12 +7,12 @@ from kcrf.metrics.tokens import token_scores
 from kcrf.metrics.transitions import advice, transition_report
 
 __all__ = [
+    "segmentation_scores",
+    "entity_scores",
+    "classification_scores",
     "advice",
     "calibration",
-    "classification_scores",
-    "entity_scores",
     "regression_scores",
-    "segmentation_scores",
     "tagged_word_scores",
     "token_scores",
     "transition_report",

@@ -6,10 +6,10 @@ from kcrf.models.names import variable_mapping
 from kcrf.models.saving import save_pretrained, save_weights_as_checkpoint
 
 __all__ = [
-    "Transformer",
     "build_transformer_model",
-    "reinitialize",
     "save_pretrained",
+    "Transformer",
+    "reinitialize",
     "save_weights_as_checkpoint",
     "variable_mapping",
 ]

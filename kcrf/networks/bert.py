@@ -16,11 +16,12 @@ class Bert(NamedTuple):
     inputs: dict[str, Any]  # by name, (batch, time, ...)
     states: list[Any]  # the outputs of its layers, (batch, time, features), from the lowest
     pooled: Any  # the output of its pooler, (batch, features), or None
+    padding: int  # the id of the padding token
 
     @property
     def mask(self) -> Any:
         """Whether a position is not padding, `(batch, time)` bool: True for all pieces, even without a tag."""
-        return ops.not_equal(self.inputs["Input-Token"], 0)
+        return ops.not_equal(self.inputs["Input-Token"], self.padding)
 
 
 def build_bert(model: Any, reader: Any, checkpoint: Any, with_pool: bool = False) -> Bert:
@@ -35,13 +36,13 @@ def build_bert(model: Any, reader: Any, checkpoint: Any, with_pool: bool = False
         mixout=model.mixout,
         with_pool=with_pool,
     )
-    inputs = {tensor.name: tensor for tensor in bert.inputs}
+    inputs, padding = {tensor.name: tensor for tensor in bert.inputs}, bert.config["pad_token_id"]
     if model.vectors is None or model.vectors_at == "top":
-        return Bert(inputs, bert.hidden_states, bert.outputs[0] if with_pool else None)
+        return Bert(inputs, bert.hidden_states, bert.outputs[0] if with_pool else None, padding)
     states = [_with_vectors(bert, embed_vectors(inputs, reader.vectors, model.train_vectors))]
     for index in range(bert.num_hidden_layers):
         states.append(bert.apply_main_layers(states[-1], index))
-    return Bert(inputs, states[1:], bert.apply_pooler(states[-1]) if with_pool else None)
+    return Bert(inputs, states[1:], bert.apply_pooler(states[-1]) if with_pool else None, padding)
 
 
 def _with_vectors(bert: Any, vectors: Any) -> Any:

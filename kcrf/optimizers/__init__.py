@@ -24,11 +24,11 @@ else:
     from kcrf.backend.old_names import of_optimizers as __getattr__
 
 __all__ = [
-    "Adam",
     "AdamWeightDecay",
-    "PiecewiseLinear",
-    "Warmup",
+    "Adam",
     "WarmupLinearDecay",
+    "PiecewiseLinear",
     "layerwise_decay",
     "variable_table",
+    "Warmup",
 ]

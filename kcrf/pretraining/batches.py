@@ -23,12 +23,13 @@ class MaskedBatches(keras.utils.PyDataset):
         vocabulary: A dict from token to id.
         steps: The number of batches of a round. Defaults to None, for the validation set: each round has all windows in
             the same order with the same masks.
+        segments: Whether the model has an input of segments. Defaults to True.
     """
 
-    def __init__(self, windows, numbers, settings, vocabulary, steps=None):
+    def __init__(self, windows, numbers, settings, vocabulary, steps=None, segments=True):
         super().__init__()
         self._windows, self._numbers, self._settings = windows, numbers, settings
-        self._is_held_out = steps is None
+        self._is_held_out, self._segments = steps is None, segments
         self._steps = math.ceil(len(numbers) / settings.batch_size) if steps is None else steps
         self._mask_id = vocabulary["[MASK]"]
         special = [vocabulary[token] for token in SPECIAL_TOKENS]
@@ -55,7 +56,8 @@ class MaskedBatches(keras.utils.PyDataset):
             draws = range(first, first + size)
         rows = [self._row(draw) for draw in draws]
         shown, positions, targets, weights = map(np.stack, zip(*rows))
-        inputs = {"Input-Token": shown, "Input-Segment": np.zeros_like(shown), POSITIONS: positions}
+        inputs = {"Input-Token": shown, POSITIONS: positions}
+        inputs |= {"Input-Segment": np.zeros_like(shown)} if self._segments else {}
         return inputs, targets, weights
 
     def _row(self, draw):

@@ -189,6 +189,8 @@ def _make_reader(settings, texts):
 
 def _check_bert(settings, reader):
     """Raises ValueError if a BERT cannot predict masked tokens, or cannot read windows of this length."""
+    if not isinstance(reader, PieceReader):
+        raise ValueError(f"{settings.bert}: needs a BERT with WordPiece (vocab.txt). Received: Unigram or BPE")
     if reader.config.get("model_type") == "electra":
         raise ValueError(f"{settings.bert}: needs a model that predicts hidden tokens. Received: an ELECTRA")
     if "[MASK]" not in reader.vocabulary:
@@ -210,8 +212,9 @@ def _run(folder, settings, reader, progress, any_steps=True):
     train, valid = _split(len(windows))
     every = min(settings.every, settings.steps)
     rounds = math.ceil(settings.steps / every)
-    batches = MaskedBatches(windows, train, settings, reader.vocabulary, every * settings.accumulate)
-    held_out = MaskedBatches(windows, valid, settings, reader.vocabulary)
+    segments = reader.config.get("type_vocab_size", 2) > 1
+    batches = MaskedBatches(windows, train, settings, reader.vocabulary, every * settings.accumulate, segments)
+    held_out = MaskedBatches(windows, valid, settings, reader.vocabulary, segments=segments)
     if not any(held_out[step][-1].any() for step in range(len(held_out))):
         raise ValueError(
             "Pretraining needs a text whose tokens are in the vocabulary. Received: a text in which nearly all tokens "

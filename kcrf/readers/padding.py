@@ -1,6 +1,6 @@
 """Combines windows to batches of arrays in few shapes, because models are compiled for each shape. Needs NumPy only."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,18 @@ _UNKNOWN_TAG = -1
 def bucket(length: int) -> int:
     """The length to which a window of this length is padded: the next larger one in `BUCKETS` or `LONG_BUCKETS`."""
     return next(size for size in (*BUCKETS, *LONG_BUCKETS) if length <= size)
+
+
+class TokenRow(list[int]):
+    """A row of token ids, which is padded with the padding token."""
+
+    padding = 0
+
+    @classmethod
+    def of(cls, ids: Iterable[int], padding: int) -> "TokenRow":
+        row = cls(ids)
+        row.padding = padding
+        return row
 
 
 def pad(rows: Sequence[Any], length: int, value: int = 0, count: int | None = None) -> np.ndarray:
@@ -86,4 +98,5 @@ def _row_bucket(rows: int, batch_size: int) -> int:
 
 def _pad_inputs(inputs: Sequence[Inputs], length: int, count: int | None = None) -> dict[str, np.ndarray]:
     """Combines dicts of rows to a dict of arrays `(count, length, ...)`."""
-    return {name: pad([window[name] for window in inputs], length, count=count) for name in inputs[0]}
+    padding = {name: getattr(row, "padding", 0) for name, row in inputs[0].items()}
+    return {name: pad([window[name] for window in inputs], length, padding[name], count) for name in inputs[0]}

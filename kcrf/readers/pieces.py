@@ -1,20 +1,21 @@
-"""Reads a text as the WordPieces of BERT's tokenizer."""
+"""Reads texts as the pieces of an encoder's tokenizer."""
 
 from collections.abc import Sequence
 from copy import copy
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from kcrf.checkpoints.configs import read_config
-from kcrf.readers.padding import BUCKETS, LONG_BUCKETS
+from kcrf.readers.padding import BUCKETS, LONG_BUCKETS, TokenRow
 from kcrf.readers.units import Reader, Reading, Tokens, Window
 from kcrf.readers.vectors import WordVectors
 from kcrf.readers.windows import cut_pair, whole_reading, windows, with_stops
 from kcrf.tokenizers import Tokenizer
 from kcrf.tokenizers.folders import read_tokenizer_settings, read_vocabulary, vocabulary_file
+from kcrf.tokenizers.subwords import UnitPieces
 from kcrf.tokenizers.vocabularies import continues_word
 
 CASES = ("lower", "Capitalised", "CAPITALS", "miXed")  # of words, numbered from 1; 0 is a word without case
@@ -22,105 +23,106 @@ SPLITTING = {"strip_accents": None, "tokenize_chinese_chars": True}  # of most B
 _OVERLAP = 16  # the maximum number of pieces that two windows share
 
 
-class PieceReader(Reader):
-    """Reads texts whose units are the words of BERT's tokenizer, or given tokens. A unit is tagged at its first piece.
+class SpecialIds(NamedTuple):
+    """The ids of the tokens before a text, between the texts of a pair, after a text, and of padding.
 
-    The model also reads the other pieces of a word, [CLS] and [SEP], which have no tags.
+    `segment` is the number of the segment of a second text.
+    """
+
+    start: int
+    between: list[int]
+    end: int
+    padding: int
+    segment: int = 1
+
+
+class EncoderReader(Reader):
+    """Reads texts for an encoder, as pieces between a start and an end token. A unit is tagged at its first piece.
+
+    Units are the words of BERT's tokenizer, or given tokens. The model also reads the other pieces of a unit, and the
+    start and end tokens, which have no tags.
     """
 
     def __init__(
         self,
         config: dict[str, Any],
-        vocabulary: dict[str, int],
-        lower_case: bool,
-        word_case: bool = False,
-        strip_accents: bool | None = None,
-        tokenize_chinese_chars: bool = True,
-        vectors: WordVectors | None = None,
-        by_tokens: bool = False,
+        special: SpecialIds,
+        size: int,
+        word_case: bool,
+        vectors: WordVectors | None,
+        by_tokens: bool,
     ) -> None:
-        absent = [token for token in ("[PAD]", "[UNK]", "[CLS]", "[SEP]") if token not in vocabulary]
-        if absent:
-            raise ValueError(f"The vocabulary of a BERT has {', '.join(absent)}. Received: {len(vocabulary)} others")
-        if vocabulary["[PAD]"]:  # 0 is masked
-            raise ValueError(f"[PAD] must be the first token of a vocabulary. Received: token {vocabulary['[PAD]']}")
-        if max(vocabulary.values()) >= config.get("vocab_size", np.inf):
+        if size > config.get("vocab_size", np.inf):
             raise ValueError(
                 f"The vocabulary must be that of the BERT, whose vocab_size is {config['vocab_size']}. "
-                f"Received: {max(vocabulary.values()) + 1} tokens"
+                f"Received: {size} tokens"
             )
-        self.config, self.vocabulary = config, vocabulary
-        self.lower_case, self.word_case, self.vectors = lower_case, word_case, vectors
-        self.by_tokens = by_tokens
-        self.splitting: dict[str, Any] = dict(zip(SPLITTING, (strip_accents, tokenize_chinese_chars), strict=True))
-        self._tokenizer = self.make_tokenizer(token_end=None)
-        self._start, self._end = vocabulary["[CLS]"], vocabulary["[SEP]"]
-        self._continues = continues_word(vocabulary)
-        self._has_segments = config.get("type_vocab_size", 2) > 0
+        self.config = {**config, "pad_token_id": special.padding}
+        self.word_case, self.vectors, self.by_tokens = word_case, vectors, by_tokens
+        self._special = special
+        self._has_segments = config.get("type_vocab_size", 2) > 1
         positions = config.get("max_position_embeddings", BUCKETS[-1])
+        if config.get("model_type") == "xlm-roberta":  # its first position is the one after the padding token
+            positions -= special.padding + 1
         if positions < BUCKETS[0]:
             raise ValueError(f"A BERT has {BUCKETS[0]} positions or more. Received: {positions}")
         self._limit = max(length for length in BUCKETS if length <= positions) - 2
         self.longest = max(length for length in (*BUCKETS, *LONG_BUCKETS) if length <= positions)
 
-    def make_tokenizer(self, token_end: str | None = "[SEP]") -> Tokenizer:
-        """The `Tokenizer` of the BERT, which adds no [CLS]."""
-        return Tokenizer(self.vocabulary, self.lower_case, token_start=None, token_end=token_end, **self.splitting)
+    def _pieces(self, texts: Sequence[str], tokens: Sequence[Any]) -> list[UnitPieces]:
+        """The pieces of each text. Its units are its tokens, or without any its words."""
+        raise NotImplementedError
+
+    def _whole_pieces(self, texts: Sequence[str]) -> list[UnitPieces]:
+        """The pieces of each text as the tokenizer splits it; a piece may belong to two words."""
+        return self._pieces(texts, [()] * len(texts))
 
     def read(self, texts: Sequence[str], tokens: Tokens = None) -> list[Reading]:
         """The `Reading` of each text. If `by_tokens`, the units are `tokens`, as for `WordReader.read`."""
-        encoded = self._tokenizer.encode_batch(list(texts))
-        tokens = tokens if tokens and self.by_tokens else [()] * len(encoded)
-        return [self._read_one(*item) for item in zip(texts, encoded, tokens, strict=True)]
+        given = tokens if tokens and self.by_tokens else [()] * len(texts)
+        pieces = self._pieces(list(texts), given)
+        words = pieces if self.vectors is None or given is not tokens else self._pieces(list(texts), [()] * len(texts))
+        return [self._read_one(*item) for item in zip(texts, pieces, words, strict=True)]
 
     def read_texts(self, texts: Sequence[tuple[str, str | None]], max_length: int) -> list[Reading]:
         """A list with the `Reading` of each whole text: `[CLS] text [SEP]`, or `[CLS] text [SEP] text_b [SEP]`."""
-        first, second = (self._tokenizer.encode_batch([pair[i] or "" for pair in texts]) for i in (0, 1))
+        first, second = (self._whole_pieces([pair[i] or "" for pair in texts]) for i in (0, 1))
         return [
             whole_reading(self._whole_inputs(pair, a, b, max_length))
             for pair, a, b in zip(texts, first, second, strict=True)
         ]
 
     def _whole_inputs(
-        self, texts: tuple[str, str | None], encoded: Any, encoded_b: Any, max_length: int
+        self, texts: tuple[str, str | None], pieces: UnitPieces, pieces_b: UnitPieces, max_length: int
     ) -> dict[str, Any]:
+        start, between, end, _, segment = self._special
         room = min(max_length, self.longest) - 2
         if texts[1] is None:
-            ids, ids_b = encoded.token_ids[:room], []
-            first, second = [self._start, *ids, self._end], []
+            ids, ids_b = pieces.ids[:room], []
+            first, second = [start, *ids, end], []
         else:
-            ids, ids_b = cut_pair(encoded.token_ids, encoded_b.token_ids, room - 1)
-            first, second = [self._start, *ids, self._end], [*ids_b, self._end]
-        inputs: dict[str, Any] = {"Input-Token": [*first, *second]}
+            ids, ids_b = cut_pair(pieces.ids, pieces_b.ids, room - len(between))
+            first, second = [start, *ids, *between], [*ids_b, end]
+        inputs: dict[str, Any] = {"Input-Token": TokenRow.of([*first, *second], self._special.padding)}
         if self._has_segments:
-            inputs["Input-Segment"] = [0] * len(first) + [1] * len(second)
+            inputs["Input-Segment"] = [0] * len(first) + [segment] * len(second)
         if self.vectors is not None:
-            rows = self._vectors_of_pieces(texts[0], encoded)[: len(ids)]
-            rows_b = self._vectors_of_pieces(texts[1] or "", encoded_b)[: len(ids_b)]
+            rows = self._vectors_of_pieces(texts[0], pieces)[: len(ids)]
+            rows_b = self._vectors_of_pieces(texts[1] or "", pieces_b)[: len(ids_b)]
             inputs["vectors"] = np.zeros((len(first) + len(second), self.vectors.places), "int32")
             inputs["vectors"][1 : len(ids) + 1] = rows
             inputs["vectors"][len(first) : len(first) + len(ids_b)] = rows_b
         return inputs
 
-    def _vectors_of_pieces(self, text: str, encoded: Any) -> np.ndarray:
+    def _vectors_of_pieces(self, text: str, words: UnitPieces) -> np.ndarray:
         """The rows of the word vectors of the words to which the pieces of a text belong, `(pieces, places)`."""
-        units, first = self._units(encoded)
-        word = np.searchsorted(first, np.arange(len(encoded.token_ids)), side="right")  # (pieces,), from 1
-        rows = self.vectors.encode(text, units) if self.vectors else np.zeros((len(units), 0), "int32")
+        word = np.searchsorted(words.first, np.arange(len(words.ids)), side="right")  # (pieces,), from 1
+        rows = self.vectors.encode(text, words.units) if self.vectors else np.zeros((len(words.units), 0), "int32")
         return np.concatenate([np.zeros_like(rows, shape=(1, rows.shape[1])), rows])[word]
 
-    def _units(self, encoded: Any) -> tuple[np.ndarray, np.ndarray]:
-        """The start and end of each unit, `(units, 2)`, and the number of its first piece, `(units,)`."""
-        ids, (starts, ends) = encoded.token_ids, encoded.offsets.T  # (pieces,) each
-        covered = np.maximum.accumulate(np.append(0, ends))  # (pieces + 1,): the end of all pieces before
-        first = np.flatnonzero(~self._continues[ids] & (starts >= covered[:-1]))
-        last = np.append(first[1:], len(ids))[: len(first)] - 1  # (units,)
-        return np.stack([starts[first], ends[last]], axis=1), first
-
-    def _read_one(self, text: str, encoded: Any, tokens: Sequence[tuple[int, int]]) -> Reading:
-        ids, ends = encoded.token_ids, encoded.offsets[:, 1]  # (pieces,)
-        units, first = _units_of_tokens(encoded, tokens) if len(tokens) else self._units(encoded)
-        rows = None if self.vectors is None else self._vectors_of_pieces(text, encoded)
+    def _read_one(self, text: str, pieces: UnitPieces, words: UnitPieces) -> Reading:
+        ids, ends, units, first = pieces
+        rows = None if self.vectors is None else self._vectors_of_pieces(text, words)
         cases = [case_of(text[start:end]) for start, end in units.tolist()] if self.word_case else []
         parts = []
         marked = with_stops(text)
@@ -136,19 +138,71 @@ class PieceReader(Reader):
         return Reading(units, parts)
 
     def _inputs(self, ids: list[int], positions: np.ndarray, cases: list[int]) -> dict[str, Any]:
-        length = len(ids) + 2
-        inputs: dict[str, Any] = {"Input-Token": [self._start, *ids, self._end], "tagged": _row(length, positions, 1)}
+        length, (start, _, end, padding, _) = len(ids) + 2, self._special
+        row = TokenRow.of([start, *ids, end], padding)
+        inputs: dict[str, Any] = {"Input-Token": row, "tagged": _row(length, positions, 1)}
         if self._has_segments:
             inputs["Input-Segment"] = [0] * length
         if self.word_case:
             inputs["case"] = _row(length, positions, cases)
         return inputs
 
-    def with_tokens(self) -> "PieceReader":
+    def with_tokens(self) -> Self:
         """The same reader with `by_tokens`: its units are the tokens that are passed with the texts."""
         other = copy(self)
         other.by_tokens = True
         return other
+
+    def with_layers(self, layers: int, word_case: bool) -> Self:
+        """The same reader, without word vectors and tokens, for the lowest layers of the encoder."""
+        other = copy(self)
+        other.config = {**self.config, "num_hidden_layers": layers}
+        other.word_case, other.vectors, other.by_tokens = word_case, None, False
+        return other
+
+
+class PieceReader(EncoderReader):
+    """Reads texts as the WordPieces of BERT's tokenizer."""
+
+    def __init__(
+        self,
+        config: dict[str, Any],
+        vocabulary: dict[str, int],
+        lower_case: bool,
+        word_case: bool = False,
+        strip_accents: bool | None = None,
+        tokenize_chinese_chars: bool = True,
+        vectors: WordVectors | None = None,
+        by_tokens: bool = False,
+    ) -> None:
+        absent = [token for token in ("[PAD]", "[UNK]", "[CLS]", "[SEP]") if token not in vocabulary]
+        if absent:
+            raise ValueError(f"The vocabulary of a BERT has {', '.join(absent)}. Received: {len(vocabulary)} others")
+        special = SpecialIds(vocabulary["[CLS]"], [vocabulary["[SEP]"]], vocabulary["[SEP]"], vocabulary["[PAD]"])
+        super().__init__(config, special, max(vocabulary.values()) + 1, word_case, vectors, by_tokens)
+        self.vocabulary, self.lower_case = vocabulary, lower_case
+        self.splitting: dict[str, Any] = dict(zip(SPLITTING, (strip_accents, tokenize_chinese_chars), strict=True))
+        self._tokenizer = self.make_tokenizer(token_end=None)
+        self._continues = continues_word(vocabulary)
+
+    def make_tokenizer(self, token_end: str | None = "[SEP]") -> Tokenizer:
+        """The `Tokenizer` of the BERT, which adds no [CLS]."""
+        return Tokenizer(self.vocabulary, self.lower_case, token_start=None, token_end=token_end, **self.splitting)
+
+    def _pieces(self, texts: Sequence[str], tokens: Sequence[Any]) -> list[UnitPieces]:
+        found = []
+        for encoded, given in zip(self._tokenizer.encode_batch(list(texts)), tokens, strict=True):
+            units, first = _units_of_tokens(encoded, given) if len(given) else self._units(encoded)
+            found.append(UnitPieces(encoded.token_ids, encoded.offsets[:, 1], units, first))
+        return found
+
+    def _units(self, encoded: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The start and end of each unit, `(units, 2)`, and the number of its first piece, `(units,)`."""
+        ids, (starts, ends) = encoded.token_ids, encoded.offsets.T  # (pieces,) each
+        covered = np.maximum.accumulate(np.append(0, ends))  # (pieces + 1,): the end of all pieces before
+        first = np.flatnonzero(~self._continues[ids] & (starts >= covered[:-1]))
+        last = np.append(first[1:], len(ids))[: len(first)] - 1  # (units,)
+        return np.stack([starts[first], ends[last]], axis=1), first
 
     def get_config(self) -> dict[str, Any]:
         """A dict of plain values from which, with the vocabulary, `from_config` creates the same reader."""
@@ -175,21 +229,25 @@ class PieceReader(Reader):
         word_case: bool = False,
     ) -> Self:
         """Creates a reader for the BERT in a folder, in Google's or Hugging Face's format."""
-        folder = Path(folder)
-        config = read_config(folder)
-        existing = config.get("num_hidden_layers")
-        if layers is not None and not (existing and layers <= existing):
-            raise ValueError(f"{folder}: has {existing} layers. Received: bert_layers={layers}")
+        folder, config = Path(folder), layers_of(folder, layers)
         path, settings = vocabulary_file(folder), read_tokenizer_settings(folder)
         vocabulary = read_vocabulary(path)
         if lower_case is None:
             lower_case = _is_lower_case(vocabulary) if settings.do_lower_case is None else settings.do_lower_case
         split_chinese = settings.tokenize_chinese_chars is not False
-        config = {**config, "num_hidden_layers": layers or existing}
         try:
             return cls(config, vocabulary, lower_case, word_case, settings.strip_accents, split_chinese)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
+
+
+def layers_of(folder: str | PathLike[str], layers: int | None) -> dict[str, Any]:
+    """Reads the configuration in a folder, for the lowest layers of the encoder; `None`: all of them."""
+    config = read_config(Path(folder))
+    existing = config.get("num_hidden_layers")
+    if layers is not None and not (existing and layers <= existing):
+        raise ValueError(f"{folder}: has {existing} layers. Received: bert_layers={layers}")
+    return {**config, "num_hidden_layers": layers or existing}
 
 
 def _units_of_tokens(encoded: Any, tokens: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -63,11 +63,11 @@ def shape_of(word: str) -> str:
     >>> [shape_of(word) for word in ("Leeds", "NASA", "McCoy", "1,998", "U.S.", "北京")]
     ['Xxx', 'XX', 'XxXxx', 'd,dd', 'X.X.', 'xx']
     """
-    kinds = "".join(map(_kind, word))
+    kinds = "".join(map(_shape_character, word))
     return "".join(kind for i, kind in enumerate(kinds) if kinds[i - _LONGEST_RUN : i] != kind * _LONGEST_RUN)
 
 
-def _kind(character: str) -> str:
+def _shape_character(character: str) -> str:
     if character.isdecimal():
         return "d"
     if character.isalpha():

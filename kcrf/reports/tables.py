@@ -148,8 +148,8 @@ def transition_heat_map(matrices: Mapping[str, np.ndarray], scheme: TagScheme | 
     """Draws transition matrices side by side into a picture, with illegal cells crossed out.
 
     Args:
-        matrices: A dict from titles to `(tags, tags)` arrays. Each has its own scale, symmetric around 0. Forbidden
-            cells stay white.
+        matrices: A dict from titles to `(tags, tags)` arrays, on one scale, symmetric around 0. Forbidden cells stay
+            white.
         scheme: The `TagScheme` whose labels and rules they follow. `None`: labels are numbers, nothing is crossed out.
         path: The file, whose ending determines the format ("matrix.png"); or a binary file object, which gets a PNG.
 
@@ -165,26 +165,25 @@ def transition_heat_map(matrices: Mapping[str, np.ndarray], scheme: TagScheme | 
     upright = names * tags > side
     size = (side + names + 1.1) * len(matrices), side + (names if upright else 0.2) + 0.8
     figure = Figure(figsize=size, layout="constrained")
-    for axes, (title, matrix) in zip(
-        figure.subplots(1, len(matrices), squeeze=False)[0], matrices.items(), strict=True
-    ):
-        _draw(figure, axes, title, np.asarray(matrix), scheme, labels[: len(matrix)], upright)
+    places = figure.subplots(1, len(matrices), squeeze=False)[0]
+    limit = max(1e-6, *(np.abs(m[~is_forbidden(m)]).max(initial=0) for m in map(np.asarray, matrices.values())))
+    for axes, (title, matrix) in zip(places, matrices.items(), strict=True):
+        _draw(axes, title, np.asarray(matrix), scheme, labels[: len(matrix)], upright, limit)
+    figure.colorbar(places[0].images[0], ax=places, shrink=0.8)
     figure.savefig(path, dpi=150)
 
 
 def _draw(
-    figure: Any,
     axes: Any,
     title: str,
     matrix: np.ndarray,
     scheme: TagScheme | None,
     labels: Sequence[str],
     upright: bool,
+    limit: float,
 ) -> None:
     shown = np.ma.masked_where(is_forbidden(matrix), matrix)
-    limit = max(np.abs(shown).max(), 1e-6) if shown.count() else 1e-6
-    image = axes.imshow(shown, cmap="RdBu_r", vmin=-limit, vmax=limit)
-    figure.colorbar(image, ax=axes, shrink=0.8)
+    axes.imshow(shown, cmap="RdBu_r", vmin=-limit, vmax=limit)
     ticks = range(len(labels))
     axes.set(title=title, xlabel="to", ylabel="from", xticks=ticks, yticks=ticks)
     small = len(labels) > MOST_WITH_NUMBERS

@@ -1,16 +1,17 @@
 """The configuration and the reader of a run: writes them into the run folder, and reads them."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from kcrf.readers import CharacterReader, PieceReader, Reader, StandardsReader, WordReader, WordVectors
+from kcrf.readers import CharacterReader, PieceReader, Reader, StandardsReader, SubwordReader, WordReader, WordVectors
 from kcrf.readers.standards import reader_of_standard
 from kcrf.runs import RunConfig, RunWriter
 from kcrf.runs.config_file import StoredRun
 from kcrf.runs.model_files import ModelFiles
-from kcrf.runs.names import BERT_CONFIG, VECTORS, VOCAB, VOCABULARY
+from kcrf.runs.names import BERT_CONFIG, TOKENIZER, VECTORS, VOCAB, VOCABULARY
 from kcrf.tokenizers.vocabularies import vocab_text
 
 
@@ -48,7 +49,10 @@ def save_setup(folder: RunWriter, run: StoredRun, reader: Any) -> None:
     if run.config.model.bert is None:
         folder.save_json(VOCABULARY, reader.get_config())
     else:
-        folder.save_text(VOCAB, vocab_text(reader.vocabulary))
+        if isinstance(reader, SubwordReader):
+            folder.save_json(TOKENIZER, json.loads(reader.tokenizer.definition))
+        else:
+            folder.save_text(VOCAB, vocab_text(reader.vocabulary))
         folder.save_json(BERT_CONFIG, reader.get_config())
     if reader.vectors is not None:
         folder.save_arrays(VECTORS, reader.vectors.arrays())
@@ -68,7 +72,7 @@ def load_setup(folder: ModelFiles) -> Setup:
         is_of_words = run.config.data.units == "words"
         name, make_reader = VOCABULARY, WordReader.from_config if is_of_words else CharacterReader.from_config
     else:
-        name, make_reader = BERT_CONFIG, partial(PieceReader.from_config, vocabulary=folder.read_vocab())
+        name, make_reader = BERT_CONFIG, partial(_encoder_reader, folder)
     if run.config.data.standards and run.config.model.bert is None:
         make_reader = partial(StandardsReader.from_config, make_reader=make_reader)
     content = folder.read_json(name)
@@ -79,6 +83,13 @@ def load_setup(folder: ModelFiles) -> Setup:
     if run.config.model.vectors is not None:
         reader = reader.with_vectors(_read_vectors(folder))
     return Setup(run, reader)
+
+
+def _encoder_reader(folder: ModelFiles, config: dict[str, Any]) -> Reader:
+    """Makes the reader of a BERT: by `tokenizer.json` if its configuration has special tokens, else by `vocab.txt`."""
+    if "special_tokens" in config:
+        return SubwordReader.from_config(config, json.dumps(folder.read_json(TOKENIZER)))
+    return PieceReader.from_config(config, folder.read_vocab())
 
 
 def _read_vectors(folder: ModelFiles) -> WordVectors:

@@ -7,4 +7,12 @@ from kcrf.taggers.suggestions import Suggestion
 from kcrf.taggers.token_tagger import TokenTagger
 from kcrf.taggers.word_segmenter import WordSegmenter
 
-__all__ = ["Classification", "Entity", "EntityRecognizer", "Tagger", "TextClassifier", "TokenTagger", "WordSegmenter"]
+__all__ = [
+    "WordSegmenter",
+    "EntityRecognizer",
+    "TokenTagger",
+    "TextClassifier",
+    "Classification",
+    "Entity",
+    "Tagger",
+]

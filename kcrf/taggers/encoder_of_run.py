@@ -7,7 +7,7 @@ from pathlib import Path
 from kcrf.checkpoints import open_checkpoint
 from kcrf.files import read_json
 from kcrf.models import save_pretrained
-from kcrf.readers import PieceReader
+from kcrf.readers import EncoderReader, PieceReader, encoder_reader
 from kcrf.runs import RunFolder
 from kcrf.runs.setup import load_setup
 from kcrf.taggers.open_model import open_model
@@ -27,16 +27,19 @@ def reader_of(bert, layers=None, lower_case=None, word_case=False):
         ValueError: The run has no BERT, or its BERT has too few layers; or as for `PieceReader.of_bert`.
     """
     if not is_run(bert):
-        return PieceReader.of_bert(bert, layers, lower_case, word_case)
+        return encoder_reader(bert, layers, lower_case, word_case)
     reader_of_run = load_setup(RunFolder(bert)).reader
-    if not isinstance(reader_of_run, PieceReader):
+    if not isinstance(reader_of_run, EncoderReader):
         raise ValueError(f"{bert}: needs a run that was trained with --bert. Received: one without")
     existing = reader_of_run.config["num_hidden_layers"]
     if layers is not None and layers > existing:
         raise ValueError(f"{bert}: has {existing} layers. Received: bert_layers={layers}")
-    config = {**reader_of_run.config, "num_hidden_layers": layers or existing}
-    lower_case = reader_of_run.lower_case if lower_case is None else lower_case
-    return PieceReader(config, reader_of_run.vocabulary, lower_case, word_case, **reader_of_run.splitting)
+    reader = reader_of_run.with_layers(layers or existing, word_case)
+    if lower_case is None:
+        return reader
+    if not isinstance(reader, PieceReader):
+        raise ValueError(f"{bert}: its tokenizer decides on lower case. Received: lower_case={lower_case}")
+    return PieceReader(reader.config, reader.vocabulary, lower_case, word_case, **reader.splitting)
 
 
 @contextmanager

@@ -8,4 +8,13 @@ from kcrf.tags.check import check_tags
 from kcrf.tags.scheme import TagScheme, bio, bioes, bmes, classes
 from kcrf.tags.words import tags_to_words, words_to_tags
 
-__all__ = ["TagScheme", "bio", "bioes", "bmes", "check_tags", "classes", "tags_to_words", "words_to_tags"]
+__all__ = [
+    "bmes",
+    "bio",
+    "bioes",
+    "words_to_tags",
+    "tags_to_words",
+    "check_tags",
+    "TagScheme",
+    "classes",
+]

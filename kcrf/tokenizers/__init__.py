@@ -6,9 +6,9 @@ from kcrf.tokenizers.tokenizer import Tokenizer
 from kcrf.tokenizers.vocabularies import load_vocab, save_vocab
 
 __all__ = [
-    "Encoding",
-    "SubwordTokenizer",
     "Tokenizer",
+    "SubwordTokenizer",
+    "Encoding",
     "load_vocab",
     "save_vocab",
 ]

@@ -6,6 +6,7 @@ tokenizer_config.json   the settings
 """
 
 from collections.abc import Mapping
+from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,7 +48,7 @@ class TokenizerSettings(NamedTuple):
     tokenize_chinese_chars: bool | None = None
 
 
-def padding_id(path, default: int) -> int:
+def padding_id(path: str | PathLike[str], default: int) -> int:
     """The id of the padding token by the files of the tokenizer beside a configuration.
 
     A line says so if it differs from the default.
@@ -65,7 +66,7 @@ def padding_id(path, default: int) -> int:
     return found
 
 
-def _ids_in(folder):
+def _ids_in(folder: Path) -> Mapping[str, int]:
     """The ids of the tokens in a folder, by token, from `tokenizer.json`, `vocab.json` or `vocab.txt`; {} without."""
     if (folder / WHOLE).is_file():
         whole = read_json(folder / WHOLE)
@@ -77,12 +78,22 @@ def _ids_in(folder):
     return load_vocab(folder / VOCAB) if (folder / VOCAB).is_file() else {}
 
 
+def has_subwords(folder: str | PathLike[str]) -> bool:
+    """Whether the `tokenizer.json` in a folder is of Unigram or BPE, and not of WordPiece."""
+    path = Path(folder) / WHOLE
+    kind = ((read_json(path).get("model") or {}) if path.is_file() else {}).get("type")
+    return kind not in (None, "WordPiece")
+
+
 def vocabulary_file(folder: Path) -> Path:
     """The file with the vocabulary in a folder. Raises FileNotFoundError if there is none."""
     for name in (VOCAB, WHOLE):
         if (folder / name).is_file():
             return folder / name
-    raise FileNotFoundError(f"{folder / VOCAB}: no such file; the folder of a BERT has its vocabulary there")
+    raise FileNotFoundError(
+        f"{folder / VOCAB}: no such file; an encoder needs {VOCAB} or {WHOLE}, which `transformers` writes: "
+        f"AutoTokenizer.from_pretrained(folder).save_pretrained(folder)"
+    )
 
 
 def read_vocabulary(path: Path) -> dict[str, int]:

@@ -119,13 +119,17 @@ class SubwordTokenizer:
     def token_to_id(self, token: str) -> int:
         """The id of a token; that of the unknown token if the vocabulary lacks it."""
         number = self._tokenizer.token_to_id(token)
-        if number is None and "unk" not in self.ids:
+        if number is not None:
+            return number
+        if "unk" not in self.ids:
             raise ValueError(f"An unknown token needs one in the vocabulary. Received: {token!r}")
-        return self.ids["unk"] if number is None else number
+        return self.ids["unk"]
 
     def id_to_token(self, i: int) -> str:
         """The token with an id."""
         token: Any = self._tokenizer.id_to_token(i)
+        if token is None:
+            raise KeyError(i)
         return token
 
     def tokenize(self, text: str) -> list[str]:
@@ -143,7 +147,11 @@ class SubwordTokenizer:
         return encoded.token_ids, encoded.segment_ids
 
     def encode_batch(
-        self, texts: Sequence[str], second_texts: Sequence[str] | None = None, maxlen: int | None = None
+        self,
+        texts: Sequence[str],
+        second_texts: Sequence[str] | None = None,
+        maxlen: int | None = None,
+        add_special_tokens: bool = True,
     ) -> list[Encoding]:
         """`encode` for many texts at once, with the offsets of every token in characters of its text."""
         if isinstance(texts, str):
@@ -154,7 +162,7 @@ class SubwordTokenizer:
         if maxlen is not None:
             self._tokenizer.enable_truncation(maxlen)
         try:
-            found = self._tokenizer.encode_batch(pairs)
+            found = self._tokenizer.encode_batch(pairs, add_special_tokens=add_special_tokens)
         finally:
             self._tokenizer.no_truncation()
         return [Encoding(e.ids, e.type_ids, np.array(e.offsets, np.int64).reshape(-1, 2)) for e in found]
@@ -163,14 +171,11 @@ class SubwordTokenizer:
         """The text of ids, without special tokens."""
         return self._tokenizer.decode(list(ids))
 
-    def special_ids(self) -> tuple[list[int], list[int], list[int]]:
-        """The ids before a text, between the texts of a pair, and after the last one."""
+    def separators(self) -> list[int]:
+        """The ids between the texts of a pair: XLM-R has two end tokens there."""
         encoded = self._tokenizer.encode("a", "a")
-        places = [i for i, sequence in enumerate(encoded.sequence_ids) if sequence is not None]
-        second = next(i for i in places if encoded.sequence_ids[i] == 1)
-        first = max(i for i in places if encoded.sequence_ids[i] == 0)
-        ids = encoded.ids
-        return ids[: places[0]], ids[first + 1 : second], ids[places[-1] + 1 :]
+        numbers = encoded.sequence_ids
+        return [i for place, i in enumerate(encoded.ids) if numbers[place] is None and 0 in numbers[:place]][:-1]
 
     def encode_units(self, texts: Sequence[str], units: Sequence[np.ndarray]) -> list[UnitPieces]:
         """Encodes texts unit by unit, so that no piece crosses the border of two units.

@@ -4,9 +4,9 @@ from kcrf.runs.settings import Settings
 from kcrf.training.train import resume_tagger, train_classifier, train_segmenter, train_tagger
 
 __all__ = [
+    "train_tagger",
     "Settings",
     "resume_tagger",
     "train_classifier",
     "train_segmenter",
-    "train_tagger",
 ]

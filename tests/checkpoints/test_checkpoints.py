@@ -189,7 +189,7 @@ def test_what_only_tensorflow_reads_is_refused_without_tensorflow_with_the_way_o
     write_bundle(tmp_path / "x", ARRAYS, **options)
     monkeypatch.setitem(sys.modules, "tensorflow", None)
     with pytest.raises(
-        ValueError, match=rf"x.index: {message}; TensorFlow can read it: pip install kcrf\[tensorflow\]"
+        ValueError, match=rf"x.index: {message}; TensorFlow can read it: pip install 'kcrf\[tensorflow\]'"
     ):
         open_checkpoint(tmp_path / "x")
 
@@ -327,13 +327,15 @@ def test_torch_files_in_shards_are_one_checkpoint(tmp_path):
 def test_without_torch_the_error_names_it(tmp_path, monkeypatch):
     (tmp_path / "pytorch_model.bin").write_bytes(b"x")
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(ImportError, match=r"A .bin file needs torch to be read: pip install kcrf\[torch\]"):
+    with pytest.raises(ImportError, match=r"a .bin file needs the package torch, .*pip install 'kcrf\[torch\]'"):
         open_checkpoint(tmp_path)
 
 
 def test_without_tensorflow_writing_its_format_names_it(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorflow", None)
-    with pytest.raises(ImportError, match=r"write_tf_checkpoint needs tensorflow: pip install kcrf\[tensorflow\]"):
+    with pytest.raises(
+        ImportError, match=r"write_tf_checkpoint needs the package tensorflow, .*pip install 'kcrf\[tensorflow\]'"
+    ):
         write_tf_checkpoint(tmp_path / "x", ARRAYS)
 
 

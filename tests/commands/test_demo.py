@@ -28,7 +28,10 @@ def test_the_demo_trains_compares_draws_and_segments(tmp_path, capsys, monkeypat
     assert "阿塔卡马沙漠的天文台" in re.sub(r"[\[\] ]", "", printed)  # the first sentence of the test set
     assert re.search(r"\d+ of \d+ words are right\.", printed)
     assert (tmp_path / "transitions.png").read_bytes().startswith(b"\x89PNG")
-    assert {p.name for p in tmp_path.iterdir()} == {"softmax", "crf_x100", "transitions.png"}
+    assert {p.name for p in tmp_path.iterdir()} == {"softmax", "crf_x100", "transitions.png", "report.html"}
+    assert "x100" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert printed.count("words are right.") == 2
+    assert f"kcrf segment --model {tmp_path}/crf_x100" in printed  # what to try next
 
 
 def test_wrong_words_of_the_demo_are_marked_at_their_place():

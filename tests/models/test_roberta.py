@@ -132,3 +132,17 @@ def test_a_roberta_without_a_file_is_bert_as_in_bert4keras():
     longest = build_transformer_model(model="xlm-roberta", **SIZES, pad_token_id=1)
     with pytest.raises(ValueError, match="has 7 positions; .* Received: length=8"):
         longest(np.ones((1, 8), int) if len(longest.inputs) == 1 else [np.ones((1, 8), int)] * 2)
+
+
+@pytest.mark.once
+def test_a_distilbert_is_pretrained_without_segments(tmp_path):
+    from kcrf.pretraining import PretrainingSettings, pretrain
+
+    saved("distilbert", tmp_path / "theirs")
+    (tmp_path / "theirs" / "vocab.txt").write_text(
+        "\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghij"])
+    )
+    (tmp_path / "text.txt").write_text("a b c d e f g h i j\n" * 40)
+    settings = PretrainingSettings(bert=str(tmp_path / "theirs"), steps=2, every=1, batch_size=2, length=8, warmup=0)
+    pretrain(settings, [tmp_path / "text.txt"], out=tmp_path / "ours")
+    assert build_transformer_model(tmp_path / "ours").get_layer("Embedding-Token").padding_id == 0

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from kcrf.readers import PieceReader
+from kcrf.readers.padding import training_batch
 from kcrf.tokenizers import Tokenizer
 from kcrf.tokenizers.folders import read_tokenizer_settings, read_vocabulary, vocabulary_file
 
@@ -146,8 +147,10 @@ def test_a_vocabulary_that_is_not_utf_8_is_refused_and_a_byte_order_mark_skipped
         read_vocabulary(path)
 
 
-def test_padding_must_be_the_first_token(tmp_path):
+def test_padding_may_be_any_token(tmp_path):
     write_bert(tmp_path)
     (tmp_path / "vocab.txt").write_text("\n".join([*SPECIAL[1:], "a", SPECIAL[0]]))
-    with pytest.raises(ValueError, match=r"\[PAD\] must be the first token of a vocabulary. Received: token 5"):
-        PieceReader.of_bert(tmp_path)
+    reader = PieceReader.of_bert(tmp_path)
+    assert reader.config["pad_token_id"] == 5
+    inputs, _ = training_batch([(r.windows[0].inputs, [0] * 9) for r in reader.read(["a", "a a a a a a a"])])
+    assert inputs["Input-Token"][0].tolist() == [1, 4, 2, *[5] * 13]

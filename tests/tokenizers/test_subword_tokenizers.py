@@ -1,24 +1,20 @@
 """kcrf.tokenizers.subwords: Unigram and BPE have the ids and offsets of Hugging Face, and units keep their borders."""
 
-import json
 import pickle
 import random
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tokenizers_of_tests import SPECIAL, TEXTS, bpe, folder_of, unigram
 
-from kcrf.corpora import load_mini
 from kcrf.tokenizers import SubwordTokenizer
 from kcrf.tokenizers.characters import words_of
 
 BACKENDS = ["torch"]
 transformers = pytest.importorskip("transformers", reason="needs Hugging Face's transformers, which is not here")
-tokenizers = pytest.importorskip("tokenizers", reason="needs tokenizers, which is not here")
 REAL = Path(__file__).parents[3] / "shared" / "data" / "checkpoints" / "e5_small_unigram"
 
-SPECIAL = {"bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>", "mask_token": "<mask>"}
-TEXTS = ["New York is big", "the man saw a friend", "今天天气真好", "He isn't here , is he ?", "Москва стоит на реке"]
 ALPHABETS = (
     "abcdefgh XYZ éüñ 12.,!?'\"-",
     "今天气真好的中国。，！？「」　ＡＢ１２",
@@ -27,49 +23,7 @@ ALPHABETS = (
 )
 
 
-def unigram(scheme="always"):
-    made = tokenizers.Tokenizer(tokenizers.models.Unigram())
-    made.normalizer = tokenizers.normalizers.Sequence(
-        [tokenizers.normalizers.NFKC(), tokenizers.normalizers.Replace(tokenizers.Regex(" {2,}"), " ")]
-    )
-    made.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace(prepend_scheme=scheme)
-    trainer = tokenizers.trainers.UnigramTrainer(
-        vocab_size=3000,
-        special_tokens=["<s>", "<pad>", "</s>", "<unk>", "<mask>"],
-        unk_token="<unk>",
-        show_progress=False,
-    )
-    made.train_from_iterator(TEXTS * 20 + ["".join(words) for words in load_mini().train[:200]], trainer)
-    return with_template(made, "<s> $A </s> </s> $B </s>")
-
-
-def bpe(add_prefix_space=False):
-    made = tokenizers.Tokenizer(tokenizers.models.BPE())
-    made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=add_prefix_space)
-    trainer = tokenizers.trainers.BpeTrainer(
-        vocab_size=500,
-        special_tokens=["<s>", "<pad>", "</s>", "<unk>", "<mask>"],
-        initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    made.train_from_iterator(TEXTS * 20, trainer)
-    made.decoder = tokenizers.decoders.ByteLevel()
-    return with_template(made, "<s> $A </s> </s> $B </s>")
-
-
-def with_template(made, pair):
-    ends = [(name, made.token_to_id(name)) for name in ("<s>", "</s>")]
-    made.post_processor = tokenizers.processors.TemplateProcessing("<s> $A </s>", pair, ends)
-    return made
-
-
 KINDS = {"unigram": unigram, "bpe": bpe, "bpe with a prefix": lambda: bpe(True), "first": lambda: unigram("first")}
-
-
-def folder_of(made, folder):
-    made.save(str(folder / "tokenizer.json"))
-    (folder / "special_tokens_map.json").write_text(json.dumps(SPECIAL))
-    return folder
 
 
 def odd_texts(count):
@@ -90,7 +44,7 @@ def test_ids_and_offsets_are_those_of_hugging_face_on_odd_texts(name, tmp_path):
     for one, other in zip(found, expected["offset_mapping"], strict=True):
         assert one.offsets.tolist() == list(map(list, other))
     assert ours.ids == {"pad": 1, "start": 0, "end": 2, "unk": 3, "mask": 4}
-    assert ours.special_ids() == ([0], [2, 2], [2])
+    assert ours.separators() == [2, 2]
     pair = theirs(TEXTS[0], TEXTS[1], truncation=True, max_length=9)
     assert ours.encode(TEXTS[0], TEXTS[1], maxlen=9)[0] == pair["input_ids"]
 
