@@ -20,7 +20,7 @@ COLORS = {HOLDS: BLUE, OPPOSITE: ORANGE, NO_EFFECT: BLACK, "higher": GREEN, "low
 UNDECIDED_COLOR = "#999999"
 LINES = ((BLUE, "o", "-"), (ORANGE, "s", "--"), (GREEN, "^", "-."), (PINK, "D", ":"), (BLACK, "v", "-"))
 CURVES = {"valid": "validation score", "losses": "training loss"}  # lists with a number for each epoch
-DEPTH_AND_SIZE = re.compile(r"(.+), (\d+) layers?, ([\d,]+) sentences")
+DEPTH_AND_SIZE = re.compile(r"(.+), (\d+) layers?, ([\d,]+) sentences(.*)")  # and the learning rate, if there are two
 MASKED = "F1, illegal paths masked"
 DEPTHS = {"PKU, 1e-4": 1, "PKU, 2 layers, 1e-4": 2, "PKU, 4 layers, 1e-4": 4}  # cells of c01
 
@@ -109,9 +109,9 @@ def plot_gain_of_crf(outcomes):
     }
     figure = _empty_figure(10, 3.8)
     for axes, (title, wanted) in zip(figure.subplots(1, 3, sharey=True), panels.items(), strict=True):
-        for number, (depth, points) in enumerate(sorted(_gains(outcomes, *wanted).items())):
+        for number, ((depth, rate), points) in enumerate(sorted(_gains(outcomes, *wanted).items())):
             beside = [(sentences * 1.06 ** (number - 1), interval) for sentences, interval in points]
-            _line(axes, beside, LINES[number], f"{depth} layer{'s' * (depth > 1)}")
+            _line(axes, beside, LINES[number], f"{depth} layer{'s' * (depth > 1)}{rate}")
         axes.set_title(title)
         axes.set_xscale("log", base=2)
         axes.set_xticks([160, 640, 2560], ["160", "640", "2,560"])
@@ -123,14 +123,16 @@ def plot_gain_of_crf(outcomes):
 
 
 def _gains(outcomes, corpus, what):
-    """The gains by depth, lists of `(sentences, (mean, low, high))`."""
+    """The gains by depth and learning rate, lists of `(sentences, (mean, low, high))`."""
     gains = {}
     for comparison, outcome, _ in outcomes:
         match = DEPTH_AND_SIZE.fullmatch(comparison.cells[0])
         if outcome and match and match[1] == corpus and comparison.first == "CRF with constraints":
-            if comparison.what == what and outcome.n > 2:
-                gains.setdefault(int(match[2]), []).append((int(match[3].replace(",", "")), outcome.interval()))
-    return {depth: sorted(points) for depth, points in gains.items()}
+            if comparison.what == what:
+                seeds = ", 1 seed" if outcome.n == 1 else ""
+                point = int(match[3].replace(",", "")), outcome.interval()
+                gains.setdefault((int(match[2]), match[4] + seeds), []).append(point)
+    return {line: sorted(points) for line, points in gains.items()}
 
 
 def plot_gain_of_multiplier(outcomes):
@@ -163,6 +165,7 @@ def _line(axes, points, style, label):
     color, marker, line = style
     places, intervals = zip(*points)
     mean, low, high = np.transpose(intervals)
+    low, high = (np.where(np.isfinite(end), end, mean) for end in (low, high))  # one seed has no interval
     axes.errorbar(
         places, mean, [mean - low, high - mean], color=color, marker=marker, linestyle=line, capsize=3, label=label
     )

@@ -95,7 +95,7 @@ def test_the_plot_of_the_runs_has_their_scores_and_curves():
     assert [list(line.get_ydata()) for line in losses.lines] == [[3.0, 1.0], [4.0]]
 
 
-QUOTING = ["README.md", "README.zh.md", "docs/recipes.md"]
+QUOTING = ["README.md", "README.zh.md", "docs/recipes.md", "docs/monitor.md"]
 CLAIM_NAME = re.compile(r"experiments/measured/README\.md#([co]\d+b?)\)")
 LINK = re.compile(r"\]\([^)]*\)")  # with the number of a paper
 DECIMAL = re.compile(r"(?<![\w.])[+-]?\d*\.\d+(?![\w.])")
